@@ -1,0 +1,59 @@
+# make demo   the whole loop on the built-in stand-in
+# make test   the tests
+# make check  formatting, vet, staticcheck, the import table and the anchors
+# make bench  benchmarks; ratios are within one run
+# make fuzz   every fuzz target for FUZZTIME each
+
+GO        ?= go
+TESTFLAGS ?=
+BENCH     ?= .
+BENCHTIME ?= 1s
+FUZZTIME  ?= 30s
+GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The folders that hold a Node client and its lock file.
+NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json cmd/internal/demo/node/package.json))
+
+.PHONY: build demo test check bench fuzz node-deps clean
+
+build:
+	$(GO) build -o bin/unwire ./cmd/unwire
+
+demo: build
+	@$(MAKE) --no-print-directory node-deps-if-possible
+	@bin/unwire demo --node-client cmd/internal/demo/node
+
+test:
+	$(GO) test $(TESTFLAGS) ./...
+
+check:
+	@test -z "$$($(GOFUMPT) -l .)" || { echo "not formatted by gofumpt:"; $(GOFUMPT) -l .; exit 1; }
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+	$(GO) test -run 'TestImportTable|TestAnchorsExist' ./cmd/internal/arch
+
+bench:
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./...
+
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "== $$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+# The Node clients of the tests and the demo, from their lock files.
+node-deps: $(NODE_DIRS:%=%node_modules/.installed)
+
+node-deps-if-possible:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \
+	  || echo "(npm could not install the Node client: the demo runs without it)"; fi
+
+%/node_modules/.installed: %/package.json %/package-lock.json
+	cd $* && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+clean:
+	rm -rf bin

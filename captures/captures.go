@@ -1,0 +1,105 @@
+// Package captures holds the record model of a capture and the .uwc store.
+//
+// The truth of a capture is what was seen: exchanges (one request with its
+// response) and chunks (the bytes of a body as they passed, with direction and
+// time). Frames, trees and annotations are derived from them elsewhere and can
+// be rebuilt at any time, so malformed traffic survives.
+package captures
+
+import (
+	"strings"
+	"time"
+)
+
+// Direction tells which side sent something.
+type Direction uint8
+
+const (
+	Up   Direction = iota // client to server
+	Down                  // server to client
+)
+
+// String returns "up" or "down", the words of the JSON contract.
+func (d Direction) String() string {
+	if d == Up {
+		return "up"
+	}
+	return "down"
+}
+
+// A Header is one field line of a header or trailer section.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Headers is a header or trailer section in the order in which it was seen.
+type Headers []Header
+
+// Get returns the first value of the named field, compared without case, or "".
+func (h Headers) Get(name string) string {
+	for _, f := range h {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// An Outcome says how an exchange ended.
+type Outcome string
+
+const (
+	InFlight   Outcome = ""           // still going on, or its recorder died
+	Complete   Outcome = "complete"   // both directions ended cleanly
+	Reset      Outcome = "reset"      // the server or the network cut it off
+	Canceled   Outcome = "canceled"   // the client went away
+	Incomplete Outcome = "incomplete" // recording stopped before it ended
+	Failed     Outcome = "failed"     // never reached the server; see Exchange.Error
+)
+
+// TLS describes the connection to the server. The zero value is cleartext.
+type TLS struct {
+	Version    string `json:"version,omitempty"`     // "1.2", "1.3"
+	Cipher     string `json:"cipher,omitempty"`      // IANA name
+	ServerName string `json:"server_name,omitempty"` // the client's SNI
+	ALPN       string `json:"alpn,omitempty"`        // "h2", "http/1.1"
+	Unverified bool   `json:"unverified,omitempty"`  // the server's certificate was not checked
+}
+
+// An Exchange is one request with its response, without the bodies.
+//
+// Shape: headers are in wire order; trailers are empty until the end.
+// Times are wall-clock; a Chunk's T is monotonic from Started.
+type Exchange struct {
+	ID               int64
+	Method           string
+	URL              string // absolute
+	HTTP             string // version the client spoke: "1.1", "2"
+	Status           int    // 0 until the response's headers arrive
+	RequestHeaders   Headers
+	RequestTrailers  Headers
+	ResponseHeaders  Headers
+	ResponseTrailers Headers
+	Started          time.Time
+	Duration         time.Duration // 0 while in flight
+	Client, Server   string        // addresses, host:port
+	TLS              TLS
+	Outcome          Outcome
+	Error            string // why it failed, in words; "" if it did not
+	BytesUp          int64  // body bytes as on the wire, framing of HTTP removed
+	BytesDown        int64
+	Source           string // what recorded it: "proxy", "reverse", "replay", "import …"
+}
+
+// Ended reports whether nothing more will be added to the exchange.
+func (e *Exchange) Ended() bool { return e.Outcome != InFlight }
+
+// A Chunk is a run of body bytes as they passed, in one direction.
+type Chunk struct {
+	Exchange int64
+	Dir      Direction
+	Seq      int64         // from 0, per exchange over both directions, in order of arrival
+	T        time.Duration // monotonic time since Exchange.Started
+	Data     []byte
+}

@@ -1,0 +1,138 @@
+// Package cli is the command line: one file per command. Flags and exit codes
+// live only here; the work is done by packages that return.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/term"
+)
+
+// Exit codes, as the contract has them.
+const (
+	exitOK          = 0
+	exitFinding     = 1 // a finding or a difference
+	exitUsage       = 2
+	exitInput       = 3 // bad input
+	exitCredentials = 4
+	exitConnect     = 64 // plus a Connect error code
+	exitInterrupted = 130
+)
+
+// A failure is an error with the exit code and the hint that go with it.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// fail makes a failure; a nil err leaves with the code and says nothing.
+func fail(code int, err error, hint string) error { return &failure{code, err, hint} }
+
+func usagef(format string, args ...any) error {
+	return fail(exitUsage, fmt.Errorf(format, args...), "")
+}
+
+// An app is one run of the program.
+type app struct {
+	in      io.Reader
+	out     *term.Output
+	err     *term.Output
+	color   string
+	started bool // arguments were understood; what fails now is not usage
+}
+
+// Run runs the program and returns its exit status.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{in: stdin, out: term.New(stdout, "auto"), err: term.New(stderr, "auto")}
+	root := a.rootCommand(stdout, stderr)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.report(ctx, root.ExecuteContext(ctx))
+}
+
+func (a *app) rootCommand(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "unwire",
+		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
+		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+	}
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		switch a.color {
+		case "auto", "always", "never":
+		default:
+			return usagef("--color is auto, always or never, not %q", a.color)
+		}
+		a.out, a.err = term.New(stdout, a.color), term.New(stderr, a.color)
+		a.started = true
+		return nil
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fail(exitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+	})
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+// report prints what went wrong and maps it to an exit status.
+func (a *app) report(ctx context.Context, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{exitInput, err, ""}
+		if !a.started {
+			f.code, f.hint = exitUsage, "see 'unwire --help'"
+		}
+		if hint := hintFor(err); hint != "" {
+			f.hint = hint
+		}
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		f = &failure{exitInterrupted, errors.New("interrupted"), ""}
+	}
+	if f.err != nil {
+		fmt.Fprintf(a.err, "unwire: %s %s\n", a.err.Red("error:"), term.CleanText(f.err.Error()))
+		if f.hint != "" {
+			fmt.Fprintf(a.err, "unwire: hint: %s\n", f.hint)
+		}
+	}
+	return f.code
+}
+
+// exactArgs is cobra.ExactArgs with the names of what is missing.
+func exactArgs(names ...string) cobra.PositionalArgs { return argsBetween(len(names), names...) }
+
+// argsBetween wants at least least of the named arguments and no more than all.
+func argsBetween(least int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		hint := fmt.Sprintf("usage: %s", cmd.UseLine())
+		if len(args) < least {
+			return fail(exitUsage, fmt.Errorf("%s: missing argument %s", cmd.CommandPath(), names[len(args)]), hint)
+		}
+		if len(args) > len(names) {
+			return fail(exitUsage, fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]), hint)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,59 @@
+// Package wire parses protobuf bytes, without a schema, into a lossless tree
+// whose nodes point back into the bytes, and writes the same bytes from it.
+//
+// Every byte of the input belongs to exactly one node's own bytes (its tag,
+// its length, its scalar value, or garbage). Malformed input is not an error
+// of the tree: what does not parse becomes a Garbage node, with the reason.
+//
+// Source: RESEARCH.md#wire
+package wire
+
+// A Type is a protobuf wire type, or Garbage.
+type Type uint8
+
+// Wire types have the numbers of the encoding.
+const (
+	Varint     Type = 0
+	I64        Type = 1
+	Len        Type = 2
+	StartGroup Type = 3
+	EndGroup   Type = 4
+	I32        Type = 5
+	Garbage    Type = 8 // bytes that do not parse; not on the wire
+	Message    Type = 9 // the root; not on the wire
+)
+
+// None is the index of no node.
+const None int32 = -1
+
+// A Node is one field, or a run of garbage, or the root.
+//
+// Shape: spans are half-open byte offsets into Tree.Data. [Off,Tag) is the tag,
+// [Tag,Val) is the length prefix of a Len node (empty otherwise), [Val,End) the
+// value: the varint, the fixed bytes, the payload, or a group's fields with its
+// end tag. A node's children lie within [Val,End) in order.
+//
+// First is the first child: fields of a group, and of a Len node whose payload
+// parses as a message (a candidate reading; the payload may well be a string).
+type Node struct {
+	Number      uint64 // field number as on the wire; 0 is possible, and malformed
+	Type        Type
+	Overlong    bool // a varint of the tag, length or value is longer than it need be
+	Off, Tag    int
+	Val, End    int
+	Parent      int32
+	First, Next int32 // first child and next sibling, or None
+	Err         error // why a Garbage node is garbage
+}
+
+// A Tree is a parsed message. Nodes[0] is the root.
+type Tree struct {
+	Data  []byte
+	Nodes []Node
+}
+
+// Options bounds a parse. The zero value is the default.
+type Options struct {
+	MaxDepth int // nesting that is followed; deeper payloads stay unparsed; default 100
+	MaxNodes int // nodes in all; the rest of the input becomes one Garbage node; default 4,000,000
+}
