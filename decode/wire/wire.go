@@ -8,6 +8,8 @@
 // Source: RESEARCH.md#wire
 package wire
 
+import "strconv"
+
 // A Type is a protobuf wire type, or Garbage.
 type Type uint8
 
@@ -23,6 +25,17 @@ const (
 	Message    Type = 9 // the root; not on the wire
 )
 
+// typeNames are the contract's words for wire types.
+var typeNames = [...]string{Varint: "varint", I64: "i64", Len: "len", StartGroup: "group", EndGroup: "end", I32: "i32", Garbage: "garbage", Message: "message"}
+
+// String returns the contract's word: "varint", "i64", "len", "group", "i32".
+func (t Type) String() string {
+	if int(t) < len(typeNames) && typeNames[t] != "" {
+		return typeNames[t]
+	}
+	return "type " + strconv.Itoa(int(t))
+}
+
 // None is the index of no node.
 const None int32 = -1
 
@@ -35,15 +48,17 @@ const None int32 = -1
 //
 // First is the first child: fields of a group, and of a Len node whose payload
 // parses as a message (a candidate reading; the payload may well be a string).
+// Nodes stand in the order of their first bytes, parents before children.
+// Of a Garbage node Off, Tag and Val are the same.
 type Node struct {
 	Number      uint64 // field number as on the wire; 0 is possible, and malformed
-	Type        Type
-	Overlong    bool // a varint of the tag, length or value is longer than it need be
 	Off, Tag    int
 	Val, End    int
 	Parent      int32
 	First, Next int32 // first child and next sibling, or None
-	Err         error // why a Garbage node is garbage
+	Type        Type
+	Overlong    bool  // a varint of the tag, length, value or end tag is longer than it need be
+	Err         error // why a Garbage node is garbage, or what is wrong with (or not followed in) another
 }
 
 // A Tree is a parsed message. Nodes[0] is the root.

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrDepth and ErrNodes are the Err of a Len node whose payload was not
+// followed because a limit of Options was reached.
+var (
+	ErrDepth = errors.New("wire: nesting limit reached, payload not followed")
+	ErrNodes = errors.New("wire: node limit reached, payload not followed")
+)
+
+// A Reason says in which way bytes are malformed.
+type Reason uint8
+
+const (
+	TagCut       Reason = iota // the input ends inside a tag
+	TagTooLong                 // a tag of more than 64 bits
+	NumberRange                // a field number of 0 or above 2^29-1
+	BadType                    // wire type 6 or 7
+	ValueCut                   // the input ends inside a varint or fixed value
+	ValueTooLong               // a varint of more than 64 bits
+	LengthCut                  // the input ends inside a length
+	LengthRange                // a length beyond the end of what encloses it, or of more than 64 bits
+	StrayEnd                   // a group's end tag where no such group is open
+	GroupOpen                  // a group without its end tag
+	TooDeep                    // groups nested deeper than Options.MaxDepth
+	TooMany                    // more nodes than Options.MaxNodes
+)
+
+// An Error is the place at which bytes stop being protobuf, with what was
+// expected there and what was found.
+type Error struct {
+	Reason Reason
+	Off    int    // of the field's first byte in Tree.Data
+	Number uint64 // field number, where the tag could be read
+	Found  uint64 // what was found: a length, a wire type, a field number
+	Left   int    // bytes from there to the end of what encloses the field
+}
+
+// Error reads `wire: field 13 at 0x2f: length 912, 40 bytes left`.
+func (e *Error) Error() string {
+	field := fmt.Sprintf("wire: field %d at %#x: ", e.Number, e.Off)
+	switch e.Reason {
+	case TagCut:
+		return fmt.Sprintf("wire: tag at %#x: cut off after %d bytes", e.Off, e.Left)
+	case TagTooLong:
+		return fmt.Sprintf("wire: tag at %#x: varint of more than 64 bits", e.Off)
+	case NumberRange:
+		return field + "number outside 1 to 536870911"
+	case BadType:
+		return field + fmt.Sprintf("wire type %d does not exist, %d bytes left", e.Found, e.Left)
+	case ValueCut:
+		return field + fmt.Sprintf("value of %d bytes or more, %d bytes left", e.Found, e.Left)
+	case ValueTooLong:
+		return field + "varint of more than 64 bits"
+	case LengthCut:
+		return field + fmt.Sprintf("length cut off after %d bytes", e.Left)
+	case LengthRange:
+		return field + fmt.Sprintf("length %d, %d bytes left", e.Found, e.Left)
+	case StrayEnd:
+		return field + "end of a group that is not open"
+	case GroupOpen:
+		return field + "group without its end tag"
+	case TooDeep:
+		return field + fmt.Sprintf("groups nested deeper than %d", e.Found)
+	case TooMany:
+		return fmt.Sprintf("wire: at %#x: more than %d nodes, %d bytes left", e.Off, e.Found, e.Left)
+	}
+	return field + "malformed"
+}
