@@ -11,6 +11,12 @@
 // Source: RESEARCH.md#envelopes
 package envelope
 
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+)
+
 // HeaderLen is the length of an envelope's flags and length together.
 const HeaderLen = 5
 
@@ -21,7 +27,29 @@ const (
 	Compressed Flags = 0b0000_0001 // the data is compressed as the headers say
 	EndStream  Flags = 0b0000_0010 // Connect: the last envelope of a stream, JSON
 	Trailer    Flags = 0b1000_0000 // gRPC-Web: trailers as header text
+
+	knownFlags = Compressed | EndStream | Trailer
 )
+
+// String returns the flags' names, as in "compressed|end", or "0" for none.
+func (f Flags) String() string {
+	s := ""
+	for _, n := range [...]struct {
+		bit  Flags
+		name string
+	}{{Compressed, "compressed"}, {EndStream, "end"}, {Trailer, "trailer"}} {
+		if f&n.bit != 0 {
+			s += "|" + n.name
+		}
+	}
+	if rest := f &^ knownFlags; rest != 0 {
+		s += fmt.Sprintf("|%#02x", uint8(rest))
+	}
+	if s == "" {
+		return "0"
+	}
+	return s[1:]
+}
 
 // A Frame is one envelope, or one whole unary body, or one event.
 //
@@ -29,14 +57,16 @@ const (
 // sent; Data is Raw after decompression, the same slice where there is none.
 // Limits: see Options.
 type Frame struct {
-	Offset  int64 // of the frame's first byte in its direction's body
-	Len     int   // bytes on the wire, header included
-	Flags   Flags // 0 for a unary body
-	Framed  bool  // false for a unary body
-	Raw     []byte
-	Data    []byte
-	Partial bool  // the body ended inside this frame; Raw is what there was
-	Err     error // what is wrong with this frame; Data may still hold a prefix
+	Offset   int64 // of the frame's first byte in its direction's body
+	Len      int   // bytes on the wire, header included
+	Flags    Flags // 0 for a unary body
+	Framed   bool  // false for a unary body and for an event without an envelope
+	Raw      []byte
+	Data     []byte
+	Encoding string // the compression that was undone to get Data; "" for none
+	Event    string // the name of a server-sent event; "" elsewhere
+	Partial  bool   // the body ended inside this frame; Raw is what there was
+	Err      error  // what is wrong with this frame; Data may still hold a prefix
 }
 
 // An End is what the last envelope of a Connect stream, or a unary error body, says.
@@ -54,7 +84,38 @@ type Error struct {
 
 // A Detail is one error detail: a message type with its bytes.
 type Detail struct {
-	Type  string `json:"type"`
-	Value []byte `json:"value"`
-	Debug []byte `json:"debug,omitempty"` // the server's own JSON rendering, if it sent one
+	Type  string          `json:"type"`
+	Value []byte          `json:"value"`
+	Debug json.RawMessage `json:"debug,omitempty"` // the server's own JSON rendering, if it sent one
+}
+
+// Append appends an envelope around payload.
+//
+// Limits: a payload has at most 4 GiB - 1 byte, as its length field has 32 bits.
+func Append(dst []byte, f Flags, payload []byte) []byte {
+	dst = append(dst, byte(f))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(payload)))
+	return append(dst, payload...)
+}
+
+// Split reads b as a run of whole envelopes that leaves nothing over.
+//
+// Shape: payloads as sent, compressed or not; ok is false if b is anything else,
+// or begins with flags that no envelope has.
+func Split(b []byte) (frames []Frame, ok bool) {
+	for off := 0; off < len(b); {
+		rest := b[off:]
+		if len(rest) < HeaderLen || Flags(rest[0])&^knownFlags != 0 {
+			return nil, false
+		}
+		n := int64(binary.BigEndian.Uint32(rest[1:]))
+		if n > int64(len(rest)-HeaderLen) {
+			return nil, false
+		}
+		end := HeaderLen + int(n)
+		raw := rest[HeaderLen:end:end]
+		frames = append(frames, Frame{Offset: int64(off), Len: end, Flags: Flags(rest[0]), Framed: true, Raw: raw, Data: raw})
+		off += end
+	}
+	return frames, len(frames) > 0
 }

@@ -1,0 +1,173 @@
+package envelope
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrInflated is wrapped where decompression stopped at its limit.
+var ErrInflated = errors.New("inflates past the limit")
+
+const (
+	defaultMaxInflated = 64 << 20
+	maxZstdWindow      = 64 << 20
+)
+
+// encodings are the compressions we read and write, by the wire's name.
+var encodings = map[string]struct {
+	reader func(io.Reader) (io.Reader, error)
+	writer func(io.Writer) (io.WriteCloser, error)
+}{
+	"gzip": {
+		func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+		func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
+	},
+	"br": {
+		func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
+		func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriter(w), nil },
+	},
+	"zstd": {
+		newZstdReader,
+		func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
+	},
+	"deflate": {
+		newDeflateReader,
+		func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
+	},
+}
+
+func newZstdReader(r io.Reader) (io.Reader, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, err
+	}
+	return d.IOReadCloser(), nil
+}
+
+// newDeflateReader reads what "deflate" means by the specification, zlib, and
+// what some servers send instead, a bare deflate stream.
+func newDeflateReader(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, _ := b.Peek(2)
+	if len(head) == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// normalEncoding is the name under which encodings has an encoding; "" means
+// that nothing is to be done.
+func normalEncoding(name string) string {
+	switch name = strings.ToLower(strings.TrimSpace(name)); name {
+	case "identity":
+		return ""
+	case "x-gzip":
+		return "gzip"
+	}
+	return name
+}
+
+// sniffEncoding tells a compression by its magic number; "" if it has none.
+func sniffEncoding(p []byte) string {
+	switch {
+	case bytes.HasPrefix(p, []byte{0x1f, 0x8b}):
+		return "gzip"
+	case bytes.HasPrefix(p, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "zstd"
+	}
+	return ""
+}
+
+// Decompress undoes a content encoding: gzip, br, zstd, deflate, identity, or
+// several with commas between them, the last applied first undone.
+//
+// Limits: at most limit bytes come out (0 is 64 MiB), and little more is held.
+// Errors: with the bytes up to the error. ErrInflated where limit was reached.
+func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+	if limit <= 0 {
+		limit = defaultMaxInflated
+	}
+	names := strings.Split(encoding, ",")
+	for _, name := range slices.Backward(names) {
+		name = normalEncoding(name)
+		if name == "" {
+			continue
+		}
+		out, err := inflate(name, p, limit)
+		if err != nil {
+			return out, fmt.Errorf("envelope: %w", err)
+		}
+		p = out
+	}
+	return p, nil
+}
+
+func inflate(name string, p []byte, limit int64) ([]byte, error) {
+	e, known := encodings[name]
+	if !known {
+		return nil, fmt.Errorf("compression %q is not known", name)
+	}
+	r, err := e.reader(bytes.NewReader(p))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, endIsUnexpected(err))
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close() //nolint:errcheck // it reads from memory
+	}
+	return readLimited(name, r, len(p), limit)
+}
+
+func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(int(min(int64(compressed)*3+bytes.MinRead, limit+bytes.MinRead)))
+	n, err := out.ReadFrom(io.LimitReader(r, limit+1))
+	if n > limit {
+		return out.Bytes()[:limit:limit], fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
+	}
+	if err != nil {
+		return out.Bytes(), fmt.Errorf("%s: after %d bytes: %w", name, n, endIsUnexpected(err))
+	}
+	return out.Bytes(), nil
+}
+
+func endIsUnexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Compress applies one content encoding that Decompress knows.
+func Compress(encoding string, p []byte) ([]byte, error) {
+	name := normalEncoding(encoding)
+	if name == "" {
+		return p, nil
+	}
+	e, known := encodings[name]
+	if !known {
+		return nil, fmt.Errorf("envelope: compression %q is not known", name)
+	}
+	var out bytes.Buffer
+	w, err := e.writer(&out)
+	if err != nil {
+		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+	}
+	if _, err := w.Write(p); err != nil {
+		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("envelope: %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
