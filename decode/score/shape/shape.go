@@ -1,0 +1,208 @@
+// Package shape pools what many trees say of each field path, and decides once
+// per path what single values leave open: whether length-delimited payloads
+// there are messages, text or bytes.
+//
+// One value is weak evidence. "image.png" is a fixed64 field, and a message of
+// one 32-character string is clean text that begins with a line feed. Over all
+// values of a path the readings part quickly: every payload of a message path
+// parses, and text that parses by chance does not do so again.
+//
+// Source: RESEARCH.md#readings
+package shape
+
+import (
+	"strconv"
+
+	"unwire/decode/wire"
+)
+
+// A Kind is what the payloads of a path are.
+type Kind uint8
+
+const (
+	Unknown Kind = iota // no payload was seen there: scalars only, or nothing
+	Empty               // all payloads were empty
+	Message
+	Text
+	Bytes
+)
+
+var kindNames = [...]string{"unknown", "empty", "message", "text", "bytes"}
+
+// String returns the kind's word.
+func (k Kind) String() string { return kindNames[k] }
+
+// A Path is a field path in a Shape, made of field numbers only.
+type Path int32
+
+const (
+	Root Path = 0
+	None Path = -1 // a path that was not recorded
+)
+
+const (
+	maxPaths   = 1 << 16 // paths that are told apart; below others every payload is a leaf
+	maxWeighed = 256     // ambiguous payloads of one path that are weighed
+)
+
+// A Shape is the pooled evidence. The zero value is empty and ready.
+//
+// Limits: 65,536 paths. Time is proportional to the trees' nodes and bytes.
+type Shape struct {
+	paths []path
+	index map[edge]Path
+}
+
+type edge struct {
+	parent Path
+	number uint64
+}
+
+type path struct {
+	edge
+	empty, full int     // payloads without and with bytes
+	message     int     // of the full ones: those that parse
+	clean, cut  int     // those that are text, and those that are but for a rune cut at an edge
+	both        int     // those that are both, and how many of them were weighed
+	weight      float64 // log odds of text against message over the weighed
+}
+
+// Add pools the fields of t.
+func (s *Shape) Add(t *wire.Tree) {
+	at := s.Locate(t, nil, true)
+	for i := 1; i < len(t.Nodes); i++ {
+		n := &t.Nodes[i]
+		if n.Type != wire.Len || at[i] == None {
+			continue
+		}
+		p := &s.paths[at[i]]
+		if n.Val == n.End {
+			p.empty++
+			continue
+		}
+		if n.Err != nil {
+			continue // too deep to be looked into: no evidence either way
+		}
+		p.full++
+		payload := t.Payload(int32(i))
+		fit := FitOf(payload)
+		switch fit {
+		case Clean:
+			p.clean++
+		case Cut:
+			p.cut++
+		}
+		if !t.IsMessage(int32(i)) {
+			continue
+		}
+		p.message++
+		if fit == Clean {
+			if p.both < maxWeighed {
+				p.weight += textOdds(t, int32(i))
+			}
+			p.both++
+		}
+	}
+}
+
+// Locate returns the path of each node of t, in buf if that is large enough.
+// With grow, paths that are new are recorded; otherwise they are None.
+func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
+	if s.paths == nil {
+		s.paths = []path{{edge: edge{parent: None}}}
+		s.index = make(map[edge]Path)
+	}
+	if cap(buf) < len(t.Nodes) {
+		buf = make([]Path, len(t.Nodes))
+	}
+	buf = buf[:len(t.Nodes)]
+	buf[0] = Root
+	for i := 1; i < len(t.Nodes); i++ {
+		n := &t.Nodes[i]
+		buf[i] = None
+		if up := buf[n.Parent]; up != None && n.Type != wire.Garbage {
+			buf[i] = s.child(up, n.Number, grow)
+		}
+	}
+	return buf
+}
+
+func (s *Shape) child(up Path, number uint64, grow bool) Path {
+	e := edge{up, number}
+	if p, ok := s.index[e]; ok {
+		return p
+	}
+	if !grow || len(s.paths) >= maxPaths {
+		return None
+	}
+	p := Path(len(s.paths))
+	s.paths = append(s.paths, path{edge: e})
+	s.index[e] = p
+	return p
+}
+
+// Kind says what the payloads of p are.
+func (s *Shape) Kind(p Path) Kind {
+	if p <= Root || int(p) >= len(s.paths) {
+		return Unknown
+	}
+	c := &s.paths[p]
+	switch {
+	case c.full == 0 && c.empty == 0:
+		return Unknown
+	case c.full == 0:
+		return Empty
+	case c.message == c.full && c.both < c.full:
+		return Message
+	case c.message == c.full && c.weight <= 0:
+		return Message
+	case c.clean > 0 && (c.clean+c.cut)*20 >= c.full*19: // one in twenty may be damaged
+		return Text
+	case c.cut == c.full && c.full > 1:
+		return Text
+	}
+	return Bytes
+}
+
+// IsMessage reports whether node i of t, which is at p, is to be read as a
+// message: a group, or a payload of a message path that does parse.
+func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
+	switch t.Nodes[i].Type {
+	case wire.StartGroup, wire.Message:
+		return true
+	case wire.Len:
+		k := s.Kind(p)
+		return k == Message && t.IsMessage(i)
+	}
+	return false
+}
+
+// Len is how many paths there are, the root included; they count from 0.
+func (s *Shape) Len() int { return len(s.paths) }
+
+// Parent is the path that encloses p; None for the root.
+func (s *Shape) Parent(p Path) Path { return s.paths[p].parent }
+
+// Number is the last field number of p.
+func (s *Shape) Number(p Path) uint64 { return s.paths[p].number }
+
+// Depth is how many numbers p has.
+func (s *Shape) Depth(p Path) int {
+	d := 0
+	for ; p > Root; p = s.paths[p].parent {
+		d++
+	}
+	return d
+}
+
+// String returns p as field numbers joined by dots.
+func (s *Shape) String(p Path) string {
+	if p <= Root {
+		return ""
+	}
+	number := strconv.FormatUint(s.paths[p].number, 10)
+	if up := s.String(s.paths[p].parent); up != "" {
+		return up + "." + number
+	}
+	return number
+}
