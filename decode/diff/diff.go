@@ -1,0 +1,79 @@
+// Package diff compares two messages, or two exchanges, by structure.
+//
+// It compares what was said, not the bytes: the order of fields does not count,
+// nor does an overlong varint. Elements of a repeated field are aligned by
+// content, then by a likely key, then by similarity, so an insertion is one
+// change and a move is none. Values that differ in every run (UUIDs, ids,
+// tokens, times) are unified: where the same value of one side always stands
+// for the same value of the other, the difference is reported as ignored.
+package diff
+
+import (
+	"unwire/decode/score/shape"
+	"unwire/decode/wire"
+)
+
+// An Op says what happened to a value.
+type Op string
+
+const (
+	Add    Op = "add"    // only B has it
+	Remove Op = "remove" // only A has it
+	Modify Op = "change"
+)
+
+// A Change is one difference of B against A.
+//
+// Shape: Path is field numbers or member names joined by dots, with an index
+// where a field repeats: in B of what was added, in A otherwise. In an exchange
+// it begins with the frame (@down/3 1.2) or the direction (@down 1.2, joined
+// deltas), or names a property of the exchange (status, code). Old and New are
+// what JSON needs: a string, a number, a list of Fields for a message, []byte.
+// Ignored is empty for a real difference, else why it is none.
+type Change struct {
+	Path    string `json:"path"`
+	Op      Op     `json:"op"`
+	Old     any    `json:"old"`
+	New     any    `json:"new"`
+	Ignored string `json:"ignored"`
+}
+
+// A Field is a field of a message that was added or removed.
+type Field struct {
+	Number uint64  `json:"n"`
+	Wire   string  `json:"wire"`
+	Value  any     `json:"value,omitempty"`
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// Options says what to leave out. The zero value is the default.
+type Options struct {
+	Volatile   bool     // report volatile values as real changes, too
+	Ignore     []string // paths without frame or indexes whose changes, and those below, are ignored
+	MaxChanges int      // changes that are returned; default 10,000
+}
+
+// Same reports whether no change counts: all are ignored.
+func Same(changes []Change) bool {
+	for i := range changes {
+		if changes[i].Ignored == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// Trees compares two messages. Their paths' kinds are decided over both.
+//
+// Shape: changes in the order of A's fields, then what B adds, at each level.
+// Limits: time is proportional to the trees, and to the square of the elements
+// of one repeated field that differ, of which at most 400 on a side are
+// aligned; the others are paired in order.
+func Trees(a, b *wire.Tree, o Options) []Change {
+	var s shape.Shape
+	s.Add(a)
+	s.Add(b)
+	c := newComparison(o)
+	c.nodes("", c.fromTree(&s, a), c.fromTree(&s, b))
+	return c.finish()
+}
