@@ -24,7 +24,8 @@ type comparison struct {
 // A finding is a change with the volatile values that explain all of it.
 type finding struct {
 	Change
-	pairs []pair
+	pairs   []pair
+	ignored string // decided when it was found
 }
 
 type pair struct{ class, a, b string }
@@ -126,7 +127,7 @@ func (c *comparison) elements(path string, as, bs []*node, indexed bool) {
 }
 
 func (c *comparison) modify(path string, a, b *node, volatile []pair) {
-	c.add(finding{Change{Path: path, Op: Modify, Old: a.value(), New: b.value()}, volatile})
+	c.add(finding{Change: Change{Path: path, Op: Modify, Old: a.value(), New: b.value()}, pairs: volatile})
 }
 
 func (c *comparison) add(f finding) {
@@ -179,17 +180,29 @@ func (c *comparison) finish() []Change {
 	renamed := c.renaming()
 	changes := make([]Change, 0, len(c.found))
 	for _, f := range c.found {
-		if c.isIgnored(f.Path) {
-			f.Ignored = "path"
-		} else if class := c.explain(f, renamed); class != "" && !c.o.Volatile {
-			f.Ignored = "volatile " + class
-		}
+		f.Ignored = c.excuse(f, renamed)
 		changes = append(changes, f.Change)
 	}
 	if c.dropped > 0 {
 		changes = append(changes, Change{Op: Modify, New: fmt.Sprintf("%d more changes", c.dropped)})
 	}
 	return changes
+}
+
+// excuse is why f is no real difference, or "".
+func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
+	switch {
+	case f.ignored != "":
+		return f.ignored
+	case c.isIgnored(f.Path):
+		return "path"
+	case c.o.Volatile:
+		return ""
+	}
+	if class := explain(f, renamed); class != "" {
+		return "volatile " + class
+	}
+	return ""
 }
 
 // renaming pairs values greedily, the most frequent pair first: a value of one
@@ -212,7 +225,7 @@ func (c *comparison) renaming() map[pair]bool {
 
 // explain returns the class of the first renamed value if renaming is all that
 // happened, else "".
-func (c *comparison) explain(f finding, renamed map[pair]bool) string {
+func explain(f finding, renamed map[pair]bool) string {
 	class := ""
 	for _, p := range f.pairs {
 		if p.class != classTime && !renamed[p] {

@@ -50,6 +50,7 @@ type Field struct {
 type Options struct {
 	Volatile   bool     // report volatile values as real changes, too
 	Ignore     []string // paths without frame or indexes whose changes, and those below, are ignored
+	Answer     bool     // of exchanges, compare only what the server sent
 	MaxChanges int      // changes that are returned; default 10,000
 }
 

@@ -1,0 +1,252 @@
+package diff
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/score/shape"
+)
+
+// Exchanges compares what was said in two exchanges.
+//
+// Frames split their text in another way at each run, so the deltas of one path
+// are joined before they are compared, and so are counters; both stand under
+// the direction's path (@down 1.1.1) instead of a frame's. The other frames are
+// aligned as elements of a repeated field are. Empty frames that come at any
+// time, heartbeats, are reported as ignored where their numbers differ.
+//
+// Shape: the exchange's properties (status, codec, outcome), then the frames up
+// and down, then code, message, details and trailers.
+// Limits: as of Trees.
+func Exchanges(a, b *decode.Exchange, o Options) []Change {
+	c := newComparison(o)
+	c.property("status", number(a.Status), number(b.Status))
+	c.property("codec", a.Codec, b.Codec)
+	c.property("outcome", string(a.Outcome), string(b.Outcome))
+	if !o.Answer {
+		c.direction(a, b, captures.Up)
+	}
+	c.direction(a, b, captures.Down)
+	c.words("code", a.Code, b.Code)
+	c.words("message", a.Message, b.Message)
+	c.details(a, b)
+	c.trailers(a, b)
+	return c.finish()
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// property compares what is known of both exchanges.
+func (c *comparison) property(path, a, b string) {
+	if a != "" && b != "" {
+		c.words(path, a, b)
+	}
+}
+
+func (c *comparison) words(path, a, b string) {
+	c.nodes(path, c.textNode("", a), c.textNode("", b))
+}
+
+func (c *comparison) textNode(key, s string) *node {
+	n := &node{key: key, kind: text, text: s}
+	c.hash(n)
+	return n
+}
+
+// An item is what is aligned: a frame, or joined deltas.
+type item struct {
+	path string
+	node *node
+}
+
+func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
+	var s shape.Shape
+	for _, ex := range []*decode.Exchange{a, b} {
+		for i := range ex.Frames {
+			if f := &ex.Frames[i]; f.Dir == dir && f.Tree != nil && f.End == nil {
+				s.Add(f.Tree)
+			}
+		}
+	}
+	left, right := c.items(&s, a, dir), c.items(&s, b, dir)
+	left, right = c.heartbeats("@"+dir.String(), left, right)
+	left, right = c.join("@"+dir.String(), left, right)
+	mates, added := align(nodesOf(left), nodesOf(right))
+	for i, j := range mates {
+		if j < 0 {
+			c.nodes(left[i].path, left[i].node, nil)
+		} else {
+			c.nodes(left[i].path, left[i].node, right[j].node)
+		}
+	}
+	for _, j := range added {
+		c.nodes(right[j].path, nil, right[j].node)
+	}
+}
+
+func nodesOf(items []item) []*node {
+	nodes := make([]*node, len(items))
+	for i := range items {
+		nodes[i] = items[i].node
+	}
+	return nodes
+}
+
+// items makes an item of each frame but the ends.
+func (c *comparison) items(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) []item {
+	var items []item
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir != dir || f.End != nil || f.Framed && f.Flags&(envelope.EndStream|envelope.Trailer) != 0 {
+			continue
+		}
+		items = append(items, item{"@" + dir.String() + "/" + strconv.Itoa(f.Seq), c.fromFrame(s, f)})
+	}
+	return items
+}
+
+func (c *comparison) fromFrame(s *shape.Shape, f *decode.Frame) *node {
+	if f.Tree != nil {
+		return c.fromTree(s, f.Tree)
+	}
+	if n, ok := c.fromJSON(f.Data); ok {
+		return n
+	}
+	n := &node{kind: blob, bytes: f.Data}
+	if shape.FitOf(f.Data) != shape.Not {
+		n.kind, n.text, n.bytes = text, string(f.Data), nil
+	}
+	c.hash(n)
+	return n
+}
+
+// heartbeats takes the frames without any value out. One that only one side
+// has is a difference if it was that side's last frame: the end of a turn has
+// no value either.
+func (c *comparison) heartbeats(path string, left, right []item) (l, r []item) {
+	counts := make(map[uint64][2]int)
+	var order []item
+	var last [2]uint64
+	for side, items := range [][]item{left, right} {
+		for _, it := range items {
+			last[side] = it.node.exact
+			if !isEmpty(it.node) {
+				continue
+			}
+			n := counts[it.node.exact]
+			if n == [2]int{} {
+				order = append(order, it)
+			}
+			n[side]++
+			counts[it.node.exact] = n
+		}
+	}
+	for _, it := range order {
+		n := counts[it.node.exact]
+		if n[0] == n[1] {
+			continue
+		}
+		f := finding{Change: Change{Path: join(path, firstKeys(it.node)), Op: Modify, Old: n[0], New: n[1]}, ignored: "heartbeat"}
+		if n[0] == 0 && last[1] == it.node.exact {
+			f = finding{Change: Change{Path: it.path, Op: Add, New: it.node.value()}}
+		} else if n[1] == 0 && last[0] == it.node.exact {
+			f = finding{Change: Change{Path: it.path, Op: Remove, Old: it.node.value()}}
+		}
+		c.add(f)
+	}
+	empty := func(it item) bool { return isEmpty(it.node) }
+	return slices.DeleteFunc(left, empty), slices.DeleteFunc(right, empty)
+}
+
+// isEmpty reports whether n holds no values, only fields around nothing.
+func isEmpty(n *node) bool {
+	switch n.kind {
+	case object:
+		for _, child := range n.children {
+			if !isEmpty(child) {
+				return false
+			}
+		}
+		return true
+	case text:
+		return n.text == ""
+	}
+	return false
+}
+
+// firstKeys is the path along the first fields of n.
+func firstKeys(n *node) string {
+	path := ""
+	for len(n.children) > 0 {
+		n = n.children[0]
+		path = join(path, n.key)
+	}
+	return path
+}
+
+// details compares the details of errors.
+func (c *comparison) details(a, b *decode.Exchange) {
+	var sides [2][]*node
+	for side, ex := range []*decode.Exchange{a, b} {
+		for i := range ex.Frames {
+			if end := ex.Frames[i].End; end != nil && end.Error != nil {
+				for _, d := range end.Error.Details {
+					sides[side] = append(sides[side], c.detail(d))
+				}
+			}
+		}
+	}
+	c.elements("details", sides[0], sides[1], true)
+}
+
+// detail makes a node of d: of the server's own rendering, if there is one.
+func (c *comparison) detail(d envelope.Detail) *node {
+	value, ok := c.fromJSON(d.Debug)
+	if !ok {
+		value = c.textNode("", base64.StdEncoding.EncodeToString(d.Value))
+	}
+	value.key = "value"
+	n := &node{kind: object, children: []*node{c.textNode("type", d.Type), value}}
+	c.hash(n)
+	return n
+}
+
+// trailers compares the metadata at the end, wherever it stood. The status is
+// left out: it is the code.
+func (c *comparison) trailers(a, b *decode.Exchange) {
+	var sides [2]*node
+	for side, ex := range []*decode.Exchange{a, b} {
+		n := &node{kind: object}
+		add := func(name, value string) {
+			if name = strings.ToLower(name); !strings.HasPrefix(name, "grpc-") {
+				n.children = append(n.children, c.textNode(name, value))
+			}
+		}
+		for _, h := range ex.ResponseTrailers {
+			add(h.Name, h.Value)
+		}
+		for i := range ex.Frames {
+			if end := ex.Frames[i].End; end != nil {
+				for name, values := range end.Metadata {
+					for _, v := range values {
+						add(name, v)
+					}
+				}
+			}
+		}
+		slices.SortStableFunc(n.children, func(x, y *node) int { return strings.Compare(x.key, y.key) })
+		c.hash(n)
+		sides[side] = n
+	}
+	c.nodes("trailers", sides[0], sides[1])
+}
