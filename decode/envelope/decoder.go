@@ -22,8 +22,9 @@ type Options struct {
 	Framed      bool   // a run of envelopes; else one unary body
 	Base64      bool   // Framed, and the envelopes are in base64 (grpc-web-text)
 	Events      bool   // text/event-stream: events, or envelopes under that label
+	Whole       string // compression of the whole of a framed body, around the frames; HTTP's content-encoding
 	MaxFrame    int64  // bytes of a frame, or of a unary body; default 64 MiB
-	MaxInflated int64  // bytes of a frame after decompression; default 64 MiB
+	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB
 }
 
 // A Decoder splits one direction's body into frames as it arrives.
@@ -38,6 +39,7 @@ type Decoder struct {
 	large *Frame // that frame
 	text  *base64Reader
 	event *eventReader
+	whole *wholeReader
 	first bool // a byte was fed
 	fail  error
 }
@@ -55,6 +57,7 @@ func NewDecoder(o Options) *Decoder {
 		d.o.Framed = true
 		d.text = new(base64Reader)
 	}
+	d.whole = newWholeReader(o.Whole, d.o.MaxInflated)
 	return d
 }
 
@@ -65,6 +68,16 @@ func NewDecoder(o Options) *Decoder {
 // before it are returned. What is wrong within one frame is in that frame's Err.
 // Feeding may go on: bytes that cannot be framed are dropped.
 func (d *Decoder) Feed(p []byte) ([]Frame, error) {
+	if d.whole == nil {
+		return d.feed(p)
+	}
+	p, werr := d.whole.feed(p)
+	frames, err := d.feed(p)
+	return frames, errors.Join(err, werr)
+}
+
+// feed is Feed for bytes that are frames.
+func (d *Decoder) feed(p []byte) ([]Frame, error) {
 	if len(p) == 0 {
 		return nil, nil
 	}
@@ -99,6 +112,17 @@ func (d *Decoder) Feed(p []byte) ([]Frame, error) {
 // Close ends the body and returns what was still open: a unary body, or a
 // frame that the body ended inside, with an error.
 func (d *Decoder) Close() ([]Frame, error) {
+	if d.whole == nil {
+		return d.close()
+	}
+	p, werr := d.whole.close()
+	d.whole = nil
+	frames, err := d.feed(p)
+	rest, cerr := d.close()
+	return append(frames, rest...), errors.Join(werr, err, cerr)
+}
+
+func (d *Decoder) close() ([]Frame, error) {
 	if d.event != nil {
 		return d.event.close()
 	}

@@ -57,7 +57,7 @@ func (f Flags) String() string {
 // sent; Data is Raw after decompression, the same slice where there is none.
 // Limits: see Options.
 type Frame struct {
-	Offset   int64 // of the frame's first byte in its direction's body
+	Offset   int64 // of the frame's first byte in its direction's body, whose own compression is undone
 	Len      int   // bytes on the wire, header included
 	Flags    Flags // 0 for a unary body
 	Framed   bool  // false for a unary body and for an event without an envelope

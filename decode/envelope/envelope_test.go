@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"pgregory.net/rapid"
 )
 
@@ -234,6 +235,45 @@ func TestBombStopsAtTheLimit(t *testing.T) {
 	}
 	if _, err := Decompress("gzip", gzipped(t, "12345"), 5); err != nil {
 		t.Errorf("exactly the limit: %v", err)
+	}
+}
+
+func TestWholeBodyCompression(t *testing.T) {
+	body := append(Append(nil, 0, []byte("first")), Append(nil, EndStream, []byte("{}"))...)
+	for _, encoding := range []string{"gzip", "br", "zstd", "deflate"} {
+		small, err := Compress(encoding, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{1, 5, 1000} {
+			frames, errs := run(Options{Framed: true, Whole: encoding}, small, size)
+			if len(frames) != 2 || string(frames[0].Data) != "first" || frames[1].Offset != 10 || len(errs) > 0 {
+				t.Errorf("%s in pieces of %d: %s%v", encoding, size, outline(frames), errs)
+			}
+		}
+		if _, errs := run(Options{Framed: true, Whole: encoding}, small[:len(small)-7], 3); len(errs) == 0 {
+			t.Errorf("%s cut: no error", encoding)
+		}
+	}
+	// A frame that was flushed is there before the rest of the stream.
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body[:10])
+	_ = w.Flush()
+	d := NewDecoder(Options{Events: true, Whole: "gzip"})
+	frames, err := d.Feed(b.Bytes())
+	if len(frames) != 1 || err != nil {
+		t.Errorf("after a flush: %s%v", outline(frames), err)
+	}
+	if _, err := d.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Close: %v", err)
+	}
+	frames, errs := run(Options{Framed: true, Whole: "zstd", MaxInflated: 1 << 20}, bomb(1<<30), 1000)
+	if len(errs) == 0 || !errors.Is(errs[0], ErrInflated) || len(frames) != 1 {
+		t.Errorf("bomb: %v", errs)
+	}
+	if _, errs := run(Options{Framed: true, Whole: "lzma"}, body, 4); len(errs) != 1 {
+		t.Errorf("unknown: %v", errs)
 	}
 }
 
