@@ -1,0 +1,152 @@
+package replay
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// ErrCredentials is wrapped where a secret of the captured request, which the
+// capture does not hold, was not given either.
+var ErrCredentials = errors.New("credentials are missing")
+
+// Environment variables that hold secrets for a replay. Any other header's
+// value comes from HeaderVariable.
+const (
+	EnvToken     = "UNWIRE_TOKEN"      // of `authorization`; "Bearer " is put before it unless it has a scheme
+	EnvCookie    = "UNWIRE_COOKIE"     // of `cookie`
+	EnvMachineID = "UNWIRE_MACHINE_ID" // what follows the time part of `x-cursor-checksum`
+)
+
+// maxCredentialFile bounds the file that LoadCredentials reads.
+const maxCredentialFile = 1 << 20
+
+// HeaderVariable is the environment variable of a header's secret:
+// UNWIRE_HEADER_X_API_KEY for x-api-key.
+func HeaderVariable(header string) string {
+	return "UNWIRE_HEADER_" + variable(header)
+}
+
+// QueryVariable is the environment variable of the secret in a query parameter.
+func QueryVariable(name string) string { return "UNWIRE_QUERY_" + variable(name) }
+
+func variable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(s))
+}
+
+// Credentials are the secrets of a replay. They go into the request that is
+// sent and nowhere else. The zero value has none.
+type Credentials struct {
+	lookup func(name string) string // an environment
+	file   map[string]string        // by variable's name, and by lower-case header name
+	path   string
+}
+
+// LoadCredentials returns the secrets of an environment and, where path is not
+// "", of a file, which comes first.
+//
+// Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
+// of the environment variables; empty lines and lines that begin with # are skipped.
+// Limits: 1 MiB.
+// Errors: the file must be readable by its owner alone (mode 0600 or less).
+// An error names the line and never its value.
+func LoadCredentials(path string, getenv func(string) string) (*Credentials, error) {
+	c := &Credentials{lookup: getenv, path: path}
+	if path == "" {
+		return c, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("replay: %s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+	}
+	if c.file, err = readCredentials(f); err != nil {
+		return nil, fmt.Errorf("replay: %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func readCredentials(r io.Reader) (map[string]string, error) {
+	secrets := map[string]string{}
+	lines := bufio.NewScanner(io.LimitReader(r, maxCredentialFile))
+	lines.Buffer(nil, maxCredentialFile)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		i := strings.IndexAny(line, ":=")
+		if i <= 0 {
+			return nil, fmt.Errorf("line %d is no `NAME: value`", n)
+		}
+		value := strings.TrimSpace(line[i+1:])
+		if strings.ContainsAny(value, "\r\x00") {
+			return nil, fmt.Errorf("line %d: a value cannot hold control characters", n)
+		}
+		secrets[strings.ToLower(strings.TrimSpace(line[:i]))] = value
+	}
+	return secrets, lines.Err()
+}
+
+// find returns the first secret that one of names has, and where it came from.
+func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
+	if c == nil {
+		return "", "", false
+	}
+	for _, name := range names {
+		if v := c.file[strings.ToLower(name)]; v != "" {
+			return v, c.path, true
+		}
+	}
+	for _, name := range names {
+		if c.lookup == nil {
+			break
+		}
+		if v := c.lookup(name); v != "" {
+			return v, "$" + name, true
+		}
+	}
+	return "", "", false
+}
+
+// headerNames are the names under which a header's secret is looked for.
+func headerNames(header string) []string {
+	header = strings.ToLower(header)
+	names := []string{HeaderVariable(header), header}
+	switch header {
+	case "authorization":
+		return append([]string{EnvToken}, names...)
+	case "cookie":
+		return append([]string{EnvCookie}, names...)
+	}
+	return names
+}
+
+// scheme puts the captured scheme, or Bearer, before a bare token.
+func scheme(token, captured string) string {
+	if strings.Contains(token, " ") {
+		return token
+	}
+	before, _, ok := strings.Cut(captured, " ")
+	if !ok || !slices.Contains([]string{"basic", "bearer", "token"}, strings.ToLower(before)) {
+		before = "Bearer"
+	}
+	return before + " " + token
+}

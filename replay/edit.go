@@ -1,0 +1,141 @@
+package replay
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An Op is what an Edit does, in the words of the command's flags.
+type Op string
+
+const (
+	OpSet Op = "set" // give a field another value; its wire type stays unless a kind or a schema says otherwise
+	OpAdd Op = "add" // put in a field, after its siblings of that number, or before the one that an index names
+	OpDel Op = "del" // take out all fields that the path names
+	OpRaw Op = "raw" // put bytes in place of a value, unchecked
+)
+
+// firstFrame is the frame of an edit that names none: the first frame up that
+// carries a message.
+const firstFrame = -1
+
+// An Edit is one change to a request. Edits apply in the order they are given,
+// each to what the one before it left.
+//
+// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see ParseEdit.
+type Edit struct {
+	Op    Op
+	Frame int // number of the frame up, as `show` has it, or firstFrame
+	Kind  Kind
+	Value string // as given; the bytes of OpRaw in hex
+
+	path editPath
+}
+
+// ParseEdit reads the text of a --set, --add, --del or --raw flag.
+//
+// Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
+// left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;
+// del takes [@FRAME ]PATH. PATH has field numbers, or names where a schema is
+// known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
+// An empty PATH is the whole message of the frame.
+// Errors: name the offset of what is wrong in text.
+func ParseEdit(flagKind, text string) (Edit, error) {
+	e := Edit{Op: Op(flagKind), Frame: firstFrame}
+	switch e.Op {
+	case OpSet, OpAdd, OpDel, OpRaw:
+	default:
+		return e, fmt.Errorf("replay: %q is no kind of edit", flagKind)
+	}
+	if err := e.parse(text); err != nil {
+		return e, fmt.Errorf("replay: --%s %q: %w", flagKind, text, err)
+	}
+	return e, nil
+}
+
+func (e *Edit) parse(text string) error {
+	rest, err := e.scanFrame(text)
+	if err != nil {
+		return err
+	}
+	if e.path, rest, err = scanPath(rest); err != nil {
+		return err
+	}
+	if kind, ok := strings.CutPrefix(rest, ":"); ok {
+		kind, value, has := strings.Cut(kind, "=")
+		if rest = ""; has {
+			rest = "=" + value
+		}
+		if e.Kind, err = ParseKind(kind); err != nil {
+			return err
+		}
+		if e.Op == OpDel || e.Op == OpRaw {
+			return fmt.Errorf("a kind has no meaning here")
+		}
+	}
+	value, has := strings.CutPrefix(rest, "=")
+	if has == (e.Op == OpDel) {
+		if has {
+			return fmt.Errorf("a value has no meaning here")
+		}
+		return fmt.Errorf("=VALUE is missing")
+	}
+	e.Value = value
+	return e.check()
+}
+
+// scanFrame reads the frame that an edit may begin with: "@2 ".
+func (e *Edit) scanFrame(text string) (rest string, err error) {
+	after, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
+	}
+	rest = strings.TrimLeft(after, "0123456789")
+	n, err := strconv.ParseUint(after[:len(after)-len(rest)], 10, 31)
+	if err != nil || rest != "" && !strings.ContainsRune(" :=", rune(rest[0])) {
+		return text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
+	}
+	e.Frame = int(n)
+	return strings.TrimLeft(rest, " "), nil
+}
+
+// check looks at what can be wrong before the request is known.
+func (e *Edit) check() error {
+	switch {
+	case e.Op == OpRaw:
+		b, err := hex.DecodeString(e.Value)
+		if err != nil {
+			return fmt.Errorf("the value is not hex: %w", err)
+		}
+		e.Value = hex.EncodeToString(b)
+	case len(e.path) == 0 && e.Op == OpAdd:
+		return fmt.Errorf("a path is missing")
+	case len(e.path) == 0 && e.Op == OpDel && e.Frame == firstFrame:
+		return fmt.Errorf("a path is missing; a whole frame goes with its number, as in @2")
+	}
+	return nil
+}
+
+// String writes the edit as the flag that makes it.
+func (e Edit) String() string {
+	var b strings.Builder
+	b.WriteString("--" + string(e.Op) + " ")
+	if e.Frame != firstFrame {
+		fmt.Fprintf(&b, "@%d ", e.Frame)
+	}
+	b.WriteString(e.path.String())
+	if e.Kind != "" {
+		b.WriteString(":" + string(e.Kind))
+	}
+	if e.Op != OpDel {
+		b.WriteString("=" + e.Value)
+	}
+	return b.String()
+}
+
+// place names what the edit is about, for errors: "@2 1.3".
+func (e *Edit) place(frame int) string {
+	return strings.TrimRight(fmt.Sprintf("@%d %s", frame, e.path), " ")
+}

@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"unwire/decode/wire"
+)
+
+// maxPathSteps bounds an edit's path; the wire tree follows no more either.
+const maxPathSteps = 100
+
+// A pathStep names a field of a message, or a member of a JSON object. Where
+// only an index stands, it names an element of a JSON array.
+type pathStep struct {
+	name  string // a field number, a field's or a member's name; "" for an index alone
+	index int    // from 0, or wire.All
+}
+
+// An editPath leads from a frame's root to what an edit is about. The empty
+// path is the whole message.
+//
+// Shape: steps joined by dots, an index in brackets where one element is meant:
+// 1.2[3].5, run_request.model.name. A name that holds one of . [ ] : = " or a
+// space stands in double quotes, with backslash escapes.
+type editPath []pathStep
+
+// scanPath reads the path at the beginning of s, up to a colon, an equals sign
+// or the end, and returns what follows it.
+func scanPath(s string) (p editPath, rest string, err error) {
+	off := 0
+	for {
+		if off == len(s) || s[off] == ':' || s[off] == '=' {
+			if len(p) > 0 {
+				return p, s[off:], fmt.Errorf("at %d: a step is missing after the dot", off)
+			}
+			return p, s[off:], nil
+		}
+		steps, n, err := scanStep(s[off:])
+		off += n
+		if err != nil {
+			return p, s[off:], fmt.Errorf("at %d: %w", off, err)
+		}
+		if len(p) > 0 && steps[0].bare() {
+			return p, s[off:], fmt.Errorf("at %d: an index stands after its name, without a dot", off)
+		}
+		if p = append(p, steps...); len(p) > maxPathSteps {
+			return p, s[off:], fmt.Errorf("at %d: more than %d steps", off, maxPathSteps)
+		}
+		if off == len(s) || s[off] != '.' {
+			break
+		}
+		off++
+	}
+	if off < len(s) && s[off] != ':' && s[off] != '=' {
+		return p, s[off:], fmt.Errorf("at %d: %q in a path; put the name in double quotes", off, s[off])
+	}
+	return p, s[off:], nil
+}
+
+// scanStep reads one name with its indexes. Indexes after the first become
+// steps of their own: elements of arrays in arrays.
+func scanStep(s string) (steps []pathStep, n int, err error) {
+	name, n, err := scanName(s)
+	if err != nil {
+		return nil, n, err
+	}
+	step := pathStep{name: name, index: wire.All}
+	for first := true; n < len(s) && s[n] == '['; first = false {
+		end := strings.IndexByte(s[n:], ']')
+		if end < 0 {
+			return nil, n, fmt.Errorf("%q: an index without its closing bracket", s[n:])
+		}
+		k, err := strconv.ParseUint(s[n+1:n+end], 10, 31)
+		if err != nil {
+			return nil, n, fmt.Errorf("%q is not an index", s[n+1:n+end])
+		}
+		if !first {
+			steps = append(steps, step)
+			step = pathStep{}
+		}
+		step.index = int(k)
+		n += end + 1
+	}
+	switch quoted := s != "" && s[0] == '"'; {
+	case name == "" && len(steps) == 0 && step.index == wire.All && !quoted:
+		return nil, n, fmt.Errorf("a step is missing")
+	case name == "" && quoted && (len(steps) > 0 || step.index != wire.All):
+		return nil, n, fmt.Errorf("an index needs a name that is not empty")
+	}
+	return append(steps, step), n, nil
+}
+
+// scanName reads a bare or quoted name.
+func scanName(s string) (name string, n int, err error) {
+	if s == "" || s[0] != '"' {
+		n := strings.IndexAny(s, ".[]:=\" \t")
+		if n < 0 {
+			n = len(s)
+		}
+		return s[:n], n, nil
+	}
+	quoted, err := strconv.QuotedPrefix(s)
+	if err != nil {
+		return "", 0, fmt.Errorf("%q: a quoted name without its end", s)
+	}
+	name, err = strconv.Unquote(quoted)
+	if err != nil {
+		return "", 0, fmt.Errorf("%s is not a quoted name", quoted)
+	}
+	return name, len(quoted), nil
+}
+
+// String writes the path as scanPath reads it.
+func (p editPath) String() string {
+	var b strings.Builder
+	for i, s := range p {
+		if i > 0 && !s.bare() {
+			b.WriteByte('.')
+		}
+		switch {
+		case s.bare():
+		case s.name == "" || strings.ContainsAny(s.name, ".[]:=\" \t") || strconv.Quote(s.name) != `"`+s.name+`"`:
+			b.WriteString(strconv.Quote(s.name))
+		default:
+			b.WriteString(s.name)
+		}
+		if s.index != wire.All {
+			fmt.Fprintf(&b, "[%d]", s.index)
+		}
+	}
+	return b.String()
+}
+
+// bare reports whether the step is an index alone.
+func (s pathStep) bare() bool { return s.name == "" && s.index != wire.All }
