@@ -1,0 +1,178 @@
+package mitm
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// A target is where a connection's requests go.
+type target struct {
+	scheme string // "http" or "https"
+	addr   string // host:port to dial
+	sni    string // the client's server name, "" if it sent none
+}
+
+// host is the name that the server's certificate must be for.
+func (t target) host() string {
+	if t.sni != "" {
+		return t.sni
+	}
+	return hostOf(t.addr)
+}
+
+// A clientConn is a client's connection whose first bytes were read already:
+// they are read again first. It tells the proxy when it is closed.
+type clientConn struct {
+	net.Conn
+	head    []byte
+	target  target
+	onClose func()
+	once    sync.Once
+}
+
+func (c *clientConn) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// fill reads once more behind the bytes that are still to be read.
+func (c *clientConn) fill(limit int) error {
+	if len(c.head) >= limit {
+		return errors.New("mitm: too many bytes before the protocol is known")
+	}
+	var buf [2048]byte
+	n, err := c.Conn.Read(buf[:min(len(buf), limit-len(c.head))])
+	c.head = append(c.head, buf[:n]...)
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// WriteTo and ReadFrom let the kernel move the bytes of a tunnel by itself.
+func (c *clientConn) WriteTo(w io.Writer) (int64, error) {
+	var n int
+	if len(c.head) > 0 {
+		var err error
+		n, err = w.Write(c.head)
+		c.head = c.head[n:]
+		if err != nil {
+			return int64(n), err
+		}
+	}
+	m, err := io.Copy(w, c.Conn)
+	return int64(n) + m, err
+}
+
+func (c *clientConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+
+type halfCloser interface {
+	CloseWrite() error
+	CloseRead() error
+}
+
+func (c *clientConn) CloseWrite() error {
+	if h, ok := c.Conn.(halfCloser); ok {
+		return h.CloseWrite()
+	}
+	return nil
+}
+
+func (c *clientConn) CloseRead() error {
+	if h, ok := c.Conn.(halfCloser); ok {
+		return h.CloseRead()
+	}
+	return nil
+}
+
+func (c *clientConn) Close() error {
+	c.once.Do(func() {
+		if c.onClose != nil {
+			c.onClose()
+		}
+	})
+	return c.Conn.Close()
+}
+
+// reset closes so that the other side sees a reset, not a clean end.
+func (c *clientConn) reset() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// A connQueue is a listener whose connections are handed to it.
+type connQueue struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newConnQueue() *connQueue {
+	return &connQueue{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// push hands a connection over; the queue's server closes it from then on.
+func (q *connQueue) push(c net.Conn) {
+	select {
+	case q.conns <- c:
+	case <-q.closed:
+		_ = c.Close()
+	}
+}
+
+func (q *connQueue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.conns:
+		return c, nil
+	case <-q.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (q *connQueue) Close() error {
+	q.once.Do(func() { close(q.closed) })
+	return nil
+}
+
+// Addr has nothing to tell: the connections came in through other listeners.
+func (q *connQueue) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }
+
+// join copies both ways until both ends are closed, half-closing as they go; an
+// error on one side resets the other.
+func join(a *clientConn, b net.Conn) {
+	down := make(chan struct{})
+	go func() {
+		defer close(down)
+		copyHalf(a, b)
+	}()
+	copyHalf(b, a)
+	<-down
+	_ = a.Close()
+	_ = b.Close()
+}
+
+func copyHalf(dst, src net.Conn) {
+	if _, err := io.Copy(dst, src); err != nil {
+		for _, c := range []net.Conn{dst, src} {
+			if cc, ok := c.(*clientConn); ok {
+				cc.reset()
+			} else {
+				(&clientConn{Conn: c}).reset()
+			}
+		}
+		return
+	}
+	if h, ok := dst.(halfCloser); ok {
+		_ = h.CloseWrite()
+		return
+	}
+	_ = dst.Close()
+}

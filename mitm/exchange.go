@@ -1,0 +1,151 @@
+package mitm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"unwire/captures"
+)
+
+// errStopped is the cause of what ends because recording ends.
+var errStopped = errors.New("recording stopped")
+
+// An exchange feeds one request and its response to the recorder. Both
+// directions do so at the same time; what comes after its end is not recorded.
+type exchange struct {
+	proxy *Proxy
+	ctx   context.Context // the client's request: ends when the client goes away
+
+	mu      sync.Mutex
+	rec     *captures.Recording
+	reached bool  // a connection to the server was used
+	upErr   error // why reading the request's body failed
+}
+
+// begin starts the recording of a request.
+func (p *Proxy) begin(r *http.Request, url string) (*exchange, error) {
+	rec, err := p.opts.Store.Begin(captures.Exchange{
+		Method:         r.Method,
+		URL:            url,
+		HTTP:           httpVersion(r.ProtoMajor, r.ProtoMinor),
+		RequestHeaders: section{r.Header, r.ProtoMajor, r.Host, r.TransferEncoding, r.Trailer}.headers(),
+		Started:        time.Now(),
+		Client:         r.RemoteAddr,
+		Source:         p.opts.Source,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &exchange{proxy: p, ctx: r.Context(), rec: rec}, nil
+}
+
+func httpVersion(major, minor int) string {
+	if major == 1 && minor == 0 {
+		return "1.0"
+	}
+	return string(rune('0'+major)) + map[bool]string{true: ".1"}[major == 1]
+}
+
+// with runs f unless the exchange has ended.
+func (x *exchange) with(f func(*captures.Recording)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.rec != nil {
+		f(x.rec)
+	}
+}
+
+func (x *exchange) connected(conn net.Conn) {
+	x.with(func(rec *captures.Recording) {
+		x.reached = true
+		rec.Connection(tlsOf(conn), conn.RemoteAddr().String())
+	})
+}
+
+func (x *exchange) response(res *http.Response) {
+	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
+	x.with(func(rec *captures.Recording) { rec.Response(res.StatusCode, h) })
+}
+
+func (x *exchange) chunk(d captures.Direction, p []byte) {
+	x.with(func(rec *captures.Recording) { rec.Chunk(d, p) })
+}
+
+func (x *exchange) trailers(d captures.Direction, major int, trailer http.Header) {
+	if h := (section{header: trailer, major: major}).headers(); len(h) > 0 {
+		x.with(func(rec *captures.Recording) { rec.Trailers(d, h) })
+	}
+}
+
+func (x *exchange) end(o captures.Outcome, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	x.with(func(rec *captures.Recording) {
+		rec.End(o, text)
+		x.rec = nil
+	})
+}
+
+// broken ends the exchange after an error on the way, telling who is to blame.
+func (x *exchange) broken(err error) {
+	x.mu.Lock()
+	reached, upErr := x.reached, x.upErr
+	x.mu.Unlock()
+	switch {
+	case x.proxy.ctx.Err() != nil:
+		x.end(captures.Incomplete, errStopped)
+	case x.ctx.Err() != nil || upErr != nil:
+		x.end(captures.Canceled, errors.New("the client went away"))
+	case reached:
+		x.end(captures.Reset, err)
+	default:
+		x.end(captures.Failed, err)
+	}
+}
+
+// A bodyTap is a request's body that is recorded as it is read.
+type bodyTap struct {
+	io.ReadCloser
+	x *exchange
+	r *http.Request
+}
+
+func (t *bodyTap) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if n > 0 {
+		t.x.chunk(captures.Up, p[:n])
+	}
+	switch {
+	case err == io.EOF:
+		// net/http fills in the trailers just before it says EOF.
+		t.x.trailers(captures.Up, t.r.ProtoMajor, t.r.Trailer)
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+		t.x.mu.Lock()
+		t.x.upErr = err
+		t.x.mu.Unlock()
+	}
+	return n, err
+}
+
+func tlsOf(conn net.Conn) captures.TLS {
+	c, ok := conn.(*tls.Conn)
+	if !ok {
+		return captures.TLS{}
+	}
+	s := c.ConnectionState()
+	return captures.TLS{
+		Version:    strings.TrimPrefix(tls.VersionName(s.Version), "TLS "),
+		Cipher:     tls.CipherSuiteName(s.CipherSuite),
+		ServerName: s.ServerName,
+		ALPN:       s.NegotiatedProtocol,
+	}
+}

@@ -1,0 +1,114 @@
+package mitm
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/elazarl/goproxy"
+)
+
+const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
+
+// serveFront takes what comes in through the listeners apart.
+func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		p.gate.ServeHTTP(&hijackable{w, p}, r)
+	case r.URL.IsAbs() && p.hosts.captured(withPort(r.URL.Host, portFor(r.URL))):
+		shown := *r.URL
+		p.relay(w, r, targetOf(&shown), &shown)
+	case r.URL.IsAbs():
+		p.gate.ServeHTTP(w, r)
+	case p.routes.serve(p, w, r):
+	case p.opts.Reverse != nil:
+		p.serveReverse(w, r)
+	default:
+		http.Error(w, infoText, http.StatusBadRequest)
+	}
+}
+
+func portFor(u *url.URL) string {
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// newGate sets goproxy up: it answers CONNECT, and carries what is not recorded.
+func (p *Proxy) newGate() *goproxy.ProxyHttpServer {
+	gate := goproxy.NewProxyHttpServer()
+	gate.Logger = silent{}
+	gate.KeepAcceptEncoding = true
+	gate.ConnectDial = nil // by its default from the environment: that may name this proxy
+	gate.Tr = &http.Transport{
+		DialContext:        p.dialer.dial,
+		DisableCompression: true,
+		IdleConnTimeout:    keepIdle,
+	}
+	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
+	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
+	gate.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
+		addr = withPort(addr, "443")
+		if p.hosts.captured(addr) || !p.hosts.decided(addr) {
+			return hijack, addr
+		}
+		return tunnel, addr
+	})
+	return gate
+}
+
+// connect serves a CONNECT whose traffic is recorded.
+func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
+	c, ok := client.(*clientConn)
+	if !ok {
+		_ = client.Close()
+		return
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = c.Close()
+		return
+	}
+	p.intercept(c, withPort(r.URL.Host, "443"))
+}
+
+// A hijackable response's connection keeps the bytes that came behind the
+// request, which goproxy would lose, and is closed by Shutdown.
+type hijackable struct {
+	http.ResponseWriter
+	p *Proxy
+}
+
+func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := buffered.Reader.Peek(buffered.Reader.Buffered())
+	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	c := h.p.adopt(conn)
+	c.head = append([]byte(nil), head...)
+	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
+}
+
+// adopt wraps a client's connection, which Shutdown closes.
+func (p *Proxy) adopt(conn net.Conn) *clientConn {
+	c := &clientConn{Conn: conn}
+	c.onClose = p.track(c)
+	if p.ctx.Err() != nil {
+		_ = c.Close()
+	}
+	return c
+}
+
+// silent drops goproxy's lines: it prints them only when told to be verbose.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+

@@ -1,0 +1,206 @@
+package mitm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"unwire/captures"
+)
+
+// A bench is a running proxy that records into a store.
+type bench struct {
+	tb    testing.TB
+	proxy *Proxy
+	ca    *CA
+	store *captures.Store
+	addr  string
+}
+
+// newBench starts a proxy that trusts the given origins.
+func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *bench {
+	tb.Helper()
+	dir := tb.TempDir()
+	ca, err := LoadCA(filepath.Join(dir, "ca"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	store, err := captures.Create(filepath.Join(dir, "test.uwc"), captures.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o := Options{CA: ca, Store: store, UpstreamRoots: x509.NewCertPool()}
+	for _, s := range origins {
+		if c := s.Certificate(); c != nil {
+			o.UpstreamRoots.AddCert(c)
+		}
+	}
+	if set != nil {
+		set(&o)
+	}
+	p, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(ln) }()
+	b := &bench{tb, p, ca, store, ln.Addr().String()}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = p.Shutdown(ctx)
+		if err := <-served; err != nil {
+			tb.Errorf("Serve: %v", err)
+		}
+		if err := store.Close(); err != nil {
+			tb.Errorf("store: %v", err)
+		}
+	})
+	return b
+}
+
+// newOrigin starts a TLS server; without h2 it speaks HTTP/1.1 only.
+func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
+	tb.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = h2
+	s.StartTLS()
+	tb.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func (b *bench) roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(b.ca.Certificate())
+	return pool
+}
+
+func (b *bench) url() *url.URL { return &url.URL{Scheme: "http", Host: b.addr} }
+
+// client is an HTTP client that uses the proxy and trusts its CA.
+func (b *bench) client(h2 bool) *http.Client {
+	return newClient(b.tb, h2, b.roots(), http.ProxyURL(b.url()))
+}
+
+// direct is a client that goes straight to an origin.
+func direct(tb testing.TB, origin *httptest.Server, h2 bool) *http.Client {
+	pool := x509.NewCertPool()
+	pool.AddCert(origin.Certificate())
+	return newClient(tb, h2, pool, nil)
+}
+
+func newClient(tb testing.TB, h2 bool, roots *x509.CertPool, proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	tr := &http.Transport{
+		Proxy:              proxy,
+		TLSClientConfig:    &tls.Config{RootCAs: roots},
+		DisableCompression: true,
+		Protocols:          new(http.Protocols),
+	}
+	tr.Protocols.SetHTTP1(!h2)
+	tr.Protocols.SetHTTP2(h2)
+	tb.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// tunnel opens a CONNECT tunnel by hand.
+func (b *bench) tunnel(addr string) net.Conn {
+	b.tb.Helper()
+	conn, err := net.Dial("tcp", b.addr)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	b.tb.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, "CONNECT "+addr+" HTTP/1.1\r\nHost: "+addr+"\r\n\r\n"); err != nil {
+		b.tb.Fatal(err)
+	}
+	expectLine(b.tb, conn, "HTTP/1.1 200 Connection established\r\n\r\n")
+	return conn
+}
+
+func expectLine(tb testing.TB, conn net.Conn, want string) {
+	tb.Helper()
+	got := make([]byte, len(want))
+	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+		tb.Fatalf("read %q, %v; want %q", got[:n], err, want)
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+}
+
+// recorded waits until n exchanges have ended, and returns them by ID.
+func (b *bench) recorded(n int) []*captures.Exchange {
+	b.tb.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		var all []*captures.Exchange
+		ended := 0
+		if err := b.store.Flush(context.Background()); err != nil {
+			b.tb.Fatal(err)
+		}
+		for ex, err := range b.store.Exchanges(context.Background()) {
+			if err != nil {
+				b.tb.Fatal(err)
+			}
+			all = append(all, ex)
+			if ex.Ended() {
+				ended++
+			}
+		}
+		if ended == n && len(all) == n {
+			slices.SortFunc(all, func(a, b *captures.Exchange) int { return int(a.ID - b.ID) })
+			return all
+		}
+		if time.Now().After(deadline) {
+			b.tb.Fatalf("recorded: %d exchanges, %d of them ended; want %d", len(all), ended, n)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (b *bench) one() *captures.Exchange { b.tb.Helper(); return b.recorded(1)[0] }
+
+// body is what was recorded of a direction.
+func (b *bench) body(id int64, d captures.Direction) []byte {
+	b.tb.Helper()
+	var out bytes.Buffer
+	for c, err := range b.store.Chunks(context.Background(), id, 0) {
+		if err != nil {
+			b.tb.Fatal(err)
+		}
+		if c.Dir == d {
+			out.Write(c.Data)
+		}
+	}
+	return out.Bytes()
+}
+
+func get(tb testing.TB, c *http.Client, url string) (*http.Response, []byte) {
+	tb.Helper()
+	res, err := c.Get(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return res, body
+}

@@ -1,0 +1,164 @@
+package mitm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"unwire/captures"
+)
+
+// silence is how long a client may say nothing before the server is asked
+// whether it speaks first.
+const silence = 400 * time.Millisecond
+
+// intercept serves what a client sends through a tunnel to addr: HTTP in TLS or
+// in clear is recorded, anything else is passed on as it is.
+func (p *Proxy) intercept(c *clientConn, addr string) {
+	kind, err := c.sniffing(silence)
+	if err == nil && kind == undecided {
+		kind, err = p.whoSpeaks(c, addr)
+	}
+	if err != nil {
+		_ = c.Close()
+		return
+	}
+	switch kind {
+	case protocolTLS:
+		p.interceptTLS(c, addr)
+	case protocolHTTP:
+		if p.hosts.captured(addr) {
+			c.target = target{scheme: "http", addr: addr}
+			p.conns.push(c)
+			return
+		}
+		p.pass(c, addr)
+	case protocolOther:
+		p.pass(c, addr)
+	case undecided: // whoSpeaks has served it
+	}
+}
+
+// whoSpeaks settles it for a client that says nothing: it connects to the
+// server, and if that speaks first, passes everything on. Otherwise the
+// client's words decide after all.
+func (p *Proxy) whoSpeaks(c *clientConn, addr string) (protocol, error) {
+	for len(c.head) == 0 {
+		server, err := p.dialer.dial(p.ctx, "tcp", addr)
+		if err != nil {
+			c.reset()
+			return undecided, err
+		}
+		fromServer, first, err := firstByte(c, server)
+		if err != nil {
+			_ = server.Close()
+			return undecided, err
+		}
+		if fromServer {
+			if _, err := c.Write(first); err == nil {
+				p.log.Info("passed on unread: the server speaks first", "addr", addr)
+				join(c, server)
+			}
+			_ = server.Close()
+			_ = c.Close()
+			return undecided, nil
+		}
+		_ = server.Close()
+	}
+	kind, err := c.sniffing(handshakeTimeout)
+	if err == nil && kind == undecided {
+		kind = protocolOther
+	}
+	return kind, err
+}
+
+// pass tunnels a connection as it is.
+func (p *Proxy) pass(c *clientConn, addr string) {
+	server, err := p.dialer.dial(p.ctx, "tcp", addr)
+	if err != nil {
+		p.log.Warn("server not reached", "addr", addr, "err", err)
+		c.reset()
+		return
+	}
+	p.log.Info("passed on unread", "addr", addr)
+	join(c, server)
+}
+
+func (p *Proxy) interceptTLS(c *clientConn, addr string) {
+	ctx, cancel := context.WithTimeout(p.ctx, handshakeTimeout)
+	defer cancel()
+	h, err := c.readHello(ctx)
+	if err != nil {
+		p.log.Warn("no TLS after all", "addr", addr, "err", err)
+		p.pass(c, addr)
+		return
+	}
+	c.target = target{scheme: "https", addr: addr, sni: h.sni}
+	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.captured(name) || !h.speaksHTTP() {
+		p.pass(c, addr)
+		return
+	}
+	conn, err := p.terminate(ctx, c, h)
+	if err != nil {
+		p.refused(c, err)
+		_ = c.Close()
+		return
+	}
+	p.conns.push(conn)
+}
+
+// terminate ends the client's TLS here, with a certificate for the name that it
+// asked for and the protocol that the server picks from its offer.
+func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
+	leaf, err := p.opts.CA.leaf(c.target.host())
+	if err != nil {
+		return nil, err
+	}
+	cfg := &tls.Config{
+		Certificates:           []tls.Certificate{*leaf},
+		MinVersion:             tls.VersionTLS12,
+		SessionTicketsDisabled: true, // each connection has a configuration of its own
+	}
+	if offer := h.offer(); len(offer) > 0 {
+		pick, err := p.origins.get(c.target).ask(ctx, offer)
+		if err != nil {
+			pick = offer[0] // accepted, so that the reason can be told in an answer
+		}
+		if pick != "" {
+			cfg.NextProtos = []string{pick}
+		}
+	}
+	conn := tls.Server(c, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// refused records that a client did not accept the certificate.
+func (p *Proxy) refused(c *clientConn, err error) {
+	if p.ctx.Err() != nil {
+		return
+	}
+	addr := c.target.addr
+	p.log.Warn("client refused the connection", "addr", addr, "sni", c.target.sni, "err", err)
+	url := "https://" + withPort(c.target.host(), portOf(addr))
+	rec, beginErr := p.opts.Store.Begin(captures.Exchange{
+		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
+		Client: c.RemoteAddr().String(), Source: p.opts.Source,
+	})
+	if beginErr != nil {
+		p.log.Error("cannot record", "url", url, "err", beginErr)
+		return
+	}
+	text := fmt.Sprintf("TLS with the client failed: %v", err)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // an alert
+		text = fmt.Sprintf("the client refused the certificate: %v: it may not trust %s, or expect one certain certificate", err, p.opts.CA.CertFile())
+	}
+	rec.End(captures.Failed, text)
+}

@@ -1,0 +1,332 @@
+// Package mitm is the recording proxy: what clients and servers say to each
+// other passes through it byte for byte and without delay, and is recorded as
+// it passes.
+//
+// goproxy is the front: it routes, answers CONNECT, and carries what is not
+// recorded. A recorded tunnel is served by one net/http server, whatever it
+// carries: TLS (with a certificate made for the name that the client asks for,
+// and the protocol that the server picks from the client's offer), HTTP/1, or
+// HTTP/2 with prior knowledge. Anything else is passed on unread.
+//
+// Limits: net/http ends HTTP/2 on both sides, so that the order of header
+// fields, PRIORITY, exact reset codes, SETTINGS and PING are not passed on, and
+// neither are HTTP/2 request trailers that were not announced, WebSockets over
+// HTTP/2, or the case of HTTP/1 header names. Recorded header sections are in
+// the order of their names.
+package mitm
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/elazarl/goproxy"
+
+	"unwire/captures"
+)
+
+const (
+	readHeaderTimeout = time.Minute
+	idleTimeout       = 5 * time.Minute
+	flushGrace        = 250 * time.Millisecond // for answers on their way out
+	stopGrace         = 2 * time.Second        // for handlers that were told to end
+)
+
+// Options say what a Proxy is to do.
+type Options struct {
+	CA    *CA             // required
+	Store *captures.Store // required; the caller closes it, after Shutdown
+
+	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
+	// Servers are always verified.
+	UpstreamRoots *x509.CertPool
+
+	// Reverse makes the listener a server in front of this origin, for clients
+	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2 in clear, and
+	// works as a proxy too.
+	Reverse *url.URL
+
+	Source string // of the recorded exchanges; "" means "proxy"
+
+	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
+	// that are not in Only (if it has any) or that are in Skip pass unread.
+	Only, Skip []string
+
+	Logger *slog.Logger // nil: silence
+}
+
+// A Proxy records the traffic that passes through it.
+type Proxy struct {
+	opts    Options
+	log     *slog.Logger
+	hosts   hostFilter
+	dialer  *dialer
+	origins *originCache
+	routes  *routeTable
+	buffers sync.Pool // of *[chunkSize]byte
+
+	gate  *goproxy.ProxyHttpServer
+	front *http.Server // what comes in through the listeners
+	inner *http.Server // what comes through tunnels
+	conns *connQueue   // ... and how it gets there
+
+	ctx  context.Context // ends when what still runs is cut off
+	stop context.CancelCauseFunc
+
+	mu       sync.Mutex
+	started  bool
+	stopping bool
+	running  int           // exchanges
+	quiet    chan struct{} // closed when stopping and none is running
+	open     map[net.Conn]struct{}
+	addrs    []*net.TCPAddr // the proxy's own
+}
+
+// New makes a proxy; Serve starts it.
+func New(o Options) (*Proxy, error) {
+	switch {
+	case o.CA == nil:
+		return nil, errors.New("mitm: Options.CA is missing")
+	case o.Store == nil:
+		return nil, errors.New("mitm: Options.Store is missing")
+	case o.Reverse != nil && (o.Reverse.Host == "" || o.Reverse.Scheme != "http" && o.Reverse.Scheme != "https"):
+		return nil, fmt.Errorf("mitm: Options.Reverse %q: want http://host or https://host", o.Reverse)
+	}
+	if o.Source == "" {
+		o.Source = "proxy"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	hosts, err := newHostFilter(o.Only, o.Skip)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		opts: o, log: o.Logger, hosts: hosts,
+		conns: newConnQueue(), routes: newRouteTable(),
+		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}),
+	}
+	p.buffers.New = func() any { return new([chunkSize]byte) }
+	p.ctx, p.stop = context.WithCancelCause(context.Background())
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, itself: p.isItself}
+	p.origins = newOriginCache(p.dialer)
+	p.gate = p.newGate()
+	p.front = p.newServer(http.HandlerFunc(p.serveFront), o.Reverse != nil)
+	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
+	p.inner.ConnContext = withTarget
+	return p, nil
+}
+
+func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(http2)
+	s.Protocols.SetUnencryptedHTTP2(http2)
+	return s
+}
+
+// Serve serves a listener until Shutdown, and then returns nil.
+func (p *Proxy) Serve(ln net.Listener) error {
+	if !p.addListener(ln) {
+		_ = ln.Close()
+		return errors.New("mitm: the proxy was shut down")
+	}
+	if err := p.front.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("mitm: %w", err)
+	}
+	return nil
+}
+
+// addListener notes an address of the proxy's own, and starts what is behind
+// the listeners with the first one.
+func (p *Proxy) addListener(ln net.Listener) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return false
+	}
+	if a, ok := ln.Addr().(*net.TCPAddr); ok {
+		p.addrs = append(p.addrs, a)
+	}
+	if !p.started {
+		p.started = true
+		go func() { _ = p.inner.Serve(p.conns) }()
+	}
+	return true
+}
+
+// isItself reports whether an address that was connected to is one of the
+// proxy's own.
+func (p *Proxy) isItself(to *net.TCPAddr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, own := range p.addrs {
+		if own.Port == to.Port && (own.IP.Equal(to.IP) || own.IP.IsUnspecified() && isLocal(to.IP)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLocal(ip net.IP) bool {
+	if ip.IsLoopback() {
+		return true
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// Shutdown takes no more connections, lets the exchanges end that are running,
+// and when ctx ends cuts off what is left, recorded as incomplete. All of it is
+// recorded when Shutdown returns.
+//
+// Errors: that of ctx, if something was cut off.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	if !p.stopping {
+		p.stopping = true
+		if p.running == 0 {
+			close(p.quiet)
+		}
+	}
+	p.mu.Unlock()
+	p.routes.close()
+
+	graceful, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.front.Shutdown(graceful)
+		_ = p.inner.Shutdown(graceful)
+	}()
+	var cut error
+	select {
+	case <-p.quiet:
+		select { // what was answered last is still being written
+		case <-ended:
+		case <-time.After(flushGrace):
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+		cut = ctx.Err()
+	}
+	p.stop(errStopped)
+	select {
+	case <-p.quiet:
+	case <-time.After(stopGrace):
+	}
+	_ = p.front.Close()
+	_ = p.inner.Close()
+	_ = p.conns.Close()
+	p.origins.close()
+	p.mu.Lock()
+	for c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	return cut
+}
+
+// enter counts an exchange, unless the proxy is stopping.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return false
+	}
+	p.running++
+	return true
+}
+
+func (p *Proxy) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running--; p.running == 0 && p.stopping {
+		close(p.quiet)
+	}
+}
+
+// track notes a connection that no http.Server knows, so that Shutdown closes it.
+func (p *Proxy) track(c net.Conn) (untrack func()) {
+	p.mu.Lock()
+	p.open[c] = struct{}{}
+	p.mu.Unlock()
+	return func() {
+		p.mu.Lock()
+		delete(p.open, c)
+		p.mu.Unlock()
+	}
+}
+
+type targetKey struct{}
+
+// withTarget hands the target of a tunnelled connection to its requests.
+func withTarget(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
+		c = t.NetConn()
+	}
+	return context.WithValue(ctx, targetKey{}, c.(*clientConn).target)
+}
+
+// serveTunnelled relays a request that came through a tunnel.
+func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
+	t := r.Context().Value(targetKey{}).(target)
+	shown := *r.URL
+	shown.Scheme, shown.Host = t.scheme, r.Host
+	if shown.Host == "" {
+		shown.Host = t.addr
+	}
+	p.relay(w, r, t, &shown)
+}
+
+// serveReverse relays a request to the one origin.
+func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request) {
+	origin := p.opts.Reverse
+	shown := *r.URL
+	shown.Scheme, shown.Host = origin.Scheme, origin.Host
+	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {
+		shown.RawPath = strings.TrimSuffix(origin.EscapedPath(), "/") + r.URL.EscapedPath()
+		shown.Path = prefix + r.URL.Path
+	}
+	p.relay(w, r, targetOf(origin), &shown)
+}
+
+// targetOf is where the requests for a URL go.
+func targetOf(u *url.URL) target {
+	if u.Scheme == "https" {
+		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
+	}
+	return target{scheme: "http", addr: withPort(u.Host, "80")}
+}
+
+// sniOf is the server name sent for a host: none for an address.
+func sniOf(host string) string {
+	if net.ParseIP(host) != nil {
+		return ""
+	}
+	return host
+}

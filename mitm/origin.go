@@ -1,0 +1,274 @@
+package mitm
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	dialTimeout      = 30 * time.Second
+	handshakeTimeout = 15 * time.Second
+	keepIdle         = 90 * time.Second
+	keepParked       = 5 * time.Second
+	maxIdlePerOrigin = 256
+	maxOrigins       = 512
+
+	protoH2 = "h2"
+	protoH1 = "http/1.1"
+)
+
+// errItself ends a loop: the proxy was asked to connect to itself.
+var errItself = errors.New("the request is for the proxy itself")
+
+// An untrusted error says that a server's certificate did not verify.
+type untrustedError struct {
+	host string
+	err  error
+}
+
+func (e *untrustedError) Error() string {
+	return fmt.Sprintf("the certificate of %s is not trusted: %v", e.host, e.err)
+}
+
+func (e *untrustedError) Unwrap() error { return e.err }
+
+// An origin is a server as the clients name it, with the connections to it.
+// Connections for HTTP/2 clients and for HTTP/1 clients are kept apart: what a
+// client speaks is what its server gets.
+type origin struct {
+	target target
+	dialer *dialer
+	h1, h2 *http.Transport
+
+	asking singleflight.Group
+	mu     sync.Mutex
+	picks  map[string]string // offered protocols -> the one that the server picked
+	parked *tls.Conn         // from asking, for the first request to use
+	expiry *time.Timer
+}
+
+// newOrigin builds both transports from nothing: a cloned one keeps "h2".
+func newOrigin(t target, d *dialer) *origin {
+	o := &origin{target: t, dialer: d, picks: make(map[string]string)}
+	transport := func(proto string, set func(*http.Protocols)) *http.Transport {
+		tr := &http.Transport{
+			DialContext:           d.dial,
+			DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, proto) },
+			DisableCompression:    true, // accept-encoding and content-encoding pass as they are
+			MaxIdleConnsPerHost:   maxIdlePerOrigin,
+			IdleConnTimeout:       keepIdle,
+			ExpectContinueTimeout: time.Second,
+			ReadBufferSize:        chunkSize,
+			WriteBufferSize:       chunkSize,
+			Protocols:             new(http.Protocols),
+		}
+		set(tr.Protocols)
+		return tr
+	}
+	o.h1 = transport(protoH1, func(p *http.Protocols) { p.SetHTTP1(true) })
+	o.h2 = transport(protoH2, func(p *http.Protocols) {
+		p.SetHTTP2(t.scheme == "https")
+		p.SetUnencryptedHTTP2(t.scheme == "http")
+	})
+	return o
+}
+
+// transport picks the transport for a client's HTTP version. A client that
+// speaks HTTP/2 gets HTTP/1 only from a server known to have no HTTP/2, which
+// happens where the client could not learn it: in front of a reverse proxy.
+func (o *origin) transport(ctx context.Context, major int) *http.Transport {
+	if major < 2 {
+		return o.h1
+	}
+	if o.target.scheme == "https" {
+		if pick, err := o.ask(ctx, []string{protoH2, protoH1}); err == nil && pick != protoH2 {
+			return o.h1
+		}
+	}
+	return o.h2
+}
+
+// ask returns the protocol that the server picks from an offer, "" for none.
+// The server is asked once for each offer, and the connection is kept a while.
+func (o *origin) ask(ctx context.Context, offer []string) (string, error) {
+	key := strings.Join(offer, ",")
+	o.mu.Lock()
+	pick, known := o.picks[key]
+	o.mu.Unlock()
+	if known {
+		return pick, nil
+	}
+	answer, err, _ := o.asking.Do(key, func() (any, error) {
+		// Others wait for this answer, so it does not end with one of them.
+		conn, err := o.handshake(context.WithoutCancel(ctx), offer)
+		if err != nil {
+			return "", err
+		}
+		pick := conn.ConnectionState().NegotiatedProtocol
+		o.mu.Lock()
+		o.picks[key] = pick
+		o.mu.Unlock()
+		o.park(conn)
+		return pick, nil
+	})
+	return answer.(string), err
+}
+
+func (o *origin) park(conn *tls.Conn) {
+	o.mu.Lock()
+	old := o.parked
+	o.parked = conn
+	if o.expiry != nil {
+		o.expiry.Stop()
+	}
+	o.expiry = time.AfterFunc(keepParked, func() { o.unpark(conn) })
+	o.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+}
+
+func (o *origin) unpark(conn *tls.Conn) {
+	o.mu.Lock()
+	mine := o.parked == conn
+	if mine {
+		o.parked = nil
+	}
+	o.mu.Unlock()
+	if mine {
+		_ = conn.Close()
+	}
+}
+
+// takeParked returns the connection that asking left, if it speaks proto.
+func (o *origin) takeParked(proto string) *tls.Conn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	conn := o.parked
+	if conn == nil || (conn.ConnectionState().NegotiatedProtocol == protoH2) != (proto == protoH2) {
+		return nil
+	}
+	o.parked = nil
+	o.expiry.Stop()
+	return conn
+}
+
+func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
+	if conn := o.takeParked(proto); conn != nil {
+		return conn, nil
+	}
+	conn, err := o.handshake(ctx, []string{proto})
+	if err != nil {
+		return nil, err
+	}
+	if got := conn.ConnectionState().NegotiatedProtocol; proto == protoH2 && got != protoH2 {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s does not speak HTTP/2", o.target.addr)
+	}
+	return conn, nil
+}
+
+// handshake connects and verifies the server's certificate, always.
+func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, error) {
+	raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(raw, &tls.Config{
+		ServerName: o.target.host(),
+		RootCAs:    o.dialer.roots,
+		NextProtos: slices.Clone(offer),
+		MinVersion: tls.VersionTLS12,
+	})
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		var failed *tls.CertificateVerificationError
+		if errors.As(err, &failed) {
+			return nil, &untrustedError{o.target.host(), failed.Err}
+		}
+		return nil, fmt.Errorf("TLS with %s: %w", o.target.addr, err)
+	}
+	return conn, nil
+}
+
+func (o *origin) close() {
+	o.h1.CloseIdleConnections()
+	o.h2.CloseIdleConnections()
+	o.mu.Lock()
+	parked := o.parked
+	o.mu.Unlock()
+	if parked != nil {
+		o.unpark(parked)
+	}
+}
+
+// A dialer connects to servers, but never to the proxy's own listeners.
+type dialer struct {
+	net.Dialer
+	roots  *x509.CertPool
+	itself func(*net.TCPAddr) bool
+}
+
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	// Looked at after the fact, since a name may stand for any address.
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.itself(a) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: %w", addr, errItself)
+	}
+	return conn, nil
+}
+
+// An originCache holds the origins in use, the least recently used going first.
+type originCache struct {
+	dialer   *dialer
+	mu       sync.Mutex
+	recent   list.List // of *origin
+	byTarget map[target]*list.Element
+}
+
+func (c *originCache) get(t target) *origin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byTarget[t]; ok {
+		c.recent.MoveToFront(e)
+		return e.Value.(*origin)
+	}
+	o := newOrigin(t, c.dialer)
+	c.byTarget[t] = c.recent.PushFront(o)
+	if c.recent.Len() > maxOrigins {
+		last := c.recent.Remove(c.recent.Back()).(*origin)
+		delete(c.byTarget, last.target)
+		last.close()
+	}
+	return o
+}
+
+func (c *originCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		e.Value.(*origin).close()
+	}
+}
+
+func newOriginCache(d *dialer) *originCache {
+	return &originCache{dialer: d, byTarget: make(map[target]*list.Element)}
+}

@@ -1,0 +1,255 @@
+package mitm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"sync"
+	"time"
+
+	"unwire/captures"
+)
+
+const (
+	chunkSize = 64 << 10
+	// headDelay is how long the head of a response with a known length waits
+	// for its body, so that a small answer leaves in one piece.
+	headDelay = 2 * time.Millisecond
+)
+
+// relay passes a request on to its target and the response back, each byte
+// when it comes, and records both. An error on the way ends in a reset, never
+// in what looks like a clean end.
+func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *url.URL) {
+	if !p.enter() {
+		panic(http.ErrAbortHandler) // recording has ended
+	}
+	defer p.leave()
+	x, err := p.begin(r, shown.String())
+	if err != nil {
+		p.log.Error("cannot record", "host", shown.Host, "err", err)
+		http.Error(w, "unwire: cannot record this request: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	rc := http.NewResponseController(w)
+	if r.ProtoMajor == 1 {
+		_ = rc.EnableFullDuplex() // HTTP/1 has no other way to fail than to be old
+	}
+	early := &earlyHints{w: w}
+	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
+	res, err := p.origins.get(t).transport(ctx, r.ProtoMajor).RoundTrip(out)
+	early.stop()
+	if err != nil {
+		p.refuse(w, x, shown, err)
+		return
+	}
+	defer res.Body.Close()
+	x.response(res)
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		p.upgrade(w, x, res)
+		return
+	}
+	d := &delivery{w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
+	defer p.buffers.Put(d.buf)
+	if err := d.run(); err != nil {
+		x.broken(err)
+		panic(http.ErrAbortHandler)
+	}
+	x.end(captures.Complete, nil)
+}
+
+// outgoing is the request as the server gets it.
+func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t target, shown *url.URL) *http.Request {
+	u := *shown
+	u.Scheme, u.Host, u.User = t.scheme, t.addr, nil
+	out := (&http.Request{
+		Method: r.Method, URL: &u, Host: shown.Host,
+		Header: forwardHeader(r.Header), ContentLength: r.ContentLength,
+		Body: http.NoBody, Trailer: r.Trailer, // filled in while the body is read
+		ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = nil // else net/http adds its own
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		out.Body = &bodyTap{r.Body, x, r}
+	}
+	return out
+}
+
+// refuse answers a request that got no response. One that never reached the
+// server is answered in words; one that did ends as it ended there.
+func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
+	x.mu.Lock()
+	reached := x.reached
+	x.mu.Unlock()
+	x.broken(err)
+	if reached || x.ctx.Err() != nil || p.ctx.Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	p.log.Warn("server not reached", "host", shown.Host, "err", err)
+	text := fmt.Sprintf("unwire: no connection to %s: %v\n", shown.Host, err)
+	var untrusted *untrustedError
+	if errors.As(err, &untrusted) {
+		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
+	}
+	http.Error(w, text, http.StatusBadGateway)
+}
+
+// A delivery brings a response to the client.
+type delivery struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	x   *exchange
+	res *http.Response
+	buf *[chunkSize]byte
+
+	mu   sync.Mutex // the head's timer and the body both write
+	sent bool       // something of the body was, or the head by the timer
+}
+
+func (d *delivery) run() error {
+	announced := d.head()
+	bodiless := d.res.Body == http.NoBody || d.res.Request.Method == http.MethodHead
+	switch {
+	case bodiless && len(d.res.Trailer) == 0:
+		// The head ends the stream, as it did on the way here.
+	case d.res.ContentLength > 0 && d.res.ContentLength <= chunkSize && !bodiless:
+		timer := time.AfterFunc(headDelay, d.flushHead)
+		defer func() {
+			timer.Stop()
+			d.flushed() // the timer may be at it: wait
+		}()
+	default:
+		if err := d.rc.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := d.body(); err != nil {
+		return err
+	}
+	d.tail(announced)
+	return nil
+}
+
+// head writes the status and the header section, but does not flush them. It
+// returns the trailers announced in it.
+func (d *delivery) head() map[string]bool {
+	h := d.w.Header()
+	for name, values := range forwardHeader(d.res.Header) {
+		h[name] = values
+	}
+	h.Del("Te")
+	// net/http adds these where they are absent.
+	for _, name := range []string{"Date", "Content-Type"} {
+		if _, ok := h[name]; !ok {
+			h[name] = nil
+		}
+	}
+	if _, ok := h["Content-Length"]; !ok && d.res.ProtoMajor >= 2 {
+		h["Content-Length"] = nil
+	}
+	announced := make(map[string]bool, len(d.res.Trailer))
+	for name := range d.res.Trailer {
+		announced[name] = true
+		h.Add("Trailer", name)
+	}
+	d.w.WriteHeader(d.res.StatusCode)
+	return announced
+}
+
+func (d *delivery) flushHead() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.sent {
+		d.sent = true
+		_ = d.rc.Flush() // the next write tells
+	}
+}
+
+func (d *delivery) flushed() {
+	d.mu.Lock()
+	d.sent = true
+	d.mu.Unlock()
+}
+
+// body passes the body on piece by piece. The last piece of a known length is
+// left for the end of the stream to flush.
+func (d *delivery) body() error {
+	left := d.res.ContentLength
+	for {
+		n, err := d.res.Body.Read(d.buf[:])
+		if n > 0 {
+			d.x.chunk(captures.Down, d.buf[:n])
+			d.flushed()
+			if _, werr := d.w.Write(d.buf[:n]); werr != nil {
+				return werr
+			}
+			if left -= int64(n); left != 0 && err == nil {
+				if werr := d.rc.Flush(); werr != nil {
+					return werr
+				}
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tail hands the trailers over, announced or not, and records them.
+func (d *delivery) tail(announced map[string]bool) {
+	for name, values := range d.res.Trailer {
+		if !announced[name] {
+			name = http.TrailerPrefix + name
+		}
+		d.w.Header()[name] = values
+	}
+	d.x.trailers(captures.Down, d.res.ProtoMajor, d.res.Trailer)
+}
+
+// earlyHints relays the informational responses that precede a response.
+type earlyHints struct {
+	w    http.ResponseWriter
+	mu   sync.Mutex
+	done bool
+}
+
+func (e *earlyHints) trace(ctx context.Context, x *exchange) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:        func(info httptrace.GotConnInfo) { x.connected(info.Conn) },
+		Got1xxResponse: e.send,
+	})
+}
+
+func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done { // the request has failed meanwhile
+		return nil
+	}
+	h := e.w.Header()
+	for name, values := range forwardHeader(http.Header(header)) {
+		h[name] = values
+	}
+	e.w.WriteHeader(status)
+	clear(h)
+	return nil
+}
+
+func (e *earlyHints) stop() {
+	e.mu.Lock()
+	e.done = true
+	e.mu.Unlock()
+}
