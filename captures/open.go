@@ -1,0 +1,131 @@
+package captures
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// checkPath refuses what cannot be a capture by its directory entry alone;
+// fresh says that it is an empty file, which Create may fill.
+func checkPath(path string) (fresh bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		if pe, ok := errors.AsType[*os.PathError](err); ok {
+			err = pe.Err // the path stands in front already
+		}
+		return false, err
+	case info.IsDir():
+		return false, fmt.Errorf("%w: a directory", ErrNotCapture)
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%w: no regular file", ErrNotCapture)
+	case info.Size() == 0:
+		return true, fmt.Errorf("%w: the file is empty", ErrNotCapture)
+	}
+	return false, nil
+}
+
+// openChecked opens the file for reading, says which format it has and
+// verifies its schema. The header is read through SQLite, not through a file
+// of our own: closing one would drop the locks that a recorder in this very
+// process holds on it.
+func openChecked(ctx context.Context, path string, steps []migration) (db *sql.DB, version int, err error) {
+	db, version, err = openIdentified(ctx, path, "ro", len(steps))
+	if err != nil && cannotShare(err) {
+		// A folder that cannot be written to has no place for the
+		// write-ahead log's index. Without a log none is needed.
+		if info, serr := os.Stat(path + "-wal"); serr == nil && info.Size() > 0 {
+			return nil, 0, fmt.Errorf("%w: its write-ahead log cannot be read in this folder: copy it together with %s-wal to one that can be written to", err, filepath.Base(path))
+		}
+		db, version, err = openIdentified(ctx, path, "immutable", len(steps))
+	}
+	if err != nil {
+		return nil, 0, explain(err)
+	}
+	if err := verifySchema(ctx, db, steps[:version]); err != nil {
+		return nil, 0, errors.Join(err, db.Close())
+	}
+	return db, version, nil
+}
+
+func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB, int, error) {
+	db, err := openDB(path, mode)
+	if err != nil {
+		return nil, 0, err
+	}
+	version, err := identify(ctx, db, newest)
+	if err != nil {
+		_ = db.Close()
+		return nil, 0, err
+	}
+	return db, version, nil
+}
+
+// cannotShare reports whether SQLite could not set up the index of a
+// write-ahead log, as opposed to being unable to open the file itself.
+func cannotShare(err error) bool {
+	var se *sqlite.Error
+	if !errors.As(err, &se) {
+		return false
+	}
+	code := se.Code() & 0xff
+	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
+}
+
+// openDB opens a connection pool without reading the file yet. Mode is "ro",
+// "rw", or "immutable".
+func openDB(path, mode string) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(abs)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // C:/…
+	}
+	// The pragmas run before anything reads the file's schema.
+	options := "_defensive=1&_dqs=0&_error_rc=1&_pragma=busy_timeout(5000)&_pragma=trusted_schema(OFF)" +
+		"&_pragma=cell_size_check(ON)&_pragma=mmap_size(0)&_pragma=temp_store(MEMORY)"
+	switch mode {
+	case "rw":
+		options += "&mode=rw&_txlock=immediate"
+	case "immutable":
+		options += "&mode=ro&immutable=1&_pragma=query_only(ON)"
+	default:
+		options += "&mode=ro&_pragma=query_only(ON)"
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: name}).EscapedPath()+"?"+options)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4) // no reader holds one while its caller runs
+	db.SetMaxIdleConns(4)
+	return db, nil
+}
+
+// reader returns a connection on which no value of more than maxValue bytes
+// can be read: a few forged bytes can make SQLite read the same page a
+// million times.
+func (s *Store) reader(ctx context.Context) (*sql.Conn, error) {
+	c, err := s.read.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, maxValue); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// maxValue bounds one value of a foreign file: a chunk with room for the
+// statement around it.
+const maxValue = maxChunk + 1<<20

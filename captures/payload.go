@@ -1,0 +1,91 @@
+package captures
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxChunk is the size of the largest chunk that is stored in one
+	// piece, and the most that a stored one may inflate to.
+	maxChunk = 64 << 20
+
+	// blobThreshold is the size from which a payload is stored by its
+	// hash: below it the row of its own costs more than repetition does.
+	blobThreshold = 4 << 10
+)
+
+// Codecs of a stored blob.
+const (
+	codecRaw  = 0
+	codecZstd = 1
+)
+
+// packer compresses payloads for the writer goroutine.
+type packer struct{ enc *zstd.Encoder }
+
+func newPacker() (*packer, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	return &packer{enc}, err
+}
+
+// pack returns p as it is stored; compression must save an eighth to be worth it.
+func (k *packer) pack(p []byte) (codec int, data []byte) {
+	if z := k.enc.EncodeAll(p, make([]byte, 0, len(p))); len(z) <= len(p)-len(p)/8 {
+		return codecZstd, z
+	}
+	return codecRaw, p
+}
+
+// unpack reverses pack. Size is what the row declares.
+//
+// Limits: size is at most maxChunk and the data may not inflate to more.
+// Errors: ErrDamaged.
+func unpack(codec, size int64, data []byte) ([]byte, error) {
+	if size < 0 || size > maxChunk {
+		return nil, damaged("a payload declares %d bytes", size)
+	}
+	switch codec {
+	case codecRaw:
+	case codecZstd:
+		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxChunk))
+		if err != nil {
+			return nil, err
+		}
+		defer dec.Close()
+		// One byte more than declared shows a payload that is too long.
+		if data, err = dec.DecodeAll(data, make([]byte, 0, size+1)); err != nil {
+			return nil, damaged("a payload does not inflate: %v", err)
+		}
+	default:
+		return nil, damaged("a payload has the unknown codec %d", codec)
+	}
+	if int64(len(data)) != size {
+		return nil, damaged("a payload has %d bytes where %d were declared", len(data), size)
+	}
+	return data, nil
+}
+
+// blobs finds and adds payloads by their hash within one transaction.
+type blobs struct {
+	find, add *sql.Stmt
+	pack      *packer
+}
+
+// put stores p once and returns its id.
+func (b *blobs) put(tx *sql.Tx, p []byte) (id int64, err error) {
+	sum := sha256.Sum256(p)
+	err = tx.Stmt(b.find).QueryRow(sum[:]).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	codec, data := b.pack.pack(p)
+	res, err := tx.Stmt(b.add).Exec(sum[:], codec, len(p), data)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}

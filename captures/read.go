@@ -1,0 +1,187 @@
+package captures
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+)
+
+// Readers fetch pages and hold no transaction while their caller runs: a slow
+// consumer must not keep the recorder's log from being folded.
+const (
+	pageRows  = 64
+	pageBytes = 4 << 20
+)
+
+// readable is what a read runs on: a connection or a transaction.
+type readable interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// liveExchange is exchangeColumns where the byte counts of an exchange that
+// has not ended are taken from its chunks: they are written only at the end.
+const liveExchange = `id, method, url, http, status, request_headers, request_trailers,
+	response_headers, response_trailers, started_ns, duration_ns, client, server, tls, outcome, error,
+	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 0), 0) ELSE bytes_up END,
+	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 1), 0) ELSE bytes_down END,
+	source`
+
+// scan runs a query and calls each with every row until it returns false.
+func scan(ctx context.Context, db readable, each func(c *cursor) bool, query string, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return explain(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return explain(err)
+	}
+	values := make([]any, len(columns))
+	targets := make([]any, len(columns))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return explain(err)
+		}
+		c := &cursor{values: values}
+		more := each(c)
+		if c.err != nil {
+			return c.err
+		}
+		if !more {
+			return nil
+		}
+	}
+	return explain(rows.Err())
+}
+
+// page runs one query on a connection of its own.
+func (s *Store) page(ctx context.Context, each func(c *cursor) bool, query string, args ...any) error {
+	conn, err := s.reader(ctx)
+	if err != nil {
+		return pathError(s.path, explain(err))
+	}
+	defer func() { _ = conn.Close() }()
+	return pathError(s.path, scan(ctx, conn, each, query, args...))
+}
+
+// Exchanges yields all exchanges in the order in which they began. It ends
+// after the first error.
+//
+// Errors: ErrDamaged.
+func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
+	return func(yield func(*Exchange, error) bool) {
+		for after := int64(math.MinInt64); ; {
+			var page []*Exchange
+			err := s.page(ctx, func(c *cursor) bool {
+				if e := c.exchange(); c.err == nil {
+					page = append(page, e)
+				}
+				return true
+			}, `SELECT `+liveExchange+` FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`, after, pageRows)
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(page) < pageRows {
+				return
+			}
+			after = page[len(page)-1].ID
+		}
+	}
+}
+
+// Exchange returns one exchange.
+//
+// Errors: ErrNoExchange, ErrDamaged.
+func (s *Store) Exchange(ctx context.Context, id int64) (*Exchange, error) {
+	var e *Exchange
+	err := s.page(ctx, func(c *cursor) bool {
+		e = c.exchange()
+		return false
+	}, `SELECT `+liveExchange+` FROM exchanges WHERE id = ?`, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case e == nil:
+		return nil, pathError(s.path, fmt.Errorf("exchange %d: %w", id, ErrNoExchange))
+	}
+	return e, nil
+}
+
+// chunkColumns are what cursor.chunk reads, from chunks as c and blobs as b.
+const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data`
+
+// chunk reads the values of chunkColumns.
+func (c *cursor) chunk() Chunk {
+	k := Chunk{Exchange: c.int(), Seq: c.size(), Dir: Direction(c.small(1)), T: time.Duration(c.size())}
+	size := c.size()
+	k.Data = c.bytes()
+	if c.take() != nil && c.err == nil { // stored by its hash
+		codec, declared := c.take(), c.take()
+		data := c.bytes()
+		ci, ok1 := codec.(int64)
+		di, ok2 := declared.(int64)
+		if !ok1 || !ok2 {
+			c.err = damaged("exchange %d: chunk %d: its payload is missing", k.Exchange, k.Seq)
+			return k
+		}
+		var err error
+		if k.Data, err = unpack(ci, di, data); err != nil && c.err == nil {
+			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, err)
+		}
+	}
+	if c.err == nil && int64(len(k.Data)) != size {
+		c.err = damaged("exchange %d: chunk %d has %d bytes where %d were declared", k.Exchange, k.Seq, len(k.Data), size)
+	}
+	return k
+}
+
+// Chunks yields the chunks of an exchange from sequence number fromSeq on, in
+// order. It ends after the first error; an exchange that does not exist has none.
+//
+// Limits: a payload inflates to at most 64 MiB.
+// Errors: ErrDamaged.
+func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		for {
+			var page []Chunk
+			bytes, full := 0, false
+			err := s.page(ctx, func(c *cursor) bool {
+				k := c.chunk()
+				if c.err != nil {
+					return false
+				}
+				page = append(page, k)
+				bytes += len(k.Data)
+				full = len(page) == pageRows || bytes >= pageBytes
+				return !full
+			}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
+				WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, fromSeq, pageRows)
+			for _, k := range page {
+				if !yield(k, nil) {
+					return
+				}
+				fromSeq = k.Seq + 1
+			}
+			if err != nil {
+				yield(Chunk{}, err)
+				return
+			}
+			if !full {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package captures
+
+import (
+	"bytes"
+	"sync"
+	"time"
+)
+
+// A Recording is an exchange that is being recorded. Its methods may be
+// called from several goroutines, typically one per direction; they block
+// while the store's queue is full, and do nothing once End was called or
+// recording has failed (see Store.Err).
+type Recording struct {
+	store *Store
+	start time.Time     // with the monotonic clock
+	lead  time.Duration // from Exchange.Started to start
+
+	mu    sync.Mutex
+	ex    Exchange // as it is stored: without secrets
+	seq   int64    // of the next chunk
+	ended bool
+}
+
+// Begin starts recording an exchange. Its ID is set at once and whatever ex
+// holds beyond the request is kept, so an exchange that is known as a whole
+// may be begun with all of it.
+//
+// Errors: ErrReadOnly, ErrClosed, or what stopped the recording.
+func (s *Store) Begin(ex Exchange) (*Recording, error) {
+	if s.writer == nil {
+		return nil, pathError(s.path, ErrReadOnly)
+	}
+	r := &Recording{store: s, start: time.Now(), ex: ex}
+	if ex.Started.IsZero() {
+		r.ex.Started = r.start
+	}
+	r.lead = max(0, r.start.Sub(r.ex.Started))
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, pathError(s.path, ErrClosed)
+	}
+	r.ex.ID = s.nextID
+	s.nextID++
+	s.open[r.ex.ID] = r
+	s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ex.Outcome = InFlight
+	if err := r.write(Began); err != nil {
+		s.forget(r.ex.ID)
+		return nil, pathError(s.path, err)
+	}
+	return r, nil
+}
+
+func (s *Store) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
+// ID returns the exchange's number in the capture.
+func (r *Recording) ID() int64 { return r.ex.ID }
+
+// Response records the response's status and headers.
+func (r *Recording) Response(status int, h Headers) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ex.Status, r.ex.ResponseHeaders = status, append(Headers(nil), h...)
+	_ = r.write(Responded) // Store.Err keeps the error
+}
+
+// Chunk records a run of body bytes that passed just now. It copies p, and
+// blocks while the queue is full.
+func (r *Recording) Chunk(dir Direction, p []byte) {
+	r.ChunkAt(dir, r.lead+time.Since(r.start), p)
+}
+
+// ChunkAt is Chunk for bytes that passed at time t from Exchange.Started, as
+// in a capture of another tool.
+func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if dir == Up {
+		r.ex.BytesUp += int64(len(p))
+	} else {
+		r.ex.BytesDown += int64(len(p))
+	}
+	for len(p) > 0 {
+		n := min(len(p), maxChunk)
+		c := &Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
+		r.seq++
+		p = p[n:]
+		r.emit(c)
+	}
+}
+
+// emit queues a chunk.
+func (r *Recording) emit(c *Chunk) {
+	_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
+}
+
+// Trailers records the trailers of one direction.
+func (r *Recording) Trailers(dir Direction, h Headers) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if dir == Up {
+		r.ex.RequestTrailers = append(Headers(nil), h...)
+	} else {
+		r.ex.ResponseTrailers = append(Headers(nil), h...)
+	}
+	_ = r.write(Changed)
+}
+
+// Connection records what is known of the connection to the server.
+func (r *Recording) Connection(t TLS, server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ex.TLS, r.ex.Server = t, server
+	_ = r.write(Changed)
+}
+
+// End records how the exchange ended, and why if it failed. Only the first
+// call counts.
+func (r *Recording) End(o Outcome, errText string) {
+	r.EndAt(r.lead+time.Since(r.start), o, errText)
+}
+
+// EndAt is End for an exchange that took as long as d.
+func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	if o == InFlight {
+		o = Incomplete
+	}
+	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, errText, max(0, d)
+	_ = r.write(Ended)
+	r.store.forget(r.ex.ID)
+}
+
+// write queues the exchange's state.
+func (r *Recording) write(kind EventKind) error {
+	snapshot := r.ex // its header slices are replaced, never changed in place
+	cost := len(r.ex.URL) + len(r.ex.Error)
+	for _, hs := range []Headers{r.ex.RequestHeaders, r.ex.RequestTrailers, r.ex.ResponseHeaders, r.ex.ResponseTrailers} {
+		for _, h := range hs {
+			cost += len(h.Name) + len(h.Value) + 32
+		}
+	}
+	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(cost)})
+}
