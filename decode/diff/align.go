@@ -1,8 +1,16 @@
 package diff
 
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
 const (
 	maxAligned  = 400   // elements of a side that are aligned by similarity
 	maxCompared = 4e6   // node weights that one alignment may look at
+	maxKeys     = 16    // members of an element that are tried as its key
 	mateFloor   = 0.2   // objects less similar are different objects
 	scalarFloor = 0.1   // what scalars of one type have in common at least
 	shapeShare  = 0.3   // of an object's similarity, that is the same keys
@@ -56,7 +64,8 @@ func likelyKey(as, bs []*node) (string, bool) {
 	if len(as) == 0 || len(bs) == 0 {
 		return "", false
 	}
-	for _, m := range as[0].children {
+	members := as[0].children
+	for _, m := range members[:min(len(members), maxKeys)] {
 		if (m.kind == text && m.text != "" || m.kind == integer) && isUnique(as, m.key) && isUnique(bs, m.key) {
 			return m.key, true
 		}
@@ -97,36 +106,49 @@ func pairRest(as, bs []*node, mates []int, used []bool) {
 	for i, j := range mates {
 		if j < 0 {
 			left = append(left, i)
-			weights[0] += as[i].weight()
+			weights[0] += as[i].weight
 		}
 	}
 	for j, u := range used {
 		if !u {
 			right = append(right, j)
-			weights[1] += bs[j].weight()
+			weights[1] += bs[j].weight
 		}
 	}
 	if len(left) == 0 || len(right) == 0 {
 		return
 	}
 	pair := func(i, j int) { mates[left[i]], used[right[j]] = right[j], true }
+	at := func(i, j int) (a, b *node) { return as[left[i]], bs[right[j]] }
+	n, m := len(left), len(right)
 	cost := weights[0]*float64(len(right)) + weights[1]*float64(len(left))
-	if len(left) > maxAligned || len(right) > maxAligned || cost > maxCompared {
-		for k := range min(len(left), len(right)) {
-			if as[left[k]].kind == bs[right[k]].kind {
+	if n > maxAligned || m > maxAligned || cost > maxCompared {
+		for k := range min(n, m) {
+			if a, b := at(k, k); a.kind == b.kind {
 				pair(k, k)
 			}
 		}
 		return
 	}
-	same := make([][]float64, len(left))
-	best := make([][]float64, len(left)+1)
-	best[len(left)] = make([]float64, len(right)+1)
-	for i := len(left) - 1; i >= 0; i-- {
-		same[i] = make([]float64, len(right))
-		best[i] = make([]float64, len(right)+1)
-		for j := len(right) - 1; j >= 0; j-- {
-			a, b := as[left[i]], bs[right[j]]
+	// Of alignments that are as good, the same one is taken both ways round.
+	if slices.CompareFunc(left, right, func(i, j int) int { return order(as[i], bs[j]) }) <= 0 {
+		alignInOrder(n, m, at, pair)
+		return
+	}
+	alignInOrder(m, n, func(j, i int) (a, b *node) { return at(i, j) }, func(j, i int) { pair(i, j) })
+}
+
+// alignInOrder calls pair for the n and m elements that at returns so that the
+// sum of the similarities is greatest and no two pairs cross.
+func alignInOrder(n, m int, at func(i, j int) (a, b *node), pair func(i, j int)) {
+	same := make([][]float64, n)
+	best := make([][]float64, n+1)
+	best[n] = make([]float64, m+1)
+	for i := n - 1; i >= 0; i-- {
+		same[i] = make([]float64, m)
+		best[i] = make([]float64, m+1)
+		for j := m - 1; j >= 0; j-- {
+			a, b := at(i, j)
 			s := similarity(a, b)
 			if a.kind == object && s < mateFloor {
 				s = 0
@@ -138,7 +160,7 @@ func pairRest(as, bs []*node, mates []int, used []bool) {
 			}
 		}
 	}
-	for i, j := 0, 0; i < len(left) && j < len(right); {
+	for i, j := 0, 0; i < n && j < m; {
 		switch {
 		case same[i][j] > 0 && best[i][j] == same[i][j]+best[i+1][j+1]:
 			pair(i, j)
@@ -150,6 +172,14 @@ func pairRest(as, bs []*node, mates []int, used []bool) {
 			j++
 		}
 	}
+}
+
+// order compares nodes by content.
+func order(a, b *node) int {
+	return cmp.Or(
+		cmp.Compare(a.key, b.key), cmp.Compare(a.kind, b.kind), cmp.Compare(a.wire, b.wire), cmp.Compare(a.number, b.number),
+		strings.Compare(a.text, b.text), bytes.Compare(a.bytes, b.bytes), slices.CompareFunc(a.children, b.children, order),
+	)
 }
 
 // similarity is from 0, nothing in common, to 1, the same.
@@ -181,16 +211,16 @@ func objectSimilarity(a, b *node) float64 {
 		switch {
 		case len(bs) == 0 || len(as) > 0 && less(as[0].key, bs[0].key, a.wire == 0):
 			keys++
-			all += as[0].weight()
+			all += as[0].weight
 			as = as[1:]
 		case len(as) == 0 || less(bs[0].key, as[0].key, a.wire == 0):
 			keys++
-			all += bs[0].weight()
+			all += bs[0].weight
 			bs = bs[1:]
 		default:
 			keys++
 			shared++
-			w := (as[0].weight() + bs[0].weight()) / 2
+			w := (as[0].weight + bs[0].weight) / 2
 			all += w
 			common += w * similarity(as[0], bs[0])
 			as, bs = as[1:], bs[1:]

@@ -26,6 +26,8 @@ type node struct {
 
 	exact uint64 // hash of the content, the key apart
 	alike uint64 // the same with volatile values made equal
+
+	weight float64 // how much it holds: a value counts 1, and more by the root of its length
 }
 
 type kind uint8
@@ -127,9 +129,10 @@ func (c *comparison) fromValue(key string, v any) *node {
 	return n
 }
 
-// hash sets n's hashes from its own value and its children's hashes. Objects
-// and lists sum them, so that order does not count.
+// hash sets n's hashes and weight from its own value and its children's. The
+// hashes of objects and lists are sums, so that order does not count.
 func (c *comparison) hash(n *node) {
+	n.weight = 1 + math.Sqrt(float64(len(n.text)+len(n.bytes)))/4
 	var h maphash.Hash
 	h.SetSeed(c.seed)
 	h.WriteByte(byte(n.kind))
@@ -141,6 +144,7 @@ func (c *comparison) hash(n *node) {
 		for _, child := range n.children {
 			exact += c.keyed(child.key, child.exact)
 			near += c.keyed(child.key, child.alike)
+			n.weight += child.weight
 		}
 		write(&h, exact)
 		write(&alike, near)
@@ -219,14 +223,4 @@ func (n *node) field() Field {
 		f.Value = n.value()
 	}
 	return f
-}
-
-// weight is how much n holds, for similarity: a node counts, and so do 16
-// bytes of text.
-func (n *node) weight() float64 {
-	w := 1 + math.Sqrt(float64(len(n.text)+len(n.bytes)))/4
-	for _, c := range n.children {
-		w += c.weight()
-	}
-	return w
 }
