@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"unwire/decode/score/ident"
 )
 
 const defaultChanges = 10_000
@@ -28,7 +30,10 @@ type finding struct {
 	ignored string // decided when it was found
 }
 
-type pair struct{ class, a, b string }
+type pair struct {
+	class ident.Class
+	a, b  string
+}
 
 type count struct {
 	pair
@@ -60,8 +65,8 @@ func (c *comparison) nodes(path string, a, b *node) {
 		c.elements(path, a.children, b.children, true)
 	case a.kind == text:
 		c.modify(path, a, b, c.facing(a.text, b.text))
-	case a.kind == integer && timeClass(a.number) != "" && timeClass(b.number) != "":
-		c.modify(path, a, b, []pair{{class: classTime}})
+	case a.kind == integer && ident.IsTime(a.number) && ident.IsTime(b.number):
+		c.modify(path, a, b, []pair{{class: ident.Time}})
 	default:
 		c.modify(path, a, b, nil)
 	}
@@ -200,7 +205,7 @@ func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
 		return ""
 	}
 	if class := explain(f, renamed); class != "" {
-		return "volatile " + class
+		return "volatile " + string(class)
 	}
 	return ""
 }
@@ -209,12 +214,15 @@ func (c *comparison) excuse(f finding, renamed map[pair]bool) string {
 // side belongs to one value of the other.
 func (c *comparison) renaming() map[pair]bool {
 	slices.SortStableFunc(c.ordered, func(x, y *count) int { return y.n - x.n })
-	type side struct{ class, value string }
+	type side struct {
+		class ident.Class
+		value string
+	}
 	taken := [2]map[side]bool{{}, {}}
 	renamed := make(map[pair]bool)
 	for _, n := range c.ordered {
 		a, b := side{n.class, n.a}, side{n.class, n.b}
-		if n.class != classTime && (taken[0][a] || taken[1][b]) {
+		if n.class != ident.Time && (taken[0][a] || taken[1][b]) {
 			continue
 		}
 		taken[0][a], taken[1][b] = true, true
@@ -225,13 +233,13 @@ func (c *comparison) renaming() map[pair]bool {
 
 // explain returns the class of the first renamed value if renaming is all that
 // happened, else "".
-func explain(f finding, renamed map[pair]bool) string {
-	class := ""
+func explain(f finding, renamed map[pair]bool) ident.Class {
+	class := ident.Class("")
 	for _, p := range f.pairs {
-		if p.class != classTime && !renamed[p] {
+		if p.class != ident.Time && !renamed[p] {
 			return ""
 		}
-		if class == "" && (p.a != p.b || p.class == classTime) {
+		if class == "" && (p.a != p.b || p.class == ident.Time) {
 			class = p.class
 		}
 	}

@@ -3,6 +3,8 @@ package diff
 import (
 	"slices"
 	"strings"
+
+	"unwire/decode/score/ident"
 )
 
 const (
@@ -184,7 +186,7 @@ func (c *comparison) joinCounts(path string, items []item, frames []int, leaves 
 	old := leaves[first][0].node
 	sum := *old
 	for _, i := range frames[1:] {
-		if timeClass(old.number) == "" {
+		if !ident.IsTime(old.number) {
 			sum.number += leaves[i][0].node.number
 		}
 		items[i].node = nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"unwire/decode/score/ident"
 	"unwire/decode/score/shape"
 	"unwire/decode/wire"
 )
@@ -153,8 +154,8 @@ func (c *comparison) hash(n *node) {
 		alike.WriteString(skeleton(n.text, nil))
 	case integer:
 		write(&h, n.number)
-		if class := timeClass(n.number); class != "" {
-			alike.WriteString(class)
+		if ident.IsTime(n.number) {
+			alike.WriteString(string(ident.Time))
 		} else {
 			write(&alike, n.number)
 		}

@@ -2,39 +2,14 @@ package diff
 
 import (
 	"strings"
-	"time"
+
+	"unwire/decode/score/ident"
 )
 
 // A token is a volatile part of a text.
 type token struct {
-	class string
+	class ident.Class
 	value string
-}
-
-// The classes of volatile values, as Change.Ignored names them.
-const (
-	classUUID  = "uuid"
-	classHex   = "hex id"
-	classID    = "id"
-	classToken = "token"
-	classTime  = "timestamp"
-)
-
-// Times count as such from 2015 to 2045: what is outside is more often a count.
-var (
-	firstTime = time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	lastTime  = time.Date(2045, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-)
-
-// timeClass is classTime if v is a plausible Unix time in milliseconds,
-// microseconds or nanoseconds, or in seconds, else "".
-func timeClass(v uint64) string {
-	for _, unit := range [...]uint64{1, 1e3, 1e6, 1e9} {
-		if s := v / unit; s >= uint64(firstTime) && s < uint64(lastTime) {
-			return classTime
-		}
-	}
-	return ""
 }
 
 // skeleton is s with each volatile part replaced by its class. The parts are
@@ -43,22 +18,19 @@ func skeleton(s string, tokens *[]token) string {
 	var b strings.Builder
 	done := 0
 	for i := 0; i < len(s); {
-		if !isWord(s[i]) {
+		end := ident.Next(s, i)
+		if end == i {
 			i++
 			continue
 		}
-		end := i
-		for end < len(s) && (isWord(s[end]) || joins(s, end)) {
-			end++
-		}
-		if class, n := classify(s[i:end]); class != "" {
+		if class, n := ident.Classify(s[i:end]); class != "" {
 			b.WriteString(s[done:i])
-			b.WriteString("\x00" + class + "\x00")
-			if tokens != nil {
-				*tokens = append(*tokens, token{class, s[i : i+n]})
-			}
-			done = i + n
+			b.WriteString("\x00" + string(class) + "\x00")
 			end = i + n
+			if tokens != nil {
+				*tokens = append(*tokens, token{class, s[i:end]})
+			}
+			done = end
 		}
 		i = end
 	}
@@ -67,181 +39,4 @@ func skeleton(s string, tokens *[]token) string {
 	}
 	b.WriteString(s[done:])
 	return b.String()
-}
-
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-'
-}
-
-// joins reports whether s[i] may stand between the halves of one token: the
-// colon and the point of a time, the points of a signed token, base64's signs.
-func joins(s string, i int) bool {
-	switch s[i] {
-	case ':', '.', '+', '/', '=', '~':
-	default:
-		return false
-	}
-	return i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1])
-}
-
-// classify returns the class of the volatile value that w begins with, and its
-// length; "" if there is none.
-func classify(w string) (string, int) {
-	if isUUID(w) {
-		return classUUID, 36
-	}
-	if n := timeLen(w); n > 0 {
-		return classTime, n
-	}
-	word := w
-	for i := range len(w) {
-		if !isWord(w[i]) {
-			word = w[:i]
-			break
-		}
-	}
-	if isSigned(w) {
-		return classToken, len(w)
-	}
-	if len(word) >= 16 && isHex(word) {
-		return classHex, len(word)
-	}
-	if isRandomID(word) {
-		return classID, len(word)
-	}
-	if isRandom(w) {
-		return classToken, len(w)
-	}
-	return "", 0
-}
-
-// isUUID reports whether w begins with a UUID that ends there.
-func isUUID(w string) bool {
-	if len(w) < 36 || len(w) > 36 && isWord(w[36]) {
-		return false
-	}
-	for i := range 36 {
-		switch i {
-		case 8, 13, 18, 23:
-			if w[i] != '-' {
-				return false
-			}
-		default:
-			if !isHexDigit(w[i]) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func isHexDigit(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-// isHex reports whether w is hex digits, or groups of them joined by dashes as
-// in a traceparent, with a letter and a digit among them.
-func isHex(w string) bool {
-	letters, digits := 0, 0
-	for i := range len(w) {
-		switch c := w[i]; {
-		case c >= '0' && c <= '9':
-			digits++
-		case isHexDigit(c):
-			letters++
-		case c != '-':
-			return false
-		}
-	}
-	return letters > 0 && digits > 1
-}
-
-// timeLen is the length of the RFC 3339 time that w begins with, or 0.
-func timeLen(w string) int {
-	if len(w) < 19 || w[4] != '-' || w[7] != '-' || w[10] != 'T' {
-		return 0
-	}
-	if _, err := time.Parse("2006-01-02T15:04:05", w[:19]); err != nil {
-		return 0
-	}
-	n := 19
-	if n < len(w) && w[n] == '.' {
-		for n++; n < len(w) && w[n] >= '0' && w[n] <= '9'; n++ {
-		}
-	}
-	if n < len(w) && w[n] == 'Z' {
-		return n + 1
-	}
-	if n+6 <= len(w) && (w[n] == '+' || w[n] == '-') && w[n+3] == ':' {
-		return n + 6
-	}
-	return n
-}
-
-// isSigned reports whether w looks like a JWT: three parts, the first an object in base64.
-func isSigned(w string) bool {
-	return strings.HasPrefix(w, "eyJ") && strings.Count(w, ".") == 2 && len(w) >= 40
-}
-
-// isRandomID reports whether w is a ULID or a short prefix, "_", and a random
-// part: toolu_01ABcd…, req_9f…, chatcmpl-B7x….
-func isRandomID(w string) bool {
-	if len(w) == 26 && w[0] >= '0' && w[0] <= '7' && mix(w) >= 2 && strings.ToUpper(w) == w {
-		return true
-	}
-	cut := strings.LastIndexAny(w, "_-")
-	if cut < 1 || cut > 24 {
-		return false
-	}
-	tail := w[cut+1:]
-	return len(tail) >= 10 && mix(tail) >= 2 && changes(tail)*4 >= len(tail)
-}
-
-// isRandom reports whether w is a long run without the look of words.
-func isRandom(w string) bool {
-	return len(w) >= 20 && mix(w) == 3 && changes(w)*3 >= len(w)
-}
-
-// mix counts which of lower case, upper case and digits occur in w, provided
-// that digits do.
-func mix(w string) int {
-	var lower, upper, digit int
-	for i := range len(w) {
-		switch c := w[i]; {
-		case c >= '0' && c <= '9':
-			digit = 1
-		case c >= 'a' && c <= 'z':
-			lower = 1
-		case c >= 'A' && c <= 'Z':
-			upper = 1
-		}
-	}
-	if digit == 0 {
-		return 0
-	}
-	return lower + upper + digit
-}
-
-// changes counts how often neighbours in w are of different kinds: words and
-// numbers change seldom, random characters at every second place.
-func changes(w string) int {
-	n := 0
-	for i := 1; i < len(w); i++ {
-		if charKind(w[i]) != charKind(w[i-1]) {
-			n++
-		}
-	}
-	return n
-}
-
-func charKind(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return 1
-	case c >= 'a' && c <= 'z':
-		return 2
-	case c >= 'A' && c <= 'Z':
-		return 3
-	}
-	return 4
 }
