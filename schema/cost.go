@@ -1,0 +1,198 @@
+package schema
+
+import (
+	"math"
+	"math/bits"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Costs are description lengths in thousandths of a nat: what a value costs to
+// write down if a hypothesis is true. The hypothesis with the smallest sum over
+// all samples is the most likely. They are integers so that sums of them do not
+// depend on order.
+//
+// What was tuned on what: the text costs are round figures for the letter
+// frequencies of English prose and source text; the float and varint costs
+// follow from the shape of the encodings. The priors in hypotheses.go were set
+// on the tuning half of TestEval (chat-like traffic and random schemas with
+// even seeds); its validation half, and the descriptor files, were only read.
+const (
+	nat         = 1000
+	costRawByte = 5545 // ln 256
+
+	costControl     = 9 * nat // a control character other than tab and newline
+	costFirstSpace  = 3 * nat // text rarely begins with white space
+	costSameScript  = 4200    // a rune outside ASCII near the one before it
+	costOtherScript = 9 * nat
+	costUnassigned  = 14 * nat
+)
+
+// costASCII is the cost of each ASCII character in text.
+var costASCII = func() (t [128]int64) {
+	for c := range t {
+		switch {
+		case c >= 'a' && c <= 'z':
+			t[c] = 3000
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			t[c] = 3700
+		case c == ' ':
+			t[c] = 2200
+		case c == '\n' || c == '\t' || c == '\r':
+			t[c] = 4500
+		case c < 0x20 || c == 0x7f:
+			t[c] = costControl
+		default:
+			t[c] = 4400
+		}
+	}
+	for _, c := range "etaoinsrhl" {
+		t[c] = 2600
+	}
+	for _, c := range "-_./:" {
+		t[c] = 3900
+	}
+	return t
+}()
+
+// costText is the cost of valid UTF-8 as text, by its first costBytes bytes.
+func costText(p []byte) (cost int64, control bool) {
+	if c := p[0]; c == '\n' || c == ' ' || c == '\t' || c == '\r' {
+		cost += costFirstSpace
+	}
+	p = p[:min(len(p), costBytes)]
+	var script rune
+	for i := 0; i < len(p); {
+		if c := p[i]; c < utf8.RuneSelf {
+			cost += costASCII[c]
+			control = control || c < 0x20 && c != '\n' && c != '\t' && c != '\r'
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError && n == 1 {
+			break // cut by costBytes
+		}
+		i += n
+		switch {
+		case !unicode.IsPrint(r) && r != 0x200d && r != 0xfe0f:
+			cost += costUnassigned
+			control = control || unicode.IsControl(r)
+		case r>>9 == script>>9 || r >= 0x3000 && r < 0xa000 && script >= 0x3000 && script < 0xa000:
+			cost += costSameScript + int64(n-2)*1300
+		default:
+			cost += costOtherScript
+		}
+		script = r
+	}
+	return cost, control
+}
+
+// costVarintLen is the cost of a packed varint by its encoded length: how rare
+// the length is, and seven bits for each byte.
+var costVarintLen = func() (t [11]int64) {
+	share := [11]float64{1: .66, 2: .2, 3: .06, 4: .025, 5: .03, 6: .005, 7: .003, 8: .003, 9: .005, 10: .009}
+	for n := 1; n < len(t); n++ {
+		t[n] = int64(nat * (-math.Log(share[n]) + float64(7*n)*math.Ln2))
+	}
+	return t
+}()
+
+// costVarints is the cost of a field's varints, by bit length. Distinct says to
+// take into account that values repeat.
+func costVarints(s *varintStats, distinct bool) int64 {
+	if s.N == 0 {
+		return 0
+	}
+	var cost float64
+	for n, count := range s.Bits {
+		if count == 0 {
+			continue
+		}
+		// A length in bits costs as much as its logarithm, and its bits are free to vary.
+		each := 1 + 0.6*math.Log(float64(n)+1)*2
+		if n > 1 {
+			each += float64(n-1) * math.Ln2 * .9
+		}
+		cost += each * float64(count)
+	}
+	if distinct && !s.Values.Full {
+		// Few distinct values: each is written once, then chosen.
+		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
+	}
+	return int64(cost*nat) + s.Zero*nat/2 + s.Overlong*8*nat
+}
+
+// costDistinct is the cost of values out of a small set: each is described
+// once at the given price, and every occurrence then chooses one.
+func costDistinct(s *sketch, each float64) float64 {
+	var n, cost float64
+	for _, it := range s.Items {
+		n += float64(it.Count)
+	}
+	for _, it := range s.Items {
+		cost += each - float64(it.Count)*math.Log(float64(it.Count)/n)
+	}
+	return cost + math.Log(n)
+}
+
+// costFixed is the cost of a fixed-width integer: how many bytes it needs.
+func costFixed(v uint64, width int) int64 {
+	if width == 32 && int32(v) < 0 && int32(v) > -1<<20 {
+		v = uint64(-int64(int32(v)))
+	} else if width == 64 && int64(v) < 0 && int64(v) > -1<<48 {
+		v = uint64(-int64(v))
+	}
+	n := (bits.Len64(v) + 7) / 8
+	if v == 0 {
+		n = 1
+	}
+	// Any length is about as likely as another; hashes and times fill the width.
+	return int64(nat*math.Log(float64(width/8)+1)) + int64(n)*costRawByte
+}
+
+// costDouble is the cost of 8 bytes as a double: exponents near one are
+// likely, and so are values with few binary or decimal digits.
+func costDouble(v uint64) int64 {
+	f := math.Float64frombits(v)
+	exp := int(v>>52&0x7ff) - 1023
+	return costReal(f, exp, bits.TrailingZeros64(v|1<<52), 52, func() bool {
+		s := f * 1e4
+		return math.Abs(s) >= 1 && math.Abs(s) < 1<<50 && math.Abs(s-math.Round(s)) < 1e-7*math.Max(1, math.Abs(s))
+	})
+}
+
+// costFloat is costDouble for 4 bytes.
+func costFloat(v uint32) int64 {
+	f := float64(math.Float32frombits(v))
+	exp := int(v>>23&0xff) - 127
+	return costReal(f, exp, bits.TrailingZeros32(v|1<<23), 23, func() bool {
+		s := f * 1e3
+		return math.Abs(s) >= 1 && math.Abs(s) < 1<<22 && math.Abs(s-math.Round(s)) < 1e-4
+	})
+}
+
+func costReal(f float64, exp, trailing, mantissa int, short func() bool) int64 {
+	full := float64(mantissa) * math.Ln2
+	var cost float64
+	switch {
+	case f == 0:
+		return 2500
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return int64(nat * (full + 12))
+	case exp >= -20 && exp <= 33:
+		cost = 4.4
+	case exp >= -64 && exp <= 64:
+		cost = 7.5
+	default:
+		cost = 13
+	}
+	if f < 0 {
+		cost++
+	}
+	bitsLeft := full - float64(trailing)*math.Ln2 + 1.5
+	if trailing < 8 && short() {
+		bitsLeft = min(bitsLeft, math.Log(math.Abs(f)*1e4+2)+2.5)
+	}
+	return int64(nat * (cost + min(full, bitsLeft)))
+}

@@ -1,0 +1,265 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+)
+
+// Options of Infer. The zero value is the default.
+type Options struct {
+	// Package is the package of everything inferred. Default: each service's
+	// own package, a file for each, and "inferred" for roots that are no method's.
+	Package string
+	// Root renames the only root that is no method's. Default: its own name.
+	Root string
+}
+
+// defaultPackage is the package of roots that no service gives one.
+const defaultPackage = "inferred"
+
+// Inferred is what Infer makes of evidence.
+type Inferred struct {
+	// Files holds self-contained proto3 files by their path below an import root.
+	Files map[string]string
+	// Schema is Files compiled.
+	Schema *Schema
+	// Fields tells how sure each field is, in the order of the definitions.
+	Fields []FieldEvidence
+	// Roots maps the roots of Evidence to full message names.
+	Roots map[string]string
+	// Truncated says that fields were forgotten for want of room.
+	Truncated bool
+}
+
+// FieldEvidence is the verdict about one field, in the contract's shape.
+type FieldEvidence struct {
+	Message      string        `json:"message"`
+	Number       int32         `json:"number"`
+	Samples      int64         `json:"samples"` // messages of the type
+	Seen         int64         `json:"seen"`    // of them, with the field
+	Occurrences  int64         `json:"occurrences"`
+	Kind         Kind          `json:"kind"`
+	Type         string        `json:"type"`
+	Label        string        `json:"label"`
+	Oneof        string        `json:"oneof"`
+	P            float64       `json:"p"`       // of the kind
+	TypeP        float64       `json:"type_p"`  // of the type among those of the kind
+	LabelP       float64       `json:"label_p"` // of the label
+	Alternatives []Alternative `json:"alternatives"`
+	Settle       string        `json:"settle"`
+	Note         string        `json:"note,omitempty"` // what the values say
+}
+
+// Text returns the only file, or an error that names the files there are.
+func (in *Inferred) Text() (string, error) {
+	if len(in.Files) != 1 {
+		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(sortedKeys(in.Files), ", "))
+	}
+	for _, text := range in.Files {
+		return text, nil
+	}
+	return "", nil
+}
+
+// WriteEvidence writes the contract's evidence list.
+func (in *Inferred) WriteEvidence(w io.Writer) error {
+	doc := struct {
+		V      int             `json:"v"`
+		Fields []FieldEvidence `json:"fields"`
+	}{1, in.Fields}
+	if doc.Fields == nil {
+		doc.Fields = []FieldEvidence{}
+	}
+	b, err := json.MarshalIndent(doc, "", " ")
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return nil
+}
+
+// Infer makes definitions of evidence: the most likely reading of every field,
+// such that every sample parses and no field of it is left over.
+//
+// Exceptions, which stay unknown fields: groups, numbers that definitions may
+// not use (19000 to 19999), occurrences whose wire type contradicts that of
+// most, and what Evidence had no room for. Comments tell of each.
+//
+// Limits: those of Evidence; the work is proportional to its fields.
+// Errors: Root where it cannot be applied, a package that is no name.
+// Source: RESEARCH.md#inference
+func Infer(ev *Evidence, o Options) (*Inferred, error) {
+	if o.Package != "" && cleanPackage(o.Package) != o.Package {
+		return nil, fmt.Errorf("schema: %q is no package name", o.Package)
+	}
+	files, err := planFiles(ev, o)
+	if err != nil {
+		return nil, err
+	}
+	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated()}
+	var names []string
+	for _, f := range files {
+		f.infer(ev, in)
+		names = append(names, f.path)
+	}
+	if in.Schema, err = compile(in.Files, names); err != nil {
+		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
+	}
+	return in, nil
+}
+
+// A plan is one file to be: its package, its services and the roots that belong to it.
+type plan struct {
+	pkg, path string
+	services  []*service
+	roots     []string          // sorted keys of Evidence.roots
+	names     map[string]string // of roots
+	claimed   map[string]bool   // names in the package's scope
+}
+
+type service struct {
+	name, full string
+	methods    []*method
+}
+
+type method struct {
+	name     string
+	evidence *methodEvidence
+	root     [2]string // by direction
+}
+
+// planFiles assigns methods and roots to files and gives them names.
+func planFiles(ev *Evidence, o Options) ([]*plan, error) {
+	plans := map[string]*plan{}
+	at := func(pkg string) *plan {
+		p := plans[pkg]
+		if p == nil {
+			p = &plan{pkg: pkg, path: strings.ReplaceAll(pkg, ".", "/") + "/inferred.proto", names: map[string]string{}, claimed: map[string]bool{}}
+			p.path = strings.TrimPrefix(p.path, "/")
+			plans[pkg] = p
+		}
+		return p
+	}
+	planServices(ev, o, at)
+	var plain []string
+	for _, root := range ev.Roots() {
+		if _, _, _, ok := splitRoot(root); !ok {
+			plain = append(plain, root)
+		}
+	}
+	if o.Root != "" {
+		if len(plain) != 1 {
+			return nil, fmt.Errorf("schema: root %q: there are %d root types to name", o.Root, len(plain))
+		}
+		if cleanName(o.Root) != o.Root {
+			return nil, fmt.Errorf("schema: root %q is no message name", o.Root)
+		}
+	}
+	for _, root := range plain {
+		pkg := defaultPackage
+		if o.Package != "" {
+			pkg = o.Package
+		}
+		p := at(pkg)
+		name := root
+		if o.Root != "" {
+			name = o.Root
+		}
+		p.roots = append(p.roots, root)
+		p.names[root] = p.claim(cleanName(name))
+	}
+	list := make([]*plan, 0, len(plans))
+	for _, pkg := range sortedKeys(plans) {
+		p := plans[pkg]
+		slices.Sort(p.roots)
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func planServices(ev *Evidence, o Options, at func(string) *plan) {
+	services := map[string]*service{}
+	rpcs := map[string]map[string]int{} // package, rpc: in how many services
+	var order []string
+	for _, name := range sortedKeys(ev.methods) {
+		full, rpc, _ := strings.Cut(name, "/")
+		pkg, base := packageOf(full, o)
+		s := services[full]
+		if s == nil {
+			s = &service{name: at(pkg).claim(cleanName(base)), full: full}
+			services[full] = s
+			order = append(order, full)
+			at(pkg).services = append(at(pkg).services, s)
+		}
+		rpc = cleanName(rpc)
+		for slices.ContainsFunc(s.methods, func(m *method) bool { return m.name == rpc }) {
+			rpc += "_"
+		}
+		m := &method{name: rpc, evidence: ev.methods[name]}
+		for _, dir := range []captures.Direction{captures.Up, captures.Down} {
+			m.root[dir] = methodRoot(name, dir)
+		}
+		s.methods = append(s.methods, m)
+		if rpcs[pkg] == nil {
+			rpcs[pkg] = map[string]int{}
+		}
+		rpcs[pkg][rpc]++
+	}
+	for _, full := range order {
+		pkg, _ := packageOf(full, o)
+		p, s := at(pkg), services[full]
+		for _, m := range s.methods {
+			name := m.name
+			if rpcs[pkg][name] > 1 {
+				name = s.name + name
+			}
+			for dir, suffix := range []string{"Request", "Response"} {
+				p.roots = append(p.roots, m.root[dir])
+				p.names[m.root[dir]] = p.claim(upperFirst(name) + suffix)
+			}
+		}
+	}
+}
+
+// packageOf splits a service's full name into package and name.
+func packageOf(full string, o Options) (pkg, base string) {
+	i := strings.LastIndexByte(full, '.')
+	pkg, base = cleanPackage(full[:max(i, 0)]), full[i+1:]
+	if o.Package != "" {
+		pkg = o.Package
+	}
+	return pkg, base
+}
+
+// infer writes one file and its verdicts to in.
+func (p *plan) infer(ev *Evidence, in *Inferred) {
+	var seen []string
+	for _, root := range p.roots {
+		if ev.roots[root] != nil {
+			seen = append(seen, root)
+		}
+	}
+	g := newGraph(ev, seen)
+	g.unify()
+	w := &writer{plan: p, classes: map[string]*class{}, in: in}
+	for i, c := range g.roots {
+		c = c.find()
+		c.name = p.names[seen[i]]
+		w.classes[seen[i]] = c
+	}
+	for _, root := range p.roots {
+		full := p.names[root]
+		if p.pkg != "" {
+			full = p.pkg + "." + full
+		}
+		in.Roots[root] = full
+	}
+	in.Files[p.path] = w.file()
+}

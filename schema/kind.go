@@ -1,0 +1,284 @@
+package schema
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Kind is how a field's bytes are read, in the contract's words.
+type Kind string
+
+const (
+	KindMessage Kind = "message"
+	KindString  Kind = "string"
+	KindBytes   Kind = "bytes"
+	KindPacked  Kind = "packed"
+	KindVarint  Kind = "varint"
+	KindFixed32 Kind = "fixed32"
+	KindFixed64 Kind = "fixed64"
+	KindGroup   Kind = "group"
+)
+
+// An Alternative is a kind with its probability.
+type Alternative struct {
+	Kind Kind    `json:"kind"`
+	P    float64 `json:"p"`
+}
+
+// The prior cost, in nats, of what a length-delimited field is, and of an empty
+// payload under each hypothesis: writers of proto3 leave empty strings out, but
+// not empty messages and elements; packed fields are never empty.
+const (
+	priorString, emptyString   = 0.6, 3.0
+	priorMessage, emptyMessage = 1.0, 0.7
+	priorBytes, emptyBytes     = 2.7, 3.2
+	priorVarints               = 4.8
+	priorFixed                 = 5.0
+	emptyPacked                = 8.0
+
+	// Costs of the shape of a message: a field is described once, its presence
+	// and its length every time.
+	costNewField   = 2.5
+	costNumber     = 2.0 // times the logarithm of the number
+	costOutOfOrder = 2.5
+	costOddWire    = 8.0 // an occurrence with another wire type than the field's
+	costNewGroup   = 12.0
+	costOverlong   = 8.0
+)
+
+// Samples of one field resemble each other, so their costs do not simply add
+// up to certainty: a sum over n samples counts as n to the power of poolPower.
+const (
+	poolPower = 0.75
+	heat      = 0.55 // how much of a difference in cost is believed
+)
+
+// An elementType is what a packed field holds.
+type elementType uint8
+
+const (
+	notPacked elementType = iota
+	packedVarint
+	packedFixed32
+	packedFixed64
+)
+
+// A kindVerdict is what a field's occurrences are, pooled.
+type kindVerdict struct {
+	kind    Kind
+	element elementType
+	p       float64
+	others  []Alternative // best first
+	odd     int64         // occurrences whose wire type contradicts the kind
+}
+
+// A hypothesis is one reading of a length-delimited field with its cost in nats.
+type hypothesis struct {
+	kind    Kind
+	element elementType
+	cost    float64
+}
+
+// kindOf judges a field. messageCost is the cost of its payloads as messages.
+func kindOf(f *field, messageCost float64) kindVerdict {
+	counts := []struct {
+		kind    Kind
+		element elementType
+		n       int64
+	}{
+		{kind: KindVarint, element: packedVarint},
+		{kind: KindFixed32, element: packedFixed32},
+		{kind: KindFixed64, element: packedFixed64},
+		{kind: KindGroup, n: f.groups},
+	}
+	if f.varint != nil {
+		counts[0].n = f.varint.N
+	}
+	if f.fixed32 != nil {
+		counts[1].n = f.fixed32.N
+	}
+	if f.fixed64 != nil {
+		counts[2].n = f.fixed64.N
+	}
+	slices.SortStableFunc(counts, func(a, b struct {
+		kind    Kind
+		element elementType
+		n       int64
+	},
+	) int {
+		return cmp.Compare(b.n, a.n)
+	})
+	best := counts[0]
+	if f.len == nil {
+		odd := f.occurs - best.n
+		return kindVerdict{kind: best.kind, odd: odd, p: share(best.n, odd)}
+	}
+	list := hypotheses(f.len, messageCost)
+	if best.n == 0 {
+		return judge(list, f.len.N)
+	}
+	for _, h := range list {
+		if h.kind == KindPacked && h.element == best.element {
+			// Written packed and one by one: readers accept both.
+			odd := f.occurs - best.n - f.len.N
+			return kindVerdict{kind: KindPacked, element: h.element, odd: odd, p: share(best.n+f.len.N, odd)}
+		}
+	}
+	if best.n > f.len.N {
+		odd := f.occurs - best.n
+		return kindVerdict{kind: best.kind, odd: odd, p: share(best.n, odd)}
+	}
+	v := judge(list, f.len.N)
+	v.odd = f.occurs - f.len.N
+	v.p *= share(f.len.N, v.odd)
+	return v
+}
+
+// share is how sure a wire type is that n occurrences have and odd have not.
+func share(n, odd int64) float64 {
+	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
+}
+
+// hypotheses lists what the payloads do not refute, with costs.
+func hypotheses(l *lenStats, messageCost float64) []hypothesis {
+	empty := float64(l.Empty)
+	unit := l.novelty() / nat
+	list := []hypothesis{{KindBytes, notPacked, priorBytes + emptyBytes*empty + float64(l.Raw)*unit}}
+	if !l.NotText {
+		list = append(list, hypothesis{KindString, notPacked, priorString + emptyString*empty + float64(l.Text)*unit})
+	}
+	if !l.NotMessage {
+		list = append(list, hypothesis{KindMessage, notPacked, priorMessage + emptyMessage*empty + messageCost})
+	}
+	if l.Empty == l.N {
+		return list
+	}
+	packed := func(e elementType, prior float64, cost float64) {
+		list = append(list, hypothesis{KindPacked, e, prior + emptyPacked*empty + cost})
+	}
+	if !l.NotVarints {
+		packed(packedVarint, priorVarints, min(float64(l.Varints), float64(costVarints(l.Elements, false)))*unit)
+	}
+	if !l.NotFixed32 {
+		packed(packedFixed32, priorFixed, float64(min(l.Float32, l.Int32))*unit)
+	}
+	if !l.NotFixed64 {
+		packed(packedFixed64, priorFixed, float64(min(l.Float64, l.Int64))*unit)
+	}
+	return list
+}
+
+// novelty is the share of payloads that are the first of their value: a
+// payload that repeats says nothing new under any hypothesis.
+func (l *lenStats) novelty() float64 {
+	if l.Values.Full || l.N == 0 {
+		return 1
+	}
+	return float64(len(l.Values.Items)) / float64(l.N)
+}
+
+// judge turns costs over n samples into probabilities.
+func judge(list []hypothesis, n int64) kindVerdict {
+	slices.SortStableFunc(list, func(a, b hypothesis) int { return cmp.Compare(a.cost, b.cost) })
+	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
+	var sum float64
+	weight := make([]float64, len(list))
+	for i, h := range list {
+		weight[i] = math.Exp(-scale * (h.cost - list[0].cost))
+		sum += weight[i]
+	}
+	v := kindVerdict{kind: list[0].kind, element: list[0].element}
+	// Nothing is certain from few samples: another kind may still show.
+	doubt := 0.04 / (float64(n) + 1)
+	byKind := map[Kind]float64{}
+	for i, h := range list {
+		byKind[h.kind] += weight[i] / sum
+	}
+	for i, h := range list {
+		p, left := byKind[h.kind]
+		if !left {
+			continue
+		}
+		delete(byKind, h.kind)
+		if p = round(p*(1-doubt) + doubt/8); i == 0 {
+			v.p = p
+		} else if p >= 0.001 {
+			v.others = append(v.others, Alternative{h.kind, p})
+		}
+	}
+	slices.SortStableFunc(v.others, func(a, b Alternative) int { return cmp.Compare(b.P, a.P) })
+	return v
+}
+
+// round keeps four digits of a probability.
+func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
+
+// A costing computes the costs of messages, each once.
+type costing map[*message]float64
+
+// message is the cost of all samples of m, in nats.
+func (c costing) message(m *message) float64 {
+	if m == nil {
+		return 0
+	}
+	if cost, ok := c[m]; ok {
+		return cost
+	}
+	var cost float64
+	for _, n := range m.numbers() {
+		cost += c.field(m, n, m.get(n))
+	}
+	c[m] = cost
+	return cost
+}
+
+func (c costing) field(m *message, number int32, f *field) float64 {
+	cost := costNewField + costNumber*math.Log(float64(number)) + costPresence(f.seen, m.samples)
+	if f.most > 1 {
+		cost += 0.7*float64(f.occurs-f.seen) + 0.7*float64(f.seen)
+	}
+	if f.outOfOrder(number) {
+		cost += costOutOfOrder
+	}
+	v := kindOf(f, c.message(f.child))
+	cost += costOddWire * float64(v.odd)
+	if f.varint != nil {
+		cost += float64(costVarints(f.varint, true)) / nat
+	}
+	for _, s := range []*fixedStats{f.fixed32, f.fixed64} {
+		if s != nil {
+			cost += float64(min(s.Float, s.Int)+s.Zero*nat) / nat
+		}
+	}
+	if l := f.len; l != nil {
+		least := math.Inf(1)
+		for _, h := range hypotheses(l, c.message(f.child)) {
+			least = min(least, h.cost)
+		}
+		mean := float64(l.Bytes) / float64(l.N)
+		cost += least + float64(l.N)*l.novelty()*(1+math.Log(1+mean)) + costOverlong*float64(l.Overlong)
+	}
+	if f.group != nil {
+		cost += costNewGroup + c.message(f.group)
+	}
+	return cost
+}
+
+// costPresence is the cost of saying which of n messages have the field.
+func costPresence(seen, n int64) float64 {
+	k, rest := float64(seen), float64(max(n-seen, 0))
+	total := k + rest + 1
+	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
+}
+
+// outOfOrder reports whether the field ever came behind a greater number,
+// which no common encoder does, but for a oneof's.
+func (f *field) outOfOrder(number int32) bool {
+	for _, n := range f.before.list() {
+		if n > number {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// varintStats is what was seen of a field's varints. Counts only: it merges by
+// addition, minimum and maximum.
+type varintStats struct {
+	N        int64     `json:"n"`
+	Zero     int64     `json:"zero,omitempty"`
+	Overlong int64     `json:"overlong,omitempty"` // longer than need be
+	Max      uint64    `json:"max"`                // greatest value with the top bit clear
+	Min      uint64    `json:"min"`                // smallest value with the top bit clear
+	Negative int64     `json:"negative,omitempty"` // values with the top bit set: ten bytes
+	Lowest   int64     `json:"lowest,omitempty"`   // the smallest of those as int64
+	Bits     histogram `json:"bits"`               // values by bit length
+	Odd      int64     `json:"odd,omitempty"`
+	Values   *sketch   `json:"values,omitempty"`
+	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
+	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
+	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
+}
+
+func newVarintStats() *varintStats {
+	return &varintStats{Min: math.MaxUint64, Values: &sketch{}}
+}
+
+func (s *varintStats) add(v uint64, size int) {
+	s.N++
+	if size != protowire.SizeVarint(v) {
+		s.Overlong++
+	}
+	s.Values.add(v)
+	s.Odd += int64(v & 1)
+	if int64(v) < 0 {
+		s.Negative++
+		s.Lowest = min(s.Lowest, int64(v))
+		s.Bits[bits.Len64(uint64(-int64(v)))]++
+		return
+	}
+	s.Bits[bits.Len64(v)]++
+	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
+	if v == 0 {
+		s.Zero++
+	}
+	if v >= 1_000_000_000 && v < 4_102_444_800 {
+		s.Epoch++
+	}
+	if v >= 1_000 && v < 1_000_000_000 {
+		s.Nanos++
+		if v%1000 == 0 {
+			s.Micros++
+		}
+	}
+}
+
+func (s *varintStats) merge(o *varintStats) {
+	s.N += o.N
+	s.Zero += o.Zero
+	s.Overlong += o.Overlong
+	s.Max, s.Min = max(s.Max, o.Max), min(s.Min, o.Min)
+	s.Negative += o.Negative
+	s.Lowest = min(s.Lowest, o.Lowest)
+	for i := range s.Bits {
+		s.Bits[i] += o.Bits[i]
+	}
+	s.Odd += o.Odd
+	s.Values.merge(o.Values)
+	s.Epoch += o.Epoch
+	s.Nanos += o.Nanos
+	s.Micros += o.Micros
+}
+
+// fixedStats is what was seen of a field's 4- or 8-byte values. The costs are
+// description lengths in thousandths of a nat, integers so that sums commute.
+type fixedStats struct {
+	N      int64   `json:"n"`
+	Zero   int64   `json:"zero,omitempty"`
+	Float  int64   `json:"float"`           // cost as floating point
+	Int    int64   `json:"int"`             // cost as an integer
+	Small  int64   `json:"small,omitempty"` // negative integers near zero
+	Max    uint64  `json:"max"`
+	Values *sketch `json:"values,omitempty"`
+}
+
+func (s *fixedStats) add64(v uint64) {
+	s.Float += costDouble(v)
+	s.Int += costFixed(v, 64)
+	if int64(v) < 0 && int64(v) > -1<<48 {
+		s.Small++
+	}
+	s.addBits(v)
+}
+
+func (s *fixedStats) add32(v uint32) {
+	s.Float += costFloat(v)
+	s.Int += costFixed(uint64(v), 32)
+	if int32(v) < 0 && int32(v) > -1<<20 {
+		s.Small++
+	}
+	s.addBits(uint64(v))
+}
+
+func (s *fixedStats) addBits(v uint64) {
+	s.N++
+	if v == 0 {
+		s.Zero++
+	}
+	s.Max = max(s.Max, v)
+	if s.Values == nil {
+		s.Values = &sketch{}
+	}
+	s.Values.add(v)
+}
+
+func (s *fixedStats) merge(o *fixedStats) {
+	s.N += o.N
+	s.Zero += o.Zero
+	s.Float += o.Float
+	s.Int += o.Int
+	s.Small += o.Small
+	s.Max = max(s.Max, o.Max)
+	if s.Values == nil {
+		s.Values = &sketch{}
+	}
+	s.Values.merge(o.Values)
+}
+
+// A histogram counts values by their length in bits. Its JSON leaves the
+// zeros at its end out.
+type histogram [65]int64
+
+// MarshalJSON writes the counts up to the last that is not zero.
+func (h histogram) MarshalJSON() ([]byte, error) {
+	n := len(h)
+	for n > 0 && h[n-1] == 0 {
+		n--
+	}
+	return json.Marshal(h[:n])
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *histogram) UnmarshalJSON(b []byte) error {
+	var list []int64
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	if len(list) > len(h) {
+		return fmt.Errorf("%d counts for 65 lengths", len(list))
+	}
+	*h = histogram{}
+	copy(h[:], list)
+	return nil
+}

@@ -1,0 +1,257 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// lenStats is what was seen of a field's length-delimited payloads, a cost and
+// a veto for each hypothesis. A veto is final, and the numbers that it makes
+// pointless are zeroed, so that the order of samples does not show.
+type lenStats struct {
+	N        int64 `json:"n"`
+	Empty    int64 `json:"empty,omitempty"`
+	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
+	Bytes    int64 `json:"bytes"`
+	Shortest int64 `json:"shortest"`
+	Longest  int64 `json:"longest"`
+	Raw      int64 `json:"raw"` // cost as arbitrary bytes
+
+	NotMessage bool `json:"not_message,omitempty"`
+	NotMap     bool `json:"not_map,omitempty"` // not entries with distinct keys
+
+	NotText bool  `json:"not_text,omitempty"` // some payload is not UTF-8
+	Text    int64 `json:"text,omitempty"`
+	Control int64 `json:"control,omitempty"` // payloads with control characters
+
+	NotVarints bool  `json:"not_varints,omitempty"`
+	Varints    int64 `json:"varints,omitempty"`
+	NotFixed32 bool  `json:"not_fixed32,omitempty"`
+	Float32    int64 `json:"float32,omitempty"`
+	Int32      int64 `json:"int32,omitempty"`
+	NotFixed64 bool  `json:"not_fixed64,omitempty"`
+	Float64    int64 `json:"float64,omitempty"`
+	Int64      int64 `json:"int64,omitempty"`
+
+	Elements *varintStats `json:"elements,omitempty"` // of packed varints
+
+	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
+	Descending int64 `json:"descending,omitempty"` // and not
+
+	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most prefixLen bytes; unset while N is 0
+	Values *sketch `json:"values,omitempty"`
+}
+
+const (
+	prefixLen = 24
+	// costBytes is how much of a payload is judged by its content; the rest is
+	// only checked for validity, and taken to cost as much a byte.
+	costBytes = 2048
+)
+
+func newLenStats() *lenStats {
+	return &lenStats{Shortest: math.MaxInt64, Values: &sketch{}, Elements: newVarintStats()}
+}
+
+func (l *lenStats) add(p []byte) {
+	l.N++
+	n := int64(len(p))
+	l.Bytes += n
+	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
+	l.Values.addBytes(p)
+	l.addPrefix(p, l.N == 1)
+	if n == 0 {
+		l.Empty++
+		return
+	}
+	l.Raw += n * costRawByte
+	l.addText(p)
+	l.addVarints(p)
+	l.addFixed(p)
+}
+
+// addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
+func (l *lenStats) addPrefix(p []byte, first bool) {
+	if first {
+		l.Prefix = bytes.Clone(p[:min(len(p), prefixLen)])
+		return
+	}
+	i := 0
+	for i < len(l.Prefix) && i < len(p) && l.Prefix[i] == p[i] {
+		i++
+	}
+	l.Prefix = l.Prefix[:i]
+}
+
+func (l *lenStats) addText(p []byte) {
+	if l.NotText {
+		return
+	}
+	if !utf8.Valid(p) {
+		l.NotText = true
+		l.Text, l.Control = 0, 0
+		return
+	}
+	cost, control := costText(p)
+	l.Text += whole(cost, len(p))
+	if control {
+		l.Control++
+	}
+}
+
+func (l *lenStats) addVarints(p []byte) {
+	if l.NotVarints {
+		return
+	}
+	rest := p
+	if p[len(p)-1] >= 0x80 {
+		rest = nil
+	}
+	var cost int64
+	for len(rest) > 0 {
+		v, n := uint64(rest[0]), 1
+		if v >= 0x80 {
+			if v, n = protowire.ConsumeVarint(rest); n <= 0 || rest[n-1] == 0 {
+				break
+			}
+		}
+		if len(p)-len(rest) < costBytes {
+			cost += costVarintLen[n]
+			l.Elements.add(v, n)
+		}
+		rest = rest[n:]
+	}
+	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
+		l.NotVarints = true
+		l.Varints, l.Elements = 0, newVarintStats()
+		return
+	}
+	l.Varints += whole(cost, len(p))
+}
+
+func (l *lenStats) addFixed(p []byte) {
+	if l.NotFixed32 {
+		return // eight bytes are twice four
+	}
+	if len(p)%4 != 0 {
+		l.NotFixed32, l.NotFixed64 = true, true
+		l.Float32, l.Int32, l.Float64, l.Int64 = 0, 0, 0, 0
+		return
+	}
+	head := p[:min(len(p), costBytes)]
+	var asFloat, asInt int64
+	for b := head; len(b) >= 4; b = b[4:] {
+		v, _ := protowire.ConsumeFixed32(b)
+		asFloat += costFloat(v)
+		asInt += costFixed(uint64(v), 32)
+	}
+	l.Float32 += whole(asFloat, len(p))
+	l.Int32 += whole(asInt, len(p))
+	if l.NotFixed64 {
+		return
+	}
+	if len(p)%8 != 0 {
+		l.NotFixed64 = true
+		l.Float64, l.Int64 = 0, 0
+		return
+	}
+	asFloat, asInt = 0, 0
+	for b := head; len(b) >= 8; b = b[8:] {
+		v, _ := protowire.ConsumeFixed64(b)
+		asFloat += costDouble(v)
+		asInt += costFixed(v, 64)
+	}
+	l.Float64 += whole(asFloat, len(p))
+	l.Int64 += whole(asInt, len(p))
+}
+
+// whole extends the cost of a payload's head to all of its size bytes.
+func whole(cost int64, size int) int64 {
+	if size <= costBytes {
+		return cost
+	}
+	return int64(float64(cost) * float64(size) / costBytes)
+}
+
+func (l *lenStats) merge(o *lenStats) {
+	if o.N == 0 {
+		return
+	}
+	l.addPrefix(o.Prefix, l.N == 0)
+	l.N += o.N
+	l.Empty += o.Empty
+	l.Overlong += o.Overlong
+	l.Bytes += o.Bytes
+	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
+	l.Raw += o.Raw
+	l.NotMessage = l.NotMessage || o.NotMessage
+	if l.NotMap = l.NotMap || o.NotMap; l.NotMap {
+		l.Ascending, l.Descending = 0, 0
+	} else {
+		l.Ascending += o.Ascending
+		l.Descending += o.Descending
+	}
+	if l.NotText = l.NotText || o.NotText; l.NotText {
+		l.Text, l.Control = 0, 0
+	} else {
+		l.Text += o.Text
+		l.Control += o.Control
+	}
+	if l.NotVarints = l.NotVarints || o.NotVarints; l.NotVarints {
+		l.Varints, l.Elements = 0, newVarintStats()
+	} else {
+		l.Varints += o.Varints
+		l.Elements.merge(o.Elements)
+	}
+	if l.NotFixed32 = l.NotFixed32 || o.NotFixed32; l.NotFixed32 {
+		l.Float32, l.Int32 = 0, 0
+	} else {
+		l.Float32 += o.Float32
+		l.Int32 += o.Int32
+	}
+	if l.NotFixed64 = l.NotFixed64 || o.NotFixed64; l.NotFixed64 {
+		l.Float64, l.Int64 = 0, 0
+	} else {
+		l.Float64 += o.Float64
+		l.Int64 += o.Int64
+	}
+	l.Values.merge(o.Values)
+}
+
+// entryKey returns the encoding of a map entry's key: field 1, then field 2, no more.
+func entryKey(p []byte) (key []byte, ok bool) {
+	number, typ, n := protowire.ConsumeTag(p)
+	if n < 0 || number != 1 {
+		return nil, false
+	}
+	size := protowire.ConsumeFieldValue(number, typ, p[n:])
+	if size < 0 {
+		return nil, false
+	}
+	key, p = p[n:n+size], p[n+size:]
+	number, typ, n = protowire.ConsumeTag(p)
+	if n < 0 || number != 2 {
+		return nil, false
+	}
+	return key, protowire.ConsumeFieldValue(number, typ, p[n:]) == len(p)-n
+}
+
+// compareKeys orders two encoded keys as a sorting encoder orders text. Text
+// keys begin with their length.
+func compareKeys(a, b []byte) int {
+	x, n := protowire.ConsumeBytes(a)
+	y, m := protowire.ConsumeBytes(b)
+	if n == len(a) && m == len(b) {
+		return bytes.Compare(x, y)
+	}
+	v, n := protowire.ConsumeVarint(a)
+	w, m := protowire.ConsumeVarint(b)
+	if n == len(a) && m == len(b) {
+		return cmp.Compare(v, w)
+	}
+	return bytes.Compare(a, b)
+}

@@ -1,0 +1,250 @@
+// Package schema loads .proto definitions, infers them from traffic, checks
+// traffic against them and compares two versions of them.
+//
+// Inference is split in two: Evidence is a bounded, mergeable summary of what
+// was seen of each field; Infer turns it into definitions with probabilities.
+//
+// Source: RESEARCH.md#inference
+package schema
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/reporter"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// Bounds of a folder of definitions. The largest public one known, googleapis,
+// has 8,000 files of 60 MB together.
+const (
+	maxProtoFiles     = 20_000
+	maxProtoFileBytes = 16 << 20
+	maxProtoBytes     = 256 << 20
+	maxProtoErrors    = 20
+)
+
+// A Schema is a set of compiled definitions.
+type Schema struct {
+	files    []protoreflect.FileDescriptor
+	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
+	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
+}
+
+// LoadDir loads every .proto file below dir, which is the import root.
+func LoadDir(dir string) (*Schema, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("schema: %s is not a folder of .proto files", dir)
+	}
+	s, err := Load(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%w (below %s)", err, dir)
+	}
+	return s, nil
+}
+
+// Load compiles every .proto file of fsys, whose root is the import root.
+//
+// Shape: imports of google/protobuf/* are built in. Files come in path order.
+// Limits: 20,000 files, 16 MiB each, 256 MiB together.
+// Errors: each names file, line and column; up to 20 of them are joined.
+func Load(fsys fs.FS) (*Schema, error) {
+	sources, names, err := readSources(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return compile(sources, names)
+}
+
+// readSources reads the .proto files of a tree within the bounds.
+func readSources(fsys fs.FS) (sources map[string]string, names []string, err error) {
+	sources = map[string]string{}
+	var total int64
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name != "." && strings.HasPrefix(path.Base(name), ".") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() || path.Ext(name) != ".proto" {
+			return nil
+		}
+		if len(names) == maxProtoFiles {
+			return fmt.Errorf("more than %d .proto files", maxProtoFiles)
+		}
+		f, err := fsys.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxProtoFileBytes+1))
+		if err != nil {
+			return err
+		}
+		total += int64(len(text))
+		if len(text) > maxProtoFileBytes || total > maxProtoBytes {
+			return fmt.Errorf("%s: definitions larger than %d bytes a file or %d in all", name, maxProtoFileBytes, maxProtoBytes)
+		}
+		sources[name] = string(text)
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("schema: %w", err)
+	}
+	if len(names) == 0 {
+		return nil, nil, errors.New("schema: no .proto file found")
+	}
+	slices.Sort(names)
+	return sources, names, nil
+}
+
+// compile parses and links sources; names is the order of the result.
+func compile(sources map[string]string, names []string) (*Schema, error) {
+	var errs []error
+	compiler := protocompile.Compiler{
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
+			Accessor: protocompile.SourceAccessorFromMap(sources),
+		}),
+		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
+			errs = append(errs, err)
+			if len(errs) >= maxProtoErrors {
+				return err
+			}
+			return nil
+		}, nil),
+	}
+	files, err := compiler.Compile(context.Background(), names...)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("schema: %w", errors.Join(errs...))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	list := make([]protoreflect.FileDescriptor, len(files))
+	for i, f := range files {
+		list[i] = f
+	}
+	return FromFiles(list...), nil
+}
+
+// FromFiles makes a schema of descriptors that are linked already.
+func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
+	s := &Schema{
+		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
+		services: map[protoreflect.FullName]protoreflect.ServiceDescriptor{},
+	}
+	s.files = slices.SortedFunc(slices.Values(files), func(a, b protoreflect.FileDescriptor) int {
+		return cmp.Compare(a.Path(), b.Path())
+	})
+	for _, f := range s.files {
+		s.addMessages(f.Messages())
+		for i := range f.Services().Len() {
+			sd := f.Services().Get(i)
+			s.services[sd.FullName()] = sd
+		}
+	}
+	return s
+}
+
+func (s *Schema) addMessages(list protoreflect.MessageDescriptors) {
+	for i := range list.Len() {
+		md := list.Get(i)
+		s.messages[md.FullName()] = md
+		s.addMessages(md.Messages())
+	}
+}
+
+// Files returns the schema's own files in path order, without its imports of google/protobuf.
+func (s *Schema) Files() []protoreflect.FileDescriptor { return s.files }
+
+// Message returns the message of that full name, or nil.
+func (s *Schema) Message(fullName string) protoreflect.MessageDescriptor {
+	return s.messages[protoreflect.FullName(strings.TrimPrefix(fullName, "."))]
+}
+
+// Service returns the service of that full name, or nil.
+func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
+	return s.services[protoreflect.FullName(fullName)]
+}
+
+// Messages yields every message in the order of files and declarations,
+// without the entries of maps.
+func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
+	return func(yield func(protoreflect.MessageDescriptor) bool) {
+		for _, f := range s.files {
+			if !yieldMessages(f.Messages(), yield) {
+				return
+			}
+		}
+	}
+}
+
+func yieldMessages(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
+	for i := range list.Len() {
+		md := list.Get(i)
+		if md.IsMapEntry() {
+			continue
+		}
+		if !yield(md) || !yieldMessages(md.Messages(), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// Services yields every service in the order of files and declarations.
+func (s *Schema) Services() iter.Seq[protoreflect.ServiceDescriptor] {
+	return func(yield func(protoreflect.ServiceDescriptor) bool) {
+		for _, f := range s.files {
+			for i := range f.Services().Len() {
+				if !yield(f.Services().Get(i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Method returns the method rpc of the named service, or nil.
+func (s *Schema) Method(service, rpc string) protoreflect.MethodDescriptor {
+	sd := s.Service(service)
+	if sd == nil {
+		return nil
+	}
+	return sd.Methods().ByName(protoreflect.Name(rpc))
+}
+
+// FrameType returns the type of the messages that a call sends in one
+// direction, or nil where the schema does not know the method.
+func (s *Schema) FrameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+	m := s.Method(call.Service, call.RPC)
+	if m == nil {
+		return nil
+	}
+	if dir == captures.Up {
+		return m.Input()
+	}
+	return m.Output()
+}

@@ -1,0 +1,81 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// sketchSize is how many distinct values a sketch knows exactly.
+const sketchSize = 24
+
+// A sketch is a bounded summary of the distinct values of a field: the values
+// with the smallest hashes, and how often each was seen. Whatever the order of
+// input, the same values are kept, and each kept value's count is exact.
+type sketch struct {
+	Items []item `json:"items,omitempty"` // by hash
+	Full  bool   `json:"full,omitempty"`  // there were more distinct values
+}
+
+type item struct {
+	Hash  uint64 `json:"h"`
+	Value uint64 `json:"v,omitempty"` // the value itself where it is a number
+	Count int64  `json:"n"`
+}
+
+func (s *sketch) add(v uint64) { s.insert(item{mix(v), v, 1}) }
+
+func (s *sketch) addBytes(p []byte) { s.insert(item{hashBytes(p), 0, 1}) }
+
+func (s *sketch) insert(it item) {
+	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
+		s.Full = true
+		return
+	}
+	i, found := slices.BinarySearchFunc(s.Items, it, func(a, b item) int { return cmp.Compare(a.Hash, b.Hash) })
+	if found {
+		s.Items[i].Count += it.Count
+		return
+	}
+	s.Items = slices.Insert(s.Items, i, it)
+	if len(s.Items) > sketchSize {
+		s.Items = s.Items[:sketchSize]
+		s.Full = true
+	}
+}
+
+func (s *sketch) merge(o *sketch) {
+	if o == nil {
+		return
+	}
+	for _, it := range o.Items {
+		s.insert(it)
+	}
+	s.Full = s.Full || o.Full
+}
+
+// mix is the finaliser of splitmix64: a bijection, so distinct numbers never collide.
+func mix(v uint64) uint64 {
+	v ^= v >> 30
+	v *= 0xbf58476d1ce4e5b9
+	v ^= v >> 27
+	v *= 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// hashBytes hashes a payload's first 128 bytes, its last 8 and its length. It
+// must be the same in every process, for evidence is merged across them.
+func hashBytes(p []byte) uint64 {
+	h := uint64(len(p))*0x9e3779b97f4a7c15 + 1
+	tail := p[max(0, len(p)-8):]
+	for p = p[:min(len(p), 128)]; len(p) >= 8; p = p[8:] {
+		h = mix(h ^ binary.LittleEndian.Uint64(p))
+	}
+	return mix(mix(h^word(p)) ^ word(tail))
+}
+
+func word(p []byte) uint64 {
+	var b [8]byte
+	copy(b[:], p)
+	return binary.LittleEndian.Uint64(b[:])
+}

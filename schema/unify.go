@@ -1,0 +1,268 @@
+package schema
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A node is the evidence of a message type at one place.
+type node struct {
+	m      *message
+	parent *node
+	depth  int
+	class  *class
+}
+
+// A class is a message type: the nodes that are taken for one type, and their
+// fields, pooled. The class of a field's payloads is part of the field, so that
+// joining two classes joins those below them (congruence).
+type class struct {
+	into    *class // the class that this one has become part of
+	id      int
+	root    string // the root's key if one of its nodes is a root
+	samples int64
+	fields  map[int32]*classField
+	numbers []int32 // of fields, ascending
+	name    string  // set when it is reached for output
+	depth   int     // of its first node
+}
+
+// A classField is one field of a class.
+type classField struct {
+	*field              // pooled; child and group are not set
+	messageCost float64 // of the payloads as messages
+	verdict     kindVerdict
+	kid, group  *class // payloads as messages, if they may be that
+}
+
+// find returns the class that c is part of.
+func (c *class) find() *class {
+	for c.into != nil {
+		if c.into.into != nil {
+			c.into = c.into.into
+		}
+		c = c.into
+	}
+	return c
+}
+
+// likely reports whether the field's payloads are taken for messages.
+func (f *classField) likely() bool { return f.verdict.kind == KindMessage }
+
+// A graph is the classes of one file.
+type graph struct {
+	costs costing
+	nodes []*node // by depth, then place
+	roots []*class
+	made  int
+}
+
+// newGraph makes a class of each message below the roots, nothing joined yet.
+func newGraph(e *Evidence, roots []string) *graph {
+	g := &graph{costs: costing{}}
+	for _, name := range roots {
+		c := g.build(e.roots[name], nil, true)
+		c.root = name
+		g.roots = append(g.roots, c)
+	}
+	slices.SortStableFunc(g.nodes, func(a, b *node) int { return cmp.Compare(a.depth, b.depth) })
+	return g
+}
+
+// build makes the class of m and of what is below it. Only classes of payloads
+// that are taken for messages become nodes, to be compared with others.
+func (g *graph) build(m *message, parent *node, live bool) *class {
+	n := &node{m: m, parent: parent}
+	if parent != nil {
+		n.depth = parent.depth + 1
+	}
+	c := &class{id: g.made, samples: m.samples, fields: map[int32]*classField{}, numbers: m.numbers(), depth: n.depth}
+	g.made++
+	n.class = c
+	if live {
+		g.nodes = append(g.nodes, n)
+	}
+	for _, number := range c.numbers {
+		f := m.get(number)
+		cf := &classField{field: &field{}}
+		cf.mergeFlat(f)
+		if f.child != nil {
+			cf.messageCost = g.costs.message(f.child)
+		}
+		cf.verdict = kindOf(f, cf.messageCost)
+		if f.child != nil {
+			cf.kid = g.build(f.child, n, live && cf.likely())
+		}
+		if f.group != nil {
+			cf.group = g.build(f.group, n, false)
+		}
+		c.fields[number] = cf
+	}
+	return c
+}
+
+// Bounds of the search for equal types, beyond which types are left apart.
+const (
+	maxPosting    = 256 // classes that are looked at for one field number
+	maxCandidates = 8   // classes that are compared with one class
+	minScore      = 3.0 // evidence, in nats, for two types being one
+	ownScore      = 1.2 // the same for a type inside itself
+)
+
+// unify joins the classes that are taken for one type, in the order of nodes.
+func (g *graph) unify() {
+	type feature struct {
+		number int32
+		kind   Kind
+	}
+	postings := map[feature][]*class{}
+	for _, n := range g.nodes {
+		c := n.class.find()
+		if len(c.fields) < 2 {
+			continue
+		}
+		g.joinAncestor(n)
+		c = n.class.find()
+		tally := map[*class]int{}
+		for _, number := range c.numbers {
+			for _, o := range postings[feature{number, c.fields[number].verdict.kind}] {
+				if o = o.find(); o != c {
+					tally[o]++
+				}
+			}
+		}
+		candidates := make([]*class, 0, len(tally))
+		for o := range tally {
+			candidates = append(candidates, o)
+		}
+		slices.SortFunc(candidates, func(a, b *class) int { return cmp.Or(cmp.Compare(tally[b], tally[a]), cmp.Compare(a.id, b.id)) })
+		for _, o := range candidates[:min(len(candidates), maxCandidates)] {
+			c, o = c.find(), o.find()
+			if c != o && similarity(c, o) >= minScore && compatible(c, o) {
+				join(o, c)
+			}
+		}
+		c = n.class.find()
+		for _, number := range c.numbers {
+			k := feature{number, c.fields[number].verdict.kind}
+			if list := postings[k]; len(list) < maxPosting && !slices.Contains(list, c) {
+				postings[k] = append(list, c)
+			}
+		}
+	}
+}
+
+// joinAncestor joins n with the nearest message above it that may be of its type.
+func (g *graph) joinAncestor(n *node) {
+	for a := n.parent; a != nil; a = a.parent {
+		c, o := n.class.find(), a.class.find()
+		if c == o {
+			return
+		}
+		if similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && contained(c, o) && compatible(c, o) {
+			join(o, c)
+			return
+		}
+	}
+}
+
+// contained reports whether nearly all fields of c are fields of o.
+func contained(c, o *class) bool {
+	shared := 0
+	for _, n := range c.numbers {
+		if o.fields[n] != nil {
+			shared++
+		}
+	}
+	return shared >= 2 && 4*shared >= 3*len(c.numbers)
+}
+
+// similarity is the evidence, in nats, for two classes being one type: fields
+// of the same number and kind speak for it, the more the rarer the number;
+// fields that are often seen in one and never in the other speak against it.
+func similarity(a, b *class) float64 {
+	score := 0.0
+	for _, n := range a.numbers {
+		x, y := a.fields[n], b.fields[n]
+		if y == nil {
+			score -= absence(x, a.samples, b.samples)
+			continue
+		}
+		if x.verdict.kind != y.verdict.kind && !(x.kid != nil && y.kid != nil) {
+			score -= 3
+			continue
+		}
+		score += min(0.8+0.4*math.Log(float64(n)), 2.5)
+	}
+	for _, n := range b.numbers {
+		if a.fields[n] == nil {
+			score -= absence(b.fields[n], b.samples, a.samples)
+		}
+	}
+	return score
+}
+
+// absence is the evidence in a field of one class, of samples messages, being
+// unseen in another's.
+func absence(f *classField, samples, others int64) float64 {
+	expected := float64(f.seen) / float64(max(samples, 1)) * float64(others)
+	return 0.3 + min(expected, 3)
+}
+
+// join makes b part of a, and the types of their common message fields one.
+//
+// Joining types below may join a or b themselves with something: work is a
+// list, and classes are looked up anew for each pair.
+func join(a, b *class) {
+	work := [][2]*class{{a, b}}
+	for len(work) > 0 {
+		a, b := work[len(work)-1][0].find(), work[len(work)-1][1].find()
+		work = work[:len(work)-1]
+		if a == b {
+			continue
+		}
+		if b.root != "" || a.root == "" && (b.depth < a.depth || b.depth == a.depth && b.id < a.id) {
+			a, b = b, a
+		}
+		b.into = a
+		a.samples += b.samples
+		for _, n := range b.numbers {
+			x, y := a.fields[n], b.fields[n]
+			if x == nil {
+				a.fields[n] = y
+				continue
+			}
+			if x.kid != nil && y.kid != nil && (x.likely() || y.likely()) {
+				work = append(work, [2]*class{x.kid, y.kid})
+			}
+			x.absorb(y)
+		}
+		a.numbers = a.numbers[:0:0]
+		for n := range a.fields {
+			a.numbers = append(a.numbers, n)
+		}
+		slices.Sort(a.numbers)
+	}
+}
+
+// absorb pools the evidence of two fields that are one.
+func (f *classField) absorb(o *classField) {
+	message := f.likely() || o.likely()
+	f.mergeFlat(o.field)
+	f.messageCost += o.messageCost
+	if f.kid == nil || o.kid == nil {
+		f.kid = nil // compatible made sure that it was not needed
+	}
+	f.verdict = kindOf(f.field, f.messageCost)
+	if !message && f.likely() {
+		f.forbidMessage() // their payloads were never joined
+	}
+}
+
+// forbidMessage takes the message hypothesis away.
+func (f *classField) forbidMessage() {
+	f.len.NotMessage = true
+	f.kid = nil
+	f.verdict = kindOf(f.field, 0)
+}

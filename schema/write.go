@@ -1,0 +1,360 @@
+package schema
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/captures"
+)
+
+// A writer writes one file of definitions and the verdicts about its fields.
+type writer struct {
+	*plan
+	strings.Builder
+	classes map[string]*class // by root
+	queue   []*class
+	in      *Inferred
+}
+
+// file returns the definitions of everything that is reached from the roots.
+func (w *writer) file() string {
+	fmt.Fprintf(w, "// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n// Of each field: in how many of its type's messages it was seen, and how sure its reading is.\nsyntax = \"proto3\";\n\n")
+	if w.pkg != "" {
+		fmt.Fprintf(w, "package %s;\n\n", w.pkg)
+	}
+	for _, s := range w.services {
+		w.service(s)
+	}
+	for _, root := range w.roots {
+		if c := w.classes[root]; c != nil {
+			w.queue = append(w.queue, c)
+		} else {
+			fmt.Fprintf(w, "// Never seen.\nmessage %s {}\n\n", w.names[root])
+		}
+		for len(w.queue) > 0 {
+			c := w.queue[0]
+			w.queue = w.queue[1:]
+			w.message(c)
+		}
+	}
+	return strings.TrimSuffix(w.String(), "\n")
+}
+
+func (w *writer) service(s *service) {
+	if full := strings.TrimPrefix(w.pkg+"."+s.name, "."); full != s.full {
+		fmt.Fprintf(w, "// On the wire: %q.\n", s.full)
+	}
+	fmt.Fprintf(w, "service %s {\n", s.name)
+	for _, m := range s.methods {
+		var notes []string
+		for _, name := range sortedKeys(m.evidence.Protocols) {
+			notes = append(notes, fmt.Sprintf("%d %s", m.evidence.Protocols[name], commentText(name)))
+		}
+		if len(notes) > 0 {
+			fmt.Fprintf(w, "  // Calls: %s. At most %d messages up, %d down.\n", strings.Join(notes, ", "), m.evidence.MostUp, m.evidence.MostDown)
+		}
+		client, server := m.evidence.streaming()
+		fmt.Fprintf(w, "  rpc %s(%s%s) returns (%s%s);\n", m.name,
+			streamWord(client), w.qualified(w.names[m.root[captures.Up]]),
+			streamWord(server), w.qualified(w.names[m.root[captures.Down]]))
+	}
+	w.WriteString("}\n\n")
+}
+
+func streamWord(is bool) string {
+	if is {
+		return "stream "
+	}
+	return ""
+}
+
+// qualified is a message's name as it resolves from anywhere.
+func (w *writer) qualified(name string) string {
+	if w.pkg == "" {
+		return "." + name
+	}
+	return "." + w.pkg + "." + name
+}
+
+// reference is a message's name as a field's type. Types that begin in upper
+// case cannot be mistaken for a field, a oneof or a keyword.
+func (w *writer) reference(name string) string {
+	if name[0] >= 'A' && name[0] <= 'Z' {
+		return name
+	}
+	return w.qualified(name)
+}
+
+// typeOf names the class of a field of parent and sees to it that it is written.
+func (w *writer) typeOf(c, parent *class, number int32) *class {
+	c = c.find()
+	if c.name == "" {
+		c.name = w.claim(typeName(parent.name, number))
+		w.queue = append(w.queue, c)
+	}
+	return c
+}
+
+// typeName names the type of a field without a name.
+func typeName(parent string, number int32) string {
+	return upperFirst(fmt.Sprintf("%sField%d", parent, number))
+}
+
+// A declared field is what is written of a field, and its verdict.
+type declared struct {
+	FieldEvidence
+	number   int32
+	typeText string // as it stands in the file
+	unpacked bool
+	skip     string // why it cannot be declared
+	comment  []string
+}
+
+func (w *writer) message(c *class) {
+	fields := make([]*declared, 0, len(c.numbers))
+	for _, n := range c.numbers {
+		fields = append(fields, w.declare(c, n))
+	}
+	byNumber := map[int32]*declared{}
+	var eligible []int32
+	for _, d := range fields {
+		byNumber[d.number] = d
+		if d.skip == "" && (d.Label == Singular || d.Label == Optional) {
+			eligible = append(eligible, d.number)
+		}
+	}
+	oneofs := choices(c.samples, eligible, func(n int32) *field { return c.fields[n].field })
+	for i := range oneofs {
+		for _, n := range oneofs[i].numbers {
+			d := byNumber[n]
+			d.Oneof = oneofs[i].name()
+			d.Label, d.LabelP = Singular, round(max(d.LabelP, oneofs[i].p))
+		}
+	}
+	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
+	if note := wellKnown(c); note != "" {
+		fmt.Fprintf(w, "// %s\n", note)
+	}
+	fmt.Fprintf(w, "message %s {\n", c.name)
+	written := map[string]bool{}
+	for _, d := range fields {
+		w.in.Fields = append(w.in.Fields, d.FieldEvidence)
+		if d.Oneof == "" {
+			w.field(d, "  ")
+			continue
+		}
+		if written[d.Oneof] {
+			continue
+		}
+		written[d.Oneof] = true
+		i := slices.IndexFunc(oneofs, func(o choice) bool { return o.name() == d.Oneof })
+		fmt.Fprintf(w, "  // Never two of these together; p %.2f.\n  oneof %s {\n", oneofs[i].p, d.Oneof)
+		for _, n := range oneofs[i].numbers {
+			w.field(byNumber[n], "    ")
+		}
+		w.WriteString("  }\n")
+	}
+	w.WriteString("}\n\n")
+}
+
+func (w *writer) field(d *declared, indent string) {
+	for _, line := range d.comment {
+		fmt.Fprintf(w, "%s// %s\n", indent, line)
+	}
+	if d.skip != "" {
+		fmt.Fprintf(w, "%s// Field %d is left out: %s.\n", indent, d.number, d.skip)
+		return
+	}
+	label := ""
+	if d.Oneof == "" {
+		switch d.Label {
+		case Repeated:
+			label = "repeated "
+		case Optional:
+			label = "optional "
+		}
+	}
+	option := ""
+	if d.unpacked {
+		option = " [packed = false]"
+	}
+	fmt.Fprintf(w, "%s%s%s field_%d = %d%s;\n", indent, label, d.typeText, d.number, d.number, option)
+}
+
+// declare decides how a field of c is declared.
+func (w *writer) declare(c *class, number int32) *declared {
+	f := c.fields[number]
+	v := f.verdict
+	full := strings.TrimPrefix(w.pkg+"."+c.name, ".")
+	d := &declared{number: number, FieldEvidence: FieldEvidence{
+		Message: full, Number: number, Samples: c.samples, Seen: f.seen, Occurrences: f.occurs,
+		Kind: v.kind, P: v.p, TypeP: 1, Alternatives: v.others,
+	}}
+	if d.Alternatives == nil {
+		d.Alternatives = []Alternative{}
+	}
+	d.Label, d.LabelP = labelOf(f.field, v)
+	switch v.kind {
+	case KindMessage:
+		if !w.declareMap(d, f) {
+			kid := w.typeOf(f.kid, c, number)
+			d.typeText = w.reference(kid.name)
+			d.Type = strings.TrimPrefix(w.qualified(kid.name), ".")
+		}
+		d.Settle = settleMessage(f)
+	case KindString, KindBytes:
+		d.typeText, d.Type = string(v.kind), string(v.kind)
+		d.Settle = settlePayload(f, v)
+		d.Note = payloadNote(f.len)
+	case KindGroup:
+		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
+	default:
+		t := numberType(f.field, v)
+		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.name, t.name, t.p, t.note, t.settle
+		d.unpacked = v.kind != KindPacked && d.Label == Repeated
+	}
+	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
+		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
+	}
+	d.comment = d.describe(v)
+	return d
+}
+
+// declareMap declares a field as a map if the evidence says so.
+func (w *writer) declareMap(d *declared, f *classField) bool {
+	kid := f.kid.find()
+	if f.len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
+		return false
+	}
+	key, value := kid.fields[1], kid.fields[2]
+	odds := mapOdds(f.len, f.occurs, key.zeros(key.verdict.kind)+value.zeros(value.verdict.kind))
+	if f.most < 2 || key.verdict.odd+value.verdict.odd > 0 || value.group != nil || value.verdict.kind == KindPacked {
+		return false
+	}
+	p := round(1 / (1 + math.Exp(-odds)))
+	if p < 0.5 {
+		d.LabelP = round(d.LabelP * (1 - p))
+		return false
+	}
+	keyType := ""
+	switch key.verdict.kind {
+	case KindString:
+		keyType = "string"
+	case KindVarint:
+		keyType = numberType(key.field, key.verdict).name
+	case KindFixed32, KindFixed64:
+		if keyType = numberType(key.field, key.verdict).name; keyType == "double" || keyType == "float" {
+			return false
+		}
+	default:
+		return false
+	}
+	valueText, valueType := string(value.verdict.kind), string(value.verdict.kind)
+	switch value.verdict.kind {
+	case KindMessage:
+		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
+		c := w.typeOf(value.kid, entry, 2)
+		valueText, valueType = w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), ".")
+	case KindVarint, KindFixed32, KindFixed64:
+		valueText = numberType(value.field, value.verdict).name
+		valueType = valueText
+	}
+	d.Label, d.LabelP = Map, p
+	d.typeText = fmt.Sprintf("map<%s, %s>", keyType, valueText)
+	d.Type = fmt.Sprintf("map<%s, %s>", keyType, valueType)
+	return true
+}
+
+// describe writes the field's comment.
+func (d *declared) describe(v kindVerdict) []string {
+	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
+	if d.Occurrences > d.Seen {
+		line += fmt.Sprintf(", %d times", d.Occurrences)
+	}
+	if d.Note != "" {
+		line += "; " + d.Note
+	}
+	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
+	for i, a := range d.Alternatives {
+		if i < 3 && a.P >= 0.01 {
+			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
+		}
+	}
+	list := []string{line + "."}
+	if v.odd > 0 {
+		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", plural(v.odd, "occurrence")))
+	}
+	return list
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// payloadNote says what text or bytes have in common.
+func payloadNote(l *lenStats) string {
+	if l == nil {
+		return ""
+	}
+	size := fmt.Sprintf("%d to %d bytes", l.Shortest, l.Longest)
+	if l.Shortest == l.Longest {
+		size = fmt.Sprintf("%d bytes", l.Longest)
+	}
+	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < prefixLen && utf8.Valid(l.Prefix) {
+		size += fmt.Sprintf(", all begin %q", l.Prefix)
+	}
+	return size
+}
+
+func settleMessage(f *classField) string {
+	switch {
+	case f.len.Empty == f.len.N:
+		return "a payload that is not empty"
+	case f.verdict.p < 0.95:
+		return "a payload that is no message, or more samples"
+	}
+	return ""
+}
+
+func settlePayload(f *classField, v kindVerdict) string {
+	switch {
+	case v.kind == KindString:
+		return "a payload that is no UTF-8 would make it bytes"
+	case !f.len.NotText:
+		return "payloads that are text"
+	}
+	return ""
+}
+
+// commentText makes foreign text safe to stand in a comment's line.
+func commentText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), maxName)])
+}
+
+// wellKnown says which well-known type a message has the shape and the values of.
+func wellKnown(c *class) string {
+	if len(c.numbers) != 2 || c.fields[1] == nil || c.fields[2] == nil {
+		return ""
+	}
+	sec, nano := c.fields[1].varint, c.fields[2].varint
+	if sec == nil || nano == nil || c.fields[1].most > 1 || c.fields[2].most > 1 || sec.N < 3 {
+		return ""
+	}
+	if sec.Epoch == sec.N && nano.Negative == 0 && nano.Max < 1_000_000_000 && 2*nano.Nanos > nano.N {
+		return "Reads as google.protobuf.Timestamp: seconds since 1970 and nanoseconds below 1e9."
+	}
+	return ""
+}
