@@ -1,0 +1,138 @@
+package standin
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/proto"
+	"unwire/schema"
+)
+
+// An api is the reconstructed API with the types that the server has code for.
+type api struct {
+	*schema.Schema
+	client, server protoreflect.MessageDescriptor // of agent.v1.AgentService/Run
+	state          protoreflect.MessageDescriptor
+}
+
+// relied lists the fields that the code sets or reads by name. They are checked
+// once, so that a renamed field is one clear error and not a panic in mid-call.
+const relied = `
+agent.v1.AgentClientMessage: run_request exec_client_message kv_client_message conversation_action exec_client_control_message client_heartbeat prewarm_request
+agent.v1.AgentServerMessage: interaction_update exec_server_message conversation_checkpoint_update kv_server_message exec_server_control_message
+agent.v1.InteractionUpdate: text_delta tool_call_started tool_call_completed thinking_delta thinking_completed user_message_appended partial_tool_call token_delta heartbeat turn_ended
+agent.v1.TextDeltaUpdate: text
+agent.v1.ThinkingDeltaUpdate: text
+agent.v1.ThinkingCompletedUpdate: thinking_duration_ms
+agent.v1.TokenDeltaUpdate: tokens
+agent.v1.UserMessageAppendedUpdate: user_message
+agent.v1.ToolCallStartedUpdate: call_id tool_call model_call_id
+agent.v1.ToolCallCompletedUpdate: call_id tool_call model_call_id
+agent.v1.PartialToolCallUpdate: call_id tool_call args_text_delta model_call_id
+agent.v1.ExecServerMessage: id exec_id
+agent.v1.ExecClientMessage: id exec_id shell_stream
+agent.v1.ExecServerControlMessage: abort
+agent.v1.ExecServerAbort: id
+agent.v1.ExecClientControlMessage: throw
+agent.v1.ExecClientThrow: id error
+agent.v1.KvServerMessage: id get_blob_args set_blob_args
+agent.v1.GetBlobArgs: blob_id
+agent.v1.SetBlobArgs: blob_id blob_data
+agent.v1.KvClientMessage: id get_blob_result set_blob_result
+agent.v1.GetBlobResult: blob_data
+agent.v1.SetBlobResult: error
+agent.v1.ConversationAction: user_message_action cancel_action
+agent.v1.UserMessageAction: user_message
+agent.v1.UserMessage: text message_id
+agent.v1.AgentRunRequest: conversation_state action model_details conversation_id
+agent.v1.ModelDetails: model_id
+agent.v1.ConversationStateStructure: turns root_prompt_messages_json
+aiserver.v1.BidiAppendRequest: data request_id append_seqno data_binary
+aiserver.v1.ErrorDetails: error details
+`
+
+func loadAPI() (*api, error) {
+	s, err := schema.Load(proto.Files)
+	if err != nil {
+		return nil, fmt.Errorf("standin: %w", err)
+	}
+	for line := range strings.Lines(strings.TrimSpace(relied)) {
+		name, fields, _ := strings.Cut(line, ":")
+		md := s.Message(name)
+		if md == nil {
+			return nil, fmt.Errorf("standin: proto/ has no message %s", name)
+		}
+		for _, f := range strings.Fields(fields) {
+			if md.Fields().ByName(protoreflect.Name(f)) == nil {
+				return nil, fmt.Errorf("standin: proto/: %s has no field %s", name, f)
+			}
+		}
+	}
+	return &api{
+		Schema: s,
+		client: s.Message("agent.v1.AgentClientMessage"),
+		server: s.Message("agent.v1.AgentServerMessage"),
+		state:  s.Message("agent.v1.ConversationStateStructure"),
+	}, nil
+}
+
+// message makes an empty server message and the message at the end of the path
+// in it: message("interaction_update", "text_delta").
+func (a *api) message(path ...protoreflect.Name) (root *dynamicpb.Message, leaf protoreflect.Message) {
+	root = dynamicpb.NewMessage(a.server)
+	return root, within(root, path...)
+}
+
+// within makes and returns the message at the end of a path of fields.
+func within(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Message {
+	for _, name := range path {
+		m = m.Mutable(m.Descriptor().Fields().ByName(name)).Message()
+	}
+	return m
+}
+
+func set(m protoreflect.Message, name protoreflect.Name, v any) {
+	m.Set(m.Descriptor().Fields().ByName(name), protoreflect.ValueOf(v))
+}
+
+// get returns the value at the end of a path of fields, the default where
+// something on the way is not set.
+func get(m protoreflect.Message, path ...protoreflect.Name) protoreflect.Value {
+	for _, name := range path[:len(path)-1] {
+		m = m.Get(m.Descriptor().Fields().ByName(name)).Message()
+	}
+	return m.Get(m.Descriptor().Fields().ByName(path[len(path)-1]))
+}
+
+func has(m protoreflect.Message, path ...protoreflect.Name) bool {
+	for _, name := range path {
+		fd := m.Descriptor().Fields().ByName(name)
+		if !m.Has(fd) {
+			return false
+		}
+		if fd.Message() != nil && !fd.IsList() && !fd.IsMap() {
+			m = m.Get(fd).Message()
+		}
+	}
+	return true
+}
+
+// copyCommon copies the fields that both messages have by the same name and
+// type: the arguments of an execution and of the tool call that shows it are
+// different messages that mean the same.
+func copyCommon(dst, src protoreflect.Message) {
+	src.Range(func(from protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		to := dst.Descriptor().Fields().ByName(from.Name())
+		switch {
+		case to == nil || to.Kind() != from.Kind() || to.Cardinality() != from.Cardinality() || to.IsMap() != from.IsMap():
+		case from.Message() == nil && from.Enum() == nil:
+			dst.Set(to, v)
+		case from.Message() != nil && !from.IsList() && !from.IsMap():
+			copyCommon(dst.Mutable(to).Message(), v.Message())
+		}
+		return true
+	})
+}

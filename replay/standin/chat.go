@@ -1,0 +1,121 @@
+package standin
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// chatFields returns the fields that lead from a streaming method's response to
+// the message with the chat's text (none: it is the response itself); nil if the
+// method is no chat whose request arrives on the same stream.
+func chatFields(md protoreflect.MethodDescriptor) []protoreflect.Name {
+	const name = "aiserver.v1.StreamUnifiedChatResponse"
+	if !md.IsStreamingServer() || md.Input().Name() == "BidiRequestId" {
+		return nil
+	}
+	if md.Output().FullName() == name {
+		return []protoreflect.Name{}
+	}
+	fields := md.Output().Fields()
+	for i := range fields.Len() {
+		if fd := fields.Get(i); fd.Message() != nil && fd.Message().FullName() == name && !fd.IsList() {
+			return []protoreflect.Name{fd.Name()}
+		}
+	}
+	return nil
+}
+
+// A chat is a script's chat that is under way in one call.
+type chat struct {
+	ctx    context.Context
+	output protoreflect.MessageDescriptor
+	path   []protoreflect.Name // from the output to what has the text
+	emit   func(*dynamicpb.Message) error
+	vars   variables
+}
+
+// runChat plays the script's chat for a request of one of ChatService's streams.
+func (s *Server) runChat(ctx context.Context, md protoreflect.MethodDescriptor, request protoreflect.Message, emit func(*dynamicpb.Message) error) error {
+	c := &chat{ctx: ctx, output: md.Output(), path: chatFields(md), emit: emit, vars: variables{text: map[string]string{}}}
+	place := c.read(request)
+	chosen := choose(s.script.Chats, c.vars.text["prompt"], place)
+	if chosen == nil {
+		return connect.NewError(connect.CodeNotFound, errors.New("the script has no chat for this prompt"))
+	}
+	for i := range chosen.Steps {
+		if err := sleep(ctx, chosen.Steps[i].DelayMS); err != nil {
+			return err
+		}
+		if err := c.step(&chosen.Steps[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes what placeholders can name from a request, and returns how many
+// times the other side has answered.
+func (c *chat) read(m protoreflect.Message) (place int) {
+	if fd := m.Descriptor().Fields().ByName("stream_unified_chat_request"); fd != nil {
+		m = m.Get(fd).Message()
+	}
+	fields := m.Descriptor().Fields()
+	if fd := fields.ByName("conversation"); fd != nil && fd.IsList() {
+		list := m.Get(fd).List()
+		if n := list.Len(); n > 0 {
+			c.vars.text["prompt"] = stringField(list.Get(n-1).Message(), "text")
+			place = (n - 1) / 2
+		}
+	}
+	if fd := fields.ByName("model_details"); fd != nil {
+		c.vars.text["model"] = stringField(m.Get(fd).Message(), "model_name")
+	}
+	c.vars.text["conversation_id"] = stringField(m, "conversation_id")
+	return place
+}
+
+func (c *chat) step(st *Step) error {
+	root := dynamicpb.NewMessage(c.output)
+	switch {
+	case st.Text != nil, st.Thinking != nil:
+		return c.deltas(st)
+	case st.Wait != nil:
+		return sleep(c.ctx, st.Wait.MS)
+	case st.Send != nil:
+		proto.Merge(within(root, c.path...).Interface(), c.vars.expandMessage(st.message))
+		return c.emit(root)
+	case st.Raw != nil:
+		root.SetUnknown(st.bytes)
+		return c.emit(root)
+	}
+	return endOf(c.ctx, st)
+}
+
+func (c *chat) deltas(st *Step) error {
+	path := c.path
+	if st.Thinking != nil {
+		path = append(path[:len(path):len(path)], "thinking")
+	}
+	return paced(c.ctx, c.vars.expand(st.text), st, func(piece string) error {
+		root := dynamicpb.NewMessage(c.output)
+		set(within(root, path...), "text", piece)
+		if st.Text != nil {
+			c.vars.text["answer"] += piece
+		}
+		return c.emit(root)
+	})
+}
+
+// stringField is a message's field of that name, if it has one that is a string.
+func stringField(m protoreflect.Message, name protoreflect.Name) string {
+	fd := m.Descriptor().Fields().ByName(name)
+	if fd == nil || fd.Kind() != protoreflect.StringKind || fd.IsList() {
+		return ""
+	}
+	return m.Get(fd).String()
+}

@@ -1,0 +1,197 @@
+package standin
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// tool has the client execute something: the call is shown, asked for, awaited,
+// and shown again with its result.
+func (t *turn) tool(tool *Tool) error {
+	callID, modelCallID := t.ids.call(), t.ids.uuid()
+	args := t.vars.expandMessage(tool.args)
+	if fd := args.Descriptor().Fields().ByName("tool_call_id"); fd != nil && fd.Kind() == protoreflect.StringKind {
+		args.Set(fd, protoreflect.ValueOfString(callID))
+	}
+	show := func(kind protoreflect.Name, result protoreflect.Message) error {
+		return t.showCall(kind, tool, callID, modelCallID, args, result)
+	}
+	if tool.ArgsSplit > 0 {
+		if err := t.announce(tool, callID, modelCallID, args); err != nil {
+			return err
+		}
+	}
+	if err := show("tool_call_started", nil); err != nil {
+		return err
+	}
+	result, err := t.execute(tool, args)
+	if err != nil {
+		return err
+	}
+	if tool.As != "" {
+		t.vars.results[tool.As] = result
+	}
+	return show("tool_call_completed", result)
+}
+
+// announce streams the arguments as JSON text, as a model writes them.
+func (t *turn) announce(tool *Tool, callID, modelCallID string, args protoreflect.Message) error {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(args.Interface())
+	if err != nil {
+		return err
+	}
+	if text, err = walkJSON(text, func(s string) (string, error) { return s, nil }); err != nil {
+		return err
+	}
+	for piece := range pieces(string(text), []int{tool.ArgsSplit}) {
+		root, leaf := t.s.api.message("interaction_update", "partial_tool_call")
+		set(leaf, "call_id", callID)
+		set(leaf, "model_call_id", modelCallID)
+		set(leaf, "args_text_delta", piece)
+		if tool.callField != nil {
+			within(leaf, "tool_call", tool.callField.Name())
+		}
+		if err := t.emit(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showCall sends the update that shows a call, as far as the call's message has
+// room for its arguments and result.
+func (t *turn) showCall(kind protoreflect.Name, tool *Tool, callID, modelCallID string, args, result protoreflect.Message) error {
+	if tool.callField == nil {
+		return nil
+	}
+	root, leaf := t.s.api.message("interaction_update", kind)
+	set(leaf, "call_id", callID)
+	set(leaf, "model_call_id", modelCallID)
+	call := within(leaf, "tool_call", tool.callField.Name())
+	for name, from := range map[protoreflect.Name]protoreflect.Message{"args": args, "result": result} {
+		fd := call.Descriptor().Fields().ByName(name)
+		if from != nil && fd != nil && fd.Message() != nil && !fd.IsList() {
+			copyCommon(call.Mutable(fd).Message(), from)
+		}
+	}
+	return t.emit(root)
+}
+
+// execute asks the client and returns its result.
+func (t *turn) execute(tool *Tool, args protoreflect.Message) (protoreflect.Message, error) {
+	t.execID++
+	id := t.execID
+	root, leaf := t.s.api.message("exec_server_message")
+	set(leaf, "id", id)
+	set(leaf, "exec_id", t.ids.uuid())
+	leaf.Set(tool.argsField, protoreflect.ValueOfMessage(args))
+	if err := t.emit(root); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("exec %d (%s)", id, tool.argsField.Name())
+	for {
+		m, err := t.in.await(t.ctx, t.s.answerTimeout(tool.TimeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
+			return kind == "exec_client_message" && get(m, "id").Uint() == uint64(id) ||
+				kind == "exec_client_control_message" && has(m, "throw") && get(m, "throw", "id").Uint() == uint64(id)
+		})
+		if connect.CodeOf(err) == connect.CodeDeadlineExceeded {
+			return nil, errors.Join(t.abort(id), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.Descriptor().Name() == "ExecClientControlMessage" {
+			return nil, connect.NewError(connect.CodeAborted, fmt.Errorf("%s: the client threw: %s", what, get(m, "throw", "error").String()))
+		}
+		if !m.Has(tool.resultField) {
+			return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("%s: the answer has no %s", what, tool.resultField.Name()))
+		}
+		result := m.Get(tool.resultField).Message()
+		if tool.streams && !has(result, "exit") {
+			continue
+		}
+		if tool.Require != "" && !has(result, protoreflect.Name(tool.Require)) {
+			kind, _ := member(result)
+			return nil, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("%s: the result is %q, not %q", what, kind, tool.Require))
+		}
+		return result, nil
+	}
+}
+
+// abort tells the client that its answer is no longer wanted.
+func (t *turn) abort(id uint32) error {
+	root, leaf := t.s.api.message("exec_server_control_message", "abort")
+	set(leaf, "id", id)
+	return t.emit(root)
+}
+
+// kvSet stores a blob with the client and waits until it says so.
+func (t *turn) kvSet(k *KVSet) error {
+	data := []byte(t.vars.expand(k.text))
+	if k.JSON != nil {
+		var err error
+		if data, err = walkJSON(k.JSON, t.vars.expandText); err != nil {
+			return err
+		}
+	}
+	sum := sha256.Sum256(data)
+	if k.As != "" {
+		t.blobs[k.As] = data
+	}
+	t.roots = append(t.roots, sum[:])
+	answer, err := t.kv(k.TimeoutMS, "set_blob_args", "set_blob_result", func(args protoreflect.Message) {
+		set(args, "blob_id", sum[:])
+		set(args, "blob_data", data)
+	})
+	if err != nil {
+		return err
+	}
+	if has(answer, "error") {
+		return connect.NewError(connect.CodeAborted, fmt.Errorf("the client could not store blob %x", sum[:4]))
+	}
+	return nil
+}
+
+// kvGet asks for a blob that was stored before.
+func (t *turn) kvGet(k *KVGet) error {
+	want := t.blobs[k.Blob]
+	sum := sha256.Sum256(want)
+	answer, err := t.kv(k.TimeoutMS, "get_blob_args", "get_blob_result", func(args protoreflect.Message) {
+		set(args, "blob_id", sum[:])
+	})
+	if err != nil {
+		return err
+	}
+	if got := get(answer, "blob_data").Bytes(); !bytes.Equal(got, want) {
+		return connect.NewError(connect.CodeDataLoss, fmt.Errorf("blob %x: the client gave %d bytes back that are not the %d stored", sum[:4], len(got), len(want)))
+	}
+	return nil
+}
+
+func (t *turn) kv(timeoutMS int, ask, answer protoreflect.Name, fill func(args protoreflect.Message)) (protoreflect.Message, error) {
+	t.kvID++
+	id := t.kvID
+	root, leaf := t.s.api.message("kv_server_message")
+	set(leaf, "id", id)
+	fill(within(leaf, ask))
+	if err := t.emit(root); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("kv %d (%s)", id, ask)
+	m, err := t.in.await(t.ctx, t.s.answerTimeout(timeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {
+		return kind == "kv_client_message" && get(m, "id").Uint() == uint64(id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !has(m, answer) {
+		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("%s: the answer has no %s", what, answer))
+	}
+	return get(m, answer).Message(), nil
+}

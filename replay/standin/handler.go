@@ -1,0 +1,228 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+const maxMessageBytes = 16 << 20
+
+// A message type built from a descriptor, as connect's generics take it.
+type (
+	message      = dynamicpb.Message
+	serverStream = connect.ServerStream[message]
+	bidiStream   = connect.BidiStream[message, message]
+)
+
+// handler is the whole API on one mux: what the server plays, what the script
+// answers, and for the other methods that proto/ describes "unimplemented".
+func (s *Server) handler() (http.Handler, error) {
+	mux := http.NewServeMux()
+	described := map[string]bool{}
+	for sd := range s.api.Services() {
+		for i := range sd.Methods().Len() {
+			md := sd.Methods().Get(i)
+			procedure := "/" + string(sd.FullName()) + "/" + string(md.Name())
+			described[procedure] = true
+			if err := s.handle(mux, procedure, md); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for procedure, answer := range s.script.Answers {
+		if described[procedure] || string(answer) == "null" {
+			continue
+		}
+		if err := s.handleUndescribed(mux, procedure, answer); err != nil {
+			return nil, err
+		}
+	}
+	mux.HandleFunc("POST /auth/exchange_user_api_key", s.exchangeKey)
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"partialSuccess":{}}`)
+	})
+	return mux, nil
+}
+
+// handle puts one method on the mux.
+func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.MethodDescriptor) error {
+	answer := s.script.Answers[procedure]
+	fault, err := s.fault(answer)
+	if err != nil {
+		return fmt.Errorf("standin: script: answers[%q]: %w", procedure, err)
+	}
+	o := s.handlerOptions(md)
+	sse := ""
+	var h http.Handler
+	switch {
+	case md.IsStreamingClient():
+		play := s.bidiPlay(procedure, md)
+		if fault != nil {
+			play = func(context.Context, *bidiStream) error { return fault.err() }
+		}
+		h = connect.NewBidiStreamHandler(procedure, play, o...)
+	case md.IsStreamingServer():
+		play := s.streamPlay(procedure, md)
+		if procedure == procedureRunSSE && s.script.SSE != "connect" {
+			sse = s.script.SSE
+		}
+		if fault != nil {
+			play = func(context.Context, *connect.Request[message], *serverStream) error { return fault.err() }
+		}
+		h = connect.NewServerStreamHandler(procedure, play, o...)
+	default:
+		play, err := s.unaryPlay(procedure, md, answer)
+		if err != nil {
+			return fmt.Errorf("standin: script: answers[%q]: %w", procedure, err)
+		}
+		if fault != nil {
+			play = func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
+				return nil, fault.err()
+			}
+		}
+		h = connect.NewUnaryHandler(procedure, play, o...)
+	}
+	mux.Handle(procedure, wrap(h, md.IsStreamingClient(), sse))
+	return nil
+}
+
+func (s *Server) handlerOptions(md protoreflect.MethodDescriptor) []connect.HandlerOption {
+	o := []connect.HandlerOption{
+		connect.WithSchema(md),
+		connect.WithRequestInitializer(initialize),
+		connect.WithCodec(binaryCodec{}),
+		connect.WithCodec(jsonCodec{"json"}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+		connect.WithReadMaxBytes(maxMessageBytes),
+		connect.WithInterceptors(gate{s}),
+	}
+	return append(o, s.script.Compression.options()...)
+}
+
+// initialize gives a request its type: connect makes it empty.
+func initialize(spec connect.Spec, v any) error {
+	m, ok := v.(*message)
+	md, described := spec.Schema.(protoreflect.MethodDescriptor)
+	if ok && described {
+		*m = *dynamicpb.NewMessage(md.Input())
+	}
+	return nil
+}
+
+func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor) func(context.Context, *bidiStream) error {
+	switch {
+	case procedure == procedureRun:
+		return func(ctx context.Context, stream *bidiStream) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			return s.runTurn(ctx, procedure, stream.RequestHeader(), fill(ctx, stream.Receive), stream.Send)
+		}
+	case chatFields(md) != nil:
+		return func(ctx context.Context, stream *bidiStream) error {
+			request, err := stream.Receive()
+			if err != nil {
+				return err
+			}
+			return s.runChat(ctx, md, request, stream.Send)
+		}
+	}
+	return func(context.Context, *bidiStream) error { return unimplemented(procedure) }
+}
+
+func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor) func(context.Context, *connect.Request[message], *serverStream) error {
+	switch {
+	case procedure == procedureRunSSE:
+		return s.runSSE
+	case procedure == procedureStreamSSE:
+		return s.streamSSE
+	case chatFields(md) != nil:
+		return func(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
+			return s.runChat(ctx, md, req.Msg, stream.Send)
+		}
+	}
+	return func(context.Context, *connect.Request[message], *serverStream) error { return unimplemented(procedure) }
+}
+
+func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage) (func(context.Context, *connect.Request[message]) (*connect.Response[message], error), error) {
+	if procedure == procedureAppend {
+		return s.bidiAppend, nil
+	}
+	if answer == nil || string(answer) == "null" || isFault(answer) {
+		return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
+			return nil, unimplemented(procedure)
+		}, nil
+	}
+	m := dynamicpb.NewMessage(md.Output())
+	if err := readMessage(answer, m); err != nil {
+		return nil, err
+	}
+	return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
+		out := proto.Clone(m).(*message)
+		// The only thing an answer can need that the script does not know.
+		err := expandStrings(out, func(text string) (string, error) { return strings.ReplaceAll(text, "${url}", s.URL()), nil })
+		return connect.NewResponse(out), err
+	}, nil
+}
+
+// handleUndescribed answers a method that proto/ does not know.
+func (s *Server) handleUndescribed(mux *http.ServeMux, procedure string, answer json.RawMessage) error {
+	place := fmt.Sprintf("standin: script: answers[%q]", procedure)
+	if strings.Count(procedure, "/") != 2 || !strings.HasPrefix(procedure, "/") || strings.ContainsAny(procedure, " {}") {
+		return fmt.Errorf("%s: not of the form /package.Service/Method", place)
+	}
+	fault, err := s.fault(answer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	var empty map[string]any
+	if fault == nil && (json.Unmarshal(answer, &empty) != nil || len(empty) > 0) {
+		return fmt.Errorf("%s: proto/ does not describe the method: its answer can only be {}", place)
+	}
+	play := func(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[emptypb.Empty], error) {
+		if fault != nil {
+			return nil, fault.err()
+		}
+		return connect.NewResponse(&emptypb.Empty{}), nil
+	}
+	o := append([]connect.HandlerOption{connect.WithInterceptors(gate{s}), connect.WithReadMaxBytes(maxMessageBytes)}, s.script.Compression.options()...)
+	mux.Handle(procedure, wrap(connect.NewUnaryHandler(procedure, play, o...), false, ""))
+	return nil
+}
+
+// isFault says whether an answer is {"$error": …}.
+func isFault(answer json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(answer, &members) == nil && members["$error"] != nil
+}
+
+func (s *Server) fault(answer json.RawMessage) (*Fault, error) {
+	if !isFault(answer) {
+		return nil, nil
+	}
+	var f struct {
+		Fault Fault `json:"$error"`
+	}
+	if err := readStrict(answer, &f); err != nil {
+		return nil, err
+	}
+	if err := f.Fault.bind(s.api); err != nil {
+		return nil, fmt.Errorf("$error.%w", err)
+	}
+	return &f.Fault, nil
+}
+
+func unimplemented(procedure string) error {
+	name := strings.ReplaceAll(strings.TrimPrefix(procedure, "/"), "/", ".")
+	return connect.NewError(connect.CodeUnimplemented, errors.New(name+" is not implemented"))
+}

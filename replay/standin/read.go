@@ -1,0 +1,372 @@
+package standin
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+//go:embed default.json
+var defaultScript []byte
+
+// DefaultScript is the script of a server that is given none.
+func DefaultScript() []byte { return bytes.Clone(defaultScript) }
+
+const (
+	maxScriptBytes = 4 << 20
+	maxTurns       = 1000
+	maxSteps       = 10_000
+	maxMS          = 10 * 60 * 1000
+	maxHeartbeats  = 10_000
+)
+
+// readScript reads a script, fills what it leaves out from the default one, and
+// resolves every name in it against the API.
+func readScript(a *api, data []byte) (*Script, error) {
+	base := &Script{}
+	if err := readStrict(defaultScript, base); err != nil {
+		return nil, fmt.Errorf("default: %w", err)
+	}
+	s := base
+	if data != nil {
+		if len(data) > maxScriptBytes {
+			return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxScriptBytes)
+		}
+		s = &Script{}
+		if err := readStrict(data, s); err != nil {
+			return nil, err
+		}
+		if s.V != 1 {
+			return nil, fmt.Errorf("v: version %d is not known (known: 1)", s.V)
+		}
+		s.inherit(base)
+	}
+	return s, s.bind(a)
+}
+
+func (s *Script) inherit(base *Script) {
+	if s.Compression == nil {
+		s.Compression = base.Compression
+	}
+	if s.SSE == "" {
+		s.SSE = base.SSE
+	}
+	if s.AnswerTimeoutMS == 0 {
+		s.AnswerTimeoutMS = base.AnswerTimeoutMS
+	}
+	if s.Gate == nil {
+		s.Gate = base.Gate
+	}
+	if s.Appends == nil {
+		s.Appends = base.Appends
+	}
+	if s.Turns == nil {
+		s.Turns = base.Turns
+	}
+	if s.Chats == nil {
+		s.Chats = base.Chats
+	}
+	own := s.Answers
+	s.Answers = maps.Clone(base.Answers)
+	maps.Copy(s.Answers, own)
+}
+
+func (s *Script) bind(a *api) error {
+	if err := s.bindOptions(a); err != nil {
+		return err
+	}
+	for i := range s.Turns {
+		b := binder{api: a, scope: turnScope(), message: a.server, agent: true}
+		if err := b.turn(fmt.Sprintf("turns[%d]", i), &s.Turns[i]); err != nil {
+			return err
+		}
+	}
+	chat := a.Message("aiserver.v1.StreamUnifiedChatResponse")
+	if chat == nil {
+		return fmt.Errorf("chats: proto/ has no message aiserver.v1.StreamUnifiedChatResponse")
+	}
+	for i := range s.Chats {
+		b := binder{api: a, scope: turnScope(), message: chat}
+		if err := b.turn(fmt.Sprintf("chats[%d]", i), &s.Chats[i]); err != nil {
+			return err
+		}
+	}
+	if max(len(s.Turns), len(s.Chats)) > maxTurns {
+		return fmt.Errorf("more than %d turns", maxTurns)
+	}
+	return nil
+}
+
+func (s *Script) bindOptions(a *api) error {
+	for i, name := range s.Compression.Names {
+		if _, ok := compressions[name]; !ok {
+			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
+		}
+	}
+	if !slices.Contains([]string{"raw", "base64", "connect"}, s.SSE) {
+		return fmt.Errorf("sse: %q is not known (known: raw, base64, connect)", s.SSE)
+	}
+	if s.Appends.Window < 1 || s.Appends.Window > 10_000 {
+		return fmt.Errorf("appends.window: %d is not in 1 to 10000", s.Appends.Window)
+	}
+	if err := times("answer_timeout_ms", s.AnswerTimeoutMS, "appends.hold_ms", s.Appends.HoldMS); err != nil {
+		return err
+	}
+	if s.Gate != nil {
+		if versionNumbers(s.Gate.MinVersion) == nil {
+			return fmt.Errorf("gate.min_version: %q has no numbers to compare", s.Gate.MinVersion)
+		}
+		if err := s.Gate.Error.bind(a); err != nil {
+			return at("gate.error", "%w", err)
+		}
+	}
+	return nil
+}
+
+func times(pairs ...any) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if ms := pairs[i+1].(int); ms < 0 || ms > maxMS {
+			return fmt.Errorf("%s: %d is not in 0 to %d", pairs[i], ms, maxMS)
+		}
+	}
+	return nil
+}
+
+// A binder resolves the names of one turn.
+type binder struct {
+	api     *api
+	scope   *scope
+	message protoreflect.MessageDescriptor // what "send" and "raw" send
+	agent   bool
+	blobs   map[string]bool
+}
+
+func turnScope() *scope {
+	return &scope{
+		names:   map[string]bool{"prompt": true, "model": true, "conversation_id": true, "answer": true},
+		results: map[string]protoreflect.MessageDescriptor{},
+	}
+}
+
+func (b *binder) turn(path string, t *Turn) error {
+	if len(t.Steps) > maxSteps {
+		return at(path, "%d steps, more than %d", len(t.Steps), maxSteps)
+	}
+	b.blobs = map[string]bool{}
+	for i := range t.Steps {
+		if err := b.step(&t.Steps[i]); err != nil {
+			return at(fmt.Sprintf("%s.steps[%d]", path, i), "%w", err)
+		}
+	}
+	return nil
+}
+
+func (b *binder) step(s *Step) error {
+	actions := s.actions()
+	if len(actions) != 1 {
+		return fmt.Errorf("want exactly one action, got %d (%s)", len(actions), strings.Join(actions, ", "))
+	}
+	action := actions[0]
+	if !b.agent && !slices.Contains([]string{"thinking", "text", "wait", "send", "raw", "error", "reset", "drop_end"}, action) {
+		return fmt.Errorf("%s: not in a chat, only in a turn", action)
+	}
+	if err := times("delay_ms", s.DelayMS, "pace_ms", s.PaceMS); err != nil {
+		return err
+	}
+	if (s.Split != nil || s.PaceMS != 0) && action != "text" && action != "thinking" {
+		return fmt.Errorf("split, pace_ms: only with text or thinking")
+	}
+	for i, n := range s.Split {
+		if n < 1 {
+			return fmt.Errorf("split[%d]: %d is not at least 1", i, n)
+		}
+	}
+	if err := b.action(action, s); err != nil {
+		// Members of a nested object name themselves: tool.name.
+		return fmt.Errorf("%s%w", action, err)
+	}
+	return nil
+}
+
+// action resolves the step's one action. Its errors begin with ": " or ".member: ".
+func (b *binder) action(name string, s *Step) (err error) {
+	switch name {
+	case "thinking":
+		s.text, err = b.scope.parse(*s.Thinking)
+	case "text":
+		s.text, err = b.scope.parse(*s.Text)
+	case "tool":
+		return b.tool(s.Tool)
+	case "kv_set":
+		return b.kvSet(s.KVSet)
+	case "kv_get":
+		if err := times(".timeout_ms", s.KVGet.TimeoutMS); err != nil {
+			return err
+		}
+		if !b.blobs[s.KVGet.Blob] {
+			return fmt.Errorf(".blob: no earlier kv_set is called %q", s.KVGet.Blob)
+		}
+	case "heartbeat":
+		if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
+			err = fmt.Errorf("%d is not in 1 to %d", n, maxHeartbeats)
+		}
+	case "wait":
+		err = b.wait(s.Wait)
+		return err
+	case "checkpoint":
+		s.message, err = b.template(b.api.state, s.Checkpoint)
+	case "send":
+		s.message, err = b.template(b.message, s.Send)
+	case "raw":
+		s.bytes, err = hex.DecodeString(strings.ReplaceAll(*s.Raw, " ", ""))
+	case "turn_ended":
+		s.message, err = b.template(b.api.Message("agent.v1.TurnEndedUpdate"), s.TurnEnded)
+	case "error":
+		if err := s.Error.bind(b.api); err != nil {
+			return fmt.Errorf(".%w", err)
+		}
+	case "echo", "reset", "drop_end":
+		if on := map[string]*bool{"echo": s.Echo, "reset": s.Reset, "drop_end": s.DropEnd}[name]; !*on {
+			err = fmt.Errorf("false says nothing: leave the step out")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
+func (b *binder) wait(w *Wait) error {
+	if w.HeartbeatEveryMS > 0 && !b.agent {
+		return fmt.Errorf(".heartbeat_every_ms: not in a chat, only in a turn")
+	}
+	if w.HeartbeatEveryMS > 0 && w.MS/w.HeartbeatEveryMS > maxHeartbeats {
+		return fmt.Errorf(".heartbeat_every_ms: more than %d heartbeats", maxHeartbeats)
+	}
+	return times(".ms", w.MS, ".heartbeat_every_ms", w.HeartbeatEveryMS)
+}
+
+func (b *binder) tool(t *Tool) (err error) {
+	if err := times(".timeout_ms", t.TimeoutMS); err != nil {
+		return err
+	}
+	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
+	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()
+	t.argsField = out.ByName(protoreflect.Name(t.Name + "_args"))
+	t.resultField = in.ByName(protoreflect.Name(t.Name + "_result"))
+	t.streams = t.Name == "shell_stream"
+	if t.streams {
+		t.resultField = in.ByName("shell_stream")
+	}
+	if t.argsField == nil || t.resultField == nil {
+		return fmt.Errorf(".name: %q is no tool: ExecServerMessage has no field %s_args, or ExecClientMessage no %s_result", t.Name, t.Name, t.Name)
+	}
+	call := b.api.Message("agent.v1.ToolCall")
+	if call != nil {
+		t.callField = call.Fields().ByName(protoreflect.Name(strings.TrimSuffix(t.Name, "_stream") + "_tool_call"))
+	}
+	if t.args, err = b.template(t.argsField.Message(), t.Args); err != nil {
+		return fmt.Errorf(".args: %w", err)
+	}
+	result := t.resultField.Message()
+	if t.Require != "" {
+		if fd := result.Fields().ByName(protoreflect.Name(t.Require)); fd == nil || fd.Message() == nil {
+			return fmt.Errorf(".require: %s has no result %q", result.FullName(), t.Require)
+		}
+	}
+	if t.As != "" {
+		if !variableName.MatchString(t.As) {
+			return fmt.Errorf(".as: %q is not a name", t.As)
+		}
+		b.scope.results[t.As] = result
+	}
+	return nil
+}
+
+var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func (b *binder) kvSet(k *KVSet) (err error) {
+	if err := times(".timeout_ms", k.TimeoutMS); err != nil {
+		return err
+	}
+	if (k.Data == nil) == (k.JSON == nil) {
+		return fmt.Errorf(": want either data or json")
+	}
+	if k.Data != nil {
+		k.text, err = b.scope.parse(*k.Data)
+	} else {
+		_, err = walkJSON(k.JSON, b.check)
+	}
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if k.As != "" {
+		b.blobs[k.As] = true
+	}
+	return nil
+}
+
+// template reads a message whose strings may have placeholders.
+func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessage) (*dynamicpb.Message, error) {
+	m := dynamicpb.NewMessage(md)
+	if data == nil {
+		return m, nil
+	}
+	if err := readMessage(data, m); err != nil {
+		return nil, err
+	}
+	return m, expandStrings(m, b.check)
+}
+
+// check is an expansion that only looks whether the placeholders are known.
+func (b *binder) check(s string) (string, error) {
+	_, err := b.scope.parse(s)
+	return s, err
+}
+
+// bind resolves the fault's code and details. Its errors begin with the member.
+func (f *Fault) bind(a *api) error {
+	if err := f.code.UnmarshalText([]byte(f.Code)); err != nil {
+		return fmt.Errorf("code: %q is no Connect code", f.Code)
+	}
+	for i, d := range f.Details {
+		md := a.Message(d.Type)
+		if md == nil {
+			return fmt.Errorf("details[%d].type: proto/ has no message %q", i, d.Type)
+		}
+		m := dynamicpb.NewMessage(md)
+		if d.Value != nil {
+			if err := readMessage(d.Value, m); err != nil {
+				return fmt.Errorf("details[%d].value: %w", i, err)
+			}
+		}
+		detail, err := connect.NewErrorDetail(m)
+		if err != nil {
+			return fmt.Errorf("details[%d]: %w", i, err)
+		}
+		f.details = append(f.details, detail)
+	}
+	return nil
+}
+
+// readMessage reads the JSON form of a message. protojson sometimes writes a
+// non-breaking space after "proto:", to keep people from comparing its errors.
+func readMessage(data []byte, m *dynamicpb.Message) error {
+	err := protojson.Unmarshal(data, m)
+	if err != nil {
+		text := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
+		return fmt.Errorf("%s: %s", m.Descriptor().FullName(), text)
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package standin
+
+import (
+	"encoding/json"
+	"errors"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A Script says what the server answers. It is JSON; members that are not
+// described here are refused, and top-level members that are left out are those
+// of the default script (default.json, which is also the full example).
+//
+//	{
+//	  "v": 1,
+//	  "compression": {"names": ["gzip"], "min_bytes": 512},
+//	  "sse": "raw",
+//	  "answer_timeout_ms": 30000,
+//	  "scatter_ids": false,
+//	  "gate": {
+//	    "min_version": "cli-2026.01.09",
+//	    "error": {"code": "permission_denied", "message": "…"}
+//	  },
+//	  "appends": {"window": 16, "hold_ms": 0},
+//	  "turns": [{
+//	    "name": "explain", "when": "backoff",
+//	    "steps": [
+//	      {"heartbeat": 1},
+//	      {"echo": true},
+//	      {"thinking": "The file first.", "split": [4, 6], "pace_ms": 5, "delay_ms": 20},
+//	      {"tool": {"name": "read", "as": "file", "args": {"path": "backoff.go"}, "require": "success", "timeout_ms": 5000}},
+//	      {"kv_set": {"json": {"role": "user", "content": "${prompt}"}, "as": "note"}},
+//	      {"kv_get": {"blob": "note"}},
+//	      {"text": "It has ${file.success.total_lines} lines.", "split": [7]},
+//	      {"tokens": 12},
+//	      {"wait": {"ms": 300, "heartbeat_every_ms": 100}},
+//	      {"send": {"interactionUpdate": {"stepStarted": {"stepId": "1"}}}},
+//	      {"raw": "fa3e03666f6f"},
+//	      {"checkpoint": {}},
+//	      {"turn_ended": {"inputTokens": "1200", "outputTokens": "96"}}
+//	    ]
+//	  }],
+//	  "chats": [{
+//	    "steps": [
+//	      {"text": "This model is "},
+//	      {"error": {"code": "resource_exhausted", "message": "Error",
+//	        "details": [{"type": "aiserver.v1.ErrorDetails", "value": {"error": "ERROR_RATE_LIMITED"}}]}}
+//	    ]
+//	  }],
+//	  "answers": {"/aiserver.v1.AiService/AvailableModels": {"modelNames": ["composer-1"]}}
+//	}
+//
+// "turns" serve agent.v1.AgentService/Run and RunSSE, "chats" the methods of
+// aiserver.v1.ChatService and AiService that stream. Of a list, a call gets the
+// first entry whose "when" occurs in the prompt; failing that, of those without
+// "when", the one whose place is the number of turns in the conversation state
+// that the client sent back (the last one for every further turn).
+//
+// "answers" are the unary methods: the response as the JSON form of the method's
+// response message, or {"error": …}-like faults as {"$error": {…}}. A method that
+// proto/ does not describe takes and gives an empty message. null takes an
+// answer of the default script away: the method is then unimplemented.
+//
+// In texts, blobs and arguments ${prompt}, ${model}, ${conversation_id}, ${answer}
+// (the text so far) and ${NAME.path}, a field of the answer to the tool call
+// that was called NAME, are replaced; $${ stands for ${.
+//
+// Limits: 4 MB, 1,000 turns, 10,000 steps, 10 minutes for any time.
+type Script struct {
+	V               int                        `json:"v"`
+	Compression     *Compression               `json:"compression"`
+	SSE             string                     `json:"sse"` // raw, base64 or connect: how RunSSE answers
+	AnswerTimeoutMS int                        `json:"answer_timeout_ms"`
+	ScatterIDs      bool                       `json:"scatter_ids"` // exec and KV ids start at a derived number, not at 1
+	Gate            *Gate                      `json:"gate"`
+	Appends         *Appends                   `json:"appends"`
+	Turns           []Turn                     `json:"turns"`
+	Chats           []Turn                     `json:"chats"`
+	Answers         map[string]json.RawMessage `json:"answers"`
+}
+
+// Compression says what the server offers: names in the server's own order are
+// gzip, br and zstd, and the client's order decides. Messages below MinBytes go
+// as they are. No names: never compressed.
+type Compression struct {
+	Names    []string `json:"names"`
+	MinBytes int      `json:"min_bytes"`
+}
+
+// A Gate turns away clients whose x-cursor-client-version is older than
+// MinVersion, or missing. Versions are compared number by number.
+type Gate struct {
+	MinVersion string `json:"min_version"`
+	Error      Fault  `json:"error"`
+}
+
+// Appends say how BidiAppend behaves: how far ahead of the next sequence number
+// an append may be, and for how long each second one is withheld, so that
+// neighbours overtake each other as they do on a real network.
+type Appends struct {
+	Window int `json:"window"`
+	HoldMS int `json:"hold_ms"`
+}
+
+// A Turn is the server's part from a prompt to the end of the stream.
+type Turn struct {
+	Name  string `json:"name"`
+	When  string `json:"when"`
+	Steps []Step `json:"steps"`
+}
+
+// A Step is one action of the server; exactly one of its members is set besides
+// DelayMS (waited before it) and, for a text, Split (sizes in characters of its
+// pieces, the last one repeated; nothing: one piece) and PaceMS (waited between
+// the pieces).
+type Step struct {
+	DelayMS int   `json:"delay_ms"`
+	Split   []int `json:"split"`
+	PaceMS  int   `json:"pace_ms"`
+
+	Thinking   *string         `json:"thinking"`
+	Text       *string         `json:"text"`
+	Tool       *Tool           `json:"tool"`
+	KVSet      *KVSet          `json:"kv_set"`
+	KVGet      *KVGet          `json:"kv_get"`
+	Heartbeat  *int            `json:"heartbeat"` // how many
+	Echo       *bool           `json:"echo"`      // the user's message, appended
+	Tokens     *int32          `json:"tokens"`    // a token delta
+	Wait       *Wait           `json:"wait"`
+	Checkpoint json.RawMessage `json:"checkpoint"` // ConversationStateStructure; {}: made from the turn
+	Send       json.RawMessage `json:"send"`       // any server message
+	Raw        *string         `json:"raw"`        // hex: a server message's bytes, however odd
+	TurnEnded  json.RawMessage `json:"turn_ended"` // TurnEndedUpdate
+	Error      *Fault          `json:"error"`      // ends the stream with an error
+	Reset      *bool           `json:"reset"`      // ends it with RST_STREAM, or a cut connection
+	DropEnd    *bool           `json:"drop_end"`   // ends it cleanly, but without its end-of-stream message
+
+	text    template           // of Thinking or Text
+	message *dynamicpb.Message // of Checkpoint, Send or TurnEnded
+	bytes   []byte             // of Raw
+}
+
+// actions returns the names of the members that are set and are actions.
+func (s *Step) actions() (names []string) {
+	for _, a := range []struct {
+		name string
+		set  bool
+	}{
+		{"thinking", s.Thinking != nil},
+		{"text", s.Text != nil},
+		{"tool", s.Tool != nil},
+		{"kv_set", s.KVSet != nil},
+		{"kv_get", s.KVGet != nil},
+		{"heartbeat", s.Heartbeat != nil},
+		{"echo", s.Echo != nil},
+		{"tokens", s.Tokens != nil},
+		{"wait", s.Wait != nil},
+		{"checkpoint", s.Checkpoint != nil},
+		{"send", s.Send != nil},
+		{"raw", s.Raw != nil},
+		{"turn_ended", s.TurnEnded != nil},
+		{"error", s.Error != nil},
+		{"reset", s.Reset != nil},
+		{"drop_end", s.DropEnd != nil},
+	} {
+		if a.set {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+// A Tool is a call that the client executes: NAME_args of ExecServerMessage out,
+// NAME_result (or, for shell_stream, its events up to the exit) of
+// ExecClientMessage back.
+type Tool struct {
+	Name      string          `json:"name"`
+	As        string          `json:"as"`
+	Args      json.RawMessage `json:"args"`
+	Require   string          `json:"require"`    // which result it must be; another one ends the turn with an error
+	ArgsSplit int             `json:"args_split"` // announce the arguments as text, in pieces of so many characters
+	TimeoutMS int             `json:"timeout_ms"` // instead of answer_timeout_ms
+
+	args        *dynamicpb.Message
+	argsField   protoreflect.FieldDescriptor // of ExecServerMessage
+	resultField protoreflect.FieldDescriptor // of ExecClientMessage
+	callField   protoreflect.FieldDescriptor // of ToolCall; nil for what is not shown
+	streams     bool                         // the result is events
+}
+
+// KVSet stores a blob with the client, under its SHA-256: text, or JSON in whose
+// strings the placeholders are.
+type KVSet struct {
+	Data      *string         `json:"data"`
+	JSON      json.RawMessage `json:"json"`
+	As        string          `json:"as"`
+	TimeoutMS int             `json:"timeout_ms"`
+
+	text template // of Data
+}
+
+// KVGet asks for a blob that an earlier step stored; what comes back must be it.
+type KVGet struct {
+	Blob      string `json:"blob"`
+	TimeoutMS int    `json:"timeout_ms"`
+}
+
+// Wait is a pause, with heartbeats in it.
+type Wait struct {
+	MS               int `json:"ms"`
+	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
+}
+
+// A Fault is a Connect error.
+type Fault struct {
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Details []Detail `json:"details"`
+
+	code    connect.Code
+	details []*connect.ErrorDetail
+}
+
+// err is the error that a handler returns for the fault.
+func (f *Fault) err() error {
+	e := connect.NewError(f.code, errors.New(f.Message))
+	for _, d := range f.details {
+		e.AddDetail(d)
+	}
+	return e
+}
+
+// A Detail is an error detail: a message type and its JSON form.
+type Detail struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}

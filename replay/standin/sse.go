@@ -1,0 +1,213 @@
+package standin
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+const (
+	procedureRun       = "/agent.v1.AgentService/Run"
+	procedureRunSSE    = "/agent.v1.AgentService/RunSSE"
+	procedureAppend    = "/aiserver.v1.BidiService/BidiAppend"
+	procedureStreamSSE = "/aiserver.v1.HealthService/StreamSSE"
+
+	maxSessions = 1000
+	// sessionIdle is how long appends wait for a RunSSE that takes them.
+	sessionIdle = time.Minute
+)
+
+// sessions are the streams that arrive in pieces, by request id: RunSSE carries
+// the server's side, BidiAppend each message of the client's. Either may come
+// first.
+//
+// Source: RESEARCH.md#sse-fallback
+type sessions struct {
+	mu  sync.Mutex
+	all map[string]*session
+}
+
+// A session orders the appends of one stream.
+type session struct {
+	mu      sync.Mutex
+	next    int64
+	early   map[int64]*dynamicpb.Message // arrived before their turn
+	ready   []*dynamicpb.Message
+	changed chan struct{} // closed and replaced whenever ready grows
+	taken   bool          // by a RunSSE
+	touched time.Time
+	held    int // appends seen, to withhold each second one
+}
+
+func (ss *sessions) get(id string) (*session, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s := ss.all[id]; s != nil {
+		return s, nil
+	}
+	if ss.all == nil {
+		ss.all = map[string]*session{}
+	}
+	if len(ss.all) >= maxSessions {
+		ss.expire()
+	}
+	if len(ss.all) >= maxSessions {
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d streams are open", maxSessions))
+	}
+	s := &session{early: map[int64]*dynamicpb.Message{}, changed: make(chan struct{}), touched: time.Now()}
+	ss.all[id] = s
+	return s, nil
+}
+
+// expire forgets sessions that no RunSSE came for.
+func (ss *sessions) expire() {
+	for id, s := range ss.all {
+		s.mu.Lock()
+		if !s.taken && time.Since(s.touched) > sessionIdle {
+			delete(ss.all, id)
+		}
+		s.mu.Unlock()
+	}
+}
+
+func (ss *sessions) drop(id string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.all, id)
+}
+
+// runSSE is Run for clients without HTTP/2.
+func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
+	id := stringField(req.Msg, "request_id")
+	if id == "" {
+		return connect.NewError(connect.CodeInvalidArgument, errors.New("request_id is empty"))
+	}
+	ses, err := s.sessions.get(id)
+	if err != nil {
+		return err
+	}
+	if !ses.take() {
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("request %s has its stream already", id))
+	}
+	defer s.sessions.drop(id)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in := fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
+	header := req.Header().Clone()
+	header.Set("x-request-id", id)
+	return s.runTurn(ctx, procedureRunSSE, header, in, stream.Send)
+}
+
+func (ses *session) take() bool {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if ses.taken {
+		return false
+	}
+	ses.taken = true
+	return true
+}
+
+// receive returns the next message in the order of the sequence numbers.
+func (ses *session) receive(ctx context.Context) (*dynamicpb.Message, error) {
+	for {
+		ses.mu.Lock()
+		if len(ses.ready) > 0 {
+			m := ses.ready[0]
+			ses.ready = ses.ready[1:]
+			ses.mu.Unlock()
+			return m, nil
+		}
+		changed := ses.changed
+		ses.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// bidiAppend takes one message of a client's side.
+func (s *Server) bidiAppend(ctx context.Context, req *connect.Request[message]) (*connect.Response[message], error) {
+	m, err := s.appended(req.Msg)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	id := stringField(get(req.Msg, "request_id").Message(), "request_id")
+	if id == "" {
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("request_id is empty"))
+	}
+	ses, err := s.sessions.get(id)
+	if err != nil {
+		return nil, err
+	}
+	if ses.withhold() {
+		if err := sleep(ctx, s.script.Appends.HoldMS); err != nil {
+			return nil, err
+		}
+	}
+	if err := ses.add(get(req.Msg, "append_seqno").Int(), m, s.script.Appends.Window); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(dynamicpb.NewMessage(req.Spec().Schema.(protoreflect.MethodDescriptor).Output())), nil
+}
+
+// appended is the client message inside an append: hexadecimal text, or bytes.
+func (s *Server) appended(append *message) (*dynamicpb.Message, error) {
+	data := get(append, "data_binary").Bytes()
+	if text := get(append, "data").String(); text != "" {
+		if len(data) > 0 {
+			return nil, errors.New("both data and data_binary are set")
+		}
+		var err error
+		if data, err = hex.DecodeString(text); err != nil {
+			return nil, fmt.Errorf("data: %w", err)
+		}
+	}
+	m := dynamicpb.NewMessage(s.api.client)
+	if err := proto.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("data: unmarshal into %s: %w", goType(m), err)
+	}
+	return m, nil
+}
+
+// withhold says whether this append is one of those that others overtake.
+func (ses *session) withhold() bool {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.held++
+	return ses.held%2 == 0
+}
+
+// add takes an append in, ahead of its turn if it must. A repeated one is
+// answered as the first one was: the client did not see the answer.
+func (ses *session) add(seqno int64, m *dynamicpb.Message, window int) error {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.touched = time.Now()
+	switch {
+	case seqno < ses.next:
+		return nil
+	case seqno >= ses.next+int64(window):
+		return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("append_seqno %d is %d or more ahead of %d", seqno, window, ses.next))
+	case len(ses.ready) >= maxPending:
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d appends wait for RunSSE", maxPending))
+	}
+	ses.early[seqno] = m
+	for ; ses.early[ses.next] != nil; ses.next++ {
+		ses.ready = append(ses.ready, ses.early[ses.next])
+		delete(ses.early, ses.next)
+	}
+	close(ses.changed)
+	ses.changed = make(chan struct{})
+	return nil
+}

@@ -1,0 +1,59 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// exchangeKey answers the call that turns an API key into tokens. It is plain
+// JSON over HTTP; whoever has a key gets the token that this server takes.
+func (s *Server) exchangeKey(w http.ResponseWriter, r *http.Request) {
+	token := s.o.Token
+	d := newIDs(s.o.Seed, r.URL.Path, "", nil)
+	if token == "" {
+		token = "standin-" + d.uuid()
+	}
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxMessageBytes)); err != nil {
+		http.Error(w, `{"error":"the body is too large"}`, http.StatusRequestEntityTooLarge)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if r.Header.Get("authorization") == "" {
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"error":"there is no key"}`)
+		return
+	}
+	// A failed write is the client's going away; there is nobody left to tell.
+	_ = json.NewEncoder(w).Encode(map[string]string{
+		"accessToken": token, "refreshToken": "standin-refresh-" + d.uuid(), "authId": "standin|" + d.uuid(),
+	})
+}
+
+// healthChunks is how often StreamSSE repeats its payload, and healthPauseMS the
+// time between: a client sees by them whether a proxy on the way buffers.
+const (
+	healthChunks  = 5
+	healthPauseMS = 20
+)
+
+// streamSSE answers the buffering check: the request, in five chunks.
+func (s *Server) streamSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
+	for i := range healthChunks {
+		if i > 0 {
+			if err := sleep(ctx, healthPauseMS); err != nil {
+				return err
+			}
+		}
+		out := dynamicpb.NewMessage(s.api.Method("aiserver.v1.HealthService", "StreamSSE").Output())
+		copyCommon(out, req.Msg)
+		if err := stream.Send(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

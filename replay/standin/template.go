@@ -1,0 +1,247 @@
+package standin
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A template is text with ${placeholders}.
+type template []part
+
+// A part is literal text, or a placeholder: a variable and, for the answer to a
+// tool call, the fields to follow in it.
+type part struct {
+	literal string
+	name    string
+	path    []protoreflect.Name
+}
+
+// scope is what placeholders can name at one step of a turn: variables, and
+// results of tool calls with their types.
+type scope struct {
+	names   map[string]bool
+	results map[string]protoreflect.MessageDescriptor
+}
+
+func (sc *scope) parse(text string) (template, error) {
+	var t template
+	for text != "" {
+		before, rest, ok := strings.Cut(text, "${")
+		if !ok {
+			return append(t, part{literal: text}), nil
+		}
+		if escaped, ok := strings.CutSuffix(before, "$"); ok {
+			t, text = append(t, part{literal: escaped + "${"}), rest
+			continue
+		}
+		inside, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return nil, fmt.Errorf("${%s: no closing brace", glimpse([]byte(rest)))
+		}
+		p, err := sc.placeholder(inside)
+		if err != nil {
+			return nil, fmt.Errorf("${%s}: %w", inside, err)
+		}
+		if before != "" {
+			t = append(t, part{literal: before})
+		}
+		t, text = append(t, p), after
+	}
+	return t, nil
+}
+
+func (sc *scope) placeholder(inside string) (part, error) {
+	name, path, dotted := strings.Cut(inside, ".")
+	p := part{name: name}
+	if !dotted {
+		if !sc.names[name] {
+			return p, fmt.Errorf("no such variable here")
+		}
+		return p, nil
+	}
+	md, ok := sc.results[name]
+	if !ok {
+		return p, fmt.Errorf("no earlier tool call is called %q", name)
+	}
+	for segment := range strings.SplitSeq(path, ".") {
+		if md == nil {
+			return p, fmt.Errorf("%q is inside something that is no message", segment)
+		}
+		fd := md.Fields().ByName(protoreflect.Name(segment))
+		if fd == nil {
+			return p, fmt.Errorf("%s has no field %q", md.FullName(), segment)
+		}
+		if fd.IsList() || fd.IsMap() {
+			return p, fmt.Errorf("%q has many values", segment)
+		}
+		md = fd.Message()
+		p.path = append(p.path, fd.Name())
+	}
+	if md != nil {
+		return p, fmt.Errorf("is a message, not a value")
+	}
+	return p, nil
+}
+
+// variables are what placeholders stand for in a call that is under way.
+type variables struct {
+	text    map[string]string
+	results map[string]protoreflect.Message
+}
+
+func (v *variables) expand(t template) string {
+	var b strings.Builder
+	for _, p := range t {
+		switch {
+		case p.name == "":
+			b.WriteString(p.literal)
+		case p.path == nil:
+			b.WriteString(v.text[p.name])
+		default:
+			b.WriteString(field(v.results[p.name], p.path))
+		}
+	}
+	return b.String()
+}
+
+// expandText expands a text that a binder has found good.
+func (v *variables) expandText(text string) (string, error) {
+	sc := turnScope()
+	for name, m := range v.results {
+		sc.results[name] = m.Descriptor()
+	}
+	t, err := sc.parse(text)
+	if err != nil {
+		return "", err
+	}
+	return v.expand(t), nil
+}
+
+// expandMessage returns a copy of a message that a binder has found good, with
+// the placeholders in its strings replaced.
+func (v *variables) expandMessage(m *dynamicpb.Message) *dynamicpb.Message {
+	m = proto.Clone(m).(*dynamicpb.Message)
+	if err := expandStrings(m, v.expandText); err != nil {
+		panic("standin: a placeholder that was read once cannot be read again: " + err.Error())
+	}
+	return m
+}
+
+// field writes one field of a message; nothing if something on the way to it is
+// not set.
+func field(m protoreflect.Message, path []protoreflect.Name) string {
+	if m == nil || len(path) > 1 && !has(m, path[:len(path)-1]...) {
+		return ""
+	}
+	v := get(m, path...)
+	if b, ok := v.Interface().([]byte); ok {
+		return base64.StdEncoding.EncodeToString(b)
+	}
+	return v.String()
+}
+
+// walkJSON replaces every string value of a JSON text and returns the text,
+// compact and with its members sorted.
+func walkJSON(data []byte, each func(string) (string, error)) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	v, err := walkValue(v, each)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+func walkValue(v any, each func(string) (string, error)) (_ any, err error) {
+	switch v := v.(type) {
+	case string:
+		return each(v)
+	case []any:
+		for i := range v {
+			if v[i], err = walkValue(v[i], each); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for k := range v {
+			if v[k], err = walkValue(v[k], each); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// expandStrings replaces every string of a message.
+func expandStrings(m protoreflect.Message, each func(string) (string, error)) error {
+	var failed error
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap():
+			failed = expandMap(fd, v.Map(), each)
+		case fd.IsList():
+			failed = expandList(fd, v.List(), each)
+		case fd.Message() != nil:
+			failed = expandStrings(v.Message(), each)
+		case fd.Kind() == protoreflect.StringKind:
+			var s string
+			if s, failed = each(v.String()); failed == nil {
+				m.Set(fd, protoreflect.ValueOfString(s))
+			}
+		}
+		return failed == nil
+	})
+	return failed
+}
+
+func expandList(fd protoreflect.FieldDescriptor, l protoreflect.List, each func(string) (string, error)) error {
+	for i := range l.Len() {
+		switch {
+		case fd.Message() != nil:
+			if err := expandStrings(l.Get(i).Message(), each); err != nil {
+				return err
+			}
+		case fd.Kind() == protoreflect.StringKind:
+			s, err := each(l.Get(i).String())
+			if err != nil {
+				return err
+			}
+			l.Set(i, protoreflect.ValueOfString(s))
+		}
+	}
+	return nil
+}
+
+func expandMap(fd protoreflect.FieldDescriptor, entries protoreflect.Map, each func(string) (string, error)) (failed error) {
+	value := fd.MapValue()
+	entries.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+		switch {
+		case value.Message() != nil:
+			failed = expandStrings(v.Message(), each)
+		case value.Kind() == protoreflect.StringKind:
+			var s string
+			if s, failed = each(v.String()); failed == nil {
+				entries.Set(k, protoreflect.ValueOfString(s))
+			}
+		}
+		return failed == nil
+	})
+	return failed
+}

@@ -1,0 +1,284 @@
+package standin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A turn is a script's turn that is under way in one call.
+type turn struct {
+	s        *Server
+	ctx      context.Context
+	request  protoreflect.Message // AgentRunRequest
+	in       *inbox
+	emit     func(*dynamicpb.Message) error
+	ids      *ids
+	vars     variables
+	answer   strings.Builder
+	thinking bool // deltas were sent that no thinking_completed followed
+	execID   uint32
+	kvID     uint32
+	blobs    map[string][]byte
+	roots    [][]byte // ids of all blobs stored, in order
+}
+
+// runTurn plays the turn that the client's first message asks for.
+func (s *Server) runTurn(ctx context.Context, procedure string, header http.Header, in *inbox, emit func(*dynamicpb.Message) error) error {
+	request, err := in.await(ctx, s.answerTimeout(0), "the connection (run_request)", func(kind protoreflect.Name, _ protoreflect.Message) bool {
+		return kind != "client_heartbeat" && kind != "prewarm_request" && kind != ""
+	})
+	if err != nil {
+		return err
+	}
+	if got := request.Descriptor().Name(); got != "AgentRunRequest" {
+		return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the first message must be a run_request, not %s", got))
+	}
+	first, err := proto.MarshalOptions{Deterministic: true}.Marshal(request.Interface())
+	if err != nil {
+		return err
+	}
+	t := &turn{
+		s: s, ctx: ctx, request: request, in: in, emit: emit,
+		ids:   newIDs(s.o.Seed, procedure, header.Get("x-request-id"), first),
+		blobs: map[string][]byte{},
+		vars: variables{results: map[string]protoreflect.Message{}, text: map[string]string{
+			"prompt":          get(request, "action", "user_message_action", "user_message", "text").String(),
+			"model":           get(request, "model_details", "model_id").String(),
+			"conversation_id": get(request, "conversation_id").String(),
+		}},
+	}
+	if s.script.ScatterIDs {
+		t.execID, t.kvID = t.ids.number(1<<20), t.ids.number(1<<20)
+	}
+	place := get(request, "conversation_state", "turns").List().Len()
+	chosen := choose(s.script.Turns, t.vars.text["prompt"], place)
+	if chosen == nil {
+		return connect.NewError(connect.CodeNotFound, errors.New("the script has no turn for this prompt"))
+	}
+	err = t.play(chosen.Steps)
+	if errors.Is(err, errCancelled) {
+		root, _ := s.api.message("interaction_update", "turn_ended")
+		return emit(root)
+	}
+	return err
+}
+
+// choose returns the script's entry for a prompt; see Script.
+func choose(turns []Turn, prompt string, place int) *Turn {
+	var plain []*Turn
+	for i := range turns {
+		if turns[i].When == "" {
+			plain = append(plain, &turns[i])
+		} else if strings.Contains(prompt, turns[i].When) {
+			return &turns[i]
+		}
+	}
+	if len(plain) == 0 {
+		return nil
+	}
+	return plain[min(place, len(plain)-1)]
+}
+
+func (t *turn) play(steps []Step) error {
+	for i := range steps {
+		st := &steps[i]
+		if err := sleep(t.ctx, st.DelayMS); err != nil {
+			return err
+		}
+		if err := t.in.poll(); err != nil {
+			return err
+		}
+		if t.thinking && st.Thinking == nil && st.Heartbeat == nil {
+			if err := t.thought(); err != nil {
+				return err
+			}
+		}
+		if err := t.step(st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) step(st *Step) error {
+	switch {
+	case st.Thinking != nil:
+		t.thinking = true
+		return t.deltas(st, "thinking_delta")
+	case st.Text != nil:
+		return t.deltas(st, "text_delta")
+	case st.Tool != nil:
+		return t.tool(st.Tool)
+	case st.KVSet != nil:
+		return t.kvSet(st.KVSet)
+	case st.KVGet != nil:
+		return t.kvGet(st.KVGet)
+	case st.Heartbeat != nil:
+		return t.heartbeats(*st.Heartbeat, 0)
+	case st.Echo != nil:
+		root, leaf := t.s.api.message("interaction_update", "user_message_appended", "user_message")
+		proto.Merge(leaf.Interface(), get(t.request, "action", "user_message_action", "user_message").Message().Interface())
+		return t.emit(root)
+	case st.Tokens != nil:
+		root, leaf := t.s.api.message("interaction_update", "token_delta")
+		set(leaf, "tokens", *st.Tokens)
+		return t.emit(root)
+	case st.Wait != nil:
+		return t.wait(st.Wait)
+	case st.Checkpoint != nil:
+		return t.checkpoint(st)
+	case st.Send != nil:
+		return t.emit(t.vars.expandMessage(st.message))
+	case st.Raw != nil:
+		root := dynamicpb.NewMessage(t.s.api.server)
+		root.SetUnknown(st.bytes)
+		return t.emit(root)
+	case st.TurnEnded != nil:
+		root, leaf := t.s.api.message("interaction_update", "turn_ended")
+		proto.Merge(leaf.Interface(), t.vars.expandMessage(st.message))
+		return t.emit(root)
+	}
+	return endOf(t.ctx, st)
+}
+
+// endOf is how a stream ends that does not end well.
+func endOf(ctx context.Context, st *Step) error {
+	switch {
+	case st.Error != nil:
+		return st.Error.err()
+	case st.Reset != nil:
+		panic(http.ErrAbortHandler)
+	}
+	dropEnd(ctx)
+	return nil
+}
+
+// deltas sends a text in pieces. The delta's kind names both the field and, as
+// every delta has its text in "text", all there is to know of it.
+func (t *turn) deltas(st *Step, kind protoreflect.Name) error {
+	return paced(t.ctx, t.vars.expand(st.text), st, func(piece string) error {
+		root, leaf := t.s.api.message("interaction_update", kind)
+		set(leaf, "text", piece)
+		if kind == "text_delta" {
+			t.answer.WriteString(piece)
+			t.vars.text["answer"] = t.answer.String()
+		}
+		return t.emit(root)
+	})
+}
+
+// paced emits a step's text piece by piece.
+func paced(ctx context.Context, text string, st *Step, emit func(string) error) error {
+	pause := 0
+	for piece := range pieces(text, st.Split) {
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		if err := emit(piece); err != nil {
+			return err
+		}
+		pause = st.PaceMS
+	}
+	return nil
+}
+
+// thought closes a run of thinking deltas. The duration is made up, as every
+// time in an answer is.
+func (t *turn) thought() error {
+	t.thinking = false
+	root, leaf := t.s.api.message("interaction_update", "thinking_completed")
+	set(leaf, "thinking_duration_ms", int32(400+t.ids.number(1600)))
+	return t.emit(root)
+}
+
+func (t *turn) heartbeats(n, everyMS int) error {
+	for range n {
+		if err := sleep(t.ctx, everyMS); err != nil {
+			return err
+		}
+		root, _ := t.s.api.message("interaction_update", "heartbeat")
+		if err := t.emit(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) wait(w *Wait) error {
+	left := w.MS
+	if w.HeartbeatEveryMS > 0 {
+		n := w.MS / w.HeartbeatEveryMS
+		left -= n * w.HeartbeatEveryMS
+		if err := t.heartbeats(n, w.HeartbeatEveryMS); err != nil {
+			return err
+		}
+	}
+	return sleep(t.ctx, left)
+}
+
+// checkpoint sends the conversation's state: what the client sent, with this
+// turn and its blobs added, and over it what the script says.
+func (t *turn) checkpoint(st *Step) error {
+	root, state := t.s.api.message("conversation_checkpoint_update")
+	if has(t.request, "conversation_state") {
+		proto.Merge(state.Interface(), get(t.request, "conversation_state").Message().Interface())
+	}
+	id := sha256.Sum256([]byte(t.vars.text["prompt"] + "\x00" + t.answer.String()))
+	turns := state.Mutable(state.Descriptor().Fields().ByName("turns")).List()
+	turns.Append(protoreflect.ValueOfBytes(id[:]))
+	roots := state.Mutable(state.Descriptor().Fields().ByName("root_prompt_messages_json")).List()
+	for _, r := range t.roots {
+		roots.Append(protoreflect.ValueOfBytes(r))
+	}
+	proto.Merge(state.Interface(), t.vars.expandMessage(st.message))
+	return t.emit(root)
+}
+
+func (s *Server) answerTimeout(ms int) time.Duration {
+	if ms == 0 {
+		ms = s.script.AnswerTimeoutMS
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+func sleep(ctx context.Context, ms int) error {
+	if ms == 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pieces cuts a text after so many characters each, the last size repeated.
+func pieces(text string, sizes []int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if len(sizes) == 0 {
+			yield(text)
+			return
+		}
+		runes := []rune(text)
+		for i := 0; len(runes) > 0; i++ {
+			n := min(sizes[min(i, len(sizes)-1)], len(runes))
+			if !yield(string(runes[:n])) {
+				return
+			}
+			runes = runes[n:]
+		}
+	}
+}
