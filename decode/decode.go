@@ -3,6 +3,11 @@
 package decode
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"unwire/captures"
@@ -34,12 +39,15 @@ type Call struct {
 
 // A Frame is one message of an exchange as it passed, decoded as far as it goes.
 type Frame struct {
-	Dir  captures.Direction
-	Seq  int           // from 0, per direction
-	T    time.Duration // when its last byte passed, since the exchange's start
-	Tree *wire.Tree    // nil where the data is not protobuf
-	End  *envelope.End // set on a Connect end-of-stream frame and on unary errors
+	Dir   captures.Direction
+	Seq   int           // from 0, per direction
+	T     time.Duration // when its last byte passed, since the exchange's start
+	Tree  *wire.Tree    // nil where the data is not protobuf
+	End   *envelope.End // set on a Connect end-of-stream frame, a gRPC-Web trailer and a unary error
+	Inner []Inner       // messages found inside fields, in hex, base64 or gzip
 	envelope.Frame
+
+	at int64 // sequence number of the chunk that completed it
 }
 
 // An Exchange is a captured exchange with its frames of both directions, in
@@ -51,4 +59,64 @@ type Exchange struct {
 	Message string // the error's message; "" if there is none
 	Frames  []Frame
 	Err     error // what could not be decoded; the frames before it are there
+}
+
+// Options bounds decoding. The zero value is the default.
+type Options struct {
+	NoTrees     bool  // frames only: neither trees nor what is inside them
+	MaxFrame    int64 // bytes of a frame, or of a unary body; default 64 MiB
+	MaxInflated int64 // bytes of a frame after decompression; default 64 MiB
+	Wire        wire.Options
+}
+
+// A Source has exchanges with their chunks: a *captures.Store, for one.
+type Source interface {
+	Exchange(ctx context.Context, id int64) (*captures.Exchange, error)
+	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
+}
+
+// Decode reads exchange id of src whole.
+//
+// Errors: only where src cannot be read, with what had been read by then, or
+// nil if that is nothing. What cannot be decoded is in Exchange.Err.
+func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, error) {
+	rec, err := src.Exchange(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
+	}
+	s := NewStream(rec, o)
+	var frames []Frame
+	for chunk, cerr := range src.Chunks(ctx, id, 0) {
+		if cerr != nil {
+			err = fmt.Errorf("decode: exchange %d: %w", id, cerr)
+			break
+		}
+		frames = append(frames, s.Feed(chunk)...)
+	}
+	frames = append(frames, s.Close()...)
+	// A body without frames is known to be complete only when all has been read.
+	slices.SortStableFunc(frames, func(a, b Frame) int {
+		switch {
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return 0
+	})
+	code, message := s.Verdict()
+	return &Exchange{
+		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
+		Frames: frames, Err: errors.Join(s.Err(), err),
+	}, err
+}
+
+// Frame returns the frame of a direction with a sequence number, or nil.
+func (ex *Exchange) Frame(dir captures.Direction, seq int) *Frame {
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == dir && f.Seq == seq {
+			return f
+		}
+	}
+	return nil
 }

@@ -1,0 +1,307 @@
+package decode
+
+import (
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode/wire"
+)
+
+// A Field is one node of a tree as the JSON contract has it: the T of a frame.
+//
+// Shape: Off and Len span the whole node, tag included, in the frame's data; Val
+// is where its value begins. Value is a number (all its digits: a reader that
+// has only doubles must take care from 2^53 on), a string, a bool, base64 of
+// bytes, or a list of numbers; "NaN", "Infinity" and "-Infinity" are strings.
+// A message or a group has Fields instead. Garbage is bytes of wire "garbage".
+type Field struct {
+	N            uint64        `json:"n"`
+	Name         string        `json:"name,omitempty"` // from the schema
+	Wire         string        `json:"wire"`
+	Off          int           `json:"off"`
+	Len          int           `json:"len"`
+	Val          int           `json:"val"`
+	Kind         string        `json:"kind"`
+	Type         string        `json:"type"`
+	Value        any           `json:"value,omitempty"`
+	Symbol       string        `json:"symbol,omitempty"` // an enum value's name, from the schema
+	P            float64       `json:"p"`
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+	Fields       []Field       `json:"fields,omitempty"`
+	Error        string        `json:"error,omitempty"`
+}
+
+// An Alternative is another reading of a field.
+type Alternative struct {
+	Kind string  `json:"kind"`
+	Type string  `json:"type"`
+	P    float64 `json:"p"`
+}
+
+// A Line is a frame as the JSON contract has it.
+type Line struct {
+	V          int         `json:"v"`
+	Dir        string      `json:"dir"`
+	Seq        int         `json:"seq"`
+	TMs        float64     `json:"t_ms"`
+	Flags      int         `json:"flags"`
+	Compressed bool        `json:"compressed"`
+	End        bool        `json:"end"`
+	Off        int64       `json:"off"`
+	Len        int         `json:"len"` // of the payload as sent
+	Encoding   string      `json:"encoding,omitempty"`
+	Event      string      `json:"event,omitempty"`
+	Partial    bool        `json:"partial,omitempty"`
+	Raw        []byte      `json:"raw"`
+	Data       []byte      `json:"data"`
+	Tree       []Field     `json:"tree"`
+	Inner      []InnerLine `json:"inner,omitempty"`
+	Error      string      `json:"error"`
+}
+
+// An InnerLine is an Inner of a Line.
+type InnerLine struct {
+	Path     string  `json:"path"`
+	Encoding string  `json:"encoding"`
+	Data     []byte  `json:"data"`
+	Tree     []Field `json:"tree,omitempty"`
+}
+
+// FrameJSON makes the contract's line of a frame; md is its message's type, or nil.
+func FrameJSON(f *Frame, md protoreflect.MessageDescriptor) Line {
+	l := Line{
+		V: 1, Dir: f.Dir.String(), Seq: f.Seq, TMs: float64(f.T.Nanoseconds()) / 1e6,
+		Flags: int(f.Flags), Compressed: f.Compressed(), End: f.End != nil, Off: f.Offset, Len: len(f.Raw),
+		Encoding: f.Encoding, Event: f.Event, Partial: f.Partial,
+		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []Field{},
+	}
+	if f.Err != nil {
+		l.Error = f.Err.Error()
+	}
+	if f.Tree == nil {
+		return l
+	}
+	l.Tree = TreeJSON(f.Tree, md)
+	for _, in := range f.Inner {
+		line := InnerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
+		if in.Tree != nil {
+			line.Tree = TreeJSON(in.Tree, nil)
+		}
+		l.Inner = append(l.Inner, line)
+	}
+	return l
+}
+
+// Compressed reports whether the frame's payload was compressed.
+func (f *Frame) Compressed() bool { return f.Encoding != "" || f.Framed && f.Flags&1 != 0 }
+
+// Up reports whether the client sent the frame.
+func (f *Frame) Up() bool { return f.Dir == captures.Up }
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// TreeJSON returns the fields of a tree. With md, which may be nil, they have
+// names, and those that agree with their declaration are read as declared, with
+// probability 1; a field that contradicts it says so in Error.
+func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []Field {
+	return fieldsOf(t, wire.NewReader(t), 0, md)
+}
+
+func fieldsOf(t *wire.Tree, r *wire.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
+	out := []Field{}
+	for c := range t.Children(i) {
+		n := t.Node(c)
+		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1}
+		if n.Err != nil {
+			f.Error = n.Err.Error()
+		}
+		var sub protoreflect.MessageDescriptor
+		var fd protoreflect.FieldDescriptor
+		if md != nil && n.Type != wire.Garbage && n.Number <= uint64(protowire.MaxValidNumber) {
+			fd = md.Fields().ByNumber(protowire.Number(n.Number))
+		}
+		declared := false
+		if fd != nil {
+			f.Name, sub = string(fd.Name()), fd.Message()
+			declared = f.declared(t, c, fd)
+			if !declared && f.Error == "" {
+				f.Error = "the schema declares " + declarationOf(fd)
+				sub = nil
+			}
+		}
+		if !declared {
+			f.guess(r.Readings(c))
+		}
+		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
+			f.Fields = fieldsOf(t, r, c, sub)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// guess takes the likeliest reading.
+func (f *Field) guess(rs []wire.Reading) {
+	best := rs[0]
+	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), jsonValue(best.Value)
+	for _, r := range rs[1:] {
+		f.Alternatives = append(f.Alternatives, Alternative{string(r.Kind), r.Type, round(r.P)})
+	}
+}
+
+func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
+
+// jsonValue replaces what JSON has no numbers for.
+func jsonValue(v any) any {
+	f, ok := v.(float64)
+	if f32, is := v.(float32); is {
+		f, ok = float64(f32), true
+	}
+	switch {
+	case !ok:
+		return v
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	return v
+}
+
+func declarationOf(fd protoreflect.FieldDescriptor) string {
+	s := fd.Kind().String()
+	if m := fd.Message(); m != nil {
+		s = string(m.FullName())
+	}
+	if fd.IsList() {
+		return "repeated " + s
+	}
+	return s
+}
+
+// declared reads node i as fd declares it, and reports whether it can be.
+func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
+	n := t.Node(i)
+	kind := fd.Kind()
+	f.Type = kind.String()
+	switch {
+	case n.Type == wire.StartGroup:
+		f.Kind = string(wire.KindGroup)
+		return kind == protoreflect.GroupKind
+	case n.Type != wire.Len:
+		v, ok := scalar(kind, n.Type, t.Uint(i))
+		f.Kind, f.Value = scalarKind(n.Type), jsonValue(v)
+		f.symbol(fd, v)
+		return ok
+	}
+	switch kind {
+	case protoreflect.MessageKind:
+		f.Kind, f.Type = string(wire.KindMessage), string(fd.Message().FullName())
+		return t.IsMessage(i)
+	case protoreflect.StringKind:
+		f.Kind, f.Value = string(wire.KindString), string(t.Payload(i))
+		return utf8.Valid(t.Payload(i))
+	case protoreflect.BytesKind:
+		f.Kind, f.Value = string(wire.KindBytes), t.Payload(i)
+		return true
+	}
+	vs, ok := packed(kind, t.Payload(i))
+	f.Kind, f.Type, f.Value = string(wire.KindPacked), "packed "+f.Type, vs
+	return ok && fd.IsList()
+}
+
+// symbol finds the name of an enum's value.
+func (f *Field) symbol(fd protoreflect.FieldDescriptor, v any) {
+	number, ok := v.(int32)
+	if e := fd.Enum(); e != nil && ok {
+		if d := e.Values().ByNumber(protoreflect.EnumNumber(number)); d != nil {
+			f.Symbol = string(d.Name())
+		}
+	}
+}
+
+func scalarKind(t wire.Type) string {
+	switch t {
+	case wire.I32:
+		return string(wire.KindFixed32)
+	case wire.I64:
+		return string(wire.KindFixed64)
+	}
+	return string(wire.KindVarint)
+}
+
+// scalar reads u, which came as wire type typ, as kind; ok is false where kind
+// has another wire type.
+func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
+	want := wire.Varint
+	switch kind {
+	case protoreflect.BoolKind:
+		v = u != 0
+	case protoreflect.Int32Kind, protoreflect.EnumKind:
+		v = int32(u)
+	case protoreflect.Int64Kind:
+		v = int64(u)
+	case protoreflect.Uint32Kind:
+		v = uint32(u)
+	case protoreflect.Uint64Kind:
+		v = u
+	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
+		v = protowire.DecodeZigZag(u)
+	case protoreflect.Fixed32Kind:
+		v, want = uint32(u), wire.I32
+	case protoreflect.Sfixed32Kind:
+		v, want = int32(u), wire.I32
+	case protoreflect.FloatKind:
+		v, want = math.Float32frombits(uint32(u)), wire.I32
+	case protoreflect.Fixed64Kind:
+		v, want = u, wire.I64
+	case protoreflect.Sfixed64Kind:
+		v, want = int64(u), wire.I64
+	case protoreflect.DoubleKind:
+		v, want = math.Float64frombits(u), wire.I64
+	default:
+		return nil, false
+	}
+	return v, typ == want
+}
+
+// packed reads the values of a packed field.
+func packed(kind protoreflect.Kind, b []byte) ([]any, bool) {
+	out := []any{}
+	for len(b) > 0 {
+		var u uint64
+		n := 0
+		typ := wire.Varint
+		switch kind {
+		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+			if typ = wire.I32; len(b) >= 4 {
+				u, n = uint64(binary.LittleEndian.Uint32(b)), 4
+			}
+		case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+			if typ = wire.I64; len(b) >= 8 {
+				u, n = binary.LittleEndian.Uint64(b), 8
+			}
+		default:
+			u, n = wire.ConsumeVarint(b)
+		}
+		v, ok := scalar(kind, typ, u)
+		if n <= 0 || !ok {
+			return out, false
+		}
+		out = append(out, jsonValue(v))
+		b = b[n:]
+	}
+	return out, true
+}

@@ -1,0 +1,125 @@
+package decode
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// An Inner is a message that travels inside a string or bytes field of another
+// in some encoding, as BidiAppend and RunPoll carry the stream's messages.
+//
+// Shape: Tree has Data as its bytes; its offsets are not those of the frame.
+type Inner struct {
+	Node     int32  // of the frame's tree
+	Encoding string // "hex", "base64", "gzip", or two of them joined by "+", outermost first
+	Data     []byte
+	Tree     *wire.Tree // nil where Data is no message
+}
+
+const (
+	maxInner      = 64      // of a frame
+	leastInner    = 8       // bytes; of less, chance makes messages
+	maxInnerBytes = 4 << 20 // after decompression
+)
+
+// inner looks for encoded messages in the leaves of a frame's tree.
+//
+// Shape: text that decodes counts only if what comes out is rather a message
+// than anything else, except in the fields that are known to carry messages.
+// Source: RESEARCH.md#sse-fallback
+func (s *Stream) inner(f *Frame) []Inner {
+	carrier := s.carrier(f.Dir)
+	var out []Inner
+	for i := range f.Tree.Nodes {
+		n := &f.Tree.Nodes[i]
+		known := carrier != 0 && n.Number == carrier && n.Parent == 0
+		if n.Type != wire.Len || n.First != wire.None && !known || n.End == n.Val || len(out) == maxInner {
+			continue
+		}
+		payload := f.Tree.Payload(int32(i))
+		encoding, data := unwrap(payload)
+		if encoding == "" {
+			continue
+		}
+		t := wire.Parse(data, s.o.Wire)
+		if !known && (len(data) < leastInner || wire.Readings(t, 0)[0].Kind != wire.KindMessage) {
+			if !strings.HasSuffix(encoding, "gzip") {
+				continue
+			}
+			t = nil
+		}
+		out = append(out, Inner{Node: int32(i), Encoding: encoding, Data: data, Tree: t})
+	}
+	return out
+}
+
+// carrier is the field that carries messages as text; 0 for none.
+func (s *Stream) carrier(dir captures.Direction) uint64 {
+	switch {
+	case s.call.RPC == "BidiAppend" && dir == captures.Up:
+		return 1
+	case strings.HasSuffix(s.call.RPC, "Poll") && dir == captures.Down:
+		return 2
+	}
+	return 0
+}
+
+// unwrap undoes one text encoding and, around or below it, gzip.
+func unwrap(b []byte) (encoding string, data []byte) {
+	if out, ok := gunzip(b); ok {
+		return "gzip", out
+	}
+	switch {
+	case isHex(b):
+		encoding = "hex"
+		data = make([]byte, len(b)/2)
+		if _, err := hex.Decode(data, b); err != nil {
+			return "", nil
+		}
+	case len(b) >= 4 && len(b)%4 == 0:
+		encoding = "base64"
+		var err error
+		if data, err = base64.StdEncoding.Strict().DecodeString(string(b)); err != nil {
+			return "", nil
+		}
+	default:
+		return "", nil
+	}
+	if out, ok := gunzip(data); ok {
+		return encoding + "+gzip", out
+	}
+	return encoding, data
+}
+
+func gunzip(b []byte) ([]byte, bool) {
+	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
+		return nil, false
+	}
+	out, err := envelope.Decompress("gzip", b, maxInnerBytes)
+	return out, err == nil
+}
+
+func isHex(b []byte) bool {
+	for _, c := range b {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(b) > 0 && len(b)%2 == 0
+}
+
+// isText reports UTF-8 without control characters that text does not have.
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != 0x1b || c == 0x7f {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}

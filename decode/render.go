@@ -1,0 +1,140 @@
+package decode
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// RenderOptions says how Render writes. The zero value is the default.
+type RenderOptions struct {
+	MaxText int    // characters of a text, bytes of other values, before they are cut; default 160, negative for all
+	Indent  string // in front of every line
+}
+
+const (
+	defaultMaxText = 160
+	surely         = 0.95 // readings as likely as this are given without their probability
+)
+
+// Render writes a tree for people, a line a field: offset, number and name,
+// kind, value, and the probability and the next best reading where it is not
+// beyond doubt. Nothing in it can control a terminal.
+//
+// Shape: `0004      1 text: string "Hi"`, nested fields indented.
+func Render(w io.Writer, t *wire.Tree, md protoreflect.MessageDescriptor, o RenderOptions) error {
+	return RenderFields(w, TreeJSON(t, md), o)
+}
+
+// RenderFields is Render for a tree that TreeJSON has read.
+func RenderFields(w io.Writer, fields []Field, o RenderOptions) error {
+	if o.MaxText == 0 {
+		o.MaxText = defaultMaxText
+	}
+	b := bufio.NewWriter(w)
+	renderFields(b, fields, o, 0)
+	return b.Flush()
+}
+
+func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
+	for i := range fields {
+		f := &fields[i]
+		fmt.Fprintf(w, "%s%04x  %s", o.Indent, f.Off, strings.Repeat("  ", depth))
+		if f.Wire == wire.Garbage.String() {
+			w.WriteString("garbage ")
+		} else {
+			w.WriteString(strconv.FormatUint(f.N, 10))
+			if f.Name != "" {
+				w.WriteString(" " + f.Name)
+			}
+			w.WriteString(": ")
+		}
+		w.WriteString(f.summary(o))
+		if f.P < surely {
+			fmt.Fprintf(w, "  (p %.2f", f.P)
+			if len(f.Alternatives) > 0 {
+				fmt.Fprintf(w, ", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
+			}
+			w.WriteString(")")
+		}
+		if f.Error != "" {
+			w.WriteString("  ! " + plain(f.Error))
+		}
+		w.WriteString("\n")
+		renderFields(w, f.Fields, o, depth+1)
+	}
+}
+
+// summary is a field's type and value on one line.
+func (f *Field) summary(o RenderOptions) string {
+	switch v := f.Value.(type) {
+	case string:
+		return f.Type + " " + quote(v, o.MaxText)
+	case []byte:
+		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), hexCut(v, o.MaxText))
+	case []uint64:
+		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), listCut(v, o.MaxText))
+	case []any:
+		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), listCut(v, o.MaxText))
+	case nil:
+		return fmt.Sprintf("%s, %d bytes", f.Type, f.Off+f.Len-f.Val)
+	default:
+		if f.Symbol != "" {
+			return fmt.Sprintf("%s %s (%v)", f.Type, f.Symbol, v)
+		}
+		return fmt.Sprintf("%s %v", f.Type, v)
+	}
+}
+
+// quote writes text as a Go string, cut to limit characters.
+func quote(s string, limit int) string {
+	if limit < 0 || len(s) <= limit {
+		return strconv.Quote(s)
+	}
+	cut := 0
+	for range limit {
+		_, n := utf8.DecodeRuneInString(s[cut:])
+		cut += n
+	}
+	if cut == len(s) {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(s[:cut]), len(s))
+}
+
+func hexCut(b []byte, limit int) string {
+	if limit < 0 || len(b) <= limit {
+		return hex.EncodeToString(b)
+	}
+	return hex.EncodeToString(b[:limit]) + "…"
+}
+
+func listCut[T any](vs []T, limit int) string {
+	shown := vs
+	if limit >= 0 && len(vs) > limit {
+		shown = vs[:limit]
+	}
+	parts := make([]string, len(shown))
+	for i, v := range shown {
+		parts[i] = fmt.Sprint(v)
+	}
+	s := strings.Join(parts, " ")
+	if len(shown) < len(vs) {
+		s += " …"
+	}
+	return s
+}
+
+// plain keeps what errors quote from the wire from controlling a terminal.
+func plain(s string) string {
+	q := strconv.Quote(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}

@@ -1,0 +1,315 @@
+package decode
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// maxErrors is how many errors a Stream keeps; a broken body can have one a frame.
+const maxErrors = 20
+
+// A Stream decodes an exchange while it is going on.
+//
+// Limits: it holds what is incomplete of each direction, no frames.
+type Stream struct {
+	ex   captures.Exchange
+	call Call
+	o    Options
+	dirs [2]direction
+	end  *envelope.End // what the server said at the end, in the body
+	errs []error
+	more int // errors that were not kept
+}
+
+// A direction is one body.
+type direction struct {
+	dec   *envelope.Decoder
+	codec string
+	unary bool // one message, also an empty one
+	seq   int
+	frame bool // an envelope was seen
+	at    int64
+	t     time.Duration
+	bytes int64
+	done  bool
+}
+
+// NewStream returns a Stream for an exchange of which at least the request's
+// headers are known.
+func NewStream(ex *captures.Exchange, o Options) *Stream {
+	s := &Stream{ex: *ex, call: Classify(ex), o: o}
+	s.dirs[captures.Up].at, s.dirs[captures.Down].at = -1, -1
+	return s
+}
+
+// Update tells the Stream what has become known of the exchange since. It has
+// to be called before the first chunk of the response is fed, and before Close.
+func (s *Stream) Update(ex *captures.Exchange) { s.ex, s.call = *ex, Classify(ex) }
+
+// Call says what the exchange is, as far as its headers are known.
+func (s *Stream) Call() Call { return s.call }
+
+// Feed takes the next chunk and returns the frames it completes.
+//
+// Shape: frames may alias the chunk. A body that is not framed is complete at
+// its content-length, if it has one, else at Close.
+func (s *Stream) Feed(c captures.Chunk) []Frame {
+	d := &s.dirs[c.Dir]
+	if d.done {
+		return nil
+	}
+	s.open(c.Dir)
+	d.at, d.t = c.Seq, c.T
+	d.bytes += int64(len(c.Data))
+	frames, err := d.dec.Feed(c.Data)
+	s.fault(c.Dir, err)
+	out := s.finish(c.Dir, frames)
+	if want := s.length(c.Dir); d.unary && want > 0 && d.bytes == want {
+		out = append(out, s.shut(c.Dir)...)
+	}
+	return out
+}
+
+// Close ends both bodies and returns what was still open.
+func (s *Stream) Close() []Frame {
+	var out []Frame
+	if s.call.Protocol == ConnectGet {
+		out = append(out, s.query()...)
+	}
+	out = append(out, s.shut(captures.Up)...)
+	if s.ex.Status != 0 || s.dirs[captures.Down].bytes > 0 {
+		out = append(out, s.shut(captures.Down)...)
+	}
+	return out
+}
+
+// shut ends one body.
+func (s *Stream) shut(dir captures.Direction) []Frame {
+	d := &s.dirs[dir]
+	if d.done {
+		return nil
+	}
+	s.open(dir)
+	d.done = true
+	frames, err := d.dec.Close()
+	s.fault(dir, err)
+	out := s.finish(dir, frames)
+	// An empty message has no bytes, but it is one.
+	if d.unary && d.seq == 0 && s.call.Protocol == ConnectUnary && (dir == captures.Up || s.ex.Outcome == captures.Complete) {
+		if d.at < 0 && dir == captures.Down {
+			d.at, d.t = s.dirs[captures.Up].at, s.ex.Duration
+		}
+		out = append(out, s.finish(dir, []envelope.Frame{{Raw: []byte{}, Data: []byte{}}})...)
+	}
+	return out
+}
+
+// open makes the decoder of a direction once its headers are known.
+func (s *Stream) open(dir captures.Direction) {
+	d := &s.dirs[dir]
+	if d.dec != nil {
+		return
+	}
+	headers := s.ex.RequestHeaders
+	if dir == captures.Down {
+		headers = s.ex.ResponseHeaders
+	}
+	m := mediaOf(headers.Get("content-type"))
+	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
+		m.protocol, m.codec = s.call.Protocol, s.call.Codec
+	}
+	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated}
+	d.codec = m.codec
+	switch m.protocol {
+	case ConnectStream:
+		eo.Framed, eo.Encoding = true, headers.Get("connect-content-encoding")
+	case GRPC, GRPCWeb:
+		eo.Framed, eo.Encoding = true, headers.Get("grpc-encoding")
+	case GRPCWebText:
+		eo.Base64, eo.Encoding = true, headers.Get("grpc-encoding")
+	case SSE:
+		if dir == captures.Up {
+			d.unary = true
+			break
+		}
+		eo.Events, eo.Encoding = true, headers.Get("connect-content-encoding")
+		d.codec = s.call.Codec
+	default:
+		d.unary = true
+		eo.Encoding = headers.Get("content-encoding")
+	}
+	if !d.unary {
+		eo.Whole = headers.Get("content-encoding")
+	}
+	d.dec = envelope.NewDecoder(eo)
+}
+
+// length is the content-length of a body, or -1.
+func (s *Stream) length(dir captures.Direction) int64 {
+	headers := s.ex.RequestHeaders
+	if dir == captures.Down {
+		headers = s.ex.ResponseHeaders
+	}
+	n, err := strconv.ParseInt(headers.Get("content-length"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// finish makes frames of what the envelope decoder returned.
+func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
+	d := &s.dirs[dir]
+	var out []Frame
+	for _, e := range in {
+		f := Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: e, at: d.at}
+		d.seq++
+		d.frame = d.frame || e.Framed
+		s.interpret(&f, d)
+		if f.Err != nil {
+			s.add(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// interpret finds out what a frame's data is.
+func (s *Stream) interpret(f *Frame, d *direction) {
+	var err error
+	switch {
+	case f.Framed && f.Flags&envelope.EndStream != 0:
+		f.End, err = envelope.ParseEnd(f.Data)
+	case f.Framed && f.Flags&envelope.Trailer != 0:
+		f.End, err = trailerEnd(f.Data)
+	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400:
+		// A Connect unary error is JSON whatever the codec; any other error
+		// body may be anything, and says nothing then.
+		if e, eerr := envelope.ParseError(f.Data); e != nil {
+			f.End, err = &envelope.End{Error: e}, eerr
+		}
+	}
+	if f.End != nil {
+		if f.Dir == captures.Down && !f.Partial {
+			s.end = f.End
+		}
+		if f.Err == nil {
+			f.Err = err
+		}
+		return
+	}
+	if s.o.NoTrees {
+		return
+	}
+	if s.treeFor(f, d) && f.Err == nil {
+		f.Err = f.Tree.Err()
+	}
+	if f.Tree != nil {
+		f.Inner = s.inner(f)
+	}
+}
+
+// treeFor parses the data if it is protobuf, and reports whether it ought to be.
+func (s *Stream) treeFor(f *Frame, d *direction) bool {
+	if d.codec == "proto" && (f.Err == nil || f.Partial || f.Encoding != "") {
+		f.Tree = wire.Parse(f.Data, s.o.Wire)
+		// Events may carry other things beside messages.
+		if f.Event != "" && f.Tree.Err() != nil {
+			f.Tree = nil
+		}
+		return f.Tree != nil
+	}
+	switch d.codec {
+	case "", "octet-stream", "grpc", "binary":
+		if t := wire.Parse(f.Data, s.o.Wire); len(f.Data) > 0 && t.Err() == nil && !isText(f.Data) {
+			f.Tree = t
+		}
+	}
+	return false
+}
+
+// trailerEnd reads the status of a gRPC-Web trailer frame.
+func trailerEnd(data []byte) (*envelope.End, error) {
+	fields, err := envelope.ParseTrailer(data)
+	end, serr := envelope.ParseStatus(func(name string) string {
+		for _, f := range fields {
+			if f.Name == name {
+				return f.Value
+			}
+		}
+		return ""
+	})
+	if end == nil {
+		end = &envelope.End{}
+		serr = errors.New("envelope: trailer without grpc-status")
+	}
+	end.Metadata = map[string][]string{}
+	for _, f := range fields {
+		if !strings.HasPrefix(f.Name, "grpc-") {
+			end.Metadata[f.Name] = append(end.Metadata[f.Name], f.Value)
+		}
+	}
+	return end, errors.Join(err, serr)
+}
+
+// query makes the frame of the message in a Connect GET's URL.
+func (s *Stream) query() []Frame {
+	q := queryOf(s.ex.URL)
+	d := &s.dirs[captures.Up]
+	d.codec, d.done = q.Get("encoding"), true
+	raw := []byte(q.Get("message"))
+	if q.Get("base64") == "1" {
+		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(raw), "="))
+		if err != nil {
+			s.fault(captures.Up, fmt.Errorf("envelope: message of the query: %w", err))
+		}
+		raw = b
+	}
+	dec := envelope.NewDecoder(envelope.Options{Encoding: q.Get("compression"), MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated})
+	_, err := dec.Feed(raw)
+	s.fault(captures.Up, err)
+	frames, err := dec.Close()
+	s.fault(captures.Up, err)
+	if len(frames) == 0 {
+		frames = []envelope.Frame{{Raw: []byte{}, Data: []byte{}}}
+	}
+	return s.finish(captures.Up, frames)
+}
+
+func (s *Stream) fault(dir captures.Direction, err error) {
+	// What is wrong within a frame is reported with the frame.
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, envelope.ErrTooLarge) {
+		s.add(fmt.Errorf("%s: %w", dir, err))
+	}
+}
+
+func (s *Stream) add(err error) {
+	if len(s.errs) < maxErrors {
+		s.errs = append(s.errs, err)
+	} else {
+		s.more++
+	}
+}
+
+// Err returns what could not be decoded so far, each with its direction and
+// frame, or nil.
+func (s *Stream) Err() error {
+	err := errors.Join(s.errs...)
+	if err == nil {
+		return nil
+	}
+	if s.more > 0 {
+		return fmt.Errorf("decode: exchange %d: %w\nand %d more", s.ex.ID, err, s.more)
+	}
+	return fmt.Errorf("decode: exchange %d: %w", s.ex.ID, err)
+}

@@ -1,0 +1,48 @@
+package decode
+
+import (
+	"net/http"
+
+	"unwire/captures"
+	"unwire/decode/envelope"
+)
+
+// Verdict returns how the call ended: "ok" or a code's name, with the message
+// of an error. The code is "" while it is not known, and where the answer ended
+// without telling, which clients take for a lost connection.
+//
+// Shape: what the server said, in the order of what decides: the end-of-stream
+// or trailer frame or the error body, the gRPC status in trailers or headers;
+// and only without these what a client concludes from the HTTP status.
+// Source: RESEARCH.md#errors
+func (s *Stream) Verdict() (code, message string) {
+	if s.end != nil {
+		return ended(s.end)
+	}
+	switch s.call.Protocol {
+	case GRPC, GRPCWeb, GRPCWebText:
+		for _, h := range []captures.Headers{s.ex.ResponseTrailers, s.ex.ResponseHeaders} {
+			if end, _ := envelope.ParseStatus(h.Get); end != nil {
+				return ended(end)
+			}
+		}
+	case ConnectUnary, ConnectGet, HTTP:
+		if s.ex.Status >= 200 && s.ex.Status < 400 && s.ex.Outcome == captures.Complete {
+			return "ok", ""
+		}
+	}
+	switch {
+	case s.ex.Status >= 400:
+		return envelope.CodeOfStatus(s.ex.Status), http.StatusText(s.ex.Status)
+	case s.call.Protocol == SSE && s.ex.Outcome == captures.Complete && !s.dirs[captures.Down].frame:
+		return "ok", "" // plain events have no end of their own
+	}
+	return "", ""
+}
+
+func ended(end *envelope.End) (code, message string) {
+	if end.Error == nil {
+		return "ok", ""
+	}
+	return end.Error.Code, end.Error.Message
+}
