@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	definitions "unwire/proto"
+	"unwire/schema"
+)
+
+// ClientOptions say whom the client talks to. HTTPS_PROXY and SSL_CERT_FILE are
+// taken from the environment, as a client that is being captured does.
+type ClientOptions struct {
+	// URL is the server's base URL.
+	URL string
+	// Token is the bearer token; what else identifies the client follows from it.
+	Token string
+	// CAFile is a PEM file with a certificate to trust besides the system's.
+	// Empty: none.
+	CAFile string
+	// Heartbeat is the time between the client's heartbeats. Zero: 5 s.
+	Heartbeat time.Duration
+	// Prompt is what is asked in the turn. Empty: the scenario's question.
+	Prompt string
+	// Out gets a line for each thing that happened. Nil: nobody.
+	Out io.Writer
+}
+
+// A client plays the scenario once.
+type client struct {
+	o       ClientOptions
+	http    *http.Client
+	schema  *schema.Schema
+	sc      *scenario
+	id      *identity
+	session string
+}
+
+// RunClient plays the scenario with connect-go. The error at the end of the
+// older endpoint's stream is part of it, and is printed.
+//
+// Errors: whatever else keeps the scenario from its end.
+func RunClient(ctx context.Context, o ClientOptions) error {
+	c, err := newClient(o)
+	if err != nil {
+		return err
+	}
+	defer c.http.CloseIdleConnections()
+	if err := c.models(ctx); err != nil {
+		return fmt.Errorf("demo: models: %w", err)
+	}
+	if err := c.turn(ctx); err != nil {
+		return fmt.Errorf("demo: turn: %w", err)
+	}
+	if err := c.chat(ctx); err != nil {
+		return fmt.Errorf("demo: chat: %w", err)
+	}
+	return nil
+}
+
+func newClient(o ClientOptions) (*client, error) {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = 5 * time.Second
+	}
+	o.URL = strings.TrimSuffix(o.URL, "/")
+	sc, err := loadScenario()
+	if err != nil {
+		return nil, err
+	}
+	if o.Prompt != "" {
+		sc.Prompt = o.Prompt
+	}
+	s, err := schema.Load(definitions.Files)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	hc, err := newHTTPClient(o)
+	if err != nil {
+		return nil, err
+	}
+	id := &identity{token: o.Token}
+	return &client{o: o, http: hc, schema: s, sc: sc, id: id, session: id.uuid()}, nil
+}
+
+func (c *client) say(format string, args ...any) { fmt.Fprintf(c.o.Out, format+"\n", args...) }
+
+func (c *client) headers(h http.Header) {
+	c.id.headers(h, c.sc, c.session, time.Now().UnixMilli())
+}
+
+// models asks for the usable models: one unary call, in JSON.
+func (c *client) models(ctx context.Context) error {
+	rpc, md, err := c.method("agent.v1.AgentService", "GetUsableModels", connect.WithProtoJSON())
+	if err != nil {
+		return err
+	}
+	req := connect.NewRequest(dynamicpb.NewMessage(md.Input()))
+	c.headers(req.Header())
+	resp, err := rpc.CallUnary(ctx, req)
+	if err != nil {
+		return err
+	}
+	var names []string
+	if v, ok := find(resp.Msg, "models"); ok {
+		for i := range v.List().Len() {
+			id, _ := find(v.List().Get(i).Message(), "model_id")
+			names = append(names, id.String())
+		}
+	}
+	c.say("models  %s", strings.Join(names, ", "))
+	return nil
+}
+
+// chat asks the older endpoint, whose stream ends in an error.
+func (c *client) chat(ctx context.Context) error {
+	rpc, md, err := c.method("aiserver.v1.ChatService", "StreamUnifiedChat")
+	if err != nil {
+		return err
+	}
+	msg, err := build(md.Input(), object{
+		"conversation":   []object{{"text": c.sc.ChatPrompt, "type": 1, "bubbleId": c.id.uuid()}},
+		"modelDetails":   object{"modelName": "composer-1"},
+		"isChat":         true,
+		"conversationId": c.id.uuid(),
+	})
+	if err != nil {
+		return err
+	}
+	req := connect.NewRequest(msg)
+	c.headers(req.Header())
+	stream, err := rpc.CallServerStream(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	var said strings.Builder
+	for stream.Receive() {
+		if v, ok := find(stream.Msg(), "text"); ok {
+			said.WriteString(v.String())
+		}
+	}
+	c.say("chat    asked: %s", c.sc.ChatPrompt)
+	if said.Len() > 0 {
+		c.say("chat    answer: %s…", strings.TrimSpace(said.String()))
+	}
+	refusal := new(connect.Error)
+	switch err := stream.Err(); {
+	case errors.As(err, &refusal):
+		c.say("chat    ended with %s: %s%s", refusal.Code(), refusal.Message(), c.details(refusal))
+	case err != nil:
+		return err
+	default:
+		c.say("chat    ended")
+	}
+	return nil
+}
+
+// details writes the error details of the one type that this API uses.
+func (c *client) details(e *connect.Error) string {
+	var b strings.Builder
+	for _, d := range e.Details() {
+		md := c.schema.Message(d.Type())
+		if md == nil {
+			fmt.Fprintf(&b, " (%s, %d bytes)", d.Type(), len(d.Bytes()))
+			continue
+		}
+		m := dynamicpb.NewMessage(md)
+		if err := (stableCodec{}).Unmarshal(d.Bytes(), m); err != nil {
+			fmt.Fprintf(&b, " (%s: %v)", d.Type(), err)
+			continue
+		}
+		fmt.Fprintf(&b, " (%s", enumName(m, "error"))
+		for _, path := range []string{"details.title", "details.detail"} {
+			if v, ok := find(m, path); ok && v.String() != "" {
+				b.WriteString("; " + v.String())
+			}
+		}
+		b.WriteString(")")
+	}
+	return b.String()
+}
+
+// enumName is the name of an enum field's value, or its number.
+func enumName(m protoreflect.Message, field protoreflect.Name) string {
+	fd := m.Descriptor().Fields().ByName(field)
+	if fd == nil || fd.Enum() == nil {
+		return "?"
+	}
+	n := m.Get(fd).Enum()
+	if v := fd.Enum().Values().ByNumber(n); v != nil {
+		return string(v.Name())
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,141 @@
+// Package demo holds the clients of `unwire demo`: real Connect clients, one in
+// Go and one on Node (in the folder node), that play the same scenario: ask for
+// the models, hold one turn of a conversation over a bidirectional stream, and
+// ask an older endpoint that ends in an error.
+//
+// What both say is in testdata, a folder that the go tool leaves alone: the
+// scenario, and the workspace whose file the model wants to read.
+package demo
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	definitions "unwire/proto"
+	"unwire/schema"
+)
+
+//go:embed testdata/scenario.json testdata/shop
+var files embed.FS
+
+// A scenario is what the clients say.
+type scenario struct {
+	Prompt         string            `json:"prompt"`
+	ChatPrompt     string            `json:"chat_prompt"`
+	Model          json.RawMessage   `json:"model"`
+	Workspace      string            `json:"workspace"`
+	RequestContext json.RawMessage   `json:"request_context"`
+	Headers        map[string]string `json:"headers"`
+}
+
+func loadScenario() (*scenario, error) {
+	data, err := files.ReadFile("testdata/scenario.json")
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	sc := &scenario{}
+	if err := json.Unmarshal(data, sc); err != nil {
+		return nil, fmt.Errorf("demo: scenario.json: %w", err)
+	}
+	return sc, nil
+}
+
+// workspaceFile returns a file of the workspace; a path is relative to it or
+// below its name.
+func (sc *scenario) workspaceFile(name string) ([]byte, error) {
+	name = path.Clean(strings.TrimPrefix(strings.TrimPrefix(name, sc.Workspace), "/"))
+	return fs.ReadFile(files, "testdata/shop/"+name)
+}
+
+// An identity is everything about a client that a server could know it by. All
+// of it is made up, and follows from the token.
+type identity struct {
+	token string
+	n     uint64
+}
+
+func (id *identity) derive(use string, n uint64) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "unwire demo\n%s\n%s\n%d", id.token, use, n))
+}
+
+// uuid returns the next identifier.
+func (id *identity) uuid() string {
+	id.n++
+	b := id.derive("uuid", id.n)
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// headers sets what every call carries.
+func (id *identity) headers(h http.Header, sc *scenario, session string, nowMS int64) {
+	for name, value := range sc.Headers {
+		h.Set(name, value)
+	}
+	h.Set("authorization", "Bearer "+id.token)
+	h.Set("x-request-id", id.uuid())
+	h.Set("x-session-id", session)
+	machine := id.derive("machine", 0)
+	h.Set("x-cursor-checksum", checksumTime(nowMS)+hex.EncodeToString(machine[:]))
+}
+
+// checksumTime is the first part of x-cursor-checksum: the time in units of
+// about seventeen minutes, lightly scrambled. JavaScript shifts wrap at 32
+// bits, so two of its six bytes repeat others.
+//
+// Source: RESEARCH.md#checksum
+func checksumTime(nowMS int64) string {
+	var be [4]byte
+	binary.BigEndian.PutUint32(be[:], uint32(nowMS/1_000_000))
+	b := []byte{be[2], be[3], be[0], be[1], be[2], be[3]}
+	key := byte(165)
+	for i := range b {
+		b[i] = (b[i] ^ key) + byte(i)
+		key = b[i]
+	}
+	return base64.URLEncoding.EncodeToString(b)
+}
+
+// DescriptorSet is proto/ as a serialized google.protobuf.FileDescriptorSet with
+// all imports, each file after those that it imports: what a client that is not
+// written in Go builds its messages from.
+func DescriptorSet() ([]byte, error) {
+	s, err := schema.Load(definitions.Files)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
+	var add func(fd protoreflect.FileDescriptor)
+	add = func(fd protoreflect.FileDescriptor) {
+		if seen[fd.Path()] {
+			return
+		}
+		seen[fd.Path()] = true
+		for i := range fd.Imports().Len() {
+			add(fd.Imports().Get(i).FileDescriptor)
+		}
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
+	}
+	for _, fd := range s.Files() {
+		add(fd)
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,53 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// The environment of the Node client; see node/client.mjs.
+const (
+	nodeURLVar         = "UNWIRE_DEMO_URL"
+	nodeTokenVar       = "UNWIRE_DEMO_TOKEN"
+	nodeDescriptorsVar = "UNWIRE_DEMO_DESCRIPTORS"
+)
+
+// ErrNoNode says that the Node client cannot run here; the error that wraps it
+// says what is missing.
+var ErrNoNode = errors.New("the Node client cannot run")
+
+// NodeCommand returns the command line and the additional environment that run
+// the Node client of the folder dir (cmd/internal/demo/node of the source tree,
+// with its packages installed) against o.URL. It writes the descriptor set into
+// tempDir. What makes Node trust o.CAFile or a proxy's authority is the
+// launcher's part: NODE_EXTRA_CA_CERTS takes one file.
+//
+// Errors: ErrNoNode.
+func NodeCommand(dir, tempDir string, o ClientOptions) (argv, env []string, err error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w: there is no node in PATH", ErrNoNode)
+	}
+	for _, name := range []string{"client.mjs", "node_modules/@connectrpc/connect-node/package.json"} {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return nil, nil, fmt.Errorf("demo: %w: %s has no %s (`make node-deps` installs its packages)", ErrNoNode, dir, name)
+		}
+	}
+	script, err := filepath.Abs(filepath.Join(dir, "client.mjs"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	set, err := DescriptorSet()
+	if err != nil {
+		return nil, nil, err
+	}
+	descriptors := filepath.Join(tempDir, "descriptors.binpb")
+	if err := os.WriteFile(descriptors, set, 0o644); err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	env = []string{nodeURLVar + "=" + o.URL, nodeTokenVar + "=" + o.Token, nodeDescriptorsVar + "=" + descriptors}
+	return []string{node, script}, env, nil
+}

@@ -1,0 +1,15 @@
+// Package retry decides when to try again.
+package retry
+
+import "time"
+
+// Backoff returns how long to wait before the given attempt, counted from 1.
+func Backoff(attempt int, base, limit time.Duration) time.Duration {
+	d := base
+	for range attempt - 1 {
+		if d *= 2; d >= limit {
+			return limit
+		}
+	}
+	return min(d, limit)
+}

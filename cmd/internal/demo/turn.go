@@ -1,0 +1,207 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A turn is one question on the bidirectional stream, with what the client does
+// while it is answered.
+type turn struct {
+	c      *client
+	stream *connect.BidiStreamForClient[message, message]
+	input  protoreflect.MessageDescriptor
+	sendMu sync.Mutex // the heartbeats have their own goroutine
+
+	blobs            map[string][]byte
+	thinking, answer strings.Builder
+	frames           int
+	ended            bool
+}
+
+// turn asks, answers what the server asks back, and listens to the end.
+func (c *client) turn(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Requests with a context are large enough to be worth compressing; the small
+	// answers go as they are.
+	rpc, md, err := c.method("agent.v1.AgentService", "Run", connect.WithSendGzip(), connect.WithCompressMinBytes(512))
+	if err != nil {
+		return err
+	}
+	t := &turn{c: c, stream: rpc.CallBidiStream(ctx), input: md.Input(), blobs: map[string][]byte{}}
+	defer t.stream.CloseResponse()
+	c.headers(t.stream.RequestHeader())
+	if err := t.ask(); err != nil {
+		return err
+	}
+	beats := t.heartbeats(ctx)
+	err = t.listen()
+	cancel()
+	<-beats
+	return err
+}
+
+func (t *turn) ask() error {
+	c := t.c
+	c.say("turn    asked: %s", c.sc.Prompt)
+	return t.send(object{"runRequest": object{
+		"conversationState": object{},
+		"action": object{"userMessageAction": object{
+			"userMessage":    object{"text": c.sc.Prompt, "messageId": c.id.uuid(), "selectedContext": object{}},
+			"requestContext": c.sc.RequestContext,
+		}},
+		"modelDetails":   c.sc.Model,
+		"mcpTools":       object{},
+		"conversationId": c.id.uuid(),
+	}})
+}
+
+// heartbeats sends one at once, as the stream may be quiet for long from the
+// start, and then one each interval until ctx ends.
+func (t *turn) heartbeats(ctx context.Context) (done chan struct{}) {
+	done = make(chan struct{})
+	if err := t.send(object{"clientHeartbeat": object{}}); err != nil {
+		close(done) // the stream is broken: listen will say how
+		return done
+	}
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(t.c.o.Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if t.send(object{"clientHeartbeat": object{}}) != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return done
+}
+
+func (t *turn) listen() error {
+	for {
+		m, err := t.stream.Receive()
+		if errors.Is(err, io.EOF) {
+			if !t.ended {
+				return errors.New("the stream ended before the turn did")
+			}
+			t.c.say("turn    ended after %d frames", t.frames)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("after %d frames: %w", t.frames, err)
+		}
+		t.frames++
+		if err := t.take(m); err != nil {
+			return err
+		}
+	}
+}
+
+// take does what a server message asks for.
+func (t *turn) take(m *message) error {
+	if v, ok := find(m, "interaction_update.thinking_delta.text"); ok {
+		t.thinking.WriteString(v.String())
+		return nil
+	}
+	if _, ok := find(m, "interaction_update.thinking_completed"); ok {
+		t.c.say("turn    thinking: %s", t.thinking.String())
+		t.thinking.Reset()
+		return nil
+	}
+	if v, ok := find(m, "interaction_update.text_delta.text"); ok {
+		t.answer.WriteString(v.String())
+		return nil
+	}
+	if _, ok := find(m, "interaction_update.turn_ended"); ok {
+		t.ended = true
+		t.c.say("turn    answer: %s", t.answer.String())
+		t.sendMu.Lock()
+		defer t.sendMu.Unlock()
+		return t.stream.CloseRequest()
+	}
+	if _, ok := find(m, "exec_server_message"); ok {
+		return t.execute(m)
+	}
+	if _, ok := find(m, "kv_server_message"); ok {
+		return t.blob(m)
+	}
+	return nil
+}
+
+// execute answers a tool call and closes it, as the CLI does.
+func (t *turn) execute(m *message) error {
+	id, _ := find(m, "exec_server_message.id")
+	execID, _ := find(m, "exec_server_message.exec_id")
+	reply := object{"id": id.Uint(), "execId": execID.String()}
+	if path, ok := find(m, "exec_server_message.read_args.path"); ok {
+		reply["readResult"] = t.read(path.String())
+	} else {
+		t.c.say("turn    tool call %d: not one that this client knows", id.Uint())
+		return t.send(object{"execClientControlMessage": object{"throw": object{"id": id.Uint(), "error": "the demo's client only reads files"}}})
+	}
+	if err := t.send(object{"execClientMessage": reply}); err != nil {
+		return err
+	}
+	return t.send(object{"execClientControlMessage": object{"streamClose": object{"id": id.Uint()}}})
+}
+
+func (t *turn) read(path string) object {
+	data, err := t.c.sc.workspaceFile(path)
+	if err != nil {
+		t.c.say("turn    tool call: read %s: there is no such file", path)
+		return object{"fileNotFound": object{"path": path}}
+	}
+	lines := strings.Count(string(data), "\n")
+	t.c.say("turn    tool call: read %s: %d lines", path, lines)
+	return object{"success": object{"path": path, "content": string(data), "totalLines": lines, "fileSize": len(data)}}
+}
+
+// blob stores a blob for the server, or gives one back.
+func (t *turn) blob(m *message) error {
+	id, _ := find(m, "kv_server_message.id")
+	reply := object{"id": id.Uint()}
+	if key, ok := find(m, "kv_server_message.set_blob_args.blob_id"); ok {
+		data, _ := find(m, "kv_server_message.set_blob_args.blob_data")
+		t.blobs[string(key.Bytes())] = data.Bytes()
+		t.c.say("turn    kv: stored %d bytes as %x…", len(data.Bytes()), key.Bytes()[:min(4, len(key.Bytes()))])
+		reply["setBlobResult"] = object{}
+	} else {
+		key, _ := find(m, "kv_server_message.get_blob_args.blob_id")
+		data, known := t.blobs[string(key.Bytes())]
+		t.c.say("turn    kv: gave %d bytes back", len(data))
+		result := object{}
+		if known {
+			result["blobData"] = data
+		}
+		reply["getBlobResult"] = result
+	}
+	return t.send(object{"kvClientMessage": reply})
+}
+
+func (t *turn) send(form object) error {
+	m, err := build(t.input, form)
+	if err != nil {
+		return err
+	}
+	t.sendMu.Lock()
+	defer t.sendMu.Unlock()
+	err = t.stream.Send(m)
+	if errors.Is(err, io.EOF) {
+		return nil // the server has ended the stream: Receive says why
+	}
+	return err
+}
