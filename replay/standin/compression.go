@@ -11,12 +11,8 @@ import (
 // compressions are what the server can offer. Its own gzip is connect-go's.
 var compressions = map[string]connect.HandlerOption{
 	"gzip": nil,
-	"br": connect.WithCompression("br",
-		func() connect.Decompressor { return &brotliReader{brotli.NewReader(nil)} },
-		func() connect.Compressor { return brotli.NewWriter(nil) }),
-	"zstd": connect.WithCompression("zstd",
-		func() connect.Decompressor { return &zstdReader{} },
-		func() connect.Compressor { return newZstdWriter() }),
+	"br":   connect.WithCompression("br", newBrotliReader, newBrotliWriter),
+	"zstd": connect.WithCompression("zstd", newZstdReader, newZstdWriter),
 }
 
 // options are the handler options of the script's compression.
@@ -35,9 +31,23 @@ func (c *Compression) options() []connect.HandlerOption {
 	return list
 }
 
+func newBrotliReader() connect.Decompressor { return &brotliReader{brotli.NewReader(nil)} }
+
+func newBrotliWriter() connect.Compressor { return brotli.NewWriter(nil) }
+
 type brotliReader struct{ *brotli.Reader }
 
 func (*brotliReader) Close() error { return nil }
+
+func newZstdReader() connect.Decompressor { return &zstdReader{} }
+
+func newZstdWriter() connect.Compressor {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic("standin: zstd: " + err.Error()) // its options are constants
+	}
+	return w
+}
 
 // A zstdReader makes its decoder with the first input: connect resets a
 // decompressor between uses, and one that was closed can never be reset.
@@ -59,11 +69,3 @@ func (z *zstdReader) Read(p []byte) (int, error) {
 }
 
 func (*zstdReader) Close() error { return nil }
-
-func newZstdWriter() *zstd.Encoder {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		panic("standin: zstd: " + err.Error()) // its options are constants
-	}
-	return w
-}

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// maxPending bounds the messages that a client may send before it is asked.
-const maxPending = 10_000
+// What a client may send before it is asked.
+const (
+	maxPending      = 10_000
+	maxPendingBytes = 64 << 20
+)
 
 var errCancelled = errors.New("the client cancelled the turn")
 
@@ -24,6 +28,7 @@ type inbox struct {
 	arrive  chan *dynamicpb.Message
 	end     error // why there is no more; set before arrive is closed
 	pending []*dynamicpb.Message
+	bytes   int // of pending
 }
 
 // fill receives until receive fails or ctx ends.
@@ -57,6 +62,7 @@ func (in *inbox) await(ctx context.Context, limit time.Duration, what string, ma
 	for i, m := range in.pending {
 		if kind, inner := member(m); match(kind, inner) {
 			in.pending = slices.Delete(in.pending, i, i+1)
+			in.bytes -= proto.Size(m)
 			return inner, nil
 		}
 	}
@@ -122,8 +128,9 @@ func (in *inbox) keep(kind protoreflect.Name, m *dynamicpb.Message) error {
 		}
 		return nil
 	}
-	if len(in.pending) == maxPending {
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d messages that nothing asked for", maxPending))
+	in.bytes += proto.Size(m)
+	if len(in.pending) == maxPending || in.bytes > maxPendingBytes {
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d messages (%d bytes) that nothing asked for", len(in.pending)+1, in.bytes))
 	}
 	in.pending = append(in.pending, m)
 	return nil

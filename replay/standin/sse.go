@@ -45,6 +45,7 @@ type session struct {
 	taken   bool          // by a RunSSE
 	touched time.Time
 	held    int // appends seen, to withhold each second one
+	bytes   int // of early and ready
 }
 
 func (ss *sessions) get(id string) (*session, error) {
@@ -123,6 +124,7 @@ func (ses *session) receive(ctx context.Context) (*dynamicpb.Message, error) {
 		if len(ses.ready) > 0 {
 			m := ses.ready[0]
 			ses.ready = ses.ready[1:]
+			ses.bytes -= proto.Size(m)
 			ses.mu.Unlock()
 			return m, nil
 		}
@@ -199,10 +201,13 @@ func (ses *session) add(seqno int64, m *dynamicpb.Message, window int) error {
 		return nil
 	case seqno >= ses.next+int64(window):
 		return connect.NewError(connect.CodeOutOfRange, fmt.Errorf("append_seqno %d is %d or more ahead of %d", seqno, window, ses.next))
-	case len(ses.ready) >= maxPending:
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d appends wait for RunSSE", maxPending))
+	case ses.early[seqno] != nil:
+		return nil
+	case len(ses.ready) >= maxPending, ses.bytes+proto.Size(m) > maxMessageBytes:
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d appends (%d bytes) wait for RunSSE", len(ses.ready), ses.bytes))
 	}
 	ses.early[seqno] = m
+	ses.bytes += proto.Size(m)
 	for ; ses.early[ses.next] != nil; ses.next++ {
 		ses.ready = append(ses.ready, ses.early[ses.next])
 		delete(ses.early, ses.next)

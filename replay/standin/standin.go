@@ -80,9 +80,6 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("standin: certificate: %w", err)
 	}
 	s := &Server{o: o, api: a, script: script, caFile: o.CAFile}
-	if err := s.writeCA(ca); err != nil {
-		return nil, fmt.Errorf("standin: certificate: %w", err)
-	}
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -96,6 +93,9 @@ func New(o Options) (*Server, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{leaf}, MinVersion: tls.VersionTLS12},
+	}
+	if err := s.writeCA(ca); err != nil {
+		return nil, fmt.Errorf("standin: certificate: %w", err)
 	}
 	return s, nil
 }
