@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// checksumEncoding is the alphabet of a checksum of which none was seen.
+var checksumEncoding = base64.RawURLEncoding
+
 // checksumTimeLen is how many characters the time part of a checksum has.
 const checksumTimeLen = 8
 

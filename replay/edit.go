@@ -134,8 +134,3 @@ func (e Edit) String() string {
 	}
 	return b.String()
 }
-
-// place names what the edit is about, for errors: "@2 1.3".
-func (e *Edit) place(frame int) string {
-	return strings.TrimRight(fmt.Sprintf("@%d %s", frame, e.path), " ")
-}

@@ -89,9 +89,9 @@ func jsonName(b []byte, s jsonSpan) string {
 type jsonPlace struct {
 	value  jsonSpan
 	found  bool
-	within jsonSpan                    // the object or array that holds it, or would
-	at     int                         // its number among within's items
-	name   string                      // the name it has, or would have, if within is an object
+	within jsonSpan                     // the object or array that holds it, or would
+	at     int                          // its number among within's items
+	name   string                       // the name it has, or would have, if within is an object
 	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
 }
 

@@ -40,7 +40,7 @@ func encodeValue(k Kind, text string, fd protoreflect.FieldDescriptor) ([]byte, 
 	switch k {
 	case kindString:
 		if !utf8.ValidString(text) {
-			return nil, errors.New("a string must be UTF-8; give other bytes as bytes, after hex: or base64:")
+			return nil, errors.New("a string must be UTF-8; other bytes are of kind bytes, as hex:00ff")
 		}
 		return []byte(text), nil
 	case kindBytes, kindJSON:
@@ -105,7 +105,7 @@ func encodeMessage(text string, fd protoreflect.FieldDescriptor) ([]byte, error)
 func encodeWhole(text string, md protoreflect.MessageDescriptor) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if md == nil {
-			return nil, errors.New("JSON needs a schema that knows the message; without one give the bytes, after hex: or base64:")
+			return nil, errors.New("JSON needs a schema that knows the message; without one give the bytes, as hex:00ff or in base64")
 		}
 		m := dynamicpb.NewMessage(md)
 		if err := protojson.Unmarshal([]byte(text), m); err != nil {

@@ -1,0 +1,194 @@
+package replay
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+)
+
+// A PlanFrame is one message of the request, with what it waits for.
+//
+// Shape: Data is the message after decompression, edits made, before live ids
+// are put in.
+type PlanFrame struct {
+	Seq        int       `json:"seq"` // its number in the capture
+	Flags      uint8     `json:"flags"`
+	Compressed bool      `json:"compressed"`
+	Edited     bool      `json:"edited"`
+	Len        int       `json:"len"`               // of Data
+	After      int       `json:"after"`             // server frames that preceded it, heartbeats left out
+	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
+	Live       []Binding `json:"live,omitempty"`
+	Data       []byte    `json:"data"`
+
+	framed   bool
+	fresh    bool   // ids of headers were refreshed in it
+	encoding string // compression of the payload
+	wire     []byte // as captured, envelope included; nil if it cannot be told
+	cause    *target
+}
+
+// buildFrames takes over the request's frames, and what each answers.
+func (p *Plan) buildFrames(body []byte) {
+	l := newLinker(p.captured, p.types)
+	for i := range l.down {
+		if !l.down[i].heartbeat {
+			p.answers++
+		}
+	}
+	var of []int // which frame of the plan each of l.up is
+	for i := range p.captured.Frames {
+		f := &p.captured.Frames[i]
+		if f.Dir != captures.Up {
+			continue
+		}
+		pf := PlanFrame{
+			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
+			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body),
+		}
+		if isData(f) {
+			at := len(of)
+			if pf.cause, pf.After = l.cause(at); pf.cause != nil {
+				pf.Answers = fmt.Sprintf("%s/%d", captures.Down, pf.cause.seq)
+			}
+			pf.Live = l.bindings(at)
+			of = append(of, len(p.Frames))
+		}
+		p.Frames = append(p.Frames, pf)
+	}
+	for at, i := range of {
+		p.Frames[i].Live = append(p.Frames[i].Live, l.zeros(at)...)
+	}
+	if len(p.Frames) == 0 && len(body) > 0 {
+		p.Frames = append(p.Frames, PlanFrame{Data: body, wire: body})
+	}
+}
+
+// asCaptured returns a frame's own bytes of the body. Of grpc-web-text, which
+// is in base64, and of a GET, there are none that could be sent alone.
+func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
+	switch {
+	case p.Protocol == decode.GRPCWebText || p.Protocol == decode.ConnectGet:
+		return nil
+	case !f.Framed:
+		return body
+	case f.Offset < 0 || f.Offset+int64(f.Len) > int64(len(body)):
+		return nil
+	}
+	return body[f.Offset : f.Offset+int64(f.Len)]
+}
+
+// edit carries out the edits, in their order.
+func (p *Plan) edit() error {
+	for _, e := range p.o.Edits {
+		if err := p.editOne(e); err != nil {
+			return fmt.Errorf("replay: %s: %w", e, err)
+		}
+		p.Edits = append(p.Edits, e.String())
+	}
+	for i := range p.Frames {
+		p.Frames[i].Len = len(p.Frames[i].Data)
+	}
+	return nil
+}
+
+func (p *Plan) editOne(e Edit) error {
+	at := p.frameOf(e)
+	if at < 0 {
+		if e.Frame == firstFrame {
+			return errors.New("the request has no message")
+		}
+		return fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
+	}
+	f := &p.Frames[at]
+	if e.Op == OpDel && len(e.path) == 0 {
+		if !f.framed {
+			return errors.New("a request that is one message cannot be without it")
+		}
+		p.Frames = append(p.Frames[:at:at], p.Frames[at+1:]...)
+		return nil
+	}
+	var data []byte
+	var err error
+	switch {
+	case e.Op == OpRaw && len(e.path) == 0:
+		data, err = e.rawBytes()
+	case p.isJSON():
+		data, err = e.applyJSON(f.Data, p.types[captures.Up])
+	default:
+		data, err = e.applyProto(f.Data, p.types[captures.Up])
+	}
+	if err != nil {
+		return err
+	}
+	f.change(data)
+	return nil
+}
+
+// frameOf is the index of the frame that an edit is about, or -1.
+func (p *Plan) frameOf(e Edit) int {
+	for i := range p.Frames {
+		f := &p.Frames[i]
+		if e.Frame == f.Seq || e.Frame == firstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *Plan) isJSON() bool { return strings.HasSuffix(p.Codec, "json") }
+
+// change gives a frame other data.
+func (f *PlanFrame) change(data []byte) {
+	f.Data, f.Len, f.Edited = data, len(data), true
+}
+
+// changed reports whether a frame is not as it was captured.
+func (f *PlanFrame) changed() bool { return f.Edited || f.fresh }
+
+// payload is a message as the wire has it: compressed if it was.
+func (f *PlanFrame) payload(data []byte) ([]byte, error) {
+	if f.encoding == "" {
+		return data, nil
+	}
+	return envelope.Compress(f.encoding, data)
+}
+
+// encode returns a frame's bytes on the wire with data as its message, and the
+// secrets in it. What was not changed goes out as it was captured.
+func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
+	data, filled, err := p.unredact(data)
+	if err != nil {
+		return nil, err
+	}
+	if !changed && !filled && f.wire != nil {
+		return f.wire, nil
+	}
+	out, err := f.payload(data)
+	if err != nil {
+		return nil, err
+	}
+	if f.framed {
+		out = envelope.Append(nil, envelope.Flags(f.Flags), out)
+	}
+	if p.Protocol == decode.GRPCWebText {
+		out = base64.StdEncoding.AppendEncode(nil, out)
+	}
+	return out, nil
+}
+
+// refreshBodies puts the fresh ids of headers into the messages that repeat them.
+func (p *Plan) refreshBodies(r *refresher) {
+	for i := range p.Frames {
+		f := &p.Frames[i]
+		if data, changed := r.body(f.Data); changed {
+			f.Data, f.fresh = data, true
+			p.Refreshed = append(p.Refreshed, fmt.Sprintf("%s/%d", captures.Up, f.Seq))
+		}
+	}
+}

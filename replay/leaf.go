@@ -1,0 +1,187 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"unwire/decode"
+	"unwire/decode/wire"
+)
+
+// Bounds of what is looked at in one message to follow ids.
+const (
+	maxLeaves      = 20_000
+	maxLeafDepth   = 32
+	longLeaf       = 128 // bytes; a longer value is compared by its hash
+	shortText      = 8   // bytes; a shorter text is an id only in the place of one
+	smallNumber    = 1 << 16
+	shapeLikeness  = 0.5 // how much of two frames' inner fields must agree
+	heartbeatBytes = 16
+	heartbeatTimes = 3
+)
+
+// A leaf is a value in a message: a scalar, a text, bytes, or a whole message
+// inside it.
+type leaf struct {
+	path   string // leads to it alone: 2.1, 1.3[1], result.id
+	last   string // the last step without its index
+	depth  int
+	value  string // comparable; by its hash if it is long
+	number bool
+	small  bool // too common to be an id anywhere but in the place of one
+	inner  int  // how many leaves after this one lie inside it
+	top    bool // a message's own field that is a text, bytes or a message
+	sub    bool // the same one level below
+}
+
+// leavesOf lists the values of a message, each message before what is in it.
+func leavesOf(f *decode.Frame) []leaf {
+	if f.Tree != nil {
+		return protoLeaves(nil, f.Tree, 0, "", 1)
+	}
+	if !json.Valid(f.Data) || f.End != nil {
+		return nil
+	}
+	root := jsonSpace(f.Data, 0)
+	return jsonLeaves(nil, f.Data, jsonSpan{Key: root, Off: root, End: jsonEnd(f.Data, root)}, "", 1)
+}
+
+func protoLeaves(out []leaf, t *wire.Tree, parent int32, prefix string, depth int) []leaf {
+	counts, seen := map[uint64]int{}, map[uint64]int{}
+	for c := range t.Children(parent) {
+		counts[t.Node(c).Number]++
+	}
+	for c := range t.Children(parent) {
+		n := t.Node(c)
+		if n.Type == wire.Garbage || len(out) >= maxLeaves {
+			continue
+		}
+		l := leaf{last: strconv.FormatUint(n.Number, 10), depth: depth}
+		l.path = prefix + l.last
+		if counts[n.Number] > 1 {
+			l.path += "[" + strconv.Itoa(seen[n.Number]) + "]"
+		}
+		seen[n.Number]++
+		at := len(out)
+		if n.Type == wire.StartGroup || n.Type == wire.Len {
+			l.text(t.Payload(c))
+			out = append(out, l)
+			if t.IsMessage(c) && depth < maxLeafDepth {
+				out = protoLeaves(out, t, c, l.path+".", depth+1)
+			}
+			out[at].inner = len(out) - at - 1
+			continue
+		}
+		l.count(strconv.FormatUint(t.Uint(c), 10), t.Uint(c))
+		out = append(out, l)
+	}
+	return out
+}
+
+// text makes l the leaf of a text, bytes or a message.
+func (l *leaf) text(b []byte) {
+	l.small = len(b) < shortText
+	l.top, l.sub = l.depth == 1, l.depth == 2
+	if len(b) > longLeaf {
+		sum := sha256.Sum256(b)
+		b = sum[:]
+	}
+	l.value = "t" + string(b)
+}
+
+// count makes l the leaf of a number.
+func (l *leaf) count(digits string, v uint64) {
+	l.number, l.small, l.value = true, v < smallNumber, "n"+digits
+}
+
+func jsonLeaves(out []leaf, b []byte, v jsonSpan, prefix string, depth int) []leaf {
+	if b[v.Off] != '{' && b[v.Off] != '[' {
+		return out
+	}
+	for i, item := range jsonItems(b, v.Off) {
+		if len(out) >= maxLeaves {
+			return out
+		}
+		l := leaf{depth: depth}
+		if b[v.Off] == '{' {
+			l.last = jsonName(b, item)
+			l.path = prefix + editPath{{name: l.last, index: wire.All}}.String()
+		} else {
+			l.last = "[]"
+			l.path = prefix + "[" + strconv.Itoa(i) + "]"
+		}
+		at := len(out)
+		raw := b[item.Off:item.End]
+		switch c := raw[0]; c {
+		case '{', '[':
+			l.text(raw)
+			below := l.path
+			if c == '{' {
+				below += "."
+			}
+			out = append(out, l)
+			if depth < maxLeafDepth {
+				out = jsonLeaves(out, b, item, below, depth+1)
+			}
+			out[at].inner = len(out) - at - 1
+			continue
+		case '"':
+			var s string
+			if json.Unmarshal(raw, &s) == nil {
+				l.text([]byte(s))
+			}
+		default:
+			n, err := strconv.ParseUint(string(raw), 10, 64)
+			if err != nil {
+				n = 0
+			}
+			l.count(string(raw), n)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// A shape tells frames of different kinds apart without a schema: which texts
+// and messages a message holds, and which those hold. Numbers do not count, as
+// one that is zero is not sent.
+type shape struct{ top, sub []string }
+
+func shapeOf(leaves []leaf) shape {
+	var s shape
+	within := ""
+	for _, l := range leaves {
+		switch {
+		case l.top:
+			within = l.last
+			s.top = append(s.top, l.last)
+		case l.sub:
+			s.sub = append(s.sub, within+"."+l.last)
+		}
+	}
+	slices.Sort(s.top)
+	slices.Sort(s.sub)
+	s.top, s.sub = slices.Compact(s.top), slices.Compact(s.sub)
+	return s
+}
+
+// matches reports whether two frames are of the same kind. A text that happens
+// to parse as a message has inner fields by accident, so one frame without any
+// says nothing against another.
+func (s shape) matches(o shape) bool {
+	if !slices.Equal(s.top, o.top) {
+		return false
+	}
+	if len(s.sub) == 0 || len(o.sub) == 0 {
+		return true
+	}
+	both := 0
+	for _, name := range s.sub {
+		if _, ok := slices.BinarySearch(o.sub, name); ok {
+			both++
+		}
+	}
+	return float64(both) >= shapeLikeness*float64(len(s.sub)+len(o.sub)-both)
+}

@@ -1,0 +1,291 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+)
+
+// A Binding is a value of a frame up that the server issued: it is replaced by
+// the one that the live server issues in the frame that corresponds.
+type Binding struct {
+	Path     string `json:"path"`      // in the frame up
+	From     string `json:"from"`      // the captured frame that brought it: "down/4"
+	FromPath string `json:"from_path"` // where in it
+
+	value  string // as captured, to see whether an edit has replaced it
+	source target
+}
+
+// A target is a captured frame of the server, in terms that find the live
+// frame that corresponds: the nth of its kind.
+type target struct {
+	seq   int // as captured
+	shape shape
+	nth   int // from 1, among the captured frames of that shape
+	path  string
+	nthAt int // from 1, among the captured frames that have path
+}
+
+// A heard frame is one from the server, taken apart.
+type heard struct {
+	frame     *decode.Frame
+	leaves    []leaf
+	shape     shape
+	heartbeat bool
+}
+
+// isData reports whether a frame carries a message.
+func isData(f *decode.Frame) bool {
+	return f.End == nil && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
+}
+
+// A linker reads a captured exchange in the order in which its frames passed
+// and finds out which frame up answers which frame down, and with which ids.
+type linker struct {
+	types      [2]protoreflect.MessageDescriptor // by direction; nil where no schema knows them
+	down       []heard
+	issued     map[string]bool // values that a frame up had before the server did
+	times      map[string]int  // how often a small frame came, by its bytes
+	consistent map[string]bool // cache of follows
+	up         []heard
+	before     []int // for each up: how many of down came before it
+	pairs      []pair
+}
+
+// A pair is a place where the server issues small numbers with the place where
+// frames up carry them on.
+type pair struct{ path, from string }
+
+// zero is the value of a leaf that is a number and not on the wire.
+const zero = "n0"
+
+func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *linker {
+	l := &linker{types: types, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}}
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
+			l.times[string(f.Data)]++
+		}
+	}
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if !isData(f) {
+			continue
+		}
+		h := heard{frame: f, leaves: leavesOf(f)}
+		h.shape = shapeOf(h.leaves)
+		h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)])
+		if f.Dir == captures.Up {
+			l.up = append(l.up, h)
+			l.before = append(l.before, len(l.down))
+		} else {
+			l.down = append(l.down, h)
+		}
+	}
+	return l
+}
+
+// isHeartbeat tells frames that come by the clock and answer nothing: by a
+// field's name where there are names, else by being nothing but empty messages
+// that come again and again.
+func (l *linker) isHeartbeat(f *decode.Frame, leaves []leaf, times int) bool {
+	if len(leaves) == 0 {
+		return false
+	}
+	for _, v := range leaves {
+		if v.number || v.inner == 0 && v.value != "t" && v.value != "t{}" {
+			return false
+		}
+	}
+	md := l.types[f.Dir]
+	if f.Tree == nil || md != nil {
+		return strings.Contains(namesOf(leaves, md), "heartbeat")
+	}
+	return len(f.Data) <= heartbeatBytes && times >= heartbeatTimes
+}
+
+// namesOf joins the names of a message's fields, in lower case.
+func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
+	var b strings.Builder
+	for _, v := range leaves {
+		name := v.last
+		if md != nil {
+			_, fd, err := pathStep{name: v.last}.field(md)
+			if md = nil; err == nil && fd != nil {
+				name, md = string(fd.Name()), fd.Message()
+			}
+		}
+		b.WriteString(strings.ToLower(name) + " ")
+	}
+	return b.String()
+}
+
+// cause returns the frame that up frame i waits for: the last one that came
+// before it and was not a heartbeat. after is how many such frames there were.
+// A heartbeat of the client's own waits for nothing.
+func (l *linker) cause(i int) (at *target, after int) {
+	if l.up[i].heartbeat {
+		return nil, 0
+	}
+	last := -1
+	for j := range l.before[i] {
+		if !l.down[j].heartbeat {
+			after++
+			last = j
+		}
+	}
+	if last < 0 {
+		return nil, 0
+	}
+	return l.target(last, ""), after
+}
+
+// target describes captured frame j of the server, and a value in it.
+func (l *linker) target(j int, path string) *target {
+	t := &target{seq: l.down[j].frame.Seq, shape: l.down[j].shape, path: path}
+	for k := 0; k <= j; k++ {
+		if !l.down[k].heartbeat && l.down[k].shape.matches(t.shape) {
+			t.nth++
+		}
+		if path != "" && has(l.down[k].leaves, path) {
+			t.nthAt++
+		}
+	}
+	return t
+}
+
+func has(leaves []leaf, path string) bool {
+	for i := range leaves {
+		if leaves[i].path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// bindings returns the values of up frame i that the server had issued.
+func (l *linker) bindings(i int) []Binding {
+	var out []Binding
+	leaves := l.up[i].leaves
+	for k := 0; k < len(leaves); k++ {
+		v := &leaves[k]
+		j, from := l.source(i, v)
+		if from == nil {
+			continue
+		}
+		out = append(out, Binding{
+			Path: v.path, From: fmt.Sprintf("down/%d", l.down[j].frame.Seq), FromPath: from.path,
+			value: v.value, source: *l.target(j, from.path),
+		})
+		if v.number && v.last == from.last && !slices.Contains(l.pairs, pair{v.path, from.path}) {
+			l.pairs = append(l.pairs, pair{v.path, from.path})
+		}
+		k += v.inner
+	}
+	for k := range leaves {
+		if v := &leaves[k]; !l.came(v.value, l.before[i]) {
+			l.issued[v.value] = true
+		}
+	}
+	return out
+}
+
+// zeros returns the ids of up frame i that are zero, so that neither it nor the
+// server's frame has them: where other frames carry a number on. It follows
+// bindings of all frames.
+func (l *linker) zeros(i int) []Binding {
+	var out []Binding
+	for _, p := range l.pairs {
+		if l.up[i].frame.Tree == nil || has(l.up[i].leaves, p.path) || !hasParent(l.up[i].leaves, p.path) {
+			continue
+		}
+		for j := l.before[i] - 1; j >= 0; j-- {
+			d := &l.down[j]
+			if d.heartbeat || !hasParent(d.leaves, p.from) {
+				continue
+			}
+			if !has(d.leaves, p.from) {
+				out = append(out, Binding{
+					Path: p.path, From: fmt.Sprintf("down/%d", d.frame.Seq), FromPath: p.from,
+					value: zero, source: *l.target(j, ""),
+				})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// hasParent reports whether the message is there that a path's last step is in.
+func hasParent(leaves []leaf, path string) bool {
+	dot := strings.LastIndexByte(path, '.')
+	return dot < 0 || has(leaves, path[:dot])
+}
+
+// source finds the last frame down before up frame i that had value v in the
+// place of an id: anywhere if it is long, else in a field of the same number at
+// the same depth that the frames up follow throughout.
+func (l *linker) source(i int, v *leaf) (at int, from *leaf) {
+	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] {
+		return 0, nil
+	}
+	for j := l.before[i] - 1; j >= 0; j-- {
+		for k := range l.down[j].leaves {
+			d := &l.down[j].leaves[k]
+			if d.value != v.value {
+				continue
+			}
+			if !v.small || d.last == v.last && d.depth == v.depth && l.follows(v, d) {
+				return j, d
+			}
+		}
+	}
+	return 0, nil
+}
+
+// follows reports whether every value that frames up have where v stands had
+// come before from the server where d stands.
+func (l *linker) follows(v, d *leaf) bool {
+	key := v.path + "<" + d.path
+	if ok, known := l.consistent[key]; known {
+		return ok
+	}
+	ok := true
+	for i := range l.up {
+		for k := range l.up[i].leaves {
+			if u := &l.up[i].leaves[k]; u.path == v.path && l.before[i] > 0 && !l.cameAt(d.path, u.value, l.before[i]) {
+				ok = false
+			}
+		}
+	}
+	l.consistent[key] = ok
+	return ok
+}
+
+func (l *linker) cameAt(path, value string, before int) bool {
+	for j := range before {
+		for k := range l.down[j].leaves {
+			if d := &l.down[j].leaves[k]; d.path == path && d.value == value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *linker) came(value string, before int) bool {
+	for j := range before {
+		for k := range l.down[j].leaves {
+			if l.down[j].leaves[k].value == value {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,250 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"unwire/decode"
+	"unwire/decode/wire"
+)
+
+// A conversation is what the live server has said so far, for the frames up
+// that answer it.
+type conversation struct {
+	mu    sync.Mutex
+	down  []heard   // messages, heartbeats left out
+	at    time.Time // of the last one
+	ended bool      // the response is over
+	wake  chan struct{}
+}
+
+func newConversation() *conversation {
+	return &conversation{at: time.Now(), wake: make(chan struct{})}
+}
+
+// hear takes the next frames from the server.
+func (c *conversation) hear(l *linker, frames []decode.Frame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range frames {
+		f := &frames[i]
+		if !isData(f) {
+			continue
+		}
+		h := heard{frame: f, leaves: leavesOf(f)}
+		h.shape = shapeOf(h.leaves)
+		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
+			continue
+		}
+		c.down = append(c.down, h)
+		c.at = time.Now()
+	}
+	c.signal()
+}
+
+// over says that nothing more will come.
+func (c *conversation) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.signal()
+}
+
+// signal wakes who waits. The lock is held.
+func (c *conversation) signal() {
+	close(c.wake)
+	c.wake = make(chan struct{})
+}
+
+// A search looks for the live frame that corresponds to a captured one, in
+// frames that come one by one.
+type search struct {
+	t     *target
+	next  int // frames before it have been looked at
+	count int // of them, how many are of the target's shape
+	at    int // of those that have the target's path
+	found *heard
+	loose *heard // the one that has the path as many times as the target had
+}
+
+func (s *search) advance(down []heard) {
+	for ; s.next < len(down) && s.found == nil; s.next++ {
+		h := &down[s.next]
+		if h.shape.matches(s.t.shape) {
+			if s.count++; s.count == s.t.nth {
+				s.found = h
+			}
+		}
+		if s.loose == nil && s.t.path != "" && has(h.leaves, s.t.path) {
+			if s.at++; s.at == s.t.nthAt {
+				s.loose = h
+			}
+		}
+	}
+}
+
+// A waiter decides when one frame up may go.
+type waiter struct {
+	frame    *PlanFrame
+	cause    *search   // nil where it waits for nothing
+	bindings []*search // one for each of frame.Live
+}
+
+func newWaiter(f *PlanFrame) *waiter {
+	w := &waiter{frame: f}
+	if f.cause != nil {
+		w.cause = &search{t: f.cause}
+	}
+	for i := range f.Live {
+		w.bindings = append(w.bindings, &search{t: &f.Live[i].source})
+	}
+	return w
+}
+
+// ready reports whether the frame may go. A server that says other things than
+// it did in the capture is given its turn: when it has said as many and is
+// quiet, the frame goes; an id it has to carry must have come all the same.
+func (w *waiter) ready(down []heard, quiet bool) bool {
+	if w.cause != nil {
+		if w.cause.advance(down); w.cause.found == nil && !(quiet && len(down) >= w.frame.After) {
+			return false
+		}
+	}
+	for _, s := range w.bindings {
+		if s.advance(down); s.found == nil && !(quiet && s.loose != nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants names the server's frame that is missing, for an error.
+func (w *waiter) wants() string {
+	for i, s := range w.bindings {
+		if s.found == nil && s.loose == nil {
+			b := w.frame.Live[i]
+			return fmt.Sprintf("server did not send a frame like %s, whose %s frame up/%d carries on", b.From, b.FromPath, w.frame.Seq)
+		}
+	}
+	return fmt.Sprintf("server did not send a frame like %s, which frame up/%d answers", w.frame.Answers, w.frame.Seq)
+}
+
+// fill returns the frame's message with the live server's ids in it.
+func (w *waiter) fill() (data []byte, changed bool, err error) {
+	data = w.frame.Data
+	for i, s := range w.bindings {
+		from := s.found
+		if from == nil {
+			from = s.loose
+		}
+		next, err := bind(data, &w.frame.Live[i], from.frame)
+		if err != nil {
+			return data, changed, fmt.Errorf("frame up/%d: %s: %w", w.frame.Seq, w.frame.Live[i].Path, err)
+		}
+		if string(next) != string(data) {
+			data, changed = next, true
+		}
+	}
+	return data, changed, nil
+}
+
+// bind puts one live value into a message. Where an edit has put another value
+// than the captured one, that stays.
+func bind(data []byte, b *Binding, from *decode.Frame) ([]byte, error) {
+	if from.Tree == nil {
+		return bindJSON(data, b, from.Data)
+	}
+	path, err := wire.ParsePath(b.Path)
+	if err != nil {
+		return data, err
+	}
+	fromPath, err := wire.ParsePath(b.FromPath)
+	if err != nil {
+		return data, err
+	}
+	t := wire.Parse(data, wire.Options{})
+	at := t.Find(path)
+	if b.value == zero {
+		return bindZero(t, path, from.Tree, fromPath)
+	}
+	if len(at) != 1 || valueOf(t, at[0]) != b.value {
+		return data, nil
+	}
+	source := from.Tree.Find(fromPath)
+	if len(source) == 0 {
+		if isNumber(t.Node(at[0]).Type) { // a number that is zero is not sent
+			return wire.Splice(t, []wire.Edit{{Op: wire.Delete, Node: at[0]}})
+		}
+		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
+	}
+	if from.Tree.Node(source[0]).Type != t.Node(at[0]).Type {
+		return data, fmt.Errorf("the live %s of %s is of another wire type", b.FromPath, b.From)
+	}
+	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at[0], Data: from.Tree.Payload(source[0])}})
+}
+
+// bindZero puts in a number that was zero in the capture and is not in what the
+// live server says.
+func bindZero(t *wire.Tree, path wire.Path, from *wire.Tree, fromPath wire.Path) ([]byte, error) {
+	source := from.Find(fromPath)
+	parent := t.Find(path[:len(path)-1])
+	if len(source) == 0 || len(parent) != 1 || len(t.Find(path)) != 0 {
+		return t.Data, nil
+	}
+	n := from.Node(source[0])
+	field := appendField(nil, path[len(path)-1].Number, n.Type, from.Payload(source[0]))
+	if first := t.Node(parent[0]).First; first != wire.None {
+		return wire.Splice(t, []wire.Edit{{Op: wire.Before, Node: first, Data: field}})
+	}
+	return wire.Splice(t, []wire.Edit{{Op: wire.Into, Node: parent[0], Data: field}})
+}
+
+func isNumber(t wire.Type) bool { return t == wire.Varint || t == wire.I32 || t == wire.I64 }
+
+// valueOf is a node's value as a leaf has it.
+func valueOf(t *wire.Tree, i int32) string {
+	var l leaf
+	if n := t.Node(i); isNumber(n.Type) {
+		l.count(fmt.Sprint(t.Uint(i)), t.Uint(i))
+	} else {
+		l.text(t.Payload(i))
+	}
+	return l.value
+}
+
+func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
+	at, err := jsonAt(data, b.Path)
+	if err != nil || !at.found || valueOfJSON(data[at.value.Off:at.value.End]) != b.value {
+		return data, nil //nolint:nilerr // an edit has changed what the path led to
+	}
+	source, err := jsonAt(from, b.FromPath)
+	if err != nil || !source.found {
+		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
+	}
+	out := append([]byte{}, data[:at.value.Off]...)
+	out = append(out, from[source.value.Off:source.value.End]...)
+	return append(out, data[at.value.End:]...), nil
+}
+
+func jsonAt(data []byte, path string) (jsonPlace, error) {
+	p, _, err := scanPath(path)
+	if err != nil {
+		return jsonPlace{}, err
+	}
+	if !json.Valid(data) {
+		return jsonPlace{}, fmt.Errorf("not valid JSON")
+	}
+	return jsonFind(data, p, nil)
+}
+
+// valueOfJSON is a JSON value as a leaf has it.
+func valueOfJSON(raw []byte) string {
+	holder := append(append([]byte("["), raw...), ']')
+	leaves := jsonLeaves(nil, holder, jsonSpan{End: len(holder)}, "", 1)
+	if len(leaves) == 0 {
+		return ""
+	}
+	return leaves[0].value
+}

@@ -1,0 +1,270 @@
+package replay
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/schema"
+)
+
+// Options says what to replay where. The zero value sends the captured request
+// to the captured host if that is this machine.
+type Options struct {
+	To         *url.URL // scheme, host and port to send to, and what its path has is put before the captured one; nil: where it was captured
+	Live       bool     // hosts other than this machine may be sent to
+	AllowHosts []string // which; see CheckTarget
+
+	Edits       []Edit
+	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
+	Credentials *Credentials   // secrets that the capture does not hold; nil: none
+	OmitSecrets bool           // leave out headers whose secret is not given, instead of ErrCredentials
+
+	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
+	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured
+	Wait     time.Duration  // for the server's frame that a frame up answers; default 10 s
+	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
+	MaxBytes int64          // of the answer's body; default 256 MiB
+
+	dial dialFunc // for tests; nil: a net.Dialer
+}
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+const (
+	defaultTimeout  = 60 * time.Second
+	defaultWait     = 10 * time.Second
+	defaultQuiet    = 300 * time.Millisecond
+	defaultMaxBytes = 256 << 20
+)
+
+func (o *Options) defaults() {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Wait <= 0 {
+		o.Wait = defaultWait
+	}
+	if o.Quiet <= 0 {
+		o.Quiet = defaultQuiet
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+}
+
+// A Plan is a request as it would be sent. It can be carried out by Send, or
+// shown: it holds references to secrets in place of them.
+type Plan struct {
+	V         int              `json:"v"`
+	Exchange  int64            `json:"exchange"` // the captured one
+	Method    string           `json:"method"`
+	URL       string           `json:"url"`
+	HTTP      string           `json:"http"` // "1.1" or "2"
+	Protocol  decode.Protocol  `json:"protocol"`
+	Codec     string           `json:"codec"`
+	Service   string           `json:"service"`
+	RPC       string           `json:"rpc"`
+	Headers   captures.Headers `json:"headers"`
+	Trailers  captures.Headers `json:"trailers,omitempty"`
+	Refreshed []string         `json:"refreshed"` // names of headers, and frames, with fresh ids or times
+	Secrets   []Secret         `json:"secrets"`
+	Edits     []string         `json:"edits"`
+	Frames    []PlanFrame      `json:"frames"`
+	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
+	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
+
+	o        Options
+	url      *url.URL
+	headers  captures.Headers  // with the secrets
+	secrets  []string          // values that went in
+	tags     map[string]string // secrets by the tag of their placeholder
+	captured *decode.Exchange
+	answers  int // messages of the captured answer, heartbeats left out
+	types    [2]protoreflect.MessageDescriptor
+	whole    bool // the body has a known length and goes out at once
+}
+
+// NewPlan reads exchange id of src and plans to send its request again.
+//
+// Shape: a target that may not be sent to, and secrets that are missing, are
+// told in the plan, and are errors of Send.
+// Errors: of reading the exchange; of an edit, with its place.
+func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan, error) {
+	o.defaults()
+	ex, err := decode.Decode(ctx, src, id, decode.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	body, err := upBody(ctx, src, id)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	p := &Plan{
+		V: 1, Exchange: id, Method: ex.Method, HTTP: ex.HTTP, Protocol: ex.Protocol, Codec: ex.Codec,
+		Service: ex.Service, RPC: ex.RPC, Refreshed: []string{}, Secrets: []Secret{}, Edits: []string{}, Frames: []PlanFrame{},
+		o: o, captured: ex, tags: map[string]string{},
+	}
+	if o.Schema != nil {
+		p.types[captures.Up] = o.Schema.FrameType(ex.Call, captures.Up)
+		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
+	}
+	r := newRefresher(time.Now(), ex.Started, explicitTimeout(o))
+	p.buildHeaders(r)
+	if err := p.target(); err != nil {
+		return nil, err
+	}
+	p.buildFrames(body)
+	if err := p.edit(); err != nil {
+		return nil, err
+	}
+	p.refreshBodies(r)
+	p.checkBodies()
+	if err := p.finish(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	return p, nil
+}
+
+// explicitTimeout is a timeout that the caller chose, which deadlines in
+// headers have to follow.
+func explicitTimeout(o Options) time.Duration {
+	if o.Timeout == defaultTimeout {
+		return 0
+	}
+	return o.Timeout
+}
+
+// upBody reads the request's body as it was on the wire.
+func upBody(ctx context.Context, src decode.Source, id int64) ([]byte, error) {
+	var body []byte
+	for c, err := range src.Chunks(ctx, id, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Dir == captures.Up {
+			body = append(body, c.Data...)
+		}
+	}
+	return body, nil
+}
+
+// target decides where the request goes and whether it may.
+func (p *Plan) target() error {
+	u, err := url.Parse(p.captured.URL)
+	if err != nil {
+		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
+	}
+	if to := p.o.To; to != nil {
+		u.Scheme, u.Host, u.User = to.Scheme, to.Host, nil
+		if prefix := strings.TrimSuffix(to.Path, "/"); prefix != "" {
+			u.Path, u.RawPath = prefix+u.Path, ""
+		}
+	}
+	u.Fragment = ""
+	p.URL = u.String()
+	if u, err = p.fillURL(u); err != nil {
+		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
+	}
+	p.url = u
+	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
+	}
+	return nil
+}
+
+// finish settles what depends on all of the plan.
+func (p *Plan) finish() error {
+	if p.Protocol == decode.ConnectGet {
+		if err := p.finishGet(); err != nil {
+			return err
+		}
+	}
+	linked := false
+	for i := range p.Frames {
+		linked = linked || p.Frames[i].cause != nil || len(p.Frames[i].Live) > 0
+	}
+	p.whole = !linked && (len(p.Frames) == 0 || !p.Frames[0].framed || p.captured.RequestHeaders.Get("content-length") != "")
+	p.Hold = !p.whole && (linked || p.bidirectional())
+	return nil
+}
+
+// bidirectional reports what a schema knows of the method.
+func (p *Plan) bidirectional() bool {
+	if p.o.Schema == nil {
+		return false
+	}
+	m := p.o.Schema.Method(p.Service, p.RPC)
+	return m != nil && m.IsStreamingClient() && m.IsStreamingServer()
+}
+
+// finishGet puts the one message of a Connect GET into the query, where every
+// other parameter keeps its place and its spelling.
+func (p *Plan) finishGet() error {
+	if len(p.Frames) != 1 || !p.Frames[0].changed() && !inBody.Match(p.Frames[0].Data) {
+		return nil
+	}
+	f := &p.Frames[0]
+	shown, err := p.query(f, f.Data)
+	if err != nil {
+		return err
+	}
+	data, _, err := p.unredact(f.Data)
+	if err != nil {
+		return err
+	}
+	sent, err := p.query(f, data)
+	if err != nil {
+		return err
+	}
+	u := *p.url
+	u.RawQuery = shown
+	p.URL, p.url.RawQuery = u.String(), sent
+	return nil
+}
+
+// query is the target's query with another message.
+func (p *Plan) query(f *PlanFrame, data []byte) (string, error) {
+	raw, err := f.payload(data)
+	if err != nil {
+		return "", err
+	}
+	value := url.QueryEscape(string(raw))
+	if p.url.Query().Get("base64") == "1" {
+		value = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	parts := strings.Split(p.url.RawQuery, "&")
+	for i, part := range parts {
+		if name, _, _ := strings.Cut(part, "="); name == "message" {
+			parts[i] = "message=" + value
+		}
+	}
+	return strings.Join(parts, "&"), nil
+}
+
+// ready says whether the plan may be carried out.
+func (p *Plan) ready() error {
+	var missing []string
+	for _, s := range p.Secrets {
+		if s.From == "" && !s.Omitted {
+			missing = append(missing, s.Where+" (set "+strings.Join(s.Wants, " or ")+")")
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("replay: %w: the capture has no %s", ErrCredentials, strings.Join(missing, ", nor "))
+	}
+	if len(p.captured.RequestHeaders) == 0 && p.Method == "" {
+		return errors.New("replay: the exchange has no request")
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/diff"
+	"unwire/decode/envelope"
+)
+
+// A Verdict is what a replay comes to.
+type Verdict string
+
+const (
+	Same     Verdict = "same"     // the answer is the captured one, but for volatile values
+	Differs  Verdict = "differs"  // there is another answer, or a part of one
+	Rejected Verdict = "rejected" // there is an error in place of the captured answer
+	Refused  Verdict = "refused"  // it was not sent
+)
+
+// An Origin tells whose statement a code and a message are.
+type Origin string
+
+const (
+	FromServer Origin = "server" // the server said so
+	FromUs     Origin = "local"  // we concluded it
+)
+
+// A Result is how a replay went. Secrets do not occur in it.
+type Result struct {
+	V         int           `json:"v"`
+	Verdict   Verdict       `json:"verdict"`
+	Origin    Origin        `json:"origin"`
+	Code      string        `json:"code"` // "ok", a code's name, or "" where the answer has none
+	Message   string        `json:"message"`
+	Status    int           `json:"status"` // of HTTP; 0 without an answer
+	Details   []Detail      `json:"details,omitempty"`
+	Refreshed []string      `json:"refreshed"`
+	Diff      []diff.Change `json:"diff"`
+	Exchange  int64         `json:"exchange"` // in the capture of the answer; 0 if there is none
+	Sent      int           `json:"frames_up"`
+	Received  int           `json:"frames_down"`
+}
+
+// A Detail is one detail of an error.
+type Detail struct {
+	Type  string `json:"type"`
+	Value []byte `json:"value"`
+	Text  string `json:"text,omitempty"` // as JSON, where a schema knows the type or the server sent it
+}
+
+// ConnectCode is the number of a rejected replay's code, 1 to 16; 2, unknown,
+// for one that no code has, and 0 where nothing was rejected.
+func (r *Result) ConnectCode() int {
+	if r.Verdict != Rejected {
+		return 0
+	}
+	if n, ok := envelope.CodeNumber(r.Code); ok && n > 0 {
+		return n
+	}
+	n, _ := envelope.CodeNumber("unknown")
+	return n
+}
+
+// refused is the result of a plan that may not be carried out.
+func (p *Plan) refused(err error) *Result {
+	return &Result{
+		V: 1, Verdict: Refused, Origin: FromUs, Message: strings.TrimPrefix(err.Error(), "replay: "),
+		Refreshed: []string{}, Diff: []diff.Change{},
+	}
+}
+
+// judge compares what came with what was captured.
+func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
+	live, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	r := &Result{
+		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
+		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
+	}
+	for i := range live.Frames {
+		if f := &live.Frames[i]; f.Dir == captures.Down && isData(f) {
+			r.Received++
+		}
+	}
+	if live.Status != 0 {
+		if changes := diff.Exchanges(p.captured, live, diff.Options{Answer: true}); changes != nil {
+			r.Diff = changes
+		}
+	}
+	r.conclude(p.captured, live, s.fail)
+	r.redact(p.redactor())
+	return r, nil
+}
+
+// conclude reaches the verdict.
+func (r *Result) conclude(was, is *decode.Exchange, fail error) {
+	same := is.Status != 0 && diff.Same(r.Diff)
+	switch {
+	case is.Code != "" && is.Code != "ok":
+		if r.Verdict = Rejected; same && is.Code == was.Code {
+			r.Verdict = Same
+		}
+	case is.Status == 0 && !errors.Is(fail, errSilent):
+		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromUs, codeOf(fail), reason(fail)
+	case fail != nil:
+		r.Verdict, r.Origin, r.Code, r.Message = Differs, FromUs, codeOf(fail), reason(fail)
+	case is.Code == "" && was.Code != "":
+		r.Verdict, r.Origin, r.Code, r.Message = Differs, FromUs, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
+	case same:
+		r.Verdict = Same
+	default:
+		r.Verdict = Differs
+		if to := is.ResponseHeaders.Get("location"); is.Status >= 300 && is.Status < 400 {
+			r.Message = fmt.Sprintf("%d %s, to %s; redirects are not followed", is.Status, http.StatusText(is.Status), to)
+		}
+	}
+}
+
+// codeOf is the code that a client gives to what went wrong without the server
+// saying so.
+func codeOf(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+		return "deadline_exceeded"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, errTooLarge):
+		return "resource_exhausted"
+	case errors.Is(err, ErrRefused):
+		return "permission_denied"
+	}
+	return "unavailable"
+}
+
+// details are those of the answer's error, as text where their type is known.
+func (p *Plan) details(ex *decode.Exchange) []Detail {
+	e := serverError(ex)
+	if e == nil {
+		return nil
+	}
+	var out []Detail
+	for _, d := range e.Details {
+		out = append(out, Detail{Type: d.Type, Value: d.Value, Text: p.detailText(d)})
+	}
+	return out
+}
+
+func serverError(ex *decode.Exchange) *envelope.Error {
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && f.End != nil && f.End.Error != nil {
+			return f.End.Error
+		}
+	}
+	for _, h := range []captures.Headers{ex.ResponseTrailers, ex.ResponseHeaders} {
+		if end, err := envelope.ParseStatus(h.Get); err == nil && end != nil && end.Error != nil {
+			return end.Error
+		}
+	}
+	return nil
+}
+
+func (p *Plan) detailText(d envelope.Detail) string {
+	if p.o.Schema != nil {
+		if md := p.o.Schema.Message(d.Type); md != nil {
+			m := dynamicpb.NewMessage(md)
+			if proto.Unmarshal(d.Value, m) == nil {
+				return protojson.Format(m)
+			}
+		}
+	}
+	return string(d.Debug)
+}
+
+// redactor knows the secrets of the request.
+func (p *Plan) redactor() *captures.Redactor {
+	return captures.NewRedactor(captures.RedactorOptions{Secrets: p.secrets})
+}
+
+// redact takes secrets out of everything that a result says. An answer may
+// repeat what it was sent, or hand out new ones.
+func (r *Result) redact(by *captures.Redactor) {
+	r.Message = by.String(r.Message)
+	for i := range r.Details {
+		d := &r.Details[i]
+		if clean := by.String(string(d.Value)); clean != string(d.Value) {
+			d.Value = []byte(clean)
+		}
+		d.Text = by.String(d.Text)
+	}
+	for i := range r.Diff {
+		c := &r.Diff[i]
+		c.Old, c.New = redactValue(by, c.Old), redactValue(by, c.New)
+	}
+}
+
+func redactValue(by *captures.Redactor, v any) any {
+	switch v := v.(type) {
+	case string:
+		return by.String(v)
+	case []byte:
+		return []byte(by.String(string(v)))
+	case json.RawMessage:
+		return json.RawMessage(by.String(string(v)))
+	case []any:
+		for i := range v {
+			v[i] = redactValue(by, v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = redactValue(by, v[k])
+		}
+	case []diff.Field:
+		for i := range v {
+			v[i].Value = redactValue(by, v[i].Value)
+			redactValue(by, v[i].Fields)
+		}
+	}
+	return v
+}

@@ -1,0 +1,208 @@
+package replay
+
+import (
+	"bytes"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/wire"
+)
+
+// A Secret is a value that the capture holds a placeholder of.
+type Secret struct {
+	Where   string   `json:"where"`             // "header authorization", "url", "up/0 1.8"
+	From    string   `json:"from"`              // where its value comes from: "$UNWIRE_TOKEN", a file; "" if it is missing
+	Wants   []string `json:"wants"`             // environment variables that could give it
+	Omitted bool     `json:"omitted,omitempty"` // it is missing, and is done without
+}
+
+// Placeholders as a capture has them. In a body one is cut or padded with dots
+// to the length of the secret, so its tag may be cut, too.
+//
+// Source: RESEARCH.md#redaction
+var (
+	inHeader = regexp.MustCompile(`\[redacted:([0-9a-f]{8})\]`)
+	inBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
+)
+
+func isRedacted(s string) bool { return inHeader.MatchString(s) || inBody.MatchString(s) }
+
+// secretVariable is the environment variable of the secret whose placeholder
+// has a tag, wherever it stands: UNWIRE_SECRET_3F2A9C1B.
+func secretVariable(tag string) string { return "UNWIRE_SECRET_" + strings.ToUpper(tag) }
+
+// variables keeps the names of environment variables.
+func variables(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if strings.HasPrefix(n, "UNWIRE_") {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// learn remembers a header's secret, so that the same one is known where its
+// placeholder occurs again.
+func (p *Plan) learn(captured, secret string) {
+	p.secrets = append(p.secrets, secret)
+	if m := inHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
+		if before, _, ok := strings.Cut(captured, " "); ok {
+			secret = strings.TrimPrefix(secret, before+" ")
+		}
+		p.secrets = append(p.secrets, secret)
+		p.tags[m[0][1]] = secret
+	}
+}
+
+// headerSecret finds the value of a header that was redacted; shown stands for
+// it in the plan.
+func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
+	name := strings.ToLower(h.Name)
+	names := headerNames(name)
+	secret, from, ok := p.o.Credentials.find(names...)
+	switch {
+	case ok && name == "authorization":
+		secret = scheme(secret, h.Value)
+	case !ok && name == "x-cursor-checksum":
+		names = append(names, EnvMachineID)
+		if secret, from, ok = p.o.Credentials.find(EnvMachineID); ok {
+			p.secrets = append(p.secrets, secret)
+			secret = checksumTime(r.now, checksumEncoding) + secret
+			p.refreshed(name)
+		}
+	}
+	if tag := inHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
+		names = append(names, secretVariable(tag[1]))
+		if secret, from, ok = p.o.Credentials.find(secretVariable(tag[1])); ok {
+			secret = strings.Replace(h.Value, tag[0], secret, 1)
+			ok = !isRedacted(secret) // one value cannot stand for several
+		}
+	}
+	s := Secret{Where: "header " + name, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets}
+	if !ok {
+		s.From = ""
+	}
+	p.Secrets = append(p.Secrets, s)
+	if ok {
+		p.learn(h.Value, secret)
+		return secret, "<" + from + ">", true
+	}
+	return "", h.Value, !s.Omitted
+}
+
+// secretOf finds the secret of a placeholder outside of headers.
+func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
+	if secret, ok := p.known(tag); ok {
+		return secret, true
+	}
+	names = append(names, secretVariable(tag))
+	secret, from, ok := p.o.Credentials.find(names...)
+	p.Secrets = append(p.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
+	if ok {
+		p.secrets = append(p.secrets, secret)
+		p.tags[tag] = secret
+	}
+	return secret, ok
+}
+
+// fillURL puts the secrets into a URL.
+func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
+	if !inBody.MatchString(u.RawQuery) && !inBody.MatchString(u.Path) {
+		return u, nil
+	}
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		if m := inBody.FindStringSubmatch(value); m != nil {
+			if secret, ok := p.secretOf(m[1], "query "+name, QueryVariable(name)); ok {
+				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
+			}
+		}
+	}
+	filled := *u
+	filled.RawQuery = strings.Join(parts, "&")
+	text := inBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
+		m := inBody.FindStringSubmatch(s)
+		if secret, ok := p.secretOf(m[1], "url"); ok {
+			return url.PathEscape(secret)
+		}
+		return s
+	})
+	return url.Parse(text)
+}
+
+// checkBodies finds out which secrets the frames want.
+func (p *Plan) checkBodies() {
+	for i := range p.Frames {
+		f := &p.Frames[i]
+		for _, m := range inBody.FindAllSubmatch(f.Data, -1) {
+			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
+		}
+	}
+}
+
+// unredact puts the secrets into a message.
+func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
+	for _, m := range inBody.FindAllSubmatch(data, -1) {
+		secret, ok := p.known(string(m[1]))
+		if !ok {
+			continue // left as it is where Options.OmitSecrets says so
+		}
+		if data, err = p.fill(data, m[0], secret); err != nil {
+			return data, changed, err
+		}
+		changed = true
+	}
+	return data, changed, nil
+}
+
+// known returns the secret of a tag that may be cut.
+func (p *Plan) known(tag string) (string, bool) {
+	for t, secret := range p.tags {
+		if strings.HasPrefix(t, tag) {
+			return secret, true
+		}
+	}
+	return "", false
+}
+
+// placeOf names where in a frame a placeholder stands.
+func (p *Plan) placeOf(f *PlanFrame, placeholder []byte) string {
+	where := "up/" + strconv.Itoa(f.Seq)
+	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON() && t.Err() == nil {
+		if at := innermost(t, placeholder); at > 0 {
+			where += " " + t.PathOf(at).String()
+		}
+	}
+	return where
+}
+
+// innermost is the smallest field whose payload holds b; 0 if none does.
+func innermost(t *wire.Tree, b []byte) int32 {
+	at := int32(0)
+	for c := int32(1); int(c) < len(t.Nodes); c++ {
+		if t.Node(c).Type == wire.Len && bytes.Contains(t.Payload(c), b) {
+			at = c
+		}
+	}
+	return at
+}
+
+// fill puts one secret in place of its placeholder.
+func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
+	if len(placeholder) == len(secret) || p.isJSON() {
+		if p.isJSON() {
+			quoted := quoteJSON(secret)
+			secret = string(quoted[1 : len(quoted)-1])
+		}
+		return bytes.Replace(data, placeholder, []byte(secret), 1), nil
+	}
+	t := wire.Parse(data, wire.Options{})
+	at := innermost(t, placeholder)
+	value := bytes.Replace(t.Payload(at), placeholder, []byte(secret), 1)
+	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at, Data: value}})
+}

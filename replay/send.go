@@ -1,0 +1,305 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// readSize is how much of an answer is read at once.
+const readSize = 64 << 10
+
+// errLeft cancels an exchange that the captured client had left, too.
+var errLeft = errors.New("left as the captured client did")
+
+// Send carries a plan out and compares the answer with the captured one.
+//
+// Shape: the request's frames go out in their order; one that answered the
+// server waits for the frame that it answered, and carries the live server's
+// ids. The exchange is recorded in out, which may be nil.
+// Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
+// Errors: ErrCredentials, and where out cannot be written. What happens
+// between us and the server is in the Result.
+func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
+	if err := CheckTarget(p.url, p.o.Live, p.o.AllowHosts); err != nil {
+		return p.refused(err), nil
+	}
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	rec, err := newRecord(p, out)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{p: p, rec: rec, talk: newConversation(), linker: newLinker(p.captured, p.types)}
+	if err := s.run(ctx); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	res, err := p.judge(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if out != nil {
+		if err := out.Flush(ctx); err != nil {
+			return res, fmt.Errorf("replay: %w", err)
+		}
+	}
+	return res, nil
+}
+
+// A session is one request under way.
+type session struct {
+	p      *Plan
+	rec    *record
+	talk   *conversation
+	linker *linker
+	server string // address that was dialled
+	fail   error  // why it did not end as HTTP wants it; nil if it did
+	sent   int    // frames
+}
+
+// run sends the request and reads the answer to its end.
+//
+// Errors: only where the request could not be made.
+func (s *session) run(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, s.p.o.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.o.Timeout, context.DeadlineExceeded))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		s.server = i.Conn.RemoteAddr().String()
+	}})
+	tr := s.p.transport()
+	defer tr.CloseIdleConnections()
+
+	req, speak, err := s.body()
+	if err != nil {
+		s.rec.end(nil, captures.Failed, err.Error())
+		return err
+	}
+	spoken := make(chan struct{})
+	go func() {
+		defer close(spoken)
+		speak(ctx, cancel)
+	}()
+	resp, err := tr.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		s.fail = cause(ctx, err)
+		cancel(s.fail)
+	} else {
+		s.read(ctx, resp)
+		_ = resp.Body.Close() // what it could say, reading has said
+	}
+	s.talk.over()
+	<-spoken
+	if resp == nil {
+		s.rec.end(nil, captures.Failed, s.fail.Error())
+	}
+	return nil
+}
+
+// cause is why a context ended, if it did, else err.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil {
+		return c
+	}
+	return err
+}
+
+// read takes the answer.
+func (s *session) read(ctx context.Context, resp *http.Response) {
+	version := "1.1"
+	if resp.ProtoMajor == 2 {
+		version = "2"
+	}
+	s.rec.response(resp.StatusCode, version, fields(resp.Header), connection(resp), s.server)
+	ex := s.rec.snapshot()
+	stream := decode.NewStream(&ex, decode.Options{})
+	buf := make([]byte, readSize)
+	for {
+		n, err := resp.Body.Read(buf)
+		if n > 0 {
+			chunk, cerr := s.rec.chunk(captures.Down, bytes.Clone(buf[:n]))
+			if cerr != nil {
+				s.fail = cerr
+				break
+			}
+			s.talk.hear(s.linker, stream.Feed(chunk))
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			s.fail = cause(ctx, err)
+			break
+		}
+	}
+	s.rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+}
+
+// outcome says how the exchange ended, in the words of a capture.
+func (s *session) outcome() captures.Outcome {
+	switch {
+	case s.fail == nil:
+		return captures.Complete
+	case errors.Is(s.fail, errLeft):
+		s.fail = nil
+		return s.p.captured.Outcome
+	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, errSilent):
+		return captures.Canceled
+	}
+	return captures.Reset
+}
+
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// body makes the request, and what sends its frames beside it.
+func (s *session) body() (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
+	if !s.p.whole {
+		r, w := io.Pipe()
+		return s.p.request(r, -1), func(ctx context.Context, cancel context.CancelCauseFunc) {
+			err := s.speak(ctx, w)
+			_ = w.CloseWithError(err) // never fails
+			if err != nil {
+				cancel(err)
+				return
+			}
+			s.leave(ctx, cancel)
+		}, nil
+	}
+	if s.p.Protocol == decode.ConnectGet || len(s.p.Frames) == 0 {
+		return s.p.request(nil, 0), s.leave, nil
+	}
+	var all []byte
+	for i := range s.p.Frames {
+		f := &s.p.Frames[i]
+		b, err := s.p.encode(f, f.Data, f.changed())
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, b...)
+	}
+	s.sent = len(s.p.Frames)
+	if len(all) > 0 {
+		if _, err := s.rec.chunk(captures.Up, all); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s.p.request(bytes.NewReader(all), int64(len(all))), s.leave, nil
+}
+
+// speak writes the frames, each when its turn has come, and returns when the
+// request may be closed.
+func (s *session) speak(ctx context.Context, w io.Writer) error {
+	for i := range s.p.Frames {
+		f := &s.p.Frames[i]
+		turn := newWaiter(f)
+		switch s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, turn.ready) {
+		case waitOver:
+			return nil
+		case waitLong:
+			return fmt.Errorf("%w %s: %s", errSilent, s.p.o.Wait, turn.wants())
+		case waitStopped:
+			return cause(ctx, ctx.Err())
+		}
+		data, changed, err := turn.fill()
+		if err != nil {
+			return err
+		}
+		b, err := s.p.encode(f, data, changed || f.changed())
+		if err != nil {
+			return err
+		}
+		// It is recorded before it can be answered, so that the answer comes after it.
+		if _, err := s.rec.chunk(captures.Up, b); err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return nil //nolint:nilerr // the server has closed its side; what it said tells why
+		}
+		s.sent++
+	}
+	if s.p.Hold {
+		s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll)
+	}
+	return nil
+}
+
+// heardAll reports whether the server has said as much as in the capture, and is quiet.
+func (s *session) heardAll(down []heard, quiet bool) bool {
+	return quiet && len(down) >= s.p.answers
+}
+
+// leave cancels an exchange that the captured client had not waited the end of.
+func (s *session) leave(ctx context.Context, cancel context.CancelCauseFunc) {
+	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
+		return
+	}
+	if s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll) != waitOver {
+		cancel(errLeft)
+	}
+}
+
+// errSilent is the cause where the server did not send what a frame answers.
+var errSilent = errors.New("after")
+
+// How a wait ended.
+type waited uint8
+
+const (
+	waitReady   waited = iota
+	waitOver           // the answer is complete
+	waitLong           // the server has been silent for too long
+	waitStopped        // the context ended
+)
+
+// wait blocks until ready says so. It gives up when the server has said
+// nothing for as long as limit.
+func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []heard, quiet bool) bool) waited {
+	start := time.Now()
+	for {
+		c.mu.Lock()
+		silent := time.Since(c.at)
+		ok, over, wake := ready(c.down, silent >= quiet), c.ended, c.wake
+		last := c.at
+		c.mu.Unlock()
+		if ok {
+			return waitReady
+		}
+		if over {
+			return waitOver
+		}
+		if last.Before(start) {
+			last = start
+		}
+		left := time.Until(last.Add(limit))
+		if left <= 0 {
+			return waitLong
+		}
+		if silent < quiet {
+			left = min(left, quiet-silent)
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return waitStopped
+		}
+		timer.Stop()
+	}
+}

@@ -1,0 +1,335 @@
+package replay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+type (
+	text   = wrapperspb.StringValue
+	number = wrapperspb.UInt32Value
+)
+
+// rounds is how often the lock-step calls of the test server go back and forth.
+const rounds = 20
+
+// A testServer is a real Connect server over TLS and HTTP/2.
+type testServer struct {
+	*httptest.Server
+	requests atomic.Int64
+	answer   atomic.Value // what Say appends, string
+	mute     atomic.Bool  // Issue stops sending after three rounds
+	seen     atomic.Value // the last request's headers, http.Header
+}
+
+func newTestServer(t *testing.T) *testServer {
+	t.Helper()
+	s := &testServer{}
+	s.answer.Store("")
+	mux := http.NewServeMux()
+	handle := func(h *connect.Handler, path string) { mux.Handle(path, h) }
+	handle(connect.NewUnaryHandler("/test.v1.Test/Say", s.say, connect.WithIdempotency(connect.IdempotencyNoSideEffects)), "/test.v1.Test/Say")
+	handle(connect.NewServerStreamHandler("/test.v1.Test/Count", s.count), "/test.v1.Test/Count")
+	handle(connect.NewClientStreamHandler("/test.v1.Test/Join", s.join), "/test.v1.Test/Join")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Issue", s.issue), "/test.v1.Test/Issue")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Number", s.number), "/test.v1.Test/Number")
+	mux.HandleFunc("/test.v1.Test/Moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://192.0.2.1/elsewhere", http.StatusFound)
+	})
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		s.seen.Store(r.Header.Clone())
+		mux.ServeHTTP(w, r)
+	}))
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *testServer) roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return pool
+}
+
+// say echoes, and rejects what begins with bad.
+func (s *testServer) say(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+	if strings.HasPrefix(r.Msg.GetValue(), "bad") {
+		err := connect.NewError(connect.CodeInvalidArgument, errors.New("not "+r.Msg.GetValue()))
+		if d, derr := connect.NewErrorDetail(durationpb.New(time.Minute)); derr == nil {
+			err.AddDetail(d)
+		}
+		return nil, err
+	}
+	if r.Msg.GetValue() == "token" {
+		return connect.NewResponse(wrapperspb.String("you sent " + r.Header().Get("authorization"))), nil
+	}
+	return connect.NewResponse(wrapperspb.String(r.Msg.GetValue() + s.answer.Load().(string))), nil
+}
+
+func (s *testServer) count(_ context.Context, r *connect.Request[number], out *connect.ServerStream[text]) error {
+	for i := range r.Msg.GetValue() {
+		if i == 90 {
+			panic(http.ErrAbortHandler)
+		}
+		if err := out.Send(wrapperspb.String(fmt.Sprintf("message %d %s", i, s.answer.Load()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *testServer) join(_ context.Context, in *connect.ClientStream[text]) (*connect.Response[text], error) {
+	var parts []string
+	for in.Receive() {
+		parts = append(parts, in.Msg().GetValue())
+	}
+	return connect.NewResponse(wrapperspb.String(strings.Join(parts, "+"))), in.Err()
+}
+
+// issue sends a random id each round, which the client has to send back.
+func (s *testServer) issue(_ context.Context, stream *connect.BidiStream[text, text]) error {
+	if _, err := stream.Receive(); err != nil {
+		return err
+	}
+	for i := range rounds {
+		if i == 3 && s.mute.Load() {
+			_, err := stream.Receive()
+			return err
+		}
+		id := randomHex(12)
+		if err := stream.Send(wrapperspb.String(id)); err != nil {
+			return err
+		}
+		got, err := stream.Receive()
+		if err != nil {
+			return fmt.Errorf("round %d: %w", i, err)
+		}
+		if got.GetValue() != id {
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("round %d: %s is not %s", i, got.GetValue(), id))
+		}
+	}
+	return nil
+}
+
+// number is issue with small numbers for ids.
+func (s *testServer) number(_ context.Context, stream *connect.BidiStream[number, number]) error {
+	if _, err := stream.Receive(); err != nil {
+		return err
+	}
+	var b [rounds]byte
+	_, _ = rand.Read(b[:])
+	for i := range rounds {
+		id := uint32(b[i]) // now and then 0, which is not on the wire
+		if err := stream.Send(wrapperspb.UInt32(id)); err != nil {
+			return err
+		}
+		if got, err := stream.Receive(); err != nil || got.GetValue() != id {
+			return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("round %d: %d is not %d (%v)", i, got.GetValue(), id, err))
+		}
+	}
+	return nil
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// A tap is a transport that records what passes through it, as the proxy does.
+type tap struct {
+	next  http.RoundTripper
+	store *captures.Store
+	last  atomic.Int64
+	done  chan struct{} // one for each exchange that ended
+}
+
+func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec, err := t.store.Begin(captures.Exchange{Method: r.Method, URL: r.URL.String(), HTTP: "2", RequestHeaders: fields(r.Header), Source: "proxy"})
+	if err != nil {
+		return nil, err
+	}
+	t.last.Store(rec.ID())
+	out := r.Clone(r.Context())
+	if r.Body != nil {
+		out.Body = &tapped{ReadCloser: r.Body, rec: rec, dir: captures.Up}
+	}
+	resp, err := t.next.RoundTrip(out)
+	if err != nil {
+		rec.End(captures.Failed, err.Error())
+		t.done <- struct{}{}
+		return nil, err
+	}
+	rec.Response(resp.StatusCode, fields(resp.Header))
+	resp.Body = &tapped{ReadCloser: resp.Body, rec: rec, dir: captures.Down, end: func(err error) {
+		rec.Trailers(captures.Down, fields(resp.Trailer))
+		if err == io.EOF {
+			rec.End(captures.Complete, "")
+		} else {
+			rec.End(captures.Reset, err.Error())
+		}
+		t.done <- struct{}{}
+	}}
+	return resp, nil
+}
+
+type tapped struct {
+	io.ReadCloser
+	rec *captures.Recording
+	dir captures.Direction
+	end func(error)
+}
+
+func (t *tapped) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	t.rec.Chunk(t.dir, p[:n])
+	if err != nil && t.end != nil {
+		t.end(err)
+		t.end = nil
+	}
+	return n, err
+}
+
+// A lab is a server with what is recorded of it and replayed to it.
+type lab struct {
+	*testing.T
+	server *testServer
+	store  *captures.Store
+	tap    *tap
+	http   *http.Client
+	out    string // path of the capture of the answers
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	server := newTestServer(t)
+	store, err := captures.Create(filepath.Join(t.TempDir(), "in.uwc"), captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	tap := &tap{next: server.Client().Transport, store: store, done: make(chan struct{}, 10)}
+	return &lab{T: t, server: server, store: store, tap: tap, http: &http.Client{Transport: tap}, out: filepath.Join(t.TempDir(), "out.uwc")}
+}
+
+// recorded waits for the exchange that was made last to be in the capture.
+func (l *lab) recorded() int64 {
+	l.Helper()
+	select {
+	case <-l.tap.done:
+	case <-time.After(5 * time.Second):
+		l.Fatal("the exchange was not recorded to its end")
+	}
+	if err := l.store.Flush(l.Context()); err != nil {
+		l.Fatal(err)
+	}
+	return l.tap.last.Load()
+}
+
+func (l *lab) options(edits ...string) Options {
+	l.Helper()
+	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: 10 * time.Second}
+	for _, text := range edits {
+		flag, rest, _ := strings.Cut(text, " ")
+		e, err := ParseEdit(flag, rest)
+		if err != nil {
+			l.Fatal(err)
+		}
+		o.Edits = append(o.Edits, e)
+	}
+	return o
+}
+
+func (l *lab) plan(id int64, o Options) *Plan {
+	l.Helper()
+	p, err := NewPlan(l.Context(), l.store, id, o)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return p
+}
+
+// replay sends an exchange again, recorded in l.out.
+func (l *lab) replay(id int64, o Options) *Result {
+	l.Helper()
+	out, err := captures.Create(l.out, captures.Options{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() {
+		if err := out.Close(); err != nil {
+			l.Error(err)
+		}
+	}()
+	r, err := Send(l.Context(), l.plan(id, o), out)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return r
+}
+
+func (l *lab) expect(r *Result, v Verdict, origin Origin, code string) {
+	l.Helper()
+	if r.Verdict != v || r.Origin != origin || r.Code != code {
+		l.Fatalf("%s %s %q, want %s %s %q: %s; %+v", r.Verdict, r.Origin, r.Code, v, origin, code, r.Message, r.Diff)
+	}
+}
+
+// answered decodes what was recorded of a replay.
+func (l *lab) answered(id int64) *decode.Exchange {
+	l.Helper()
+	store, err := captures.Open(l.out)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	ex, err := decode.Decode(l.Context(), store, id, decode.Options{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return ex
+}
+
+func (l *lab) say(msg string, o ...connect.ClientOption) int64 {
+	l.Helper()
+	c := connect.NewClient[text, text](l.http, l.server.URL+"/test.v1.Test/Say", o...)
+	req := connect.NewRequest(wrapperspb.String(msg))
+	req.Header().Set("authorization", "Bearer made-up-secret-of-the-capture")
+	req.Header().Set("x-request-id", "0d3b5a52-8d2f-4f2c-8a55-0f9d5ea1c001")
+	if _, err := c.CallUnary(l.Context(), req); err != nil && !strings.HasPrefix(msg, "bad") {
+		l.Fatal(err)
+	}
+	return l.recorded()
+}
+
+func mustURL(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}

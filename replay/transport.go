@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// transport makes a transport for one request: no proxy, no redirects, no
+// compression of its own, and no address that the plan's target is not.
+func (p *Plan) transport() *http.Transport {
+	t := &http.Transport{
+		DialContext:        guard{live: p.o.Live && !isLoopbackName(strings.ToLower(p.url.Hostname())), dial: p.o.dial}.DialContext,
+		DisableCompression: true,
+		DisableKeepAlives:  p.HTTP != "2",
+		TLSClientConfig:    &tls.Config{RootCAs: p.o.Roots, MinVersion: tls.VersionTLS12},
+		Protocols:          new(http.Protocols),
+	}
+	switch {
+	case p.HTTP != "2":
+		t.Protocols.SetHTTP1(true)
+	case p.url.Scheme == "http":
+		t.Protocols.SetUnencryptedHTTP2(true)
+	default:
+		t.Protocols.SetHTTP2(true)
+		// One message each way works on either version.
+		t.Protocols.SetHTTP1(p.whole && p.Protocol != decode.GRPC)
+	}
+	return t
+}
+
+// request makes the HTTP request around a body.
+func (p *Plan) request(body io.Reader, length int64) *http.Request {
+	r := &http.Request{
+		Method: p.Method, URL: p.url, Host: p.url.Host, Header: http.Header{}, ContentLength: length,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if body != nil {
+		r.Body = io.NopCloser(body)
+		if c, ok := body.(io.ReadCloser); ok {
+			r.Body = c
+		}
+	}
+	for _, h := range p.headers {
+		name := http.CanonicalHeaderKey(h.Name)
+		r.Header[name] = append(r.Header[name], h.Value)
+	}
+	if _, ok := r.Header["User-Agent"]; !ok {
+		r.Header["User-Agent"] = nil // or net/http names itself
+	}
+	if len(p.Trailers) > 0 {
+		r.Trailer = http.Header{}
+		for _, h := range p.Trailers {
+			r.Trailer.Add(h.Name, h.Value)
+		}
+	}
+	return r
+}
+
+// fields lists a header section, in the order of its names: net/http does not
+// keep the one on the wire.
+func fields(h http.Header) captures.Headers {
+	var out captures.Headers
+	for name, values := range h {
+		for _, v := range values {
+			out = append(out, captures.Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b captures.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// connection says what is known of the connection that answered.
+func connection(resp *http.Response) captures.TLS {
+	s := resp.TLS
+	if s == nil {
+		return captures.TLS{}
+	}
+	version := strings.TrimPrefix(tls.VersionName(s.Version), "TLS ")
+	return captures.TLS{Version: version, Cipher: tls.CipherSuiteName(s.CipherSuite), ServerName: s.ServerName, ALPN: s.NegotiatedProtocol}
+}
