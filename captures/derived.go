@@ -73,7 +73,7 @@ func (s *Store) Frames(ctx context.Context, id int64) ([]FrameRow, error) {
 func (s *Store) PutAnnotation(ctx context.Context, a Annotation) error {
 	return s.change(ctx, a.Exchange, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO annotations (exchange, path, key, value) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET value = excluded.value`, a.Exchange, a.Path, a.Key, a.Value)
+			ON CONFLICT DO UPDATE SET value = excluded.value`, a.Exchange, a.Path, a.Key, s.clean(a.Value))
 		return err
 	})
 }

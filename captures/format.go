@@ -10,9 +10,6 @@ import (
 // applicationID marks a SQLite file as a capture ("UWC1" in its header).
 const applicationID = 0x55574331
 
-// formatVersion is the format this package writes; it stands in user_version.
-const formatVersion = 1
-
 // A migration brings a capture from one format to the next.
 type migration string
 

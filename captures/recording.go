@@ -2,6 +2,7 @@ package captures
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,6 +20,10 @@ type Recording struct {
 	ex    Exchange // as it is stored: without secrets
 	seq   int64    // of the next chunk
 	ended bool
+
+	bodies    [2]*body // what takes the secrets out; nil if they are kept
+	heldSince [2]time.Time
+	timer     *time.Timer // ends the holding back of chunks
 }
 
 // Begin starts recording an exchange. Its ID is set at once and whatever ex
@@ -47,6 +52,7 @@ func (s *Store) Begin(ex Exchange) (*Recording, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ex.Outcome = InFlight
+	r.redact(&ex)
 	if err := r.write(Began); err != nil {
 		s.forget(r.ex.ID)
 		return nil, pathError(s.path, err)
@@ -70,7 +76,10 @@ func (r *Recording) Response(status int, h Headers) {
 	if r.ended {
 		return
 	}
-	r.ex.Status, r.ex.ResponseHeaders = status, append(Headers(nil), h...)
+	r.ex.Status, r.ex.ResponseHeaders = status, r.store.cleanHeaders(h)
+	if r.store.redactor != nil && r.bodies[Down] == nil {
+		r.bodies[Down] = newBody(r.store.redactor, h)
+	}
 	_ = r.write(Responded) // Store.Err keeps the error
 }
 
@@ -101,13 +110,86 @@ func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 		c := &Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
 		r.seq++
 		p = p[n:]
+		r.pass(dir, c)
+	}
+	r.hold()
+}
+
+// pass sends a chunk on its way, through the redaction if there is one.
+func (r *Recording) pass(dir Direction, c *Chunk) {
+	if r.store.redactor == nil {
 		r.emit(c)
+		return
+	}
+	b := r.bodies[dir]
+	if b == nil { // before the response's headers
+		b = newBody(r.store.redactor, nil)
+		r.bodies[dir] = b
+	}
+	b.write(c)
+	if second := b.split(); second != nil {
+		second.Seq = r.seq
+		r.seq++
+	}
+	r.emit(b.ready()...)
+}
+
+// hold sets the timer for what is held back after a chunk has passed.
+func (r *Recording) hold() {
+	wait := time.Duration(0)
+	for dir, b := range r.bodies {
+		switch {
+		case b == nil || !b.holding():
+			r.heldSince[dir] = time.Time{}
+		case r.heldSince[dir].IsZero():
+			r.heldSince[dir] = time.Now()
+			wait = r.store.holdFor
+		default:
+			wait = min(r.store.holdFor, maxHoldTotal-time.Since(r.heldSince[dir]))
+		}
+	}
+	switch {
+	case wait == 0:
+	case r.timer == nil:
+		r.timer = time.AfterFunc(wait, r.hurry)
+	default:
+		r.timer.Reset(max(wait, 1))
 	}
 }
 
-// emit queues a chunk.
-func (r *Recording) emit(c *Chunk) {
-	_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
+// hurry lets go what is held back.
+func (r *Recording) hurry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	for dir, b := range r.bodies {
+		if b != nil && b.holding() {
+			b.hurry()
+			r.emit(b.ready()...)
+			r.heldSince[dir] = time.Time{}
+		}
+	}
+}
+
+// heldBefore reports whether chunks are held back since before t.
+func (r *Recording) heldBefore(t time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, since := range r.heldSince {
+		if !r.ended && !since.IsZero() && since.Before(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// emit queues chunks.
+func (r *Recording) emit(chunks ...*Chunk) {
+	for _, c := range chunks {
+		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
+	}
 }
 
 // Trailers records the trailers of one direction.
@@ -118,9 +200,9 @@ func (r *Recording) Trailers(dir Direction, h Headers) {
 		return
 	}
 	if dir == Up {
-		r.ex.RequestTrailers = append(Headers(nil), h...)
+		r.ex.RequestTrailers = r.store.cleanHeaders(h)
 	} else {
-		r.ex.ResponseTrailers = append(Headers(nil), h...)
+		r.ex.ResponseTrailers = r.store.cleanHeaders(h)
 	}
 	_ = r.write(Changed)
 }
@@ -132,7 +214,7 @@ func (r *Recording) Connection(t TLS, server string) {
 	if r.ended {
 		return
 	}
-	r.ex.TLS, r.ex.Server = t, server
+	r.ex.TLS, r.ex.Server = t, r.store.clean(server)
 	_ = r.write(Changed)
 }
 
@@ -149,13 +231,55 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 	if r.ended {
 		return
 	}
+	for _, b := range r.bodies {
+		if b != nil {
+			b.close()
+			r.emit(b.ready()...)
+		}
+	}
 	r.ended = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	if o == InFlight {
 		o = Incomplete
 	}
-	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, errText, max(0, d)
+	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.clean(errText), max(0, d)
 	_ = r.write(Ended)
 	r.store.forget(r.ex.ID)
+}
+
+// redact takes the secrets out of what is known when an exchange begins. The
+// headers come first: they tell what to look for in the rest.
+func (r *Recording) redact(ex *Exchange) {
+	s := r.store
+	r.ex.RequestHeaders, r.ex.ResponseHeaders = s.cleanHeaders(ex.RequestHeaders), s.cleanHeaders(ex.ResponseHeaders)
+	r.ex.RequestTrailers, r.ex.ResponseTrailers = s.cleanHeaders(ex.RequestTrailers), s.cleanHeaders(ex.ResponseTrailers)
+	r.ex.Error, r.ex.Source, r.ex.Server = s.clean(ex.Error), s.clean(ex.Source), s.clean(ex.Server)
+	if s.redactor == nil {
+		return
+	}
+	r.ex.URL = s.redactor.URL(ex.URL)
+	r.bodies[Up] = newBody(s.redactor, ex.RequestHeaders)
+	if ex.Status != 0 {
+		r.bodies[Down] = newBody(s.redactor, ex.ResponseHeaders)
+	}
+}
+
+// cleanHeaders returns a copy of h as it may be stored.
+func (s *Store) cleanHeaders(h Headers) Headers {
+	if s.redactor == nil {
+		return slices.Clone(h)
+	}
+	return s.redactor.Headers(h)
+}
+
+// clean returns text as it may be stored.
+func (s *Store) clean(text string) string {
+	if s.redactor == nil {
+		return text
+	}
+	return s.redactor.String(text)
 }
 
 // write queues the exchange's state.

@@ -1,16 +1,190 @@
 package captures
 
-import "time"
-
-const (
-	redactionKeySize = 32
-	maxHold          = 250 * time.Millisecond
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 )
 
-// A Redactor replaces secrets by placeholders.
-type Redactor struct{ key []byte }
+// redactionKeySize is the size of the key of placeholders, in bytes.
+const redactionKeySize = 32
 
-// DefaultRedactor returns the default rules.
-func DefaultRedactor() *Redactor { return &Redactor{} }
+// Bounds of what is learned.
+const (
+	minLearned  = 12      // bytes: shorter values occur by chance
+	maxLearned  = 8 << 10 // bytes
+	maxSecrets  = 256     // the ones not met for longest are forgotten
+	shortSecret = 16      // bytes below which a placeholder's key is not stored
+)
 
-func (r *Redactor) withKey(key []byte) *Redactor { return &Redactor{key: key} }
+// RedactorOptions adds to the default rules. The zero value adds nothing.
+type RedactorOptions struct {
+	Headers []string // further header fields whose value is a secret
+	Names   []string // further query parameters and JSON members, as they are spelt
+	Secrets []string // values that are known, of 12 bytes or more
+}
+
+// A Redactor replaces secrets by placeholders, at the time of recording, and
+// remembers the ones it met so that they are found elsewhere too.
+//
+// What is a secret: the values of header fields, query parameters and JSON
+// members with telling names; JWTs, private keys and API keys of known shapes
+// anywhere; passwords in URLs; and wherever it stands, also in base64, hex and
+// percent-encoding, any value of 12 bytes or more that a header, a parameter or
+// a JSON member gave away before.
+//
+// A placeholder is "[redacted:3f2a9c1b]" in headers, "redacted-3f2a9c1b" in
+// URLs, and in bodies the latter cut or padded with dots to the length of the
+// secret, so that lengths around it stay true. The digits are a keyed hash:
+// equal secrets have equal placeholders within a capture. The key is stored in
+// the capture, so whoever has it can test a guess against a placeholder; for
+// secrets shorter than 16 bytes, which could be guessed, the key is random per
+// session and stored nowhere.
+//
+// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: learned
+// secrets in UTF-16 or reversed, values that only protobuf field numbers
+// tell, secrets in content that is compressed twice.
+//
+// Source: RESEARCH.md#redaction
+type Redactor struct {
+	headers, names map[string]bool // normalised
+	key, shortKey  []byte
+
+	mu      sync.Mutex
+	learned []string
+	rules   atomic.Pointer[ruleset]
+}
+
+// DefaultRedactor returns a Redactor with the default rules.
+func DefaultRedactor() *Redactor { return NewRedactor(RedactorOptions{}) }
+
+// NewRedactor returns a Redactor with the default rules and those of o.
+func NewRedactor(o RedactorOptions) *Redactor {
+	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	for _, h := range o.Headers {
+		r.headers[strings.ToLower(h)] = true
+	}
+	for _, n := range o.Names {
+		r.names[normalName(n)] = true
+	}
+	r.rules.Store(newRuleset(nil))
+	for _, s := range o.Secrets {
+		r.learn(s)
+	}
+	return r
+}
+
+func newKey() []byte {
+	key := make([]byte, redactionKeySize)
+	_, _ = rand.Read(key) // never fails: it would end the program
+	return key
+}
+
+// withKey returns a Redactor like r that makes placeholders with key.
+func (r *Redactor) withKey(key []byte) *Redactor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey()}
+	c.learned = append(c.learned, r.learned...)
+	c.rules.Store(r.rules.Load())
+	return c
+}
+
+// String returns s without secrets, for a terminal or a log.
+func (r *Redactor) String(s string) string { return r.text(s, bracketed) }
+
+// learn remembers a secret.
+func (r *Redactor) learn(secret string) {
+	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.learned, secret); i >= 0 {
+		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
+		return
+	}
+	if len(r.learned) == maxSecrets {
+		r.learned = slices.Delete(r.learned, 0, 1)
+	}
+	r.learned = append(r.learned, secret)
+	r.rules.Store(newRuleset(r.learned))
+}
+
+// A placeholder form is how a placeholder is spelt.
+type form func(tag string, secretLen int) string
+
+func bracketed(tag string, _ int) string { return "[redacted:" + tag + "]" }
+func plain(tag string, _ int) string     { return "redacted-" + tag }
+
+// sameLength pads with dots, which no shape of a secret takes for its own.
+func sameLength(tag string, n int) string {
+	p := plain(tag, n)
+	if n <= len(p) {
+		return p[:n]
+	}
+	return p + strings.Repeat(".", n-len(p))
+}
+
+// tag returns the eight digits of a secret's placeholder.
+func (r *Redactor) tag(secret string) string {
+	key := r.key
+	if len(secret) < shortSecret {
+		key = r.shortKey
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(secret))
+	return hex.EncodeToString(mac.Sum(nil)[:4])
+}
+
+// isPlaceholder reports whether s is one already, as in a request that is
+// replayed from a capture.
+func isPlaceholder(s string) bool {
+	if tag, ok := strings.CutPrefix(s, "[redacted:"); ok {
+		tag, ok = strings.CutSuffix(tag, "]")
+		return ok && isTag(tag)
+	}
+	tag, ok := strings.CutPrefix(s, "redacted-")
+	return ok && isTag(strings.TrimRight(tag, "."))
+}
+
+func isTag(s string) bool {
+	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// placeholder returns what stands for secret.
+func (r *Redactor) placeholder(secret string, f form) string {
+	if isPlaceholder(secret) {
+		return secret
+	}
+	return f(r.tag(secret), len(secret))
+}
+
+// text replaces what the scanner finds in s.
+func (r *Redactor) text(s string, f form) string {
+	var out bytes.Buffer
+	copied := 0
+	sc := newScanner(r, false)
+	sc.hit = func(start, end int64, secret string) {
+		out.WriteString(s[copied:start])
+		if secret == "" {
+			out.WriteString(strings.Repeat(".", int(end-start)))
+		} else {
+			out.WriteString(r.placeholder(secret, f))
+		}
+		copied = int(end)
+	}
+	sc.feed([]byte(s))
+	sc.finish()
+	if copied == 0 {
+		return s
+	}
+	out.WriteString(s[copied:])
+	return out.String()
+}

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -246,11 +248,25 @@ func (s *Store) Err() error {
 	return pathError(s.path, s.writer.failure())
 }
 
-// Flush returns when everything recorded so far is committed, except bytes
-// that are held back because a secret may be passing.
+// Flush returns when everything recorded so far is committed. It waits for
+// bytes that are held back because a secret may be passing, for less than a
+// second; of a compressed message or body that has not ended, it does not wait.
 func (s *Store) Flush(ctx context.Context) error {
 	if s.writer == nil {
 		return nil
+	}
+	s.mu.Lock()
+	open := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
+	asked := time.Now()
+	for _, r := range open {
+		for r.heldBefore(asked) {
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+				return pathError(s.path, ctx.Err())
+			}
+		}
 	}
 	return pathError(s.path, s.writer.flush(ctx))
 }
@@ -265,10 +281,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	var open []*Recording
-	for _, r := range s.open {
-		open = append(open, r)
-	}
+	open := slices.Collect(maps.Values(s.open))
 	s.mu.Unlock()
 	for _, r := range open {
 		r.End(Incomplete, "")

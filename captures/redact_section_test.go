@@ -1,0 +1,203 @@
+package captures
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// inflateAll is the reference: everything at once.
+func inflateAll(t testing.TB, encoding string, p []byte) []byte {
+	t.Helper()
+	var out []byte
+	f := newInflater(encoding, func(p []byte) bool { out = append(out, p...); return true })
+	f.feed(p)
+	check(t, f.close())
+	return out
+}
+
+func envelope(flags byte, p []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{flags}, uint32(len(p))), p...)
+}
+
+// bytewise cuts p after each byte.
+func bytewise(p []byte) (cuts []int) {
+	for i := range p {
+		cuts = append(cuts, i+1)
+	}
+	return cuts
+}
+
+func TestCompressedBody(t *testing.T) {
+	secret := `{"accessToken":"` + madeUpJWT + `","n":"` + strings.Repeat("text ", 9000) + `"}`
+	clean := strings.ReplaceAll(secret, madeUpJWT, "nothing")
+	clean = strings.ReplaceAll(clean, "accessToken", "answer")
+	for _, encoding := range []string{"gzip", "deflate", "br", "zstd"} {
+		for _, cuts := range [][]int{nil, {1, 30, 50}, bytewise(make([]byte, 300))} {
+			t.Run(fmt.Sprintf("%s, %d cuts", encoding, len(cuts)), func(t *testing.T) {
+				h := Headers{{"content-type", "application/json"}, {"content-encoding", encoding}}
+				r := DefaultRedactor()
+				in := must(deflate(encoding, []byte(secret)))(t)
+				out := inflateAll(t, encoding, join(redactBody(r, h, in, cuts...)))
+				if want := strings.Replace(secret, madeUpJWT, sameLength(r.tag(madeUpJWT), len(madeUpJWT)), 1); string(out) != want {
+					t.Errorf("%.200s", out)
+				}
+				in = must(deflate(encoding, []byte(clean)))(t)
+				if out := join(redactBody(r, h, in, cuts...)); !bytes.Equal(in, out) {
+					t.Error("a body without secrets was changed")
+				}
+			})
+		}
+	}
+	h := Headers{{"content-encoding", "gzip"}}
+	if out := string(join(redactBody(DefaultRedactor(), h, []byte(secret)))); strings.Contains(out, madeUpJWT) {
+		t.Error("what is said to be compressed and is not, is not searched")
+	}
+	in := must(deflate("gzip", []byte(secret)))(t)
+	in = in[:len(in)-9] // no longer whole: it cannot be rewritten
+	if out := join(redactBody(DefaultRedactor(), h, in, 10)); len(out) != len(in) || strings.Trim(string(out), "x") != "" {
+		t.Errorf("a body that was cut off: %q", out)
+	}
+}
+
+func TestCompressedFrames(t *testing.T) {
+	message := []byte(strings.Repeat("some text ", 50) + madeUpKey)
+	for name, h := range map[string]Headers{
+		"gzip": {{"content-type", "application/connect+proto"}, {"connect-content-encoding", "gzip"}},
+		"zstd": {{"content-type", "application/grpc"}, {"grpc-encoding", "zstd"}},
+		"br":   {{"content-type", "application/grpc-web+proto"}, {"grpc-encoding", "br"}},
+		"":     {{"content-type", "text/event-stream"}},
+	} {
+		encoding := name
+		if encoding == "" {
+			encoding = "gzip"
+		}
+		small, err := deflate(encoding, []byte("nothing here"))
+		check(t, err)
+		big, err := deflate(encoding, message)
+		check(t, err)
+		var in []byte
+		for _, f := range [][]byte{
+			envelope(0, []byte("first "+madeUpKey)), envelope(1, small), envelope(1, big), envelope(0, nil), envelope(1, nil), envelope(1, small), envelope(2, []byte("{}")),
+		} {
+			in = append(in, f...)
+		}
+		for _, cuts := range [][]int{nil, bytewise(in), {5, 41, 46, 60, 100, 120}} {
+			t.Run(fmt.Sprintf("%s, %d cuts", name, len(cuts)), func(t *testing.T) {
+				r := DefaultRedactor()
+				out := join(redactBody(r, h, in, cuts...))
+				stand := sameLength(r.tag(madeUpKey), len(madeUpKey))
+				var want []byte
+				rewritten, err := deflate(encoding, bytes.Replace(message, []byte(madeUpKey), []byte(stand), 1))
+				check(t, err)
+				for _, f := range [][]byte{
+					envelope(0, []byte("first "+stand)), envelope(1, small), envelope(1, rewritten), envelope(0, nil), envelope(1, nil), envelope(1, small), envelope(2, []byte("{}")),
+				} {
+					want = append(want, f...)
+				}
+				if !bytes.Equal(out, want) {
+					t.Errorf("got  %q\nwant %q", out, want)
+				}
+			})
+		}
+	}
+}
+
+// What precedes a compressed message in its chunk does not wait for its end.
+func TestFrameBeforeCompressedOne(t *testing.T) {
+	b := newBody(DefaultRedactor(), Headers{{"content-type", "application/connect+proto"}})
+	first := envelope(0, []byte("hello"))
+	b.write(&Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
+	second := b.split()
+	ready := b.ready()
+	if second == nil || len(ready) != 1 || !bytes.Equal(ready[0].Data, first) || len(second.Data) != 6 {
+		t.Errorf("%v, then %v", ready, second)
+	}
+}
+
+func TestLongSection(t *testing.T) {
+	rnd := rand.NewChaCha8([32]byte{1})
+	noise := make([]byte, maxSection+3*sectionLag)
+	_, _ = rnd.Read(noise)
+	h := Headers{{"content-encoding", "gzip"}}
+	in := must(deflate("gzip", append(noise, (" "+madeUpKey+" ")...)))(t)
+	var cuts []int
+	for i := 0; i < len(in); i += 64 << 10 {
+		cuts = append(cuts, i)
+	}
+	b := newBody(DefaultRedactor(), h)
+	released := 0
+	at := 0
+	var out []byte
+	for _, cut := range append(cuts, len(in)) {
+		b.write(&Chunk{Data: bytes.Clone(in[at:cut])})
+		at = cut
+		for _, c := range b.ready() {
+			released += len(c.Data)
+			out = append(out, c.Data...)
+		}
+	}
+	if released < maxSection || released == len(in) {
+		t.Errorf("%d of %d bytes were let go", released, len(in))
+	}
+	b.close()
+	for _, c := range b.ready() {
+		out = append(out, c.Data...)
+	}
+	if len(out) != len(in) || !bytes.Equal(out[:maxSection], in[:maxSection]) || !bytes.HasSuffix(out, bytes.Repeat([]byte("x"), 1000)) {
+		t.Error("the rest must be overwritten, and nothing else")
+	}
+}
+
+func TestInflationBomb(t *testing.T) {
+	in := must(deflate("gzip", make([]byte, 2*maxInflated)))(t)
+	b := newBody(DefaultRedactor(), Headers{{"content-encoding", "gzip"}})
+	b.write(&Chunk{Data: bytes.Clone(in)})
+	if b.section.inflated > maxInflated+1<<20 {
+		t.Errorf("%d bytes were inflated", b.section.inflated)
+	}
+	b.close()
+	if out := join(b.ready()); !bytes.Equal(in, out) {
+		t.Error("it was changed")
+	}
+}
+
+// A body that is not what its headers say is passed on as it is.
+func FuzzRedact(f *testing.F) {
+	gz, err := deflate("gzip", []byte("hello "+madeUpKey))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(envelope(1, gz), uint8(0), 7)
+	f.Add([]byte(`{"accessToken":"`+madeUpJWT+`"}`), uint8(3), 20)
+	f.Add(gz, uint8(4), 5)
+	f.Fuzz(func(t *testing.T, p []byte, kind uint8, cut int) {
+		headers := []Headers{
+			{{"content-type", "application/connect+proto"}, {"connect-content-encoding", "gzip"}},
+			{{"content-type", "text/event-stream"}},
+			{{"content-type", "application/x-www-form-urlencoded"}},
+			nil,
+			{{"content-encoding", "gzip"}},
+			{{"content-encoding", "br"}},
+			{{"content-encoding", "zstd"}},
+		}
+		h := headers[int(kind)%len(headers)]
+		if cut < 0 || cut > len(p) {
+			cut = len(p) / 2
+		}
+		out := join(redactBody(DefaultRedactor(), h, p, cut))
+		if h.Get("content-encoding") == "" && h.Get("content-type") == "" && len(out) != len(p) {
+			t.Fatalf("%d bytes became %d", len(p), len(out))
+		}
+		if bytes.Contains(out, []byte(" "+madeUpKey+" ")) {
+			t.Fatalf("%q has a secret", out)
+		}
+		r := DefaultRedactor()
+		_ = r.URL(string(p))
+		_ = r.Headers(Headers{{"cookie", string(p)}, {"authorization", string(p)}, {"x", string(p)}})
+		_ = r.String(string(p))
+	})
+}
