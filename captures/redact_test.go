@@ -113,7 +113,7 @@ func TestBody(t *testing.T) {
 		{"google", "AIza" + strings.Repeat("Sy", 17) + "x!", "AIza" + strings.Repeat("Sy", 17) + "x"},
 		{"cursor", `"k":"key_` + strings.Repeat("0f", 32) + `"`, "key_" + strings.Repeat("0f", 32)},
 		{"cursor, new", "crsr_" + strings.Repeat("0f", 32), "crsr_" + strings.Repeat("0f", 32)},
-		{"pem", pem, pem[32 : len(pem)-29]},
+		{"pem", pem, pemBody},
 		{"json", `{"accessToken":"short","n":1}`, "short"},
 		{"json, spaced", `{ "refresh_token" : "a b\"c" }`, `a b\"c`},
 		{"json in json", `{"args":"{\"apiKey\":\"zzz\"}"}`, "zzz"},
