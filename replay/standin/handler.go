@@ -22,6 +22,9 @@ type (
 	message      = dynamicpb.Message
 	serverStream = connect.ServerStream[message]
 	bidiStream   = connect.BidiStream[message, message]
+	unaryPlay    = func(context.Context, *connect.Request[message]) (*connect.Response[message], error)
+	streamPlay   = func(context.Context, *connect.Request[message], *serverStream) error
+	bidiPlay     = func(context.Context, *bidiStream) error
 )
 
 // handler is the whole API on one mux: what the server plays, what the script
@@ -62,34 +65,25 @@ func (s *Server) handle(mux *http.ServeMux, procedure string, md protoreflect.Me
 	if err != nil {
 		return fmt.Errorf("standin: script: answers[%q]: %w", procedure, err)
 	}
+	played := md.IsStreamingServer() || procedure == procedureAppend
+	if played && fault == nil && answer != nil {
+		return fmt.Errorf("standin: script: answers[%q]: the method is played, not answered: only a $error or null can stand here", procedure)
+	}
 	o := s.handlerOptions(md)
 	sse := ""
 	var h http.Handler
 	switch {
 	case md.IsStreamingClient():
-		play := s.bidiPlay(procedure, md)
-		if fault != nil {
-			play = func(context.Context, *bidiStream) error { return fault.err() }
-		}
-		h = connect.NewBidiStreamHandler(procedure, play, o...)
+		h = connect.NewBidiStreamHandler(procedure, s.bidiPlay(procedure, md, fault), o...)
 	case md.IsStreamingServer():
-		play := s.streamPlay(procedure, md)
 		if procedure == procedureRunSSE && s.script.SSE != "connect" {
 			sse = s.script.SSE
 		}
-		if fault != nil {
-			play = func(context.Context, *connect.Request[message], *serverStream) error { return fault.err() }
-		}
-		h = connect.NewServerStreamHandler(procedure, play, o...)
+		h = connect.NewServerStreamHandler(procedure, s.streamPlay(procedure, md, fault), o...)
 	default:
-		play, err := s.unaryPlay(procedure, md, answer)
+		play, err := s.unaryPlay(procedure, md, answer, fault)
 		if err != nil {
 			return fmt.Errorf("standin: script: answers[%q]: %w", procedure, err)
-		}
-		if fault != nil {
-			play = func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
-				return nil, fault.err()
-			}
 		}
 		h = connect.NewUnaryHandler(procedure, play, o...)
 	}
@@ -120,8 +114,10 @@ func initialize(spec connect.Spec, v any) error {
 	return nil
 }
 
-func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor) func(context.Context, *bidiStream) error {
+func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fault *Fault) bidiPlay {
 	switch {
+	case fault != nil:
+		return func(context.Context, *bidiStream) error { return fault.err() }
 	case procedure == procedureRun:
 		return func(ctx context.Context, stream *bidiStream) error {
 			ctx, cancel := context.WithCancel(ctx)
@@ -140,8 +136,10 @@ func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor) fu
 	return func(context.Context, *bidiStream) error { return unimplemented(procedure) }
 }
 
-func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor) func(context.Context, *connect.Request[message], *serverStream) error {
+func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, fault *Fault) streamPlay {
 	switch {
+	case fault != nil:
+		return func(context.Context, *connect.Request[message], *serverStream) error { return fault.err() }
 	case procedure == procedureRunSSE:
 		return s.runSSE
 	case procedure == procedureStreamSSE:
@@ -154,11 +152,16 @@ func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor) 
 	return func(context.Context, *connect.Request[message], *serverStream) error { return unimplemented(procedure) }
 }
 
-func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage) (func(context.Context, *connect.Request[message]) (*connect.Response[message], error), error) {
+func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage, fault *Fault) (unaryPlay, error) {
+	if fault != nil {
+		return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
+			return nil, fault.err()
+		}, nil
+	}
 	if procedure == procedureAppend {
 		return s.bidiAppend, nil
 	}
-	if answer == nil || string(answer) == "null" || isFault(answer) {
+	if answer == nil {
 		return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
 			return nil, unimplemented(procedure)
 		}, nil
@@ -207,6 +210,9 @@ func isFault(answer json.RawMessage) bool {
 }
 
 func (s *Server) fault(answer json.RawMessage) (*Fault, error) {
+	if string(answer) == "null" {
+		return &Fault{code: connect.CodeUnimplemented, Message: "not implemented"}, nil
+	}
 	if !isFault(answer) {
 		return nil, nil
 	}

@@ -114,6 +114,9 @@ func (s *Script) bindOptions(a *api) error {
 			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
 		}
 	}
+	if n := s.Compression.MinBytes; n < 0 || n > maxMessageBytes {
+		return fmt.Errorf("compression.min_bytes: %d is not in 0 to %d", n, maxMessageBytes)
+	}
 	if !slices.Contains([]string{"raw", "base64", "connect"}, s.SSE) {
 		return fmt.Errorf("sse: %q is not known (known: raw, base64, connect)", s.SSE)
 	}
@@ -260,6 +263,9 @@ func (b *binder) wait(w *Wait) error {
 func (b *binder) tool(t *Tool) (err error) {
 	if err := times(".timeout_ms", t.TimeoutMS); err != nil {
 		return err
+	}
+	if t.ArgsSplit < 0 {
+		return fmt.Errorf(".args_split: %d is below 0", t.ArgsSplit)
 	}
 	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
 	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()

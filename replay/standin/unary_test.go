@@ -192,7 +192,7 @@ func TestBidiOverHTTP1Is464(t *testing.T) {
 }
 
 func TestWhatIsNotThere(t *testing.T) {
-	s := start(t, Options{Script: []byte(`{"v":1,"answers":{"/agent.v1.AgentService/NameAgent":null,"/aiserver.v1.Later/New":{}}}`)})
+	s := start(t, Options{Script: []byte(`{"v":1,"answers":{"/agent.v1.AgentService/NameAgent":null,"/agent.v1.AgentService/Run":null,"/aiserver.v1.Later/New":{}}}`)})
 	hc := httpClient(t, s, true)
 	for _, c := range []struct {
 		procedure, contentType, body string
@@ -201,7 +201,9 @@ func TestWhatIsNotThere(t *testing.T) {
 	}{
 		{"/agent.v1.AgentService/NoSuchMethod", "application/proto", "", 404, "404"},
 		{"/", "application/json", "{}", 404, "404"},
-		{"/agent.v1.AgentService/NameAgent", "application/json", "{}", 501, `"code":"unimplemented","message":"agent.v1.AgentService.NameAgent is not implemented"`},
+		{"/agent.v1.AgentService/NameAgent", "application/json", "{}", 501, `"code":"unimplemented","message":"not implemented"`},
+		{"/aiserver.v1.AiService/GetPrivacyMode", "application/json", "{}", 501, `"message":"aiserver.v1.AiService.GetPrivacyMode is not implemented"`},
+		{procedureRun, "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"unimplemented"`},
 		{"/aiserver.v1.Later/New", "application/proto", "", 200, ""},
 		{"/aiserver.v1.AiService/StreamChat", "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"failed_precondition"`},
 		{"/agent.v1.AgentService/RunPoll", "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"unimplemented"`},

@@ -1,0 +1,178 @@
+package standin
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+func TestScriptErrorsNameTheirPlace(t *testing.T) {
+	a, err := loadAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func(steps string) string { return `{"v":1,"turns":[{"steps":[` + steps + `]}]}` }
+	for _, c := range []struct{ script, want string }{
+		{``, "unexpected end of JSON input"},
+		{"{\n\"v\": 1,\n}", "line 3: invalid character"},
+		{`[]`, "want an object, got []"},
+		{`{}`, "v: version 0 is not known"},
+		{`{"v":2}`, "v: version 2 is not known"},
+		{`{"v":"1"}`, `v: want a whole number, got "1"`},
+		{`{"v":1,"turn":[]}`, `unknown member "turn" (known: answer_timeout_ms, answers, appends,`},
+		{`{"v":1,"turns":{}}`, "turns: want a list, got {}"},
+		{`{"v":1,"turns":null}`, "turns: null is not a value here"},
+		{`{"v":1,"sse":"xml"}`, `sse: "xml" is not known`},
+		{`{"v":1,"answer_timeout_ms":-1}`, "answer_timeout_ms: -1 is not in 0 to 600000"},
+		{`{"v":1,"appends":{"window":0}}`, "appends.window: 0 is not in"},
+		{`{"v":1,"compression":{"names":["lzma"]}}`, `compression.names[0]: "lzma" is not known`},
+		{`{"v":1,"compression":{"min_bytes":-5}}`, "compression.min_bytes: -5 is not in"},
+		{`{"v":1,"gate":{"min_version":"new","error":{"code":"ok"}}}`, "gate.min_version:"},
+		{`{"v":1,"gate":{"min_version":"1","error":{"code":"denied"}}}`, `gate.error: code: "denied" is no Connect code`},
+		{turn(`{}`), "turns[0].steps[0]: want exactly one action, got 0 ()"},
+		{turn(`{"text":"a"},{"text":"b","thinking":"c"}`), "turns[0].steps[1]: want exactly one action, got 2 (thinking, text)"},
+		{turn(`{"txt":"a"}`), `turns[0].steps[0]: unknown member "txt"`},
+		{turn(`{"text":"a","split":[0]}`), "turns[0].steps[0]: split[0]: 0 is not at least 1"},
+		{turn(`{"tokens":3,"split":[1]}`), "turns[0].steps[0]: split, pace_ms: only with text or thinking"},
+		{turn(`{"text":"a","delay_ms":600001}`), "turns[0].steps[0]: delay_ms: 600001 is not in"},
+		{turn(`{"text":"${nobody}"}`), "turns[0].steps[0]: text: ${nobody}: no such variable here"},
+		{turn(`{"text":"${prompt"}`), "turns[0].steps[0]: text: ${prompt: no closing brace"},
+		{turn(`{"text":"${f.success.path}"}`), `no earlier tool call is called "f"`},
+		{turn(`{"tool":{"name":"read","as":"f"}},{"text":"${f.success.nmae}"}`), `turns[0].steps[1]: text: ${f.success.nmae}: agent.v1.ReadSuccess has no field "nmae"`},
+		{turn(`{"tool":{"name":"read","as":"f"}},{"text":"${f.success}"}`), "is a message, not a value"},
+		{turn(`{"tool":{"name":"read","as":"F f"}}`), `turns[0].steps[0]: tool.as: "F f" is not a name`},
+		{turn(`{"tool":{"name":"fly"}}`), `turns[0].steps[0]: tool.name: "fly" is no tool`},
+		{turn(`{"tool":{"nmae":"read"}}`), `turns[0].steps[0].tool: unknown member "nmae"`},
+		{turn(`{"tool":{"name":"read","args":{"pth":"x"}}}`), `turns[0].steps[0]: tool.args: agent.v1.ReadArgs: `},
+		{turn(`{"tool":{"name":"read","args":{"path":"${x}"}}}`), `turns[0].steps[0]: tool.args: ${x}: no such variable`},
+		{turn(`{"tool":{"name":"read","require":"luck"}}`), `tool.require: agent.v1.ReadResult has no result "luck"`},
+		{turn(`{"tool":{"name":"read","args_split":-1}}`), `tool.args_split: -1 is below 0`},
+		{turn(`{"kv_set":{}}`), "turns[0].steps[0]: kv_set: want either data or json"},
+		{turn(`{"kv_set":{"json":{"a":["${b}"]}}}`), "turns[0].steps[0]: kv_set: ${b}: no such variable"},
+		{turn(`{"kv_get":{"blob":"x"}}`), `turns[0].steps[0]: kv_get.blob: no earlier kv_set is called "x"`},
+		{turn(`{"heartbeat":0}`), "turns[0].steps[0]: heartbeat: 0 is not in 1 to"},
+		{turn(`{"wait":{"ms":600000,"heartbeat_every_ms":1}}`), "turns[0].steps[0]: wait.heartbeat_every_ms: more than"},
+		{turn(`{"send":{"interactionUpdate":{"nothing":{}}}}`), "turns[0].steps[0]: send: agent.v1.AgentServerMessage: "},
+		{turn(`{"raw":"0g"}`), "turns[0].steps[0]: raw: encoding/hex"},
+		{turn(`{"reset":false}`), "turns[0].steps[0]: reset: false says nothing"},
+		{turn(`{"error":{"code":"nope"}}`), `turns[0].steps[0]: error.code: "nope" is no Connect code`},
+		{turn(`{"error":{"code":"internal","details":[{"type":"a.B"}]}}`), `error.details[0].type: proto/ has no message "a.B"`},
+		{`{"v":1,"chats":[{"steps":[{"tokens":1}]}]}`, "chats[0].steps[0]: tokens: not in a chat, only in a turn"},
+		{`{"v":1,"chats":[{"steps":[{"wait":{"ms":5,"heartbeat_every_ms":1}}]}]}`, "chats[0].steps[0]: wait.heartbeat_every_ms: not in a chat"},
+		{strings.Repeat(" ", maxScriptBytes+1), "bytes, more than"},
+	} {
+		if _, err := readScript(a, []byte(c.script)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.80s\n got %v\nwant %s", c.script, err, c.want)
+		}
+	}
+}
+
+func TestAnswerErrorsNameTheirPlace(t *testing.T) {
+	for answers, want := range map[string]string{
+		`{"/agent.v1.AgentService/NameAgent":{"nmae":1}}`:                          `standin: script: answers["/agent.v1.AgentService/NameAgent"]: agent.v1.NameAgentResponse: `,
+		`{"/agent.v1.AgentService/NameAgent":{"$error":{"code":"x"}}}`:             `$error.code: "x" is no Connect code`,
+		`{"/agent.v1.AgentService/Run":{"$error":{"code":"internal","text":1}}}`:   `$error: unknown member "text"`,
+		`{"/later.v1.Service/New":{"a":1}}`:                                        "its answer can only be {}",
+		`{"later":{}}`:                                                             "not of the form /package.Service/Method",
+		`{"/aiserver.v1.AiService/AvailableModels/x":{}}`:                          "not of the form",
+		`{"/aiserver.v1.AiService/{x}":{}}`:                                        "not of the form",
+		`{"/agent.v1.AgentService/RunSSE":{"name":"streams have no such answer"}}`: "only a $error or null",
+	} {
+		_, err := New(Options{Script: []byte(`{"v":1,"answers":` + answers + `}`)})
+		if err == nil || !strings.HasPrefix(err.Error(), "standin: script: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", answers, err, want)
+		}
+	}
+}
+
+func TestDefaultScriptIsReadBack(t *testing.T) {
+	a, err := loadAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := readScript(a, DefaultScript())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Turns) < 5 || len(s.Chats) == 0 || len(s.Answers) < 20 {
+		t.Errorf("%d turns, %d chats, %d answers", len(s.Turns), len(s.Chats), len(s.Answers))
+	}
+}
+
+// The example in Script's comment is what people copy.
+func TestDocumentedExampleIsRead(t *testing.T) {
+	a, err := loadAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("script.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example strings.Builder
+	for line := range strings.Lines(string(source)) {
+		if text, ok := strings.CutPrefix(line, "//\t"); ok {
+			example.WriteString(text)
+		}
+	}
+	s, err := readScript(a, []byte(example.String()))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, &example)
+	}
+	if len(s.Turns) != 1 || len(s.Turns[0].Steps) < 10 {
+		t.Errorf("%d turns", len(s.Turns))
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	vars := variables{text: map[string]string{"prompt": "P", "answer": "${prompt}"}}
+	for text, want := range map[string]string{
+		"": "", "plain $ {x}": "plain $ {x}", "a${prompt}b": "aPb", "$${prompt}": "${prompt}", "${answer}": "${prompt}", "${prompt}${prompt}": "PP", "$$${prompt}": "$${prompt}",
+	} {
+		got, err := vars.expandText(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func FuzzScript(f *testing.F) {
+	a, err := loadAPI()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(DefaultScript()))
+	f.Add([]byte(`{"v":1,"turns":[{"steps":[{"tool":{"name":"mcp","args":{"args":{"a":{"listValue":{"values":["${prompt}"]}}}}}}]}]}`))
+	f.Add([]byte(`{"v":1,"chats":[{"steps":[{"text":"$${a}${answer}","split":[1,2]}]}],"gate":{"min_version":"1.2","error":{"code":"aborted"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := readScript(a, data)
+		if err != nil {
+			return
+		}
+		// What was accepted can be expanded: placeholders that a binder let through
+		// must not fail in mid-call.
+		for _, turn := range append(s.Turns, s.Chats...) {
+			vars := variables{results: map[string]protoreflect.Message{}}
+			for _, st := range turn.Steps {
+				_ = vars.expand(st.text)
+				if st.message != nil {
+					_ = vars.expandMessage(st.message)
+				}
+				if st.Tool != nil {
+					_ = vars.expandMessage(st.Tool.args)
+					if st.Tool.As != "" {
+						vars.results[st.Tool.As] = dynamicpb.NewMessage(st.Tool.resultField.Message())
+					}
+				}
+				if st.KVSet != nil && st.KVSet.JSON != nil {
+					if _, err := walkJSON(st.KVSet.JSON, vars.expandText); err != nil {
+						t.Errorf("kv_set: %v", err)
+					}
+				}
+			}
+		}
+	})
+}
