@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 )
 
@@ -178,6 +180,33 @@ func TestEvidenceIsBounded(t *testing.T) {
 		err := NewEvidence().Add("A", []byte{8, 1, 0xff})
 		if err == nil || !strings.Contains(err.Error(), "stops at 0x2 of 0x3") {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestInferredReadsItsSamples is the promise of Infer on structured junk.
+func TestInferredReadsItsSamples(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.SliceOfN(fieldsGen(0), 1, 10).Draw(t, "samples")
+		ev := NewEvidence()
+		for _, s := range samples {
+			if err := ev.Add("Root", s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in, err := Infer(ev, Options{Package: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		odd := strings.Contains(must(in.Text()), "another wire type")
+		for _, s := range samples {
+			m := dynamicpb.NewMessage(in.Schema.Message("p.Root"))
+			if err := proto.Unmarshal(s, m); err != nil {
+				t.Fatalf("%x: %v\n%s", s, err, must(in.Text()))
+			}
+			if path := unknownIn(m); path != "" && !odd {
+				t.Fatalf("%x: unknown fields in %s\n%s", s, path, must(in.Text()))
+			}
 		}
 	})
 }

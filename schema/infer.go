@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -122,6 +123,7 @@ type plan struct {
 	roots     []string          // sorted keys of Evidence.roots
 	names     map[string]string // of roots
 	claimed   map[string]bool   // names in the package's scope
+	packages  map[string]bool   // of all files, with their parents: a message must not be called like one
 }
 
 type service struct {
@@ -138,10 +140,11 @@ type method struct {
 // planFiles assigns methods and roots to files and gives them names.
 func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 	plans := map[string]*plan{}
+	packages := packagesOf(ev, o)
 	at := func(pkg string) *plan {
 		p := plans[pkg]
 		if p == nil {
-			p = &plan{pkg: pkg, path: strings.ReplaceAll(pkg, ".", "/") + "/inferred.proto", names: map[string]string{}, claimed: map[string]bool{}}
+			p = &plan{pkg: pkg, path: strings.ReplaceAll(pkg, ".", "/") + "/inferred.proto", names: map[string]string{}, claimed: map[string]bool{}, packages: packages}
 			p.path = strings.TrimPrefix(p.path, "/")
 			plans[pkg] = p
 		}
@@ -163,17 +166,9 @@ func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 		}
 	}
 	for _, root := range plain {
-		pkg := defaultPackage
-		if o.Package != "" {
-			pkg = o.Package
-		}
-		p := at(pkg)
-		name := root
-		if o.Root != "" {
-			name = o.Root
-		}
+		p := at(cmp.Or(o.Package, defaultPackage))
 		p.roots = append(p.roots, root)
-		p.names[root] = p.claim(cleanName(name))
+		p.names[root] = p.claim(cleanName(cmp.Or(o.Root, root)))
 	}
 	list := make([]*plan, 0, len(plans))
 	for _, pkg := range sortedKeys(plans) {
@@ -182,6 +177,23 @@ func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// packagesOf returns the packages of all files and the packages that enclose them.
+func packagesOf(ev *Evidence, o Options) map[string]bool {
+	all := map[string]bool{}
+	add := func(pkg string) {
+		for ; pkg != "" && !all[pkg]; pkg = pkg[:max(strings.LastIndexByte(pkg, '.'), 0)] {
+			all[pkg] = true
+		}
+	}
+	add(cmp.Or(o.Package, defaultPackage))
+	for name := range ev.methods {
+		full, _, _ := strings.Cut(name, "/")
+		pkg, _ := packageOf(full, o)
+		add(pkg)
+	}
+	return all
 }
 
 func planServices(ev *Evidence, o Options, at func(string) *plan) {

@@ -125,7 +125,9 @@ func kindOf(f *field, messageCost float64) kindVerdict {
 			return kindVerdict{kind: KindPacked, element: h.element, odd: odd, p: share(best.n+f.len.N, odd)}
 		}
 	}
-	if best.n > f.len.N {
+	// A list of numbers would have readers take the payloads for packed ones, and
+	// fail; a single number, and a payload, have them skip what does not fit.
+	if best.n > f.len.N && f.most == 1 {
 		odd := f.occurs - best.n
 		return kindVerdict{kind: best.kind, odd: odd, p: share(best.n, odd)}
 	}

@@ -46,13 +46,10 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // claim returns name, or name with a number where the scope has it already.
 func (p *plan) claim(name string) string {
-	if p.pkg != "" {
-		// A message named like the package's first part would hide the package.
-		first, _, _ := strings.Cut(p.pkg, ".")
-		p.claimed[first] = true
-	}
+	// A message named like the package's first part would hide the package.
+	first, _, _ := strings.Cut(p.pkg, ".")
 	free := name
-	for i := 2; p.claimed[free]; i++ {
+	for i := 2; p.claimed[free] || free == first || p.packages[strings.TrimPrefix(p.pkg+"."+free, ".")]; i++ {
 		free = fmt.Sprintf("%s_%d", name, i)
 	}
 	p.claimed[free] = true

@@ -95,7 +95,7 @@ func validate(data []byte) (at int, ok bool) {
 	size := len(data)
 	for len(data) > 0 {
 		number, typ, n := protowire.ConsumeTag(data)
-		if n < 0 || number < 1 || typ == protowire.EndGroupType {
+		if n < 0 || number < 1 || number > protowire.MaxValidNumber || typ == protowire.EndGroupType {
 			return size - len(data), false
 		}
 		v := protowire.ConsumeFieldValue(number, typ, data[n:])
