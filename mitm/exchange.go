@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"unwire/captures"
@@ -115,8 +116,14 @@ func (x *exchange) broken(err error) {
 // A bodyTap is a request's body that is recorded as it is read.
 type bodyTap struct {
 	io.ReadCloser
-	x *exchange
-	r *http.Request
+	x      *exchange
+	r      *http.Request
+	closed atomic.Bool // by the transport, when the server wants no more of it
+}
+
+func (t *bodyTap) Close() error {
+	t.closed.Store(true)
+	return t.ReadCloser.Close()
 }
 
 func (t *bodyTap) Read(p []byte) (int, error) {
@@ -128,7 +135,7 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		// net/http fills in the trailers just before it says EOF.
 		t.x.trailers(captures.Up, t.r.ProtoMajor, t.r.Trailer)
-	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
+	case err != nil && !t.closed.Load():
 		t.x.mu.Lock()
 		t.x.upErr = err
 		t.x.mu.Unlock()

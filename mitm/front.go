@@ -111,4 +111,3 @@ func (p *Proxy) adopt(conn net.Conn) *clientConn {
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
-

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ type hostFilter struct{ only, skip []string }
 
 func newHostFilter(only, skip []string) (hostFilter, error) {
 	f := hostFilter{lowerAll(only), lowerAll(skip)}
-	for _, p := range append(append([]string(nil), f.only...), f.skip...) {
+	for _, p := range slices.Concat(f.only, f.skip) {
 		if _, err := path.Match(p, ""); err != nil {
 			return f, fmt.Errorf("mitm: host pattern %q: %w", p, err)
 		}
@@ -28,14 +29,14 @@ func lowerAll(in []string) []string {
 	return out
 }
 
-// captured reports whether the traffic of an address, host or host:port, is
-// recorded. A pattern is compared with the host and with host:port; its * also
-// spans dots.
-func (f hostFilter) captured(addr string) bool {
-	if len(f.only) > 0 && !matchHost(f.only, addr) {
-		return false
+// captured reports whether the traffic of a host is recorded, given all the
+// names it goes by, host or host:port. A pattern is compared with the host and
+// with host:port; its * also spans dots.
+func (f hostFilter) captured(addrs ...string) bool {
+	matches := func(patterns []string) bool {
+		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
 	}
-	return !matchHost(f.skip, addr)
+	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip)
 }
 
 // decided reports whether captured needs no server name to be certain: a

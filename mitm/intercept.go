@@ -98,7 +98,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		return
 	}
 	c.target = target{scheme: "https", addr: addr, sni: h.sni}
-	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.captured(name) || !h.speaksHTTP() {
+	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.captured(addr, name) || !h.speaksHTTP() {
 		p.pass(c, addr)
 		return
 	}

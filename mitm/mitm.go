@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -244,10 +246,11 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	_ = p.conns.Close()
 	p.origins.close()
 	p.mu.Lock()
-	for c := range p.open {
+	left := slices.Collect(maps.Keys(p.open))
+	p.mu.Unlock()
+	for _, c := range left {
 		_ = c.Close()
 	}
-	p.mu.Unlock()
 	return cut
 }
 

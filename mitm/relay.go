@@ -80,7 +80,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t ta
 		out.Header["User-Agent"] = nil // else net/http adds its own
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		out.Body = &bodyTap{r.Body, x, r}
+		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r}
 	}
 	return out
 }
@@ -118,7 +118,7 @@ type delivery struct {
 
 func (d *delivery) run() error {
 	announced := d.head()
-	bodiless := d.res.Body == http.NoBody || d.res.Request.Method == http.MethodHead
+	bodiless := d.res.ContentLength == 0 || d.res.Request.Method == http.MethodHead
 	switch {
 	case bodiless && len(d.res.Trailer) == 0:
 		// The head ends the stream, as it did on the way here.
