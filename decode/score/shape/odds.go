@@ -3,6 +3,7 @@ package shape
 import (
 	"math"
 
+	"unwire/decode/score/ident"
 	"unwire/decode/wire"
 )
 
@@ -24,6 +25,9 @@ func textOdds(t *wire.Tree, i int32) float64 {
 		switch n.Type {
 		case wire.Len:
 			odds += textLog(t.Data[n.Tag:n.Val], false) + 4.2*float64(n.Val-n.Tag)
+			if n.First == wire.None && ident.Of(string(t.Data[n.Val:n.End])) != "" {
+				odds -= 4 // text seldom has what would be a length just before an identifier
+			}
 		case wire.Varint:
 			odds += textLog(t.Data[n.Val:n.End], false) + 4.9*float64(n.End-n.Val)
 		case wire.I64, wire.I32:

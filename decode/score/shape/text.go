@@ -20,8 +20,8 @@ const (
 // Empty bytes are Clean.
 func FitOf(b []byte) Fit {
 	head, tail := Edges(b)
-	if head+tail >= len(b) && len(b) > 0 {
-		return Not
+	if head+tail > 0 && head+tail >= len(b) {
+		return Cut // the inside of a rune or two
 	}
 	if !isText(b[head : len(b)-tail]) {
 		return Not

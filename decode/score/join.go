@@ -1,0 +1,211 @@
+package score
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A joining is how the pieces of a path make its text.
+type joining uint8
+
+const (
+	single   joining = iota // there is one piece
+	same                    // all are equal
+	delta                   // each continues the one before
+	growing                 // each begins with the one before: a snapshot
+	separate                // each is a value of its own
+)
+
+// join makes the text of the stream. Pieces beside different identifiers are
+// joined apart: two calls may pass through one path.
+func (s *stream) join(c *collection) {
+	for i, p := range s.pieces {
+		if i == 0 || p.frame != s.pieces[i-1].frame {
+			s.seqs = append(s.seqs, p.seq)
+		}
+	}
+	order, runs := s.runs(c)
+	var texts []string
+	open := 0.0
+	for _, id := range order {
+		kind, text, share := joinPieces(runs[id], len(order) == 1 && s.apart)
+		s.kind = max(s.kind, kind)
+		if len(texts) == 0 || text != texts[len(texts)-1] {
+			texts = append(texts, text)
+		}
+		open += share
+	}
+	s.open = open / float64(len(order))
+	if len(texts) > 1 && s.kind < delta {
+		s.kind = separate
+	}
+	s.text = strings.Join(texts, "\n")
+	if s.kind == delta && !looksJSON(texts[0]) {
+		s.text = strings.Join(texts, "")
+	}
+	s.text = strings.ToValidUTF8(s.text, "\uFFFD")
+	s.class = s.classify()
+}
+
+// runs parts the pieces by the identifiers beside them. An identifier for each
+// piece parts nothing, but tells that the pieces stand apart.
+func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
+	runs = make(map[string][]piece)
+	for _, p := range s.pieces {
+		id := c.idOf(p.group)
+		if id == p.text {
+			id = ""
+		}
+		if runs[id] == nil {
+			order = append(order, id)
+		}
+		runs[id] = append(runs[id], p)
+	}
+	if len(order) > 1 && len(order)*2 > len(s.pieces) {
+		s.apart = true
+		return []string{""}, map[string][]piece{"": s.pieces}
+	}
+	return order, runs
+}
+
+// joinPieces decides how pieces belong together, and returns their text and,
+// of deltas, the share of borders that run through a sentence. Pieces that stand
+// apart by their identifiers are values unless they read on in each other.
+func joinPieces(pieces []piece, apart bool) (joining, string, float64) {
+	if len(pieces) == 1 {
+		return single, pieces[0].text, 0
+	}
+	if areSame(pieces) {
+		return same, pieces[0].text, 0
+	}
+	if text, ok := grown(pieces); ok {
+		return growing, text, 0
+	}
+	open, closed := borders(pieces)
+	if areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces)) {
+		return separate, concat(unique(pieces), "\n"), 0
+	}
+	if n := len(pieces); n > 2 {
+		// A stream may end with the whole text again.
+		if whole := concat(pieces[:n-1], ""); whole == pieces[n-1].text {
+			return delta, whole, open
+		}
+	}
+	return delta, concat(pieces, ""), open
+}
+
+func hasSpace(pieces []piece) bool {
+	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
+}
+
+func concat(pieces []piece, between string) string {
+	var b strings.Builder
+	for i, p := range pieces {
+		if i > 0 {
+			b.WriteString(between)
+		}
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// areSame reports whether all pieces are equal, and more than a repeated token.
+func areSame(pieces []piece) bool {
+	for _, p := range pieces[1:] {
+		if p.text != pieces[0].text {
+			return false
+		}
+	}
+	return len(strings.TrimSpace(pieces[0].text)) >= 4
+}
+
+// unique drops the pieces that were there before.
+func unique(pieces []piece) []piece {
+	seen := make(map[string]bool, len(pieces))
+	var out []piece
+	for _, p := range pieces {
+		if !seen[p.text] {
+			seen[p.text] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+const (
+	growthShare = 0.75 // of the steps between snapshots that grow
+	leastGrown  = 8    // bytes of a first snapshot that is followed by one only
+)
+
+// grown returns the text of pieces that are snapshots of a growing text. Where
+// a piece does not begin with the one before, a new text begins.
+func grown(pieces []piece) (string, bool) {
+	steps, grows := 0, 0
+	var text strings.Builder
+	for i := 1; i < len(pieces); i++ {
+		before, now := pieces[i-1].text, pieces[i].text
+		steps++
+		if strings.HasPrefix(now, before) {
+			if len(now) > len(before) {
+				grows++
+			} else {
+				steps--
+			}
+			continue
+		}
+		text.WriteString(before)
+	}
+	text.WriteString(pieces[len(pieces)-1].text)
+	switch {
+	case steps == 0 || float64(grows) < growthShare*float64(steps):
+		return "", false
+	case grows == 1 && len(pieces[0].text) < leastGrown:
+		return "", false
+	}
+	return text.String(), true
+}
+
+// areSeparate reports whether pieces are values: several in a frame, or most of
+// them complete in themselves.
+func areSeparate(pieces []piece) bool {
+	crowded, values, weighed := 0, 0, 0
+	for i, p := range pieces {
+		if i > 0 && p.frame == pieces[i-1].frame {
+			crowded++
+		}
+		if len(p.text) < 4 || i >= 1000 {
+			continue
+		}
+		weighed++
+		if c := classOf(p.text); c != plain && c != word && c != jsonPart && c != number && c != tag {
+			values++
+		}
+	}
+	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
+}
+
+// borders returns which shares of the borders between pieces run through a
+// sentence, and which stand between two that are complete.
+func borders(pieces []piece) (open, closed float64) {
+	for i := 1; i < len(pieces); i++ {
+		a, b := pieces[i-1].text, pieces[i].text
+		before, _ := utf8.DecodeLastRuneInString(a)
+		after, _ := utf8.DecodeRuneInString(b)
+		switch {
+		case before == utf8.RuneError || after == utf8.RuneError:
+			open++ // a rune is cut, or U+FFFD
+		case unicode.IsSpace(before) || unicode.IsSpace(after):
+			open++
+		case unicode.IsLower(after), unicode.IsDigit(after), isUnspaced(before) && isUnspaced(after):
+			open++
+		case unicode.IsPunct(after) || unicode.IsSymbol(after):
+			open += 0.7
+		case unicode.IsUpper(after) && (unicode.IsLower(before) || unicode.IsPunct(before)) && len(a) > 3:
+			closed++
+		}
+	}
+	n := float64(len(pieces) - 1)
+	return open / n, closed / n
+}

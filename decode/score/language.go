@@ -1,0 +1,131 @@
+package score
+
+import (
+	"strings"
+	"unicode"
+)
+
+const languageSample = 4096 // bytes of a text that are looked at
+
+// unspaced are the scripts that are written without spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+func isUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
+
+// sample is the beginning of s that is looked at, cut at a rune.
+func sample(s string) string {
+	if len(s) <= languageSample {
+		return s
+	}
+	n := languageSample
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// language says from 0 to 1 how much s reads as a natural language, with code
+// and markup among it. It goes by letters and the shape of words, so it needs
+// no dictionary.
+func language(s string) float64 {
+	s = sample(s)
+	var letters, dense, others float64
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+		case isUnspaced(r):
+			dense++
+		case unicode.IsLetter(r), unicode.IsMark(r):
+			letters++
+		default:
+			others++
+		}
+	}
+	all := letters + dense + others
+	if all == 0 {
+		return 0
+	}
+	share := clamp(((letters+dense)/all - 0.35) / 0.4)
+	if dense > letters/2 {
+		if dense < 4 {
+			return 0.7 * share
+		}
+		return share
+	}
+	return share * spacing(strings.Fields(s))
+}
+
+// spacing says how much words look like those of a sentence.
+func spacing(words []string) float64 {
+	long, odd := 0, 0
+	for _, w := range words {
+		if len(w) > 40 {
+			long++
+		}
+		if strings.ContainsAny(w, "_/\\={}<>;") || hasCamel(w) {
+			odd++
+		}
+	}
+	n := float64(len(words))
+	regular := 1 - clamp((float64(long)+0.6*float64(odd))/n)
+	switch {
+	case len(words) >= 4:
+		return regular
+	case len(words) >= 2:
+		return 0.85 * regular
+	}
+	w := words[0]
+	switch {
+	case odd > 0 || long > 0:
+		return 0.05
+	case strings.ContainsAny(w[len(w)-1:], ".!?") || !isASCII(w):
+		return 0.7
+	case w[0] >= 'A' && w[0] <= 'Z':
+		return 0.5
+	}
+	return 0.3
+}
+
+// hasCamel reports an upper-case letter behind a lower-case one.
+func hasCamel(w string) bool {
+	for i := 1; i < len(w); i++ {
+		if w[i] >= 'A' && w[i] <= 'Z' && w[i-1] >= 'a' && w[i-1] <= 'z' {
+			return true
+		}
+	}
+	return false
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+func clamp(x float64) float64 { return min(max(x, 0), 1) }
+
+// instructing is the wording of prompts, rules and descriptions of tools.
+var instructing = [...]string{
+	"you are a", "you are an", "you must", "your task", "never ", "do not ", "always ", "<system", "instructions", "guidelines",
+	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should",
+}
+
+// instructions says from 0 to 1 how much s is worded as a prompt.
+func instructions(s string) float64 {
+	if len(s) < 60 {
+		return 0
+	}
+	s = strings.ToLower(sample(s))
+	n := 0.0
+	for i, phrase := range instructing {
+		if strings.Contains(s, phrase) {
+			if n++; i < 2 {
+				n++
+			}
+		}
+	}
+	return clamp(n / 5)
+}
