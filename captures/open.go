@@ -51,10 +51,33 @@ func openChecked(ctx context.Context, path string, steps []migration) (db *sql.D
 	if err != nil {
 		return nil, 0, explain(err)
 	}
-	if err := verifySchema(ctx, db, steps[:version]); err != nil {
+	if err = wholePages(ctx, db, path); err == nil {
+		err = verifySchema(ctx, db, steps[:version])
+	}
+	if err != nil {
 		return nil, 0, errors.Join(err, db.Close())
 	}
 	return db, version, nil
+}
+
+// wholePages refuses a file that ends within a page: SQLite would read zeros
+// there. With a write-ahead log beside it that is no harm: the log has the page.
+func wholePages(ctx context.Context, db *sql.DB, path string) error {
+	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	var size int64
+	if err := db.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size); err != nil {
+		return explain(err)
+	}
+	if size > 0 && info.Size()%size != 0 {
+		return damaged("cut short: %d bytes are no whole pages of %d", info.Size(), size)
+	}
+	return nil
 }
 
 func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB, int, error) {

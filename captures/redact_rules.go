@@ -209,7 +209,7 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 	whole := n + run
 	m := match{start: i, end: i + whole, secret: string(rest[:whole])}
 	if s.max == 0 {
-		if short := cutByLength(b, i, whole); short < whole {
+		if short := cutByLength(b, i, whole, n+s.min); short < whole {
 			m.end, m.secret = i+short, string(rest[:short])
 		} else if i > 0 && !s.dots && alnumChars.has(b[i-1]) && !hasLength(b, i, whole) {
 			return match{}, nothing // the middle of a word
@@ -233,9 +233,9 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 // cutByLength shortens a run that has run into what follows it. In protobuf a
 // string has its length in front and the next field's tag, which may be a
 // letter, behind it; a length that is a few bytes shorter than the run is
-// taken for true.
-func cutByLength(b []byte, i, run int) int {
-	for n := run; n > 0 && n > run-12; n-- {
+// taken for true, if what it leaves is at least as long as a key.
+func cutByLength(b []byte, i, run, least int) int {
+	for n := run; n >= least && n > run-12; n-- {
 		if hasLength(b, i, n) {
 			return n
 		}

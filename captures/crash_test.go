@@ -1,0 +1,228 @@
+//go:build unix
+
+package captures
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be a recorder that is killed.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv("CAPTURES_RECORD") != "":
+		recordForever(os.Getenv("CAPTURES_RECORD"))
+	case os.Getenv("CAPTURES_READ") != "":
+		if err := readAll(os.Getenv("CAPTURES_READ")); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// recordForever records numbered chunks and prints each number once it was
+// handed over.
+func recordForever(path string) {
+	if limit, err := strconv.ParseUint(os.Getenv("CAPTURES_FILE_SIZE"), 10, 64); err == nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			panic(err)
+		}
+	}
+	s, err := Create(path, Options{})
+	if err != nil {
+		panic(err)
+	}
+	r, err := s.Begin(Exchange{Method: "POST", URL: "https://h/x", RequestHeaders: Headers{{"content-type", "application/connect+proto"}}})
+	if err != nil {
+		panic(err)
+	}
+	r.Response(200, Headers{{"content-type", "application/connect+proto"}})
+	for i := uint64(0); s.Err() == nil; i++ {
+		p := binary.BigEndian.AppendUint64(nil, i)
+		// Some end in what may be the beginning of a secret.
+		r.Chunk(Direction(i%2), append(envelope(0, append(p, "eyJ"...)), envelope(0, make([]byte, i%7*1000))...))
+		fmt.Println(i)
+		if i%100 == 99 {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	fmt.Println("error:", s.Err())
+	if err := s.Close(); err == nil {
+		panic("Close has forgotten the error")
+	}
+	os.Exit(3)
+}
+
+func recorder(t *testing.T, path string, env ...string) (cmd *exec.Cmd, lines *bufio.Scanner) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(append(os.Environ(), "CAPTURES_RECORD="+path), env...)
+	cmd.Stderr = os.Stderr
+	out := must(cmd.StdoutPipe())(t)
+	check(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd, bufio.NewScanner(out)
+}
+
+// numbers reads the numbered chunks of exchange 1 and checks them.
+func numbers(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	for c, err := range s.Chunks(context.Background(), 1, 0) {
+		check(t, err)
+		if got := binary.BigEndian.Uint64(c.Data[5:]); got != uint64(n) || c.Seq != int64(n) || c.Dir != Direction(n%2) {
+			t.Fatalf("chunk %d has seq %d, number %d", n, c.Seq, got)
+		}
+		n++
+	}
+	return n
+}
+
+func TestKilledRecorder(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "killed.uwc")
+	cmd, lines := recorder(t, path)
+	type line struct {
+		at time.Time
+		n  int
+	}
+	var seen []line
+	for began := time.Now(); time.Since(began) < 1500*time.Millisecond && lines.Scan(); {
+		seen = append(seen, line{time.Now(), must(strconv.Atoi(lines.Text()))(t)})
+	}
+	if _, err := Create(path, Options{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second recorder, in another process: %v", err)
+	}
+	killed := time.Now()
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+
+	s := must(Open(path))(t)
+	got := numbers(t, s)
+	ex := must(s.Exchange(ctx, 1))(t)
+	check(t, s.Close())
+	second, quarter := 0, 0
+	for _, l := range seen {
+		if killed.Sub(l.at) > time.Second {
+			second = l.n + 1
+		}
+		if killed.Sub(l.at) > time.Second/4 {
+			quarter = l.n + 1
+		}
+	}
+	t.Logf("%d handed over, %d older than 1 s, %d older than 0.25 s, %d in the file", len(seen), second, quarter, got)
+	if second == 0 || got < quarter {
+		t.Errorf("%d chunks are in the file, %d were older than a quarter of a second", got, quarter)
+	}
+	if ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
+		t.Errorf("%+v", ex)
+	}
+
+	// The next recorder goes on in the same file.
+	s = must(Create(path, Options{}))(t)
+	r := must(s.Begin(Exchange{}))(t)
+	if r.ID() != 2 {
+		t.Errorf("id %d", r.ID())
+	}
+	r.End(Complete, "")
+	check(t, s.Close())
+	s = must(Open(path))(t)
+	if after := numbers(t, s); after != got {
+		t.Errorf("%d chunks became %d", got, after)
+	}
+	now := must(s.Exchange(ctx, 1))(t)
+	if now.Outcome != Incomplete || now.BytesUp != ex.BytesUp || now.BytesDown != ex.BytesDown || now.Duration <= 0 {
+		t.Errorf("%+v", now)
+	}
+	for e, err := range s.Follow(ctx, 0) {
+		check(t, err)
+		if e.Kind == Ended {
+			if e.Exchange.ID == 2 {
+				break
+			}
+			continue
+		}
+	}
+	check(t, s.Close())
+	if left := must(filepath.Glob(path + "*"))(t); len(left) != 1 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// A disk that is full stops the recording, not the program; what was written
+// stays readable.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "full.uwc")
+	cmd, lines := recorder(t, path, "CAPTURES_FILE_SIZE="+strconv.Itoa(400<<10))
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.HasPrefix(last, "error: captures: "+path) {
+		t.Errorf("%v, %s", err, last)
+	}
+	s := must(Open(path))(t)
+	defer func() { check(t, s.Close()) }()
+	if n := numbers(t, s); n < 10 {
+		t.Errorf("%d chunks", n)
+	}
+}
+
+// In a folder that cannot be written to, by somebody who cannot.
+func TestReadOnlyFolder(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become somebody else")
+	}
+	read := func(path string) (string, error) {
+		self := filepath.Join(filepath.Dir(path), "reader")
+		check(t, os.WriteFile(self, must(os.ReadFile(os.Args[0]))(t), 0o755))
+		cmd := exec.Command(self, "-test.run=^$")
+		cmd.Env = append(os.Environ(), "CAPTURES_READ="+path)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	dir := must(os.MkdirTemp("", "uwc"))(t)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	check(t, os.Chmod(dir, 0o755))
+
+	closed := filepath.Join(dir, "closed.uwc")
+	check(t, os.WriteFile(closed, must(os.ReadFile(record(t, "x")))(t), 0o644))
+	if out, err := read(closed); err != nil {
+		t.Errorf("closed: %v: %s", err, out)
+	}
+
+	killed := filepath.Join(dir, "killed.uwc")
+	cmd, lines := recorder(t, killed)
+	for range 2000 {
+		lines.Scan()
+	}
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	for _, f := range must(filepath.Glob(killed + "*"))(t) {
+		check(t, os.Chmod(f, 0o644))
+	}
+	if out, err := read(killed); err != nil {
+		t.Errorf("killed: %v: %s", err, out)
+	}
+	check(t, os.Remove(killed+"-shm"))
+	if out, err := read(killed); err == nil || !strings.Contains(out, "copy it together with killed.uwc-wal") {
+		t.Errorf("killed, without the index: %v: %s", err, out)
+	}
+	check(t, os.Remove(killed+"-wal"))
+	if out, err := read(killed); err != nil {
+		t.Errorf("without the log: %v: %s", err, out)
+	}
+}

@@ -1,0 +1,149 @@
+package captures
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// While the disk is slow, streams wait and nothing is dropped.
+func TestBackpressure(t *testing.T) {
+	const chunk, total = 10 << 10, 200
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	gate := make(chan struct{})
+	s := must(create(path, Options{QueueBytes: 100 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := must(s.Begin(Exchange{}))(t)
+	var passed atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range total {
+			r.Chunk(Down, []byte(strings.Repeat("\x00", chunk)))
+			passed.Add(1)
+		}
+	}()
+	time.Sleep(100 * time.Millisecond)
+	if n := passed.Load(); n*chunk > 100<<10 || n < 5 {
+		t.Errorf("%d chunks of 10 KiB passed a queue of 100 KiB", n)
+	}
+	close(gate)
+	<-done
+	check(t, s.Flush(t.Context()))
+	if got := all(t, s.Chunks(t.Context(), 1, 0)); len(got) != total {
+		t.Errorf("%d chunks", len(got))
+	}
+	r.Chunk(Down, make([]byte, 1<<20)) // more than the queue holds gets through
+	check(t, s.Close())
+}
+
+// A failure of the disk ends the recording: no call blocks, Close tells.
+func TestWriteFailure(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	s := must(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
+	var all sync.WaitGroup
+	for range 4 {
+		r := must(s.Begin(Exchange{}))(t)
+		all.Go(func() {
+			for i := range 2000 {
+				r.Chunk(Up, []byte(strings.Repeat(string(rune('a'+i%26)), 3000)))
+			}
+			r.Response(200, nil)
+			r.End(Complete, "")
+		})
+	}
+	all.Wait()
+	err := s.Flush(t.Context())
+	if err == nil || s.Err() == nil || !strings.Contains(s.Err().Error(), path) || !strings.Contains(s.Err().Error(), "full") {
+		t.Errorf("Flush: %v, Err: %v", err, s.Err())
+	}
+	if _, err := s.Begin(Exchange{}); err == nil {
+		t.Error("Begin went on")
+	}
+	if err := s.Close(); err == nil {
+		t.Error("Close has forgotten the error")
+	}
+	check(t, readAll(path))
+}
+
+// Close while streams wait for the queue does not leave them there.
+func TestCloseWhileBlocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	gate := make(chan struct{})
+	s := must(create(path, Options{QueueBytes: 10 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := must(s.Begin(Exchange{}))(t)
+	var stopped sync.WaitGroup
+	stopped.Go(func() {
+		for range 100 {
+			r.Chunk(Down, make([]byte, 4<<10))
+		}
+	})
+	time.Sleep(20 * time.Millisecond)
+	time.AfterFunc(50*time.Millisecond, func() { close(gate) })
+	check(t, s.Close())
+	stopped.Wait()
+	check(t, readAll(path))
+}
+
+// A chunk that may end in a secret's beginning is written soon all the same,
+// and the other direction does not wait for it.
+func TestHeldBack(t *testing.T) {
+	ctx := context.Background()
+	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{holdFor: 100 * time.Millisecond}))(t)
+	defer func() { check(t, s.Close()) }()
+	r := must(s.Begin(Exchange{RequestHeaders: Headers{{"authorization", "Bearer made-up-secret-token"}}}))(t)
+	r.Chunk(Up, []byte("text made-up-"))
+	r.Chunk(Down, []byte("answer\n"))
+	check(t, s.writer.flush(ctx))
+	if got := all(t, s.Chunks(ctx, 1, 0)); len(got) != 1 || got[0].Seq != 1 {
+		t.Errorf("before: %v", got)
+	}
+	check(t, s.Flush(ctx)) // waits for the timer
+	r.Chunk(Up, []byte("secret-token text"))
+	check(t, s.Flush(ctx))
+	var up []string
+	for _, c := range all(t, s.Chunks(ctx, 1, 0)) {
+		if c.Dir == Up {
+			up = append(up, string(c.Data))
+		}
+	}
+	if len(up) != 2 || len(up[0]) != 13 || len(up[1]) != 17 || strings.Contains(strings.Join(up, ""), "made-up-") || !strings.HasSuffix(up[1], "..... text") {
+		t.Errorf("%q", up)
+	}
+}
+
+// A made-up token is in no byte of the file, wherever it passed.
+func TestTokenIsNowhere(t *testing.T) {
+	const token = "made-up-secret-token-without-digits"
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	for _, keep := range []bool{false, true} {
+		s := must(Create(path, Options{KeepSecrets: keep}))(t)
+		r := must(s.Begin(Exchange{
+			URL: "https://h/" + token + "?q=" + token, Error: token, Source: token, Method: "GET",
+			RequestHeaders: Headers{{"x-echo", token}, {"Authorization", "Bearer " + token}},
+		}))(t)
+		r.Response(200, Headers{{"x-echo", token}, {"set-cookie", "s=" + token}})
+		for i := range len(token) {
+			r.Chunk(Down, []byte(token[i:i+1]))
+		}
+		r.Chunk(Up, []byte(strings.Repeat("x", 5000)+token))
+		r.Trailers(Down, Headers{{"x", token}})
+		r.Connection(TLS{}, token)
+		r.End(Failed, "dial "+token)
+		check(t, s.PutAnnotation(t.Context(), Annotation{r.ID(), "", "note", token}))
+		check(t, s.Close())
+		s = must(Open(path))(t)
+		ex := must(s.Exchange(t.Context(), r.ID()))(t)
+		check(t, s.Close())
+		if keep != strings.Contains(ex.URL, token) || keep != strings.Contains(ex.Error, token) {
+			t.Errorf("keeping secrets is %v: %s, %s", keep, ex.URL, ex.Error)
+		}
+		if raw := string(must(os.ReadFile(path))(t)); keep != strings.Contains(raw, token) {
+			t.Errorf("keeping secrets is %v; in the file: %v", keep, !keep)
+		}
+	}
+}
