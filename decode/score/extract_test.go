@@ -272,10 +272,11 @@ func BenchmarkExtract(b *testing.B) {
 	bodies = append(bodies, request("What is in main.go?"), "--")
 	bytes := 0
 	for i := range 5000 {
-		body := agentText(m.sentence(languages[0])[:12] + " ")
+		piece := pick(m, languages[0].words) + " "
+		body := agentText(piece)
 		switch {
 		case i < 1000:
-			body = agentThought(m.sentence(languages[0])[:12] + " ")
+			body = agentThought(piece)
 		case i%3 == 0:
 			body = agentToken(1)
 		}

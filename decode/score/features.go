@@ -24,6 +24,7 @@ const (
 // in its message.
 type context struct {
 	id, json, word, filePath bool
+	text                     bool // language
 	ids                      []string
 	first                    int // frame
 }
@@ -32,6 +33,7 @@ type context struct {
 func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	texts := make(map[int]int) // of a frame
 	for _, s := range streams {
+		s.measure()
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
@@ -75,7 +77,6 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
-		s.measure()
 		s.neighbours(around, beside, calls)
 		s.hear()
 		if s.dir == captures.Up && answered >= 0 && s.pieces[0].frame > answered {
@@ -100,6 +101,8 @@ func (x *context) note(s *stream, p piece) {
 		x.word = true
 	case filePath:
 		x.filePath = true
+	case plain:
+		x.text = x.text || s.features[wording] >= 0.5
 	}
 }
 
@@ -108,6 +111,8 @@ func (x *context) call() float64 {
 	switch {
 	case x.json && (x.id || x.word):
 		return 1
+	case x.text:
+		return 0 // names and ids beside a text are its metadata
 	case x.id && x.word:
 		return 0.7
 	case x.id && x.filePath:
@@ -158,7 +163,7 @@ func (s *stream) measure() {
 		f[name] = 1
 	}
 	if s.class == plain || s.class == word {
-		f[wording] = language(s.text)
+		f[wording] = s.language()
 		f[prose] = f[wording] * f[long]
 		f[instruct] = instructions(s.text)
 	}
@@ -168,6 +173,19 @@ func (s *stream) measure() {
 	if head := strings.TrimSpace(s.text[:min(len(s.text), 40)]); strings.HasPrefix(head, "<think") || strings.HasPrefix(head, "<reason") {
 		f[thinkTag] = 1
 	}
+}
+
+// language is how much the text, or each of separate values, reads as language.
+func (s *stream) language() float64 {
+	if s.kind != separate {
+		return language(s.text)
+	}
+	pieces := s.pieces[:min(len(s.pieces), classified)]
+	sum := 0.0
+	for _, p := range pieces {
+		sum += language(p.text)
+	}
+	return sum / float64(len(pieces))
 }
 
 // endsSentence reports whether the last rune stops a sentence.
@@ -192,11 +210,14 @@ func (s *stream) neighbours(around, beside func(piece) *context, calls map[strin
 		if s.dir == captures.Up && own.filePath && s.class != filePath {
 			f[besidePath]++
 		}
+		if s.dir == captures.Up && own.json && f[jsonText] == 0 {
+			f[besideJSON]++
+		}
 		if s.dir == captures.Up && own.id && f[identifier] == 0 {
 			f[besideID]++
 		}
 	}
-	for _, k := range [...]feature{inCall, afterCall, besidePath, besideID} {
+	for _, k := range [...]feature{inCall, afterCall, besidePath, besideJSON, besideID} {
 		f[k] /= float64(len(pieces))
 	}
 	if s.dir == captures.Up {
@@ -246,11 +267,19 @@ func echoes(streams []*stream) {
 // compare sets the features that come from the server's other texts.
 func compare(streams []*stream) {
 	var talkers []*stream
-	longest := 0
+	longest, full := 0, 0
 	for _, s := range streams {
 		if s.talks() {
 			talkers = append(talkers, s)
 			longest = max(longest, len(s.text))
+			if s.features[headline] == 0 {
+				full++
+			}
+		}
+	}
+	for _, s := range streams {
+		if full == 0 && s.dir == captures.Down {
+			s.features[headline] *= 0.3 // there is nothing else that it could head
 		}
 	}
 	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
@@ -266,7 +295,10 @@ func compare(streams []*stream) {
 				b.raise(afterText, n)
 			}
 			if len(a.seqs) == 1 && len(b.seqs) > 2 && b.kind != separate {
-				a.features[alone] = 1
+				a.features[alone] = 0.6
+				if a.features[headline] > 0 {
+					a.features[alone] = 1
+				}
 			}
 			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
 				a.features[repeats] = 1

@@ -9,6 +9,7 @@ import (
 // A tally counts what was found over many exchanges.
 type tally struct {
 	answer, thinking, user, calls [2]int // right, all
+	said                          [2]int // candidates that are taken for the user's, and are
 	confused                      map[string]int
 	wrong                         []string
 }
@@ -63,6 +64,14 @@ func (t *tally) exchange(seed uint64) {
 	if t.count(&t.user, ok); !ok {
 		miss("user", want.user)
 	}
+	for _, c := range got.Candidates {
+		if c.Role == User {
+			ok := strings.Contains(c.Text, want.user)
+			if t.count(&t.said, ok); !ok {
+				t.confused["something else taken for user"]++
+			}
+		}
+	}
 	for _, c := range want.calls {
 		ok := has(got, ToolCall, c)
 		if t.count(&t.calls, ok); !ok {
@@ -89,7 +98,7 @@ func TestFloors(t *testing.T) {
 		n     [2]int
 		floor float64
 	}{
-		{"answer", got.answer, 0.97}, {"thinking", got.thinking, 0.90}, {"user", got.user, 0.95}, {"tool call", got.calls, 0.90},
+		{"answer", got.answer, 0.97}, {"thinking", got.thinking, 0.90}, {"user", got.user, 0.95}, {"user is the user", got.said, 0.95}, {"tool call", got.calls, 0.90},
 	} {
 		t.Logf("%s: %.1f %% of %d", c.what, 100*share(c.n), c.n[1])
 		if share(c.n) < c.floor {

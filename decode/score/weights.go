@@ -38,6 +38,7 @@ const (
 	inCall                      // beside an id and arguments or a tool's name
 	afterCall                   // beside the id of a call that was made before
 	besidePath                  // beside a file path, in a message of the client
+	besideJSON                  // beside JSON, in a message of the client: a tool's name and schema
 	besideID                    // beside an id, in a message of the client
 	failed                      // the exchange failed as a whole
 	repeats                     // its text is part of a better candidate's
@@ -51,7 +52,7 @@ var featureNames = [featureCount]string{
 	"prior", "sent by the server", "sent by the client", "sent during the answer", "occurs in many frames", "deltas of one text", "growing snapshots",
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
 	"program word", "worded as instructions", "think tag", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
-	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "beside a file path", "beside an id", "failed exchange",
+	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "beside a file path", "beside JSON", "beside an id", "failed exchange",
 	"repeats a better candidate", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
@@ -73,7 +74,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	frames:     {2.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	deltas:     {2.5, 2.5, 0.5, 0.5, -1.0, -2.0, -3.0, -3.0},
 	snapshots:  {2.0, 1.5, 0.5, 0.5, -1.0, -2.0, -2.0, -3.0},
-	values:     {-2.0, -2.0, 0.5, 0.0, -1.0, 0.3, 0.8, 0.5},
+	values:     {-2.0, -2.0, 0.5, 0.0, -2.0, 0.5, 1.0, 0.5},
 	constant:   {-3.0, -3.0, -1.0, -1.0, -0.5, -0.5, 1.5, 1.0},
 	long:       {1.0, 0.8, 0.0, 0.8, 0.0, 0.5, -1.5, -1.0},
 	wording:    {3.0, 3.0, -1.5, 0.5, 3.0, 2.0, -2.0, -5.0},
@@ -86,18 +87,19 @@ var weights = [featureCount][len(roleOrder)]float64{
 	modelName:  {-5.0, -5.0, -3.0, -3.0, -4.0, -4.0, 4.0, 0.0},
 	detail:     {-4.0, -4.0, -2.0, -2.0, -4.0, -4.0, 3.5, 0.0},
 	name:       {-1.5, -3.0, 0.0, -1.0, -1.5, -3.0, 1.5, -0.5},
-	instruct:   {-2.0, -1.0, 0.0, -0.5, -1.0, 3.5, 0.0, 0.0},
+	instruct:   {-4.0, -3.0, 0.0, -0.5, -2.0, 4.0, 0.0, 0.0},
 	thinkTag:   {0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	echo:       {-5.0, -4.0, -1.0, -1.0, 5.5, 2.0, 0.5, 0.0},
 	echoed:     {0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0},
 	beforeText: {-2.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	afterText:  {2.0, -3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	alone:      {-3.0, -2.5, 0.0, 0.5, 0.0, 0.5, 2.0, 0.0},
-	headline:   {-1.0, -2.5, 0.0, 0.0, -0.3, -0.5, 1.0, 0.0},
+	headline:   {-2.0, -2.5, 0.0, 0.0, -0.3, -0.5, 1.0, 0.0},
 	largest:    {1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	inCall:     {-2.5, -2.5, 3.0, 0.3, 0.0, 0.0, -0.5, -0.5},
-	afterCall:  {-2.5, -2.0, -0.5, 3.5, -2.0, -1.0, 0.0, 0.0},
+	afterCall:  {-4.0, -3.0, -0.5, 4.5, -2.0, -1.0, 0.0, 0.0},
 	besidePath: {-1.0, -1.0, 0.0, 0.5, -3.0, 1.0, 2.0, 0.0},
+	besideJSON: {-1.0, -1.0, 0.0, 0.0, -3.0, 1.0, 1.0, 0.0},
 	besideID:   {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
 	failed:     {-9.0, -9.0, -4.0, -4.0, 0.0, 0.0, 4.0, 0.0},
 	repeats:    {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},

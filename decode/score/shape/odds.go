@@ -2,6 +2,9 @@ package shape
 
 import (
 	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
@@ -25,6 +28,7 @@ func textOdds(t *wire.Tree, i int32) float64 {
 		switch n.Type {
 		case wire.Len:
 			odds += textLog(t.Data[n.Tag:n.Val], false) + 4.2*float64(n.Val-n.Tag)
+			odds -= seams(t.Data, n)
 			if n.First == wire.None && ident.Of(string(t.Data[n.Val:n.End])) != "" {
 				odds -= 4 // text seldom has what would be a length just before an identifier
 			}
@@ -35,6 +39,34 @@ func textOdds(t *wire.Tree, i int32) float64 {
 		}
 	}
 	return odds
+}
+
+// seams is how little the bytes at both ends of a field's payload go together
+// with their neighbours as one text would: case or script changes within a word.
+func seams(data []byte, n *wire.Node) float64 {
+	if n.Val == n.End {
+		return 0
+	}
+	first, _ := utf8.DecodeRune(data[n.Val:n.End])
+	sum := seam(rune(data[n.Val-1]), first)
+	if n.End < len(data) {
+		last, _ := utf8.DecodeLastRune(data[n.Val:n.End])
+		sum += seam(last, rune(data[n.End]))
+	}
+	return sum
+}
+
+func seam(a, b rune) float64 {
+	la, lb := unicode.IsLetter(a), unicode.IsLetter(b)
+	switch {
+	case la && lb && (a < utf8.RuneSelf) != (b < utf8.RuneSelf), la && lb && unicode.IsLower(a) && unicode.IsUpper(b):
+		return 3
+	case la && unicode.IsDigit(b), unicode.IsDigit(a) && lb:
+		return 1
+	case lb && !la && !unicode.IsSpace(a) && !strings.ContainsRune("\"'`([{<-_/.#*@", a):
+		return 1
+	}
+	return 0
 }
 
 // textLog is the log likelihood of bytes in text.
