@@ -85,8 +85,10 @@ func (l *leaf) text(b []byte) {
 	l.small = len(b) < shortText
 	l.top, l.sub = l.depth == 1, l.depth == 2
 	if len(b) > longLeaf {
+		// Marked: the hash of a blob may well be an id that is on the wire.
 		sum := sha256.Sum256(b)
-		b = sum[:]
+		l.value = "h" + string(sum[:])
+		return
 	}
 	l.value = "t" + string(b)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -36,7 +37,8 @@ type Options struct {
 	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
 	MaxBytes int64          // of the answer's body; default 256 MiB
 
-	dial dialFunc // for tests; nil: a net.Dialer
+	dial   dialFunc  // for tests; nil: a net.Dialer
+	random io.Reader // for tests; nil: crypto/rand
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -101,6 +103,7 @@ type Plan struct {
 // told in the plan, and are errors of Send.
 // Errors: of reading the exchange; of an edit, with its place.
 func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan, error) {
+	chosen := o.Timeout // by the caller: deadlines in headers follow it
 	o.defaults()
 	ex, err := decode.Decode(ctx, src, id, decode.Options{})
 	if err != nil {
@@ -119,7 +122,10 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		p.types[captures.Up] = o.Schema.FrameType(ex.Call, captures.Up)
 		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
 	}
-	r := newRefresher(time.Now(), ex.Started, explicitTimeout(o))
+	r := newRefresher(time.Now(), ex.Started, chosen)
+	if o.random != nil {
+		r.random = o.random
+	}
 	p.buildHeaders(r)
 	if err := p.target(); err != nil {
 		return nil, err
@@ -134,15 +140,6 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	return p, nil
-}
-
-// explicitTimeout is a timeout that the caller chose, which deadlines in
-// headers have to follow.
-func explicitTimeout(o Options) time.Duration {
-	if o.Timeout == defaultTimeout {
-		return 0
-	}
-	return o.Timeout
 }
 
 // upBody reads the request's body as it was on the wire.

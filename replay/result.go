@@ -99,6 +99,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		if changes := diff.Exchanges(p.captured, live, diff.Options{Answer: true}); changes != nil {
 			r.Diff = changes
 		}
+		p.ignore(r.Diff)
 	}
 	r.conclude(p.captured, live, s.fail)
 	r.redact(p.redactor())

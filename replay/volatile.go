@@ -1,0 +1,94 @@
+package replay
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/diff"
+	"unwire/decode/wire"
+)
+
+// Reasons for which a change of a number does not count, beside those of diff.
+const (
+	ignoredID       = "id"       // frames up carry it on
+	ignoredDuration = "duration" // its name says that it is a time or a duration
+)
+
+// timing are the names of fields that no two runs agree in.
+var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
+
+// ignore marks the changed numbers that mean nothing: ids that the server issues
+// and takes back, and fields that a name gives away as times.
+func (p *Plan) ignore(changes []diff.Change) {
+	issued := map[string]bool{}
+	for i := range p.Frames {
+		for _, b := range p.Frames[i].Live {
+			if strings.HasPrefix(b.value, "n") {
+				issued[withoutIndexes(b.FromPath)] = true
+			}
+		}
+	}
+	for i := range changes {
+		c := &changes[i]
+		frame, path, ok := strings.Cut(c.Path, " ")
+		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
+			continue
+		}
+		switch path = withoutIndexes(path); {
+		case issued[path]:
+			c.Ignored = ignoredID
+		case timing.MatchString(p.fieldName(path)):
+			c.Ignored = ignoredDuration
+		}
+	}
+}
+
+// fieldName is the name of the field of an answer that a path leads to; the
+// last step itself where no schema knows it.
+func (p *Plan) fieldName(path string) string {
+	steps, _, err := scanPath(path)
+	if err != nil || len(steps) == 0 {
+		return ""
+	}
+	md, name := p.types[captures.Down], ""
+	for _, s := range steps {
+		name = s.name
+		_, fd, err := s.field(md)
+		if md = nil; err == nil && fd != nil {
+			name, md = string(fd.Name()), fd.Message()
+		}
+	}
+	return name
+}
+
+func withoutIndexes(path string) string {
+	steps, rest, err := scanPath(path)
+	if err != nil || rest != "" {
+		return path
+	}
+	for i := range steps {
+		if !steps[i].bare() {
+			steps[i].index = wire.All
+		}
+	}
+	return steps.String()
+}
+
+// isCount reports whether a value of a change is a number, or absent, which a
+// number is that is zero.
+func isCount(v any) bool {
+	switch v := v.(type) {
+	case nil, uint64, int64, float64:
+		return true
+	case json.RawMessage:
+		_, err := strconv.ParseFloat(string(v), 64)
+		return err == nil
+	case string: // 64-bit integers in JSON
+		_, err := strconv.ParseInt(v, 10, 64)
+		return err == nil
+	}
+	return false
+}
