@@ -144,9 +144,18 @@ func FuzzScript(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add([]byte(DefaultScript()))
-	f.Add([]byte(`{"v":1,"turns":[{"steps":[{"tool":{"name":"mcp","args":{"args":{"a":{"listValue":{"values":["${prompt}"]}}}}}}]}]}`))
-	f.Add([]byte(`{"v":1,"chats":[{"steps":[{"text":"$${a}${answer}","split":[1,2]}]}],"gate":{"min_version":"1.2","error":{"code":"aborted"}}}`))
+	// Small seeds: the fuzzer shrinks what it finds, which takes long for large ones.
+	for _, steps := range []string{
+		`{"tool":{"name":"mcp","args":{"args":{"a":{"listValue":{"values":["${prompt}"]}}}}}}`,
+		`{"tool":{"name":"read","as":"f","require":"success"}},{"text":"${f.success.path}","split":[1,2]}`,
+		`{"kv_set":{"json":{"a":["${answer}"]},"as":"k"}},{"kv_get":{"blob":"k"}}`,
+		`{"kv_set":{"data":"$${a}${model}"}},{"wait":{"ms":3,"heartbeat_every_ms":1}}`,
+		`{"send":{"interactionUpdate":{"summary":{"summary":"${prompt}"}}}},{"raw":"0a 00"},{"turn_ended":{}}`,
+		`{"error":{"code":"aborted","details":[{"type":"aiserver.v1.ErrorDetails","value":{"error":2}}]}}`,
+	} {
+		f.Add([]byte(`{"v":1,"turns":[{"steps":[` + steps + `]}]}`))
+	}
+	f.Add([]byte(`{"v":1,"chats":[{"steps":[{"thinking":"a"},{"drop_end":true}]}],"gate":{"min_version":"1.2","error":{"code":"aborted"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := readScript(a, data)
 		if err != nil {

@@ -47,8 +47,8 @@ var scenarioLines = []string{
 	"turn    asked: What does Backoff",
 	"turn    kv: stored ",
 	"turn    thinking: The question is about one function.",
-	"turn    tool call: read internal/retry/backoff.go: 15 lines",
-	"turn    thinking: The loop doubles",
+	"turn    tool call: read internal/retry/backoff.go: 16 lines",
+	"turn    thinking: The loop looks before it doubles",
 	"turn    kv: stored ",
 	"turn    kv: gave ",
 	"turn    answer: `Backoff` says how long to wait before a retry.",
@@ -67,7 +67,7 @@ func checkLines(t *testing.T, out string) {
 		}
 		rest = after
 	}
-	if !strings.Contains(out, "The file is 15 lines long") {
+	if !strings.Contains(out, "The file is 16 lines long") {
 		t.Errorf("the answer does not speak of the file that was read:\n%s", out)
 	}
 	if strings.Contains(out, token) {

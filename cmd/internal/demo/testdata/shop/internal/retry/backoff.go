@@ -7,9 +7,10 @@ import "time"
 func Backoff(attempt int, base, limit time.Duration) time.Duration {
 	d := base
 	for range attempt - 1 {
-		if d *= 2; d >= limit {
+		if d > limit/2 {
 			return limit
 		}
+		d *= 2
 	}
 	return min(d, limit)
 }
