@@ -12,36 +12,38 @@ import (
 // like it. Validity is always checked to the end.
 const sampleLen = 4096
 
-// payload returns the code length of a payload as each kind, and why.
-func (r *Reader) payload(i int32) (cost payloadCost, why [numPayloadKinds][]Feature) {
+// payload returns the code length of a payload as each kind.
+func (r *Reader) payload(i int32) (cost payloadCost) {
 	data := r.t.Payload(i)
-	plain := 8 * float64(len(data))
-	text := textBits(data)
-	cost[asString] = text
-	cost[asBytes] = bytesBits(data)
-	cost[asMessage] = r.fieldsBits(i)
-	cost[asPackedVarint] = packedVarintBits(data)
-	cost[asPackedFixed32] = packedFixedBits(data, 4)
-	cost[asPackedFixed64] = packedFixedBits(data, 8)
 	if len(data) == 0 {
 		// Nothing tells the kinds apart. A serializer omits an empty string or
 		// bytes where it may, but not an empty message.
-		cost = payloadCost{asMessage: 0, asString: 2, asBytes: 2, asPackedVarint: impossible, asPackedFixed32: impossible, asPackedFixed64: impossible}
-		for k := range why {
-			why[k] = []Feature{{"empty, and only a message is always written when it is", -cost[k]}}
-		}
-		return cost, why
+		return payloadCost{asMessage: 0, asString: 2, asBytes: 2, asPackedVarint: impossible, asPackedFixed32: impossible, asPackedFixed64: impossible}
 	}
-	names := [numPayloadKinds]string{"fields with plausible numbers, types and values", "characters of text", "known file format or random bytes", "varints of alike size", "fixed32 values", "fixed64 values"}
-	for k := range cost {
-		if cost[k] < impossible {
-			why[k] = []Feature{{names[k], plain - cost[k]}, {"how common it is", -prior[k]}}
-		}
-	}
+	cost[asString] = textBits(data)
+	cost[asMessage] = r.fieldsBits(i)
 	// Bytes fields hold text and messages, too: then only the declared kind
 	// differs, which no byte tells.
-	cost[asBytes] = min(cost[asBytes], text+bytesOfText, cost[asMessage]+bytesOfMessage)
-	return cost, why
+	cost[asBytes] = min(bytesBits(data), cost[asString]+bytesOfText, cost[asMessage]+bytesOfMessage)
+	if cost[asString] < 6.5*float64(len(data)) && len(data) > 40 {
+		// Nobody's numbers look like that much text.
+		cost[asPackedVarint], cost[asPackedFixed32], cost[asPackedFixed64] = impossible, impossible, impossible
+		return cost
+	}
+	cost[asPackedVarint] = packedVarintBits(data)
+	cost[asPackedFixed32] = packedFixedBits(data, 4)
+	cost[asPackedFixed64] = packedFixedBits(data, 8)
+	return cost
+}
+
+// payloadWhy says what speaks for the readings of a payload.
+var payloadWhy = [numPayloadKinds]string{
+	"fields with plausible numbers, types and values", "characters of text", "known file format, or nothing better",
+	"varints of alike size", "fixed32 values", "fixed64 values",
+}
+
+func (c *payloadCost) why(k, length int) []Feature {
+	return []Feature{{payloadWhy[k], 8*float64(length) - c[k]}, {"how common it is", -prior[k]}}
 }
 
 const (
@@ -98,7 +100,7 @@ func (r *Reader) messageBits(i int32) float64 {
 				total += 2
 				break
 			}
-			cost, _ := r.payload(c)
+			cost := r.payload(c)
 			total += cost.least()
 		}
 	}
@@ -338,7 +340,7 @@ func packedFixedBits(data []byte, width int) float64 {
 	}
 	sample := data[:min(len(data), sampleLen)]
 	for pos := 0; pos < len(sample); pos += width {
-		v := fixed(sample[pos : pos+width])
+		v := Fixed(sample[pos : pos+width])
 		if width == 4 {
 			total += fixed32Bits(uint32(v))
 		} else {

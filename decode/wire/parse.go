@@ -1,7 +1,5 @@
 package wire
 
-import "encoding/binary"
-
 const (
 	maxNumber    = 1<<29 - 1
 	defaultDepth = 100
@@ -277,14 +275,4 @@ func (p *parser) link(parent, prev, i int32) {
 	} else {
 		p.nodes[prev].Next = i
 	}
-}
-
-func fixed(b []byte) uint64 {
-	switch len(b) {
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	case 8:
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
 }

@@ -154,23 +154,45 @@ func (r *Reader) Readings(i int32) []Reading {
 
 // payloadReadings weighs the kinds of a length-delimited payload.
 func (r *Reader) payloadReadings(i int32) []Reading {
-	cost, why := r.payload(i)
+	cost := r.payload(i)
 	data := r.t.Payload(i)
 	best := cost.least()
-	var out []Reading
+	out := make([]Reading, 0, 3)
 	for k := range cost {
 		if cost[k] >= impossible {
 			continue
 		}
 		p := math.Exp2((best - cost[k] - prior[k]) / temperature)
-		reading := Reading{Kind: payloadKinds[k].kind, Type: payloadKinds[k].typ, P: p, Why: why[k]}
-		out = append(out, reading)
+		if p >= leastP {
+			out = append(out, Reading{Kind: payloadKinds[k].kind, Type: payloadKinds[k].typ, P: p, Why: cost.why(k, len(data))})
+		}
 	}
 	out = normalize(out)
 	for j := range out {
 		out[j].Value = payloadValue(out[j].Type, data)
 	}
 	return out
+}
+
+// Best returns the kind and type of node i's likeliest reading with its
+// probability, in less time and memory than Readings.
+func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
+	if t := r.t.Nodes[i].Type; t != Len && t != Message {
+		best := r.Readings(i)[0]
+		return best.Kind, best.Type, best.P
+	}
+	cost := r.payload(i)
+	least := cost.least()
+	sum, at := 0.0, 0
+	for k := range cost {
+		if cost[k]+prior[k] < cost[at]+prior[at] {
+			at = k
+		}
+		if q := math.Exp2((least - cost[k] - prior[k]) / temperature); q >= leastP {
+			sum += q
+		}
+	}
+	return payloadKinds[at].kind, payloadKinds[at].typ, 1 / sum
 }
 
 // normalize sorts, drops what is too unlikely, and makes the sum 1.
@@ -205,24 +227,33 @@ func payloadValue(typ string, data []byte) any {
 		return string(data)
 	case "bytes":
 		return data
-	case "packed varint":
-		var vs []uint64
-		for pos := 0; pos < len(data); {
-			v, n := consumeVarint(data, pos, len(data))
-			vs = append(vs, v)
-			pos += n
-		}
-		return vs
-	case "packed fixed32", "packed fixed64":
-		width := 4
-		if typ == "packed fixed64" {
-			width = 8
-		}
-		vs := make([]uint64, 0, len(data)/width)
-		for pos := 0; pos < len(data); pos += width {
-			vs = append(vs, fixed(data[pos:pos+width]))
-		}
-		return vs
+	case "packed varint", "packed fixed32", "packed fixed64":
+		return PackedValues(typ, data)
 	}
 	return nil
+}
+
+// PackedValues returns the numbers in a payload that has a reading of type
+// "packed varint", "packed fixed32" or "packed fixed64". Of other data it
+// returns those before the place where it stops being that.
+func PackedValues(typ string, data []byte) []uint64 {
+	width := 0
+	switch typ {
+	case "packed fixed32":
+		width = 4
+	case "packed fixed64":
+		width = 8
+	}
+	vs := []uint64{}
+	for len(data) >= max(width, 1) {
+		n := width
+		v := uint64(0)
+		if n > 0 {
+			v = Fixed(data[:n])
+		} else if v, n = ConsumeVarint(data); n <= 0 {
+			break
+		}
+		vs, data = append(vs, v), data[n:]
+	}
+	return vs
 }

@@ -70,6 +70,9 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%q: %s, want %s with at least %.2f", c.payload, describe(got), c.want, c.least)
 		}
 		checkReadings(t, got)
+		if kind, typ, p := NewReader(tree).Best(1); kind != got[0].Kind || typ != got[0].Type || math.Abs(p-got[0].P) > 0.01 {
+			t.Errorf("%q: Best is %s %.3f, Readings %s", c.payload, typ, p, describe(got))
+		}
 		root := Readings(Parse(c.payload, Options{}), 0)
 		if len(c.payload) > 0 && root[0].Type != got[0].Type {
 			t.Errorf("%q: as a root %s, as a field %s", c.payload, root[0].Type, got[0].Type)

@@ -75,7 +75,7 @@ func (t *Tree) Uint(i int32) uint64 {
 		v, _ := consumeVarint(t.Data, n.Val, n.End)
 		return v
 	case I64, I32:
-		return fixed(t.Data[n.Val:n.End])
+		return Fixed(t.Data[n.Val:n.End])
 	case Len:
 		return uint64(n.End - n.Val)
 	}

@@ -1,0 +1,272 @@
+package text
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// A node is a field in JSON: the T of the contract, with what it takes to write
+// the same bytes again. What Parse does not need is left out of an edit or left
+// as it is: off, len, p, name and error are not looked at.
+type node struct {
+	N         uint64          `json:"n"`
+	Name      string          `json:"name,omitempty"`
+	Wire      string          `json:"wire"`
+	Off       int             `json:"off"`
+	Len       int             `json:"len"`
+	Kind      string          `json:"kind"`
+	Type      string          `json:"type,omitempty"`
+	P         float64         `json:"p,omitempty"`
+	LongTag   int             `json:"long_tag,omitempty"`   // bytes by which the tag is longer than need be
+	LongLen   int             `json:"long_len,omitempty"`   // the length
+	LongValue int             `json:"long_value,omitempty"` // the varint
+	LongEnd   int             `json:"long_end,omitempty"`   // a group's end tag
+	Open      bool            `json:"open,omitempty"`       // a group without its end tag
+	Error     string          `json:"error,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Fields    []node          `json:"fields,omitempty"` // of a message or a group
+
+	// Readings that TreeJSON writes and nothing here needs.
+	Val          json.RawMessage `json:"val,omitempty"`
+	Symbol       json.RawMessage `json:"symbol,omitempty"`
+	Alternatives json.RawMessage `json:"alternatives,omitempty"`
+}
+
+// JSON writes the document as JSON that ParseJSON reads: one object with "v",
+// "in" (how the input was written), "as", and "fields", "frames" or "text".
+//
+// Limits: it is written as it is made, as Text is.
+func (d *Document) JSON(w io.Writer) error {
+	p := &jsonPrinter{w: bufio.NewWriterSize(w, 64<<10), o: d.o}
+	p.w.WriteString(`{"v":1`)
+	words, err := d.source.words()
+	if err != nil {
+		return err
+	}
+	if words != nil {
+		p.w.WriteString(`,"in":`)
+		p.value(strings.Join(words, " "))
+	}
+	p.w.WriteString(`,"as":"` + d.as + `"`)
+	switch d.as {
+	case "frames":
+		p.w.WriteString(`,"frames":[`)
+		sep := "\n"
+		err = d.pieces(func(f piece) error {
+			p.w.WriteString(sep)
+			sep = ",\n"
+			p.piece(f)
+			return p.err
+		})
+		p.w.WriteString("\n]")
+	default:
+		p.load(d.data)
+		p.content(d.data, d.as == "text")
+	}
+	p.w.WriteString("}\n")
+	if err != nil {
+		return err
+	}
+	if p.err != nil {
+		return p.err
+	}
+	return p.w.Flush()
+}
+
+type jsonPrinter struct {
+	w   *bufio.Writer
+	o   Options
+	t   *wire.Tree
+	r   *wire.Reader
+	err error
+}
+
+// value writes v; what we hand it can be written.
+func (p *jsonPrinter) value(v any) {
+	b, err := json.Marshal(v)
+	if err != nil && p.err == nil {
+		p.err = fmt.Errorf("text: %w", err)
+	}
+	p.w.Write(b)
+}
+
+// load parses data for content to write.
+func (p *jsonPrinter) load(data []byte) {
+	if p.t == nil {
+		p.t = new(wire.Tree)
+	}
+	p.t.Reset(data, p.o.Wire)
+	p.r = wire.NewReader(p.t)
+}
+
+// content writes the member that holds the data of load: text, fields, or bytes.
+func (p *jsonPrinter) content(data []byte, isText bool) {
+	if isText {
+		if utf8.Valid(data) {
+			p.w.WriteString(`,"text":`)
+			p.value(string(data))
+			return
+		}
+		p.w.WriteString(`,"bytes":`)
+		p.value(data)
+		return
+	}
+	p.w.WriteString(`,"fields":[`)
+	p.fields(0, p.o.Type, "\n")
+	p.w.WriteString("]")
+}
+
+func (p *jsonPrinter) piece(f piece) {
+	if !f.framed {
+		p.w.WriteString(`{"rest":`)
+		p.value(f.raw)
+		p.w.WriteString(`}`)
+		return
+	}
+	fmt.Fprintf(p.w, `{"flags":%d`, f.flags)
+	if uint64(f.length) != uint64(len(f.raw)) {
+		fmt.Fprintf(p.w, `,"len":%d`, f.length)
+	}
+	if f.encoding != "" {
+		p.w.WriteString(`,"encoding":`)
+		p.value(f.encoding)
+		if !f.exact {
+			sum := sha256.Sum256(f.data)
+			fmt.Fprintf(p.w, `,"of":"%s","raw":`, hex.EncodeToString(sum[:16]))
+			p.value(f.raw)
+		}
+	}
+	switch {
+	case f.flags&1 != 0 && f.encoding == "":
+		p.w.WriteString(`,"bytes":`)
+		p.value(f.data)
+	default:
+		p.load(f.data)
+		kind, _, _ := p.r.Best(0)
+		p.content(f.data, f.flags&^0x01 != 0 && isPlain(f.data) || kind == wire.KindString)
+	}
+	p.w.WriteString("}")
+}
+
+// fields writes the children of node i, with sep between them.
+func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep string) {
+	first := true
+	for c := range p.t.Children(i) {
+		if !first {
+			p.w.WriteByte(',')
+		}
+		first = false
+		p.w.WriteString(sep)
+		p.field(c, md)
+	}
+}
+
+// field writes one node; its fields are written one by one, not gathered.
+func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
+	n := p.t.Node(c)
+	j := node{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off}
+	var fd protoreflect.FieldDescriptor
+	if md != nil && n.Number <= uint64(protowire.MaxValidNumber) && n.Type != wire.Garbage {
+		if fd = md.Fields().ByNumber(protowire.Number(n.Number)); fd != nil {
+			j.Name = string(fd.Name())
+		}
+	}
+	if n.Err != nil {
+		j.Error = n.Err.Error()
+	}
+	if n.Type != wire.Garbage {
+		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
+	}
+	kind, typ, prob := p.r.Best(c)
+	if prob < 1 {
+		j.P = math.Round(prob*1e4) / 1e4
+	}
+	j.Kind, j.Type = string(kind), typ
+	var value any
+	nested := false
+	switch n.Type {
+	case wire.Varint:
+		v := p.t.Uint(c)
+		j.LongValue = n.End - n.Val - wire.SizeVarint(v)
+		value, j.Type = int64(v), "int64"
+	case wire.I32, wire.I64:
+		value, j.Type = fixedValue(p.t.Uint(c), n.Type == wire.I32, typ == "float" || typ == "double" || isFloat(fd))
+	case wire.StartGroup:
+		nested, j.Open = true, wire.IsOpen(n)
+		if !j.Open {
+			j.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
+		}
+	case wire.Len:
+		j.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
+		data := p.t.Payload(c)
+		if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
+			kind, j.Kind, j.Type, j.P = k, string(k), string(k), 0
+		}
+		switch kind {
+		case wire.KindMessage:
+			nested = true
+		case wire.KindString:
+			value = string(data)
+		case wire.KindPacked:
+			value = wire.PackedValues(typ, data)
+		default:
+			value = data
+		}
+	default:
+		value = p.t.Payload(c)
+	}
+	if !nested {
+		b, err := json.Marshal(value)
+		if err != nil && p.err == nil {
+			p.err = fmt.Errorf("text: %w", err)
+		}
+		j.Value = b
+	}
+	p.head(j, nested)
+	if nested {
+		p.fields(c, messageOf(fd), "")
+		p.w.WriteString("]}")
+	}
+}
+
+// head writes a node; with nested, all but the end of its fields.
+func (p *jsonPrinter) head(j node, nested bool) {
+	b, err := json.Marshal(j)
+	if err != nil {
+		if p.err == nil {
+			p.err = fmt.Errorf("text: %w", err)
+		}
+		return
+	}
+	if nested {
+		b = append(b[:len(b)-1], `,"fields":[`...)
+	}
+	p.w.Write(b)
+}
+
+// fixedValue is a fixed value as a number of JSON, with the type that gives
+// its bits back.
+func fixedValue(v uint64, narrow, float bool) (value any, typ string) {
+	if narrow {
+		if f := math.Float32frombits(uint32(v)); float && floatText(float64(f), 32) != "" {
+			return f, "float"
+		}
+		return uint32(v), "fixed32"
+	}
+	if f := math.Float64frombits(v); float && floatText(f, 64) != "" {
+		return f, "double"
+	}
+	return v, "fixed64"
+}

@@ -1,0 +1,421 @@
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+const (
+	maxIndent = 40 // columns; deeper nesting is not indented any further
+	hexLine   = 64 // bytes of hex on one line
+	surely    = 0.95
+	directive = "# unwire: "
+)
+
+// Text writes the document as text that Parse reads.
+//
+// Limits: it is written as it is made, frame by frame; one frame's tree is held.
+func (d *Document) Text(w io.Writer) error {
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10)}
+	words, err := d.source.words()
+	if err != nil {
+		return err
+	}
+	if words != nil {
+		p.w.WriteString(directive + strings.Join(words, " ") + "\n")
+	}
+	switch d.as {
+	case "text":
+		p.quoted(d.data, 0)
+	case "frames":
+		err = d.pieces(func(f piece) error {
+			p.piece(f, d.o)
+			return nil
+		})
+	default:
+		p.load(d.data, d.o)
+		p.fields(0, d.o.Type, 0)
+	}
+	if err != nil {
+		return err
+	}
+	return p.w.Flush()
+}
+
+// Format returns a message's bytes as text: what Text writes, for one tree.
+func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
+	var b strings.Builder
+	p := &printer{w: bufio.NewWriter(&b)}
+	p.t, p.r = t, wire.NewReader(t)
+	p.fields(0, md, 0)
+	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
+	return b.String()
+}
+
+// A printer writes text. What goes wrong with w shows at its Flush.
+type printer struct {
+	w *bufio.Writer
+	t *wire.Tree
+	r *wire.Reader
+}
+
+// piece writes an envelope.
+func (p *printer) piece(f piece, o Options) {
+	if !f.framed {
+		p.hex(f.raw, 0)
+		return
+	}
+	fmt.Fprintf(p.w, "frame %#02x ", uint8(f.flags))
+	if uint64(f.length) != uint64(len(f.raw)) {
+		fmt.Fprintf(p.w, "len:%d ", f.length)
+	}
+	if f.encoding != "" {
+		p.w.WriteString(f.encoding + " ")
+		if !f.exact {
+			sum := sha256.Sum256(f.data)
+			fmt.Fprintf(p.w, "of:%s raw:`%s` ", hex.EncodeToString(sum[:16]), hex.EncodeToString(f.raw))
+		}
+	}
+	if len(f.data) == 0 {
+		p.w.WriteString("{}\n")
+		return
+	}
+	p.w.WriteString("{\n")
+	switch {
+	case f.flags&^0x01 != 0 && isPlain(f.data):
+		p.quoted(f.data, 1)
+	case f.flags&1 != 0 && f.encoding == "":
+		p.hex(f.data, 1) // compressed with we do not know what
+	default:
+		p.load(f.data, o)
+		if kind, _, _ := p.r.Best(0); kind == wire.KindString {
+			p.quoted(f.data, 1)
+			break
+		}
+		p.fields(0, o.Type, 1)
+	}
+	p.w.WriteString("}\n")
+}
+
+// load parses data for fields to write.
+func (p *printer) load(data []byte, o Options) {
+	if p.t == nil {
+		p.t = new(wire.Tree)
+	}
+	p.t.Reset(data, o.Wire)
+	p.r = wire.NewReader(p.t)
+}
+
+func (p *printer) indent(depth int) {
+	p.w.WriteString("                                        "[:min(2*depth, maxIndent)])
+}
+
+// fields writes the children of node i, a line or more each.
+func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) {
+	for c := range p.t.Children(i) {
+		n := p.t.Node(c)
+		if n.Type == wire.Garbage {
+			p.indent(depth)
+			p.w.WriteString("# " + printable(n.Err.Error()) + "\n")
+			p.hex(p.t.Payload(c), depth)
+			continue
+		}
+		var fd protoreflect.FieldDescriptor
+		if md != nil && n.Number <= uint64(protowire.MaxValidNumber) {
+			fd = md.Fields().ByNumber(protowire.Number(n.Number))
+		}
+		p.field(c, n, fd, depth)
+	}
+}
+
+// field writes one node.
+func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
+	p.indent(depth)
+	p.long(n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	p.w.WriteString(strconv.FormatUint(n.Number, 10))
+	p.w.WriteByte(':')
+	switch n.Type {
+	case wire.Varint:
+		p.w.WriteByte(' ')
+		v := p.t.Uint(c)
+		p.long(n.End - n.Val - wire.SizeVarint(v))
+		p.w.WriteString(strconv.FormatInt(int64(v), 10))
+		p.remark(c, fd, false)
+	case wire.I32, wire.I64:
+		p.w.WriteByte(' ')
+		_, typ, _ := p.r.Best(c)
+		p.w.WriteString(fixedText(p.t.Uint(c), n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd)))
+		p.remark(c, fd, false)
+	case wire.StartGroup:
+		p.group(c, n, fd, depth)
+	case wire.Len:
+		p.w.WriteByte(' ')
+		p.long(n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val)))
+		p.payload(c, fd, depth)
+	}
+}
+
+func (p *printer) long(extra int) {
+	if extra > 0 {
+		fmt.Fprintf(p.w, "long-form:%d ", extra)
+	}
+}
+
+// group writes a group; one without its end is a tag with fields behind it.
+func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
+	if wire.IsOpen(n) {
+		p.w.WriteString("SGROUP")
+		p.remark(c, fd, false)
+		p.fields(c, messageOf(fd), depth)
+		return
+	}
+	p.w.WriteString(" !{")
+	p.remark(c, fd, false)
+	p.fields(c, messageOf(fd), depth+1)
+	p.indent(depth)
+	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
+	p.w.WriteString("}\n")
+}
+
+// payload writes the value of a Len node in braces.
+func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
+	data := p.t.Payload(c)
+	if len(data) == 0 {
+		p.w.WriteString("{}")
+		p.remark(c, fd, true)
+		return
+	}
+	kind, typ, _ := p.r.Best(c)
+	if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
+		kind = k
+	}
+	p.w.WriteByte('{')
+	switch kind {
+	case wire.KindMessage:
+		p.remark(c, fd, true)
+		p.fields(c, messageOf(fd), depth+1)
+		p.indent(depth)
+		p.w.WriteString("}\n")
+		return
+	case wire.KindString:
+		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
+			p.remark(c, fd, true)
+			p.quoted(data, depth+1)
+			p.indent(depth)
+			p.w.WriteString("}\n")
+			return
+		}
+		p.quote(data)
+	case wire.KindPacked:
+		p.packed(data, typ)
+	default:
+		if len(data) > hexLine {
+			p.remark(c, fd, true)
+			p.hex(data, depth+1)
+			p.indent(depth)
+			p.w.WriteString("}\n")
+			return
+		}
+		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
+	}
+	p.w.WriteByte('}')
+	p.remark(c, fd, true)
+}
+
+// remark ends a line: with the field's name and type where a schema has it,
+// else with the reading where it is in doubt.
+func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, guess bool) {
+	switch {
+	case fd != nil:
+		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
+		if fd.Enum() != nil && p.t.Node(c).Type == wire.Varint {
+			if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
+				p.w.WriteString(" " + string(v.Name()))
+			}
+		}
+	case guess && p.t.Node(c).Val < p.t.Node(c).End:
+		if _, _, prob := p.r.Best(c); prob < surely {
+			p.w.WriteString("  #")
+			for _, r := range p.r.Readings(c) {
+				fmt.Fprintf(p.w, " %s %.2f", r.Type, r.P)
+			}
+		}
+	}
+	p.w.WriteByte('\n')
+}
+
+// packed writes numbers without tags.
+func (p *printer) packed(data []byte, typ string) {
+	sep := ""
+	for pos := 0; pos < len(data); {
+		p.w.WriteString(sep)
+		sep = " "
+		switch typ {
+		case "packed fixed32":
+			v := wire.Fixed(data[pos : pos+4])
+			p.w.WriteString(fixedText(v, true, plausible(float64(math.Float32frombits(uint32(v))))))
+			pos += 4
+		case "packed fixed64":
+			v := wire.Fixed(data[pos : pos+8])
+			p.w.WriteString(fixedText(v, false, plausible(math.Float64frombits(v))))
+			pos += 8
+		default:
+			v, n := wire.ConsumeVarint(data[pos:])
+			p.long(n - wire.SizeVarint(v))
+			p.w.WriteString(strconv.FormatInt(int64(v), 10))
+			pos += n
+		}
+	}
+}
+
+func plausible(f float64) bool { return f == 0 || math.Abs(f) > 1e-9 && math.Abs(f) < 1e13 }
+
+// fixedText writes a fixed value as a float if that gives its bits back, else
+// as an integer.
+func fixedText(v uint64, narrow, float bool) string {
+	if narrow {
+		f := math.Float32frombits(uint32(v))
+		if s := floatText(float64(f), 32); float && s != "" {
+			return s + "i32"
+		}
+		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
+	}
+	if s := floatText(math.Float64frombits(v), 64); float && s != "" {
+		return s
+	}
+	return strconv.FormatInt(int64(v), 10) + "i64"
+}
+
+// floatText is "" for what is no number.
+func floatText(f float64, bits int) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return ""
+	}
+	s := strconv.FormatFloat(f, 'g', -1, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+// quoted writes text as one literal a line of it.
+func (p *printer) quoted(data []byte, depth int) {
+	for len(data) > 0 {
+		k := bytes.IndexByte(data, '\n') + 1
+		if k == 0 {
+			k = len(data)
+		}
+		p.indent(depth)
+		p.quote(data[:k])
+		p.w.WriteByte('\n')
+		data = data[k:]
+	}
+}
+
+// quote writes a string literal. What a terminal would not show as a character
+// is escaped byte by byte.
+func (p *printer) quote(data []byte) {
+	const digits = "0123456789abcdef"
+	p.w.WriteByte('"')
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case r == '"' || r == '\\':
+			p.w.WriteByte('\\')
+			p.w.WriteRune(r)
+		case r == '\n':
+			p.w.WriteString(`\n`)
+		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f, n > 1 && unicode.IsPrint(r):
+			p.w.Write(data[:n])
+		default:
+			for _, c := range data[:n] {
+				p.w.Write([]byte{'\\', 'x', digits[c>>4], digits[c&15]})
+			}
+		}
+		data = data[n:]
+	}
+	p.w.WriteByte('"')
+}
+
+// hex writes lines of hex.
+func (p *printer) hex(data []byte, depth int) {
+	for len(data) > 0 {
+		k := min(hexLine, len(data))
+		p.indent(depth)
+		p.w.WriteString("`" + hex.EncodeToString(data[:k]) + "`\n")
+		data = data[k:]
+	}
+}
+
+// printable keeps a comment on its line.
+func printable(s string) string {
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+// isPlain reports UTF-8 without control characters that text does not have.
+func isPlain(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
+
+// kindOf is the kind that a field's declaration gives a length-delimited value.
+func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
+	if fd == nil {
+		return ""
+	}
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		return wire.KindMessage
+	case protoreflect.StringKind:
+		return wire.KindString
+	case protoreflect.BytesKind:
+		return wire.KindBytes
+	}
+	return ""
+}
+
+func isFloat(fd protoreflect.FieldDescriptor) bool {
+	return fd != nil && (fd.Kind() == protoreflect.FloatKind || fd.Kind() == protoreflect.DoubleKind)
+}
+
+func messageOf(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
+	if fd == nil {
+		return nil
+	}
+	return fd.Message()
+}
+
+func declaration(fd protoreflect.FieldDescriptor) string {
+	s := fd.Kind().String()
+	switch {
+	case fd.IsMap():
+		return "map"
+	case fd.Message() != nil:
+		s = string(fd.Message().FullName())
+	case fd.Enum() != nil:
+		s = string(fd.Enum().FullName())
+	}
+	if fd.IsList() {
+		return "repeated " + s
+	}
+	return s
+}

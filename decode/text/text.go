@@ -1,0 +1,148 @@
+// Package text writes bytes as text or JSON that people can read and edit, and
+// reads both back: for any input, what is read back is the input, to the byte.
+//
+// The text is a superset of Protoscope:
+//
+//	1: 150                   a varint; -5, true and 0x10 are ones, too
+//	2: {"text"}              a length and what it counts: "text", `hex`, fields,
+//	2: {1: 2}                or numbers (packed)
+//	3: 1.5  3: 7i64          64 bits; 1.5i32 and 7i32 are 32
+//	4: !{ … }                a group
+//	5:VARINT 5:I64 5:LEN 5:SGROUP 5:EGROUP 5:I32    a tag alone
+//	"text" `0a ff`           bytes as they are
+//	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
+//	                         before the } of a group, its end tag
+//	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
+//	# …                      a comment; `# unwire: …` before all else tells how the
+//	                         input was written (hex, base64), and so how to write it
+//
+// Source: RESEARCH.md#wire
+package text
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// maxDepth keeps documents within what encoding/json nests.
+const maxDepth = 1000
+
+// Options says how to understand an input. The zero value finds out.
+type Options struct {
+	In   string                         // how the bytes are written: "auto" (""), "raw", "hex", "base64"
+	As   string                         // what they are: "auto" (""), "message", "frames"
+	Type protoreflect.MessageDescriptor // of the message or of all frames, for names in comments; may be nil
+
+	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
+	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
+}
+
+// A Document is an input with how it was written and what it is.
+type Document struct {
+	source source
+	data   []byte // after hex or base64
+	as     string // "message", "frames" or "text"
+	o      Options
+}
+
+// Decode finds out what in is.
+//
+// Errors: where Options names a form that the input has not, and for options
+// that do not exist.
+func Decode(in []byte, o Options) (*Document, error) {
+	o.Wire.MaxDepth = min(o.Wire.MaxDepth, maxDepth)
+	d := &Document{o: o}
+	var err error
+	if d.source, d.data, err = readSource(in, o.In); err != nil {
+		return nil, err
+	}
+	switch o.As {
+	case "", "auto":
+		d.as = shapeOf(d.data, o.Wire)
+	case "message", "frames":
+		d.as = o.As
+	default:
+		return nil, fmt.Errorf("text: %q is neither auto, message nor frames", o.As)
+	}
+	return d, nil
+}
+
+// Bytes is what the document describes, after hex or base64.
+func (d *Document) Bytes() []byte { return d.data }
+
+// As is "message", "frames", or "text" for what is no protobuf but text.
+func (d *Document) As() string { return d.as }
+
+// In is how the bytes were written: "raw", "hex" or "base64".
+func (d *Document) In() string { return d.source.form }
+
+// shapeOf tells frames from a message from plain text.
+func shapeOf(data []byte, o wire.Options) string {
+	if _, ok := envelope.Split(data); ok {
+		return "frames"
+	}
+	if len(data) > 0 {
+		sample := data
+		if len(sample) > 1<<16 && wire.Parse(sample, wire.Options{MaxDepth: 1}).Err() != nil {
+			sample = sample[:1<<16] // no message; is it text?
+		}
+		t := wire.Parse(sample, o)
+		if kind, _, _ := wire.NewReader(t).Best(0); kind == wire.KindString {
+			return "text"
+		}
+	}
+	return "message"
+}
+
+// A piece is an envelope of a document, or what is left when none fits.
+type piece struct {
+	framed   bool
+	flags    envelope.Flags
+	length   uint32 // as the header says
+	raw      []byte // the payload as sent; all bytes of what is no envelope
+	data     []byte // after decompression
+	encoding string // that was undone; "" for none
+	exact    bool   // compressing data gives raw again
+}
+
+// pieces calls f for every envelope in data, in order.
+func (d *Document) pieces(f func(piece) error) error {
+	for rest := d.data; len(rest) > 0; {
+		if len(rest) < envelope.HeaderLen {
+			return f(piece{raw: rest})
+		}
+		p := piece{framed: true, flags: envelope.Flags(rest[0]), length: binary.BigEndian.Uint32(rest[1:])}
+		p.raw = rest[envelope.HeaderLen:]
+		whole := uint64(p.length) <= uint64(len(p.raw))
+		if whole {
+			p.raw = p.raw[:p.length:p.length]
+		}
+		rest = rest[envelope.HeaderLen+len(p.raw):]
+		p.data = p.raw
+		if whole && p.flags&envelope.Compressed != 0 {
+			d.inflate(&p)
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inflate undoes the compression of a piece if its magic number tells which.
+func (d *Document) inflate(p *piece) {
+	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: int64(len(p.raw)) + 1, MaxInflated: d.o.MaxInflated})
+	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
+	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {
+		return
+	}
+	p.data, p.encoding = frames[0].Data, frames[0].Encoding
+	again, err := envelope.Compress(p.encoding, p.data)
+	p.exact = err == nil && bytes.Equal(again, p.raw)
+}

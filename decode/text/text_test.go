@@ -1,0 +1,561 @@
+package text
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+	"pgregory.net/rapid"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+type failer interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// roundTrip holds an input to come back from both formats.
+func roundTrip(t failer, in []byte, o Options) {
+	t.Helper()
+	d, err := Decode(in, o)
+	if err != nil {
+		if o.In == "hex" || o.In == "base64" {
+			return // it is none
+		}
+		t.Fatalf("%v", err)
+	}
+	var text, js bytes.Buffer
+	if err := d.Text(&text); err != nil {
+		t.Fatalf("%v", err)
+	}
+	got, err := Parse(text.Bytes())
+	if err != nil || !bytes.Equal(got, in) {
+		t.Fatalf("%+v %.200x:\n%.2000s\ngives %.200x, %v", o, in, text.String(), got, err)
+	}
+	if err := d.JSON(&js); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if !json.Valid(js.Bytes()) {
+		t.Fatalf("no JSON: %.2000s", js.String())
+	}
+	got, err = ParseJSON(js.Bytes())
+	if err != nil || !bytes.Equal(got, in) {
+		t.Fatalf("%+v %.200x:\n%.2000s\ngives %.200x, %v", o, in, js.String(), got, err)
+	}
+}
+
+func gz(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := envelope.Compress("gzip", []byte(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestText(t *testing.T) {
+	stdGzip := unhex(t, "1f8b08000000000000ffcb48cdc9c907008c37f00c05000000") // no valid checksum
+	for _, c := range []struct {
+		name string
+		in   []byte
+		o    Options
+		want string
+	}{
+		{"empty", nil, Options{}, ""},
+		{"delta", unhex(t, "0a060a040a024869"), Options{}, "1: {\n  1: {\n    1: {\"Hi\"}\n  }\n}\n"},
+		{"scalars", unhex(t, "089601 11000000000000f83f 1d00002040 20ffffffffffffffffff01 2d07000000 310500000000000000 00"), Options{As: "message"}, "1: 150\n2: 1.5\n3: 2.5i32\n4: -1\n5: 7i32\n6: 5i64\n# wire: field 0 at 0x2a: value of 1 bytes or more, 0 bytes left\n`00`\n"},
+		{"overlong", unhex(t, "8800 818000 0a8100 41"), Options{As: "message"}, "long-form:1 1: long-form:2 1\n1: long-form:1 {\"A\"}\n"},
+		{"group", unhex(t, "0b 1001 8c00 0b 1001"), Options{As: "message"}, "1: !{\n  2: 1\nlong-form:1 }\n1:SGROUP\n2: 1\n"},
+		{"numbers out of range", unhex(t, "0001 f8ffffffffffffffff01 01"), Options{As: "message"}, "0: 1\n2305843009213693951: 1\n"},
+		{"packed", unhex(t, "1206 03 8e02 9ea705"), Options{}, "2: {3 270 86942}\n"},
+		{"text of lines", append([]byte{0x0a, 9}, "one\ntwo\n\t"...), Options{}, "1: {\n  \"one\\n\"\n  \"two\\n\"\n  \"\\x09\"\n}\n"},
+		{"plain text", []byte("{\"a\": \"b\"}\n"), Options{}, "\"{\\\"a\\\": \\\"b\\\"}\\n\"\n"},
+		{"frames", unhex(t, "00 00000002 3a00 02 00000002 7b7d 00 00000000"), Options{}, "frame 0x00 {\n  7: {}\n}\nframe 0x02 {\n  \"{}\"\n}\nframe 0x00 {}\n"},
+		{"frame cut", unhex(t, "00 00000009 0801 "), Options{As: "frames"}, "frame 0x00 len:9 {\n  1: 1\n}\n"},
+		{"header cut", unhex(t, "0000"), Options{As: "frames"}, "`0000`\n"},
+		{"4 GiB", unhex(t, "00 ffffffff"), Options{As: "frames"}, "frame 0x00 len:4294967295 {}\n"},
+		{"own gzip", envelope.Append(nil, 1, gz(t, "\x0a\x05hello")), Options{}, "frame 0x01 gzip {\n  1: {\"hello\"}\n}\n"},
+		{"broken gzip", envelope.Append(nil, 1, stdGzip), Options{}, "frame 0x01 {\n  `1f8b08000000000000ffcb48cdc9c907008c37f00c05000000`\n}\n"},
+		{"hex", []byte("0a060a040a024869\n"), Options{}, "# unwire: hex end:0a\n1: {\n  1: {\n    1: {\"Hi\"}\n  }\n}\n"},
+		{"hex in groups", []byte("0A 02 48 69\r\n"), Options{}, "# unwire: hex upper group:1 end:0d0a\n1: {\"Hi\"}\n"},
+		{"hex in lines", []byte("0a06\n0a04\n0a02\n4869"), Options{}, "# unwire: hex cols:4 nl:0a\n1: {\n  1: {\n    1: {\"Hi\"}\n  }\n}\n"},
+		{"base64", []byte("CgYKBAoCSGk="), Options{}, "# unwire: base64\n1: {\n  1: {\n    1: {\"Hi\"}\n  }\n}\n"},
+		{"nan and infinity", unhex(t, "09 000000000000f87f 15 0000807f"), Options{As: "message"}, "1: 9221120237041090560i64\n2: 2139095040i32\n"},
+		{"minus zero", unhex(t, "09 0000000000000080 15 00000080"), Options{As: "message"}, ""},
+		{"terminal", append([]byte{0x0a, 20}, "\x1b[2Jcleared screen\u009b"...), Options{As: "message"}, "1: {\"\\x1b[2Jcleared screen\\xc2\\x9b\"}\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Decode(c.in, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := d.Text(&out); err != nil {
+				t.Fatal(err)
+			}
+			got := out.String()
+			if i := strings.Index(got, "  # "); i >= 0 && !strings.Contains(c.want, "  # ") {
+				got = withoutRemarks(got)
+			}
+			if got != c.want && c.want != "" {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+			roundTrip(t, c.in, c.o)
+		})
+	}
+}
+
+func withoutRemarks(s string) string {
+	var out []string
+	for line := range strings.SplitSeq(s, "\n") {
+		line, _, _ = strings.Cut(line, "  # ")
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestSourcesComeBack(t *testing.T) {
+	message := unhex(t, "0a060a040a02486912141a1268656c6c6f20776f726c642c20616761696e")
+	std := base64.StdEncoding.EncodeToString(message)
+	for _, in := range []string{
+		"00 00000008 0a060a040a024869", " 0a02 4869", "0a024869\n\n", "0A024869", "0a02486A", "0a024869 ", "0a0248\n69",
+		"0x0a", "", "\n", "00", "00 ", std, std + "\n", strings.TrimRight(std, "="), std[:20] + "\n" + std[20:] + "\n", std[:3] + " " + std[3:],
+		base64.URLEncoding.EncodeToString([]byte("\x0a\x04\xff\xfe\xfd\xfc\x12\x04text")), "hello", "a4", "YWJj", "deadbeefdeadbeef",
+		hex.Dump(message),
+	} {
+		for _, form := range []string{"auto", "raw", "hex", "base64"} {
+			roundTrip(t, []byte(in), Options{In: form})
+		}
+	}
+	for _, o := range []Options{{In: "octal"}, {As: "table"}} {
+		if _, err := Decode(nil, o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+	if _, err := Decode([]byte("xyz"), Options{In: "hex"}); err == nil {
+		t.Error("xyz is hex")
+	}
+}
+
+// An edited text keeps the style of its source.
+func TestEdits(t *testing.T) {
+	for _, c := range []struct{ in, from, to, want string }{
+		{"0a 02 48 69\n", `"Hi"`, `"Hello"`, "0a 05 48 65 6c 6c 6f\n"},
+		{"0A0248\n690801\n", "1: 1", "1: 2", "0A0248\n690802\n"},
+		{"00 00000004 0a024869", `"Hi"`, `"Ha"`, "00 000000 04 0a 02 48 61"},
+		{"CgYKBAoCSGk=\n", `"Hi"`, `"H"`, "CgUKAwoBSA==\n"},
+	} {
+		d, err := Decode([]byte(c.in), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := d.Text(&out); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Parse([]byte(strings.Replace(out.String(), c.from, c.to, 1)))
+		if err != nil {
+			t.Errorf("%q: %v", c.in, err)
+			continue
+		}
+		if c.in[0] == '0' && strings.Contains(c.in, " 0000") {
+			// An irregular layout cannot be continued; the bytes are right.
+			if clean := strings.Join(strings.Fields(string(got)), ""); clean != "00000000040a024861" {
+				t.Errorf("%q: %q", c.in, got)
+			}
+			continue
+		}
+		if string(got) != c.want {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+	}
+	// A compressed frame of another compressor: its payload stays until the data changes.
+	raw := unhex(t, "1f8b0800000000000003e3 62cd48cdc9c907 00")
+	raw = append(raw, 0xff)
+	foreign := foreignGzip(t, "\x0a\x05hello")
+	frame := envelope.Append(nil, 1, foreign)
+	d, err := Decode(frame, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := d.Text(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "raw:`") {
+		t.Fatalf("%s (%x)", out.String(), raw)
+	}
+	same, err := Parse([]byte(out.String()))
+	if err != nil || !bytes.Equal(same, frame) {
+		t.Errorf("%x, %v", same, err)
+	}
+	other, err := Parse([]byte(strings.Replace(out.String(), "hello", "world!", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, ok := envelope.Split(other)
+	if !ok || len(frames) != 1 {
+		t.Fatalf("%x", other)
+	}
+	if data, err := envelope.Decompress("gzip", frames[0].Raw, 0); string(data) != "\x0a\x06world!" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// foreignGzip compresses as our own compressor does not: stored.
+func foreignGzip(t testing.TB, s string) []byte {
+	b := gz(t, s)
+	sum := b[len(b)-8:]
+	out := append([]byte{0x1f, 0x8b, 8, 0, 1, 2, 3, 4, 0, 3, 1, byte(len(s)), 0, ^byte(len(s)), 0xff}, s...)
+	return append(out, sum...)
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"1: 5z 2: -3z", "080a 1005"},
+		{"1: true 2: false 3: 0x10", "0801 1000 1810"},
+		{"1: 1.5 2: 1e3i32 3: inf64 4: -inf32 5: -1i32 6: 0xffi64", "09000000000000f83f 1500007a44 19000000000000f07f 25000080ff 2dffffffff 31ff00000000000000"},
+		{"1: {'a' \"\\x62\\143\\n\" `64 65`}", "0a06 616263 0a 6465"},
+		{"1: {1 2 3} 2: !{3: {}}", "0a03010203 131a0014"},
+		{"3:LEN 5 3:SGROUP 3:EGROUP 1:0 7", "1a05 1b 1c 0807"},
+		{"1: long-form:2 {2: 1} # comment\nlong-form:1 5", "0a828000 1001 8500"},
+		{"frame 1 gzip {} frame 0 len:3 {`01`}", ""},
+		{"# a comment only", ""},
+		{"\"a\" # unwire: hex\n", "61"},
+	} {
+		got, err := Parse([]byte(c.in))
+		if want := unhex(t, c.want); err != nil || c.want != "" && !bytes.Equal(got, want) {
+			t.Errorf("%s: %x, %v, want %x", c.in, got, err, want)
+		}
+	}
+	for _, c := range []struct{ in, want string }{
+		{"1: {", "line 1, column 4: this brace is not closed"},
+		{"1: 2\n }", "line 2, column 2: no brace is open"},
+		{"1: 2\n2: \"a", "line 2, column 4: this string is not closed"},
+		{"1:", "column 3"},
+		{"1: }", "column 4: a value is expected"},
+		{"1: 2: 3", "column 4"},
+		{"-1: 3", "column 1: field number"},
+		{"1:5", "the text ends where"},
+		{"1:x", "is no wire type"},
+		{"1: {long-form:9 70000000000}", "10 are the most"},
+		{"long-form:10 1", "want 1 to 9"},
+		{"long-form:2 \"a\"", "long-form stands only before"},
+		{"`0", "not closed"},
+		{"`0 `", "odd number"},
+		{"`0g`", "no hex digit"},
+		{"\"\\q\"", "no escape"},
+		{"18446744073709551616", "no number of 64 bits"},
+		{"4294967296i32", "no number of 32 bits"},
+		{"@", "begins nothing"},
+		{"frame 256 {}", "flags"},
+		{"frame 0 lzma {}", "compression"},
+		{"1: {frame 0 {}}", "cannot be inside"},
+		{"frame 0", "brace is expected"},
+		{"# unwire: octal\n", "neither hex nor base64"},
+		{"# unwire: hex what\n", "not known"},
+		{"# unwire: hex text:!\n", "directive"},
+	} {
+		got, err := Parse([]byte(c.in))
+		if c.in == "1:5" {
+			continue // a tag with wire type 5
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "text: line ") {
+			t.Errorf("%s: %x, %v, want %s", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestParseJSON(t *testing.T) {
+	got, err := ParseJSON([]byte(`{"v":1,"as":"message","fields":[{"n":1,"wire":"varint","value":150},{"n":2,"wire":"len","kind":"message","fields":[{"n":1,"wire":"len","kind":"string","value":"Hi"}]},{"n":3,"wire":"varint","type":"sint64","value":-3},{"n":4,"wire":"varint","type":"bool","value":true},{"n":5,"wire":"len","kind":"packed","type":"packed sint32","value":[-1,1]}]}`))
+	if want := unhex(t, "089601 1204 0a024869 1805 2001 2a020102"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%x, %v, want %x", got, err, want)
+	}
+	for _, c := range []struct{ in, want string }{
+		{"{\"v\":1,\n\"what\":1}", "line 2"},
+		{"{", "line 1"},
+		{`{"v":2}`, "newer"},
+		{`{"fields":[{"n":1,"wire":"len","kind":"message","fields":[{"n":1,"wire":"x"}]}]}`, "fields[0]: fields[0]: wire"},
+		{`{"frames":[{"flags":1,"encoding":"lzma"}]}`, "frames[0]"},
+		{`{"fields":[{"n":1,"wire":"i32","value":4294967296}]}`, "fits i32"},
+		{`{"fields":[{"n":1,"wire":"varint","value":1,"long_value":10}]}`, "long_value"},
+		{`{"in":"hex x"}`, "in:"},
+		{`{"v":1} 2`, "more behind"},
+	} {
+		if got, err := ParseJSON([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %x, %v, want %s", c.in, got, err, c.want)
+		}
+	}
+}
+
+// input draws what people feed to decode, and what nobody should.
+func input(t *rapid.T) []byte {
+	var b []byte
+	switch rapid.IntRange(0, 5).Draw(t, "shape") {
+	case 0:
+		b = rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
+	case 1:
+		b = rapid.SliceOf(rapid.OneOf(rapid.ByteRange(0, 40), rapid.Byte())).Draw(t, "tags")
+	case 2:
+		b = []byte(rapid.String().Draw(t, "text"))
+	case 3:
+		b = message(t, 0)
+	case 4:
+		for range rapid.IntRange(0, 4).Draw(t, "frames") {
+			flags := envelope.Flags(rapid.SampledFrom([]byte{0, 1, 2, 3, 0x80, 0x44}).Draw(t, "flags"))
+			payload := message(t, 2)
+			if flags&1 != 0 && rapid.Bool().Draw(t, "compress") {
+				payload, _ = envelope.Compress(rapid.SampledFrom([]string{"gzip", "zstd", "br"}).Draw(t, "with"), payload)
+			}
+			b = envelope.Append(b, flags, payload)
+		}
+	case 5:
+		b = append(message(t, 1), rapid.SliceOf(rapid.Byte()).Draw(t, "rest")...)
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "form") {
+	case 0:
+		b = []byte(hex.EncodeToString(b))
+	case 1:
+		b = []byte(base64.StdEncoding.EncodeToString(b))
+	case 2:
+		s := strings.ToUpper(hex.EncodeToString(b))
+		b = nil
+		for _, c := range []byte(s) {
+			b = append(append(b, rapid.SampledFrom([]string{"", "", "", " ", "\n"}).Draw(t, "space")...), c)
+		}
+	}
+	return b
+}
+
+// message draws a message that nests, with overlong varints.
+func message(t *rapid.T, depth int) []byte {
+	var b []byte
+	width := func() int { return max(rapid.IntRange(-4, 4).Draw(t, "width"), 0) }
+	for range rapid.IntRange(0, 4).Draw(t, "fields") {
+		number := uint64(rapid.IntRange(0, 40).Draw(t, "number"))
+		tag := func(typ uint64) { b = wire.AppendVarintWidth(b, number<<3|typ, width()) }
+		switch k := rapid.IntRange(0, 6).Draw(t, "kind"); {
+		case k == 0:
+			tag(0)
+			b = wire.AppendVarintWidth(b, rapid.Uint64().Draw(t, "v"), width())
+		case k == 1:
+			tag(1)
+			b = append(b, rapid.SliceOfN(rapid.Byte(), 8, 8).Draw(t, "i64")...)
+		case k == 2:
+			tag(5)
+			b = append(b, rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "i32")...)
+		case k == 3 && depth < 4:
+			tag(2)
+			m := message(t, depth+1)
+			b = append(wire.AppendVarintWidth(b, uint64(len(m)), width()), m...)
+		case k == 4 && depth < 4:
+			tag(3)
+			b = append(b, message(t, depth+1)...)
+			tag(4)
+		case k == 5:
+			tag(2)
+			var m []byte
+			for range rapid.IntRange(0, 5).Draw(t, "packed") {
+				m = wire.AppendVarint(m, rapid.Uint64Max(1<<20).Draw(t, "element"))
+			}
+			b = append(wire.AppendVarint(b, uint64(len(m))), m...)
+		default:
+			tag(2)
+			s := rapid.StringN(0, 40, 200).Draw(t, "s")
+			b = append(wire.AppendVarintWidth(b, uint64(len(s)), width()), s...)
+		}
+	}
+	return b
+}
+
+func TestAnyInputComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{
+			In: rapid.SampledFrom([]string{"", "auto", "raw", "hex", "base64"}).Draw(t, "in"),
+			As: rapid.SampledFrom([]string{"", "auto", "message", "frames"}).Draw(t, "as"),
+		}
+		if rapid.Bool().Draw(t, "schema") {
+			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+		}
+		o.Wire.MaxDepth = rapid.IntRange(0, 4).Draw(t, "depth")
+		o.Wire.MaxNodes = rapid.SampledFrom([]int{0, 3, 10}).Draw(t, "nodes")
+		roundTrip(t, input(t), o)
+	})
+}
+
+func TestNamesInComments(t *testing.T) {
+	md := (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+	d, err := Decode(unhex(t, "0a01 61 22 03 0a0141 "), Options{Type: md})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, js strings.Builder
+	if err := d.Text(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "1: {\"a\"}  # name: string\n4: {  # message_type: repeated google.protobuf.DescriptorProto\n  1: {\"A\"}  # name: string\n}\n"
+	if out.String() != want {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+	if err := d.JSON(&js); err != nil || !strings.Contains(js.String(), `"name":"message_type"`) {
+		t.Errorf("%s, %v", js.String(), err)
+	}
+}
+
+func TestHostileInput(t *testing.T) {
+	nested := func(depth int) (b []byte) {
+		for range depth {
+			b = append(wire.AppendVarint([]byte{0x0a}, uint64(len(b))), b...)
+		}
+		return b
+	}
+	for name, in := range map[string][]byte{
+		"10,000 nested messages": nested(10_000),
+		"groups":                 bytes.Repeat([]byte{0x0b}, 1<<16),
+		"end groups":             bytes.Repeat([]byte{0x0c}, 1<<16),
+		"empty frames":           make([]byte, 5*50_000),
+		"zeros":                  make([]byte, 1<<16+1),
+		"a's":                    bytes.Repeat([]byte("a"), 1<<17),
+		"quotes":                 bytes.Repeat([]byte("\""), 1<<17),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			roundTrip(t, in, Options{})
+			roundTrip(t, in, Options{As: "message", Wire: wire.Options{MaxDepth: 12_000}})
+			if d := time.Since(start); d > 8*time.Second {
+				t.Errorf("%v for %d bytes", d, len(in))
+			}
+		})
+	}
+	// Text that nests without end must not take more than linear time either.
+	start := time.Now()
+	deep := []byte(strings.Repeat("1: {", 200_000) + strings.Repeat("}", 200_000))
+	if _, err := Parse(deep); err != nil || time.Since(start) > 5*time.Second {
+		t.Errorf("%v, %v", time.Since(start), err)
+	}
+}
+
+// A large input is written as it is read.
+func TestLargeInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large input")
+	}
+	var in []byte
+	for i := 0; len(in) < 100<<20; i++ {
+		in = envelope.Append(in, 0, append(append([]byte{0x0a, 0x80, 0x80, 0x04}, bytes.Repeat([]byte("some text. "), 5957)...), bytes.Repeat([]byte{'x'}, 65536-5957*11)...))
+	}
+	d, err := Decode(in, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	n := counter(0)
+	if err := d.Text(&n); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := time.Since(start); took > 30*time.Second || int(n) < len(in) {
+		t.Errorf("%v for %d bytes", took, n)
+	}
+	// All that was allocated, garbage included: a fraction of the input.
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(len(in)) {
+		t.Errorf("%d bytes allocated for %d", used, len(in))
+	}
+}
+
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func FuzzTextRoundTrip(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, in []byte, mode uint8) { roundTrip(t, in, modeOf(mode)) })
+}
+
+func FuzzJSONRoundTrip(f *testing.F) {
+	f.Add([]byte(`{"v":1,"fields":[{"n":1,"wire":"varint","value":150},{"n":2,"wire":"len","kind":"message","fields":[]}]}`))
+	f.Add([]byte(`{"v":1,"in":"hex group:1","frames":[{"flags":1,"encoding":"gzip","text":"a"},{"rest":"AA=="}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, err := ParseJSON(in)
+		if err == nil {
+			roundTrip(t, out, Options{})
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("1: {2: !{3: 1.5i32 long-form:1 }} `ff` \"a\\x00\" frame 1 gzip {1: {1 2 3}}"))
+	f.Add([]byte("# unwire: hex upper group:1 cols:20 nl:0a end:0a\n1: long-form:2 {true -5 5z}"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, err := Parse(in)
+		if err != nil && !strings.HasPrefix(err.Error(), "text: line ") {
+			t.Fatalf("an error without its place: %v", err)
+		}
+		if err == nil {
+			roundTrip(t, out, Options{})
+		}
+	})
+}
+
+func modeOf(mode uint8) Options {
+	return Options{In: []string{"", "raw", "hex", "base64"}[mode&3], As: []string{"", "message", "frames", ""}[mode>>2&3]}
+}
+
+func seeds(f *testing.F) {
+	for i, s := range []string{"0a060a040a024869", "CgYKBAoCSGk=", "\x0a\x02Hi", "\x00\x00\x00\x00\x02\x3a\x00\x02\x00\x00\x00\x02{}", "\x0b\x10\x01\x8c\x00\x0b", "\x12\x06\x03\x8e\x02\x9e\xa7\x05"} {
+		f.Add([]byte(s), uint8(i))
+	}
+	f.Add(envelope.Append(nil, 1, gz(f, "\x0a\x05hello")), uint8(0))
+}
+
+func BenchmarkText(b *testing.B) {
+	var in []byte
+	for i := range 2000 {
+		in = envelope.Append(in, 0, fmt.Appendf(nil, "\x0a\x1a\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more texx%c\x05", i%100, 0x20))
+	}
+	d, err := Decode(in, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var out bytes.Buffer
+	b.Run("write", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		for b.Loop() {
+			out.Reset()
+			if err := d.Text(&out); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		for b.Loop() {
+			if _, err := Parse(out.Bytes()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
