@@ -26,6 +26,7 @@ const (
 	costSameScript  = 4200    // a rune outside ASCII near the one before it
 	costOtherScript = 9 * nat
 	costUnassigned  = 14 * nat
+	costNextDigit   = 2500 // a digit behind a digit
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -64,7 +65,11 @@ func costText(p []byte) (cost int64, control bool) {
 	var script rune
 	for i := 0; i < len(p); {
 		if c := p[i]; c < utf8.RuneSelf {
-			cost += costASCII[c]
+			if c >= '0' && c <= '9' && i > 0 && p[i-1] >= '0' && p[i-1] <= '9' {
+				cost += costNextDigit
+			} else {
+				cost += costASCII[c]
+			}
 			control = control || c < 0x20 && c != '\n' && c != '\t' && c != '\r'
 			i++
 			continue
@@ -98,29 +103,34 @@ var costVarintLen = func() (t [11]int64) {
 	return t
 }()
 
-// costVarints is the cost of a field's varints, by bit length. Distinct says to
-// take into account that values repeat.
-func costVarints(s *varintStats, distinct bool) int64 {
-	if s.N == 0 {
-		return 0
-	}
-	var cost float64
+// costLengths is the cost, in nats, of varints by their length in bits, and of
+// describing how those lengths are distributed; the bits below the top one are free.
+func costLengths(s *varintStats) (values, shape float64) {
 	for n, count := range s.Bits {
 		if count == 0 {
 			continue
 		}
-		// A length in bits costs as much as its logarithm, and its bits are free to vary.
-		each := 1 + 0.6*math.Log(float64(n)+1)*2
+		shape += 1.5 + 0.5*math.Log(float64(s.N))
+		values -= float64(count) * math.Log(float64(count)/float64(s.N))
 		if n > 1 {
-			each += float64(n-1) * math.Ln2 * .9
+			values += float64(count) * float64(n-1) * math.Ln2
 		}
-		cost += each * float64(count)
 	}
-	if distinct && !s.Values.Full {
+	return values, shape
+}
+
+// costVarints is the cost, in nats, of a field's varints one by one.
+func costVarints(s *varintStats) float64 {
+	if s.N == 0 {
+		return 0
+	}
+	values, shape := costLengths(s)
+	cost := values + shape
+	if !s.Values.Full {
 		// Few distinct values: each is written once, then chosen.
 		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
 	}
-	return int64(cost*nat) + s.Zero*nat/2 + s.Overlong*8*nat
+	return cost + float64(s.Zero)/2 + float64(s.Overlong)*costOverlong
 }
 
 // costDistinct is the cost of values out of a small set: each is described

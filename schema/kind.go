@@ -160,7 +160,8 @@ func hypotheses(l *lenStats, messageCost float64) []hypothesis {
 		list = append(list, hypothesis{KindPacked, e, prior + emptyPacked*empty + cost})
 	}
 	if !l.NotVarints {
-		packed(packedVarint, priorVarints, min(float64(l.Varints), float64(costVarints(l.Elements, false)))*unit)
+		values, shape := costLengths(l.Elements)
+		packed(packedVarint, priorVarints, min(float64(l.Varints)*unit, values*nat*unit+shape))
 	}
 	if !l.NotFixed32 {
 		packed(packedFixed32, priorFixed, float64(min(l.Float32, l.Int32))*unit)
@@ -171,13 +172,18 @@ func hypotheses(l *lenStats, messageCost float64) []hypothesis {
 	return list
 }
 
-// novelty is the share of payloads that are the first of their value: a
-// payload that repeats says nothing new under any hypothesis.
+// novelty is the share of the payloads' bytes that is in the first payload of
+// each value: one that repeats says nothing new under any hypothesis.
 func (l *lenStats) novelty() float64 {
-	if l.Values.Full || l.N == 0 {
+	if l.Values.Full {
 		return 1
 	}
-	return float64(len(l.Values.Items)) / float64(l.N)
+	var first, all float64
+	for _, it := range l.Values.Items {
+		first += float64(it.Value)
+		all += float64(it.Value) * float64(it.Count)
+	}
+	return max(first, 1) / max(all, 1)
 }
 
 // judge turns costs over n samples into probabilities.
@@ -246,7 +252,7 @@ func (c costing) field(m *message, number int32, f *field) float64 {
 	v := kindOf(f, c.message(f.child))
 	cost += costOddWire * float64(v.odd)
 	if f.varint != nil {
-		cost += float64(costVarints(f.varint, true)) / nat
+		cost += costVarints(f.varint)
 	}
 	for _, s := range []*fixedStats{f.fixed32, f.fixed64} {
 		if s != nil {

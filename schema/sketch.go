@@ -19,13 +19,13 @@ type sketch struct {
 
 type item struct {
 	Hash  uint64 `json:"h"`
-	Value uint64 `json:"v,omitempty"` // the value itself where it is a number
+	Value uint64 `json:"v,omitempty"` // a number itself, or the length of a payload
 	Count int64  `json:"n"`
 }
 
 func (s *sketch) add(v uint64) { s.insert(item{mix(v), v, 1}) }
 
-func (s *sketch) addBytes(p []byte) { s.insert(item{hashBytes(p), 0, 1}) }
+func (s *sketch) addBytes(p []byte) { s.insert(item{hashBytes(p), uint64(len(p)), 1}) }
 
 func (s *sketch) insert(it item) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {

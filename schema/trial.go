@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // A trial is what a class would be if it were joined with others.
 type trial struct {
 	into   *trial
@@ -8,10 +10,9 @@ type trial struct {
 }
 
 type trialField struct {
-	kind    Kind
-	element elementType
-	likely  bool // a message, for one of the joined
-	odd     bool // cannot be joined with anything
+	field   *classField // the one that was seen most, of those joined
+	seen    int64
+	message bool // for one of them
 	kid     *class
 }
 
@@ -24,10 +25,7 @@ func (ts trials) of(c *class) *trial {
 	if t == nil {
 		t = &trial{root: c.root, fields: make(map[int32]trialField, len(c.fields))}
 		for n, f := range c.fields {
-			t.fields[n] = trialField{
-				kind: f.verdict.kind, element: f.verdict.element, likely: f.likely(),
-				odd: f.verdict.odd > 0 || f.group != nil, kid: f.kid,
-			}
+			t.fields[n] = trialField{field: f, seen: f.seen, message: f.likely(), kid: f.kid}
 		}
 		ts[c] = t
 	}
@@ -37,20 +35,19 @@ func (ts trials) of(c *class) *trial {
 	return t
 }
 
-// compatible reports whether one type can describe both classes, and whatever
-// becomes one through joining them: for every field, the same wire type and a
-// kind that nobody's payloads refute.
-func compatible(a, b *class) bool {
+// compatible reports whether one type can describe the classes of each pair, and
+// whatever becomes one through joining them: for every field, the same wire
+// type and a kind that nobody's payloads refute.
+func compatible(pairs ...[2]*class) (trials, bool) {
 	ts := trials{}
-	work := [][2]*class{{a, b}}
-	for len(work) > 0 {
+	for work := slices.Clone(pairs); len(work) > 0; {
 		x, y := ts.of(work[len(work)-1][0]), ts.of(work[len(work)-1][1])
 		work = work[:len(work)-1]
 		if x == y {
 			continue
 		}
 		if x.root != "" && y.root != "" {
-			return false // two roots keep two names
+			return nil, false // two roots keep two names
 		}
 		if x.root == "" {
 			x.root = y.root
@@ -62,26 +59,80 @@ func compatible(a, b *class) bool {
 				x.fields[n] = g
 				continue
 			}
-			if f.odd || g.odd {
-				return false
+			f, ok := joinFields(f, g)
+			if !ok {
+				return nil, false
 			}
-			if f.likely || g.likely {
-				if f.kid == nil || g.kid == nil {
-					return false
-				}
+			if f.kid != nil {
 				work = append(work, [2]*class{f.kid, g.kid})
-			} else if f.kind != g.kind || f.element != g.element {
-				return false
-			}
-			f.likely = f.likely || g.likely
-			if f.kid == nil || g.kid == nil {
-				f.kid = nil
-			}
-			if f.likely {
-				f.kind = KindMessage
 			}
 			x.fields[n] = f
 		}
 	}
-	return true
+	return ts, true
+}
+
+// approve reports whether the pair is one in the trial.
+func (ts trials) approve(pair [2]*class) bool {
+	x, y := ts[pair[0].find()], ts[pair[1].find()]
+	if x == nil || y == nil {
+		return pair[0].find() == pair[1].find()
+	}
+	return ts.of(pair[0]) == ts.of(pair[1])
+}
+
+// joinFields reports whether two fields can be one, and what that one is.
+func joinFields(f, g trialField) (trialField, bool) {
+	x, y := f.field, g.field
+	if x.verdict.odd > 0 || y.verdict.odd > 0 || x.group != nil || y.group != nil {
+		return f, false
+	}
+	message := f.message || g.message
+	if message && (f.kid == nil || g.kid == nil) {
+		return f, false
+	}
+	if !message && !sameKind(x, y) {
+		return f, false
+	}
+	if g.seen > f.seen {
+		f.field = y
+	}
+	f.seen += g.seen
+	if f.message = message; !message {
+		f.kid = nil
+	}
+	return f, true
+}
+
+// sameKind reports whether two fields without messages may be one. Where the
+// readings differ, the one seen more often must not be refuted by the other's
+// payloads, and the other must be in doubt.
+func sameKind(x, y *classField) bool {
+	if x.verdict.kind == y.verdict.kind && x.verdict.element == y.verdict.element {
+		return true
+	}
+	if y.seen > x.seen {
+		x, y = y, x
+	}
+	if x.len == nil || y.len == nil || x.len.N != x.occurs || y.len.N != y.occurs {
+		return false // numbers, or numbers among payloads
+	}
+	return y.verdict.p < weakP && !y.len.refutes(x.verdict)
+}
+
+// weakP is the probability below which a reading may be overruled by that of
+// the same field elsewhere.
+const weakP = 0.97
+
+// refutes reports whether some payload cannot be of the kind.
+func (l *lenStats) refutes(v kindVerdict) bool {
+	switch v.kind {
+	case KindString:
+		return l.NotText
+	case KindMessage:
+		return l.NotMessage
+	case KindPacked:
+		return v.element == packedVarint && l.NotVarints || v.element == packedFixed32 && l.NotFixed32 || v.element == packedFixed64 && l.NotFixed64
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -139,8 +140,8 @@ func (g *graph) unify() {
 		slices.SortFunc(candidates, func(a, b *class) int { return cmp.Or(cmp.Compare(tally[b], tally[a]), cmp.Compare(a.id, b.id)) })
 		for _, o := range candidates[:min(len(candidates), maxCandidates)] {
 			c, o = c.find(), o.find()
-			if c != o && similarity(c, o) >= minScore && compatible(c, o) {
-				join(o, c)
+			if c != o && similarity(c, o) >= minScore {
+				tryJoin(o, c)
 			}
 		}
 		c = n.class.find()
@@ -160,8 +161,7 @@ func (g *graph) joinAncestor(n *node) {
 		if c == o {
 			return
 		}
-		if similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && contained(c, o) && compatible(c, o) {
-			join(o, c)
+		if similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && contained(c, o) && tryJoin(o, c) {
 			return
 		}
 	}
@@ -210,53 +210,80 @@ func absence(f *classField, samples, others int64) float64 {
 	return 0.3 + min(expected, 3)
 }
 
-// join makes b part of a, and the types of their common message fields one.
+// maxPending bounds the pairs that are tried again while a join is under way.
+const maxPending = 64
+
+// tryJoin makes b part of a, and the types of their common message fields one,
+// if that contradicts nothing.
 //
-// Joining types below may join a or b themselves with something: work is a
-// list, and classes are looked up anew for each pair.
-func join(a, b *class) {
-	work := [][2]*class{{a, b}}
-	for len(work) > 0 {
+// Pooling can make a message of what was something else in both, whose payloads
+// were no part of the trial: they are tried together with what is still to be
+// joined, and are no messages if they fail.
+func tryJoin(a, b *class) bool {
+	ts, ok := compatible([2]*class{a, b})
+	if !ok {
+		return false
+	}
+	for work := [][2]*class{{a, b}}; len(work) > 0; {
 		a, b := work[len(work)-1][0].find(), work[len(work)-1][1].find()
 		work = work[:len(work)-1]
 		if a == b {
 			continue
 		}
-		if b.root != "" || a.root == "" && (b.depth < a.depth || b.depth == a.depth && b.id < a.id) {
-			a, b = b, a
-		}
-		b.into = a
-		a.samples += b.samples
-		for _, n := range b.numbers {
-			x, y := a.fields[n], b.fields[n]
-			if x == nil {
-				a.fields[n] = y
+		for _, pair := range merge(a, b) {
+			if ts.approve(pair.kids) {
+				work = append(work, pair.kids)
 				continue
 			}
-			if x.kid != nil && y.kid != nil && (x.likely() || y.likely()) {
-				work = append(work, [2]*class{x.kid, y.kid})
+			if len(work) < maxPending {
+				if more, ok := compatible(append(slices.Clone(work), pair.kids)...); ok {
+					ts, work = more, append(work, pair.kids)
+					continue
+				}
 			}
-			x.absorb(y)
+			pair.field.forbidMessage()
 		}
-		a.numbers = a.numbers[:0:0]
-		for n := range a.fields {
-			a.numbers = append(a.numbers, n)
-		}
-		slices.Sort(a.numbers)
 	}
+	return true
 }
 
-// absorb pools the evidence of two fields that are one.
+// A kidPair is two types that must be one because their field is.
+type kidPair struct {
+	field *classField
+	kids  [2]*class
+}
+
+// merge makes one of a and b part of the other, and returns what else must be one.
+func merge(a, b *class) []kidPair {
+	if b.root != "" || a.root == "" && (b.depth < a.depth || b.depth == a.depth && b.id < a.id) {
+		a, b = b, a
+	}
+	b.into = a
+	a.samples += b.samples
+	var pairs []kidPair
+	for _, n := range b.numbers {
+		x, y := a.fields[n], b.fields[n]
+		if x == nil {
+			a.fields[n] = y
+			continue
+		}
+		kid := y.kid
+		if x.absorb(y); kid != nil && x.kid != nil {
+			pairs = append(pairs, kidPair{x, [2]*class{x.kid, kid}})
+		}
+	}
+	a.numbers = slices.Sorted(maps.Keys(a.fields))
+	return pairs
+}
+
+// absorb pools the evidence of two fields that are one. Their payloads may be
+// messages only if both have always been read as such.
 func (f *classField) absorb(o *classField) {
-	message := f.likely() || o.likely()
 	f.mergeFlat(o.field)
 	f.messageCost += o.messageCost
-	if f.kid == nil || o.kid == nil {
-		f.kid = nil // compatible made sure that it was not needed
-	}
 	f.verdict = kindOf(f.field, f.messageCost)
-	if !message && f.likely() {
-		f.forbidMessage() // their payloads were never joined
+	if f.len != nil && (f.kid == nil) != (o.kid == nil) {
+		f.forbidMessage()
 	}
 }
 
