@@ -142,6 +142,8 @@ func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, 
 		return func(context.Context, *connect.Request[message], *serverStream) error { return fault.err() }
 	case procedure == procedureRunSSE:
 		return s.runSSE
+	case procedure == procedureRunPoll:
+		return s.runPoll
 	case procedure == procedureStreamSSE:
 		return s.streamSSE
 	case chatFields(md) != nil:

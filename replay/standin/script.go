@@ -49,19 +49,22 @@ import (
 //	        "details": [{"type": "aiserver.v1.ErrorDetails", "value": {"error": "ERROR_RATE_LIMITED"}}]}}
 //	    ]
 //	  }],
-//	  "answers": {"/aiserver.v1.AiService/AvailableModels": {"modelNames": ["composer-1"]}}
+//	  "answers": {"/agent.v1.AgentService/NameAgent": {"name": "A question"}}
 //	}
 //
-// "turns" serve agent.v1.AgentService/Run and RunSSE, "chats" the methods of
-// aiserver.v1.ChatService and AiService that stream. Of a list, a call gets the
+// "turns" serve agent.v1.AgentService/Run, RunSSE and RunPoll, "chats" StreamUnifiedChat
+// and the other streams of aiserver.v1.ChatService that carry its response. Of a list, a call gets the
 // first entry whose "when" occurs in the prompt; failing that, of those without
 // "when", the one whose place is the number of turns in the conversation state
 // that the client sent back (the last one for every further turn).
 //
-// "answers" are the unary methods: the response as the JSON form of the method's
-// response message, or {"error": …}-like faults as {"$error": {…}}. A method that
-// proto/ does not describe takes and gives an empty message. null takes an
-// answer of the default script away: the method is then unimplemented.
+// The default script has a turn for each of the prompts fault:error, fault:reset,
+// fault:drop-end, fault:slow and fault:drift.
+//
+// "answers" are the unary methods: the JSON form of the method's response message,
+// in whose strings ${url} is the server's own URL. {"$error": {"code": …}} makes any
+// method fail. A method that proto/ does not describe takes and gives an empty
+// message. null takes a method away: it is then unimplemented.
 //
 // In texts, blobs and arguments ${prompt}, ${model}, ${conversation_id}, ${answer}
 // (the text so far) and ${NAME.path}, a field of the answer to the tool call

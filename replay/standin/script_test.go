@@ -104,10 +104,6 @@ func TestDefaultScriptIsReadBack(t *testing.T) {
 
 // The example in Script's comment is what people copy.
 func TestDocumentedExampleIsRead(t *testing.T) {
-	a, err := loadAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
 	source, err := os.ReadFile("script.go")
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +114,13 @@ func TestDocumentedExampleIsRead(t *testing.T) {
 			example.WriteString(text)
 		}
 	}
-	s, err := readScript(a, []byte(example.String()))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, &example)
+	s := start(t, Options{Script: []byte(example.String())})
+	if len(s.script.Turns) != 1 || len(s.script.Turns[0].Steps) < 10 {
+		t.Errorf("%d turns", len(s.script.Turns))
 	}
-	if len(s.Turns) != 1 || len(s.Turns[0].Steps) < 10 {
-		t.Errorf("%d turns", len(s.Turns))
+	got, err := run(t, s, &player{prompt: "backoff"})
+	if err != nil || answerOf(got) != "It has 3 lines." {
+		t.Errorf("its turn: %q, %v", answerOf(got), err)
 	}
 }
 

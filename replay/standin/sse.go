@@ -2,9 +2,11 @@ package standin
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 const (
 	procedureRun       = "/agent.v1.AgentService/Run"
 	procedureRunSSE    = "/agent.v1.AgentService/RunSSE"
+	procedureRunPoll   = "/agent.v1.AgentService/RunPoll"
 	procedureAppend    = "/aiserver.v1.BidiService/BidiAppend"
 	procedureStreamSSE = "/aiserver.v1.HealthService/StreamSSE"
 
@@ -87,7 +90,38 @@ func (ss *sessions) drop(id string) {
 
 // runSSE is Run for clients without HTTP/2.
 func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
-	id := stringField(req.Msg, "request_id")
+	return s.runSession(ctx, procedureRunSSE, stringField(req.Msg, "request_id"), req.Header(), stream.Send)
+}
+
+// runPoll is runSSE with each message as base64 text, numbered, and a last one
+// that only says that nothing follows.
+func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
+	md := s.api.Method("agent.v1.AgentService", "RunPoll").Output()
+	var seqno int64
+	send := func(data string, eof bool) error {
+		out := dynamicpb.NewMessage(md)
+		set(out, "seqno", seqno)
+		set(out, "data", data)
+		set(out, "eof", eof)
+		seqno++
+		return stream.Send(out)
+	}
+	id := stringField(get(req.Msg, "request_id").Message(), "request_id")
+	err := s.runSession(ctx, procedureRunPoll, id, req.Header(), func(m *dynamicpb.Message) error {
+		data, err := binaryCodec{}.Marshal(m)
+		if err != nil {
+			return err
+		}
+		return send(base64.StdEncoding.EncodeToString(data), false)
+	})
+	if err != nil {
+		return err
+	}
+	return send("", true)
+}
+
+// runSession plays a turn whose client messages are appended.
+func (s *Server) runSession(ctx context.Context, procedure, id string, header http.Header, emit func(*dynamicpb.Message) error) error {
 	if id == "" {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("request_id is empty"))
 	}
@@ -102,9 +136,9 @@ func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stre
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in := fill(ctx, func() (*dynamicpb.Message, error) { return ses.receive(ctx) })
-	header := req.Header().Clone()
+	header = header.Clone()
 	header.Set("x-request-id", id)
-	return s.runTurn(ctx, procedureRunSSE, header, in, stream.Send)
+	return s.runTurn(ctx, procedure, header, in, emit)
 }
 
 func (ses *session) take() bool {

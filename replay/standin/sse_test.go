@@ -198,6 +198,46 @@ func TestRunSSE(t *testing.T) {
 	}
 }
 
+func TestRunPoll(t *testing.T) {
+	s := start(t, Options{})
+	hc := httpClient(t, s, false)
+	a := newAppender(t, s, hc, "r-poll")
+	p := &player{t: t, api: s.api, blobs: map[string][]byte{}, prompt: "What does Backoff do?"}
+	a.all([]*message{p.first()})
+	c, md := rpc(t, s, hc, procedureRunPoll)
+	req := connect.NewRequest(build(t, md.Input(), `{"requestId":{"requestId":"r-poll"},"startRequest":true}`))
+	headers(req.Header())
+	stream, err := c.CallServerStream(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var got []*message
+	ended := false
+	for n := int64(0); stream.Receive(); n++ {
+		if seqno := get(stream.Msg(), "seqno").Int(); seqno != n || ended {
+			t.Fatalf("seqno %d at %d, after the end: %v", seqno, n, ended)
+		}
+		if ended = get(stream.Msg(), "eof").Bool(); ended {
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(get(stream.Msg(), "data").String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := dynamicpb.NewMessage(s.api.server)
+		if err := proto.Unmarshal(data, m); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m)
+		a.all(p.answers(m))
+	}
+	a.wg.Wait()
+	if err := stream.Err(); err != nil || !ended || !strings.Contains(answerOf(got), "The file is 3 lines long") {
+		t.Errorf("answer %q, ended %v, %v", answerOf(got), ended, err)
+	}
+}
+
 func TestAppendsThatAreRefused(t *testing.T) {
 	s := start(t, Options{})
 	a := newAppender(t, s, httpClient(t, s, false), "r-1")

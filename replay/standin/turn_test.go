@@ -26,6 +26,32 @@ func wantCode(t *testing.T, err error, code connect.Code, text string) {
 	}
 }
 
+// The frames that RESEARCH.md#agent-v1 gives, byte for byte.
+func TestFramesAreThosePublished(t *testing.T) {
+	s := start(t, Options{Script: steps(`{"text":"Hi"},{"heartbeat":1},{"tokens":1},{"turn_ended":{}},{"turn_ended":{"inputTokens":"10","outputTokens":"5"}},{"thinking":"hm"}`)})
+	hc := httpClient(t, s, true)
+	rec := &recorder{next: hc.Transport}
+	hc.Transport = rec
+	if _, err := runWith(t, s, hc, &player{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "00000000080a060a040a024869" + "00000000040a026a00" + "00000000060a0442020801" + "00000000040a027200" + "00000000080a067204080a1005" +
+		"00000000080a0622040a02686d" + "02000000027b7d"
+	if got := hex.EncodeToString(rec.body.Bytes()); got != want {
+		t.Errorf("got\n %s\nwant\n %s", got, want)
+	}
+}
+
+func TestRunOverGRPC(t *testing.T) {
+	s := start(t, Options{})
+	for name, o := range map[string]connect.ClientOption{"grpc": connect.WithGRPC(), "grpc-web": connect.WithGRPCWeb(), "json": connect.WithProtoJSON()} {
+		got, err := runWith(t, s, httpClient(t, s, true), &player{prompt: "What does Backoff do?"}, o)
+		if err != nil || !strings.Contains(answerOf(got), "The file is 3 lines long") {
+			t.Errorf("%s: %q, %v", name, answerOf(got), err)
+		}
+	}
+}
+
 func TestTurnEndsWithItsError(t *testing.T) {
 	s := start(t, Options{})
 	got, err := run(t, s, &player{prompt: "fault:error"})

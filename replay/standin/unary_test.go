@@ -206,7 +206,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		{procedureRun, "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"unimplemented"`},
 		{"/aiserver.v1.Later/New", "application/proto", "", 200, ""},
 		{"/aiserver.v1.AiService/StreamChat", "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"failed_precondition"`},
-		{"/agent.v1.AgentService/RunPoll", "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"unimplemented"`},
+		{"/aiserver.v1.ChatService/StreamUnifiedChatWithToolsPoll", "application/connect+json", "\x00\x00\x00\x00\x02{}", 200, `"code":"unimplemented"`},
 		{procedureModels, "application/connect+proto", "", 415, ""},
 		{procedureRun, "application/proto", "", 415, ""},
 	} {
