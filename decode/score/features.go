@@ -202,7 +202,7 @@ func (s *stream) neighbours(around, beside func(piece) *context, calls map[strin
 		x, own := around(p), beside(p)
 		f[inCall] += x.call()
 		for _, id := range x.ids {
-			if made, ok := calls[id]; ok && made < p.frame && s.pieces[0].frame > made {
+			if made, ok := calls[id]; ok && made < p.frame && (s.dir == captures.Up || f[jsonText] == 0) {
 				f[afterCall]++
 				break
 			}
@@ -290,18 +290,19 @@ func compare(streams []*stream) {
 			if a == b {
 				continue
 			}
-			if n := precedes(a, b); n > 0 {
-				a.raise(beforeText, n)
-				b.raise(afterText, n)
-			}
-			if len(a.seqs) == 1 && len(b.seqs) > 2 && b.kind != separate {
-				a.features[alone] = 0.6
-				if a.features[headline] > 0 {
-					a.features[alone] = 1
-				}
-			}
 			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
 				a.features[repeats] = 1
+			}
+			if len(a.seqs) == 1 && len(b.seqs) > 2 {
+				a.raise(alone, loneliness(a, b))
+			}
+		}
+	}
+	for _, a := range talkers {
+		for _, b := range talkers {
+			if n := precedes(a, b); n > 0 && a.features[repeats]+b.features[repeats] == 0 {
+				a.raise(beforeText, n)
+				b.raise(afterText, n)
 			}
 		}
 	}
@@ -312,6 +313,18 @@ func (s *stream) talks() bool {
 	f := &s.features
 	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
 		f[wording] >= 0.2 && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6
+}
+
+// loneliness says how odd it is that a is in one frame while b streams: a short
+// answer behind long thinking is not odd.
+func loneliness(a, b *stream) float64 {
+	switch {
+	case a.features[headline] > 0:
+		return 1
+	case siblings(a.path, b.path) && a.pieces[0].frame > b.pieces[len(b.pieces)-1].frame:
+		return 0.1
+	}
+	return 0.6
 }
 
 // precedes says how surely a is thinking that leads to b: it begins before and
@@ -325,7 +338,11 @@ func precedes(a, b *stream) float64 {
 	switch {
 	case len(a.seqs) == 1 && a.features[headline] > 0:
 		return 0
-	case len(a.seqs) == 1 || len(b.seqs) == 1:
+	case len(b.seqs) == 1 && b.features[headline] > 0:
+		n = 0.2
+	case len(b.seqs) == 1:
+		n = 0.8
+	case len(a.seqs) == 1:
 		n = 0.4
 	}
 	if !siblings(a.path, b.path) {

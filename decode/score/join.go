@@ -136,7 +136,7 @@ func unique(pieces []piece) []piece {
 
 const (
 	growthShare = 0.75 // of the steps between snapshots that grow
-	leastGrown  = 8    // bytes of a first snapshot that is followed by one only
+	leastGrown  = 4    // bytes of a first snapshot that is followed by one only
 )
 
 // grown returns the text of pieces that are snapshots of a growing text. Where

@@ -91,6 +91,10 @@ func textLog(b []byte, first bool) float64 {
 	return sum
 }
 
+// sameTagLog is the log likelihood that a message begins with the tag that
+// another of its type began with.
+const sameTagLog = -0.3
+
 // tagLog is the log likelihood of a tag in a message: low numbers and the two
 // common wire types are the rule.
 func tagLog(n *wire.Node) float64 {

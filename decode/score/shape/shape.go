@@ -65,6 +65,7 @@ type path struct {
 	clean, cut  int     // those that are text, and those that are but for a rune cut at an edge
 	both        int     // those that are both, and how many of them were weighed
 	weight      float64 // log odds of text against message over the weighed
+	tag         uint64  // the first tag of the first of them
 }
 
 // Add pools the fields of t.
@@ -99,6 +100,13 @@ func (s *Shape) Add(t *wire.Tree) {
 		if fit == Clean {
 			if p.both < maxWeighed {
 				p.weight += textOdds(t, int32(i))
+				// Messages of a type begin with the same tag; texts do not.
+				first := &t.Nodes[n.First]
+				if tag := first.Number<<3 | uint64(first.Type); p.both == 0 {
+					p.tag = tag
+				} else if tag == p.tag {
+					p.weight += tagLog(first) - sameTagLog
+				}
 			}
 			p.both++
 		}
