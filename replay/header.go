@@ -40,25 +40,33 @@ func connectionNames(h captures.Headers) []string {
 // buildHeaders makes the headers to be sent, and the same with references to
 // the secrets in them, to be shown.
 func (p *Plan) buildHeaders(r *refresher) {
-	named := connectionNames(p.captured.RequestHeaders)
-	for _, h := range p.captured.RequestHeaders {
+	p.headers, p.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
+	p.trailers, p.Trailers, _ = p.section(p.captured.RequestTrailers, r)
+}
+
+// section makes the fields of a header or trailer section: as they are sent, as
+// they are shown, and as they are recorded, with the captured placeholders.
+func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, kept captures.Headers) {
+	named := connectionNames(captured)
+	for _, h := range captured {
 		if isHopByHop(h, named) {
 			continue
 		}
-		shown := h
+		value, display, keep := h.Value, h.Value, h.Value
 		if isRedacted(h.Value) {
 			var ok bool
-			if h.Value, shown.Value, ok = p.headerSecret(h, r); !ok {
+			if value, display, ok = p.headerSecret(h, r); !ok {
 				continue
 			}
 		} else if fresh, ok := r.header(h.Name, h.Value); ok {
-			h.Value, shown.Value = fresh, fresh
+			value, display, keep = fresh, fresh, fresh
 			p.refreshed(h.Name)
 		}
-		p.headers = append(p.headers, h)
-		p.Headers = append(p.Headers, shown)
+		sent = append(sent, captures.Header{Name: h.Name, Value: value})
+		shown = append(shown, captures.Header{Name: h.Name, Value: display})
+		kept = append(kept, captures.Header{Name: h.Name, Value: keep})
 	}
-	p.Trailers = p.captured.RequestTrailers
+	return sent, shown, kept
 }
 
 func (p *Plan) refreshed(name string) {

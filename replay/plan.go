@@ -88,7 +88,9 @@ type Plan struct {
 
 	o        Options
 	url      *url.URL
-	headers  captures.Headers  // with the secrets
+	headers  captures.Headers // with the secrets
+	trailers captures.Headers
+	kept     captures.Headers  // headers with the captured placeholders
 	secrets  []string          // values that went in
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange

@@ -27,11 +27,16 @@ type record struct {
 
 func newRecord(p *Plan, out *captures.Store) (*record, error) {
 	r := &record{limit: p.o.MaxBytes, ex: captures.Exchange{
-		ID: 1, Method: p.Method, URL: p.url.String(), HTTP: p.HTTP, RequestHeaders: p.headers, RequestTrailers: p.Trailers,
+		ID: 1, Method: p.Method, URL: p.URL, HTTP: p.HTTP, RequestHeaders: p.kept, RequestTrailers: p.Trailers,
 		Started: time.Now(), Source: "replay",
 	}}
 	if out == nil {
 		return r, nil
+	}
+	if known := out.Redactor(); known != nil {
+		for _, secret := range p.secrets { // an answer may repeat them
+			known.Headers(captures.Headers{{Name: "authorization", Value: secret}, {Name: "x-api-key", Value: secret}})
+		}
 	}
 	var err error
 	if r.out, err = out.Begin(r.ex); err != nil {

@@ -102,7 +102,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		p.ignore(r.Diff)
 	}
 	r.conclude(p.captured, live, s.fail)
-	r.redact(p.redactor())
+	r.redact(p.cleaner())
 	return r, nil
 }
 
@@ -185,48 +185,62 @@ func (p *Plan) detailText(d envelope.Detail) string {
 	return string(d.Debug)
 }
 
-// redactor knows the secrets of the request.
-func (p *Plan) redactor() *captures.Redactor {
-	return captures.NewRedactor(captures.RedactorOptions{Secrets: p.secrets})
+// cleaner returns what takes the secrets of the request, and others by their
+// shape, out of a text.
+func (p *Plan) cleaner() func(string) string {
+	known := captures.NewRedactor(captures.RedactorOptions{Secrets: p.secrets})
+	return func(s string) string {
+		s = known.String(s)
+		for _, secret := range p.secrets { // a Redactor does not look for short ones
+			if len(secret) >= minShortSecret {
+				s = strings.ReplaceAll(s, secret, "[redacted]")
+			}
+		}
+		return s
+	}
 }
+
+// minShortSecret is the length in bytes below which a secret is a word that may
+// occur anywhere.
+const minShortSecret = 4
 
 // redact takes secrets out of everything that a result says. An answer may
 // repeat what it was sent, or hand out new ones.
-func (r *Result) redact(by *captures.Redactor) {
-	r.Message = by.String(r.Message)
+func (r *Result) redact(clean func(string) string) {
+	r.Message = clean(r.Message)
 	for i := range r.Details {
 		d := &r.Details[i]
-		if clean := by.String(string(d.Value)); clean != string(d.Value) {
-			d.Value = []byte(clean)
+		if c := clean(string(d.Value)); c != string(d.Value) {
+			d.Value = []byte(c)
 		}
-		d.Text = by.String(d.Text)
+		d.Text = clean(d.Text)
 	}
 	for i := range r.Diff {
 		c := &r.Diff[i]
-		c.Old, c.New = redactValue(by, c.Old), redactValue(by, c.New)
+		c.Old, c.New = redactValue(clean, c.Old), redactValue(clean, c.New)
 	}
 }
 
-func redactValue(by *captures.Redactor, v any) any {
+func redactValue(clean func(string) string, v any) any {
 	switch v := v.(type) {
 	case string:
-		return by.String(v)
+		return clean(v)
 	case []byte:
-		return []byte(by.String(string(v)))
+		return []byte(clean(string(v)))
 	case json.RawMessage:
-		return json.RawMessage(by.String(string(v)))
+		return json.RawMessage(clean(string(v)))
 	case []any:
 		for i := range v {
-			v[i] = redactValue(by, v[i])
+			v[i] = redactValue(clean, v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = redactValue(by, v[k])
+			v[k] = redactValue(clean, v[k])
 		}
 	case []diff.Field:
 		for i := range v {
-			v[i].Value = redactValue(by, v[i].Value)
-			redactValue(by, v[i].Fields)
+			v[i].Value = redactValue(clean, v[i].Value)
+			redactValue(clean, v[i].Fields)
 		}
 	}
 	return v

@@ -48,12 +48,11 @@ func variables(names []string) []string {
 // learn remembers a header's secret, so that the same one is known where its
 // placeholder occurs again.
 func (p *Plan) learn(captured, secret string) {
+	if before, _, ok := strings.Cut(captured, " "); ok {
+		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
+	}
 	p.secrets = append(p.secrets, secret)
 	if m := inHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
-		if before, _, ok := strings.Cut(captured, " "); ok {
-			secret = strings.TrimPrefix(secret, before+" ")
-		}
-		p.secrets = append(p.secrets, secret)
 		p.tags[m[0][1]] = secret
 	}
 }

@@ -53,9 +53,9 @@ func (p *Plan) request(body io.Reader, length int64) *http.Request {
 	if _, ok := r.Header["User-Agent"]; !ok {
 		r.Header["User-Agent"] = nil // or net/http names itself
 	}
-	if len(p.Trailers) > 0 {
+	if len(p.trailers) > 0 {
 		r.Trailer = http.Header{}
-		for _, h := range p.Trailers {
+		for _, h := range p.trailers {
 			r.Trailer.Add(h.Name, h.Value)
 		}
 	}

@@ -11,17 +11,19 @@ import (
 	"unwire/decode/wire"
 )
 
-// Reasons for which a change of a number does not count, beside those of diff.
+// Reasons for which a change does not count, beside those of diff.
 const (
 	ignoredID       = "id"       // frames up carry it on
 	ignoredDuration = "duration" // its name says that it is a time or a duration
+	ignoredSecret   = "secret"   // the capture has a placeholder in its place
 )
 
 // timing are the names of fields that no two runs agree in.
 var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|execution_?time|_ms$|[a-z]Ms$|_at$|[a-z]At$|_time$|[a-z]Time$`)
 
-// ignore marks the changed numbers that mean nothing: ids that the server issues
-// and takes back, and fields that a name gives away as times.
+// ignore marks the changes that mean nothing: numbers that the server issues and
+// takes back, fields that a name gives away as times, and secrets, of which the
+// capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
 	issued := map[string]bool{}
 	for i := range p.Frames {
@@ -33,6 +35,9 @@ func (p *Plan) ignore(changes []diff.Change) {
 	}
 	for i := range changes {
 		c := &changes[i]
+		if c.Ignored == "" && isSecret(c.Old, c.New) {
+			c.Ignored = ignoredSecret
+		}
 		frame, path, ok := strings.Cut(c.Path, " ")
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
@@ -91,4 +96,35 @@ func isCount(v any) bool {
 		return err == nil
 	}
 	return false
+}
+
+// isSecret reports whether was is text with placeholders, and is the same text
+// with anything in their place.
+func isSecret(was, is any) bool {
+	a, okA := textOf(was)
+	b, okB := textOf(is)
+	if !okA || !okB || !isRedacted(a) {
+		return false
+	}
+	last := ""
+	for i, part := range inHeader.Split(a, -1) {
+		for j, rest := range inBody.Split(part, -1) {
+			at := strings.Index(b, rest)
+			if at < 0 || i+j == 0 && at > 0 {
+				return false
+			}
+			b, last = b[at+len(rest):], rest
+		}
+	}
+	return b == "" || last == ""
+}
+
+func textOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case []byte:
+		return string(v), true
+	}
+	return "", false
 }
