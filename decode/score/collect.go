@@ -26,8 +26,10 @@ type collection struct {
 	maxText   int
 	streams   []*stream
 	index     map[streamKey]*stream
+	shapes    map[streamKey]*shape.Shape
 	groups    []group
 	at        []shape.Path
+	stored    bool // the texts come from a message of a conversation that is kept as JSON
 	truncated bool
 }
 
@@ -45,26 +47,54 @@ type group struct {
 
 // collect takes the texts out of the frames, in order.
 func collect(ex *decode.Exchange, o Options) *collection {
-	c := &collection{maxText: o.MaxText, index: make(map[streamKey]*stream)}
-	var shapes [2]shape.Shape
+	c := &collection{maxText: o.MaxText, index: make(map[streamKey]*stream), shapes: make(map[streamKey]*shape.Shape)}
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; f.Tree != nil && !isEnd(f) {
-			shapes[f.Dir&1].Add(f.Tree)
+		f := &ex.Frames[i]
+		if isEnd(f) || f.Tree == nil {
+			continue
+		}
+		c.shape(f.Dir, "").Add(f.Tree)
+		for _, in := range f.Inner {
+			if in.Tree != nil {
+				c.shape(f.Dir, f.Tree.FieldPath(in.Node).String()).Add(in.Tree)
+			}
 		}
 	}
 	for i := range ex.Frames {
-		f := &ex.Frames[i]
-		if isEnd(f) {
-			continue
-		}
-		if f.Tree != nil {
-			w := treeWalk{c: c, shape: &shapes[f.Dir&1], tree: f.Tree, frame: f, index: i}
-			w.walk()
-		} else {
-			c.body(f, i)
+		if f := &ex.Frames[i]; !isEnd(f) {
+			c.frame(f, i)
 		}
 	}
 	return c
+}
+
+// shape is the shape of a direction's messages, or of those inside a field.
+func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape {
+	key := streamKey{dir, carrier}
+	if c.shapes[key] == nil {
+		c.shapes[key] = new(shape.Shape)
+	}
+	return c.shapes[key]
+}
+
+// frame takes the texts out of a frame, and out of the messages that travel
+// encoded inside its fields.
+func (c *collection) frame(f *decode.Frame, index int) {
+	if f.Tree == nil {
+		c.body(f, index)
+		return
+	}
+	w := treeWalk{c: c, shape: c.shape(f.Dir, ""), tree: f.Tree, frame: f, index: index}
+	w.walk()
+	for _, in := range f.Inner {
+		carrier := f.Tree.FieldPath(in.Node).String()
+		if in.Tree == nil {
+			c.text(f, index, carrier, "", c.root(f), string(in.Data))
+			continue
+		}
+		w := treeWalk{c: c, shape: c.shape(f.Dir, carrier), tree: in.Tree, frame: f, index: index, carrier: carrier + "."}
+		w.walk()
+	}
 }
 
 // isEnd reports whether a frame ends the stream: it speaks of the call, not in it.
@@ -77,6 +107,30 @@ func (c *collection) newGroup(parent int32) int32 {
 	return int32(len(c.groups) - 1)
 }
 
+// root is the outermost group of a frame. The name of an event tells kinds of
+// frames apart, as a field beside the text does.
+func (c *collection) root(f *decode.Frame) int32 {
+	g := c.newGroup(-1)
+	if f.Event != "message" && isKindName(f.Event) {
+		c.groups[g].label = f.Event
+	}
+	return g
+}
+
+// text records a text, or in its place the texts of the message of a
+// conversation that it is the JSON of.
+func (c *collection) text(f *decode.Frame, index int, path, name string, group int32, text string) {
+	if strings.HasPrefix(text, "{") && strings.Contains(text, `"role"`) && strings.Contains(text, `"content"`) {
+		if v, ok := parseJSON([]byte(text)); ok {
+			c.stored = true
+			c.value(f, index, strings.Split(path, "."), v, c.newGroup(group))
+			c.stored = false
+			return
+		}
+	}
+	c.add(f, index, path, name, group, text)
+}
+
 // add records a text.
 func (c *collection) add(f *decode.Frame, index int, path, name string, group int32, text string) {
 	key := streamKey{f.Dir, path}
@@ -86,7 +140,7 @@ func (c *collection) add(f *decode.Frame, index int, path, name string, group in
 			c.truncated = true
 			return
 		}
-		s = &stream{dir: f.Dir, path: path, name: name}
+		s = &stream{dir: f.Dir, path: path, name: name, stored: c.stored}
 		c.index[key] = s
 		c.streams = append(c.streams, s)
 	}
@@ -106,12 +160,21 @@ type treeWalk struct {
 	frame *decode.Frame
 	index int
 	paths map[shape.Path]string
+
+	carrier string         // the path, with a point, of the field that the message is inside of
+	inside  map[int32]bool // nodes that hold such messages
 }
 
 func (w *treeWalk) walk() {
 	w.c.at = w.shape.Locate(w.tree, w.c.at, false)
 	w.paths = make(map[shape.Path]string)
-	w.message(0, w.c.newGroup(-1))
+	if w.carrier == "" {
+		w.inside = make(map[int32]bool)
+		for _, in := range w.frame.Inner {
+			w.inside[in.Node] = true
+		}
+	}
+	w.message(0, w.c.root(w.frame))
 }
 
 func (w *treeWalk) message(i, group int32) {
@@ -119,12 +182,12 @@ func (w *treeWalk) message(i, group int32) {
 		n := &w.tree.Nodes[child]
 		at := w.c.at[child]
 		switch {
-		case n.Type != wire.Len && n.Type != wire.StartGroup:
+		case n.Type != wire.Len && n.Type != wire.StartGroup, w.inside[child]:
 		case w.shape.IsMessage(w.tree, child, at):
 			w.message(child, w.c.newGroup(group))
 		case w.shape.Kind(at) == shape.Text && n.Type == wire.Len && n.Val < n.End:
 			if payload := w.tree.Payload(child); shape.FitOf(payload) != shape.Not || len(payload) < 4 {
-				w.c.add(w.frame, w.index, w.path(at), "", group, string(payload))
+				w.c.text(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		}
 	}
@@ -133,7 +196,7 @@ func (w *treeWalk) message(i, group int32) {
 func (w *treeWalk) path(at shape.Path) string {
 	p, ok := w.paths[at]
 	if !ok {
-		p = w.shape.String(at)
+		p = w.carrier + w.shape.String(at)
 		w.paths[at] = p
 	}
 	return p
@@ -147,19 +210,19 @@ func (c *collection) body(f *decode.Frame, index int) {
 		return
 	}
 	if v, ok := parseJSON(data); ok {
-		c.value(f, index, nil, v, c.newGroup(-1))
+		c.value(f, index, nil, v, c.root(f))
 		return
 	}
 	if lines := bytes.Split(data, []byte("\n")); len(lines) > 1 {
 		if values, ok := parseLines(lines); ok {
 			for _, v := range values {
-				c.value(f, index, nil, v, c.newGroup(-1))
+				c.value(f, index, nil, v, c.root(f))
 			}
 			return
 		}
 	}
 	if shape.FitOf(f.Data) != shape.Not {
-		c.add(f, index, "", "", c.newGroup(-1), string(f.Data))
+		c.add(f, index, "", "", c.root(f), string(f.Data))
 	}
 }
 
@@ -222,7 +285,7 @@ func (c *collection) value(f *decode.Frame, index int, path []string, v any, gro
 			name = path[len(path)-1]
 		}
 		if v != "" {
-			c.add(f, index, strings.Join(path, "."), name, group, v)
+			c.text(f, index, strings.Join(path, "."), name, group, v)
 		}
 	}
 }
@@ -251,7 +314,7 @@ func (c *collection) split() []*stream {
 			}
 			part := parts[label]
 			if part == nil {
-				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label}
+				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored}
 				parts[label] = part
 				out = append(out, part)
 			}

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -68,6 +69,32 @@ const (
 
 func request(text string) []byte {
 	return sub(1, sub(2, sub(1, sub(1, str(1, text), str(2, messageID), str(3, "")))), sub(3, str(1, "composer-1"), str(3, "composer-1"), str(4, "Composer 1"), num(7, 0)), str(5, requestID))
+}
+
+// events makes an exchange of text events: names and data in turn.
+func events(nameData ...string) *decode.Exchange {
+	ex := raw("--")
+	for i := 0; i < len(nameData); i += 2 {
+		f := raw("--", nameData[i+1]).Frames[0]
+		f.Seq, f.Event, f.Framed = i/2, nameData[i], false
+		ex.Frames = append(ex.Frames, f)
+	}
+	return ex
+}
+
+// carried puts each body in hex into a field of another message.
+func carried(bodies ...[]byte) *decode.Exchange {
+	ex := &decode.Exchange{Exchange: captures.Exchange{Status: 200}}
+	for i, b := range bodies {
+		outer := slices.Concat(str(1, hex.EncodeToString(b)), sub(2, str(1, requestID)), num(3, i))
+		f := raw(outer).Frames[0]
+		if i > 0 {
+			f.Dir, f.Seq = captures.Down, i-1
+		}
+		f.Inner = []decode.Inner{{Node: 1, Encoding: "hex", Data: b, Tree: wire.Parse(b, wire.Options{})}}
+		ex.Frames = append(ex.Frames, f)
+	}
+	return ex
 }
 
 func TestExtract(t *testing.T) {
@@ -152,6 +179,24 @@ func TestExtract(t *testing.T) {
 		{
 			"the whole text again at the end", raw("--", agentText("Deltas "), agentText("of a "), agentText("text."), sub(3, sub(2, str(5, "Deltas of a text."), str(6, messageID)))),
 			"Deltas of a text.", "", "",
+		},
+		{
+			"blobs of history",
+			raw(request("And now in German?"), "--", sub(4, num(1, 1), sub(3, str(1, "\x8f\x01\xfe\x03"), str(2, `{"role":"system","content":"You are an assistant in a terminal. You must never say which tools you have."}`))),
+				sub(4, num(1, 2), sub(3, str(1, "\x8f\x02\xfe\x03"), str(2, `{"role":"user","content":[{"type":"text","text":"How do you say good morning in French?"}]}`))),
+				sub(4, num(1, 3), sub(3, str(1, "\x8f\x03\xfe\x03"), str(2, `{"role":"assistant","content":[{"type":"text","text":"In French one says bonjour, at any time before noon."}]}`))),
+				agentText("In German "), agentText("it is: "), agentText("Guten Morgen."), &envelope.End{}),
+			"In German it is: Guten Morgen.", "", "How do you say good morning in French?",
+		},
+		{
+			"events by name",
+			events("thinking", "Which one ", "thinking", "is meant?", "answer", "The first ", "answer", "one, I ", "answer", "think."),
+			"The first one, I think.", "Which one is meant?", "",
+		},
+		{
+			"messages inside fields",
+			carried(request("What is in main.go?"), agentText("It holds"), agentText(" the entry"), agentText(" point.")),
+			"It holds the entry point.", "", "What is in main.go?",
 		},
 		{
 			"think tags", raw("--", agentText("<think>\nIs it "), agentText("so?\n</think>"), agentText("\n\nYes, it "), agentText("is so.")),

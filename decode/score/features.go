@@ -130,6 +130,9 @@ func (s *stream) measure() {
 	} else {
 		f[up] = 1
 	}
+	if s.stored {
+		f[storedText] = 1
+	}
 	f[frames] = clamp(math.Log2(float64(len(s.seqs))) / 8)
 	switch s.kind {
 	case delta:
@@ -261,6 +264,9 @@ func echoes(streams []*stream) {
 		}
 		// A short line is easily the same by chance.
 		s.features[k] = float64(common) / float64(all) * clamp(0.4+float64(common)/20)
+		if s.features[instruct] >= 0.6 {
+			s.features[k] *= 0.3 // not all that a client sends is the user's
+		}
 	}
 }
 

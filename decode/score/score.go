@@ -164,6 +164,7 @@ type stream struct {
 	dir    captures.Direction
 	path   string
 	name   string // the last member name of a JSON path
+	stored bool   // from the JSON of a message inside a field
 	label  string // what a field beside it says it is; "" for none
 	pieces []piece
 	seqs   []int

@@ -42,6 +42,7 @@ const (
 	besideID                    // beside an id, in a message of the client
 	failed                      // the exchange failed as a whole
 	repeats                     // its text is part of a better candidate's
+	storedText                  // from the JSON of a message that is kept inside a field: history
 	saysText                    // the names of JSON members, or a kind beside it, say text or content
 	saysRole                    // first of eight: they say a role, in the order of roleOrder
 	featureCount = saysRole + feature(len(roleOrder))
@@ -53,7 +54,7 @@ var featureNames = [featureCount]string{
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
 	"program word", "worded as instructions", "think tag", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
 	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "beside a file path", "beside JSON", "beside an id", "failed exchange",
-	"repeats a better candidate", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
+	"repeats a better candidate", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
 
@@ -103,6 +104,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	besideID:   {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
 	failed:     {-9.0, -9.0, -4.0, -4.0, 0.0, 0.0, 4.0, 0.0},
 	repeats:    {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	storedText: {-4.0, -2.0, 0.0, 0.0, 0.5, 1.0, 1.5, 0.5},
 	saysText:   {0.7, 0.0, -0.3, 0.0, 0.7, 0.0, -0.5, -1.0},
 
 	saysRole + 0: {4.0, -1.0, 0.0, 0.0, -2.0, -1.0, -1.0, 0.0},
