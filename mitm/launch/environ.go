@@ -1,0 +1,227 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	redirectPath    = "/.well-known/unwire/redirect"
+	redirectTimeout = 5 * time.Second
+	maxAnswer       = 4 << 10
+)
+
+//go:embed hook.cjs
+var hookSource []byte
+
+// proxyVariables name the proxy, in both cases: curl reads http_proxy in lower
+// case only, others read capitals only.
+var proxyVariables = []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"}
+
+// bundleVariables name a file of all the CAs to trust, replacing the system's.
+var bundleVariables = []string{
+	"SSL_CERT_FILE",                    // OpenSSL, Go, Ruby, rustls-native-certs
+	"REQUESTS_CA_BUNDLE",               // Python requests
+	"CURL_CA_BUNDLE",                   // curl
+	"GIT_SSL_CAINFO",                   // git
+	"CARGO_HTTP_CAINFO",                // cargo
+	"AWS_CA_BUNDLE",                    // AWS tools
+	"PIP_CERT",                         // pip
+	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", // gRPC's C core
+	"NIX_SSL_CERT_FILE",                // Nix's builds of OpenSSL
+}
+
+// extraVariables name a file of CAs to trust besides the built-in ones.
+var extraVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
+
+// systemBundles are where systems keep their CAs in one file.
+var systemBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch, Alpine
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
+	"/etc/pki/tls/certs/ca-bundle.crt",                  // older RHEL
+	"/etc/ssl/ca-bundle.pem",                            // SUSE
+	"/etc/ssl/cert.pem",                                 // macOS, BSD
+}
+
+// environment is the command's, with files of its own in dir.
+func environment(ctx context.Context, o Options, dir string) ([]string, error) {
+	proxy, err := url.Parse(o.ProxyURL)
+	if err != nil || proxy.Scheme != "http" || proxy.Port() == "" {
+		return nil, fmt.Errorf("proxy URL %q: want http://host:port", o.ProxyURL)
+	}
+	env := environ(o.Env)
+	for _, name := range proxyVariables {
+		env.set(name, "http://"+proxy.Host)
+	}
+	env.set("NO_PROXY", "")
+	env.set("no_proxy", "")
+	if err := env.trust(o.CAFile, dir); err != nil {
+		return nil, err
+	}
+	if err := env.hookNode(ctx, proxy, dir); err != nil {
+		return nil, err
+	}
+	return env.list, nil
+}
+
+// An env is a list of NAME=value, each name once.
+type env struct{ list []string }
+
+func environ(list []string) *env {
+	if list == nil {
+		list = os.Environ()
+	}
+	return &env{slices.Clone(list)}
+}
+
+func (e *env) get(name string) string {
+	value := ""
+	for _, v := range e.list {
+		if rest, ok := strings.CutPrefix(v, name+"="); ok {
+			value = rest
+		}
+	}
+	return value
+}
+
+func (e *env) set(name, value string) {
+	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	e.list = append(e.list, name+"="+value)
+}
+
+// trust makes the command trust the CA besides those that it trusts already: a
+// host that is not captured still shows its own certificate.
+func (e *env) trust(caFile, dir string) error {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return fmt.Errorf("CA: %w", err)
+	}
+	bundle, err := e.bundle(ca, bundleVariables, systemBundle())
+	if err != nil {
+		return err
+	}
+	extra, err := e.bundle(ca, extraVariables, "")
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name      string
+		data      []byte
+		variables []string
+	}{{"ca-bundle.pem", bundle, bundleVariables}, {"ca-extra.pem", extra, extraVariables}} {
+		path := filepath.Join(dir, f.name)
+		if err := os.WriteFile(path, f.data, 0o600); err != nil {
+			return err
+		}
+		for _, name := range f.variables {
+			e.set(name, path)
+		}
+	}
+	return nil
+}
+
+// bundle joins the CA with the files that the variables name now and with the
+// system's, if one is given.
+func (e *env) bundle(ca []byte, variables []string, system string) ([]byte, error) {
+	var files []string
+	for _, name := range variables {
+		if f := e.get(name); f != "" && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	if system != "" && !slices.Contains(files, system) {
+		files = append(files, system)
+	}
+	out := bytes.NewBuffer(ca)
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if os.IsNotExist(err) {
+			continue // then the command did without it so far
+		}
+		if err != nil {
+			return nil, fmt.Errorf("trusted CAs: %w", err)
+		}
+		out.WriteByte('\n')
+		out.Write(data)
+	}
+	return out.Bytes(), nil
+}
+
+func systemBundle() string {
+	for _, f := range systemBundles {
+		if info, err := os.Stat(f); err == nil && info.Mode().IsRegular() {
+			return f
+		}
+	}
+	return ""
+}
+
+// hookNode has Node programs load the hook, which redirects their connections:
+// http2.connect knows nothing of proxy variables.
+//
+// Source: RESEARCH.md#node-hook
+func (e *env) hookNode(ctx context.Context, proxy *url.URL, dir string) error {
+	redirect, err := redirectAddr(ctx, proxy)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "hook.cjs")
+	if err := os.WriteFile(path, hookSource, 0o600); err != nil {
+		return err
+	}
+	proxyPort, err := strconv.Atoi(proxy.Port())
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal([]any{proxy.Hostname(), proxyPort, redirect.IP.String(), redirect.Port})
+	if err != nil {
+		return err
+	}
+	e.set("UNWIRE_HOOK", string(config))
+	e.set("NODE_OPTIONS", strings.TrimSpace("--require "+quoteNode(path)+" "+e.get("NODE_OPTIONS")))
+	return nil
+}
+
+// quoteNode quotes a word of NODE_OPTIONS.
+func quoteNode(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// redirectAddr asks the proxy for its redirect listener.
+func redirectAddr(ctx context.Context, proxy *url.URL) (*net.TCPAddr, error) {
+	ctx, cancel := context.WithTimeout(ctx, redirectTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy.Host+redirectPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	tr := &http.Transport{DisableKeepAlives: true} // and no proxy
+	res, err := tr.RoundTrip(req)
+	if err != nil {
+		return nil, fmt.Errorf("proxy %s does not answer: %w", proxy.Host, err)
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Addr string `json:"addr"`
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("proxy %s is not unwire's: status %d", proxy.Host, res.StatusCode)
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("proxy %s is not unwire's: %w", proxy.Host, err)
+	}
+	return net.ResolveTCPAddr("tcp", answer.Addr)
+}

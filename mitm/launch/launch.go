@@ -1,0 +1,103 @@
+// Package launch runs a command with its traffic captured: it tells the command
+// by its environment to use a proxy and to trust the proxy's CA, redirects the
+// connections of Node programs, passes signals on, and returns the exit status.
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+)
+
+const (
+	statusNotFound      = 127 // as shells have it
+	statusNotExecutable = 126
+	statusSignalled     = 128 // plus the signal's number
+
+	// killDelay is what a command gets to end when the context does.
+	killDelay = 5 * time.Second
+)
+
+// Options say what to run, and through what.
+type Options struct {
+	Argv     []string // the command and its arguments
+	ProxyURL string   // http://host:port
+	CAFile   string   // PEM, the proxy's CA
+	Env      []string // nil: this process's
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Run runs the command to its end and returns its exit status: 128 and the
+// signal's number if a signal ended it, 127 if it was not found, 126 if it
+// could not be run. When ctx ends, the command is told to terminate.
+//
+// Errors: err is nil whenever the command ran, whatever its status.
+func Run(ctx context.Context, o Options) (exit int, err error) {
+	if len(o.Argv) == 0 {
+		return statusNotFound, errors.New("launch: no command")
+	}
+	dir, err := os.MkdirTemp("", "unwire-") // mode 0700
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	env, err := environment(ctx, o, dir)
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...)
+	cmd.Env = env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+	cmd.Cancel = func() error { return terminate(cmd.Process) }
+	cmd.WaitDelay = killDelay
+
+	// Caught from before the start, so that none comes between.
+	caught := make(chan os.Signal, 16)
+	signal.Notify(caught, forwarded()...)
+	defer signal.Stop(caught)
+	if err := cmd.Start(); err != nil {
+		return startStatus(err), fmt.Errorf("launch: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-caught:
+				if !sharesTerminalSignal(s) {
+					_ = cmd.Process.Signal(s) // it may just have ended
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(done)
+	return exitStatus(cmd.ProcessState, err)
+}
+
+func startStatus(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return statusNotFound
+	}
+	return statusNotExecutable
+}
+
+func exitStatus(state *os.ProcessState, err error) (int, error) {
+	var exit *exec.ExitError
+	if state == nil || err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	if n := signalOf(state); n > 0 {
+		return statusSignalled + n, nil
+	}
+	return state.ExitCode(), nil
+}
