@@ -53,7 +53,7 @@ func (p *Proxy) whoSpeaks(c *clientConn, addr string) (protocol, error) {
 			c.reset()
 			return undecided, err
 		}
-		fromServer, first, err := firstByte(c, server)
+		fromServer, first, err := firstWords(c, server)
 		if err != nil {
 			_ = server.Close()
 			return undecided, err

@@ -156,16 +156,16 @@ func (h hello) offer() []string {
 	return out
 }
 
-// firstByte waits for one byte of either side and says whether the server's
-// came first. The byte stays to be read on the side where it came.
-func firstByte(client *clientConn, server net.Conn) (fromServer bool, first []byte, err error) {
+// firstWords waits for either side to say something and reports whether it was
+// the server, with what that said; what the client said is left to be read.
+func firstWords(client *clientConn, server net.Conn) (fromServer bool, first []byte, err error) {
 	type read struct {
 		p   []byte
 		err error
 	}
 	answer := make(chan read, 1)
 	go func() {
-		var p [1]byte
+		var p [2048]byte
 		n, err := server.Read(p[:])
 		// Whatever came, the client's wait is over.
 		_ = client.SetReadDeadline(time.Unix(1, 0))

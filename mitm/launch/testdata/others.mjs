@@ -1,16 +1,18 @@
 // Speaks something that is not HTTP, then HTTP to the proxy: others.mjs ADDR ORIGIN
 import http from 'node:http';
 import net from 'node:net';
+import { createInterface } from 'node:readline';
 
 const [addr, origin] = process.argv.slice(2);
 const [host, port] = addr.split(':');
 await new Promise((resolve, reject) => {
   const socket = net.connect(Number(port), host);
-  socket.setEncoding('utf8').on('error', reject);
-  socket.once('data', (greeting) => {
-    process.stdout.write(greeting);
-    socket.write('HELO\n');
-    socket.once('data', (echo) => { process.stdout.write(echo); socket.end(); });
+  socket.on('error', reject);
+  let lines = 0;
+  createInterface({ input: socket }).on('line', (line) => {
+    console.log(line);
+    if (++lines === 1) socket.write('HELO\n');
+    else socket.end();
   });
   socket.on('close', resolve);
 });
