@@ -23,15 +23,15 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
 	if v != found {
 		return settle(v, final)
 	}
-	kind := otherName
-	if kind = r.nameKind(normalName(string(name))); kind != secretName && kind != perhapsName {
-		return match{}, nothing
-	}
 	if p, v = skipSpace(b, p); v != found {
 		return settle(v, final)
 	}
 	if p, v = expect(b, p, ":"); v != found {
 		return settle(v, final)
+	}
+	kind := r.kindOf(name)
+	if kind != secretName && kind != perhapsName {
+		return match{}, nothing
 	}
 	if p, v = skipSpace(b, p); v != found {
 		return settle(v, final)
@@ -98,7 +98,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 	if b[p] != '=' || p-from < 2 {
 		return match{}, nothing
 	}
-	kind := r.nameKind(normalName(string(b[from:p])))
+	kind := r.kindOf(b[from:p])
 	if kind == otherName {
 		return match{}, nothing
 	}

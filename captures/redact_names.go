@@ -14,21 +14,31 @@ const (
 
 // normalName folds the ways a name is spelt: accessToken, access_token,
 // Access-Token.
-func normalName(s string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
+func normalName(s string) string { return string(appendNormal(nil, s)) }
+
+func appendNormal[T string | []byte](dst []byte, s T) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
 		case c == '_' || c == '-' || c == '.':
-			return -1
 		case c >= 'A' && c <= 'Z':
-			return c + 'a' - 'A'
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
 		}
-		return c
-	}, s)
+	}
+	return dst
+}
+
+// kindOf classifies a name as it is spelt, without allocating: bodies have
+// many.
+func (r *Redactor) kindOf(name []byte) nameKind {
+	var buf [maxName + 1]byte
+	return r.nameKind(string(appendNormal(buf[:0], name)))
 }
 
 // nameKind classifies a normalised name.
 func (r *Redactor) nameKind(name string) nameKind {
-	if r.names[name] {
+	if len(r.names) > 0 && r.names[name] {
 		return secretName
 	}
 	switch name {
@@ -39,12 +49,23 @@ func (r *Redactor) nameKind(name string) nameKind {
 	case "key", "code", "sig", "signature", "pwd", "pass", "xamzcredential", "xgoogcredential", "sessionid", "sid", "ticket", "assertion", "codeverifier":
 		return parameterName
 	}
-	for _, suffix := range []string{
-		"accesstoken", "refreshtoken", "idtoken", "sessiontoken", "authtoken", "apitoken", "bearertoken", "securitytoken",
-		"apikey", "secretkey", "secretaccesskey", "accesskey", "privatekey", "encryptionkey", "secret", "password", "passwd", "passphrase", "authorization",
+	for _, family := range [...]struct {
+		end   string
+		names []string
+	}{
+		{"token", []string{"access", "refresh", "id", "session", "auth", "api", "bearer", "security"}},
+		{"key", []string{"api", "secret", "access", "private", "encryption"}},
+		{"secret", []string{""}},
+		{"password", []string{""}},
+		{"passwd", []string{""}},
+		{"passphrase", []string{""}},
+		{"authorization", []string{""}},
 	} {
-		if strings.HasSuffix(name, suffix) {
-			return secretName
+		start, ok := strings.CutSuffix(name, family.end)
+		for i := 0; ok && i < len(family.names); i++ {
+			if strings.HasSuffix(start, family.names[i]) {
+				return secretName
+			}
 		}
 	}
 	return otherName

@@ -65,6 +65,12 @@ func (f *ruleset) admit(s string) [3]byte {
 	return [3]byte{s[0], s[1], s[2]}
 }
 
+// admits reports whether something may begin with these bytes.
+func (f *ruleset) admits(a, b, c byte) bool {
+	h := hash3(a, b, c)
+	return f.filter[h>>6]&(1<<(h&63)) != 0
+}
+
 func hash3(a, b, c byte) uint16 {
 	return uint16((uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9e3779b1 >> 16)
 }
@@ -73,8 +79,7 @@ func hash3(a, b, c byte) uint16 {
 // fewer than three bytes left it decides by those.
 func (f *ruleset) next(b []byte, i int) int {
 	for ; i+2 < len(b); i++ {
-		h := hash3(b[i], b[i+1], b[i+2])
-		if f.filter[h>>6]&(1<<(h&63)) != 0 || b[i] == '"' || b[i] == '&' || b[i] == '?' {
+		if f.admits(b[i], b[i+1], b[i+2]) || b[i] == '"' || b[i] == '&' || b[i] == '?' {
 			return i
 		}
 	}
@@ -149,6 +154,9 @@ func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, 
 			return m, v
 		}
 		return m, undecided // or the filter had not let it through
+	}
+	if !f.admits(rest[0], rest[1], rest[2]) {
+		return m, v
 	}
 	k := [3]byte{rest[0], rest[1], rest[2]}
 	for _, l := range f.literals[k] {

@@ -60,7 +60,7 @@ func (r *Redactor) parameter(p string) string {
 		return r.text(p, plain)
 	}
 	if n, err := url.QueryUnescape(name); err == nil {
-		if k := r.nameKind(normalName(n)); k == secretName || k == perhapsName || k == parameterName {
+		if k := r.kindOf([]byte(n)); k == secretName || k == perhapsName || k == parameterName {
 			return name + "=" + r.value(value)
 		}
 	}
