@@ -66,6 +66,7 @@ type Options struct {
 	NoTrees     bool  // frames only: neither trees nor what is inside them
 	MaxFrame    int64 // bytes of a frame, or of a unary body; default 64 MiB
 	MaxInflated int64 // bytes of a frame after decompression; default 64 MiB
+	MaxFrames   int   // of an exchange; more are left out, and Err says so; default 1,000,000
 	Wire        wire.Options
 }
 

@@ -331,6 +331,15 @@ func TestStreamIsIncremental(t *testing.T) {
 	}
 }
 
+func TestFrameLimit(t *testing.T) {
+	c := h("content-type", "application/connect+proto")
+	o := call("POST", run, c, c, 200, "<"+strings.Repeat("00 00000000", 50))
+	ex, err := Decode(context.Background(), o, 7, Options{MaxFrames: 10})
+	if err != nil || len(ex.Frames) != 10 || ex.Err == nil || !strings.Contains(ex.Err.Error(), "down frame 10: more than 10 frames") {
+		t.Errorf("%d frames, %v, %v", len(ex.Frames), ex.Err, err)
+	}
+}
+
 func TestFramesDoNotDependOnChunking(t *testing.T) {
 	c := h("content-type", "application/connect+proto")
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,6 +18,8 @@ import (
 // maxErrors is how many errors a Stream keeps; a broken body can have one a frame.
 const maxErrors = 20
 
+const defaultMaxFrames = 1_000_000
+
 // A Stream decodes an exchange while it is going on.
 //
 // Limits: it holds what is incomplete of each direction, no frames.
@@ -29,6 +31,7 @@ type Stream struct {
 	end  *envelope.End // what the server said at the end, in the body
 	errs []error
 	more int // errors that were not kept
+	full bool
 }
 
 // A direction is one body.
@@ -47,6 +50,9 @@ type direction struct {
 // NewStream returns a Stream for an exchange of which at least the request's
 // headers are known.
 func NewStream(ex *captures.Exchange, o Options) *Stream {
+	if o.MaxFrames <= 0 {
+		o.MaxFrames = defaultMaxFrames
+	}
 	s := &Stream{ex: *ex, call: Classify(ex), o: o}
 	s.dirs[captures.Up].at, s.dirs[captures.Down].at = -1, -1
 	return s
@@ -172,6 +178,13 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	d := &s.dirs[dir]
 	var out []Frame
 	for _, e := range in {
+		if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
+			if !s.full {
+				s.add(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
+			}
+			s.full = true
+			break
+		}
 		f := Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: e, at: d.at}
 		d.seq++
 		d.frame = d.frame || e.Framed

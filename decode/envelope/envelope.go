@@ -103,19 +103,34 @@ func Append(dst []byte, f Flags, payload []byte) []byte {
 // Shape: payloads as sent, compressed or not; ok is false if b is anything else,
 // or begins with flags that no envelope has.
 func Split(b []byte) (frames []Frame, ok bool) {
-	for off := 0; off < len(b); {
-		rest := b[off:]
-		if len(rest) < HeaderLen || Flags(rest[0])&^knownFlags != 0 {
-			return nil, false
-		}
-		n := int64(binary.BigEndian.Uint32(rest[1:]))
-		if n > int64(len(rest)-HeaderLen) {
-			return nil, false
-		}
-		end := HeaderLen + int(n)
-		raw := rest[HeaderLen:end:end]
-		frames = append(frames, Frame{Offset: int64(off), Len: end, Flags: Flags(rest[0]), Framed: true, Raw: raw, Data: raw})
-		off += end
+	n := count(b)
+	if n == 0 {
+		return nil, false
 	}
-	return frames, len(frames) > 0
+	frames = make([]Frame, 0, n)
+	for off := 0; off < len(b); {
+		end := off + HeaderLen + int(binary.BigEndian.Uint32(b[off+1:]))
+		raw := b[off+HeaderLen : end : end]
+		frames = append(frames, Frame{Offset: int64(off), Len: end - off, Flags: Flags(b[off]), Framed: true, Raw: raw, Data: raw})
+		off = end
+	}
+	return frames, true
+}
+
+// IsFrames reports whether Split succeeds, without making the frames.
+func IsFrames(b []byte) bool { return count(b) > 0 }
+
+// count is how many envelopes b is made of; 0 if it is not.
+func count(b []byte) (n int) {
+	for ; len(b) > 0; n++ {
+		if len(b) < HeaderLen || Flags(b[0])&^knownFlags != 0 {
+			return 0
+		}
+		length := int64(binary.BigEndian.Uint32(b[1:]))
+		if length > int64(len(b)-HeaderLen) {
+			return 0
+		}
+		b = b[HeaderLen+length:]
+	}
+	return n
 }

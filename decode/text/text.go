@@ -84,7 +84,7 @@ func (d *Document) In() string { return d.source.form }
 
 // shapeOf tells frames from a message from plain text.
 func shapeOf(data []byte, o wire.Options) string {
-	if _, ok := envelope.Split(data); ok {
+	if envelope.IsFrames(data) {
 		return "frames"
 	}
 	if len(data) > 0 {

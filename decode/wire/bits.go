@@ -12,8 +12,16 @@ import (
 // like it. Validity is always checked to the end.
 const sampleLen = 4096
 
-// payload returns the code length of a payload as each kind.
-func (r *Reader) payload(i int32) (cost payloadCost) {
+// payload returns the code length of a payload as each kind. That of the node
+// that was asked for last is kept: it is often asked for again.
+func (r *Reader) payload(i int32) payloadCost {
+	if r.last != i || i == 0 {
+		r.last, r.lastCost = i, r.weighPayload(i)
+	}
+	return r.lastCost
+}
+
+func (r *Reader) weighPayload(i int32) (cost payloadCost) {
 	data := r.t.Payload(i)
 	if len(data) == 0 {
 		// Nothing tells the kinds apart. A serializer omits an empty string or
@@ -30,7 +38,7 @@ func (r *Reader) payload(i int32) (cost payloadCost) {
 		cost[asPackedVarint], cost[asPackedFixed32], cost[asPackedFixed64] = impossible, impossible, impossible
 		return cost
 	}
-	cost[asPackedVarint] = packedVarintBits(data)
+	cost[asPackedVarint] = packedVarintBits(data, min(cost[asString], cost[asBytes])+hopeless)
 	cost[asPackedFixed32] = packedFixedBits(data, 4)
 	cost[asPackedFixed64] = packedFixedBits(data, 8)
 	return cost
@@ -295,8 +303,12 @@ func bytesBits(data []byte) float64 {
 	return total
 }
 
-// packedVarintBits is the cost of data as varints one behind the other.
-func packedVarintBits(data []byte) float64 {
+// hopeless is by how many bits a reading must lose to be certain to be left out.
+const hopeless = 40
+
+// packedVarintBits is the cost of data as varints one behind the other;
+// impossible as soon as it exceeds limit.
+func packedVarintBits(data []byte, limit float64) float64 {
 	total := 2.0
 	pos := 0
 	var prev uint64
@@ -308,6 +320,9 @@ func packedVarintBits(data []byte) float64 {
 		pos += n
 		if pos > sampleLen {
 			continue
+		}
+		if total > limit {
+			return impossible
 		}
 		abs := 2 + 1.2*float64(bits.Len64(v))
 		switch {

@@ -91,7 +91,8 @@ func (c *payloadCost) least() float64 {
 }
 
 // A Reader finds the readings of a tree's nodes. It looks at the tree once;
-// use it instead of Readings where many nodes are asked for.
+// use it instead of Readings where many nodes are asked for. It is not for
+// several goroutines at once.
 //
 // Shape: the likelihood of a kind is 2 to the minus its code length: the number
 // of bits that a simple code made for that kind needs for these bytes. Text
@@ -105,6 +106,9 @@ type Reader struct {
 	t     *Tree
 	first int32     // the node of fields[0]
 	cost  []float64 // of each node's fields read as a message; of a leaf 0
+
+	last     int32
+	lastCost payloadCost
 }
 
 // NewReader looks at all of t.
