@@ -233,7 +233,7 @@ func (t *turn) checkpoint(st *Step) error {
 	if has(t.request, "conversation_state") {
 		proto.Merge(state.Interface(), get(t.request, "conversation_state").Message().Interface())
 	}
-	id := sha256.Sum256([]byte(t.vars.text["prompt"] + "\x00" + t.answer.String()))
+	id := sha256.Sum256([]byte(t.vars.text["conversation_id"] + "\x00" + t.vars.text["prompt"] + "\x00" + t.answer.String()))
 	turns := state.Mutable(state.Descriptor().Fields().ByName("turns")).List()
 	turns.Append(protoreflect.ValueOfBytes(id[:]))
 	roots := state.Mutable(state.Descriptor().Fields().ByName("root_prompt_messages_json")).List()

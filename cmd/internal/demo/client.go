@@ -130,7 +130,11 @@ func (c *client) chat(ctx context.Context) error {
 		return err
 	}
 	msg, err := build(md.Input(), object{
-		"conversation":   []object{{"text": c.sc.ChatPrompt, "type": 1, "bubbleId": c.id.uuid()}},
+		"conversation": []object{
+			{"text": c.sc.ChatBefore, "type": 1, "bubbleId": c.id.uuid()},
+			{"text": c.sc.ChatReply, "type": 2, "bubbleId": c.id.uuid()},
+			{"text": c.sc.ChatPrompt, "type": 1, "bubbleId": c.id.uuid()},
+		},
 		"modelDetails":   object{"modelName": "composer-1"},
 		"isChat":         true,
 		"conversationId": c.id.uuid(),

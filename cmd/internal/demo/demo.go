@@ -35,6 +35,8 @@ var files embed.FS
 // A scenario is what the clients say.
 type scenario struct {
 	Prompt         string            `json:"prompt"`
+	ChatBefore     string            `json:"chat_before"`
+	ChatReply      string            `json:"chat_reply"`
 	ChatPrompt     string            `json:"chat_prompt"`
 	Model          json.RawMessage   `json:"model"`
 	Workspace      string            `json:"workspace"`

@@ -205,7 +205,11 @@ class Client {
   // chat asks the older endpoint, whose stream ends in an error.
   async chat() {
     const request = this.registry.findMessage("aiserver.v1.StreamUnifiedChatRequest").fromJson({
-      conversation: [{ text: this.scenario.chat_prompt, type: 1, bubbleId: this.id.uuid() }],
+      conversation: [
+        { text: this.scenario.chat_before, type: 1, bubbleId: this.id.uuid() },
+        { text: this.scenario.chat_reply, type: 2, bubbleId: this.id.uuid() },
+        { text: this.scenario.chat_prompt, type: 1, bubbleId: this.id.uuid() },
+      ],
       modelDetails: { modelName: "composer-1" },
       isChat: true,
       conversationId: this.id.uuid(),

@@ -1,0 +1,208 @@
+package standin
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A binder resolves the names of one turn.
+type binder struct {
+	api     *api
+	scope   *scope
+	message protoreflect.MessageDescriptor // what "send" and "raw" send
+	agent   bool
+	blobs   map[string]bool
+}
+
+func turnScope() *scope {
+	return &scope{
+		names:   map[string]bool{"prompt": true, "model": true, "conversation_id": true, "answer": true},
+		results: map[string]protoreflect.MessageDescriptor{},
+	}
+}
+
+func (b *binder) turn(path string, t *Turn) error {
+	if len(t.Steps) > maxSteps {
+		return at(path, "%d steps, more than %d", len(t.Steps), maxSteps)
+	}
+	b.blobs = map[string]bool{}
+	for i := range t.Steps {
+		if err := b.step(&t.Steps[i]); err != nil {
+			return at(fmt.Sprintf("%s.steps[%d]", path, i), "%w", err)
+		}
+	}
+	return nil
+}
+
+func (b *binder) step(s *Step) error {
+	actions := s.actions()
+	if len(actions) != 1 {
+		return fmt.Errorf("want exactly one action, got %d (%s)", len(actions), strings.Join(actions, ", "))
+	}
+	action := actions[0]
+	if !b.agent && !slices.Contains([]string{"thinking", "text", "wait", "send", "raw", "error", "reset", "drop_end"}, action) {
+		return fmt.Errorf("%s: not in a chat, only in a turn", action)
+	}
+	if err := times("delay_ms", s.DelayMS, "pace_ms", s.PaceMS); err != nil {
+		return err
+	}
+	if (s.Split != nil || s.PaceMS != 0) && action != "text" && action != "thinking" {
+		return fmt.Errorf("split, pace_ms: only with text or thinking")
+	}
+	for i, n := range s.Split {
+		if n < 1 {
+			return fmt.Errorf("split[%d]: %d is not at least 1", i, n)
+		}
+	}
+	if err := b.action(action, s); err != nil {
+		// Members of a nested object name themselves: tool.name.
+		return fmt.Errorf("%s%w", action, err)
+	}
+	return nil
+}
+
+// action resolves the step's one action. Its errors begin with ": " or ".member: ".
+func (b *binder) action(name string, s *Step) (err error) {
+	switch name {
+	case "thinking":
+		s.text, err = b.scope.parse(*s.Thinking)
+	case "text":
+		s.text, err = b.scope.parse(*s.Text)
+	case "tool":
+		return b.tool(s.Tool)
+	case "kv_set":
+		return b.kvSet(s.KVSet)
+	case "kv_get":
+		if err := times(".timeout_ms", s.KVGet.TimeoutMS); err != nil {
+			return err
+		}
+		if !b.blobs[s.KVGet.Blob] {
+			return fmt.Errorf(".blob: no earlier kv_set is called %q", s.KVGet.Blob)
+		}
+	case "heartbeat":
+		if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
+			err = fmt.Errorf("%d is not in 1 to %d", n, maxHeartbeats)
+		}
+	case "wait":
+		err = b.wait(s.Wait)
+		return err
+	case "checkpoint":
+		s.message, err = b.template(b.api.state, s.Checkpoint)
+	case "send":
+		s.message, err = b.template(b.message, s.Send)
+	case "raw":
+		s.bytes, err = hex.DecodeString(strings.ReplaceAll(*s.Raw, " ", ""))
+	case "turn_ended":
+		s.message, err = b.template(b.api.Message("agent.v1.TurnEndedUpdate"), s.TurnEnded)
+	case "error":
+		if err := s.Error.bind(b.api); err != nil {
+			return fmt.Errorf(".%w", err)
+		}
+	case "echo", "reset", "drop_end":
+		if on := map[string]*bool{"echo": s.Echo, "reset": s.Reset, "drop_end": s.DropEnd}[name]; !*on {
+			err = fmt.Errorf("false says nothing: leave the step out")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
+func (b *binder) wait(w *Wait) error {
+	if w.HeartbeatEveryMS > 0 && !b.agent {
+		return fmt.Errorf(".heartbeat_every_ms: not in a chat, only in a turn")
+	}
+	if w.HeartbeatEveryMS > 0 && w.MS/w.HeartbeatEveryMS > maxHeartbeats {
+		return fmt.Errorf(".heartbeat_every_ms: more than %d heartbeats", maxHeartbeats)
+	}
+	return times(".ms", w.MS, ".heartbeat_every_ms", w.HeartbeatEveryMS)
+}
+
+func (b *binder) tool(t *Tool) (err error) {
+	if err := times(".timeout_ms", t.TimeoutMS); err != nil {
+		return err
+	}
+	if t.ArgsSplit < 0 {
+		return fmt.Errorf(".args_split: %d is below 0", t.ArgsSplit)
+	}
+	out := b.api.server.Fields().ByName("exec_server_message").Message().Fields()
+	in := b.api.client.Fields().ByName("exec_client_message").Message().Fields()
+	t.argsField = out.ByName(protoreflect.Name(t.Name + "_args"))
+	t.resultField = in.ByName(protoreflect.Name(t.Name + "_result"))
+	t.streams = t.Name == "shell_stream"
+	if t.streams {
+		t.resultField = in.ByName("shell_stream")
+	}
+	if t.argsField == nil || t.resultField == nil {
+		return fmt.Errorf(".name: %q is no tool: ExecServerMessage has no field %s_args, or ExecClientMessage no %s_result", t.Name, t.Name, t.Name)
+	}
+	call := b.api.Message("agent.v1.ToolCall")
+	if call != nil {
+		t.callField = call.Fields().ByName(protoreflect.Name(strings.TrimSuffix(t.Name, "_stream") + "_tool_call"))
+	}
+	if t.args, err = b.template(t.argsField.Message(), t.Args); err != nil {
+		return fmt.Errorf(".args: %w", err)
+	}
+	result := t.resultField.Message()
+	if t.Require != "" {
+		if fd := result.Fields().ByName(protoreflect.Name(t.Require)); fd == nil || fd.Message() == nil {
+			return fmt.Errorf(".require: %s has no result %q", result.FullName(), t.Require)
+		}
+	}
+	if t.As != "" {
+		if !variableName.MatchString(t.As) {
+			return fmt.Errorf(".as: %q is not a name", t.As)
+		}
+		b.scope.results[t.As] = result
+	}
+	return nil
+}
+
+var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func (b *binder) kvSet(k *KVSet) (err error) {
+	if err := times(".timeout_ms", k.TimeoutMS); err != nil {
+		return err
+	}
+	if (k.Data == nil) == (k.JSON == nil) {
+		return fmt.Errorf(": want either data or json")
+	}
+	if k.Data != nil {
+		k.text, err = b.scope.parse(*k.Data)
+	} else {
+		_, err = walkJSON(k.JSON, b.check)
+	}
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if k.As != "" {
+		b.blobs[k.As] = true
+	}
+	return nil
+}
+
+// template reads a message whose strings may have placeholders.
+func (b *binder) template(md protoreflect.MessageDescriptor, data json.RawMessage) (*dynamicpb.Message, error) {
+	m := dynamicpb.NewMessage(md)
+	if data == nil {
+		return m, nil
+	}
+	if err := readMessage(data, m); err != nil {
+		return nil, err
+	}
+	return m, expandStrings(m, b.check)
+}
+
+// check is an expansion that only looks whether the placeholders are known.
+func (b *binder) check(s string) (string, error) {
+	_, err := b.scope.parse(s)
+	return s, err
+}
