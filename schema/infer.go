@@ -260,6 +260,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	}
 	g := newGraph(ev, seen)
 	g.unify()
+	g.settle()
 	w := &writer{plan: p, classes: map[string]*class{}, in: in}
 	for i, c := range g.roots {
 		c = c.find()

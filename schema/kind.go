@@ -163,13 +163,26 @@ func hypotheses(l *lenStats, messageCost float64) []hypothesis {
 		values, shape := costLengths(l.Elements)
 		packed(packedVarint, priorVarints, min(float64(l.Varints)*unit, values*nat*unit+shape))
 	}
+	// That all sizes are multiples of the width is a coincidence under any other hypothesis.
+	sizes := float64(l.sizes())
 	if !l.NotFixed32 {
-		packed(packedFixed32, priorFixed, float64(min(l.Float32, l.Int32))*unit)
+		packed(packedFixed32, priorFixed-sizes*math.Log(4), float64(min(l.Float32, l.Int32))*unit)
 	}
 	if !l.NotFixed64 {
-		packed(packedFixed64, priorFixed, float64(min(l.Float64, l.Int64))*unit)
+		packed(packedFixed64, priorFixed-sizes*math.Log(8), float64(min(l.Float64, l.Int64))*unit)
 	}
 	return list
+}
+
+// sizes counts the distinct sizes of payloads, as far as they are remembered.
+func (l *lenStats) sizes() int {
+	var seen []uint64
+	for _, it := range l.Values.Items {
+		if it.Value > 0 && !slices.Contains(seen, it.Value) {
+			seen = append(seen, it.Value)
+		}
+	}
+	return len(seen)
 }
 
 // novelty is the share of the payloads' bytes that is in the first payload of
@@ -242,15 +255,23 @@ func (c costing) message(m *message) float64 {
 }
 
 func (c costing) field(m *message, number int32, f *field) float64 {
-	cost := costNewField + costNumber*math.Log(float64(number)) + costPresence(f.seen, m.samples)
+	cost := costField(f, number, m.samples, c.message(f.child))
+	if f.group != nil {
+		cost += costNewGroup + c.message(f.group)
+	}
+	return cost
+}
+
+// costField is the cost of one field of messages, given that of its payloads as messages.
+func costField(f *field, number int32, samples int64, messageCost float64) float64 {
+	cost := costNewField + costNumber*math.Log(float64(number)) + costPresence(f.seen, samples)
 	if f.most > 1 {
 		cost += 0.7*float64(f.occurs-f.seen) + 0.7*float64(f.seen)
 	}
 	if f.outOfOrder(number) {
 		cost += costOutOfOrder
 	}
-	v := kindOf(f, c.message(f.child))
-	cost += costOddWire * float64(v.odd)
+	cost += costOddWire * float64(kindOf(f, messageCost).odd)
 	if f.varint != nil {
 		cost += costVarints(f.varint)
 	}
@@ -261,14 +282,11 @@ func (c costing) field(m *message, number int32, f *field) float64 {
 	}
 	if l := f.len; l != nil {
 		least := math.Inf(1)
-		for _, h := range hypotheses(l, c.message(f.child)) {
+		for _, h := range hypotheses(l, messageCost) {
 			least = min(least, h.cost)
 		}
 		mean := float64(l.Bytes) / float64(l.N)
 		cost += least + float64(l.N)*l.novelty()*(1+math.Log(1+mean)) + costOverlong*float64(l.Overlong)
-	}
-	if f.group != nil {
-		cost += costNewGroup + c.message(f.group)
 	}
 	return cost
 }

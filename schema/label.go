@@ -58,9 +58,13 @@ func (f *field) zeros(kind Kind) int64 {
 
 // mapOdds is the log-odds of a repeated field of entries being a map. The
 // shape alone, unique keys with values, is common to maps and to lists of named
-// things. Zeros that are written out, and keys in order, are not.
-func mapOdds(l *lenStats, entries, zeros int64) float64 {
-	odds := -2.2 + math.Min(0.15*float64(entries), 1.2)
+// things. Zeros that are written out, and keys in order, are not. Pairs of
+// numbers are mostly ranges.
+func mapOdds(l *lenStats, entries, zeros int64, numbers bool) float64 {
+	odds := -1.6 + math.Min(0.15*float64(entries), 1.8)
+	if numbers {
+		odds -= 2.5
+	}
 	if zeros > 0 {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
 	}
@@ -76,6 +80,13 @@ func mapOdds(l *lenStats, entries, zeros int64) float64 {
 // wrong one would lose fields that do occur together.
 const oneofOdds = 3.0
 
+// The prior log-odds of fields being a oneof: one of numbers only is very rare,
+// and flags often exclude each other for other reasons.
+const (
+	priorChoice  = -4.0
+	priorNumbers = -9.0
+)
+
 // A choice is a set of fields of which a message has at most one.
 type choice struct {
 	numbers []int32 // ascending
@@ -88,7 +99,7 @@ func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
 // choices finds the oneofs among the fields of a message with the given count
 // of samples: sets of fields that never met although, were they independent,
 // they should have. Repeated fields are not in eligible.
-func choices(samples int64, eligible []int32, get func(int32) *field) []choice {
+func choices(samples int64, eligible []int32, get func(int32) *classField) []choice {
 	order := slices.Clone(eligible)
 	slices.SortStableFunc(order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(get(b).seen, get(a).seen), cmp.Compare(a, b))
@@ -122,7 +133,7 @@ func choices(samples int64, eligible []int32, get func(int32) *field) []choice {
 
 // judgeChoice weighs a set of fields that never met, and drops the members
 // that would hardly have met the others anyway.
-func judgeChoice(samples int64, g []int32, get func(int32) *field) (choice, bool) {
+func judgeChoice(samples int64, g []int32, get func(int32) *classField) (choice, bool) {
 	n := float64(samples)
 	for {
 		var total int64
@@ -142,8 +153,10 @@ func judgeChoice(samples int64, g []int32, get func(int32) *field) (choice, bool
 				weakest, least = i, odds
 			}
 		}
-		odds := -4.0
-		covered := 0.0
+		odds, covered := priorNumbers, 0.0
+		if slices.ContainsFunc(g, func(k int32) bool { return get(k).len != nil }) {
+			odds = priorChoice
+		}
 		for _, k := range g {
 			share := float64(get(k).seen) / n
 			odds -= n * share * math.Log1p(-math.Min(covered, 1-0.5/(n+1)))

@@ -20,34 +20,26 @@ type typeVerdict struct {
 // read each other's small values alike, so a wrong choice loses nothing until a
 // value outside the seen range comes.
 func varintType(s *varintStats) typeVerdict {
-	n := float64(s.N)
 	switch {
 	case s.Negative > 0:
 		return signedType(s)
 	case s.Max <= 1:
-		// An int whose values all happened to be 0 or 1 gets rarer with samples.
-		odds := 1.6 * math.Min(1+n/4, 6)
-		if s.Zero > 0 && s.Max == 1 {
-			odds *= 3
-		} else if s.Max == 0 {
-			odds = 1.2
-		}
-		return typeVerdict{
-			name: "bool", p: round(odds / (1 + odds)), note: boolNote(s),
-			settle: "a value above 1 would make it an int32 or an enum",
-		}
+		return boolType(s)
 	case s.Max > math.MaxUint32:
-		v := typeVerdict{name: "int64", p: 0.8, note: rangeNote(s), settle: "a negative value would make it an int64"}
-		if s.Bits[63] > 0 {
-			v.name, v.p = "uint64", 0.6 // half of all hashes have a top bit, and none of them here: still no time or size is so large
-		}
-		if s.Epoch == 0 && s.Min > 1_000_000_000_000 && s.Max < 4_200_000_000_000 {
+		v := typeVerdict{name: "int64", p: 0.8, note: rangeNote(s), settle: "a value with the top bit set: negative, or a hash"}
+		switch {
+		case s.Bits[63] > 0: // no time or size is so large
+			v.name, v.p = "uint64", 0.6
+		case s.Min > 1_000_000_000_000 && s.Max < 4_200_000_000_000:
 			v.note += ", milliseconds of the Unix epoch by their size"
 			v.p = 0.9
 		}
 		return v
 	case s.Max > math.MaxInt32:
-		return typeVerdict{name: "int64", p: 0.55, note: rangeNote(s), settle: "a negative value would make it an int64, one above 4294967295 too"}
+		if 3*s.Bits[32] > s.N {
+			return typeVerdict{name: "uint32", p: 0.6, note: rangeNote(s) + ", values fill 32 bits", settle: "a value above 4294967295"}
+		}
+		return typeVerdict{name: "int64", p: 0.55, note: rangeNote(s), settle: "a value above 4294967295"}
 	case s.Epoch == s.N && s.N > 1:
 		return typeVerdict{
 			name: "int64", p: 0.8, note: rangeNote(s) + ", seconds of the Unix epoch by their size",
@@ -55,10 +47,29 @@ func varintType(s *varintStats) typeVerdict {
 		}
 	}
 	v := typeVerdict{name: "int32", p: 0.55, note: rangeNote(s), settle: "a negative value, or one above 2147483647"}
-	if distinct := int64(len(s.Values.Items)); !s.Values.Full && s.Max < 64 && distinct*3 <= s.N && s.N >= 6 {
-		v.p = 0.75 // an enum is read as an int32
-		v.note += fmt.Sprintf(", %d distinct: perhaps an enum", distinct)
+	distinct := int64(len(s.Values.Items))
+	switch {
+	case !s.Values.Full && s.Max < 64 && distinct*3 <= s.N && s.N >= 6:
+		v.p = 0.25
+		v.note += fmt.Sprintf(", %d distinct: perhaps an enum, which reads alike", distinct)
 		v.settle = "the client's own code: the wire does not tell an enum from an int32"
+	case s.N >= 10:
+		v.p = 0.75
+	}
+	return v
+}
+
+// boolType is for values of 0 and 1 only: an int or an enum whose values all
+// happened to be those gets rarer with samples, but never rare.
+func boolType(s *varintStats) typeVerdict {
+	v := typeVerdict{name: "bool", p: 0.7, note: "always 1", settle: "a value above 1 would make it an int32 or an enum"}
+	switch {
+	case s.Max == 0:
+		v.note, v.p = "always 0", 0.4
+	case s.Zero > 0:
+		v.note, v.p = "0 or 1", 0.75
+	case s.N > 3:
+		v.p = 0.75
 	}
 	return v
 }
@@ -74,16 +85,6 @@ func signedType(s *varintStats) typeVerdict {
 		}
 	}
 	return v
-}
-
-func boolNote(s *varintStats) string {
-	switch {
-	case s.Max == 0:
-		return "always 0"
-	case s.Zero == 0:
-		return "always 1"
-	}
-	return "0 or 1"
 }
 
 func rangeNote(s *varintStats) string {

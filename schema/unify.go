@@ -25,6 +25,7 @@ type class struct {
 	samples int64
 	fields  map[int32]*classField
 	numbers []int32 // of fields, ascending
+	entry   bool    // a map's entry by its shape
 	name    string  // set when it is reached for output
 	depth   int     // of its first node
 }
@@ -94,6 +95,7 @@ func (g *graph) build(m *message, parent *node, live bool) *class {
 		cf.verdict = kindOf(f, cf.messageCost)
 		if f.child != nil {
 			cf.kid = g.build(f.child, n, live && cf.likely())
+			cf.kid.entry = !f.len.NotMap && f.most > 1
 		}
 		if f.group != nil {
 			cf.group = g.build(f.group, n, false)
@@ -128,7 +130,7 @@ func (g *graph) unify() {
 		tally := map[*class]int{}
 		for _, number := range c.numbers {
 			for _, o := range postings[feature{number, c.fields[number].verdict.kind}] {
-				if o = o.find(); o != c {
+				if o = o.find(); o != c && o.entry == c.entry {
 					tally[o]++
 				}
 			}
@@ -158,7 +160,7 @@ func (g *graph) unify() {
 func (g *graph) joinAncestor(n *node) {
 	for a := n.parent; a != nil; a = a.parent {
 		c, o := n.class.find(), a.class.find()
-		if c == o {
+		if c == o || c.entry {
 			return
 		}
 		if similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && contained(c, o) && tryJoin(o, c) {
@@ -292,4 +294,63 @@ func (f *classField) forbidMessage() {
 	f.len.NotMessage = true
 	f.kid = nil
 	f.verdict = kindOf(f.field, 0)
+}
+
+// settleRounds is how often costs are passed upwards by settle.
+const settleRounds = 3
+
+// settle judges the payloads again that may be messages: the classes below
+// have been pooled since, and what describes a pooled type is paid only once.
+func (g *graph) settle() {
+	reached := g.reached()
+	for range settleRounds {
+		for _, c := range slices.Backward(reached) {
+			for _, n := range c.numbers {
+				f := c.fields[n]
+				if f.kid == nil || f.len == nil {
+					continue
+				}
+				kid := f.kid.find()
+				cost := kid.cost() * float64(f.len.N) / float64(max(kid.samples, 1))
+				if cost < f.messageCost {
+					f.messageCost = cost
+					f.verdict = kindOf(f.field, cost)
+				}
+			}
+		}
+	}
+}
+
+// cost is the cost of all messages of the class, in nats.
+func (c *class) cost() float64 {
+	var sum float64
+	for _, n := range c.numbers {
+		f := c.fields[n]
+		sum += costField(f.field, n, c.samples, f.messageCost)
+	}
+	return sum
+}
+
+// reached returns the classes that the roots lead to, over payloads that are
+// or might be messages, nearest first.
+func (g *graph) reached() []*class {
+	var list []*class
+	met := map[*class]bool{}
+	add := func(c *class) {
+		if c = c.find(); !met[c] {
+			met[c] = true
+			list = append(list, c)
+		}
+	}
+	for _, c := range g.roots {
+		add(c)
+	}
+	for i := 0; i < len(list); i++ {
+		for _, n := range list[i].numbers {
+			if kid := list[i].fields[n].kid; kid != nil {
+				add(kid)
+			}
+		}
+	}
+	return list
 }

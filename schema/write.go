@@ -128,7 +128,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
-	oneofs := choices(c.samples, eligible, func(n int32) *field { return c.fields[n].field })
+	oneofs := choices(c.samples, eligible, func(n int32) *classField { return c.fields[n] })
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
@@ -232,7 +232,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	odds := mapOdds(f.len, f.occurs, key.zeros(key.verdict.kind)+value.zeros(value.verdict.kind))
+	odds := mapOdds(f.len, f.occurs, key.zeros(key.verdict.kind)+value.zeros(value.verdict.kind), key.len == nil && value.len == nil)
 	if f.most < 2 || key.verdict.odd+value.verdict.odd > 0 || value.group != nil || value.verdict.kind == KindPacked {
 		return false
 	}
@@ -284,6 +284,9 @@ func (d *declared) describe(v kindVerdict) []string {
 		if i < 3 && a.P >= 0.01 {
 			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
 		}
+	}
+	if d.Label == Map {
+		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
 	}
 	list := []string{line + "."}
 	if v.odd > 0 {
