@@ -57,7 +57,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		p.upgrade(w, x, res)
 		return
 	}
-	d := &delivery{w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
+	d := &delivery{ctx: ctx, w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
 	defer p.buffers.Put(d.buf)
 	if err := d.run(); err != nil {
 		x.broken(err)
@@ -106,6 +106,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err e
 
 // A delivery brings a response to the client.
 type delivery struct {
+	ctx context.Context // ends with the client's request, or with the recording
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	x   *exchange
@@ -198,6 +199,11 @@ func (d *delivery) body() error {
 					return werr
 				}
 			}
+		}
+		if err == io.EOF && left != 0 {
+			// A server that is told of a cancel may still end its answer as if
+			// it were whole.
+			return d.ctx.Err()
 		}
 		if err == io.EOF {
 			return nil
