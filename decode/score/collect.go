@@ -294,10 +294,10 @@ func (c *collection) value(f *decode.Frame, index int, path []string, v any, gro
 // role, or the name of a kind, as {"type":"text_delta","text":"Hi"} has it.
 func (c *collection) split() []*stream {
 	for _, s := range c.streams {
-		tells := s.tells()
+		s.telling = s.tells()
 		for _, p := range s.pieces {
 			g := &c.groups[p.group]
-			if tells {
+			if s.telling {
 				g.label = strings.TrimPrefix(g.label+" "+p.text, " ")
 			} else if g.id == "" && len(p.text) < 100 && isIdent(p.text) {
 				g.id = p.text
@@ -309,12 +309,12 @@ func (c *collection) split() []*stream {
 		parts := make(map[string]*stream)
 		for _, p := range s.pieces {
 			label := ""
-			if !s.tells() {
+			if !s.telling {
 				label = c.labelOf(p.group)
 			}
 			part := parts[label]
 			if part == nil {
-				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored}
+				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling}
 				parts[label] = part
 				out = append(out, part)
 			}

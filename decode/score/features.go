@@ -17,6 +17,7 @@ const (
 	smallFrame  = 24      // texts of a frame that are taken to belong together
 	maxTalkers  = 40      // streams of text that are compared with each other
 	maxSearched = 1 << 16 // bytes of a text in which another is looked for
+	leastRepeat = 60      // bytes of a text that is no part of another by chance
 	looked      = 200     // pieces of a stream whose neighbours are looked at
 )
 
@@ -34,6 +35,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	texts := make(map[int]int) // of a frame
 	for _, s := range streams {
 		s.measure()
+		s.hear()
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
@@ -65,6 +67,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 		}
 	}
 	calls := make(map[string]int) // ids of calls, with the frame that made them
+	firstCall := len(ex.Frames)
 	for _, x := range contexts {
 		if x.call() == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
@@ -74,11 +77,14 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 				calls[id] = x.first
 			}
 		}
+		firstCall = min(firstCall, x.first)
 	}
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
 		s.neighbours(around, beside, calls)
-		s.hear()
+		if s.dir == captures.Down && s.pieces[0].frame > firstCall {
+			s.features[inWake] = 1
+		}
 		if s.dir == captures.Up && answered >= 0 && s.pieces[0].frame > answered {
 			s.features[later] = 1
 		}
@@ -98,7 +104,7 @@ func (x *context) note(s *stream, p piece) {
 	case jsonWhole, jsonPart:
 		x.json = true
 	case word:
-		x.word = true
+		x.word = x.word || !s.telling && s.kind != same && s.features[saysRole+metadata] < 1
 	case filePath:
 		x.filePath = true
 	case plain:
@@ -144,6 +150,13 @@ func (s *stream) measure() {
 	case same:
 		f[constant] = clamp(float64(len(s.seqs)-1) / 2)
 	}
+	ends := 0
+	for _, p := range s.pieces {
+		if strings.HasSuffix(p.text, "\n") {
+			ends++
+		}
+	}
+	f[lines] = clamp(2*float64(ends)/float64(len(s.pieces)) - 0.8)
 	f[long] = clamp(math.Log10(float64(len(s.text))) / 4)
 	switch s.class {
 	case uuid, hexID, randomID, token:
@@ -228,50 +241,66 @@ func (s *stream) neighbours(around, beside func(piece) *context, calls map[strin
 	}
 }
 
-// echoes compares both directions line by line.
+// echoes compares both directions: whole values, and line by line. A short text
+// is easily the same by chance.
 func echoes(streams []*stream) {
 	seed := maphash.MakeSeed()
-	var seen [2]map[uint64]bool
-	lines := func(s *stream, f func(line string)) {
-		for line := range strings.SplitSeq(s.text, "\n") {
-			if line = strings.TrimSpace(line); len(line) > 1 {
-				f(line)
-			}
-		}
-	}
-	for i := range seen {
-		seen[i] = make(map[uint64]bool)
+	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
+	var values, lines [2]map[uint64]bool
+	for i := range values {
+		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
 	for _, s := range streams {
-		if s.class == plain || s.class == word {
-			lines(s, func(line string) { seen[s.dir&1][maphash.String(seed, line)] = true })
-		}
-	}
-	for _, s := range streams {
-		var all, common int
-		lines(s, func(line string) {
-			all += len(line)
-			if seen[1-s.dir&1][maphash.String(seed, line)] {
-				common += len(line)
-			}
-		})
-		if all == 0 {
+		if s.class != plain && s.class != word {
 			continue
 		}
+		values[s.dir&1][hash(s.text)] = true
+		if s.kind == separate {
+			for _, p := range s.pieces {
+				values[s.dir&1][hash(p.text)] = true
+			}
+		}
+		for line := range strings.SplitSeq(s.text, "\n") {
+			lines[s.dir&1][hash(line)] = true
+		}
+	}
+	for _, s := range streams {
 		k := echo
 		if s.dir == captures.Up {
 			k = echoed
 		}
-		// A short line is easily the same by chance.
-		s.features[k] = float64(common) / float64(all) * clamp(0.4+float64(common)/20)
+		runes := float64(utf8.RuneCountInString(sample(s.text)))
+		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
+			s.features[k] = clamp(runes / 20)
+		} else {
+			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
+		}
 		if s.features[instruct] >= 0.6 {
 			s.features[k] *= 0.3 // not all that a client sends is the user's
 		}
 	}
 }
 
+// commonLines is which share of a text is in lines that the other side sent.
+func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) float64 {
+	common := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" && lines[hash(line)] {
+			common += len(line)
+		}
+	}
+	return float64(common) / float64(len(text))
+}
+
 // compare sets the features that come from the server's other texts.
 func compare(streams []*stream) {
+	// A repetition, however short, that stands alone is one.
+	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.talks() })
+	for _, s := range streams {
+		if s.echoed && s.dir == captures.Down && len(s.seqs) == 1 && streaming {
+			s.features[echo] = 1
+		}
+	}
 	var talkers []*stream
 	longest, full := 0, 0
 	for _, s := range streams {
@@ -296,7 +325,7 @@ func compare(streams []*stream) {
 			if a == b {
 				continue
 			}
-			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
+			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(a.text) > leastRepeat && len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
 				a.features[repeats] = 1
 			}
 			if len(a.seqs) == 1 && len(b.seqs) > 2 {
@@ -318,7 +347,7 @@ func compare(streams []*stream) {
 func (s *stream) talks() bool {
 	f := &s.features
 	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		f[wording] >= 0.2 && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6
+		f[wording] >= 0.2 && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[lines]*f[inWake] < 0.5
 }
 
 // loneliness says how odd it is that a is in one frame while b streams: a short

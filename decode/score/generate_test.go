@@ -18,6 +18,7 @@ import (
 type truth struct {
 	answer, thinking, user string
 	calls                  []string // arguments
+	history                []string // what either has said before
 	about                  string   // how it was made, for messages
 }
 
@@ -190,7 +191,7 @@ func (m *maker) make() truth {
 		prompt = systemPrompt(m)
 		m.note("system prompt")
 	}
-	m.send(captures.Up, m.request(t.user, prompt, lang))
+	m.send(captures.Up, m.request(&t, prompt, lang))
 
 	deep := m.wrapping("event", 0, 3)
 	if unary {
@@ -220,8 +221,8 @@ func (m *maker) wrapping(name string, lo, hi int) []string {
 }
 
 // request makes the client's first message, with decoys.
-func (m *maker) request(text, prompt string, lang language_) msg {
-	said := msg{{"text", text}}
+func (m *maker) request(t *truth, prompt string, lang language_) msg {
+	said := msg{{"text", t.user}}
 	if m.chance(0.7) {
 		said = append(said, field{"message_id", m.uuid()})
 	}
@@ -244,6 +245,14 @@ func (m *maker) request(text, prompt string, lang language_) msg {
 	}
 	if m.chance(0.5) {
 		body = append(body, field{"env", msg{{"os", pick(m, []string{"linux 6.1.0", "darwin 25.1.0"})}, {"shell", "/bin/zsh"}, {"zone", "Europe/Berlin"}, {"folder", "/home/me/project"}}})
+	}
+	if m.chance(0.2) {
+		m.note("history")
+		for range 1 + m.r.IntN(4) {
+			said := m.text(lang, 2)
+			t.history = append(t.history, said)
+			body = append(body, field{"turn", msg{{"said_by", 1 + m.r.IntN(2)}, {"said", said}, {"turn_id", m.uuid()}}})
+		}
 	}
 	out := wrap(m.wrapping("request", 0, 3), body)
 	out = append(out, field{"model", msg{{"name", pick(m, models)}, {"display_name", pick(m, models)}}}, field{"conversation_id", m.uuid()})
@@ -393,6 +402,12 @@ func (m *maker) toolCall(t *truth, deep []string, lang language_) {
 		m.send(captures.Down, wrap(deep, msg{{"call", msg{{"call_id", id}, {"tool", msg{{name, msg{{"args", msg{{"target", args}}}}}}}}}}))
 	}
 	t.calls = append(t.calls, args)
+	if m.chance(0.2) {
+		m.note("shell output")
+		for range 1 + m.r.IntN(12) {
+			m.send(captures.Down, wrap(deep, msg{{"shell", msg{{"stdout", m.output()}}}}))
+		}
+	}
 	result := m.code()
 	if m.chance(0.5) {
 		result = m.text(lang, 2)

@@ -161,14 +161,16 @@ func cutThinking(text string) (thoughts, answer string) {
 
 // A stream is the texts of one path in one direction, with one label.
 type stream struct {
-	dir    captures.Direction
-	path   string
-	name   string // the last member name of a JSON path
-	stored bool   // from the JSON of a message inside a field
-	label  string // what a field beside it says it is; "" for none
-	pieces []piece
-	seqs   []int
-	bytes  int
+	dir     captures.Direction
+	path    string
+	name    string // the last member name of a JSON path
+	stored  bool   // from the JSON of a message inside a field
+	telling bool   // its values tell what the texts beside them are
+	echoed  bool   // its text is a value that the other side sent
+	label   string // what a field beside it says it is; "" for none
+	pieces  []piece
+	seqs    []int
+	bytes   int
 
 	apart bool // each piece has an identifier of its own beside it
 	kind  joining

@@ -110,6 +110,16 @@ func (m *maker) code() string {
 	return b.String()
 }
 
+// output is a line or two of a program.
+func (m *maker) output() string {
+	return pick(m, []string{
+		fmt.Sprintf("ok  \tproject/part%d\t%d.%03ds\n", m.r.IntN(30), m.r.IntN(3), m.r.IntN(1000)),
+		fmt.Sprintf("--- FAIL: TestThing%d (0.00s)\n    thing_test.go:%d: got %d, want %d\n", m.r.IntN(30), m.r.IntN(400), m.r.IntN(9), m.r.IntN(9)),
+		fmt.Sprintf("drwxr-xr-x %d me me %d Nov %d 10:%02d part%d\n", m.r.IntN(9), m.r.IntN(9999), m.r.IntN(30), m.r.IntN(60), m.r.IntN(30)),
+		fmt.Sprintf("main.go:%d:%d: undefined: thing%d\n", m.r.IntN(400), m.r.IntN(80), m.r.IntN(30)),
+	})
+}
+
 func (m *maker) args() string {
 	b, _ := json.Marshal(map[string]any{pick(m, []string{"path", "command", "query"}): pick(m, filePaths), "limit": m.r.IntN(100), "note": m.sentence(languages[0])})
 	return string(b)

@@ -37,6 +37,8 @@ const (
 	largest                     // its length against the server's longest text
 	inCall                      // beside an id and arguments or a tool's name
 	afterCall                   // beside the id of a call that was made before
+	inWake                      // by the server, begun after the first call of a tool
+	lines                       // pieces that end lines
 	besidePath                  // beside a file path, in a message of the client
 	besideJSON                  // beside JSON, in a message of the client: a tool's name and schema
 	besideID                    // beside an id, in a message of the client
@@ -53,7 +55,7 @@ var featureNames = [featureCount]string{
 	"prior", "sent by the server", "sent by the client", "sent during the answer", "occurs in many frames", "deltas of one text", "growing snapshots",
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
 	"program word", "worded as instructions", "think tag", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
-	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "beside a file path", "beside JSON", "beside an id", "failed exchange",
+	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "begins after a tool call", "pieces are lines", "beside a file path", "beside JSON", "beside an id", "failed exchange",
 	"repeats a better candidate", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
@@ -73,7 +75,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	up:         {-7.0, -7.0, -5.0, 0.0, 2.0, 1.0, 0.5, 0.0},
 	later:      {0.0, 0.0, 0.0, 2.0, -1.0, -1.5, 0.5, 0.0},
 	frames:     {2.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	deltas:     {2.5, 2.5, 0.5, 0.5, -1.0, -2.0, -3.0, -3.0},
+	deltas:     {2.5, 2.5, 0.5, 1.0, -1.0, -2.0, -3.0, -3.0},
 	snapshots:  {2.0, 1.5, 0.5, 0.5, -1.0, -2.0, -2.0, -3.0},
 	values:     {-2.0, -2.0, 0.5, 0.0, -2.0, 0.5, 1.0, 0.5},
 	constant:   {-3.0, -3.0, -1.0, -1.0, -0.5, -0.5, 1.5, 1.0},
@@ -99,6 +101,8 @@ var weights = [featureCount][len(roleOrder)]float64{
 	largest:    {1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	inCall:     {-2.5, -2.5, 3.0, 0.3, 0.0, 0.0, -0.5, -0.5},
 	afterCall:  {-4.0, -3.0, -0.5, 4.5, -2.0, -1.0, 0.0, 0.0},
+	inWake:     {-1.0, -2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0},
+	lines:      {-2.5, -3.0, 0.0, 3.0, 0.0, 0.0, 0.5, 0.0},
 	besidePath: {-1.0, -1.0, 0.0, 0.5, -3.0, 1.0, 2.0, 0.0},
 	besideJSON: {-1.0, -1.0, 0.0, 0.0, -3.0, 1.0, 1.0, 0.0},
 	besideID:   {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
