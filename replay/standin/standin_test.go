@@ -26,12 +26,15 @@ const testToken = "tok-4711"
 // fileText is what the tests' client says is in any file.
 const fileText = "package retry\n\nfunc Backoff() {}\n"
 
-// start serves a script (nil: the default one) until the test ends.
-func start(t testing.TB, o Options) *Server {
+// start serves until the test ends.
+func start(t testing.TB, o Options, around ...func(http.Handler) http.Handler) *Server {
 	t.Helper()
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, wrap := range around {
+		s.http.Handler = wrap(s.http.Handler)
 	}
 	l, err := s.Listen("127.0.0.1:0")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -297,4 +298,28 @@ func acceptCompression(name string) connect.ClientOption {
 		return connect.WithAcceptCompression("br", newBrotliReader, newBrotliWriter)
 	}
 	return connect.WithAcceptCompression("zstd", newZstdReader, newZstdWriter)
+}
+
+// A client that leaves must not leave its turn behind.
+func TestTurnEndsWhenItsClientLeaves(t *testing.T) {
+	ended := make(chan struct{})
+	s := start(t, Options{Script: steps(`{"wait":{"ms":600000,"heartbeat_every_ms":60000}}`)}, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(ended)
+			next.ServeHTTP(w, r)
+		})
+	})
+	c, _ := rpc(t, s, httpClient(t, s, true), procedureRun)
+	ctx, cancel := context.WithCancel(t.Context())
+	stream := c.CallBidiStream(ctx)
+	headers(stream.RequestHeader())
+	if err := stream.Send((&player{t: t, api: s.api}).first()); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the turn went on without its client")
+	}
 }
