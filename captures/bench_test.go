@@ -135,3 +135,19 @@ func BenchmarkRedact(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRedactCompressed searches small messages that are compressed one by one.
+func BenchmarkRedactCompressed(b *testing.B) {
+	for _, encoding := range []string{"gzip", "zstd", "br"} {
+		b.Run(encoding, func(b *testing.B) {
+			p := envelope(1, must(deflate(encoding, frameOf(200)))(b))
+			h := Headers{{"content-type", "application/connect+proto"}, {"connect-content-encoding", encoding}}
+			body := newBody(DefaultRedactor(), h)
+			b.ReportAllocs()
+			for range b.N {
+				body.write(&Chunk{Data: p})
+				body.ready()
+			}
+		})
+	}
+}

@@ -221,8 +221,26 @@ func TestReadOnlyFolder(t *testing.T) {
 	if out, err := read(killed); err == nil || !strings.Contains(out, "copy it together with killed.uwc-wal") {
 		t.Errorf("killed, without the index: %v: %s", err, out)
 	}
-	check(t, os.Remove(killed+"-wal"))
-	if out, err := read(killed); err != nil {
-		t.Errorf("without the log: %v: %s", err, out)
+
+	// Closed while somebody was reading: still in the mode of a log, without one.
+	busy := filepath.Join(t.TempDir(), "busy.uwc")
+	s := must(Create(busy, Options{}))(t)
+	begin := must(s.Begin(Exchange{}))(t)
+	begin.End(Complete, "")
+	check(t, s.Flush(t.Context()))
+	follower := must(Open(busy))(t)
+	check(t, readAll(busy))
+	if got := all(t, follower.Exchanges(t.Context())); len(got) != 1 {
+		t.Errorf("%d exchanges", len(got))
+	}
+	check(t, s.Close())
+	alone := filepath.Join(dir, "alone.uwc")
+	check(t, os.WriteFile(alone, must(os.ReadFile(busy))(t), 0o644))
+	check(t, follower.Close())
+	if raw := must(os.ReadFile(alone))(t); raw[18] != 2 {
+		t.Errorf("the file is in journal mode %d, not in that of a log", raw[18])
+	}
+	if out, err := read(alone); err != nil {
+		t.Errorf("closed while it was read: %v: %s", err, out)
 	}
 }

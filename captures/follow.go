@@ -108,7 +108,7 @@ func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64
 		return nil, last, false, pathError(s.path, explain(err))
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to commit
-	chunks, more1, err := chunksSince(ctx, tx, last)
+	chunks, more1, err := s.chunksSince(ctx, tx, last)
 	if err != nil {
 		return nil, last, false, pathError(s.path, err)
 	}
@@ -134,10 +134,10 @@ func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64
 }
 
 // chunksSince reads a page of chunks; more says that it is full.
-func chunksSince(ctx context.Context, db readable, last int64) (page []Event, more bool, err error) {
+func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page []Event, more bool, err error) {
 	bytes := 0
 	err = scan(ctx, db, func(c *cursor) bool {
-		e := Event{Kind: Received, N: c.int(), Chunk: c.chunk()}
+		e := Event{Kind: Received, N: c.int(), Chunk: c.chunk(s.unpack)}
 		if c.err != nil {
 			return false
 		}

@@ -29,6 +29,7 @@ func knownEncoding(name string) bool {
 // want to pull: the codec runs as a coroutine, which goes on when there is
 // input and stops when it wants more.
 type inflater struct {
+	codecs   *codecs
 	encoding string // found out from the first bytes if it was not given
 	out      func(p []byte) (more bool)
 	in       []byte
@@ -41,8 +42,8 @@ type inflater struct {
 
 // newInflater returns an inflater that hands what it inflates to out, until
 // that returns false.
-func newInflater(encoding string, out func(p []byte) bool) *inflater {
-	f := &inflater{encoding: strings.ToLower(encoding), out: out}
+func newInflater(c *codecs, encoding string, out func(p []byte) bool) *inflater {
+	f := &inflater{codecs: c, encoding: strings.ToLower(encoding), out: out}
 	f.next, f.stop = iter.Pull(f.run)
 	return f
 }
@@ -101,15 +102,16 @@ func (f *inflater) inflate(src io.Reader) error {
 	if f.encoding == "" || f.encoding == "identity" {
 		f.encoding = sniff(start[:n])
 	}
-	r, err := decoder(f.encoding, io.MultiReader(bytes.NewReader(start[:n]), src))
+	r, err := f.codecs.reader(f.encoding, io.MultiReader(bytes.NewReader(start[:n]), src))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // reading told all errors
-	buf := make([]byte, 16<<10)
+	if f.codecs.buf == nil {
+		f.codecs.buf = make([]byte, 16<<10)
+	}
 	for {
-		n, err := r.Read(buf)
-		if n > 0 && !f.out(buf[:n]) {
+		n, err := r.Read(f.codecs.buf)
+		if n > 0 && !f.out(f.codecs.buf[:n]) {
 			return errInflatedTooLong
 		}
 		switch {
@@ -137,21 +139,38 @@ type reader func(p []byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-func decoder(encoding string, src io.Reader) (io.ReadCloser, error) {
+// codecs keeps the decoders of a body for its next message: making one costs
+// more than a small message does.
+type codecs struct {
+	gzip *gzip.Reader
+	br   *brotli.Reader
+	zstd *zstd.Decoder
+	buf  []byte
+}
+
+// reader returns a decoder of src. The one before is not used any more.
+func (c *codecs) reader(encoding string, src io.Reader) (io.Reader, error) {
 	switch encoding {
 	case "gzip", "x-gzip":
-		return gzip.NewReader(src)
+		if c.gzip == nil {
+			c.gzip = new(gzip.Reader)
+		}
+		return c.gzip, c.gzip.Reset(src)
 	case "deflate":
 		return zlib.NewReader(src)
 	case "br":
-		return io.NopCloser(brotli.NewReader(src)), nil
-	case "zstd":
-		// One goroutine, because the coroutine must be the one that reads.
-		d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxInflated))
-		if err != nil {
-			return nil, err
+		if c.br == nil {
+			c.br = new(brotli.Reader)
 		}
-		return d.IOReadCloser(), nil
+		return c.br, c.br.Reset(src)
+	case "zstd":
+		if c.zstd != nil {
+			return c.zstd, c.zstd.Reset(src)
+		}
+		// One goroutine, because the coroutine must be the one that reads.
+		var err error
+		c.zstd, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxInflated))
+		return c.zstd, err
 	}
 	return nil, fmt.Errorf("unknown content encoding %q", encoding)
 }

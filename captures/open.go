@@ -107,6 +107,9 @@ func cannotShare(err error) bool {
 // openDB opens a connection pool without reading the file yet. Mode is "ro",
 // "rw", or "immutable".
 func openDB(path, mode string) (*sql.DB, error) {
+	// Without this (Linux has it, others not), any part of the program that
+	// reads the file and closes it would drop SQLite's locks on it.
+	_, _ = sqlite.OFDLocking(true)
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

@@ -178,8 +178,9 @@ func TestForgedValues(t *testing.T) {
 	// A zip bomb: 1 GB of zeros.
 	k := must(newPacker())(t)
 	_, bomb := k.pack(make([]byte, 1<<30))
+	u := must(newUnpacker())(t)
 	for _, size := range []int64{1 << 30, 1000, maxChunk} {
-		if p, err := unpack(codecZstd, size, bomb); !errors.Is(err, ErrDamaged) {
+		if p, err := u.unpack(codecZstd, size, bomb); !errors.Is(err, ErrDamaged) {
 			t.Errorf("a bomb that declares %d gives %d bytes, %v", size, len(p), err)
 		}
 	}

@@ -40,24 +40,27 @@ func (k *packer) pack(p []byte) (codec int, data []byte) {
 	return codecRaw, p
 }
 
+// unpacker inflates payloads; it may be used by many goroutines.
+type unpacker struct{ dec *zstd.Decoder }
+
+func newUnpacker() (*unpacker, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxChunk))
+	return &unpacker{dec}, err
+}
+
 // unpack reverses pack. Size is what the row declares.
 //
 // Limits: size is at most maxChunk and the data may not inflate to more.
 // Errors: ErrDamaged.
-func unpack(codec, size int64, data []byte) ([]byte, error) {
+func (u *unpacker) unpack(codec, size int64, data []byte) (_ []byte, err error) {
 	if size < 0 || size > maxChunk {
 		return nil, damaged("a payload declares %d bytes", size)
 	}
 	switch codec {
 	case codecRaw:
 	case codecZstd:
-		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxChunk))
-		if err != nil {
-			return nil, err
-		}
-		defer dec.Close()
-		// One byte more than declared shows a payload that is too long.
-		if data, err = dec.DecodeAll(data, make([]byte, 0, size+1)); err != nil {
+		// A payload that is longer than declared fails below.
+		if data, err = u.dec.DecodeAll(data, make([]byte, 0, size)); err != nil {
 			return nil, damaged("a payload does not inflate: %v", err)
 		}
 	default:

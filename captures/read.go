@@ -124,7 +124,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*Exchange, error) {
 const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data`
 
 // chunk reads the values of chunkColumns.
-func (c *cursor) chunk() Chunk {
+func (c *cursor) chunk(u *unpacker) Chunk {
 	k := Chunk{Exchange: c.int(), Seq: c.size(), Dir: Direction(c.small(1)), T: time.Duration(c.size())}
 	size := c.size()
 	k.Data = c.bytes()
@@ -138,7 +138,7 @@ func (c *cursor) chunk() Chunk {
 			return k
 		}
 		var err error
-		if k.Data, err = unpack(ci, di, data); err != nil && c.err == nil {
+		if k.Data, err = u.unpack(ci, di, data); err != nil && c.err == nil {
 			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, err)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, 
 			var page []Chunk
 			bytes, full := 0, false
 			err := s.page(ctx, func(c *cursor) bool {
-				k := c.chunk()
+				k := c.chunk(s.unpack)
 				if c.err != nil {
 					return false
 				}

@@ -40,6 +40,8 @@ func (s *Store) Begin(ex Exchange) (*Recording, error) {
 		r.ex.Started = r.start
 	}
 	r.lead = max(0, r.start.Sub(r.ex.Started))
+	r.mu.Lock() // before Close can find it and end it
+	defer r.mu.Unlock()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -49,8 +51,6 @@ func (s *Store) Begin(ex Exchange) (*Recording, error) {
 	s.nextID++
 	s.open[r.ex.ID] = r
 	s.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ex.Outcome = InFlight
 	r.redact(&ex)
 	if err := r.write(Began); err != nil {
@@ -136,24 +136,25 @@ func (r *Recording) pass(dir Direction, c *Chunk) {
 
 // hold sets the timer for what is held back after a chunk has passed.
 func (r *Recording) hold() {
-	wait := time.Duration(0)
+	wait := maxHoldTotal
+	held := false
 	for dir, b := range r.bodies {
 		switch {
 		case b == nil || !b.holding():
 			r.heldSince[dir] = time.Time{}
+			continue
 		case r.heldSince[dir].IsZero():
 			r.heldSince[dir] = time.Now()
-			wait = r.store.holdFor
-		default:
-			wait = min(r.store.holdFor, maxHoldTotal-time.Since(r.heldSince[dir]))
 		}
+		held = true
+		wait = min(wait, r.store.holdFor, maxHoldTotal-time.Since(r.heldSince[dir]))
 	}
 	switch {
-	case wait == 0:
+	case !held:
 	case r.timer == nil:
 		r.timer = time.AfterFunc(wait, r.hurry)
 	default:
-		r.timer.Reset(max(wait, 1))
+		r.timer.Reset(wait)
 	}
 }
 

@@ -47,6 +47,7 @@ type body struct {
 	frame    frame
 	scan     *scanner
 	section  *section // the compressed run that is passing
+	codecs   codecs
 }
 
 type framing uint8

@@ -27,7 +27,7 @@ type section struct {
 func newSection(b *body, start int64) *section {
 	s := &section{b: b, start: start, at: start, written: start, scan: newScanner(b.r, false)}
 	s.scan.hit = func(int64, int64, string) { s.found = true }
-	s.inflater = newInflater(b.encoding, func(p []byte) bool {
+	s.inflater = newInflater(&b.codecs, b.encoding, func(p []byte) bool {
 		s.inflated += int64(len(p))
 		s.scan.feed(p)
 		return s.inflated < maxInflated
@@ -108,7 +108,7 @@ func (s *section) searchRaw() {
 // the same codec.
 func (s *section) rewrite() ([]byte, error) {
 	var plain []byte
-	all := newInflater(s.b.encoding, func(p []byte) bool {
+	all := newInflater(&s.b.codecs, s.b.encoding, func(p []byte) bool {
 		plain = append(plain, p...)
 		return len(plain) < maxInflated
 	})

@@ -13,7 +13,7 @@ import (
 func inflateAll(t testing.TB, encoding string, p []byte) []byte {
 	t.Helper()
 	var out []byte
-	f := newInflater(encoding, func(p []byte) bool { out = append(out, p...); return true })
+	f := newInflater(new(codecs), encoding, func(p []byte) bool { out = append(out, p...); return true })
 	f.feed(p)
 	check(t, f.close())
 	return out

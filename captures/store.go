@@ -37,6 +37,7 @@ type tuning struct {
 type Store struct {
 	path     string
 	read     *sql.DB
+	unpack   *unpacker
 	writer   *writer // nil when opened for reading
 	lock     *fileLock
 	redactor *Redactor // nil: secrets are kept
@@ -130,6 +131,9 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 		return errors.Join(err, db.Close())
 	}
 	s.nextID = s.writer.lastID + 1
+	if s.unpack, err = newUnpacker(); err != nil {
+		return err
+	}
 	s.read, err = openDB(s.path, "ro")
 	return err
 }
@@ -229,7 +233,11 @@ func open(path string, steps []migration) (*Store, error) {
 		_ = db.Close()
 		return nil, pathError(path, fmt.Errorf("%w, format %d; this one reads format %d: record to it once to convert it", ErrOlderFormat, version, len(steps)))
 	}
-	return &Store{path: path, read: db}, nil
+	u, err := newUnpacker()
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Store{path: path, read: db, unpack: u}, nil
 }
 
 // Path returns the file's path as it was given.
