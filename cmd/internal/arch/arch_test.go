@@ -26,6 +26,8 @@ var allowed = map[string][]string{
 	"decode/wire":     {},
 	"decode/text":     {"decode/wire", "decode/envelope"},
 	"decode":          {"captures", "decode/"},
+	"decode/diff":     {"captures", "decode", "decode/"},
+	"decode/score":    {"captures", "decode", "decode/"},
 	"schema":          {"decode", "decode/", "captures", "schema/"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},

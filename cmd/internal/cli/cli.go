@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
+	"unwire/replay"
 )
 
 // Exit codes, as the contract has them.
@@ -101,6 +102,9 @@ func (a *app) report(ctx context.Context, err error) int {
 	var f *failure
 	if !errors.As(err, &f) {
 		f = &failure{exitInput, err, ""}
+		if errors.Is(err, replay.ErrCredentials) {
+			f.code = exitCredentials
+		}
 		if !a.started {
 			f.code, f.hint = exitUsage, "see 'unwire --help'"
 		}

@@ -32,6 +32,36 @@ func TestNodeClientPlaysTheScenario(t *testing.T) {
 	checkLines(t, string(out))
 }
 
+func TestNodeClientFailsWithOneLine(t *testing.T) {
+	s := startStandin(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[{"text":"a"},{"reset":true}]}]}`)})
+	for name, c := range map[string]struct {
+		o    ClientOptions
+		want string
+	}{
+		"no URL":        {ClientOptions{Token: token}, "demo client: UNWIRE_DEMO_URL is not set"},
+		"another token": {ClientOptions{URL: s.URL(), Token: "x"}, "demo client: [unauthenticated]"},
+		"a reset":       {ClientOptions{URL: s.URL(), Token: token}, "demo client: ["},
+	} {
+		argv, env, err := NodeCommand("node", t.TempDir(), c.o)
+		if errors.Is(err, ErrNoNode) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Env = append(append(os.Environ(), env...), "NODE_EXTRA_CA_CERTS="+s.CAFile())
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Run(); err == nil {
+			t.Errorf("%s: the client succeeded", name)
+		}
+		if got := stderr.String(); !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: %q, want one line with %q", name, got, c.want)
+		}
+	}
+}
+
 func TestNodeCommandSaysWhatIsMissing(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("there is no node in PATH")

@@ -7,13 +7,13 @@ import (
 
 func TestCleanEscapesWhatDrivesATerminal(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain":        "plain",
-		"Grüße 你好":     "Grüße 你好",
-		"\x1b[31mred":  `\x1b[31mred`,
-		"a\nb\tc\r":    `a\nb\tc\r`,
-		"bad\xff":      `bad\xff`,
-		"x\u202ey":     `x\u202ey`,
-		"\u009b31m":    `\u009b31m`,
+		"plain":         "plain",
+		"Grüße 你好":      "Grüße 你好",
+		"\x1b[31mred":   `\x1b[31mred`,
+		"a\nb\tc\r":     `a\nb\tc\r`,
+		"bad\xff":       `bad\xff`,
+		"x\u202ey":      `x\u202ey`,
+		"\u009b31m":     `\u009b31m`,
 		"line\u2028sep": `line\u2028sep`,
 	} {
 		if got := Clean(in); got != want {

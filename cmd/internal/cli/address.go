@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"unwire/captures"
+)
+
+// An address names a capture, an exchange of it, or a frame of that:
+// F.uwc, F.uwc#7, F.uwc#7/up/0.
+type address struct {
+	File     string
+	Exchange int64 // 0: the whole capture
+	Dir      captures.Direction
+	Frame    int // -1: the whole exchange
+}
+
+var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(?:/(up|down)/([0-9]{1,9}))?$`)
+
+func parseAddress(s string) address {
+	a := address{File: s, Frame: -1}
+	m := fragment.FindStringSubmatch(s)
+	if m == nil {
+		return a
+	}
+	a.File = m[1]
+	a.Exchange, _ = strconv.ParseInt(m[2], 10, 64) // the pattern bounds it
+	if m[3] != "" {
+		a.Frame, _ = strconv.Atoi(m[4])
+		if m[3] == captures.Down.String() {
+			a.Dir = captures.Down
+		}
+	}
+	return a
+}
+
+func (a address) String() string {
+	switch {
+	case a.Exchange == 0:
+		return a.File
+	case a.Frame < 0:
+		return fmt.Sprintf("%s#%d", a.File, a.Exchange)
+	}
+	return fmt.Sprintf("%s#%d/%s/%d", a.File, a.Exchange, a.Dir, a.Frame)
+}
+
+// addressArgs reads "F ID" or "F#ID"; an exchange is wanted unless optional.
+func addressArgs(args []string, optional bool) (address, error) {
+	a := parseAddress(args[0])
+	if len(args) > 1 {
+		if a.Exchange != 0 {
+			return a, usagef("the exchange is named twice: %s and %s", args[0], args[1])
+		}
+		id, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil || id < 1 {
+			return a, fail(exitUsage, fmt.Errorf("%q is no exchange ID", args[1]),
+				fmt.Sprintf("'unwire ls %s' lists them", a.File))
+		}
+		a.Exchange = id
+	}
+	if a.Exchange == 0 && !optional {
+		return a, fail(exitUsage, fmt.Errorf("%s: which exchange?", a.File),
+			fmt.Sprintf("give its ID: 'unwire ls %s' lists them", a.File))
+	}
+	return a, nil
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/mitm"
+	"unwire/mitm/launch"
+)
+
+// shutdownGrace is how long running streams get when recording is told to end.
+const shutdownGrace = 5 * time.Second
+
+type captureFlags struct {
+	out, listen, reverse, upstreamCA string
+	json, keepSecrets                bool
+	only, skip                       []string
+}
+
+func (a *app) captureCommand() *cobra.Command {
+	var f captureFlags
+	cmd := &cobra.Command{
+		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
+		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
+its traffic captured (proxy variables, CA variables and a Node hook are set for
+it) and exits with its status; without, it runs until it is interrupted.
+
+Secrets (authorization, cookies, tokens, API keys) are redacted as they are
+recorded, unless --keep-secrets is given.`,
+		Example: `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), f, args) },
+	}
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	cmd.Flags().StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
+	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
+	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
+	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs); the others pass undecrypted")
+	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted")
+	return cmd
+}
+
+func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error {
+	if f.out == "" {
+		f.out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
+	}
+	rec, err := a.startRecorder(f)
+	if err != nil {
+		return err
+	}
+	code, runErr := a.serve(ctx, rec, f, argv)
+	if err := rec.close(); err != nil && runErr == nil {
+		runErr = err
+	}
+	a.captureSummary(context.WithoutCancel(ctx), f, rec, len(argv) > 0)
+	if runErr != nil {
+		return runErr
+	}
+	if code != 0 {
+		return fail(code, nil, "")
+	}
+	return nil
+}
+
+// A recorder is a proxy with its listener and its store.
+type recorder struct {
+	store  *captures.Store
+	proxy  *mitm.Proxy
+	ca     *mitm.CA
+	addr   string
+	served chan error
+}
+
+func (a *app) startRecorder(f captureFlags) (*recorder, error) {
+	ln, err := listenLoopback(f.listen)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := a.newRecorder(ln, f)
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	go func() { rec.served <- rec.proxy.Serve(ln) }()
+	return rec, nil
+}
+
+func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
+	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip}
+	if f.reverse != "" {
+		u, err := url.Parse(f.reverse)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, usagef("--reverse wants a URL such as https://host, not %q", f.reverse)
+		}
+		opts.Reverse, opts.Source = u, "reverse"
+	}
+	var err error
+	if opts.UpstreamRoots, err = upstreamRoots(f.upstreamCA); err != nil {
+		return nil, err
+	}
+	dir, err := configDir()
+	if err != nil {
+		return nil, err
+	}
+	ca, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	if err != nil {
+		return nil, err
+	}
+	store, err := captures.Create(f.out, captures.Options{KeepSecrets: f.keepSecrets})
+	if err != nil {
+		return nil, err
+	}
+	opts.CA, opts.Store = ca, store
+	proxy, err := mitm.New(opts)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &recorder{store, proxy, ca, ln.Addr().String(), make(chan error, 1)}, nil
+}
+
+// listenLoopback listens, and refuses an address that others could reach.
+func listenLoopback(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, usagef("--listen wants HOST:PORT, not %q", addr)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fail(exitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
+			"the proxy decrypts traffic: it listens on 127.0.0.1 or ::1 only")
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fail(exitInput, err, "choose another port, or 127.0.0.1:0 for any free one")
+	}
+	return ln, nil
+}
+
+// upstreamRoots is the system's roots and those of a file; nil for none.
+func upstreamRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fail(exitInput, fmt.Errorf("%s holds no PEM certificate", file), "")
+	}
+	return pool, nil
+}
+
+// serve waits for the command or for the end of ctx; the status is the command's.
+func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []string) (int, error) {
+	scheme := "http://"
+	if f.json {
+		if err := a.printJSON(listeningEvent{1, "listening", scheme + rec.addr, "", rec.ca.CertFile()}); err != nil {
+			return 0, err
+		}
+	}
+	if len(argv) > 0 {
+		stdout := a.out.Writer
+		if f.json {
+			stdout = a.err.Writer
+		}
+		// The command gets the signals itself, and ends the recording by ending.
+		code, err := launch.Run(context.WithoutCancel(ctx), launch.Options{
+			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
+			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer,
+		})
+		if err != nil {
+			return code, fail(code, err, "")
+		}
+		return code, nil
+	}
+	if !f.json {
+		a.sayListening(rec, f)
+	}
+	select {
+	case <-ctx.Done():
+		return 0, nil
+	case err := <-rec.served:
+		return 0, err
+	}
+}
+
+type listeningEvent struct {
+	V     int    `json:"v"`
+	Event string `json:"event"`
+	Proxy string `json:"proxy,omitempty"`
+	URL   string `json:"url,omitempty"`
+	CA    string `json:"ca"`
+}
+
+func (a *app) sayListening(rec *recorder, f captureFlags) {
+	a.say("recording to %s; Ctrl-C ends it", f.out)
+	if f.reverse != "" {
+		a.say("point the client at http://%s, which stands in front of %s", rec.addr, f.reverse)
+		return
+	}
+	a.say("proxy  http://%s", rec.addr)
+	a.say("CA     %s", rec.ca.CertFile())
+	a.say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.addr, rec.ca.CertFile())
+}
+
+// close ends the streams, then the file.
+func (r *recorder) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	err := r.proxy.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // what still ran is marked incomplete
+	}
+	return errors.Join(err, r.store.Close())
+}
+
+// captureSummary says what was recorded, and what to do if nothing was.
+func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder, ran bool) {
+	n, unfinished, err := countExchanges(ctx, f.out)
+	if err != nil {
+		a.say("unwire: %v", err)
+		return
+	}
+	if f.json {
+		_ = a.printJSON(struct {
+			V          int    `json:"v"`
+			Event      string `json:"event"`
+			File       string `json:"file"`
+			Exchanges  int    `json:"exchanges"`
+			Incomplete int    `json:"incomplete"`
+		}{1, "ended", f.out, n, unfinished})
+		return
+	}
+	a.say("unwire: %d exchanges in %s (%d incomplete)", n, f.out, unfinished)
+	if n == 0 && ran {
+		a.say("unwire: hint: the command sent nothing through the proxy: it may not honour HTTPS_PROXY or\nNODE_OPTIONS; point it at 'unwire capture --reverse URL' if its endpoint can be set")
+	}
+}
+
+func countExchanges(ctx context.Context, file string) (n, unfinished int, err error) {
+	store, err := captures.Open(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer store.Close()
+	for ex, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return n, unfinished, err
+		}
+		n++
+		if ex.Outcome != captures.Complete {
+			unfinished++
+		}
+	}
+	return n, unfinished, nil
+}

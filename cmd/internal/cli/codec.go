@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode"
+	"unwire/decode/text"
+)
+
+type decodeFlags struct {
+	in, as, format, schema, typeName string
+}
+
+func (a *app) decodeCommand() *cobra.Command {
+	var f decodeFlags
+	cmd := &cobra.Command{
+		Use:   "decode [FILE|F.uwc#ID/up/N|-]",
+		Short: "Turn bytes into text that can be read, edited and encoded again",
+		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
+taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
+A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
+bytes, hex or base64; - or nothing is stdin.`,
+		Example: `  unwire decode frame.bin > frame.txt
+  unwire decode 'F.uwc#2/down/4'
+  echo 'CgVoZWxsbw==' | unwire decode`,
+		Args: argsBetween(0, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), f, inputArg(args)) },
+	}
+	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
+	cmd.Flags().StringVar(&f.as, "as", "auto", "the bytes are auto, one message, or frames (envelopes)")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files with --type (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
+	return cmd
+}
+
+func inputArg(args []string) string {
+	if len(args) == 0 {
+		return "-"
+	}
+	return args[0]
+}
+
+func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
+	opts := text.Options{In: f.in, As: f.as}
+	if err := oneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
+		return err
+	}
+	if err := oneOf("--as", f.as, "auto", "message", "frames"); err != nil {
+		return err
+	}
+	if err := oneOf("--format", f.format, "text", "json"); err != nil {
+		return err
+	}
+	md, err := f.message()
+	if err != nil {
+		return err
+	}
+	opts.Type = md
+	data, fromCapture, err := a.readBytes(ctx, name)
+	if err != nil {
+		return err
+	}
+	if fromCapture {
+		opts.In = "raw"
+	}
+	doc, err := text.Decode(data, opts)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(a.out)
+	if f.format == "json" {
+		err = doc.JSON(w)
+	} else {
+		err = doc.Text(w)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// message is the descriptor that --schema and --type name, or nil.
+func (f decodeFlags) message() (protoreflect.MessageDescriptor, error) {
+	if f.typeName == "" {
+		if f.schema != "" {
+			return nil, usagef("--schema needs --type, the full name of the message")
+		}
+		return nil, nil
+	}
+	s, err := loadDefinitions(f.schema)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || s.Message(f.typeName) == nil {
+		return nil, fail(exitUsage, fmt.Errorf("no message %s in the definitions", f.typeName),
+			"names are full: package.Message, as in agent.v1.AgentClientMessage")
+	}
+	return s.Message(f.typeName), nil
+}
+
+func (a *app) encodeCommand() *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:     "encode [FILE|-]",
+		Short:   "Turn decode's text or JSON back into bytes",
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
+		Args:    argsBetween(0, "FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.encode(inputArg(args), format, out)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "the input is text or json")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	return cmd
+}
+
+func (a *app) encode(name, format, out string) error {
+	if err := oneOf("--format", format, "text", "json"); err != nil {
+		return err
+	}
+	src, err := a.readInput(name)
+	if err != nil {
+		return err
+	}
+	parse := text.Parse
+	if format == "json" {
+		parse = text.ParseJSON
+	}
+	data, err := parse(src)
+	if err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	return a.writeBinary(data, out)
+}
+
+// oneOf checks a flag's value.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, v := range allowed {
+		if value == v {
+			return nil
+		}
+	}
+	return usagef("%s is one of %v, not %q", flag, allowed, value)
+}
+
+// readBytes reads a frame's data if name is the address of one, else a file.
+func (a *app) readBytes(ctx context.Context, name string) (data []byte, fromCapture bool, err error) {
+	addr := parseAddress(name)
+	if addr.Exchange == 0 {
+		data, err = a.readInput(name)
+		return data, false, err
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return nil, false, err
+	}
+	defer store.Close()
+	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	if err != nil {
+		return nil, false, err
+	}
+	frame, err := frameAt(ex, addr)
+	if err != nil {
+		return nil, false, err
+	}
+	return frame.Data, true, nil
+}

@@ -1,0 +1,22 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// commands are all commands, in the order of the loop they serve.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.demoCommand(),
+		a.demoClientCommand(),
+		a.captureCommand(),
+		a.lsCommand(),
+		a.showCommand(),
+		a.decodeCommand(),
+		a.encodeCommand(),
+		a.extractCommand(),
+		a.diffCommand(),
+		a.schemaCommand(),
+		a.replayCommand(),
+		a.standinCommand(),
+		a.caCommand(),
+	}
+}

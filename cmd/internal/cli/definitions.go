@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/proto"
+	"unwire/schema"
+)
+
+// noDefinitions is what --proto takes to work without any.
+const noDefinitions = "none"
+
+// loadDefinitions loads a folder of .proto files; "" is the built-in
+// reconstruction, "none" is no schema at all.
+func loadDefinitions(dir string) (*schema.Schema, error) {
+	switch dir {
+	case "":
+		s, err := schema.Load(proto.Files)
+		if err != nil {
+			return nil, fmt.Errorf("the built-in definitions: %w", err)
+		}
+		return s, nil
+	case noDefinitions:
+		return nil, nil
+	}
+	return schema.LoadDir(dir)
+}
+
+// frameType is the message type of a call's frames in one direction, or nil.
+func frameType(s *schema.Schema, call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+	if s == nil {
+		return nil
+	}
+	return s.FrameType(call, dir)
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// A listing is a line of `unwire ls --json`.
+type listing struct {
+	V          int             `json:"v"`
+	ID         int64           `json:"id"`
+	Method     string          `json:"method"`
+	URL        string          `json:"url"`
+	Service    string          `json:"service"`
+	RPC        string          `json:"rpc"`
+	Protocol   decode.Protocol `json:"protocol"`
+	Codec      string          `json:"codec"`
+	HTTP       string          `json:"http"`
+	Status     int             `json:"status"`
+	Code       string          `json:"code"`
+	FramesUp   int             `json:"frames_up"`
+	FramesDown int             `json:"frames_down"`
+	BytesUp    int64           `json:"bytes_up"`
+	BytesDown  int64           `json:"bytes_down"`
+	Started    string          `json:"started"`
+	DurationMS float64         `json:"duration_ms"`
+	Complete   bool            `json:"complete"`
+	Outcome    string          `json:"outcome"`
+	Error      string          `json:"error,omitempty"`
+}
+
+func (a *app) lsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "ls F.uwc",
+		Short:   "List the exchanges of a capture",
+		Example: "  unwire ls F.uwc\n  unwire ls --json F.uwc | jq -r 'select(.code!=\"ok\") | .url'",
+		Args:    exactArgs("F.uwc"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ls(cmd.Context(), args[0], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	return cmd
+}
+
+func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
+	store, err := openCapture(file)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	lines, err := listExchanges(ctx, store)
+	if asJSON {
+		for _, l := range lines {
+			if err := a.printJSON(l); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	if tableErr := a.lsTable(lines); tableErr != nil {
+		return tableErr
+	}
+	return err
+}
+
+// listExchanges lists what can be read, and the error that stopped it.
+func listExchanges(ctx context.Context, store *captures.Store) ([]listing, error) {
+	var lines []listing
+	for ex, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return lines, err
+		}
+		l, err := list(ctx, store, ex)
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// list describes one exchange; it decodes its frames to count them.
+func list(ctx context.Context, store *captures.Store, ex *captures.Exchange) (listing, error) {
+	d, err := decode.Decode(ctx, store, ex.ID, decode.Options{NoTrees: true})
+	if err != nil {
+		return listing{}, err
+	}
+	l := listing{
+		V: 1, ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: d.Service, RPC: d.RPC,
+		Protocol: d.Protocol, Codec: d.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: d.Code,
+		BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
+		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: millis(ex.Duration),
+		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Error,
+	}
+	for i := range d.Frames {
+		if d.Frames[i].Dir == captures.Up {
+			l.FramesUp++
+		} else {
+			l.FramesDown++
+		}
+	}
+	return l, nil
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (a *app) lsTable(lines []listing) error {
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = []string{
+			strconv.FormatInt(l.ID, 10), l.what(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP,
+			strconv.Itoa(l.Status), l.verdict(), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
+			byteSize(l.BytesUp), byteSize(l.BytesDown), fmt.Sprintf("%.1f ms", l.DurationMS),
+		}
+	}
+	return a.out.Table([]string{"ID", "CALL", "PROTOCOL", "CODEC", "HTTP", "STATUS", "CODE", "FRAMES↑", "FRAMES↓", "BYTES↑", "BYTES↓", "TIME"}, rows)
+}
+
+// what names the call: the RPC, or method and URL.
+func (l *listing) what() string {
+	if l.Service != "" {
+		return l.Service + "/" + l.RPC
+	}
+	return l.Method + " " + l.URL
+}
+
+// verdict is the code, and how it ended where it did not end cleanly.
+func (l *listing) verdict() string {
+	switch {
+	case l.Complete:
+		return l.Code
+	case l.Outcome == "":
+		return "(in flight)"
+	}
+	return "(" + l.Outcome + ")"
+}
+
+func byteSize(n int64) string {
+	switch {
+	case n < 10_000:
+		return strconv.FormatInt(n, 10)
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}

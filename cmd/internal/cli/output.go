@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"unwire/captures"
+	"unwire/replay"
+)
+
+// printJSON writes v as one line of JSON Lines on stdout.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// say writes talk for people to stderr.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.err, format+"\n", args...)
+}
+
+// writeBinary writes bytes to stdout, but not onto a terminal unless that was
+// asked for with -o -.
+func (a *app) writeBinary(data []byte, out string) error {
+	switch {
+	case out != "" && out != "-":
+		if err := os.WriteFile(out, data, 0o600); err != nil {
+			return fmt.Errorf("write result: %w", err)
+		}
+		return nil
+	case out == "" && a.out.TTY:
+		return fail(exitUsage, errors.New("the result is binary and stdout is a terminal"), "name a file with -o FILE, or say -o -")
+	}
+	_, err := a.out.Write(data)
+	return err
+}
+
+// maxInput bounds what is read whole from a file or stdin.
+const maxInput = 1 << 30
+
+// readInput reads a file, or stdin for "-".
+func (a *app) readInput(name string) ([]byte, error) {
+	r := a.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	if len(data) > maxInput {
+		return nil, fmt.Errorf("%s is larger than %d bytes", inputName(name), maxInput)
+	}
+	return data, nil
+}
+
+func inputName(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
+}
+
+// openCapture opens a capture for reading.
+func openCapture(path string) (*captures.Store, error) {
+	return captures.Open(path)
+}
+
+// hintFor says what to do about the errors that people meet most.
+func hintFor(err error) string {
+	switch {
+	case errors.Is(err, captures.ErrNoExchange):
+		return "'unwire ls F.uwc' lists the exchanges"
+	case errors.Is(err, captures.ErrNewerFormat):
+		return "use a newer unwire, or record again with this one"
+	case errors.Is(err, captures.ErrNotCapture):
+		return "a capture is made by 'unwire capture -o F.uwc'"
+	case errors.Is(err, captures.ErrDamaged):
+		return "what could be read was shown; the rest of the file is lost"
+	case errors.Is(err, captures.ErrInUse):
+		return "end the other recorder, or record to another file"
+	case errors.Is(err, captures.ErrOlderFormat):
+		return "'unwire capture -o' the file once: it is brought up to date"
+	case errors.Is(err, replay.ErrCredentials):
+		return "the capture holds placeholders: give the secret in the environment or with --credentials"
+	case errors.Is(err, fs.ErrNotExist):
+		return "check the name; 'unwire capture -o F.uwc' makes a capture"
+	case errors.Is(err, fs.ErrPermission):
+		return "check the file's permissions"
+	}
+	return ""
+}
+
+// configDir is where unwire keeps its CA: UNWIRE_CONFIG, or unwire/ in the
+// user's configuration folder.
+func configDir() (string, error) {
+	if dir := os.Getenv("UNWIRE_CONFIG"); dir != "" {
+		return dir, nil
+	}
+	base, err := os.UserConfigDir()
+	if err != nil {
+		return "", fail(exitInput, fmt.Errorf("no folder for the CA: %w", err), "set UNWIRE_CONFIG to a folder")
+	}
+	return filepath.Join(base, "unwire"), nil
+}

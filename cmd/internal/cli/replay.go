@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/replay"
+)
+
+type replayFlags struct {
+	to, out, proto, credentials, upstreamCA string
+	live, dryRun, json, omitSecrets, all    bool
+	allow                                   []string
+	timeout                                 time.Duration
+	edits                                   []replay.Edit
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay F.uwc ID",
+		Short: "Send a captured request again, with edits, and say what changed",
+		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
+it was captured on. A frame of a bidirectional stream waits for the server frames
+that it answered, and IDs that the server issued are replaced by the live ones.
+The verdict is same, differs, rejected (by the server) or refused (by unwire).
+
+It goes to loopback only, unless --live is given and --allow-host names the host.
+Secrets were redacted when they were recorded: they come from the environment
+(UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials,
+and are never written.
+
+PATH is field numbers or names joined by dots, 1.2[3].5, and may start with a
+frame: '@2 1.3' is in the third frame that the client sent. Edits apply in the
+order they are given.
+
+The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
+are missing, 64 plus the Connect code's number for rejected.`,
+		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire replay F.uwc 1 --set 1=hello --dry-run
+  unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
+		Args: argsBetween(1, "F.uwc", "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addr, err := addressArgs(args, false)
+			if err != nil {
+				return err
+			}
+			return a.replay(cmd.Context(), addr, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
+	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
+	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
+	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
+	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
+	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
+	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
+	return cmd
+}
+
+// An editFlag collects edits of several flags in the order they were given.
+type editFlag struct {
+	op, usage string
+	edits     *[]replay.Edit
+}
+
+func (e *editFlag) String() string { return "" }
+func (e *editFlag) Type() string   { return e.usage }
+
+func (e *editFlag) Set(text string) error {
+	edit, err := replay.ParseEdit(e.op, text)
+	if err != nil {
+		return err
+	}
+	*e.edits = append(*e.edits, edit)
+	return nil
+}
+
+func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.printPlan(plan, f.json)
+	}
+	result, err := a.send(ctx, plan, f.out)
+	if err != nil {
+		return err
+	}
+	if err := a.printResult(result, f); err != nil {
+		return err
+	}
+	return verdictStatus(result)
+}
+
+func (f *replayFlags) options() (replay.Options, error) {
+	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Timeout: f.timeout}
+	if f.live && len(f.allow) == 0 {
+		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
+	}
+	if f.to != "" {
+		u, err := url.Parse(f.to)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return opts, usagef("--to wants a URL such as https://127.0.0.1:9443, not %q", f.to)
+		}
+		opts.To = u
+	}
+	var err error
+	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
+		return opts, err
+	}
+	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
+		return opts, err
+	}
+	opts.Credentials, err = replay.LoadCredentials(f.credentials, os.Getenv)
+	return opts, err
+}
+
+// send carries out a plan; the answer goes to the capture out, if one is named.
+func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
+	var answers *captures.Store
+	if out != "" {
+		if answers, err = captures.Create(out, captures.Options{}); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, answers.Close()) }()
+	}
+	return replay.Send(ctx, plan, answers)
+}
+
+// verdictStatus maps a verdict to the exit status.
+func verdictStatus(r *replay.Result) error {
+	switch r.Verdict {
+	case replay.Same:
+		return nil
+	case replay.Rejected:
+		return fail(exitConnect+r.ConnectCode(), nil, "")
+	case replay.Refused:
+		return fail(exitUsage, nil, "")
+	}
+	return fail(exitFinding, nil, "")
+}
+
+func (a *app) printResult(r *replay.Result, f replayFlags) error {
+	if f.json {
+		return a.printJSON(r)
+	}
+	fmt.Fprintln(a.out, a.out.Bold(verdictLine(r)))
+	for _, d := range r.Details {
+		fmt.Fprintf(a.out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(d.Text), 400))
+	}
+	if len(r.Refreshed) > 0 {
+		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+	}
+	if len(r.Diff) > 0 {
+		if _, err := a.printChanges(r.Diff, false, f.all); err != nil {
+			return err
+		}
+	}
+	if r.Exchange != 0 {
+		a.say("the answer is %s#%d", f.out, r.Exchange)
+	}
+	if r.Verdict == replay.Refused {
+		a.say("unwire: hint: another host needs --live and --allow-host; --to sends it to a local server")
+	}
+	return nil
+}
+
+// verdictLine says the verdict, and keeps apart what the server said from what
+// we concluded.
+func verdictLine(r *replay.Result) string {
+	s := string(r.Verdict)
+	switch {
+	case r.Message == "" && r.Code == "":
+	case r.Origin == replay.FromServer:
+		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	default:
+		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	}
+	if r.Status != 0 {
+		s += fmt.Sprintf(" (HTTP %d; %d frames sent, %d received)", r.Status, r.Sent, r.Received)
+	}
+	return s
+}
+
+// printPlan shows what would be sent.
+func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(p)
+	}
+	fmt.Fprintf(a.out, "%s\n", a.out.Bold(term.Clean(p.Method+" "+p.URL)))
+	fmt.Fprintf(a.out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+	for _, h := range p.Headers {
+		fmt.Fprintf(a.out, "↑ %s\n", a.out.Dim(term.Clean(h.Name+": "+h.Value)))
+	}
+	if len(p.Refreshed) > 0 {
+		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+	}
+	for _, s := range p.Secrets {
+		from := s.From
+		switch {
+		case s.Omitted:
+			from = "left out"
+		case from == "":
+			from = "missing: set " + strings.Join(s.Wants, " or ")
+		}
+		fmt.Fprintf(a.out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
+	}
+	for _, e := range p.Edits {
+		fmt.Fprintf(a.out, "edit: %s\n", term.Clean(e))
+	}
+	for _, fr := range p.Frames {
+		fmt.Fprintf(a.out, "frame up/%d: %d bytes%s\n", fr.Seq, fr.Len, term.Clean(framePacing(&fr)))
+	}
+	if p.Refusal != "" {
+		fmt.Fprintf(a.out, "it would be refused: %s\n", term.Clean(p.Refusal))
+	}
+	return nil
+}
+
+// framePacing says what a frame of a plan waits for and takes over.
+func framePacing(f *replay.PlanFrame) string {
+	var s string
+	if f.Edited {
+		s += ", edited"
+	}
+	if f.Compressed {
+		s += ", compressed"
+	}
+	if f.Answers != "" {
+		s += ", waits for " + f.Answers
+	}
+	for _, b := range f.Live {
+		s += fmt.Sprintf(", %s from %s %s", b.Path, b.From, b.FromPath)
+	}
+	return s
+}

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/schema"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var asJSON bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "show F.uwc ID",
+		Short: "Show one exchange: headers, then every frame decoded and annotated",
+		Long: `show prints an exchange's headers and its frames in the order in which they
+passed: ↑ client to server, ↓ server to client. Fields have names where the
+definitions know the method; a reading that is not certain has its probability.`,
+		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree",
+		Args:    argsBetween(1, "F.uwc", "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addr, err := addressArgs(args, false)
+			if err != nil {
+				return err
+			}
+			return a.show(cmd.Context(), addr, dir, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a frame")
+	cmd.Flags().StringVar(&dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) error {
+	defs, err := loadDefinitions(dir)
+	if err != nil {
+		return err
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	if err != nil {
+		return err
+	}
+	frames := ex.Frames
+	if addr.Frame >= 0 {
+		f, err := frameAt(ex, addr)
+		if err != nil {
+			return err
+		}
+		frames = []decode.Frame{*f}
+	}
+	if asJSON {
+		for i := range frames {
+			if err := a.printJSON(newFrameLine(ex, &frames[i], defs)); err != nil {
+				return err
+			}
+		}
+		return ex.Err
+	}
+	w := bufio.NewWriter(a.out)
+	if addr.Frame < 0 {
+		a.printHead(w, ex)
+	}
+	for i := range frames {
+		a.printFrame(w, ex, &frames[i], defs)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return ex.Err
+}
+
+func frameAt(ex *decode.Exchange, addr address) (*decode.Frame, error) {
+	if addr.Frame < 0 {
+		return nil, fail(exitUsage, fmt.Errorf("%s: which frame?", addr), fmt.Sprintf("name it as %s/down/0", addr))
+	}
+	if f := ex.Frame(addr.Dir, addr.Frame); f != nil {
+		return f, nil
+	}
+	n := 0
+	for i := range ex.Frames {
+		if ex.Frames[i].Dir == addr.Dir {
+			n++
+		}
+	}
+	return nil, fail(exitInput, fmt.Errorf("%s: no such frame: %d %s", addr, n, addr.Dir),
+		fmt.Sprintf("'unwire show %s %d' lists them; they are numbered from 0", addr.File, addr.Exchange))
+}
+
+// A frameLine is a line of `unwire show --json`.
+type frameLine struct {
+	decode.Line
+	Type string `json:"type,omitempty"` // the message's, from the definitions
+}
+
+func newFrameLine(ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) frameLine {
+	md := frameType(defs, ex.Call, f.Dir)
+	l := frameLine{Line: decode.FrameJSON(f, md)}
+	if md != nil && f.Tree != nil {
+		l.Type = string(md.FullName())
+	}
+	return l
+}
+
+// printHead prints what is known of the exchange besides its frames.
+func (a *app) printHead(w io.Writer, ex *decode.Exchange) {
+	fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
+	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
+	if ex.Codec != "" {
+		fmt.Fprintf(w, " (%s)", term.Clean(ex.Codec))
+	}
+	fmt.Fprintf(w, " · HTTP/%s · status %d", term.Clean(ex.HTTP), ex.Status)
+	if ex.Code != "" {
+		fmt.Fprintf(w, " · %s", term.Clean(ex.Code))
+	}
+	fmt.Fprintf(w, " · %s · %s\n", outcomeWord(ex.Outcome), ex.Duration)
+	fmt.Fprintf(w, "%s · %s → %s", ex.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(ex.Client), term.Clean(ex.Server))
+	if ex.TLS.Version != "" {
+		fmt.Fprintf(w, " · TLS %s %s", term.Clean(ex.TLS.Version), term.Clean(ex.TLS.Cipher))
+	}
+	fmt.Fprintln(w)
+	if ex.Error != "" {
+		fmt.Fprintf(w, "%s %s\n", a.out.Red("error:"), term.Clean(ex.Error))
+	}
+	if ex.Message != "" {
+		fmt.Fprintf(w, "message: %s\n", term.Clean(ex.Message))
+	}
+	for _, section := range []struct {
+		arrow string
+		name  string
+		lines captures.Headers
+	}{
+		{"↑", "", ex.RequestHeaders},
+		{"↑", "trailer ", ex.RequestTrailers},
+		{"↓", "", ex.ResponseHeaders},
+		{"↓", "trailer ", ex.ResponseTrailers},
+	} {
+		for _, h := range section.lines {
+			fmt.Fprintf(w, "%s %s\n", section.arrow, a.out.Dim(section.name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func outcomeWord(o captures.Outcome) string {
+	if o == captures.InFlight {
+		return "in flight"
+	}
+	return string(o)
+}
+
+func arrow(d captures.Direction) string {
+	if d == captures.Up {
+		return "↑"
+	}
+	return "↓"
+}
+
+// printFrame prints one frame's line and what is in it.
+func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) {
+	md := frameType(defs, ex.Call, f.Dir)
+	head := fmt.Sprintf("%s %d", arrow(f.Dir), f.Seq)
+	about := []string{fmt.Sprintf("%.1f ms", millis(f.T)), fmt.Sprintf("%d bytes", len(f.Raw))}
+	if f.Encoding != "" {
+		about = append(about, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
+	}
+	if f.Framed && f.Flags != 0 {
+		about = append(about, f.Flags.String())
+	}
+	if f.Event != "" {
+		about = append(about, "event "+term.Clean(f.Event))
+	}
+	if f.Partial {
+		about = append(about, "cut off")
+	}
+	if md != nil && f.Tree != nil && f.End == nil {
+		about = append(about, string(md.FullName()))
+	}
+	fmt.Fprintf(w, "%s  %s\n", a.out.Bold(head), a.out.Dim(strings.Join(about, " · ")))
+	if f.Err != nil {
+		fmt.Fprintf(w, "    %s %s\n", a.out.Red("error:"), term.Clean(f.Err.Error()))
+	}
+	switch {
+	case f.Tree != nil:
+		_ = decode.Render(w, f.Tree, md, decode.RenderOptions{Indent: "    "})
+		for _, in := range f.Inner {
+			a.printInner(w, f, &in)
+		}
+	case len(f.Data) > 0:
+		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
+	}
+	if f.End != nil {
+		for _, line := range endLines(f.End) {
+			fmt.Fprintf(w, "    %s\n", term.Clean(line))
+		}
+	}
+}
+
+// printInner prints a message that travels inside a field of the frame.
+func (a *app) printInner(w io.Writer, f *decode.Frame, in *decode.Inner) {
+	fmt.Fprintf(w, "    %s\n", a.out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+	if in.Tree == nil {
+		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
+		return
+	}
+	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+}
+
+// endLines says in words what an end of stream or a unary error says.
+func endLines(end *envelope.End) []string {
+	if end.Error == nil {
+		return []string{"end of stream: ok"}
+	}
+	lines := []string{fmt.Sprintf("error %s: %s", end.Error.Code, end.Error.Message)}
+	for _, d := range end.Error.Details {
+		line := fmt.Sprintf("detail %s, %d bytes", d.Type, len(d.Value))
+		if len(d.Debug) > 0 {
+			line += " " + string(d.Debug)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

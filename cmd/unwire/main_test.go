@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"unwire/cmd/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScript runs testdata/script/*.txtar: one behaviour of the command line a file.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       os.Getenv("UNWIRE_UPDATE") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("UNWIRE_CONFIG", env.WorkDir+"/config")
+			env.Setenv("NO_COLOR", "1")
+			env.Values[processesKey{}] = map[string]*process{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"spawn":  cmdSpawn,
+			"stop":   cmdStop,
+			"bytes":  cmdBytes,
+			"status": cmdStatus,
+			"head":   cmdHead,
+		},
+	})
+}

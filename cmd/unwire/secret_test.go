@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// secret is made up. It has the shape of no known key, so that it is found by
+// where it stood, not by how it looks.
+const secret = "zq-7f3b-made-up-SECRET-9d41x"
+
+// TestSecretIsNowhere runs a made-up token through every command and looks for
+// it in everything that was written: output, files, and captured bodies.
+func TestSecretIsNowhere(t *testing.T) {
+	bin := buildUnwire(t)
+	work := t.TempDir()
+	s := &secretRun{t: t, bin: bin, work: work, ran: map[string]bool{}}
+
+	standin := s.start("standin", "--json")
+	s.ok(0, "capture", "-o", "a.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
+	s.ok(0, "capture", "-o", "b.uwc", "--json", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
+	s.ok(0, "ls", "a.uwc")
+	s.ok(0, "ls", "--json", "a.uwc")
+	for _, id := range []string{"1", "2", "3"} {
+		s.ok(0, "show", "a.uwc", id)
+		s.ok(0, "show", "--json", "a.uwc", id)
+	}
+	s.ok(0, "decode", "a.uwc#2/up/0")
+	s.ok(0, "decode", "--format", "json", "a.uwc#2/up/0")
+	s.ok(0, "decode", "a.uwc")
+	s.write("edit.txt", s.ok(0, "decode", "a.uwc#2/up/0"))
+	s.ok(0, "encode", "edit.txt")
+	s.ok(0, "extract", "a.uwc")
+	s.ok(0, "extract", "--json", "a.uwc")
+	s.ok(-1, "diff", "a.uwc", "b.uwc")
+	s.ok(-1, "diff", "--json", "--all", "a.uwc#2", "b.uwc#2")
+	s.ok(0, "schema", "infer", "-o", "inferred", "--evidence", "evidence.json", "a.uwc")
+	s.ok(-1, "schema", "check", "a.uwc")
+	s.ok(-1, "schema", "check", "--json", "a.uwc")
+	s.ok(0, "replay", "a.uwc", "2", "--dry-run")
+	s.ok(0, "replay", "a.uwc", "2", "--dry-run", "--json")
+	s.ok(-1, "replay", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
+	s.ok(-1, "replay", "a.uwc", "1", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc", "--json")
+	s.ok(0, "ls", "answers.uwc")
+	s.ok(0, "ca")
+	s.ok(0, "demo")
+	s.ok(0, "completion", "bash")
+	s.ok(0, "help")
+
+	s.everyCommandRan()
+	s.searchFiles()
+	if t.Failed() {
+		return
+	}
+
+	// The search finds what is there: recorded on purpose, it is seen.
+	s.unredacted = true
+	s.ok(0, "capture", "-o", "kept.uwc", "--keep-secrets", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
+	s.searchFiles()
+	if !s.found {
+		t.Error("the search does not find a secret that was kept")
+	}
+}
+
+// A secretRun runs commands in a folder, with the secret as their credential.
+type secretRun struct {
+	t         *testing.T
+	bin, work string
+	ran       map[string]bool
+
+	unredacted bool // a secret that is found is no error
+	found      bool
+}
+
+func (s *secretRun) command(args ...string) *exec.Cmd {
+	s.ran[args[0]] = true
+	cmd := exec.Command(s.bin, args...)
+	cmd.Dir = s.work
+	cmd.Env = append(os.Environ(), "UNWIRE_CONFIG="+filepath.Join(s.work, "config"), "TMPDIR="+s.work,
+		"UNWIRE_TOKEN="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
+	return cmd
+}
+
+// ok runs a command, wants its exit status unless that is -1, and looks for
+// the secret in what it prints. It returns stdout.
+func (s *secretRun) ok(status int, args ...string) []byte {
+	s.t.Helper()
+	cmd := s.command(args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); status >= 0 && got != status || got > 1 && status < 0 {
+		s.t.Fatalf("unwire %s: %v\n%s%s", strings.Join(args, " "), err, out.Bytes(), errOut.Bytes())
+	}
+	s.search("the output of unwire "+strings.Join(args, " "), out.Bytes())
+	s.search("the talk of unwire "+strings.Join(args, " "), errOut.Bytes())
+	return out.Bytes()
+}
+
+// start runs a command that reports where it listens, until the test ends.
+func (s *secretRun) start(args ...string) (event struct{ URL, CA string }) {
+	s.t.Helper()
+	cmd := s.command(args...)
+	cmd.Stderr = os.Stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if err := json.NewDecoder(stdout).Decode(&event); err != nil {
+		s.t.Fatal(err)
+	}
+	return event
+}
+
+func (s *secretRun) write(name string, data []byte) {
+	if err := os.WriteFile(filepath.Join(s.work, name), data, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// everyCommandRan fails for a command that the test does not know.
+func (s *secretRun) everyCommandRan() {
+	out := s.ok(0, "__complete", "")
+	for line := range strings.Lines(string(out)) {
+		name, _, isCommand := strings.Cut(strings.TrimSpace(line), "\t")
+		if isCommand && !s.ran[name] {
+			s.t.Errorf("unwire %s was not run: a new command belongs into this test", name)
+		}
+	}
+}
+
+// forms are the ways in which a secret may hide.
+func forms(v string) [][]byte {
+	b := []byte(v)
+	list := [][]byte{
+		b, []byte(url.QueryEscape(v)), []byte(hex.EncodeToString(b)), []byte(strings.ToUpper(hex.EncodeToString(b))),
+	}
+	for shift := range 3 { // base64 of a text that holds the secret at any place
+		enc := base64.StdEncoding.EncodeToString(append(make([]byte, shift), b...))
+		core := enc[(shift*8+5)/6 : (shift+len(b))*8/6]
+		list = append(list, []byte(core), []byte(strings.NewReplacer("+", "-", "/", "_").Replace(core)))
+	}
+	return list
+}
+
+func (s *secretRun) search(where string, data []byte) {
+	s.t.Helper()
+	if !slices.ContainsFunc(forms(secret), func(f []byte) bool { return bytes.Contains(data, f) }) {
+		return
+	}
+	s.found = true
+	if !s.unredacted {
+		s.t.Errorf("the secret is in %s", where)
+	}
+}
+
+// searchFiles looks into every file, and into the bodies that a capture holds compressed.
+func (s *secretRun) searchFiles() {
+	seen := 0
+	err := filepath.WalkDir(s.work, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		seen++
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s.search(path, data)
+		if filepath.Ext(path) == ".uwc" {
+			s.searchCapture(path)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if seen < 6 {
+		s.t.Fatalf("only %d files were written", seen)
+	}
+}
+
+func (s *secretRun) searchCapture(path string) {
+	store, err := captures.Open(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer store.Close()
+	ctx := context.Background()
+	for ex, err := range store.Exchanges(ctx) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		head, err := json.Marshal(ex)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.search(path, head)
+		var bodies [2]bytes.Buffer
+		for c, err := range store.Chunks(ctx, ex.ID, 0) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			bodies[c.Dir].Write(c.Data)
+		}
+		for i := range bodies {
+			s.search(path+"'s bodies", bodies[i].Bytes())
+		}
+		d, err := decode.Decode(ctx, store, ex.ID, decode.Options{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for i := range d.Frames {
+			s.search(path+"'s frames", d.Frames[i].Data)
+		}
+	}
+}
+
+// buildUnwire builds the program as a user does.
+func buildUnwire(t *testing.T) string {
+	bin := filepath.Join(t.TempDir(), "unwire")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
