@@ -51,6 +51,7 @@ func isData(f *decode.Frame) bool {
 type linker struct {
 	types      [2]protoreflect.MessageDescriptor // by direction; nil where no schema knows them
 	down       []heard
+	first      map[string]int  // which of down was the first to have a value
 	issued     map[string]bool // values that a frame up had before the server did
 	times      map[string]int  // how often a small frame came, by its bytes
 	consistent map[string]bool // cache of follows
@@ -67,7 +68,7 @@ type pair struct{ path, from string }
 const zero = "n0"
 
 func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *linker {
-	l := &linker{types: types, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}}
+	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++
@@ -85,6 +86,11 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 			l.up = append(l.up, h)
 			l.before = append(l.before, len(l.down))
 		} else {
+			for k := range h.leaves {
+				if _, ok := l.first[h.leaves[k].value]; !ok {
+					l.first[h.leaves[k].value] = len(l.down)
+				}
+			}
 			l.down = append(l.down, h)
 		}
 	}
@@ -232,7 +238,7 @@ func hasParent(leaves []leaf, path string) bool {
 // place of an id: anywhere if it is long, else in a field of the same number at
 // the same depth that the frames up follow throughout.
 func (l *linker) source(i int, v *leaf) (at int, from *leaf) {
-	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] {
+	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.came(v.value, l.before[i]) {
 		return 0, nil
 	}
 	for j := l.before[i] - 1; j >= 0; j-- {
@@ -279,13 +285,8 @@ func (l *linker) cameAt(path, value string, before int) bool {
 	return false
 }
 
+// came reports whether one of the first frames down had a value.
 func (l *linker) came(value string, before int) bool {
-	for j := range before {
-		for k := range l.down[j].leaves {
-			if l.down[j].leaves[k].value == value {
-				return true
-			}
-		}
-	}
-	return false
+	at, ok := l.first[value]
+	return ok && at < before
 }

@@ -57,13 +57,14 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 
 // A session is one request under way.
 type session struct {
-	p      *Plan
-	rec    *record
-	talk   *conversation
-	linker *linker
-	server string // address that was dialled
-	fail   error  // why it did not end as HTTP wants it; nil if it did
-	sent   int    // frames
+	p       *Plan
+	rec     *record
+	talk    *conversation
+	linker  *linker
+	server  string // address that was dialled
+	fail    error  // why it did not end as HTTP wants it; nil if it did
+	sent    int    // frames
+	unblock func() // ends a write that nobody reads; nil where none can block
 }
 
 // run sends the request and reads the answer to its end.
@@ -99,6 +100,9 @@ func (s *session) run(ctx context.Context) error {
 		_ = resp.Body.Close() // what it could say, reading has said
 	}
 	s.talk.over()
+	if s.unblock != nil {
+		s.unblock()
+	}
 	<-spoken
 	if resp == nil {
 		s.rec.end(nil, captures.Failed, s.fail.Error())
@@ -170,6 +174,7 @@ func reason(err error) string {
 func (s *session) body() (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	if !s.p.whole {
 		r, w := io.Pipe()
+		s.unblock = func() { _ = r.Close() } // never fails
 		return s.p.request(r, -1), func(ctx context.Context, cancel context.CancelCauseFunc) {
 			err := s.speak(ctx, w)
 			_ = w.CloseWithError(err) // never fails
