@@ -34,6 +34,7 @@ func TestScriptErrorsNameTheirPlace(t *testing.T) {
 		{`{"v":1,"gate":{"min_version":"1","error":{"code":"denied"}}}`, `gate.error: code: "denied" is no Connect code`},
 		{turn(`{}`), "turns[0].steps[0]: want exactly one action, got 0 ()"},
 		{turn(`{"text":"a"},{"text":"b","thinking":"c"}`), "turns[0].steps[1]: want exactly one action, got 2 (thinking, text)"},
+		{turn(`{"text":"a","text":"b"}`), `turns[0].steps[0]: member "text" stands there twice`},
 		{turn(`{"txt":"a"}`), `turns[0].steps[0]: unknown member "txt"`},
 		{turn(`{"text":"a","split":[0]}`), "turns[0].steps[0]: split[0]: 0 is not at least 1"},
 		{turn(`{"tokens":3,"split":[1]}`), "turns[0].steps[0]: split, pace_ms: only with text or thinking"},

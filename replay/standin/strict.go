@@ -68,6 +68,9 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 	if json.Unmarshal(data, &members) != nil {
 		return at(path, "want an object, got %s", glimpse(data))
 	}
+	if name := duplicate(data); name != "" {
+		return at(path, "member %q stands there twice", name)
+	}
 	byName := map[string]int{}
 	for i := range v.NumField() {
 		if name := v.Type().Field(i).Tag.Get("json"); name != "" {
@@ -84,6 +87,32 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// duplicate returns the name of a member that an object has twice, which
+// encoding/json would take without a word.
+func duplicate(object []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	seen := map[string]bool{}
+	if _, err := dec.Token(); err != nil {
+		return ""
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		s, _ := name.(string)
+		if seen[s] {
+			return s
+		}
+		seen[s] = true
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return ""
+		}
+	}
+	return ""
 }
 
 // at is an error with its place in the script.

@@ -3,6 +3,7 @@ package standin
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -307,6 +308,25 @@ func TestBufferingCheck(t *testing.T) {
 	status, body := post(t, hc, s.URL()+procedureStreamSSE, "application/connect+json", "\x00\x00\x00\x00\x11{\"payload\":\"foo\"}")
 	if status != 200 || strings.Count(body, `{"payload":"foo"}`) != 5 || !strings.HasSuffix(body, "\x02\x00\x00\x00\x02{}") {
 		t.Errorf("%d %q", status, body)
+	}
+}
+
+func TestCertificateCoversItsHosts(t *testing.T) {
+	s := start(t, Options{Hosts: []string{"api.example.com", "192.0.2.7"}})
+	roots := httpClient(t, s, true).Transport.(*http.Transport).TLSClientConfig.RootCAs
+	for host, ok := range map[string]bool{
+		"localhost": true, "127.0.0.1": true, "::1": true, "api.example.com": true, "192.0.2.7": true, "example.com": false,
+	} {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL(), "https://"), &tls.Config{RootCAs: roots, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", host, err)
+		}
+		if err == nil {
+			if p := conn.ConnectionState().NegotiatedProtocol; p != "h2" {
+				t.Errorf("%s: negotiated %q", host, p)
+			}
+			conn.Close()
+		}
 	}
 }
 
