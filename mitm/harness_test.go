@@ -73,7 +73,7 @@ func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *be
 	return b
 }
 
-// newOrigin starts a TLS server; without h2 it speaks HTTP/1.1 only.
+// newTLSOrigin starts a TLS server; without h2 it speaks HTTP/1.1 only.
 func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)

@@ -87,12 +87,13 @@ func newOrigin(t target, d *dialer) *origin {
 
 // transport picks the transport for a client's HTTP version. A client that
 // speaks HTTP/2 gets HTTP/1 only from a server known to have no HTTP/2, which
-// happens where the client could not learn it: in front of a reverse proxy.
+// happens where the client could not learn it: in front of a reverse proxy, or
+// when the server could not be asked.
 func (o *origin) transport(ctx context.Context, major int) *http.Transport {
 	if major < 2 {
 		return o.h1
 	}
-	if o.target.scheme == "https" {
+	if o.target.scheme == "https" && !o.picked(protoH2) {
 		if pick, err := o.ask(ctx, []string{protoH2, protoH1}); err == nil && pick != protoH2 {
 			return o.h1
 		}
@@ -124,6 +125,25 @@ func (o *origin) ask(ctx context.Context, offer []string) (string, error) {
 		return pick, nil
 	})
 	return answer.(string), err
+}
+
+// picked reports whether the server has picked a protocol from any offer.
+func (o *origin) picked(proto string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.picks {
+		if p == proto {
+			return true
+		}
+	}
+	return false
+}
+
+// forget has the server asked anew: it is no longer what it was.
+func (o *origin) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.picks)
 }
 
 func (o *origin) park(conn *tls.Conn) {
@@ -171,10 +191,12 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	}
 	conn, err := o.handshake(ctx, []string{proto})
 	if err != nil {
+		o.forget()
 		return nil, err
 	}
 	if got := conn.ConnectionState().NegotiatedProtocol; proto == protoH2 && got != protoH2 {
 		_ = conn.Close()
+		o.forget()
 		return nil, fmt.Errorf("%s does not speak HTTP/2", o.target.addr)
 	}
 	return conn, nil
