@@ -2,11 +2,13 @@ package score
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -118,8 +120,14 @@ func (c *collection) root(f *decode.Frame) int32 {
 }
 
 // text records a text, or in its place the texts of the message of a
-// conversation that it is the JSON of.
+// conversation that it is the JSON of, as JSON or, as JSON writes bytes, in
+// base64.
 func (c *collection) text(f *decode.Frame, index int, path, name string, group int32, text string) {
+	if strings.HasPrefix(text, "eyJ") { // {" in base64
+		if data, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(data) {
+			text = string(data)
+		}
+	}
 	if strings.HasPrefix(text, "{") && strings.Contains(text, `"role"`) && strings.Contains(text, `"content"`) {
 		if v, ok := parseJSON([]byte(text)); ok {
 			c.stored = true

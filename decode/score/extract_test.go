@@ -1,6 +1,7 @@
 package score
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -187,6 +188,12 @@ func TestExtract(t *testing.T) {
 				sub(4, num(1, 3), sub(3, str(1, "\x8f\x03\xfe\x03"), str(2, `{"role":"assistant","content":[{"type":"text","text":"In French one says bonjour, at any time before noon."}]}`))),
 				agentText("In German "), agentText("it is: "), agentText("Guten Morgen."), &envelope.End{}),
 			"In German it is: Guten Morgen.", "", "How do you say good morning in French?",
+		},
+		{
+			"history in base64, as JSON writes bytes",
+			raw(`{"text":"And now in German?"}`, "--", `{"set":{"key":"AAEC","data":"`+base64.StdEncoding.EncodeToString([]byte(`{"role":"assistant","content":"In French one says bonjour, at any time before noon."}`))+`"}}`,
+				`{"update":{"text":"In German "}}`, `{"update":{"text":"it is: "}}`, `{"update":{"text":"Guten Morgen."}}`),
+			"In German it is: Guten Morgen.", "", "And now in German?",
 		},
 		{
 			"events by name",

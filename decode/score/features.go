@@ -82,7 +82,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
 		s.neighbours(around, beside, calls)
-		if s.dir == captures.Down && s.pieces[0].frame > firstCall {
+		if s.dir == captures.Down && s.pieces[0].frame > firstCall && s.features[inCall] < 0.5 {
 			s.features[inWake] = 1
 		}
 		if s.dir == captures.Up && answered >= 0 && s.pieces[0].frame > answered {

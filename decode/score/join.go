@@ -30,7 +30,7 @@ func (s *stream) join(c *collection) {
 	var texts []string
 	open := 0.0
 	for _, id := range order {
-		kind, text, share := joinPieces(runs[id], len(order) == 1 && s.apart)
+		kind, text, share := joinPieces(runs[id], s.apart)
 		s.kind = max(s.kind, kind)
 		if len(texts) == 0 || text != texts[len(texts)-1] {
 			texts = append(texts, text)
@@ -65,6 +65,11 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	}
 	if len(order) > 1 && len(order)*2 > len(s.pieces) {
 		s.apart = true
+	}
+	if s.telling {
+		s.apart = true // names of kinds stand for themselves
+	}
+	if s.apart {
 		return []string{""}, map[string][]piece{"": s.pieces}
 	}
 	return order, runs
