@@ -20,6 +20,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/text"
 	"unwire/decode/wire"
 )
 
@@ -422,6 +423,35 @@ func TestTreeJSON(t *testing.T) {
 			t.Errorf("%s\nhas no %s", got, want)
 		}
 	}
+}
+
+// What show prints can be edited and encoded.
+func TestTreeJSONIsReadByText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b []byte
+		for range rapid.IntRange(0, 6).Draw(t, "fields") {
+			number := rapid.Uint64Range(1, 40).Draw(t, "number")
+			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			case 0:
+				b = wire.AppendVarint(wire.AppendVarint(b, number<<3), rapid.Uint64().Draw(t, "v"))
+			case 1:
+				b = append(wire.AppendVarint(b, number<<3|1), rapid.SliceOfN(rapid.ByteMax(0x7e), 8, 8).Draw(t, "i64")...)
+			case 2:
+				b = append(wire.AppendVarint(b, number<<3|5), rapid.SliceOfN(rapid.ByteMax(0x7e), 4, 4).Draw(t, "i32")...)
+			default:
+				s := rapid.OneOf(rapid.String(), rapid.Just("\n\x03abc"), rapid.Just("\x01\x02\x03")).Draw(t, "s")
+				b = append(wire.AppendVarint(wire.AppendVarint(b, number<<3|2), uint64(len(s))), s...)
+			}
+		}
+		fields, err := json.Marshal(TreeJSON(wire.Parse(b, wire.Options{}), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := text.ParseJSON([]byte(`{"v":1,"fields":` + string(fields) + `}`))
+		if err != nil || !bytes.Equal(got, b) {
+			t.Fatalf("%s\ngives %x, %v, want %x", fields, got, err, b)
+		}
+	})
 }
 
 func TestNamesFromASchema(t *testing.T) {

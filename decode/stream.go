@@ -205,7 +205,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 		f.End, err = envelope.ParseEnd(f.Data)
 	case f.Framed && f.Flags&envelope.Trailer != 0:
 		f.End, err = trailerEnd(f.Data)
-	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400:
+	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
 		// A Connect unary error is JSON whatever the codec; any other error
 		// body may be anything, and says nothing then.
 		if e, eerr := envelope.ParseError(f.Data); e != nil {

@@ -17,13 +17,13 @@ import (
 // Source: RESEARCH.md#errors
 func (s *Stream) Verdict() (code, message string) {
 	if s.end != nil {
-		return ended(s.end)
+		return s.ended(s.end)
 	}
 	switch s.call.Protocol {
 	case GRPC, GRPCWeb, GRPCWebText:
 		for _, h := range []captures.Headers{s.ex.ResponseTrailers, s.ex.ResponseHeaders} {
 			if end, _ := envelope.ParseStatus(h.Get); end != nil {
-				return ended(end)
+				return s.ended(end)
 			}
 		}
 	case ConnectUnary, ConnectGet, HTTP:
@@ -40,9 +40,17 @@ func (s *Stream) Verdict() (code, message string) {
 	return "", ""
 }
 
-func ended(end *envelope.End) (code, message string) {
+// ended is what an End says. A code that does not exist is read as clients read
+// it: from the HTTP status where that tells, else as unknown.
+func (s *Stream) ended(end *envelope.End) (code, message string) {
 	if end.Error == nil {
 		return "ok", ""
 	}
-	return end.Error.Code, end.Error.Message
+	if _, known := envelope.CodeNumber(end.Error.Code); known {
+		return end.Error.Code, end.Error.Message
+	}
+	if s.ex.Status >= 400 {
+		return envelope.CodeOfStatus(s.ex.Status), end.Error.Message
+	}
+	return "unknown", end.Error.Message
 }

@@ -36,13 +36,19 @@ type node struct {
 	Open      bool            `json:"open,omitempty"`       // a group without its end tag
 	Error     string          `json:"error,omitempty"`
 	Value     json.RawMessage `json:"value,omitempty"`
-	Fields    []node          `json:"fields,omitempty"` // of a message or a group
+	Fields    []*node         `json:"fields,omitempty"` // of a message or a group
 
 	// Readings that TreeJSON writes and nothing here needs.
-	Val          json.RawMessage `json:"val,omitempty"`
-	Symbol       json.RawMessage `json:"symbol,omitempty"`
-	Alternatives json.RawMessage `json:"alternatives,omitempty"`
+	Val          ignored `json:"val,omitzero"`
+	Symbol       ignored `json:"symbol,omitzero"`
+	Alternatives ignored `json:"alternatives,omitzero"`
 }
+
+// ignored is a member that is read over.
+type ignored struct{}
+
+// UnmarshalJSON takes anything.
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // JSON writes the document as JSON that ParseJSON reads: one object with "v",
 // "in" (how the input was written), "as", and "fields", "frames" or "text".
@@ -72,7 +78,6 @@ func (d *Document) JSON(w io.Writer) error {
 		})
 		p.w.WriteString("\n]")
 	default:
-		p.load(d.data)
 		p.content(d.data, d.as == "text")
 	}
 	p.w.WriteString("}\n")
@@ -88,9 +93,11 @@ func (d *Document) JSON(w io.Writer) error {
 type jsonPrinter struct {
 	w   *bufio.Writer
 	o   Options
-	t   *wire.Tree
+	t   wire.Tree
 	r   *wire.Reader
 	err error
+
+	base int // offset of the tree's bytes in the message
 }
 
 // value writes v; what we hand it can be written.
@@ -102,16 +109,7 @@ func (p *jsonPrinter) value(v any) {
 	p.w.Write(b)
 }
 
-// load parses data for content to write.
-func (p *jsonPrinter) load(data []byte) {
-	if p.t == nil {
-		p.t = new(wire.Tree)
-	}
-	p.t.Reset(data, p.o.Wire)
-	p.r = wire.NewReader(p.t)
-}
-
-// content writes the member that holds the data of load: text, fields, or bytes.
+// content writes the member that holds data: text, fields, or bytes.
 func (p *jsonPrinter) content(data []byte, isText bool) {
 	if isText {
 		if utf8.Valid(data) {
@@ -124,7 +122,14 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 		return
 	}
 	p.w.WriteString(`,"fields":[`)
-	p.fields(0, p.o.Type, "\n")
+	sep := "\n"
+	for p.base = 0; p.base < len(data); p.base += len(p.t.Data) {
+		p.t.Reset(segment(data[p.base:], p.o.segmentLen), p.o.Wire)
+		p.r = wire.NewReader(&p.t)
+		p.w.WriteString(sep)
+		sep = ",\n"
+		p.fields(0, p.o.Type, ",\n")
+	}
 	p.w.WriteString("]")
 }
 
@@ -153,9 +158,7 @@ func (p *jsonPrinter) piece(f piece) {
 		p.w.WriteString(`,"bytes":`)
 		p.value(f.data)
 	default:
-		p.load(f.data)
-		kind, _, _ := p.r.Best(0)
-		p.content(f.data, f.flags&^0x01 != 0 && isPlain(f.data) || kind == wire.KindString)
+		p.content(f.data, f.flags&^0x01 != 0 && isPlain(f.data) || shapeOf(f.data, p.o, &p.t) == "text")
 	}
 	p.w.WriteString("}")
 }
@@ -165,10 +168,9 @@ func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep str
 	first := true
 	for c := range p.t.Children(i) {
 		if !first {
-			p.w.WriteByte(',')
+			p.w.WriteString(sep)
 		}
 		first = false
-		p.w.WriteString(sep)
 		p.field(c, md)
 	}
 }
@@ -176,7 +178,7 @@ func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep str
 // field writes one node; its fields are written one by one, not gathered.
 func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	n := p.t.Node(c)
-	j := node{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off}
+	j := node{N: n.Number, Wire: n.Type.String(), Off: p.base + n.Off, Len: n.End - n.Off}
 	var fd protoreflect.FieldDescriptor
 	if md != nil && n.Number <= uint64(protowire.MaxValidNumber) && n.Type != wire.Garbage {
 		if fd = md.Fields().ByNumber(protowire.Number(n.Number)); fd != nil {
@@ -236,7 +238,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	}
 	p.head(j, nested)
 	if nested {
-		p.fields(c, messageOf(fd), "")
+		p.fields(c, messageOf(fd), ",")
 		p.w.WriteString("]}")
 	}
 }

@@ -22,7 +22,7 @@ type document struct {
 	As     string  `json:"as"`
 	Text   *string `json:"text"`
 	Bytes  []byte  `json:"bytes"`
-	Fields []node  `json:"fields"`
+	Fields []*node `json:"fields"`
 	Frames []frame `json:"frames"`
 }
 
@@ -34,7 +34,7 @@ type frame struct {
 	Raw      []byte  `json:"raw"`
 	Text     *string `json:"text"`
 	Bytes    []byte  `json:"bytes"`
-	Fields   []node  `json:"fields"`
+	Fields   []*node `json:"fields"`
 	Rest     []byte  `json:"rest"` // bytes that are no frame
 }
 
@@ -89,7 +89,7 @@ func placed(src []byte, off int64, err error) error {
 	return fmt.Errorf("text: line %d, column %d: %w", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'), err)
 }
 
-func appendContent(dst []byte, text *string, raw []byte, fields []node) ([]byte, error) {
+func appendContent(dst []byte, text *string, raw []byte, fields []*node) ([]byte, error) {
 	if text != nil {
 		dst = append(dst, *text...)
 	}
@@ -116,8 +116,11 @@ func (f *frame) append(dst []byte) ([]byte, error) {
 	return head.append(dst, payload)
 }
 
-func appendFields(dst []byte, fields []node) ([]byte, error) {
+func appendFields(dst []byte, fields []*node) ([]byte, error) {
 	for i := range fields {
+		if fields[i] == nil {
+			return dst, fmt.Errorf("fields[%d]: null", i)
+		}
 		var err error
 		if dst, err = fields[i].append(dst); err != nil {
 			return dst, fmt.Errorf("fields[%d]: %w", i, err)

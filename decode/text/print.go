@@ -47,8 +47,7 @@ func (d *Document) Text(w io.Writer) error {
 			return nil
 		})
 	default:
-		p.load(d.data, d.o)
-		p.fields(0, d.o.Type, 0)
+		p.message(d.data, d.o, 0)
 	}
 	if err != nil {
 		return err
@@ -60,7 +59,7 @@ func (d *Document) Text(w io.Writer) error {
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
 	p := &printer{w: bufio.NewWriter(&b)}
-	p.t, p.r = t, wire.NewReader(t)
+	p.t, p.r = *t, wire.NewReader(t)
 	p.fields(0, md, 0)
 	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
 	return b.String()
@@ -69,7 +68,7 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 // A printer writes text. What goes wrong with w shows at its Flush.
 type printer struct {
 	w *bufio.Writer
-	t *wire.Tree
+	t wire.Tree
 	r *wire.Reader
 }
 
@@ -100,24 +99,23 @@ func (p *printer) piece(f piece, o Options) {
 		p.quoted(f.data, 1)
 	case f.flags&1 != 0 && f.encoding == "":
 		p.hex(f.data, 1) // compressed with we do not know what
+	case shapeOf(f.data, o, &p.t) == "text":
+		p.quoted(f.data, 1)
 	default:
-		p.load(f.data, o)
-		if kind, _, _ := p.r.Best(0); kind == wire.KindString {
-			p.quoted(f.data, 1)
-			break
-		}
-		p.fields(0, o.Type, 1)
+		p.message(f.data, o, 1)
 	}
 	p.w.WriteString("}\n")
 }
 
-// load parses data for fields to write.
-func (p *printer) load(data []byte, o Options) {
-	if p.t == nil {
-		p.t = new(wire.Tree)
+// message writes data as fields.
+func (p *printer) message(data []byte, o Options, depth int) {
+	for len(data) > 0 {
+		part := segment(data, o.segmentLen)
+		p.t.Reset(part, o.Wire)
+		p.r = wire.NewReader(&p.t)
+		p.fields(0, o.Type, depth)
+		data = data[len(part):]
 	}
-	p.t.Reset(data, o.Wire)
-	p.r = wire.NewReader(p.t)
 }
 
 func (p *printer) indent(depth int) {

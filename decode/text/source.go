@@ -72,7 +72,7 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 		return false
 	}
 	// Words are base64, too: what they decode to must make sense.
-	if shapeOf(data, wire.Options{}) == "frames" {
+	if shapeOf(data, Options{segmentLen: defaultSegmentLen}, new(wire.Tree)) == "frames" {
 		return true
 	}
 	kind, _, _ := wire.NewReader(wire.Parse(data, wire.Options{})).Best(0)

@@ -23,6 +23,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -41,6 +42,8 @@ type Options struct {
 
 	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
 	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
+
+	segmentLen int // for tests; default 1 MiB
 }
 
 // A Document is an input with how it was written and what it is.
@@ -57,6 +60,9 @@ type Document struct {
 // that do not exist.
 func Decode(in []byte, o Options) (*Document, error) {
 	o.Wire.MaxDepth = min(o.Wire.MaxDepth, maxDepth)
+	if o.segmentLen <= 0 {
+		o.segmentLen = defaultSegmentLen
+	}
 	d := &Document{o: o}
 	var err error
 	if d.source, d.data, err = readSource(in, o.In); err != nil {
@@ -64,7 +70,7 @@ func Decode(in []byte, o Options) (*Document, error) {
 	}
 	switch o.As {
 	case "", "auto":
-		d.as = shapeOf(d.data, o.Wire)
+		d.as = shapeOf(d.data, o, new(wire.Tree))
 	case "message", "frames":
 		d.as = o.As
 	default:
@@ -82,22 +88,53 @@ func (d *Document) As() string { return d.as }
 // In is how the bytes were written: "raw", "hex" or "base64".
 func (d *Document) In() string { return d.source.form }
 
-// shapeOf tells frames from a message from plain text.
-func shapeOf(data []byte, o wire.Options) string {
+// shapeOf tells frames from a message from plain text. It parses into scratch.
+func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 	if envelope.IsFrames(data) {
 		return "frames"
 	}
 	if len(data) > 0 {
-		sample := data
-		if len(sample) > 1<<16 && wire.Parse(sample, wire.Options{MaxDepth: 1}).Err() != nil {
-			sample = sample[:1<<16] // no message; is it text?
+		sample := segment(data, o.segmentLen)
+		if len(data) > o.segmentLen && (len(sample) < o.segmentLen || wire.SkipField(data) == 0) {
+			sample = data[:min(1<<16, len(data)-1)] // no message; is it text?
+			for range utf8.UTFMax - 1 {
+				if utf8.RuneStart(data[len(sample)]) || len(sample) == 0 {
+					break
+				}
+				sample = sample[:len(sample)-1]
+			}
 		}
-		t := wire.Parse(sample, o)
-		if kind, _, _ := wire.NewReader(t).Best(0); kind == wire.KindString {
+		scratch.Reset(sample, o.Wire)
+		if kind, _, _ := wire.NewReader(scratch).Best(0); kind == wire.KindString {
 			return "text"
 		}
 	}
 	return "message"
+}
+
+// defaultSegmentLen is how much of a message is parsed at once. A message of any size
+// is written in little memory, as its fields do not depend on each other.
+const defaultSegmentLen = 1 << 20
+
+// segment returns the shortest run of whole fields, from the beginning of data,
+// that has least bytes or more; where a field cannot be told from the
+// next, all that is left with it, unless there were fields before.
+func segment(data []byte, least int) []byte {
+	if len(data) <= least {
+		return data
+	}
+	pos := 0
+	for pos < least {
+		n := wire.SkipField(data[pos:])
+		if n == 0 && pos == 0 {
+			return data
+		}
+		if n == 0 {
+			break
+		}
+		pos += n
+	}
+	return data[:pos]
 }
 
 // A piece is an envelope of a document, or what is left when none fits.

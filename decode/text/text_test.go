@@ -395,6 +395,7 @@ func TestAnyInputComesBack(t *testing.T) {
 		if rapid.Bool().Draw(t, "schema") {
 			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
 		}
+		o.segmentLen = rapid.SampledFrom([]int{0, 1, 10, 30}).Draw(t, "segment")
 		o.Wire.MaxDepth = rapid.IntRange(0, 4).Draw(t, "depth")
 		o.Wire.MaxNodes = rapid.SampledFrom([]int{0, 3, 10}).Draw(t, "nodes")
 		roundTrip(t, input(t), o)
@@ -483,6 +484,42 @@ func TestLargeInput(t *testing.T) {
 	}
 }
 
+// A message of many fields is written piece by piece, with the same result.
+func TestLargeMessage(t *testing.T) {
+	o := Options{segmentLen: 1000}
+	var in []byte
+	for i := range 200 {
+		in = append(in, fmt.Sprintf("\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex", i%100)...)
+	}
+	for name, c := range map[string]struct {
+		in []byte
+		as string
+	}{
+		"message":        {in, "message"},
+		"with a bad end": {append(bytes.Clone(in), 0x0f), "message"},
+		"with a group":   {append(append(bytes.Clone(in), 0x0b), in[:260]...), "message"},
+		"zeros":          {make([]byte, 5000), "frames"},
+		"one field":      {append(wire.AppendVarint([]byte{0x0a}, uint64(len(in))), in...), "message"},
+		"text":           {[]byte(strings.Repeat("日本語 text\n", 1000)), "text"},
+	} {
+		roundTrip(t, c.in, o)
+		if d, err := Decode(c.in, o); err != nil || d.As() != c.as {
+			t.Errorf("%s: %s, %v", name, d.As(), err)
+		}
+	}
+	d, err := Decode(in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := d.Text(&out); err != nil {
+		t.Fatal(err)
+	}
+	if whole := Format(wire.Parse(in, wire.Options{}), nil); out.String() != whole {
+		t.Error("in pieces it is written in another way")
+	}
+}
+
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -534,7 +571,7 @@ func seeds(f *testing.F) {
 func BenchmarkText(b *testing.B) {
 	var in []byte
 	for i := range 2000 {
-		in = envelope.Append(in, 0, fmt.Appendf(nil, "\x0a\x1a\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more texx%c\x05", i%100, 0x20))
+		in = envelope.Append(in, 0, fmt.Appendf(nil, "\x0a\x18\x0a\x04Hi%02d\x10\x96\x01\x1a\x0dsome more tex\x20\x05", i%100))
 	}
 	d, err := Decode(in, Options{})
 	if err != nil {

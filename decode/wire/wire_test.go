@@ -150,6 +150,22 @@ func TestBytesToTreeToBytes(t *testing.T) {
 	})
 }
 
+func TestSkipField(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOf(rapid.OneOf(rapid.ByteRange(0, 40), rapid.Byte())).Draw(t, "data")
+		tree := Parse(b, Options{})
+		want := 0
+		if len(tree.Nodes) > 1 {
+			if n := tree.Node(1); n.Err == nil && n.Type != StartGroup && n.Type != Garbage {
+				want = n.End
+			}
+		}
+		if got := SkipField(b); got != want {
+			t.Fatalf("%x: %d, want %d", b, got, want)
+		}
+	})
+}
+
 func FuzzTree(f *testing.F) {
 	f.Add([]byte{0x0a, 0x06, 0x0a, 0x04, 0x0a, 0x02, 'H', 'i'})
 	f.Add([]byte{0x0b, 0x08, 0x01, 0x8c, 0x00, 0x07})
