@@ -30,7 +30,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"spawn":  cmdSpawn,
-			"stop":   cmdStop,
+			"signal": cmdSignal,
 			"bytes":  cmdBytes,
 			"status": cmdStatus,
 			"head":   cmdHead,

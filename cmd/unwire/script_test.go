@@ -68,13 +68,13 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// cmdStop ends a spawned command with a signal (INT, TERM or KILL) and checks
+// cmdSignal ends a spawned command with a signal (INT, TERM or KILL) and checks
 // its exit status, if one is given:
 //
-//	stop NAME SIGNAL [STATUS]
-func cmdStop(ts *testscript.TestScript, neg bool, args []string) {
+//	signal NAME SIGNAL [STATUS]
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: stop NAME SIGNAL [STATUS]")
+		ts.Fatalf("usage: signal NAME SIGNAL [STATUS]")
 	}
 	p := ts.Value(processesKey{}).(map[string]*process)[args[0]]
 	if p == nil {
@@ -166,7 +166,7 @@ func environ(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "UNWIRE_CONFIG", "NO_COLOR",
-		"UNWIRE_TOKEN", "UNWIRE_STANDIN_TOKEN", "XDG_CONFIG_HOME",
+		"UNWIRE_TOKEN", "UNWIRE_MACHINE_ID", "UNWIRE_STANDIN_TOKEN", "XDG_CONFIG_HOME",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -91,7 +91,7 @@ func (s *secretRun) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.bin, args...)
 	cmd.Dir = s.work
 	cmd.Env = append(os.Environ(), "UNWIRE_CONFIG="+filepath.Join(s.work, "config"), "TMPDIR="+s.work,
-		"UNWIRE_TOKEN="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
+		"UNWIRE_TOKEN="+secret, "UNWIRE_MACHINE_ID="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
 	return cmd
 }
 

@@ -200,6 +200,8 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 func verdictLine(r *replay.Result) string {
 	s := string(r.Verdict)
 	switch {
+	case r.Verdict == replay.Refused:
+		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:
 		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
