@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// checksumHeader is the header that has the checksum.
+const checksumHeader = "x-cursor-checksum"
+
 // checksumEncoding is the alphabet of a checksum of which none was seen.
 var checksumEncoding = base64.RawURLEncoding
 

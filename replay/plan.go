@@ -106,6 +106,9 @@ type Plan struct {
 // Errors: of reading the exchange; of an edit, with its place.
 func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan, error) {
 	chosen := o.Timeout // by the caller: deadlines in headers follow it
+	if chosen == defaultTimeout {
+		chosen = 0
+	}
 	o.defaults()
 	ex, err := decode.Decode(ctx, src, id, decode.Options{})
 	if err != nil {
@@ -124,12 +127,15 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		p.types[captures.Up] = o.Schema.FrameType(ex.Call, captures.Up)
 		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
 	}
+	if err := p.target(); err != nil {
+		return nil, err
+	}
 	r := newRefresher(time.Now(), ex.Started, chosen)
 	if o.random != nil {
 		r.random = o.random
 	}
 	p.buildHeaders(r)
-	if err := p.target(); err != nil {
+	if err := p.finishURL(); err != nil {
 		return nil, err
 	}
 	p.buildFrames(body)
@@ -171,16 +177,23 @@ func (p *Plan) target() error {
 		}
 	}
 	u.Fragment = ""
-	p.URL = u.String()
-	if u, err = p.fillURL(u); err != nil {
-		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
-	}
-	p.url = u
+	p.url, p.URL = u, u.String()
 	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
 	}
 	return nil
 }
+
+// finishURL puts the secrets into the URL, some of which headers may have told.
+func (p *Plan) finishURL() (err error) {
+	if p.url, err = p.fillURL(p.url); err != nil {
+		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
+	}
+	return nil
+}
+
+// isLocal reports whether the request stays on this machine.
+func (p *Plan) isLocal() bool { return isLoopbackName(strings.ToLower(p.url.Hostname())) }
 
 // finish settles what depends on all of the plan.
 func (p *Plan) finish() error {

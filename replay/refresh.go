@@ -36,7 +36,7 @@ func volatilityOf(header string) volatility {
 	case "x-request-id", "x-original-request-id", "x-session-id", "x-correlation-id", "x-idempotency-key", "idempotency-key",
 		"traceparent", "x-amzn-trace-id", "x-b3-traceid", "x-b3-spanid", "b3":
 		return volatileID
-	case "x-cursor-checksum":
+	case checksumHeader:
 		return volatileChecksum
 	case "connect-timeout-ms", "grpc-timeout":
 		return volatileTimeout

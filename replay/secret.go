@@ -66,7 +66,7 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	switch {
 	case ok && name == "authorization":
 		secret = scheme(secret, h.Value)
-	case !ok && name == "x-cursor-checksum":
+	case !ok && name == checksumHeader:
 		names = append(names, EnvMachineID)
 		if secret, from, ok = p.o.Credentials.find(EnvMachineID); ok {
 			p.secrets = append(p.secrets, secret)
@@ -82,6 +82,9 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 		}
 	}
 	s := Secret{Where: "header " + name, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets}
+	if name == checksumHeader && p.isLocal() {
+		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
+	}
 	if !ok {
 		s.From = ""
 	}

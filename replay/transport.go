@@ -15,7 +15,7 @@ import (
 // compression of its own, and no address that the plan's target is not.
 func (p *Plan) transport() *http.Transport {
 	t := &http.Transport{
-		DialContext:        guard{live: p.o.Live && !isLoopbackName(strings.ToLower(p.url.Hostname())), dial: p.o.dial}.DialContext,
+		DialContext:        guard{live: p.o.Live && !p.isLocal(), dial: p.o.dial}.DialContext,
 		DisableCompression: true,
 		DisableKeepAlives:  p.HTTP != "2",
 		TLSClientConfig:    &tls.Config{RootCAs: p.o.Roots, MinVersion: tls.VersionTLS12},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -315,25 +316,29 @@ func TestChecksumHeader(t *testing.T) {
 		Method: "POST", URL: "http://127.0.0.1:1/aiserver.v1.AiService/AvailableModels", HTTP: "2", Started: time.Now(),
 		RequestHeaders: captures.Headers{{Name: "x-cursor-checksum", Value: "pZGTi4-_0123456789abcdef/0123456789abcdef"}, {Name: "content-type", Value: "application/proto"}},
 	})
-	plan := func(env map[string]string) *Plan {
+	plan := func(to string, env map[string]string) *Plan {
 		c, err := LoadCredentials("", func(name string) string { return env[name] })
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Credentials: c})
+		p, err := NewPlan(t.Context(), store, id, Options{Credentials: c, To: mustURL(to)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
+	const local, remote = "http://127.0.0.1:1", "https://api.example.com"
 	value := func(p *Plan) string { return p.headers.Get("x-cursor-checksum") }
-	if p := plan(nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 {
-		t.Errorf("%+v", p.Secrets)
+	if p := plan(remote, nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 || p.Secrets[0].Omitted || !errors.Is(p.ready(), ErrCredentials) {
+		t.Errorf("%+v, %v", p.Secrets, p.ready())
 	}
-	if p := plan(map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.Refreshed) != 0 {
+	if p := plan(local, nil); !p.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
+		t.Errorf("%+v, %v", p.Secrets, p.ready())
+	}
+	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.Refreshed) != 0 {
 		t.Errorf("%s, %v", value(p), p.Refreshed)
 	}
-	p := plan(map[string]string{EnvMachineID: "machine"})
+	p := plan(remote, map[string]string{EnvMachineID: "machine"})
 	fresh := checksumTime(time.Now(), checksumEncoding) + "machine"
 	if value(p) != fresh || len(p.Refreshed) != 1 || p.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.Refreshed, p.Headers.Get("x-cursor-checksum"))
