@@ -235,24 +235,42 @@ func hasParent(leaves []leaf, path string) bool {
 }
 
 // source finds the last frame down before up frame i that had value v in the
-// place of an id: anywhere if it is long, else in a field of the same number at
-// the same depth that the frames up follow throughout.
+// place of an id: anywhere if it is long, else in a field of the same number
+// that the frames up follow throughout. That is at the same depth, unless v is
+// all that its frame says, and other frames carry on what stands there.
 func (l *linker) source(i int, v *leaf) (at int, from *leaf) {
 	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.came(v.value, l.before[i]) {
 		return 0, nil
 	}
+	alone := scalars(l.up[i].leaves) == 1
 	for j := l.before[i] - 1; j >= 0; j-- {
 		for k := range l.down[j].leaves {
 			d := &l.down[j].leaves[k]
 			if d.value != v.value {
 				continue
 			}
-			if !v.small || d.last == v.last && d.depth == v.depth && l.follows(v, d) {
+			if !v.small || d.last == v.last && (d.depth == v.depth || alone && l.issues(d.path)) && l.follows(v, d) {
 				return j, d
 			}
 		}
 	}
 	return 0, nil
+}
+
+// scalars counts the values of a message that hold no others.
+func scalars(leaves []leaf) int {
+	n := 0
+	for i := range leaves {
+		if leaves[i].inner == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// issues reports whether frames up carry on numbers that stand at path.
+func (l *linker) issues(path string) bool {
+	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
 }
 
 // follows reports whether every value that frames up have where v stands had

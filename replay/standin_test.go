@@ -271,8 +271,8 @@ func TestAgentTurnPlan(t *testing.T) {
 	if heartbeats == 0 {
 		t.Error("no heartbeat")
 	}
-	// The tool call's numbers and id, the number of a blob, and the blob itself.
-	for _, want := range []string{"2.1<2.1", "2.15<2.15", "3.1<4.1", "3.2.1<4.3.2"} {
+	// The tool call's number, also where its end is told, and its id, the number of a blob, and the blob itself.
+	for _, want := range []string{"2.1<2.1", "2.15<2.15", "5.1.1<2.1", "3.1<4.1", "3.2.1<4.3.2"} {
 		if !bound[want] {
 			t.Errorf("%s is not bound: %v", want, bound)
 		}
