@@ -123,8 +123,8 @@ func TestKilledRecorder(t *testing.T) {
 		}
 	}
 	t.Logf("%d handed over, %d older than 1 s, %d older than 0.25 s, %d in the file", len(seen), second, quarter, got)
-	if second == 0 || got < quarter {
-		t.Errorf("%d chunks are in the file, %d were older than a quarter of a second", got, quarter)
+	if second == 0 || got < second {
+		t.Errorf("%d chunks are in the file, %d were older than a second", got, second)
 	}
 	if ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
 		t.Errorf("%+v", ex)

@@ -84,7 +84,9 @@ func (r *Recording) Response(status int, h Headers) {
 }
 
 // Chunk records a run of body bytes that passed just now. It copies p, and
-// blocks while the queue is full.
+// blocks while the queue is full. A chunk in which a compressed message begins
+// that does not end in it is stored as two, so that what precedes the message
+// need not wait for it; all others keep their boundaries.
 func (r *Recording) Chunk(dir Direction, p []byte) {
 	r.ChunkAt(dir, r.lead+time.Since(r.start), p)
 }

@@ -47,9 +47,11 @@ type RedactorOptions struct {
 // secrets shorter than 16 bytes, which could be guessed, the key is random per
 // session and stored nowhere.
 //
-// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: learned
-// secrets in UTF-16 or reversed, values that only protobuf field numbers
-// tell, secrets in content that is compressed twice.
+// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: secrets in
+// UTF-16, unknown ones within base64 or hex, values that only a protobuf field
+// number tells, and what is compressed twice. Secrets that a stream drips out
+// with pauses of a quarter of a second within them are covered from their
+// eighth byte on. See body for compressed content.
 //
 // Source: RESEARCH.md#redaction
 type Redactor struct {

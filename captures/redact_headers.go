@@ -9,7 +9,7 @@ import (
 // in lower case.
 func (r *Redactor) secretHeader(name string) bool {
 	switch name {
-	case "token", "api-key", "apikey", "x-auth", "x-client-key", "x-cursor-checksum", "x-goog-api-key", "x-goog-iam-authorization-token",
+	case "token", "api-key", "apikey", "x-auth", "x-client-key", "x-cursor-checksum", "x-goog-api-key",
 		"x-amz-security-token", "x-amz-credential", "x-amz-signature", "authentication", "x-authentication", "x-authorization":
 		return true
 	}

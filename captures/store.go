@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Redactor    *Redactor // rules for secrets; nil: DefaultRedactor()
 	KeepSecrets bool      // record everything as it passed, secrets too
-	QueueBytes  int64     // what may wait for the disk before streams are slowed down; 0: 64 MiB
+	QueueBytes  int64     // what may wait for the disk before streams are slowed down; 0: 64 MiB. Half a second of waiting slows them too
 }
 
 // tuning is what only tests set.

@@ -13,7 +13,12 @@ const (
 	// every frame of a lock-step stream would cost more than the frame.
 	linger = 10 * time.Millisecond
 
-	maxBatchBytes = 8 << 20
+	// maxLag is how old the oldest thing in the queue may become before
+	// streams are slowed down, however little is queued: a recorder that is
+	// killed must not take more than a second with it.
+	maxLag = 500 * time.Millisecond
+
+	maxBatchBytes = 4 << 20
 	opOverhead    = 200 // bytes that an operation itself takes in the queue
 )
 
@@ -25,6 +30,7 @@ type op struct {
 	run   func(tx *sql.Tx) error // anything else, whose
 	done  chan<- error           // result somebody waits for
 	cost  int64
+	at    time.Time
 }
 
 // The writer commits what is queued, in order, on a goroutine of its own.
@@ -42,8 +48,9 @@ type writer struct {
 	mu      sync.Mutex
 	space   *sync.Cond // signalled when queued shrinks or all ends
 	ops     []op
-	queued  int64 // bytes queued or being written
-	waiting bool  // somebody waits for the queue: do not linger
+	queued  int64     // bytes queued or being written
+	oldest  time.Time // of these; zero if there are none
+	waiting bool      // somebody waits for the queue: do not linger
 	closing bool
 	err     error
 }
@@ -89,13 +96,13 @@ func newWriter(db *sql.DB, limit int64, t tuning) (*writer, error) {
 	return w, nil
 }
 
-// put queues o; it blocks while the queue is full, unless it is empty, so
-// that an operation of any size gets through.
+// put queues o; it blocks while the queue is full, by bytes or by age, but not
+// while it is empty, so that an operation of any size gets through.
 func (w *writer) put(o op) error {
 	o.cost += opOverhead
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && !w.closing && w.queued > 0 && w.queued+o.cost > w.limit {
+	for w.err == nil && !w.closing && w.full(o.cost) {
 		w.poke()
 		w.space.Wait()
 	}
@@ -105,12 +112,21 @@ func (w *writer) put(o op) error {
 	case w.closing:
 		return ErrClosed
 	}
+	o.at = time.Now()
+	if w.oldest.IsZero() {
+		w.oldest = o.at
+	}
 	w.ops = append(w.ops, o)
 	w.queued += o.cost
 	if len(w.ops) == 1 || w.urgent() {
 		w.poke()
 	}
 	return nil
+}
+
+// full reports whether an operation must wait. It is called with mu held.
+func (w *writer) full(cost int64) bool {
+	return w.queued > 0 && (w.queued+cost > w.limit || time.Since(w.oldest) > maxLag)
 }
 
 // urgent reports whether the queue should be written without lingering.
@@ -235,6 +251,10 @@ func (w *writer) settle(cost int64, batch []op, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queued -= cost
+	w.oldest = time.Time{}
+	if len(w.ops) > 0 {
+		w.oldest = w.ops[0].at
+	}
 	if err != nil {
 		w.err = err
 		for _, o := range append(batch, w.ops...) {

@@ -41,6 +41,28 @@ func TestBackpressure(t *testing.T) {
 	check(t, s.Close())
 }
 
+// A disk that takes long slows streams down before much is waiting: what a
+// killed recorder loses is bounded in time, not only in bytes.
+func TestSlowDisk(t *testing.T) {
+	gate := make(chan struct{})
+	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := must(s.Begin(Exchange{}))(t)
+	time.Sleep(maxLag + 50*time.Millisecond)
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		r.Chunk(Down, []byte("late\n"))
+	}()
+	select {
+	case <-passed:
+		t.Error("a chunk passed while the one before waited for longer than maxLag")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(gate)
+	<-passed
+	check(t, s.Close())
+}
+
 // A failure of the disk ends the recording: no call blocks, Close tells.
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
