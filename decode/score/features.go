@@ -2,7 +2,6 @@ package score
 
 import (
 	"cmp"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -12,23 +11,6 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 )
-
-const (
-	smallFrame  = 24      // texts of a frame that are taken to belong together
-	maxTalkers  = 40      // streams of text that are compared with each other
-	maxSearched = 1 << 16 // bytes of a text in which another is looked for
-	leastRepeat = 60      // bytes of a text that is no part of another by chance
-	looked      = 200     // pieces of a stream whose neighbours are looked at
-)
-
-// A context is what stands beside a text: in its frame, if that is small, else
-// in its message.
-type context struct {
-	id, json, word, filePath bool
-	text                     bool // language
-	ids                      []string
-	first                    int // frame
-}
 
 // measure sets the features of all streams.
 func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
@@ -94,37 +76,6 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	echoes(streams)
 	compare(streams)
-}
-
-func (x *context) note(s *stream, p piece) {
-	switch s.class {
-	case uuid, hexID, randomID, token:
-		x.id = true
-		x.ids = append(x.ids, p.text)
-	case jsonWhole, jsonPart:
-		x.json = true
-	case word:
-		x.word = x.word || !s.telling && s.kind != same && s.features[saysRole+metadata] < 1
-	case filePath:
-		x.filePath = true
-	case plain:
-		x.text = x.text || s.features[wording] >= 0.5
-	}
-}
-
-// call says how much x looks like a call of a tool.
-func (x *context) call() float64 {
-	switch {
-	case x.json && (x.id || x.word):
-		return 1
-	case x.text:
-		return 0 // names and ids beside a text are its metadata
-	case x.id && x.word:
-		return 0.7
-	case x.id && x.filePath:
-		return 0.9
-	}
-	return 0
 }
 
 // measure sets the features that s has by itself.
@@ -208,195 +159,6 @@ func (s *stream) language() float64 {
 func endsSentence(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return strings.ContainsRune(".!?…:。！？।؟", r) || unicode.Is(unicode.So, r)
-}
-
-// neighbours sets the features that come from what stands beside the pieces.
-func (s *stream) neighbours(around, beside func(piece) *context, calls map[string]int) {
-	f := &s.features
-	pieces := s.pieces[:min(len(s.pieces), looked)]
-	for _, p := range pieces {
-		x, own := around(p), beside(p)
-		f[inCall] += x.call()
-		for _, id := range x.ids {
-			if made, ok := calls[id]; ok && made < p.frame && (s.dir == captures.Up || f[jsonText] == 0) {
-				f[afterCall]++
-				break
-			}
-		}
-		if s.dir == captures.Up && own.filePath && s.class != filePath {
-			f[besidePath]++
-		}
-		if s.dir == captures.Up && own.json && f[jsonText] == 0 {
-			f[besideJSON]++
-		}
-		if s.dir == captures.Up && own.id && f[identifier] == 0 {
-			f[besideID]++
-		}
-	}
-	for _, k := range [...]feature{inCall, afterCall, besidePath, besideJSON, besideID} {
-		f[k] /= float64(len(pieces))
-	}
-	if s.dir == captures.Up {
-		f[inCall] = 0
-	}
-}
-
-// echoes compares both directions: whole values, and line by line. A short text
-// is easily the same by chance.
-func echoes(streams []*stream) {
-	seed := maphash.MakeSeed()
-	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
-	var values, lines [2]map[uint64]bool
-	for i := range values {
-		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
-	}
-	for _, s := range streams {
-		if s.class != plain && s.class != word {
-			continue
-		}
-		values[s.dir&1][hash(s.text)] = true
-		if s.kind == separate {
-			for _, p := range s.pieces {
-				values[s.dir&1][hash(p.text)] = true
-			}
-		}
-		for line := range strings.SplitSeq(s.text, "\n") {
-			lines[s.dir&1][hash(line)] = true
-		}
-	}
-	for _, s := range streams {
-		k := echo
-		if s.dir == captures.Up {
-			k = echoed
-		}
-		runes := float64(utf8.RuneCountInString(sample(s.text)))
-		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
-			s.features[k] = clamp(runes / 20)
-		} else {
-			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
-		}
-		if s.features[instruct] >= 0.6 {
-			s.features[k] *= 0.3 // not all that a client sends is the user's
-		}
-	}
-}
-
-// commonLines is which share of a text is in lines that the other side sent.
-func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) float64 {
-	common := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); line != "" && lines[hash(line)] {
-			common += len(line)
-		}
-	}
-	return float64(common) / float64(len(text))
-}
-
-// compare sets the features that come from the server's other texts.
-func compare(streams []*stream) {
-	// A repetition, however short, that stands alone is one.
-	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.talks() })
-	for _, s := range streams {
-		if s.echoed && s.dir == captures.Down && len(s.seqs) == 1 && streaming {
-			s.features[echo] = 1
-		}
-	}
-	var talkers []*stream
-	longest, full := 0, 0
-	for _, s := range streams {
-		if s.talks() {
-			talkers = append(talkers, s)
-			longest = max(longest, len(s.text))
-			if s.features[headline] == 0 {
-				full++
-			}
-		}
-	}
-	for _, s := range streams {
-		if full == 0 && s.dir == captures.Down {
-			s.features[headline] *= 0.3 // there is nothing else that it could head
-		}
-	}
-	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
-	talkers = talkers[:min(len(talkers), maxTalkers)]
-	for _, a := range talkers {
-		a.features[largest] = float64(len(a.text)) / float64(longest)
-		for _, b := range talkers {
-			if a == b {
-				continue
-			}
-			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(a.text) > leastRepeat && len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
-				a.features[repeats] = 1
-			}
-			if len(a.seqs) == 1 && len(b.seqs) > 2 {
-				a.raise(alone, loneliness(a, b))
-			}
-		}
-	}
-	for _, a := range talkers {
-		for _, b := range talkers {
-			if n := precedes(a, b); n > 0 && a.features[repeats]+b.features[repeats] == 0 {
-				a.raise(beforeText, n)
-				b.raise(afterText, n)
-			}
-		}
-	}
-}
-
-// talks reports whether s may be text that the server's model wrote.
-func (s *stream) talks() bool {
-	f := &s.features
-	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		f[wording] >= 0.2 && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[lines]*f[inWake] < 0.5
-}
-
-// loneliness says how odd it is that a is in one frame while b streams: a short
-// answer behind long thinking is not odd.
-func loneliness(a, b *stream) float64 {
-	switch {
-	case a.features[headline] > 0:
-		return 1
-	case siblings(a.path, b.path) && a.pieces[0].frame > b.pieces[len(b.pieces)-1].frame:
-		return 0.1
-	}
-	return 0.6
-}
-
-// precedes says how surely a is thinking that leads to b: it begins before and
-// ends before, and both come in the same clothes.
-func precedes(a, b *stream) float64 {
-	first, last := a.pieces[0].frame, a.pieces[len(a.pieces)-1].frame
-	if first >= b.pieces[0].frame || last >= b.pieces[len(b.pieces)-1].frame {
-		return 0
-	}
-	n := 1.0
-	switch {
-	case len(a.seqs) == 1 && a.features[headline] > 0:
-		return 0
-	case len(b.seqs) == 1 && b.features[headline] > 0:
-		n = 0.2
-	case len(b.seqs) == 1:
-		n = 0.8
-	case len(a.seqs) == 1:
-		n = 0.4
-	}
-	if !siblings(a.path, b.path) {
-		n *= 0.6
-	}
-	return n
-}
-
-// siblings reports whether paths are as deep and differ in one of the last two
-// steps.
-func siblings(a, b string) bool {
-	if strings.Count(a, ".") != strings.Count(b, ".") {
-		return false
-	}
-	return enclosing(enclosing(a)) == enclosing(enclosing(b))
-}
-
-func enclosing(path string) string {
-	return path[:max(strings.LastIndexByte(path, '.'), 0)]
 }
 
 // judge takes the most likely role, and notes why.

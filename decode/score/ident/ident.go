@@ -25,6 +25,8 @@ const (
 	lastTime  = 2366841600
 )
 
+const maxWord = 4096 // so that a text is looked at in linear time
+
 // IsTime reports whether v is a plausible Unix time in seconds, milliseconds,
 // microseconds or nanoseconds.
 func IsTime(v uint64) bool {
@@ -38,7 +40,7 @@ func IsTime(v uint64) bool {
 
 // Of returns the class of s if all of it is one identifier, else "".
 func Of(s string) Class {
-	if len(s) == 0 || len(s) > 8192 || !isWord(s[0]) || Next(s, 0) != len(s) {
+	if len(s) == 0 || len(s) > maxWord || !isWord(s[0]) || Next(s, 0) != len(s) {
 		return ""
 	}
 	if class, n := Classify(s); n == len(s) {
@@ -50,8 +52,11 @@ func Of(s string) Class {
 // Next returns the end of the word at s[i:]: letters, digits, dashes and
 // underscores, and single other characters that may join the parts of one
 // token. It is i where no word begins.
+//
+// Limits: a word ends after 4,096 bytes; longer tokens are several.
 func Next(s string, i int) int {
-	for i < len(s) && (isWord(s[i]) || joins(s, i)) {
+	limit := min(len(s), i+maxWord)
+	for i < limit && (isWord(s[i]) || joins(s, i)) {
 		i++
 	}
 	return i
