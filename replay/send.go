@@ -26,8 +26,8 @@ var errLeft = errors.New("left as the captured client did")
 // server waits for the frame that it answered, and carries the live server's
 // ids. The exchange is recorded in out, which may be nil.
 // Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
-// Errors: ErrCredentials, and where out cannot be written. What happens
-// between us and the server is in the Result.
+// Errors: ErrCredentials; where out cannot be written; ctx's, with what had
+// come by then. What happens between us and the server is in the Result.
 func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err := CheckTarget(p.url, p.o.Live, p.o.AllowHosts); err != nil {
 		return p.refused(err), nil
@@ -48,9 +48,12 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 		return nil, err
 	}
 	if out != nil {
-		if err := out.Flush(ctx); err != nil {
+		if err := out.Flush(context.WithoutCancel(ctx)); err != nil {
 			return res, fmt.Errorf("replay: %w", err)
 		}
+	}
+	if ctx.Err() != nil {
+		return res, fmt.Errorf("replay: %w", context.Cause(ctx))
 	}
 	return res, nil
 }
@@ -202,6 +205,9 @@ func (s *session) body() (*http.Request, func(context.Context, context.CancelCau
 		if _, err := s.rec.chunk(captures.Up, all); err != nil {
 			return nil, nil, err
 		}
+	}
+	if len(all) == 0 {
+		return s.p.request(http.NoBody, 0), s.leave, nil
 	}
 	return s.p.request(bytes.NewReader(all), int64(len(all))), s.leave, nil
 }

@@ -255,6 +255,28 @@ func TestServerIsSilent(t *testing.T) {
 	}
 }
 
+func TestInterrupted(t *testing.T) {
+	l := newLab(t)
+	id := lockstep(l, "Issue", wrapperspb.String("begin"))
+	l.server.mute.Store(true)
+	out, err := captures.Create(l.out, captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	r, err := Send(ctx, l.plan(id, l.options()), out)
+	if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Received != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ex := l.answered(r.Exchange); ex.Outcome != captures.Canceled || len(ex.Frames) < 6 {
+		t.Errorf("recorded as %s, %d frames", ex.Outcome, len(ex.Frames))
+	}
+}
+
 func TestRedirectIsNotFollowed(t *testing.T) {
 	l := newLab(t)
 	c := connect.NewClient[text, text](l.http, l.server.URL+"/test.v1.Test/Say")
