@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
@@ -93,9 +91,15 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	if err != nil {
 		return err
 	}
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = []string{
+			fmt.Sprintf("#%d", l.ID), l.what(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.verdict(),
+			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), byteSize(l.BytesUp+l.BytesDown) + " bytes",
+		}
+	}
+	r.columns(rows)
 	for _, l := range lines {
-		r.line(r.app.out, fmt.Sprintf("#%d  %-40s %-14s %-5s HTTP/%s  %s %d↑ %d↓ frames  %s  %.0f ms",
-			l.ID, l.what(), l.Protocol, l.Codec, l.HTTP, pad(l.verdict(), 18), l.FramesUp, l.FramesDown, pad(byteSize(l.BytesUp+l.BytesDown)+" bytes", 11), l.DurationMS))
 		if r.stream == nil && l.Protocol == decode.ConnectStream && l.FramesUp > 1 {
 			if r.stream, err = decode.Decode(ctx, r.store, l.ID, decode.Options{}); err != nil {
 				return err
@@ -106,6 +110,26 @@ func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 		return fmt.Errorf("%s holds no bidirectional stream", r.file)
 	}
 	return nil
+}
+
+// columns prints rows with their cells aligned.
+func (r *demoReport) columns(rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = pad(cell, widths[i])
+		}
+		r.line(r.app.out, strings.TrimRight(strings.Join(cells, "  "), " "))
+	}
 }
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len([]rune(s)))) }
@@ -119,92 +143,14 @@ func (r *demoReport) decoded(context.Context) error {
 		}
 	}
 	r.title("2 DECODED", "#%d %s/%s: %d frames up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, up, len(r.stream.Frames)-up)
-	for _, g := range r.groups() {
+	for _, g := range frameGroups(r.stream, r.defs) {
 		span := strconv.Itoa(g.first)
 		if g.last > g.first {
 			span = fmt.Sprintf("%d–%d", g.first, g.last)
 		}
-		what := g.path
-		if g.text != "" {
-			what += " " + strconv.Quote(g.text)
-		}
-		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, what))
+		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, g.gist))
 	}
 	return nil
-}
-
-// A frameGroup is a run of frames of one direction that say the same thing on.
-type frameGroup struct {
-	arrow       string
-	first, last int
-	ms          float64
-	path, text  string
-}
-
-func (r *demoReport) groups() []frameGroup {
-	var out []frameGroup
-	for i := range r.stream.Frames {
-		f := &r.stream.Frames[i]
-		g := frameGroup{arrow: arrow(f.Dir), first: f.Seq, last: f.Seq, ms: millis(f.T)}
-		if f.End != nil {
-			g.path = strings.Join(endLines(f.End), "; ")
-		} else if f.Tree != nil {
-			g.path, g.text = gist(decode.TreeJSON(f.Tree, frameType(r.defs, r.stream.Call, f.Dir)))
-		}
-		if n := len(out); n > 0 && out[n-1].arrow == g.arrow && out[n-1].path == g.path && g.text != "" {
-			out[n-1].last, out[n-1].text = g.last, out[n-1].text+g.text
-			continue
-		}
-		out = append(out, g)
-	}
-	return out
-}
-
-// gist is what a message is about: the path to where it branches, the names
-// that are there, and its text if it holds but one.
-func gist(fields []decode.Field) (path, text string) {
-	var steps []string
-	for len(fields) == 1 {
-		f := fields[0]
-		steps = append(steps, fieldName(&f))
-		if s, ok := f.Value.(string); ok && f.Kind == "string" {
-			return strings.Join(steps, "."), s
-		}
-		if f.Fields == nil {
-			break
-		}
-		fields = f.Fields
-	}
-	path = strings.Join(steps, ".")
-	if len(fields) > 1 {
-		names := make([]string, len(fields))
-		for i := range fields {
-			names[i] = fieldGist(&fields[i])
-		}
-		path += " {" + strings.Join(names, ", ") + "}"
-	}
-	return path, ""
-}
-
-func fieldName(f *decode.Field) string {
-	if f.Name != "" {
-		return f.Name
-	}
-	return strconv.FormatUint(f.N, 10)
-}
-
-// fieldGist is a field's name, with its value where that is short.
-func fieldGist(f *decode.Field) string {
-	switch v := f.Value.(type) {
-	case string:
-		if f.Kind == "string" && v != "" {
-			return fieldName(f) + ": " + strconv.Quote(term.Cut(v, 40))
-		}
-	case nil, []byte:
-	default:
-		return fmt.Sprintf("%s: %v", fieldName(f), v)
-	}
-	return fieldName(f)
 }
 
 // extracted prints the answer and why it is taken for one.
@@ -267,26 +213,30 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	}
 	agreement := schema.Agree(pairs...)
 	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", agreement)
-	method := in.Schema.Method(r.stream.Service, r.stream.RPC)
-	if method == nil {
-		return fmt.Errorf("%s/%s was not inferred", r.stream.Service, r.stream.RPC)
-	}
-	ref := r.defs.Method(r.stream.Service, r.stream.RPC)
-	left := fieldLines(method.Output())
-	right := fieldLines(ref.Output())
-	for _, number := range left.numbers {
-		r.line(r.app.out, fmt.Sprintf("%-50s %s", left.text[number], right.text[number]))
-	}
-	for i, d := range agreement.Disagreements {
-		if d.Compatible {
+	r.columns(beside(in.Schema, r.defs, r.stream.Call))
+	r.disagreements(agreement)
+	return nil
+}
+
+// mostDiffering bounds the disagreements that the demo lists.
+const mostDiffering = 3
+
+// disagreements lists what was inferred otherwise.
+func (r *demoReport) disagreements(a *schema.Agreement) {
+	n := 0
+	met := map[string]bool{}
+	for _, d := range a.Disagreements {
+		if d.Compatible || met[d.Reference] {
 			continue
 		}
-		if i > 8 {
-			break
+		met[d.Reference] = true
+		if n++; n <= mostDiffering {
+			r.line(r.app.out, fmt.Sprintf("differs: %s: %s inferred, %s in proto/", d.Reference, d.Inferred, d.Expected))
 		}
-		r.line(r.app.out, fmt.Sprintf("differs: %s: %s inferred, %s in proto/", d.Reference, d.Inferred, d.Expected))
 	}
-	return nil
+	if n > mostDiffering {
+		r.line(r.app.out, fmt.Sprintf("… and %d more", n-mostDiffering))
+	}
 }
 
 // checked prints the coverage of the built-in definitions.
@@ -296,7 +246,9 @@ func (r *demoReport) checked(ctx context.Context) error {
 		return err
 	}
 	r.title("5 CHECKED", "the traffic against proto/")
-	r.line(r.app.out, reportSummary(report))
+	for _, l := range strings.SplitAfter(reportSummary(report), "; ") {
+		r.line(r.app.out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
+	}
 	return nil
 }
 
@@ -347,6 +299,14 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	return nil
 }
 
+// orNone is a value of a difference, or a mark where there is none.
+func orNone(v any) string {
+	if v == nil {
+		return "–"
+	}
+	return valueText(v)
+}
+
 // changes prints the first differences that count.
 func (r *demoReport) changes(changes []diff.Change) {
 	const most = 6
@@ -357,7 +317,7 @@ func (r *demoReport) changes(changes []diff.Change) {
 			continue
 		}
 		if shown++; shown <= most {
-			r.line(r.app.out, fmt.Sprintf("%-8s %-18s %s → %s", c.Op, c.Path, cutLine(valueText(c.Old), 36), cutLine(valueText(c.New), 36)))
+			r.line(r.app.out, fmt.Sprintf("%-8s %-18s %s → %s", c.Op, c.Path, cutLine(orNone(c.Old), 38), cutLine(orNone(c.New), 38)))
 		}
 	}
 	if shown > most {
@@ -374,29 +334,4 @@ func (r *demoReport) next() {
 	} {
 		fmt.Fprintf(r.app.out, "  %s %s\n", os.Args[0], c)
 	}
-}
-
-// declarations are the fields of a message, as text by number.
-type declarations struct {
-	numbers []protoreflect.FieldNumber
-	text    map[protoreflect.FieldNumber]string
-}
-
-func fieldLines(md protoreflect.MessageDescriptor) declarations {
-	d := declarations{text: map[protoreflect.FieldNumber]string{}}
-	for i := range md.Fields().Len() {
-		fd := md.Fields().Get(i)
-		typ := fd.Kind().String()
-		if fd.Message() != nil {
-			typ = string(fd.Message().Name())
-		} else if fd.Enum() != nil {
-			typ = string(fd.Enum().Name())
-		}
-		if fd.IsList() {
-			typ = "repeated " + typ
-		}
-		d.numbers = append(d.numbers, fd.Number())
-		d.text[fd.Number()] = fmt.Sprintf("%s %s = %d", typ, fd.Name(), fd.Number())
-	}
-	return d
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -232,10 +234,34 @@ func valueText(v any) string {
 		return ""
 	case string:
 		return term.Cut(v, 80)
+	case []diff.Field:
+		return term.Cut(fieldsText(v), 80)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
 	return term.Cut(string(b), 80)
+}
+
+// fieldsText is a message on one line, as {1: 150, 2: {1: "text"}}.
+func fieldsText(fields []diff.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		value := "{}"
+		switch v := f.Value.(type) {
+		case nil:
+			if f.Fields != nil {
+				value = fieldsText(f.Fields)
+			}
+		case string:
+			value = strconv.Quote(v)
+		case []byte:
+			value = fmt.Sprintf("%d bytes", len(v))
+		default:
+			value = fmt.Sprint(v)
+		}
+		parts[i] = fmt.Sprintf("%d: %s", f.Number, value)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -176,7 +178,7 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 	}
 	fmt.Fprintln(a.out, a.out.Bold(verdictLine(r)))
 	for _, d := range r.Details {
-		fmt.Fprintf(a.out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(d.Text), 400))
+		fmt.Fprintf(a.out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
 	if len(r.Refreshed) > 0 {
 		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
@@ -193,6 +195,15 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 		a.say("unwire: hint: another host needs --live and --allow-host; --to sends it to a local server")
 	}
 	return nil
+}
+
+// oneLine is JSON without its white space, or text as it is.
+func oneLine(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
 }
 
 // verdictLine says the verdict, and keeps apart what the server said from what
