@@ -109,7 +109,7 @@ func (c *clientConn) readHello(ctx context.Context) (hello, error) {
 		h = hello{info.ServerName, info.SupportedProtos}
 		return nil, errHelloRead
 	}}).HandshakeContext(ctx)
-	c.head = rec.seen
+	c.head = append(rec.seen, rec.head...)
 	if !errors.Is(err, errHelloRead) {
 		return h, err
 	}
