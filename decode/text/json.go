@@ -2,6 +2,7 @@ package text
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -95,6 +96,7 @@ type jsonPrinter struct {
 	o   Options
 	t   wire.Tree
 	r   *wire.Reader
+	buf bytes.Buffer
 	err error
 
 	base int // offset of the tree's bytes in the message
@@ -102,11 +104,22 @@ type jsonPrinter struct {
 
 // value writes v; what we hand it can be written.
 func (p *jsonPrinter) value(v any) {
-	b, err := json.Marshal(v)
-	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("text: %w", err)
+	p.w.Write(p.marshal(v))
+}
+
+// marshal is json.Marshal without escapes that only HTML needs. Its result is
+// good until the next call.
+func (p *jsonPrinter) marshal(v any) []byte {
+	p.buf.Reset()
+	enc := json.NewEncoder(&p.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		if p.err == nil {
+			p.err = fmt.Errorf("text: %w", err)
+		}
+		return nil
 	}
-	p.w.Write(b)
+	return bytes.TrimSuffix(p.buf.Bytes(), []byte("\n"))
 }
 
 // content writes the member that holds data: text, fields, or bytes.
@@ -230,11 +243,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		value = p.t.Payload(c)
 	}
 	if !nested {
-		b, err := json.Marshal(value)
-		if err != nil && p.err == nil {
-			p.err = fmt.Errorf("text: %w", err)
-		}
-		j.Value = b
+		j.Value = bytes.Clone(p.marshal(value))
 	}
 	p.head(j, nested)
 	if nested {
@@ -245,14 +254,8 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 
 // head writes a node; with nested, all but the end of its fields.
 func (p *jsonPrinter) head(j node, nested bool) {
-	b, err := json.Marshal(j)
-	if err != nil {
-		if p.err == nil {
-			p.err = fmt.Errorf("text: %w", err)
-		}
-		return
-	}
-	if nested {
+	b := p.marshal(j)
+	if nested && len(b) > 0 {
 		b = append(b[:len(b)-1], `,"fields":[`...)
 	}
 	p.w.Write(b)

@@ -249,6 +249,9 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, guess bool) {
 		if _, _, prob := p.r.Best(c); prob < surely {
 			p.w.WriteString("  #")
 			for _, r := range p.r.Readings(c) {
+				if r.P < 0.005 {
+					break
+				}
 				fmt.Fprintf(p.w, " %s %.2f", r.Type, r.P)
 			}
 		}
