@@ -67,6 +67,8 @@ func (c *comparison) nodes(path string, a, b *node) {
 		c.modify(path, a, b, c.facing(a.text, b.text))
 	case a.kind == integer && ident.IsTime(a.number) && ident.IsTime(b.number):
 		c.modify(path, a, b, []pair{{class: ident.Time}})
+	case a.kind == blob && ident.IsBytes(a.bytes) && ident.IsBytes(b.bytes):
+		c.modify(path, a, b, []pair{c.pair(ident.Bytes, string(a.bytes), string(b.bytes))})
 	default:
 		c.modify(path, a, b, nil)
 	}
@@ -149,8 +151,11 @@ func (c *comparison) note(n *node) {
 	if n.exact == n.alike {
 		return
 	}
-	if n.kind == text {
+	switch {
+	case n.kind == text:
 		c.facing(n.text, n.text)
+	case n.kind == blob && ident.IsBytes(n.bytes):
+		c.pair(ident.Bytes, string(n.bytes), string(n.bytes))
 	}
 	for _, child := range n.children {
 		c.note(child)
@@ -166,17 +171,22 @@ func (c *comparison) facing(a, b string) []pair {
 	}
 	pairs := make([]pair, 0, len(as))
 	for i := range as {
-		p := pair{as[i].class, as[i].value, bs[i].value}
-		pairs = append(pairs, p)
-		n := c.pairs[p]
-		if n == nil {
-			n = &count{pair: p}
-			c.pairs[p] = n
-			c.ordered = append(c.ordered, n)
-		}
-		n.n++
+		pairs = append(pairs, c.pair(as[i].class, as[i].value, bs[i].value))
 	}
 	return pairs
+}
+
+// pair counts that a stands where b stands.
+func (c *comparison) pair(class ident.Class, a, b string) pair {
+	p := pair{class, a, b}
+	n := c.pairs[p]
+	if n == nil {
+		n = &count{pair: p}
+		c.pairs[p] = n
+		c.ordered = append(c.ordered, n)
+	}
+	n.n++
+	return p
 }
 
 // finish decides which volatile values were renamed one to one, and marks the

@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -58,6 +60,13 @@ const (
 	uuidC = "aaaaaaaa-12b4-4c55-8a0d-f00dfeedbeef"
 )
 
+func digest(s string) []byte {
+	sum := sha256.Sum256([]byte(s))
+	return sum[:]
+}
+
+func encoded(s string) string { return base64.StdEncoding.EncodeToString(digest(s)) }
+
 func TestTrees(t *testing.T) {
 	tool := func(name, about string) msg { return msg{1, name, 2, about} }
 	for _, c := range []struct {
@@ -110,6 +119,15 @@ func TestTrees(t *testing.T) {
 			msg{1, uuidA, 2, uuidB},
 			msg{1, uuidC, 2, uuidC},
 			[]string{`change 1 "` + uuidA + `" -> "` + uuidC + `" (volatile uuid)`, `change 2 "` + uuidB + `" -> "` + uuidC + `"`},
+		},
+		{
+			"digests renamed, then not",
+			msg{1, digest("a"), 2, digest("a"), 3, digest("b")}, msg{1, digest("x"), 2, digest("x"), 3, digest("x")},
+			[]string{
+				`change 1 "` + encoded("a") + `" -> "` + encoded("x") + `" (volatile binary id)`,
+				`change 2 "` + encoded("a") + `" -> "` + encoded("x") + `" (volatile binary id)`,
+				`change 3 "` + encoded("b") + `" -> "` + encoded("x") + `"`,
+			},
 		},
 		{"epoch in ms", msg{7, 1763700000123}, msg{7, 1763700900456}, []string{`change 7 1763700000123 -> 1763700900456 (volatile timestamp)`}},
 		{"time in text", msg{7, "at 2026-03-01T10:00:00Z."}, msg{7, "at 2026-03-02T11:00:00Z."}, []string{`change 7 "at 2026-03-01T10:00:00Z." -> "at 2026-03-02T11:00:00Z." (volatile timestamp)`}},

@@ -164,7 +164,11 @@ func (c *comparison) hash(n *node) {
 		alike.WriteString(n.text)
 	default:
 		h.Write(n.bytes)
-		alike.Write(n.bytes)
+		if ident.IsBytes(n.bytes) {
+			alike.WriteString(string(ident.Bytes))
+		} else {
+			alike.Write(n.bytes)
+		}
 	}
 	n.exact, n.alike = h.Sum64(), alike.Sum64()
 }

@@ -53,8 +53,16 @@ var forms = [...]struct {
 	max  int // bytes
 	class
 }{
-	{tagForm, 40, tag}, {urlForm, 2000, url}, {mimeForm, 100, mime}, {settingForm, 60, setting}, {emailForm, 100, email},
-	{headerForm, 400, header}, {modelForm, 48, model}, {versionForm, 40, version}, {numberForm, 40, number}, {pathForm, 400, filePath},
+	{tagForm, 40, tag},
+	{urlForm, 2000, url},
+	{mimeForm, 100, mime},
+	{settingForm, 60, setting},
+	{emailForm, 100, email},
+	{headerForm, 400, header},
+	{modelForm, 48, model},
+	{versionForm, 40, version},
+	{numberForm, 40, number},
+	{pathForm, 400, filePath},
 }
 
 // classOf says what s looks like.

@@ -17,6 +17,7 @@ const (
 	ID    Class = "id"        // a ULID, or a prefix with a random part: toolu_01ABcd…
 	Token Class = "token"     // a JWT, or a long random run
 	Time  Class = "timestamp" // RFC 3339
+	Bytes Class = "binary id" // 16, 20, 32 or 64 random bytes
 )
 
 // Times count as such from 2015 to 2045: what is outside is more often a count.
@@ -36,6 +37,28 @@ func IsTime(v uint64) bool {
 		}
 	}
 	return false
+}
+
+// IsBytes reports whether b has the length of a binary identifier or digest, and
+// bytes as varied as those of one.
+func IsBytes(b []byte) bool {
+	switch len(b) {
+	case 16, 20, 32, 64:
+	default:
+		return false
+	}
+	var seen [256]bool
+	distinct, letters := 0, 0
+	for _, c := range b {
+		if !seen[c] {
+			seen[c] = true
+			distinct++
+		}
+		if c >= ' ' && c < 0x7f {
+			letters++
+		}
+	}
+	return distinct*4 >= len(b)*3 && letters*4 < len(b)*3
 }
 
 // Of returns the class of s if all of it is one identifier, else "".

@@ -1,6 +1,7 @@
 package ident
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,25 @@ func TestIsTime(t *testing.T) {
 	for v, want := range map[uint64]bool{1763700000: true, 1763700000123: true, 1763700000123456: true, 1763700000123456789: true, 0: false, 4096: false, 1 << 31: true, 1 << 40: false, 1 << 63: false} {
 		if IsTime(v) != want {
 			t.Errorf("%d: %v", v, !want)
+		}
+	}
+}
+
+func TestIsBytes(t *testing.T) {
+	sum := sha256.Sum256([]byte("a blob"))
+	for name, c := range map[string]struct {
+		b    []byte
+		want bool
+	}{
+		"digest":           {sum[:], true},
+		"half of it":       {sum[:16], true},
+		"an odd length":    {sum[:17], false},
+		"zeroes":           {make([]byte, 32), false},
+		"text":             {[]byte("0123456789abcdef"), false},
+		"small big-endian": {append(make([]byte, 15), 1), false},
+	} {
+		if got := IsBytes(c.b); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
