@@ -165,7 +165,7 @@ func TestKilledRecorder(t *testing.T) {
 // stays readable.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "full.uwc")
-	cmd, lines := recorder(t, path, "CAPTURES_FILE_SIZE="+strconv.Itoa(400<<10))
+	cmd, lines := recorder(t, path, "CAPTURES_FILE_SIZE="+strconv.Itoa(8<<20))
 	last := ""
 	for lines.Scan() {
 		last = lines.Text()
