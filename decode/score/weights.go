@@ -65,9 +65,9 @@ var featureNames = [featureCount]string{
 // They were set by hand, from what the features mean, and then corrected on
 // exchanges that a generator made (generate_test.go): random schemas, depths,
 // languages, splits and decoys, seeds 1 to 4000. The floors of the tests are
-// measured on seeds that were not looked at. No capture of a real service has
-// been used: a field whose use the generator does not know is judged by the
-// meaning of its features alone.
+// measured on other seeds of the same generator, so they say that the weights
+// are not fitted to single exchanges, not that real services look like these.
+// No capture of a real service has been used.
 var weights = [featureCount][len(roleOrder)]float64{
 	//           assistant thinking call  result user  system meta  id
 	always:     {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
