@@ -8,14 +8,19 @@ import (
 	"net/http"
 	"strings"
 
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // registers google.rpc's error details
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/envelope"
+	"unwire/decode/text"
+	"unwire/decode/wire"
 )
 
 // A Verdict is what a replay comes to.
@@ -56,7 +61,7 @@ type Result struct {
 type Detail struct {
 	Type  string `json:"type"`
 	Value []byte `json:"value"`
-	Text  string `json:"text,omitempty"` // as JSON, where a schema knows the type or the server sent it
+	Text  string `json:"text,omitempty"` // as JSON where the type is known or the server sent it so, else as decode writes it
 }
 
 // ConnectCode is the number of a rejected replay's code, 1 to 16; 2, unknown,
@@ -173,16 +178,30 @@ func serverError(ex *decode.Exchange) *envelope.Error {
 	return nil
 }
 
+// detailText renders a detail: by the schema, by what is known of Google's own
+// error details, as the server did, or without any schema.
 func (p *Plan) detailText(d envelope.Detail) string {
-	if p.o.Schema != nil {
-		if md := p.o.Schema.Message(d.Type); md != nil {
-			m := dynamicpb.NewMessage(md)
-			if proto.Unmarshal(d.Value, m) == nil {
-				return protojson.Format(m)
-			}
+	if m := p.detailMessage(d.Type); m != nil && proto.Unmarshal(d.Value, m) == nil {
+		if b, err := protojson.Marshal(m); err == nil {
+			return string(b)
 		}
 	}
-	return string(d.Debug)
+	if len(d.Debug) > 0 {
+		return string(d.Debug)
+	}
+	return text.Format(wire.Parse(d.Value, wire.Options{}), nil)
+}
+
+func (p *Plan) detailMessage(name string) proto.Message {
+	if p.o.Schema != nil {
+		if md := p.o.Schema.Message(name); md != nil {
+			return dynamicpb.NewMessage(md)
+		}
+	}
+	if t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
+		return t.New().Interface()
+	}
+	return nil
 }
 
 // cleaner returns what takes the secrets of the request, and others by their

@@ -91,6 +91,9 @@ func TestRejected(t *testing.T) {
 			if len(r.Details) != 1 || r.Details[0].Type != "google.protobuf.Duration" || !bytes.Equal(r.Details[0].Value, []byte{8, 60}) {
 				t.Errorf("details %+v", r.Details)
 			}
+			if r.Details[0].Text != `"60s"` {
+				t.Errorf("detail as %s", r.Details[0].Text)
+			}
 			// The error that was captured is the same answer, not a rejection.
 			l.expect(l.replay(l.say("bad", o...), l.withToken(l.options())), Same, FromServer, "invalid_argument")
 		})
@@ -99,7 +102,7 @@ func TestRejected(t *testing.T) {
 
 func TestServerStream(t *testing.T) {
 	l := newLab(t)
-	c := connect.NewClient[number, text](l.http, l.server.URL+"/test.v1.Test/Count", connect.WithSendGzip())
+	c := connect.NewClient[number, words](l.http, l.server.URL+"/test.v1.Test/Count", connect.WithSendGzip())
 	count := func(n uint32) int64 {
 		stream, err := c.CallServerStream(t.Context(), connect.NewRequest(wrapperspb.UInt32(n)))
 		if err != nil {
@@ -127,7 +130,7 @@ func TestServerStream(t *testing.T) {
 
 func TestClientStream(t *testing.T) {
 	l := newLab(t)
-	stream := connect.NewClient[text, text](l.http, l.server.URL+"/test.v1.Test/Join", connect.WithSendGzip()).CallClientStream(t.Context())
+	stream := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/Join", connect.WithSendGzip()).CallClientStream(t.Context())
 	long := strings.Repeat("long ", 100)
 	for _, s := range []string{"a", long, "c"} {
 		if err := stream.Send(wrapperspb.String(s)); err != nil {
@@ -279,7 +282,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestRedirectIsNotFollowed(t *testing.T) {
 	l := newLab(t)
-	c := connect.NewClient[text, text](l.http, l.server.URL+"/test.v1.Test/Say")
+	c := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/Say")
 	if _, err := c.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("x"))); err != nil {
 		t.Fatal(err)
 	}

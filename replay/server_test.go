@@ -27,7 +27,7 @@ import (
 )
 
 type (
-	text   = wrapperspb.StringValue
+	words  = wrapperspb.StringValue
 	number = wrapperspb.UInt32Value
 )
 
@@ -76,7 +76,7 @@ func (s *testServer) roots() *x509.CertPool {
 }
 
 // say echoes, and rejects what begins with bad.
-func (s *testServer) say(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
+func (s *testServer) say(_ context.Context, r *connect.Request[words]) (*connect.Response[words], error) {
 	if strings.HasPrefix(r.Msg.GetValue(), "bad") {
 		err := connect.NewError(connect.CodeInvalidArgument, errors.New("not "+r.Msg.GetValue()))
 		if d, derr := connect.NewErrorDetail(durationpb.New(time.Minute)); derr == nil {
@@ -90,7 +90,7 @@ func (s *testServer) say(_ context.Context, r *connect.Request[text]) (*connect.
 	return connect.NewResponse(wrapperspb.String(r.Msg.GetValue() + s.answer.Load().(string))), nil
 }
 
-func (s *testServer) count(_ context.Context, r *connect.Request[number], out *connect.ServerStream[text]) error {
+func (s *testServer) count(_ context.Context, r *connect.Request[number], out *connect.ServerStream[words]) error {
 	for i := range r.Msg.GetValue() {
 		if i == 90 {
 			panic(http.ErrAbortHandler)
@@ -102,7 +102,7 @@ func (s *testServer) count(_ context.Context, r *connect.Request[number], out *c
 	return nil
 }
 
-func (s *testServer) join(_ context.Context, in *connect.ClientStream[text]) (*connect.Response[text], error) {
+func (s *testServer) join(_ context.Context, in *connect.ClientStream[words]) (*connect.Response[words], error) {
 	var parts []string
 	for in.Receive() {
 		parts = append(parts, in.Msg().GetValue())
@@ -111,7 +111,7 @@ func (s *testServer) join(_ context.Context, in *connect.ClientStream[text]) (*c
 }
 
 // issue sends a random id each round, which the client has to send back.
-func (s *testServer) issue(_ context.Context, stream *connect.BidiStream[text, text]) error {
+func (s *testServer) issue(_ context.Context, stream *connect.BidiStream[words, words]) error {
 	if _, err := stream.Receive(); err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (l *lab) answered(id int64) *decode.Exchange {
 
 func (l *lab) say(msg string, o ...connect.ClientOption) int64 {
 	l.Helper()
-	c := connect.NewClient[text, text](l.http, l.server.URL+"/test.v1.Test/Say", o...)
+	c := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/Say", o...)
 	req := connect.NewRequest(wrapperspb.String(msg))
 	req.Header().Set("authorization", "Bearer made-up-secret-of-the-capture")
 	req.Header().Set("x-request-id", "0d3b5a52-8d2f-4f2c-8a55-0f9d5ea1c001")

@@ -16,19 +16,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/decode/text"
 	"unwire/decode/wire"
 )
 
 // encodeValue turns text into a value's bytes: for wire.Len the payload without
 // its length. fd is the field where a schema knows it, or nil.
 //
-// Shape: numbers in Go's notation (0x and _ are understood); bytes, messages and
-// strings after hex: or base64: are that, other text is itself; a message may be
-// the JSON of a schema's message. A packed list has commas between its numbers.
-func encodeValue(k Kind, text string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+// Shape: numbers in Go's notation (0x and _ are understood); bytes and messages
+// after hex: or base64: are that, other text is itself; a message may also be
+// text as decode writes it, or the JSON of a schema's message. A packed list has
+// commas between its numbers.
+func encodeValue(k Kind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
 		var out []byte
-		for i, part := range splitList(text) {
+		for i, part := range splitList(value) {
 			v, err := encodeValue(Kind(element), strings.TrimSpace(part), fd)
 			if err != nil {
 				return nil, fmt.Errorf("element %d: %w", i, err)
@@ -39,31 +41,31 @@ func encodeValue(k Kind, text string, fd protoreflect.FieldDescriptor) ([]byte, 
 	}
 	switch k {
 	case kindString:
-		if !utf8.ValidString(text) {
+		if !utf8.ValidString(value) {
 			return nil, errors.New("a string must be UTF-8; other bytes are of kind bytes, as hex:00ff")
 		}
-		return []byte(text), nil
+		return []byte(value), nil
 	case kindBytes, kindJSON:
-		return parseBytes(text)
+		return parseBytes(value)
 	case kindMessage:
-		return encodeMessage(text, fd)
+		return encodeMessage(value, fd)
 	case kindEnum:
-		return encodeEnum(text, fd)
+		return encodeEnum(value, fd)
 	case kindBool:
-		b, err := strconv.ParseBool(text)
+		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no bool: true or false", text)
+			return nil, fmt.Errorf("%q is no bool: true or false", value)
 		}
 		return []byte{byte(boolNumber(b))}, nil
 	}
-	return encodeNumber(k, text)
+	return encodeNumber(k, value)
 }
 
-func splitList(text string) []string {
-	if strings.TrimSpace(text) == "" {
+func splitList(value string) []string {
+	if strings.TrimSpace(value) == "" {
 		return nil
 	}
-	return strings.Split(text, ",")
+	return strings.Split(value, ",")
 }
 
 func boolNumber(b bool) uint64 {
@@ -74,15 +76,15 @@ func boolNumber(b bool) uint64 {
 }
 
 // parseBytes reads text that may be written in hex or base64.
-func parseBytes(text string) ([]byte, error) {
-	if digits, ok := strings.CutPrefix(text, "hex:"); ok {
+func parseBytes(value string) ([]byte, error) {
+	if digits, ok := strings.CutPrefix(value, "hex:"); ok {
 		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 		if err != nil {
 			return nil, fmt.Errorf("after hex: %w", err)
 		}
 		return b, nil
 	}
-	if digits, ok := strings.CutPrefix(text, "base64:"); ok {
+	if digits, ok := strings.CutPrefix(value, "base64:"); ok {
 		plain := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(digits)
 		b, err := base64.RawStdEncoding.DecodeString(plain)
 		if err != nil {
@@ -90,33 +92,30 @@ func parseBytes(text string) ([]byte, error) {
 		}
 		return b, nil
 	}
-	return []byte(text), nil
+	return []byte(value), nil
 }
 
 // encodeMessage reads a message: bytes that parse as one, or a schema's JSON.
-func encodeMessage(text string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if fd == nil {
-		return encodeWhole(text, nil)
+		return encodeWhole(value, nil)
 	}
-	return encodeWhole(text, fd.Message())
+	return encodeWhole(value, fd.Message())
 }
 
 // encodeWhole is encodeMessage for a message of type md, or of none.
-func encodeWhole(text string, md protoreflect.MessageDescriptor) ([]byte, error) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		if md == nil {
 			return nil, errors.New("JSON needs a schema that knows the message; without one give the bytes, as hex:00ff or in base64")
 		}
 		m := dynamicpb.NewMessage(md)
-		if err := protojson.Unmarshal([]byte(text), m); err != nil {
+		if err := protojson.Unmarshal([]byte(value), m); err != nil {
 			return nil, err
 		}
 		return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	}
-	if text != "" && !strings.HasPrefix(text, "hex:") && !strings.HasPrefix(text, "base64:") {
-		return nil, errors.New("a message is given as hex:, base64: or, where a schema knows it, JSON")
-	}
-	b, err := parseBytes(text)
+	b, err := messageBytes(value)
 	if err != nil {
 		return nil, err
 	}
@@ -126,22 +125,34 @@ func encodeWhole(text string, md protoreflect.MessageDescriptor) ([]byte, error)
 	return b, nil
 }
 
-func encodeEnum(text string, fd protoreflect.FieldDescriptor) ([]byte, error) {
-	if n, err := strconv.ParseInt(text, 0, 32); err == nil {
+// messageBytes reads a message in hex, in base64 or as text.
+func messageBytes(s string) ([]byte, error) {
+	if strings.HasPrefix(s, "hex:") || strings.HasPrefix(s, "base64:") {
+		return parseBytes(s)
+	}
+	b, err := text.Parse([]byte(s))
+	if err != nil {
+		return nil, fmt.Errorf("a message is hex:, base64:, the text that decode writes, or JSON where a schema knows it: %w", err)
+	}
+	return b, nil
+}
+
+func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	if n, err := strconv.ParseInt(value, 0, 32); err == nil {
 		return wire.AppendVarint(nil, uint64(n)), nil
 	}
 	if fd == nil || fd.Enum() == nil {
-		return nil, fmt.Errorf("%q: an enum's names need a schema; give its number", text)
+		return nil, fmt.Errorf("%q: an enum's names need a schema; give its number", value)
 	}
-	v := fd.Enum().Values().ByName(protoreflect.Name(text))
+	v := fd.Enum().Values().ByName(protoreflect.Name(value))
 	if v == nil {
-		return nil, fmt.Errorf("%s has no value %q", fd.Enum().FullName(), text)
+		return nil, fmt.Errorf("%s has no value %q", fd.Enum().FullName(), value)
 	}
 	return wire.AppendVarint(nil, uint64(v.Number())), nil
 }
 
 // encodeNumber reads a number of a numeric kind.
-func encodeNumber(k Kind, text string) ([]byte, error) {
+func encodeNumber(k Kind, value string) ([]byte, error) {
 	bits := 64
 	if strings.HasSuffix(string(k), "32") || k == "float" {
 		bits = 32
@@ -149,7 +160,7 @@ func encodeNumber(k Kind, text string) ([]byte, error) {
 	var v uint64
 	switch k {
 	case "float", "double":
-		f, err := strconv.ParseFloat(text, bits)
+		f, err := strconv.ParseFloat(value, bits)
 		if err != nil {
 			return nil, numberError(k, err)
 		}
@@ -157,19 +168,19 @@ func encodeNumber(k Kind, text string) ([]byte, error) {
 			v = uint64(math.Float32bits(float32(f)))
 		}
 	case "varint":
-		u, err := parseEither(text)
+		u, err := parseEither(value)
 		if err != nil {
 			return nil, numberError(k, err)
 		}
 		v = u
 	case "uint32", "uint64", "fixed32", "fixed64":
-		u, err := strconv.ParseUint(text, 0, bits)
+		u, err := strconv.ParseUint(value, 0, bits)
 		if err != nil {
 			return nil, numberError(k, err)
 		}
 		v = u
 	default:
-		i, err := strconv.ParseInt(text, 0, bits)
+		i, err := strconv.ParseInt(value, 0, bits)
 		if err != nil {
 			return nil, numberError(k, err)
 		}
@@ -187,14 +198,14 @@ func encodeNumber(k Kind, text string) ([]byte, error) {
 }
 
 // parseEither reads a number of 64 bits, with a sign or without.
-func parseEither(text string) (uint64, error) {
-	if u, err := strconv.ParseUint(text, 0, 64); err == nil {
+func parseEither(value string) (uint64, error) {
+	if u, err := strconv.ParseUint(value, 0, 64); err == nil {
 		return u, nil
 	}
-	if b, err := strconv.ParseBool(text); err == nil {
+	if b, err := strconv.ParseBool(value); err == nil {
 		return boolNumber(b), nil
 	}
-	i, err := strconv.ParseInt(text, 0, 64)
+	i, err := strconv.ParseInt(value, 0, 64)
 	return uint64(i), err
 }
 
@@ -209,13 +220,13 @@ func numberError(k Kind, err error) error {
 }
 
 // guessKind is the kind of a value of which only the wire type is known.
-func guessKind(t wire.Type, text string) Kind {
+func guessKind(t wire.Type, value string) Kind {
 	switch t {
 	case wire.Varint:
 		return "varint"
 	case wire.I64, wire.I32:
-		floating := strings.ContainsAny(text, ".eEnN") && !strings.HasPrefix(text, "0x")
-		signed := strings.HasPrefix(text, "-")
+		floating := strings.ContainsAny(value, ".eEnN") && !strings.HasPrefix(value, "0x")
+		signed := strings.HasPrefix(value, "-")
 		names := map[wire.Type][3]Kind{wire.I64: {"fixed64", "sfixed64", "double"}, wire.I32: {"fixed32", "sfixed32", "float"}}[t]
 		switch {
 		case floating:
