@@ -122,7 +122,8 @@ func TestTrees(t *testing.T) {
 		},
 		{
 			"digests renamed, then not",
-			msg{1, digest("a"), 2, digest("a"), 3, digest("b")}, msg{1, digest("x"), 2, digest("x"), 3, digest("x")},
+			msg{1, digest("a"), 2, digest("a"), 3, digest("b")},
+			msg{1, digest("x"), 2, digest("x"), 3, digest("x")},
 			[]string{
 				`change 1 "` + encoded("a") + `" -> "` + encoded("x") + `" (volatile binary id)`,
 				`change 2 "` + encoded("a") + `" -> "` + encoded("x") + `" (volatile binary id)`,
