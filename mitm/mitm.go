@@ -145,8 +145,7 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 // Serve serves a listener until Shutdown, and then returns nil.
 func (p *Proxy) Serve(ln net.Listener) error {
 	if !p.addListener(ln) {
-		_ = ln.Close()
-		return errors.New("mitm: the proxy was shut down")
+		return ln.Close() // shut down before it began
 	}
 	if err := p.front.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mitm: %w", err)
@@ -222,8 +221,10 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = p.front.Shutdown(graceful)
-		_ = p.inner.Shutdown(graceful)
+		var both sync.WaitGroup
+		both.Go(func() { _ = p.front.Shutdown(graceful) })
+		both.Go(func() { _ = p.inner.Shutdown(graceful) })
+		both.Wait()
 	}()
 	var cut error
 	select {
