@@ -210,7 +210,19 @@ func TestDecode(t *testing.T) {
 		},
 		{
 			"sse, base64", call("POST", run+"SSE", proto, h("content-type", "text/event-stream"), 200, ">0801", "<"+hexOf("data: AAAAAAIIAQ==\n\nevent: end\ndata: {}\n\n")),
-			"up 0 at 1ms tree:2\ndown 0 at 2ms tree:2\ndown 1 at 2ms \"{}\"\n \"\"",
+			"up 0 at 1ms tree:2\ndown 0 at 2ms tree:2\ndown 1 at 2ms \"{}\" end\nok \"\"",
+		},
+		{
+			"sse, empty end", call("POST", run+"SSE", proto, h("content-type", "text/event-stream"), 200, "<"+hexOf("data: AAAAAAIIAQ==\n\nevent: end\ndata:\n\n")),
+			"down 0 at 1ms tree:2\ndown 1 at 1ms \"\" end\nok \"\"",
+		},
+		{
+			"code that does not exist", call("POST", "/a.v1.S/Get", proto, js, 503, "<"+hexOf(`{"code":"overloaded","message":"later"}`)),
+			"up 0 at 0s tree:1\ndown 0 at 1ms \"{\\\"code\\\":\\\"overloaded\\\",\\\"message\\\":\\\"later\\\"}\" end\nunavailable \"later\"",
+		},
+		{
+			"plain HTTP is no Connect", call("POST", "/auth/token", js, js, 403, "<"+hexOf(`{"code":"not_found"}`)),
+			"down 0 at 1ms \"{\\\"code\\\":\\\"not_found\\\"}\"\npermission_denied \"Forbidden\"",
 		},
 		{
 			"sse in gzip", call("GET", "/events", nil, h("content-type", "text/event-stream", "content-encoding", "gzip"), 200, "<"+hexOf(gz("data: hello world\n\n"))),

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -205,6 +206,8 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 		f.End, err = envelope.ParseEnd(f.Data)
 	case f.Framed && f.Flags&envelope.Trailer != 0:
 		f.End, err = trailerEnd(f.Data)
+	case f.Event == "end" && !f.Framed:
+		f.End = eventEnd(f.Data)
 	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
 		// A Connect unary error is JSON whatever the codec; any other error
 		// body may be anything, and says nothing then.
@@ -249,6 +252,19 @@ func (s *Stream) treeFor(f *Frame, d *direction) bool {
 		}
 	}
 	return false
+}
+
+// eventEnd reads an event that is named "end": nothing, or what a Connect
+// end-of-stream says. It is nil for anything else.
+func eventEnd(data []byte) *envelope.End {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return &envelope.End{}
+	}
+	end, err := envelope.ParseEnd(data)
+	if err != nil {
+		return nil
+	}
+	return end
 }
 
 // trailerEnd reads the status of a gRPC-Web trailer frame.

@@ -179,6 +179,17 @@ func corpus(t testing.TB) []sample {
 		out = append(out, makeMessage(r, 0))
 		out = append(out, sample{KindString, []byte(makeText(r))})
 		out = append(out, sample{KindBytes, makeBytes(r)})
+		// Words of one to twelve letters: one in eight of the short ones parses.
+		word := make([]byte, 1+r.IntN(12))
+		for i := range word {
+			word[i] = byte('a' + r.IntN(26))
+		}
+		out = append(out, sample{KindString, word})
+		var list []byte
+		for range 4 + r.IntN(12) {
+			list = AppendVarint(list, r.Uint64N(1<<(4+r.IntN(12))))
+		}
+		out = append(out, sample{KindPacked, list})
 	}
 	return out
 }

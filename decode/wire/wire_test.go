@@ -290,3 +290,18 @@ func TestVarintWidth(t *testing.T) {
 		}
 	})
 }
+
+func FuzzPath(f *testing.F) {
+	f.Add("1.2[3].5")
+	f.Add("18446744073709551615[99999999999]")
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePath(s)
+		if err != nil {
+			return
+		}
+		again, err := ParsePath(p.String())
+		if err != nil || again.String() != p.String() {
+			t.Fatalf("%q: %v, %v, %v", s, p, again, err)
+		}
+	})
+}
