@@ -3,12 +3,8 @@ package replay
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,22 +15,6 @@ import (
 	"unwire/captures"
 	"unwire/decode/diff"
 )
-
-// withToken gives a replay the secret that the captures of these tests want.
-func (l *lab) withToken(o Options) Options {
-	l.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		if name == EnvToken {
-			return "another-made-up-secret"
-		}
-		return ""
-	})
-	if err != nil {
-		l.Fatal(err)
-	}
-	o.Credentials = c
-	return o
-}
 
 func TestUnarySame(t *testing.T) {
 	for name, o := range map[string][]connect.ClientOption{
@@ -164,11 +144,11 @@ func TestClientStream(t *testing.T) {
 
 // lockstep records a call in which the client answers each frame with what is
 // in it.
-func lockstep[M any](l *lab, method string, first *M) int64 {
+func lockstep[M any](l *lab, method string, first *M, o ...connect.ClientOption) int64 {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), 10*time.Second)
 	defer cancel()
-	stream := connect.NewClient[M, M](l.http, l.server.URL+"/test.v1.Test/"+method).CallBidiStream(ctx)
+	stream := connect.NewClient[M, M](l.http, l.server.URL+"/test.v1.Test/"+method, o...).CallBidiStream(ctx)
 	if err := stream.Send(first); err != nil {
 		l.Fatal(err)
 	}
@@ -222,6 +202,23 @@ func TestLockStep(t *testing.T) {
 	l.expect(r, Same, FromServer, "ok")
 	// An edited id is left alone, and the server notices.
 	l.expect(l.replay(id, l.options("set @5 1=mine")), Rejected, FromServer, "failed_precondition")
+}
+
+func TestLockStepOfOtherProtocols(t *testing.T) {
+	for name, o := range map[string][]connect.ClientOption{
+		"grpc":     {connect.WithGRPC()},
+		"grpc-web": {connect.WithGRPCWeb()},
+		"gzip":     {connect.WithSendGzip()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			r := l.replay(lockstep(l, "Issue", wrapperspb.String("begin"), o...), l.options())
+			l.expect(r, Same, FromServer, "ok")
+			if r.Sent != rounds+1 || r.Received != rounds {
+				t.Errorf("%d up, %d down", r.Sent, r.Received)
+			}
+		})
+	}
 }
 
 func TestLockStepNumbers(t *testing.T) {
@@ -303,153 +300,6 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestNothingLeavesUnasked(t *testing.T) {
-	l := newLab(t)
-	id := l.say("hello")
-	dialled := ""
-	o := l.withToken(l.options())
-	o.dial = func(_ context.Context, _, address string) (net.Conn, error) {
-		dialled = address
-		return nil, errors.New("no network in this test")
-	}
-	for _, c := range []struct {
-		to      string
-		live    bool
-		allowed []string
-		dials   string // "": refused
-	}{
-		{"https://api.example.com", false, nil, ""},
-		{"https://api.example.com", true, nil, ""},
-		{"https://api.example.com", false, []string{"api.example.com"}, ""},
-		{"https://api.example.com", true, []string{"example.com"}, ""},
-		{"https://127.0.0.1.example.com", false, nil, ""},
-		{"https://192.0.2.1", false, nil, ""},
-		{"https://[2001:db8::1]", false, nil, ""},
-		{"https://0.0.0.0", false, nil, ""},
-		{"https://api.example.com", true, []string{"api.example.com"}, "api.example.com:443"},
-		{"https://api.example.com:8443", true, []string{"*.example.com"}, "api.example.com:8443"},
-		{"https://127.0.0.2:1", false, nil, "127.0.0.2:1"},
-		{"https://localhost:1", false, nil, "[::1]:1"},
-	} {
-		dialled = ""
-		o.To, o.Live, o.AllowHosts = mustURL(c.to), c.live, c.allowed
-		p := l.plan(id, o)
-		r, err := Send(t.Context(), p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if dialled != c.dials {
-			t.Errorf("%s: dialled %q, want %q", c.to, dialled, c.dials)
-		}
-		if c.dials != "" {
-			l.expect(r, Rejected, FromUs, "unavailable")
-			continue
-		}
-		l.expect(r, Refused, FromUs, "")
-		if p.Refusal == "" || r.Message == "" || r.Exchange != 0 {
-			t.Errorf("%s: %+v", c.to, r)
-		}
-	}
-}
-
-func TestGuardLooksAtTheAddress(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	conn, err := guard{}.DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close()
-	if err := (guard{}).control("tcp4", "192.0.2.7:443", nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("a name that resolves elsewhere: %v", err)
-	}
-	if err := (guard{}).control("tcp6", "[::ffff:127.0.0.1]:443", nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := (guard{}).DialContext(t.Context(), "tcp", "rebound.example:443"); !errors.Is(err, ErrRefused) {
-		t.Errorf("a name: %v", err)
-	}
-}
-
-func TestCredentials(t *testing.T) {
-	l := newLab(t)
-	id := l.say("hello")
-	p := l.plan(id, l.options())
-	if _, err := Send(t.Context(), p, nil); !errors.Is(err, ErrCredentials) || !strings.Contains(err.Error(), EnvToken) {
-		t.Fatalf("without a token: %v", err)
-	}
-	file := filepath.Join(t.TempDir(), "credentials")
-	if err := os.WriteFile(file, []byte("# comment\n\nauthorization: Basic from-a-file-0123456789\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := LoadCredentials(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Fatalf("a file that others can read: %v", err)
-	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := LoadCredentials(file, os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := l.options()
-	o.Credentials = c
-	l.expect(l.replay(id, o), Same, FromServer, "ok")
-	if got := l.server.header("authorization"); got != "Basic from-a-file-0123456789" {
-		t.Errorf("sent %q", got)
-	}
-	l.expect(l.replay(id, l.withToken(l.options())), Same, FromServer, "ok")
-	if got := l.server.header("authorization"); got != "Bearer another-made-up-secret" {
-		t.Errorf("sent %q", got)
-	}
-	o = l.options()
-	o.OmitSecrets = true
-	l.expect(l.replay(id, o), Same, FromServer, "ok")
-	if got := l.server.header("authorization"); got != "" {
-		t.Errorf("sent %q", got)
-	}
-}
-
-// A server that repeats the token must not get it into what is kept or shown.
-func TestSecretStaysOut(t *testing.T) {
-	l := newLab(t)
-	const secret = "another-made-up-secret"
-	id := l.say("hello")
-	o := l.withToken(l.options("set 1=token"))
-	p := l.plan(id, o)
-	r := l.replay(id, o)
-	l.expect(r, Differs, FromServer, "ok")
-	if got := l.server.header("authorization"); got != "Bearer "+secret {
-		t.Fatalf("sent %q", got)
-	}
-	for what, v := range map[string]any{"plan": p, "result": r} {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Contains(b, []byte(secret)) {
-			t.Errorf("the secret is in the %s: %s", what, b)
-		}
-	}
-	for _, dir := range []string{filepath.Dir(l.out), filepath.Dir(l.store.Path())} {
-		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%v, %v", files, err)
-		}
-		for _, file := range files {
-			if b, err := os.ReadFile(file); err != nil || bytes.Contains(b, []byte(secret)) || bytes.Contains(b, []byte("made-up-secret-of-the-capture")) {
-				t.Errorf("%s: %v, or holds a secret", file, err)
-			}
-		}
-	}
-	if f := l.answered(r.Exchange).Frame(captures.Down, 0); !bytes.Contains(f.Data, []byte("you sent Bearer redacted-")) {
-		t.Errorf("recorded answer: %q", f.Data)
-	}
-}
-
 func TestUnreachable(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
@@ -461,17 +311,6 @@ func TestUnreachable(t *testing.T) {
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Failed || ex.Error == "" {
 		t.Errorf("recorded as %+v", ex.Exchange)
-	}
-}
-
-func TestUntrustedServer(t *testing.T) {
-	l := newLab(t)
-	o := l.withToken(l.options())
-	o.Roots = nil
-	r := l.replay(l.say("hello"), o)
-	l.expect(r, Rejected, FromUs, "unavailable")
-	if !strings.Contains(r.Message, "certificate") {
-		t.Error(r.Message)
 	}
 }
 
@@ -515,12 +354,4 @@ func TestEditErrors(t *testing.T) {
 	if _, err := NewPlan(t.Context(), l.store, 99, l.options()); !errors.Is(err, captures.ErrNoExchange) {
 		t.Errorf("no exchange: %v", err)
 	}
-}
-
-func (s *testServer) header(name string) string {
-	h, _ := s.seen.Load().(interface{ Get(string) string })
-	if h == nil {
-		return ""
-	}
-	return h.Get(name)
 }

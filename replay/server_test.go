@@ -333,3 +333,11 @@ func mustURL(s string) *url.URL {
 	}
 	return u
 }
+
+func (s *testServer) header(name string) string {
+	h, _ := s.seen.Load().(interface{ Get(string) string })
+	if h == nil {
+		return ""
+	}
+	return h.Get(name)
+}
