@@ -293,7 +293,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop])}
 	if hurry && stop == len(body) {
-		m.mask = &mask{chars: tokenChars, also: "\r\n\\"}
+		m.mask = &mask{chars: base64Chars}
 	}
 	return m, found
 }

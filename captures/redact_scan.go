@@ -6,8 +6,7 @@ import "strings"
 // to be held, or that was not waited for any longer.
 type mask struct {
 	literal string   // the rest of a known one, or
-	chars   *charset // a run of these and
-	also    string   // these, or
+	chars   *charset // a run of these, or
 	until   string   // everything up to one of these
 }
 
@@ -17,7 +16,7 @@ func (m *mask) covers(c byte) bool {
 	case m.until != "":
 		return strings.IndexByte(m.until, c) < 0
 	case m.chars != nil:
-		return m.chars.has(c) || strings.IndexByte(m.also, c) >= 0
+		return m.chars.has(c)
 	case m.literal != "" && m.literal[0] == c:
 		m.literal = m.literal[1:]
 		return true

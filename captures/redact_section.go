@@ -116,11 +116,12 @@ func (s *section) rewrite() ([]byte, error) {
 	if err := all.close(); err != nil {
 		return nil, err
 	}
-	return deflate(all.encoding, s.b.r.bytes(plain))
+	return deflate(all.encoding, s.b.r.Bytes(plain))
 }
 
-// bytes returns p with placeholders of the secrets' lengths.
-func (r *Redactor) bytes(p []byte) []byte {
+// Bytes returns a copy of p in which placeholders of the secrets' lengths stand
+// for the secrets.
+func (r *Redactor) Bytes(p []byte) []byte {
 	out := slices.Clone(p)
 	sc := newScanner(r, false)
 	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }

@@ -25,6 +25,7 @@ var (
 	wordChars   = charsetOf(digits + letters + "_-")             // base64url
 	dottedChars = charsetOf(digits + letters + "_-.")            // a JWT
 	tokenChars  = charsetOf(digits + letters + "_-.~+/=%|:")     // RFC 6750 and what is seen besides
+	base64Chars = charsetOf(digits + letters + "+/=\r\n\\")      // with its line breaks, or their escapes
 	nameChars   = charsetOf(digits + letters + "_-.")            // of parameters and members
 	userChars   = charsetOf(digits + letters + "_-.~!$&'()*+%=") // of a URL's userinfo
 )

@@ -284,3 +284,37 @@ func TestChunking(t *testing.T) {
 		}
 	})
 }
+
+// A secret that stops in its middle for longer than can be waited for is
+// covered from there on, and back to its beginning.
+func TestHurry(t *testing.T) {
+	for name, c := range map[string]struct{ before, secret, after string }{
+		"shape":    {"a ", madeUpJWT, " b"},
+		"key":      {"a ", madeUpKey, " b"},
+		"known":    {"a ", "made/up+token of=mine", " b"},
+		"member":   {`{"password":"`, "correct horse battery staple", `","n":1}`},
+		"pem":      {"-----BEGIN PRIVATE KEY-----", "\nMIIEow\nabcdefgh\n", "-----END PRIVATE KEY-----"},
+		"form":     {"&client_secret=", "abcdef0123456789", "&x=1"},
+		"bearer":   {"Authorization: Bearer ", "abcdef0123456789", "\r\n"},
+		"hex form": {"x", hex.EncodeToString([]byte("made/up+token of=mine")), "x"},
+	} {
+		for cut := 12; cut < len(c.secret); cut++ {
+			r := NewRedactor(RedactorOptions{Secrets: []string{"made/up+token of=mine"}})
+			b := newBody(r, nil)
+			b.write(&Chunk{Data: []byte(c.before + c.secret[:cut])})
+			out := b.ready()
+			b.hurry()
+			if out = append(out, b.ready()...); len(out) != 1 {
+				t.Fatalf("%s: %d chunks after hurry", name, len(out))
+			}
+			b.write(&Chunk{Data: []byte(c.secret[cut:] + c.after)})
+			b.close()
+			got := string(join(append(out, b.ready()...)))
+			rest, ok := strings.CutPrefix(got, c.before)
+			middle, ok2 := strings.CutSuffix(rest, c.after)
+			if !ok || !ok2 || len(middle) != len(c.secret) || strings.Contains(got, c.secret[:8]) || strings.Contains(got, c.secret[min(cut, len(c.secret)-4):]) {
+				t.Errorf("%s, cut at %d: %q", name, cut, got)
+			}
+		}
+	}
+}
