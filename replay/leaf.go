@@ -3,8 +3,11 @@ package replay
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode"
 	"unwire/decode/wire"
@@ -36,10 +39,12 @@ type leaf struct {
 	sub    bool // the same one level below
 }
 
-// leavesOf lists the values of a message, each message before what is in it.
-func leavesOf(f *decode.Frame) []leaf {
+// leavesOf lists the values of a message, each message before what is in it. md
+// is its type, where a schema knows it: without one, a text that happens to
+// parse as a message is taken for one.
+func leavesOf(f *decode.Frame, md protoreflect.MessageDescriptor) []leaf {
 	if f.Tree != nil {
-		return protoLeaves(nil, f.Tree, 0, "", 1)
+		return protoLeaves(nil, f.Tree, 0, md, "", 1)
 	}
 	if !json.Valid(f.Data) || f.End != nil {
 		return nil
@@ -48,7 +53,7 @@ func leavesOf(f *decode.Frame) []leaf {
 	return jsonLeaves(nil, f.Data, jsonSpan{Key: root, Off: root, End: jsonEnd(f.Data, root)}, "", 1)
 }
 
-func protoLeaves(out []leaf, t *wire.Tree, parent int32, prefix string, depth int) []leaf {
+func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.MessageDescriptor, prefix string, depth int) []leaf {
 	counts, seen := map[uint64]int{}, map[uint64]int{}
 	for c := range t.Children(parent) {
 		counts[t.Node(c).Number]++
@@ -68,8 +73,8 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, prefix string, depth in
 		if n.Type == wire.StartGroup || n.Type == wire.Len {
 			l.text(t.Payload(c))
 			out = append(out, l)
-			if t.IsMessage(c) && depth < maxLeafDepth {
-				out = protoLeaves(out, t, c, l.path+".", depth+1)
+			if inner, ok := messageIn(md, n.Number); ok && t.IsMessage(c) && depth < maxLeafDepth {
+				out = protoLeaves(out, t, c, inner, l.path+".", depth+1)
 			}
 			out[at].inner = len(out) - at - 1
 			continue
@@ -78,6 +83,19 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, prefix string, depth in
 		out = append(out, l)
 	}
 	return out
+}
+
+// messageIn is the type of the message in a field; ok is false where the schema
+// says that it holds none.
+func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoreflect.MessageDescriptor, ok bool) {
+	if md == nil || number > math.MaxInt32 {
+		return nil, true
+	}
+	fd := md.Fields().ByNumber(protoreflect.FieldNumber(number))
+	if fd == nil {
+		return nil, true
+	}
+	return fd.Message(), fd.Message() != nil
 }
 
 // text makes l the leaf of a text, bytes or a message.

@@ -79,7 +79,7 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 		if !isData(f) {
 			continue
 		}
-		h := heard{frame: f, leaves: leavesOf(f)}
+		h := heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
 		h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)])
 		if f.Dir == captures.Up {

@@ -33,7 +33,7 @@ func (c *conversation) hear(l *linker, frames []decode.Frame) {
 		if !isData(f) {
 			continue
 		}
-		h := heard{frame: f, leaves: leavesOf(f)}
+		h := heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
 		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
 			continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	"pgregory.net/rapid"
 
 	"unwire/decode"
@@ -86,13 +87,26 @@ func TestBindToItself(t *testing.T) {
 		tree, _ := node(t)
 		f := &decode.Frame{Tree: tree}
 		f.Data = tree.Data
-		for _, l := range leavesOf(f) {
+		for _, l := range leavesOf(f, nil) {
 			b := &Binding{Path: l.path, FromPath: l.path, value: l.value}
 			if out, err := bind(tree.Data, b, f); err != nil || !bytes.Equal(out, tree.Data) {
 				t.Fatalf("%s: %x became %x, %v", l.path, tree.Data, out, err)
 			}
 		}
 	})
+}
+
+// A schema keeps a text that parses as a message from being taken apart.
+func TestLeavesFollowTheSchema(t *testing.T) {
+	f := &decode.Frame{}
+	f.Data = []byte("\x0a\x09image.png") // a tag and a fixed64
+	f.Tree = wire.Parse(f.Data, wire.Options{})
+	if n := len(leavesOf(f, nil)); n != 2 {
+		t.Fatalf("%d values without a schema: the text is no trap", n)
+	}
+	if n := len(leavesOf(f, (&wrapperspb.StringValue{}).ProtoReflect().Descriptor())); n != 1 {
+		t.Errorf("%d values", n)
+	}
 }
 
 func FuzzLeaves(f *testing.F) {
@@ -108,8 +122,8 @@ func FuzzLeaves(f *testing.F) {
 			if to.Data = up; tree {
 				to.Tree = wire.Parse(up, wire.Options{})
 			}
-			for _, l := range leavesOf(to) {
-				for _, d := range leavesOf(from) {
+			for _, l := range leavesOf(to, nil) {
+				for _, d := range leavesOf(from, nil) {
 					_, _ = bind(up, &Binding{Path: l.path, FromPath: d.path, value: l.value}, from) // must not panic
 				}
 				if out, err := bind(up, &Binding{Path: l.path, FromPath: l.path, value: l.value}, to); err != nil || !bytes.Equal(out, up) {
