@@ -79,7 +79,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t ta
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil // else net/http adds its own
 	}
-	if r.Body != nil && r.Body != http.NoBody {
+	if r.ContentLength != 0 {
 		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r}
 	}
 	return out
