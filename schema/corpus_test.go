@@ -57,7 +57,7 @@ func descriptorCorpus(t testing.TB) corpus {
 
 // randomCorpus is a random schema with random, lifelike values.
 func randomCorpus(t testing.TB, seed uint64, samples int) corpus {
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := newRand(seed)
 	file := randomFile(r)
 	fd, err := protodesc.NewFile(file, nil)
 	if err != nil {
@@ -358,3 +358,5 @@ func (g *generator) bytes(s style) []byte {
 	}
 	return b[:n]
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

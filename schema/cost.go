@@ -132,7 +132,16 @@ func costVarints(s *varintStats) float64 {
 		// Few distinct values: each is written once, then chosen.
 		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
 	}
-	return cost + float64(s.Zero)/2 + float64(s.Overlong)*costOverlong
+	return cost + float64(s.Overlong)*costOverlong
+}
+
+// costFixeds is the cost, in nats, of a field's fixed-width values.
+func costFixeds(s *fixedStats) float64 {
+	cost := float64(min(s.Float, s.Int)) / nat
+	if !s.Values.Full {
+		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
+	}
+	return cost
 }
 
 // costDistinct is the cost of values out of a small set: each is described

@@ -235,49 +235,67 @@ func judge(list []hypothesis, n int64) kindVerdict {
 // round keeps four digits of a probability.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
 
-// A costing computes the costs of messages, each once.
-type costing map[*message]float64
-
-// message is the cost of all samples of m, in nats.
-func (c costing) message(m *message) float64 {
-	if m == nil {
-		return 0
-	}
-	if cost, ok := c[m]; ok {
-		return cost
-	}
-	var cost float64
-	for _, n := range m.numbers() {
-		cost += c.field(m, n, m.get(n))
-	}
-	c[m] = cost
-	return cost
+// A cost is what samples of a message cost, in nats: their values, in which
+// repetition is accounted for, and their shape, which fields there are how often.
+type cost struct {
+	values, shape float64
 }
 
-func (c costing) field(m *message, number int32, f *field) float64 {
-	cost := costField(f, number, m.samples, c.message(f.child))
-	if f.group != nil {
-		cost += costNewGroup + c.message(f.group)
+// of is the cost of payloads of which only a share is new.
+func (c cost) of(novelty float64) float64 { return c.values + c.shape*novelty }
+
+// A costing computes the costs of messages, each once.
+type costing map[*message]cost
+
+// message is the cost of all samples of m.
+func (c costing) message(m *message) cost {
+	sum, ok := c[m]
+	if ok {
+		return sum
 	}
-	return cost
+	for _, n := range m.numbers() {
+		f := m.get(n)
+		one := costField(f, n, m.samples, c.payloads(f))
+		if f.group != nil {
+			inner := c.message(f.group)
+			one.values += costNewGroup + inner.values
+			one.shape += inner.shape
+		}
+		sum.values += one.values
+		sum.shape += one.shape
+	}
+	c[m] = sum
+	return sum
+}
+
+// payloads is the cost of a field's payloads as messages, in nats.
+func (c costing) payloads(f *field) float64 {
+	if f.child == nil {
+		return 0
+	}
+	return c.message(f.child).of(f.len.novelty())
 }
 
 // costField is the cost of one field of messages, given that of its payloads as messages.
-func costField(f *field, number int32, samples int64, messageCost float64) float64 {
-	cost := costNewField + costNumber*math.Log(float64(number)) + costPresence(f.seen, samples)
+func costField(f *field, number int32, samples int64, messageCost float64) cost {
+	c := cost{
+		values: costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(kindOf(f, messageCost).odd),
+		shape:  costPresence(f.seen, samples),
+	}
 	if f.most > 1 {
-		cost += 0.7*float64(f.occurs-f.seen) + 0.7*float64(f.seen)
+		c.shape += 0.7 * float64(f.occurs)
 	}
 	if f.outOfOrder(number) {
-		cost += costOutOfOrder
+		c.values += costOutOfOrder
 	}
-	cost += costOddWire * float64(kindOf(f, messageCost).odd)
 	if f.varint != nil {
-		cost += costVarints(f.varint)
+		c.values += costVarints(f.varint)
+		c.shape += float64(f.varint.Zero) / 2
 	}
 	for _, s := range []*fixedStats{f.fixed32, f.fixed64} {
 		if s != nil {
-			cost += float64(min(s.Float, s.Int)+s.Zero*nat) / nat
+			c.values += costFixeds(s)
+			c.shape += float64(s.Zero)
 		}
 	}
 	if l := f.len; l != nil {
@@ -286,9 +304,9 @@ func costField(f *field, number int32, samples int64, messageCost float64) float
 			least = min(least, h.cost)
 		}
 		mean := float64(l.Bytes) / float64(l.N)
-		cost += least + float64(l.N)*l.novelty()*(1+math.Log(1+mean)) + costOverlong*float64(l.Overlong)
+		c.values += least + float64(l.N)*l.novelty()*(1+math.Log(1+mean)) + costOverlong*float64(l.Overlong)
 	}
-	return cost
+	return c
 }
 
 // costPresence is the cost of saying which of n messages have the field.

@@ -134,7 +134,7 @@ func (k *Checker) reportUnknown(r *Report) {
 		u := UnknownField{Message: at.message, Number: at.number, Name: at.name, Kind: Kind(at.reason), P: 1, Seen: f.seen, Frames: f.frames}
 		if m := k.evidence.roots[at.message]; m != nil && at.number > 0 {
 			if ef := m.get(at.number); ef != nil {
-				v := kindOf(ef, costs.message(ef.child))
+				v := kindOf(ef, costs.payloads(ef))
 				u.Kind, u.P = v.kind, v.p
 			}
 		}

@@ -89,9 +89,7 @@ func (g *graph) build(m *message, parent *node, live bool) *class {
 		f := m.get(number)
 		cf := &classField{field: &field{}}
 		cf.mergeFlat(f)
-		if f.child != nil {
-			cf.messageCost = g.costs.message(f.child)
-		}
+		cf.messageCost = g.costs.payloads(f)
 		cf.verdict = kindOf(f, cf.messageCost)
 		if f.child != nil {
 			cf.kid = g.build(f.child, n, live && cf.likely())
@@ -311,7 +309,7 @@ func (g *graph) settle() {
 					continue
 				}
 				kid := f.kid.find()
-				cost := kid.cost() * float64(f.len.N) / float64(max(kid.samples, 1))
+				cost := kid.cost().of(f.len.novelty()) * float64(f.len.N) / float64(max(kid.samples, 1))
 				if cost < f.messageCost {
 					f.messageCost = cost
 					f.verdict = kindOf(f.field, cost)
@@ -321,12 +319,13 @@ func (g *graph) settle() {
 	}
 }
 
-// cost is the cost of all messages of the class, in nats.
-func (c *class) cost() float64 {
-	var sum float64
+// cost is the cost of all messages of the class.
+func (c *class) cost() (sum cost) {
 	for _, n := range c.numbers {
 		f := c.fields[n]
-		sum += costField(f.field, n, c.samples, f.messageCost)
+		one := costField(f.field, n, c.samples, f.messageCost)
+		sum.values += one.values
+		sum.shape += one.shape
 	}
 	return sum
 }
