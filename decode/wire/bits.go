@@ -300,6 +300,9 @@ func bytesBits(data []byte) float64 {
 			return total - 8*float64(len(m)) + 6
 		}
 	}
+	if len(data) < 64 && len(data)%4 != 0 {
+		return total + 2.5 // short bytes are ids, hashes and keys, of even sizes
+	}
 	return total
 }
 
@@ -308,9 +311,13 @@ const hopeless = 40
 
 // packedVarintBits is the cost of data as varints one behind the other;
 // impossible as soon as it exceeds limit.
+//
+// Shape: the better of two codes: one for small or ascending numbers, and one
+// for numbers of about the same size, which says the greatest width, and for
+// each its width and seven bits a byte.
 func packedVarintBits(data []byte, limit float64) float64 {
-	total := 2.0
-	pos := 0
+	sized := 2.0
+	widest, count, seen, pos := 0, 0, 0, 0
 	var prev uint64
 	for pos < len(data) {
 		v, n := consumeVarint(data, pos, len(data))
@@ -321,27 +328,35 @@ func packedVarintBits(data []byte, limit float64) float64 {
 		if pos > sampleLen {
 			continue
 		}
-		if total > limit {
+		if sized > limit && float64(7*pos) > limit {
 			return impossible
 		}
-		abs := 2 + 1.2*float64(bits.Len64(v))
-		switch {
-		case v == 0:
-			abs = 3
-		case int64(v) < 0:
-			abs = 12 + 1.3*float64(bits.Len64(-v))
-		}
-		// Lists often ascend.
-		if prev > 0 && v > prev {
-			abs = min(abs, 3+1.3*float64(bits.Len64(v-prev)))
-		}
-		total += abs
+		widest, count, seen = max(widest, n), count+1, pos
+		sized += elementBits(v, prev)
 		prev = v
 	}
-	if len(data) > sampleLen {
-		total *= float64(len(data)) / sampleLen
+	even := 2*float64(widest) + float64(7*seen) + float64(count)*(math.Log2(float64(widest))-0.3)
+	total := 1 + min(sized, even)
+	if seen > 0 {
+		total *= float64(len(data)) / float64(seen)
 	}
 	return total
+}
+
+// elementBits is the cost of an element behind the one before it. Lists often
+// ascend.
+func elementBits(v, prev uint64) float64 {
+	cost := 2 + 1.2*float64(bits.Len64(v))
+	switch {
+	case v == 0:
+		cost = 3
+	case int64(v) < 0:
+		cost = 12 + 1.3*float64(bits.Len64(-v))
+	}
+	if prev > 0 && v > prev {
+		cost = min(cost, 3+1.3*float64(bits.Len64(v-prev)))
+	}
+	return cost
 }
 
 // packedFixedBits is the cost of data as fixed values of a width in bytes.

