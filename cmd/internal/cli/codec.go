@@ -24,7 +24,8 @@ func (a *app) decodeCommand() *cobra.Command {
 		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
 taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
 A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
-bytes, hex or base64; - or nothing is stdin.`,
+bytes, hex or base64; - or nothing is stdin. Names stand in comments: of a
+capture's frame as its method's definitions have them, of a file with --type.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode`,
@@ -34,7 +35,7 @@ bytes, hex or base64; - or nothing is stdin.`,
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
 	cmd.Flags().StringVar(&f.as, "as", "auto", "the bytes are auto, one message, or frames (envelopes)")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
-	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files with --type (default: the built-in ones)")
+	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
 }
@@ -57,17 +58,26 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if err := oneOf("--format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	md, err := f.message()
+	if f.schema != "" && f.typeName == "" && parseAddress(name).Exchange == 0 {
+		return usagef("--schema needs --type, the full name of the message")
+	}
+	var err error
+	if opts.Type, err = f.message(); err != nil {
+		return err
+	}
+	data, ex, err := a.readBytes(ctx, name)
 	if err != nil {
 		return err
 	}
-	opts.Type = md
-	data, fromCapture, err := a.readBytes(ctx, name)
-	if err != nil {
-		return err
-	}
-	if fromCapture {
+	if ex != nil {
 		opts.In = "raw"
+		if opts.Type == nil {
+			defs, err := loadDefinitions(f.schema)
+			if err != nil {
+				return err
+			}
+			opts.Type = frameType(defs, ex.Call, parseAddress(name).Dir)
+		}
 	}
 	doc, err := text.Decode(data, opts)
 	if err != nil {
@@ -88,9 +98,6 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 // message is the descriptor that --schema and --type name, or nil.
 func (f decodeFlags) message() (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
-		if f.schema != "" {
-			return nil, usagef("--schema needs --type, the full name of the message")
-		}
 		return nil, nil
 	}
 	s, err := loadDefinitions(f.schema)
@@ -149,25 +156,26 @@ func oneOf(flag, value string, allowed ...string) error {
 	return usagef("%s is one of %v, not %q", flag, allowed, value)
 }
 
-// readBytes reads a frame's data if name is the address of one, else a file.
-func (a *app) readBytes(ctx context.Context, name string) (data []byte, fromCapture bool, err error) {
+// readBytes reads a frame's data, with its exchange, if name is the address of
+// a frame, else a file.
+func (a *app) readBytes(ctx context.Context, name string) ([]byte, *decode.Exchange, error) {
 	addr := parseAddress(name)
 	if addr.Exchange == 0 {
-		data, err = a.readInput(name)
-		return data, false, err
+		data, err := a.readInput(name)
+		return data, nil, err
 	}
 	store, err := openCapture(addr.File)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	defer store.Close()
 	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	frame, err := frameAt(ex, addr)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return frame.Data, true, nil
+	return frame.Data, ex, nil
 }

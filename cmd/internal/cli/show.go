@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -126,7 +127,7 @@ func (a *app) printHead(w io.Writer, ex *decode.Exchange) {
 	if ex.Code != "" {
 		fmt.Fprintf(w, " · %s", term.Clean(ex.Code))
 	}
-	fmt.Fprintf(w, " · %s · %s\n", outcomeWord(ex.Outcome), ex.Duration)
+	fmt.Fprintf(w, " · %s · %s\n", outcomeWord(ex.Outcome), ex.Duration.Round(10*time.Microsecond))
 	fmt.Fprintf(w, "%s · %s → %s", ex.Started.Format("2006-01-02 15:04:05.000 -07:00"), term.Clean(ex.Client), term.Clean(ex.Server))
 	if ex.TLS.Version != "" {
 		fmt.Fprintf(w, " · TLS %s %s", term.Clean(ex.TLS.Version), term.Clean(ex.TLS.Cipher))
@@ -177,8 +178,8 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 	if f.Encoding != "" {
 		about = append(about, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
 	}
-	if f.Framed && f.Flags != 0 {
-		about = append(about, f.Flags.String())
+	if flags := f.Flags &^ envelope.Compressed; f.Framed && flags != 0 {
+		about = append(about, flags.String())
 	}
 	if f.Event != "" {
 		about = append(about, "event "+term.Clean(f.Event))
@@ -199,7 +200,7 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 		for _, in := range f.Inner {
 			a.printInner(w, f, &in)
 		}
-	case len(f.Data) > 0:
+	case len(f.Data) > 0 && f.End == nil:
 		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
 	}
 	if f.End != nil {
