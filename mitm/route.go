@@ -29,6 +29,7 @@ type routeTable struct {
 	mu       sync.Mutex
 	listener net.Listener
 	closed   bool
+	done     chan struct{}      // closed with closed
 	slots    map[int]*routeSlot // by the client's port
 }
 
@@ -37,7 +38,9 @@ type routeSlot struct {
 	timer *time.Timer
 }
 
-func newRouteTable() *routeTable { return &routeTable{slots: make(map[int]*routeSlot)} }
+func newRouteTable() *routeTable {
+	return &routeTable{done: make(chan struct{}), slots: make(map[int]*routeSlot)}
+}
 
 // slot returns the place where a connection and its route meet; nil if there
 // are too many that never did.
@@ -89,14 +92,19 @@ func (t *routeTable) wait(port int) string {
 	case to := <-s.to:
 		return to
 	case <-time.After(routeWait):
-		return ""
+	case <-t.done:
 	}
+	return ""
 }
 
 func (t *routeTable) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
 	t.closed = true
+	close(t.done)
 	if t.listener != nil {
 		_ = t.listener.Close()
 	}

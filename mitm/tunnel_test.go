@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -367,6 +368,9 @@ func FuzzFirstBytes(f *testing.F) {
 	_ = tls.Client(writeOnly{w: &hello}, &tls.Config{ServerName: "api2.cursor.sh", NextProtos: []string{"h2"}}).Handshake()
 	f.Add(hello.Bytes())
 	f.Fuzz(func(t *testing.T, in []byte) {
+		if len(in) > 8<<10 {
+			t.Skip("longer than any head that matters")
+		}
 		c := &clientConn{Conn: scriptConn{r: bytes.NewReader(in)}}
 		kind, _ := c.sniffing(time.Second)
 		if kind == protocolTLS {
@@ -392,3 +396,39 @@ func (c writeOnly) SetDeadline(time.Time) error      { return nil }
 func (c writeOnly) SetWriteDeadline(time.Time) error { return nil }
 func (c writeOnly) SetReadDeadline(time.Time) error  { return nil }
 func (c writeOnly) Close() error                     { return nil }
+
+// TestShutdownLeavesNothing: tunnels that are passed on, silent connections and
+// idle ones all end with the proxy.
+func TestShutdownLeavesNothing(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	echo := echoServer(t, "hello")
+	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Skip = []string{"localhost"} })
+	get(t, b.client(true), origin.URL) // what is started once is running now
+	before := runtime.NumGoroutine()
+	for _, addr := range []string{echo, strings.Replace(echo, "127.0.0.1", "localhost", 1)} {
+		expectLine(t, b.tunnel(addr), "hello")
+	}
+	b.tunnel(origin.Listener.Addr().String()) // says nothing
+	redirected, err := net.Dial("tcp", b.redirectAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer redirected.Close()
+	for _, h2 := range []bool{false, true} {
+		get(t, b.client(h2), origin.URL)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	start := time.Now()
+	if err := b.proxy.Shutdown(ctx); err != nil || time.Since(start) > 2*time.Second {
+		t.Errorf("Shutdown: %v, after %v", err, time.Since(start))
+	}
+	deadline := time.Now().Add(routeWait + 3*time.Second)
+	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > before {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines, %d before:\n%s", n, before, buf[:runtime.Stack(buf, true)])
+	}
+}
