@@ -171,12 +171,12 @@ func (p *Plan) target() error {
 		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
 	}
 	if to := p.o.To; to != nil {
-		u.Scheme, u.Host, u.User = to.Scheme, to.Host, nil
+		u.Scheme, u.Host = to.Scheme, to.Host
 		if prefix := strings.TrimSuffix(to.Path, "/"); prefix != "" {
 			u.Path, u.RawPath = prefix+u.Path, ""
 		}
 	}
-	u.Fragment = ""
+	u.User, u.Fragment = nil, "" // neither is in the request; the authorization header has its own say
 	p.url, p.URL = u, u.String()
 	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")

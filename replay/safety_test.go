@@ -57,6 +57,11 @@ func TestNothingLeavesUnasked(t *testing.T) {
 		{"https://api.example.com:8443", true, []string{"*.example.com"}, "api.example.com:8443"},
 		{"https://127.0.0.2:1", false, nil, "127.0.0.2:1"},
 		{"https://localhost:1", false, nil, "[::1]:1"},
+		{"https://localhost.:1", false, nil, "[::1]:1"},
+		{"https://user:password@127.0.0.1:1", false, nil, "127.0.0.1:1"},
+		{"https://127.0.0.1@192.0.2.1", false, nil, ""},
+		{"https://2130706433", false, nil, ""},
+		{"https://localhost.example.com", false, nil, ""},
 	} {
 		dialled = ""
 		o.To, o.Live, o.AllowHosts = mustURL(c.to), c.live, c.allowed

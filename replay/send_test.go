@@ -81,6 +81,7 @@ func TestRejected(t *testing.T) {
 }
 
 func TestServerStream(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	c := connect.NewClient[number, words](l.http, l.server.URL+"/test.v1.Test/Count", connect.WithSendGzip())
 	count := func(n uint32) int64 {
@@ -222,6 +223,7 @@ func TestLockStepOfOtherProtocols(t *testing.T) {
 }
 
 func TestLockStepNumbers(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	id := lockstep(l, "Number", wrapperspb.UInt32(7))
 	for range 3 {
@@ -234,6 +236,7 @@ func TestLockStepNumbers(t *testing.T) {
 }
 
 func TestServerIsSilent(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	id := lockstep(l, "Issue", wrapperspb.String("begin"))
 	l.server.mute.Store(true)
@@ -256,6 +259,7 @@ func TestServerIsSilent(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	id := lockstep(l, "Issue", wrapperspb.String("begin"))
 	l.server.mute.Store(true)

@@ -224,6 +224,7 @@ func TestAgentTurn(t *testing.T) {
 		"scattered ids": {`{"v":1,"scatter_ids":true}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			so := standin.Options{Seed: 7}
 			if o.script != "" {
 				so.Script = []byte(o.script)
@@ -253,6 +254,7 @@ func TestAgentTurn(t *testing.T) {
 }
 
 func TestAgentTurnPlan(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, standin.Options{})
 	p := a.plan(a.turn("Does Backoff ever return more than its limit?"))
 	heartbeats, bound := 0, map[string]bool{}
@@ -280,6 +282,7 @@ func TestAgentTurnPlan(t *testing.T) {
 }
 
 func TestAgentRejects(t *testing.T) {
+	t.Parallel()
 	a := newAgent(t, standin.Options{})
 	id := a.turn("Does Backoff ever return more than its limit?")
 	r := a.replay(id, "run_request.action.user_message_action.user_message.text=fault:error")

@@ -89,7 +89,7 @@ func (g guard) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	if !isLoopbackName(strings.ToLower(host)) {
+	if !isLoopbackName(strings.ToLower(strings.TrimSuffix(host, "."))) {
 		return nil, fmt.Errorf("%w: %s is not a loopback address", ErrRefused, address)
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
