@@ -41,7 +41,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	defer context.AfterFunc(p.ctx, cancel)()
 	rc := http.NewResponseController(w)
 	if r.ProtoMajor == 1 {
-		_ = rc.EnableFullDuplex() // HTTP/1 has no other way to fail than to be old
+		_ = rc.EnableFullDuplex() // net/http's own server always can
 	}
 	early := &earlyHints{w: w}
 	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)

@@ -374,3 +374,30 @@ func TestNodeHookLeavesOthersAlone(t *testing.T) {
 		t.Errorf("recorded %q", got)
 	}
 }
+
+// TestOtherPrograms: programs that know nothing of the proxy use it and trust
+// its CA by their environment alone.
+func TestOtherPrograms(t *testing.T) {
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	for name, argv := range map[string][]string{
+		"curl":    {"curl", "-sS", origin.URL + "/curl"},
+		"python3": {"python3", "-c", "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end='')", origin.URL + "/python3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(name); err != nil {
+				t.Skip(name + " is not installed")
+			}
+			r := newRecorder(t, origin)
+			code, out, stderr, err := r.run("", argv, nil)
+			if code != 0 || err != nil || out != "hello /"+name {
+				t.Fatalf("status %d, %v, %q: %s", code, err, out, stderr)
+			}
+			if got := r.recorded(); len(got) != 1 || !strings.HasPrefix(got[0], "/"+name) || !strings.HasSuffix(got[0], "complete") {
+				t.Errorf("recorded %q", got)
+			}
+		})
+	}
+}
