@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -174,6 +175,20 @@ func TestEvidenceIsBounded(t *testing.T) {
 		ev := evidenceOf(t, b)
 		if !ev.Truncated() || ev.count > maxEvidenceFields {
 			t.Errorf("%d fields, truncated %v", ev.count, ev.Truncated())
+		}
+	})
+	t.Run("types", func(t *testing.T) {
+		var b tags
+		for n := range 20_000 {
+			b = b.text(protowire.Number(n+1), string(tags(nil).text(1, "abc").varint(2, uint64(n)).varint(3, 1)))
+		}
+		start := time.Now()
+		in, err := Infer(evidenceOf(t, b, b), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 30*time.Second || len(in.Fields) > 41_000 {
+			t.Errorf("%d fields after %v", len(in.Fields), took)
 		}
 	})
 	t.Run("errors", func(t *testing.T) {

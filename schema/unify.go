@@ -109,6 +109,7 @@ const (
 	maxCandidates = 8   // classes that are compared with one class
 	minScore      = 3.0 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
+	minAbsence    = 0.3 // evidence against, in a field that one of them has not
 )
 
 // unify joins the classes that are taken for one type, in the order of nodes.
@@ -161,7 +162,7 @@ func (g *graph) joinAncestor(n *node) {
 		if c == o || c.entry {
 			return
 		}
-		if similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && contained(c, o) && tryJoin(o, c) {
+		if contained(c, o) && similarity(c, o) >= ownScore+0.3*float64(n.depth-a.depth) && tryJoin(o, c) {
 			return
 		}
 	}
@@ -182,18 +183,22 @@ func contained(c, o *class) bool {
 // of the same number and kind speak for it, the more the rarer the number;
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
-	score := 0.0
+	score, shared := 0.0, 0
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
 			score -= absence(x, a.samples, b.samples)
 			continue
 		}
+		shared++
 		if x.verdict.kind != y.verdict.kind && !(x.kid != nil && y.kid != nil) {
 			score -= 3
 			continue
 		}
 		score += min(0.8+0.4*math.Log(float64(n)), 2.5)
+	}
+	if most := score - minAbsence*float64(len(b.numbers)-shared); most < ownScore {
+		return most // no need to look at what may be very many fields
 	}
 	for _, n := range b.numbers {
 		if a.fields[n] == nil {
@@ -207,7 +212,7 @@ func similarity(a, b *class) float64 {
 // unseen in another's.
 func absence(f *classField, samples, others int64) float64 {
 	expected := float64(f.seen) / float64(max(samples, 1)) * float64(others)
-	return 0.3 + min(expected, 3)
+	return minAbsence + min(expected, 3)
 }
 
 // maxPending bounds the pairs that are tried again while a join is under way.
