@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,9 +52,9 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 		return err
 	}
 	defer store.Close()
-	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
-	if err != nil {
-		return err
+	ex, readErr := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	if ex == nil {
+		return readErr
 	}
 	frames := ex.Frames
 	if addr.Frame >= 0 {
@@ -69,7 +70,7 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 				return err
 			}
 		}
-		return ex.Err
+		return a.undecoded(ex, readErr)
 	}
 	w := bufio.NewWriter(a.out)
 	if addr.Frame < 0 {
@@ -81,7 +82,25 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return ex.Err
+	return a.undecoded(ex, readErr)
+}
+
+// undecoded is the error for what could not be decoded, after the rest was
+// shown. A frame that was cut off because the call ended is only remarked on.
+func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
+	if readErr != nil || ex.Err == nil {
+		return readErr
+	}
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Err != nil && !f.Partial {
+			return ex.Err
+		}
+	}
+	if !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
+		return ex.Err
+	}
+	a.say("unwire: %s", term.CleanText(ex.Err.Error()))
+	return nil
 }
 
 func frameAt(ex *decode.Exchange, addr address) (*decode.Frame, error) {
