@@ -126,7 +126,7 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if f.End != nil || f.Flags&0b1000_0010 != 0 {
+		if isOther(ex, f) {
 			continue
 		}
 		k.frame = func() string { return k.o.Address(ex, f) }

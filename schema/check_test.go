@@ -235,12 +235,21 @@ func TestCheckCountsWhatItCannotRead(t *testing.T) {
 	other.RPC = "Walk"
 	plain := talk("html", []byte("<p>"))
 	plain.Service = ""
-	r, err := Check(chatSchema(t), exchanges(ex, other, plain), CheckOptions{})
+	page := talk("proto", []byte("<html>bad gateway"))
+	page.Status, page.Frames[0].Dir, page.Frames[0].Framed = 502, captures.Down, false
+	r, err := Check(chatSchema(t), exchanges(ex, other, plain, page), CheckOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(r.Contradicted) != 0 {
+		t.Errorf("%+v", r.Contradicted)
+	}
 	if r.Frames != 3 || r.BrokenFrames != 2 || r.Decoded != 0 || len(r.UnknownMethods) != 1 || r.UnknownMethods[0].RPC != "Walk" {
 		t.Errorf("%+v", r)
+	}
+	ev := NewEvidence()
+	if err := ev.AddExchange(page); err != nil || len(ev.Roots()) != 0 {
+		t.Errorf("an error page is evidence of %v: %v", ev.Roots(), err)
 	}
 	failing := func(yield func(*decode.Exchange, error) bool) { yield(nil, errors.New("disk gone")) }
 	if _, err := Check(chatSchema(t), failing, CheckOptions{}); err == nil || !strings.Contains(err.Error(), "disk gone") {

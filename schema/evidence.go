@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/envelope"
 	"unwire/decode/wire"
 )
 
@@ -111,7 +112,7 @@ func (e *Evidence) AddExchange(ex *decode.Exchange) error {
 	var first error
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !isMessageFrame(f) {
+		if !isMessageFrame(ex, f) {
 			continue
 		}
 		if err := e.Add(methodRoot(name, f.Dir), f.Data); err != nil && first == nil {
@@ -121,9 +122,16 @@ func (e *Evidence) AddExchange(ex *decode.Exchange) error {
 	return first
 }
 
-// isMessageFrame reports whether f carries a whole message, not an end of stream.
-func isMessageFrame(f *decode.Frame) bool {
-	return f.End == nil && !f.Partial && f.Err == nil && f.Flags&0b1000_0010 == 0
+// isMessageFrame reports whether f carries a whole message: not an end of
+// stream, and not the page that something on the way answers an error with.
+func isMessageFrame(ex *decode.Exchange, f *decode.Frame) bool {
+	return !isOther(ex, f) && !f.Partial && f.Err == nil
+}
+
+// isOther reports whether f is no message by what it says of itself.
+func isOther(ex *decode.Exchange, f *decode.Frame) bool {
+	return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
+		!f.Framed && f.Dir == captures.Down && ex.Status >= 400
 }
 
 // Truncated reports whether fields were forgotten for want of room.

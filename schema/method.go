@@ -32,7 +32,7 @@ func (m *methodEvidence) addExchange(ex *decode.Exchange) {
 	}
 	var up, down int64
 	for i := range ex.Frames {
-		if !isMessageFrame(&ex.Frames[i]) {
+		if !isMessageFrame(ex, &ex.Frames[i]) {
 			continue
 		}
 		if ex.Frames[i].Dir == captures.Up {

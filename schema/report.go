@@ -138,6 +138,9 @@ func (k *Checker) reportUnknown(r *Report) {
 				u.Kind, u.P = v.kind, v.p
 			}
 		}
+		if u.Kind == "" { // there was no room for its evidence; bytes are never refuted
+			u.Kind, u.P = KindBytes, 0
+		}
 		r.Unknown = append(r.Unknown, u)
 	}
 	slices.SortFunc(r.Unknown, func(a, b UnknownField) int {
