@@ -210,6 +210,9 @@ func isRandomID(w string) bool {
 		return false
 	}
 	tail := w[cut+1:]
+	if len(tail) >= 16 && isHex(tail) {
+		return true
+	}
 	return len(tail) >= 10 && mix(tail) >= 2 && changes(tail)*4 >= len(tail)
 }
 
