@@ -29,6 +29,7 @@ const (
 	costOtherScript = 9 * nat
 	costUnassigned  = 14 * nat
 	costNextDigit   = 2500 // a digit behind a digit
+	costHash        = 1500 // that a number fills its width
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -164,14 +165,15 @@ func costFixed(v uint64, width int) int64 {
 	} else if width == 64 && int64(v) < 0 && int64(v) > -1<<48 {
 		v = uint64(-int64(v))
 	}
-	return costBits[bits.Len64(v)]
+	// Hashes fill the width: they cost what bytes do, and that they are hashes.
+	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte+costHash)
 }
 
 // costBits is the cost of a number of so many bits, where nothing is known of
 // the field's others: of its length, and of the bits below the top one.
 var costBits = func() (t [65]int64) {
 	for n := range t {
-		t[n] = int64(nat * (1 + 1.2*math.Log(float64(n+1)) + float64(max(n-1, 0))*math.Ln2*.9))
+		t[n] = int64(nat * (1 + 1.2*math.Log(float64(n+1)) + float64(max(n-1, 0))*math.Ln2))
 	}
 	return t
 }()

@@ -88,6 +88,36 @@ func TestInferKindsTypesAndLabels(t *testing.T) {
 	}
 }
 
+// TestInferTraps are payloads that one reading explains only by accident.
+func TestInferTraps(t *testing.T) {
+	digest := string([]byte{
+		0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+		0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+	})
+	for _, c := range []struct {
+		name    string
+		payload string
+		times   int
+		want    Kind
+	}{
+		{"a digest is no list of numbers", digest, 1, KindBytes},
+		{"a file's name parses as a message", "image.png", 5, KindString},
+		{"an empty message in a message", "\x42\x00", 4, KindMessage},
+		{"a flag in a message", "\x38\x01", 8, KindMessage},
+		{"nothing at all", "", 2, KindMessage},
+		{"other scripts are text", "Привет, 世界", 1, KindString},
+		{"digits are text", "1763712000", 6, KindString},
+	} {
+		var samples [][]byte
+		for range c.times {
+			samples = append(samples, tags(nil).text(3, c.payload))
+		}
+		if f := verdict(t, inferAll(t, samples...), "p.Root", 3); f.Kind != c.want {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
 func TestInferMap(t *testing.T) {
 	entry := func(k string, v uint64) string { return string(tags(nil).text(1, k).varint(2, v)) }
 	var maps, lists [][]byte

@@ -144,7 +144,10 @@ func share(n, odd int64) float64 {
 
 // hypotheses lists what the payloads do not refute, with costs.
 func hypotheses(l *lenStats, messageCost float64) []hypothesis {
-	empty := float64(l.Empty)
+	empty := 0.0
+	if l.Empty > 0 { // the second says less than the first
+		empty = 1 + math.Log(float64(l.Empty))
+	}
 	unit := l.novelty() / nat
 	list := []hypothesis{{KindBytes, notPacked, priorBytes + emptyBytes*empty + float64(l.Raw)*unit}}
 	if !l.NotText {
@@ -188,15 +191,15 @@ func (l *lenStats) sizes() int {
 // novelty is the share of the payloads' bytes that is in the first payload of
 // each value: one that repeats says nothing new under any hypothesis.
 func (l *lenStats) novelty() float64 {
-	if l.Values.Full {
+	if l.Values.Full || len(l.Values.Items) == 0 {
 		return 1
 	}
 	var first, all float64
 	for _, it := range l.Values.Items {
-		first += float64(it.Value)
-		all += float64(it.Value) * float64(it.Count)
+		first += float64(it.Value) + 1 // its length is a byte too
+		all += (float64(it.Value) + 1) * float64(it.Count)
 	}
-	return max(first, 1) / max(all, 1)
+	return first / all
 }
 
 // judge turns costs over n samples into probabilities.
