@@ -345,7 +345,7 @@ func TestEvidenceListHasTheContractsKeys(t *testing.T) {
 func TestProtocAgrees(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
-		return // protocompile has compiled every other file in these tests
+		t.Skip("there is no protoc")
 	}
 	dir := t.TempDir()
 	var names []string
