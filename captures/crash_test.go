@@ -180,17 +180,20 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// In a folder that cannot be written to, by somebody who cannot.
+// In a folder that cannot be written to: root, who can write anywhere, becomes
+// somebody else for it; others make the folder read-only for themselves.
 func TestReadOnlyFolder(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root to become somebody else")
-	}
 	read := func(path string) (string, error) {
 		self := filepath.Join(filepath.Dir(path), "reader")
 		check(t, os.WriteFile(self, must(os.ReadFile(os.Args[0]))(t), 0o755))
 		cmd := exec.Command(self, "-test.run=^$")
 		cmd.Env = append(os.Environ(), "CAPTURES_READ="+path)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		} else {
+			check(t, os.Chmod(filepath.Dir(path), 0o555))
+			defer func() { check(t, os.Chmod(filepath.Dir(path), 0o755)) }()
+		}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
