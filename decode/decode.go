@@ -63,11 +63,13 @@ type Exchange struct {
 
 // Options bounds decoding. The zero value is the default.
 type Options struct {
-	NoTrees     bool  // frames only: neither trees nor what is inside them
-	MaxFrame    int64 // bytes of a frame, or of a unary body; default 64 MiB
-	MaxInflated int64 // bytes of a frame after decompression; default 64 MiB
-	MaxFrames   int   // of an exchange; more are left out, and Err says so; default 1,000,000
-	Wire        wire.Options
+	NoTrees     bool         // frames only: neither trees nor what is inside them
+	MaxFrame    int64        // bytes of a frame, or of a unary body; default 64 MiB
+	MaxInflated int64        // bytes of a frame after decompression; default 64 MiB
+	MaxFrames   int          // of an exchange; more are left out, and Err says so; default 1,000,000
+	MaxTotal    int64        // bytes of an exchange's frames after decompression; frames past it keep 64 KiB; default 128 MiB
+	MaxNodes    int          // of an exchange's trees; frames past it have no tree; default 1,000,000
+	Wire        wire.Options // MaxNodes: what is left of the exchange's, by default
 }
 
 // A Source has exchanges with their chunks: a *captures.Store, for one.

@@ -353,6 +353,46 @@ func TestFrameLimit(t *testing.T) {
 	}
 }
 
+// Frames that each inflate to just below the limit are no less a bomb than one
+// that does not: what an exchange holds is bounded as a whole.
+func TestExchangeIsBounded(t *testing.T) {
+	frame := envelope.Append(nil, envelope.Compressed, []byte(gz(strings.Repeat("\x08\x01", 100_000))))
+	headers := h("content-type", "application/connect+proto", "connect-content-encoding", "gzip")
+	body := hex.EncodeToString(bytes.Repeat(frame, 4))
+	src := call("POST", "/a.B/C", headers, headers, 200, "<"+body)
+	decoded := func(o Options) *Exchange {
+		ex, err := Decode(t.Context(), src, 7, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(ex.Frames) != 4 {
+			t.Fatalf("%d frames", len(ex.Frames))
+		}
+		return ex
+	}
+	ex := decoded(Options{MaxTotal: 500_000})
+	for i, want := range []int{200_000, 200_000, keptOfTooLarge, keptOfTooLarge} {
+		f := ex.Frames[i]
+		if len(f.Data) != want || errors.Is(f.Err, errTotal) != (i > 1) {
+			t.Errorf("frame %d: %d bytes, %v", i, len(f.Data), f.Err)
+		}
+	}
+	if !errors.Is(ex.Err, errTotal) || !strings.Contains(ex.Err.Error(), "down frame 2") {
+		t.Errorf("%v", ex.Err)
+	}
+	ex = decoded(Options{MaxNodes: 150_000})
+	for i, f := range ex.Frames {
+		switch {
+		case i == 0 && (f.Tree == nil || f.Err != nil):
+			t.Errorf("frame %d: %v", i, f.Err)
+		case i == 1 && (f.Tree == nil || f.Err == nil):
+			t.Errorf("frame %d: %v", i, f.Err)
+		case i > 1 && (f.Tree != nil || !errors.Is(f.Err, errNodes)):
+			t.Errorf("frame %d: %v", i, f.Err)
+		}
+	}
+}
+
 func TestFramesDoNotDependOnChunking(t *testing.T) {
 	c := h("content-type", "application/connect+proto")
 	rapid.Check(t, func(t *rapid.T) {

@@ -31,8 +31,8 @@ type Field struct {
 	Value        any           `json:"value,omitempty"`
 	Symbol       string        `json:"symbol,omitempty"` // an enum value's name, from the schema
 	P            float64       `json:"p"`
-	Alternatives []Alternative `json:"alternatives,omitempty"`
-	Fields       []Field       `json:"fields,omitempty"`
+	Alternatives []Alternative `json:"alternatives"`
+	Fields       []Field       `json:"fields,omitzero"` // nil for a leaf, empty for an empty message
 	Error        string        `json:"error,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func fieldsOf(t *wire.Tree, r *wire.Reader, i int32, md protoreflect.MessageDesc
 	out := []Field{}
 	for c := range t.Children(i) {
 		n := t.Node(c)
-		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1}
+		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
 		if n.Err != nil {
 			f.Error = n.Err.Error()
 		}

@@ -19,7 +19,18 @@ import (
 // maxErrors is how many errors a Stream keeps; a broken body can have one a frame.
 const maxErrors = 20
 
-const defaultMaxFrames = 1_000_000
+const (
+	defaultMaxFrames = 1_000_000
+	defaultMaxTotal  = 128 << 20
+	defaultMaxNodes  = 1_000_000
+	keptOfTooLarge   = 64 << 10 // of a frame for which the exchange has no room
+)
+
+// Wrapped where an exchange is more than is held at once.
+var (
+	errTotal = errors.New("the exchange inflates past the limit")
+	errNodes = errors.New("the exchange has more fields than the limit")
+)
 
 // A Stream decodes an exchange while it is going on.
 //
@@ -32,7 +43,10 @@ type Stream struct {
 	end  *envelope.End // what the server said at the end, in the body
 	errs []error
 	more int // errors that were not kept
-	full bool
+
+	inflated int64 // bytes of frames that were compressed
+	nodes    int   // of all trees
+	full     bool
 }
 
 // A direction is one body.
@@ -53,6 +67,12 @@ type direction struct {
 func NewStream(ex *captures.Exchange, o Options) *Stream {
 	if o.MaxFrames <= 0 {
 		o.MaxFrames = defaultMaxFrames
+	}
+	if o.MaxTotal <= 0 {
+		o.MaxTotal = defaultMaxTotal
+	}
+	if o.MaxNodes <= 0 {
+		o.MaxNodes = defaultMaxNodes
 	}
 	s := &Stream{ex: *ex, call: Classify(ex), o: o}
 	s.dirs[captures.Up].at, s.dirs[captures.Down].at = -1, -1
@@ -189,6 +209,7 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 		f := Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: e, at: d.at}
 		d.seq++
 		d.frame = d.frame || e.Framed
+		s.room(&f)
 		s.interpret(&f, d)
 		if f.Err != nil {
 			s.add(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
@@ -196,6 +217,32 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 		out = append(out, f)
 	}
 	return out
+}
+
+// room keeps the beginning alone of a compressed frame for which the exchange
+// has no room left: many frames can each inflate to just below their limit.
+func (s *Stream) room(f *Frame) {
+	if f.Encoding == "" {
+		return
+	}
+	if s.inflated+int64(len(f.Data)) > s.o.MaxTotal && len(f.Data) > keptOfTooLarge {
+		f.Data = bytes.Clone(f.Data[:keptOfTooLarge])
+		if f.Err == nil {
+			f.Err = fmt.Errorf("frame at %#x: %w of %d bytes", f.Offset, errTotal, s.o.MaxTotal)
+		}
+	}
+	s.inflated += int64(len(f.Data))
+}
+
+// parse parses a frame's data; the exchange's trees share their limit.
+func (s *Stream) parse(data []byte) *wire.Tree {
+	o := s.o.Wire
+	if left := s.o.MaxNodes - s.nodes; o.MaxNodes <= 0 || o.MaxNodes > left {
+		o.MaxNodes = left
+	}
+	t := wire.Parse(data, o)
+	s.nodes += len(t.Nodes)
+	return t
 }
 
 // interpret finds out what a frame's data is.
@@ -227,6 +274,12 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if s.o.NoTrees {
 		return
 	}
+	if s.nodes >= s.o.MaxNodes {
+		if f.Err == nil {
+			f.Err = fmt.Errorf("frame at %#x: %w of %d", f.Offset, errNodes, s.o.MaxNodes)
+		}
+		return
+	}
 	if s.treeFor(f, d) && f.Err == nil {
 		f.Err = f.Tree.Err()
 	}
@@ -238,7 +291,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 // treeFor parses the data if it is protobuf, and reports whether it ought to be.
 func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	if d.codec == "proto" && (f.Err == nil || f.Partial || f.Encoding != "") {
-		f.Tree = wire.Parse(f.Data, s.o.Wire)
+		f.Tree = s.parse(f.Data)
 		// Events may carry other things beside messages.
 		if f.Event != "" && f.Tree.Err() != nil {
 			f.Tree = nil
@@ -247,7 +300,7 @@ func (s *Stream) treeFor(f *Frame, d *direction) bool {
 	}
 	switch d.codec {
 	case "", "octet-stream", "grpc", "binary":
-		if t := wire.Parse(f.Data, s.o.Wire); len(f.Data) > 0 && t.Err() == nil && !isText(f.Data) {
+		if t := s.parse(f.Data); len(f.Data) > 0 && t.Err() == nil && !isText(f.Data) {
 			f.Tree = t
 		}
 	}

@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ var ErrTooLarge = errors.New("larger than the limit")
 
 const (
 	defaultMaxFrame = 64 << 20
-	keptOfTooLarge  = 64 << 10 // of a frame that is too large, to look at
+	keptOfTooLarge  = 64 << 10 // of a frame that is too large, or inflates past its limit, to look at
 )
 
 // Options says how one direction's body is framed. The zero value reads a
@@ -24,7 +25,7 @@ type Options struct {
 	Events      bool   // text/event-stream: events, or envelopes under that label
 	Whole       string // compression of the whole of a framed body, around the frames; HTTP's content-encoding
 	MaxFrame    int64  // bytes of a frame, or of a unary body; default 64 MiB
-	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB
+	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB of a larger frame are kept
 }
 
 // A Decoder splits one direction's body into frames as it arrives.
@@ -258,7 +259,7 @@ func (f *Frame) inflate(o Options) {
 	if len(f.Raw) == 0 {
 		return // some senders set the flag on an empty message
 	}
-	data, err := Decompress(encoding, f.Raw, o.MaxInflated)
+	data, err := decompress(encoding, f.Raw, o.MaxInflated)
 	if err != nil {
 		f.Err = fmt.Errorf("envelope: frame at %#x: %w", f.Offset, err)
 		if data == nil {
@@ -266,4 +267,14 @@ func (f *Frame) inflate(o Options) {
 		}
 	}
 	f.Data, f.Encoding = data, encoding
+}
+
+// decompress is Decompress that keeps the beginning alone of what inflates past
+// the limit: each frame of a body can do that.
+func decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+	data, err := Decompress(encoding, p, limit)
+	if errors.Is(err, ErrInflated) && len(data) > keptOfTooLarge {
+		data = bytes.Clone(data[:keptOfTooLarge])
+	}
+	return data, err
 }

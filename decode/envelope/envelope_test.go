@@ -233,6 +233,16 @@ func TestBombStopsAtTheLimit(t *testing.T) {
 	if len(frames) != 1 || len(frames[0].Data) != 1000 || !errors.Is(frames[0].Err, ErrInflated) {
 		t.Errorf("%v", frames[0].Err)
 	}
+	for _, framed := range []bool{true, false} { // of a bomb in a body the beginning alone is kept
+		body := bomb(10 << 20)
+		if framed {
+			body = Append(nil, Compressed, body)
+		}
+		frames, _ := run(Options{Framed: framed, Encoding: "zstd", MaxInflated: limit}, body, 100)
+		if len(frames) != 1 || len(frames[0].Data) != keptOfTooLarge || !errors.Is(frames[0].Err, ErrInflated) {
+			t.Errorf("framed %v: %d bytes, %v", framed, len(frames[0].Data), frames[0].Err)
+		}
+	}
 	if _, err := Decompress("gzip", gzipped(t, "12345"), 5); err != nil {
 		t.Errorf("exactly the limit: %v", err)
 	}

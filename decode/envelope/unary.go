@@ -34,7 +34,7 @@ func (d *Decoder) unary() []Frame {
 	if encoding == "" {
 		return []Frame{f}
 	}
-	data, err := Decompress(encoding, d.buf, d.o.MaxInflated)
+	data, err := decompress(encoding, d.buf, d.o.MaxInflated)
 	if err != nil {
 		f.Err = fmt.Errorf("envelope: body: %w", err)
 	}

@@ -63,34 +63,42 @@ func (a *app) extract(ctx context.Context, addr address, f extractFlags) error {
 	defer store.Close()
 	if addr.Exchange != 0 {
 		f.all = true
-		return a.extractOne(ctx, store, addr.Exchange, f)
+		ex, err := a.extractOne(ctx, store, addr.Exchange, f)
+		if err != nil {
+			return err
+		}
+		return a.undecoded(ex, nil)
 	}
 	for ex, err := range store.Exchanges(ctx) {
 		if err != nil {
 			return err
 		}
-		if err := a.extractOne(ctx, store, ex.ID, f); err != nil {
+		decoded, err := a.extractOne(ctx, store, ex.ID, f)
+		if err != nil {
 			return err
+		}
+		if decoded.Err != nil {
+			a.say("unwire: %s", term.CleanText(decoded.Err.Error()))
 		}
 	}
 	return nil
 }
 
-func (a *app) extractOne(ctx context.Context, store *captures.Store, id int64, f extractFlags) error {
+func (a *app) extractOne(ctx context.Context, store *captures.Store, id int64, f extractFlags) (*decode.Exchange, error) {
 	ex, err := decode.Decode(ctx, store, id, decode.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tr := score.Extract(ex, score.Options{})
 	if f.json {
-		return a.printJSON(transcriptLine{1, id, tr})
+		return ex, a.printJSON(transcriptLine{1, id, tr})
 	}
 	if len(tr.Candidates) == 0 && !f.all {
-		return nil
+		return ex, nil
 	}
 	w := bufio.NewWriter(a.out)
 	a.printTranscript(w, ex, tr, f.top)
-	return w.Flush()
+	return ex, w.Flush()
 }
 
 func (a *app) printTranscript(w io.Writer, ex *decode.Exchange, tr *score.Transcript, top int) {

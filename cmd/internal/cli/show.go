@@ -86,7 +86,7 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 }
 
 // undecoded is the error for what could not be decoded, after the rest was
-// shown. A frame that was cut off because the call ended is only remarked on.
+// shown. A frame that was cut off because the call broke off is only remarked on.
 func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 	if readErr != nil || ex.Err == nil {
 		return readErr
@@ -96,7 +96,7 @@ func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 			return ex.Err
 		}
 	}
-	if !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
+	if ex.Outcome == captures.Complete || !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
 		return ex.Err
 	}
 	a.say("unwire: %s", term.CleanText(ex.Err.Error()))
