@@ -113,6 +113,50 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	return p, nil
 }
 
+// probeInflated is what of a frame is inflated before it is known whether the
+// rest stays within the limit, too.
+const probeInflated = 4 << 20
+
+// decompress is Decompress for one of a body's many frames: of one that inflates
+// past the limit it keeps the beginning alone, and never holds more.
+func decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+	data, err := Decompress(encoding, p, min(limit, probeInflated))
+	if !errors.Is(err, ErrInflated) {
+		return data, err
+	}
+	if limit > probeInflated {
+		if err = measure(encoding, p, limit); err == nil {
+			return Decompress(encoding, p, limit)
+		}
+	}
+	return bytes.Clone(data[:min(len(data), keptOfTooLarge)]), err
+}
+
+// measure inflates p and keeps nothing of it. Its error is ErrInflated or nil:
+// what else may be wrong is found when it is inflated to be kept.
+func measure(encoding string, p []byte, limit int64) error {
+	name := normalEncoding(encoding)
+	e, known := encodings[name]
+	if !known {
+		return nil // several encodings
+	}
+	r, err := e.reader(bytes.NewReader(p))
+	if err != nil {
+		return nil
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close() //nolint:errcheck // it reads from memory
+	}
+	if n, _ := io.CopyN(io.Discard, r, limit+1); n > limit {
+		return fmt.Errorf("envelope: %w", pastLimit(name, len(p), limit))
+	}
+	return nil
+}
+
+func pastLimit(name string, compressed int, limit int64) error {
+	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
+}
+
 func inflate(name string, p []byte, limit int64) ([]byte, error) {
 	e, known := encodings[name]
 	if !known {
@@ -133,7 +177,7 @@ func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte,
 	out.Grow(int(min(int64(compressed)*3+bytes.MinRead, limit+bytes.MinRead)))
 	n, err := out.ReadFrom(io.LimitReader(r, limit+1))
 	if n > limit {
-		return out.Bytes()[:limit:limit], fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
+		return out.Bytes()[:limit:limit], pastLimit(name, compressed, limit)
 	}
 	if err != nil {
 		return out.Bytes(), fmt.Errorf("%s: after %d bytes: %w", name, n, endIsUnexpected(err))

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -267,14 +266,4 @@ func (f *Frame) inflate(o Options) {
 		}
 	}
 	f.Data, f.Encoding = data, encoding
-}
-
-// decompress is Decompress that keeps the beginning alone of what inflates past
-// the limit: each frame of a body can do that.
-func decompress(encoding string, p []byte, limit int64) ([]byte, error) {
-	data, err := Decompress(encoding, p, limit)
-	if errors.Is(err, ErrInflated) && len(data) > keptOfTooLarge {
-		data = bytes.Clone(data[:keptOfTooLarge])
-	}
-	return data, err
 }

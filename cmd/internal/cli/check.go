@@ -44,7 +44,7 @@ func (a *app) check(ctx context.Context, dir string, asJSON bool, inputs []strin
 	if err != nil {
 		return err
 	}
-	report, err := checkCaptures(ctx, defs, inputs)
+	report, err := a.checkCaptures(ctx, defs, inputs)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *app) check(ctx context.Context, dir string, asJSON bool, inputs []strin
 }
 
 // checkCaptures checks the exchanges of captures against definitions.
-func checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*schema.Report, error) {
+func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*schema.Report, error) {
 	file := ""
 	k := schema.NewChecker(defs, schema.CheckOptions{
 		Address: func(ex *decode.Exchange, f *decode.Frame) string {
@@ -69,7 +69,11 @@ func checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*
 	})
 	for _, name := range inputs {
 		file = parseAddress(name).File
-		err := eachExchange(ctx, name, func(ex *decode.Exchange) error { k.Add(ex); return nil })
+		err := eachExchange(ctx, name, func(ex *decode.Exchange) error {
+			a.remark(ex)
+			k.Add(ex)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}

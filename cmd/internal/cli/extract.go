@@ -77,9 +77,7 @@ func (a *app) extract(ctx context.Context, addr address, f extractFlags) error {
 		if err != nil {
 			return err
 		}
-		if decoded.Err != nil {
-			a.say("unwire: %s", term.CleanText(decoded.Err.Error()))
-		}
+		a.remark(decoded)
 	}
 	return nil
 }

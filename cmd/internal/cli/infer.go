@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
 )
@@ -83,6 +85,9 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 		if root == "" {
 			root = defaultRoot
 		}
+		if !protoreflect.Name(root).IsValid() {
+			return usagef("--root %s: no message can have that name", root)
+		}
 		err = a.addRaw(ev, root, inputs)
 	} else {
 		err = a.addCaptures(ctx, ev, inputs)
@@ -111,21 +116,18 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 // addRaw enters files that hold one message each. What is no message is said
 // and left out, unless nothing else is there.
 func (a *app) addRaw(ev *schema.Evidence, root string, inputs []string) error {
-	names, err := expandLists(inputs)
+	names, err := a.expandLists(inputs)
 	if err != nil {
 		return err
 	}
 	added := 0
-	var first error
 	for _, name := range names {
 		data, err := a.readInput(name)
 		if err != nil {
 			return err
 		}
 		if err := ev.Add(root, data); err != nil {
-			err = fmt.Errorf("%s: %w", inputName(name), err)
-			a.say("unwire: left out: %v", err)
-			first = errors.Join(first, err)
+			a.say("unwire: left out: %s: %v", inputName(name), err)
 			continue
 		}
 		added++
@@ -136,8 +138,8 @@ func (a *app) addRaw(ev *schema.Evidence, root string, inputs []string) error {
 	return nil
 }
 
-// expandLists replaces @LIST by the file names in it.
-func expandLists(inputs []string) ([]string, error) {
+// expandLists replaces @LIST by the file names in it; @- is stdin.
+func (a *app) expandLists(inputs []string) ([]string, error) {
 	var names []string
 	for _, in := range inputs {
 		list, ok := strings.CutPrefix(in, "@")
@@ -145,7 +147,7 @@ func expandLists(inputs []string) ([]string, error) {
 			names = append(names, in)
 			continue
 		}
-		data, err := os.ReadFile(list)
+		data, err := a.readInput(list)
 		if err != nil {
 			return nil, err
 		}
@@ -162,6 +164,7 @@ func expandLists(inputs []string) ([]string, error) {
 func (a *app) addCaptures(ctx context.Context, ev *schema.Evidence, inputs []string) error {
 	for _, name := range inputs {
 		err := eachExchange(ctx, name, func(ex *decode.Exchange) error {
+			a.remark(ex)
 			if err := ev.AddExchange(ex); err != nil {
 				a.say("unwire: %s#%d: %v", name, ex.ID, err)
 			}
@@ -172,6 +175,13 @@ func (a *app) addCaptures(ctx context.Context, ev *schema.Evidence, inputs []str
 		}
 	}
 	return nil
+}
+
+// remark says what of an exchange could not be decoded, and is not read.
+func (a *app) remark(ex *decode.Exchange) {
+	if ex.Err != nil {
+		a.say("unwire: %s", term.CleanText(ex.Err.Error()))
+	}
 }
 
 // eachExchange decodes the exchanges of a capture, or the one that an address
