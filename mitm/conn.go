@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"sync"
 )
 
@@ -28,6 +29,7 @@ type clientConn struct {
 	net.Conn
 	head    []byte
 	target  target
+	origin  *url.URL // that the client takes the proxy for; nil: none
 	onClose func()
 	once    sync.Once
 }

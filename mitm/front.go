@@ -24,9 +24,11 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	case r.URL.IsAbs():
 		p.gate.ServeHTTP(w, r)
 	case p.routes.serve(p, w, r):
-	case p.opts.Reverse != nil:
-		p.serveReverse(w, r)
 	default:
+		if origin, ok := r.Context().Value(originKey{}).(*url.URL); ok {
+			p.serveReverse(w, r, origin)
+			return
+		}
 		http.Error(w, infoText, http.StatusBadRequest)
 	}
 }
@@ -92,8 +94,11 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = conn.Close()
 		return nil, nil, err
 	}
-	c := h.p.adopt(conn)
-	c.head = append([]byte(nil), head...)
+	c, ok := conn.(*clientConn) // adopted when it came in
+	if !ok {
+		c = h.p.adopt(conn)
+	}
+	c.head = append(append([]byte(nil), head...), c.head...)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 

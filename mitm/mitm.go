@@ -19,7 +19,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -38,6 +37,7 @@ import (
 const (
 	readHeaderTimeout = time.Minute
 	idleTimeout       = 5 * time.Minute
+	acceptPause       = 50 * time.Millisecond
 	flushGrace        = 250 * time.Millisecond // for answers on their way out
 	stopGrace         = 2 * time.Second        // for handlers that were told to end
 )
@@ -90,6 +90,7 @@ type Proxy struct {
 	quiet    chan struct{} // closed when stopping and none is running
 	open     map[net.Conn]struct{}
 	addrs    []*net.TCPAddr // the proxy's own
+	taps     []net.Listener // of ServeTransparent
 }
 
 // New makes a proxy; Serve starts it.
@@ -99,8 +100,10 @@ func New(o Options) (*Proxy, error) {
 		return nil, errors.New("mitm: Options.CA is missing")
 	case o.Store == nil:
 		return nil, errors.New("mitm: Options.Store is missing")
-	case o.Reverse != nil && (o.Reverse.Host == "" || o.Reverse.Scheme != "http" && o.Reverse.Scheme != "https"):
-		return nil, fmt.Errorf("mitm: Options.Reverse %q: want http://host or https://host", o.Reverse)
+	case o.Reverse != nil:
+		if err := checkOrigin(o.Reverse); err != nil {
+			return nil, err
+		}
 	}
 	if o.Source == "" {
 		o.Source = "proxy"
@@ -123,6 +126,7 @@ func New(o Options) (*Proxy, error) {
 	p.origins = newOriginCache(p.dialer)
 	p.gate = p.newGate()
 	p.front = p.newServer(http.HandlerFunc(p.serveFront), o.Reverse != nil)
+	p.front.ConnContext = withOrigin
 	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
 	p.inner.ConnContext = withTarget
 	return p, nil
@@ -142,17 +146,6 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 	return s
 }
 
-// Serve serves a listener until Shutdown, and then returns nil.
-func (p *Proxy) Serve(ln net.Listener) error {
-	if !p.addListener(ln) {
-		return ln.Close() // shut down before it began
-	}
-	if err := p.front.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("mitm: %w", err)
-	}
-	return nil
-}
-
 // addListener notes an address of the proxy's own, and starts what is behind
 // the listeners with the first one.
 func (p *Proxy) addListener(ln net.Listener) bool {
@@ -164,11 +157,16 @@ func (p *Proxy) addListener(ln net.Listener) bool {
 	if a, ok := ln.Addr().(*net.TCPAddr); ok {
 		p.addrs = append(p.addrs, a)
 	}
+	p.startInner()
+	return true
+}
+
+// startInner starts what is behind the listeners; p.mu is held.
+func (p *Proxy) startInner() {
 	if !p.started {
 		p.started = true
 		go func() { _ = p.inner.Serve(p.conns) }()
 	}
-	return true
 }
 
 // isItself reports whether an address that was connected to is one of the
@@ -212,6 +210,9 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		if p.running == 0 {
 			close(p.quiet)
 		}
+	}
+	for _, ln := range p.taps {
+		_ = ln.Close()
 	}
 	p.mu.Unlock()
 	p.routes.close()
@@ -307,9 +308,8 @@ func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
 	p.relay(w, r, t, &shown)
 }
 
-// serveReverse relays a request to the one origin.
-func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request) {
-	origin := p.opts.Reverse
+// serveReverse relays a request to the origin that the listener stands before.
+func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
 	shown := *r.URL
 	shown.Scheme, shown.Host = origin.Scheme, origin.Host
 	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {

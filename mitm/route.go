@@ -150,15 +150,12 @@ func (p *Proxy) serveRoute(c *clientConn) {
 		return
 	}
 	to := p.routes.wait(from.Port)
-	switch {
-	case to == "":
+	if to == "" {
 		p.log.Warn("a redirected connection has no route", "from", from)
 		c.reset()
-	case !p.hosts.captured(to) && p.hosts.decided(to):
-		p.pass(c, to)
-	default:
-		p.intercept(c, to)
+		return
 	}
+	p.serveTo(c, to)
 }
 
 // serve answers a hook's requests, and reports whether r was one.

@@ -77,6 +77,19 @@ func environment(ctx context.Context, o Options, dir string) ([]string, error) {
 	return env.list, nil
 }
 
+// directEnvironment is that of a command whose connections are captured
+// without its doing: it is to know of no proxy.
+func directEnvironment(o Options, dir string) ([]string, error) {
+	env := environ(o.Env)
+	for _, name := range proxyVariables {
+		env.unset(name)
+	}
+	if err := env.trust(o.CAFile, dir); err != nil {
+		return nil, err
+	}
+	return env.list, nil
+}
+
 // An env is a list of NAME=value, each name once.
 type env struct{ list []string }
 
@@ -98,8 +111,12 @@ func (e *env) get(name string) string {
 }
 
 func (e *env) set(name, value string) {
-	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	e.unset(name)
 	e.list = append(e.list, name+"="+value)
+}
+
+func (e *env) unset(name string) {
+	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
 // trust makes the command trust the CA besides those that it trusts already: a

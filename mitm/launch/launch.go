@@ -56,6 +56,12 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+	return runCommand(cmd, nil)
+}
+
+// runCommand starts a command that was made with a context, passes signals on
+// to it, and waits for it. An error of started ends it.
+func runCommand(cmd *exec.Cmd, started func() error) (exit int, err error) {
 	cmd.Cancel = func() error { return terminate(cmd.Process) }
 	cmd.WaitDelay = killDelay
 
@@ -65,6 +71,13 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	defer signal.Stop(caught)
 	if err := cmd.Start(); err != nil {
 		return startStatus(err), fmt.Errorf("launch: %w", err)
+	}
+	if started != nil {
+		if err := started(); err != nil {
+			_ = cmd.Process.Kill() // it may have ended by itself
+			_ = cmd.Wait()
+			return statusNotExecutable, fmt.Errorf("launch: %w", err)
+		}
 	}
 	done := make(chan struct{})
 	go func() {

@@ -30,6 +30,9 @@ import (
 
 // TestMain lets the test binary be the command that is launched.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "namespace-init" {
+		os.Exit(launch.NamespaceInit(os.Args[2:]))
+	}
 	switch action, arg, _ := strings.Cut(os.Getenv("UNWIRE_TEST_CHILD"), " "); action {
 	case "":
 		os.Exit(m.Run())
@@ -65,6 +68,7 @@ type recorder struct {
 	t     *testing.T
 	store *captures.Store
 	ca    *mitm.CA
+	proxy *mitm.Proxy
 	url   string
 }
 
@@ -98,7 +102,7 @@ func newRecorder(t *testing.T, origins ...*httptest.Server) *recorder {
 		_ = p.Shutdown(ctx)
 		_ = store.Close()
 	})
-	return &recorder{t, store, ca, "http://" + ln.Addr().String()}
+	return &recorder{t, store, ca, p, "http://" + ln.Addr().String()}
 }
 
 // run launches argv, or the test binary as a child that does what action says.

@@ -1,0 +1,167 @@
+package mitm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Serve serves a listener until Shutdown, and then returns nil. Its clients may
+// speak HTTP, as to a proxy or to Options.Reverse, or SOCKS 5.
+//
+// Source: RESEARCH.md#socks
+func (p *Proxy) Serve(ln net.Listener) error { return p.serve(ln, p.opts.Reverse) }
+
+// ServeReverse is Serve for a server in front of one more origin.
+func (p *Proxy) ServeReverse(ln net.Listener, origin *url.URL) error {
+	if err := checkOrigin(origin); err != nil {
+		_ = ln.Close()
+		return err
+	}
+	return p.serve(ln, origin)
+}
+
+func checkOrigin(u *url.URL) error {
+	if u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("mitm: origin %q: want http://host or https://host", u)
+	}
+	return nil
+}
+
+func (p *Proxy) serve(ln net.Listener, origin *url.URL) error {
+	if !p.addListener(ln) {
+		return ln.Close() // shut down before it began
+	}
+	e := &entrance{Listener: ln, queue: newConnQueue(), failed: make(chan error, 1)}
+	go e.run(p, origin)
+	if err := p.front.Serve(e); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("mitm: %w", err)
+	}
+	return nil
+}
+
+// An entrance is a listener whose connections are looked at before the HTTP
+// server gets them.
+type entrance struct {
+	net.Listener
+	queue  *connQueue
+	failed chan error
+}
+
+func (e *entrance) Accept() (net.Conn, error) {
+	conn, err := e.queue.Accept()
+	if err != nil {
+		select {
+		case err = <-e.failed:
+		default:
+		}
+	}
+	return conn, err
+}
+
+func (e *entrance) Close() error {
+	return errors.Join(e.Listener.Close(), e.queue.Close())
+}
+
+func (e *entrance) run(p *Proxy, origin *url.URL) {
+	defer e.queue.Close()
+	for {
+		conn, err := e.Listener.Accept()
+		if err != nil {
+			var ne net.Error
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
+				time.Sleep(acceptPause)
+				continue
+			}
+			e.failed <- err
+			return
+		}
+		c := p.adopt(conn)
+		c.origin = origin
+		go func() {
+			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
+			if err := c.fill(maxRequestLine); err != nil {
+				_ = c.Close()
+				return
+			}
+			_ = c.SetReadDeadline(time.Time{})
+			if c.head[0] == socksVersion {
+				p.serveSOCKS(c)
+				return
+			}
+			e.queue.push(c)
+		}()
+	}
+}
+
+type originKey struct{}
+
+// withOrigin hands the origin that a listener stands in front of to requests.
+func withOrigin(ctx context.Context, conn net.Conn) context.Context {
+	if c, ok := conn.(*clientConn); ok && c.origin != nil {
+		return context.WithValue(ctx, originKey{}, c.origin)
+	}
+	return ctx
+}
+
+// ServeTransparent serves connections that were on their way to elsewhere: each
+// one's local address is where it was meant to go. It returns when the listener
+// is closed, by Shutdown if by nobody else.
+//
+// A connection to ::1 goes to 127.0.0.1 if nobody listens at ::1: it was
+// accepted before that was known, so that the client, which may mean
+// localhost, cannot try the other address by itself.
+func (p *Proxy) ServeTransparent(ln net.Listener) {
+	p.mu.Lock()
+	if p.stopping {
+		p.mu.Unlock()
+		_ = ln.Close()
+		return
+	}
+	p.startInner()
+	p.taps = append(p.taps, ln)
+	p.mu.Unlock()
+	for {
+		conn, err := ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(acceptPause) // out of files, most likely
+			continue
+		}
+		c := p.adopt(conn)
+		go func() {
+			to, ok := c.LocalAddr().(*net.TCPAddr)
+			if !ok {
+				_ = c.Close()
+				return
+			}
+			p.serveTo(c, p.onHost(to))
+		}()
+	}
+}
+
+func (p *Proxy) onHost(to *net.TCPAddr) string {
+	if to.IP.Equal(net.IPv6loopback) {
+		conn, err := net.DialTimeout("tcp", to.String(), dialTimeout)
+		if err != nil {
+			return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: to.Port}).String()
+		}
+		_ = conn.Close()
+	}
+	return to.String()
+}
+
+// serveTo serves a connection that is known to go to an address.
+func (p *Proxy) serveTo(c *clientConn, addr string) {
+	if !p.hosts.captured(addr) && p.hosts.decided(addr) {
+		p.pass(c, addr)
+		return
+	}
+	p.intercept(c, addr)
+}

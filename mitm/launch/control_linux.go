@@ -1,0 +1,114 @@
+package launch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxMessage = 8 << 10
+	maxSockets = 4
+)
+
+// A message is what RunTransparent and NamespaceInit tell each other. Sockets
+// come with it, as open files.
+type message struct {
+	Bind string `json:"bind,omitempty"` // asks for a UDP socket at this address
+
+	Sockets []string `json:"sockets,omitempty"` // what the files are: tcp or udp
+	Status  int      `json:"status,omitempty"`  // the command was not run: its exit status
+	Error   string   `json:"error,omitempty"`
+	Missing string   `json:"missing,omitempty"` // what the system lacks
+}
+
+// A control is one end of the way between the two processes.
+type control struct{ conn *net.UnixConn }
+
+// controlPair makes both ends, the second one to be handed to a process.
+func controlPair() (*control, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socketpair: %w", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "control")
+	c, err := newControl(fds[0])
+	if err != nil {
+		_ = theirs.Close()
+		return nil, nil, err
+	}
+	return c, theirs, nil
+}
+
+func newControl(fd int) (*control, error) {
+	f := os.NewFile(uintptr(fd), "control")
+	if f == nil {
+		return nil, errors.New("control socket is missing")
+	}
+	defer f.Close() // FileConn has its own
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, errors.New("control socket is none")
+	}
+	return &control{u}, nil
+}
+
+func (c *control) send(m message, files ...*os.File) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err = c.conn.WriteMsgUnix(data, rights, nil)
+	return err
+}
+
+func (c *control) receive() (m message, files []*os.File, err error) {
+	data := make([]byte, maxMessage)
+	oob := make([]byte, unix.CmsgSpace(4*maxSockets))
+	n, oobn, _, _, err := c.conn.ReadMsgUnix(data, oob)
+	if err != nil {
+		return m, nil, err
+	}
+	parts, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return m, nil, err
+	}
+	for i := range parts {
+		fds, err := unix.ParseUnixRights(&parts[i])
+		if err != nil {
+			continue // not files
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "socket"))
+		}
+	}
+	if err := json.Unmarshal(data[:n], &m); err != nil {
+		closeAll(files)
+		return m, nil, fmt.Errorf("control message: %w", err)
+	}
+	return m, files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

@@ -1,0 +1,251 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	controlFD   = 3
+	wantsRoute6 = "UNWIRE_NAMESPACE_IPV6"
+	backlog     = 4096 // the kernel cuts it to net.core.somaxconn
+
+	missingRights = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
+	missingRules  = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
+)
+
+// namespaceInit runs in the new namespace: it has all rights there, and the
+// command none that it would not have outside.
+func namespaceInit(args []string) int {
+	c, err := newControl(controlFD)
+	if err != nil || len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' only")
+		return statusNotExecutable
+	}
+	route6 := os.Getenv(wantsRoute6) != ""
+	if err := os.Unsetenv(wantsRoute6); err != nil {
+		return c.fail(statusNotExecutable, err, "")
+	}
+	kinds, files, err := takeEverything(route6)
+	if err != nil {
+		return c.fail(statusNotExecutable, err, missingFor(err))
+	}
+	runtime.LockOSThread() // rights are a thread's, and so is the death signal
+	if err := keepRightsFromCommand(); err != nil {
+		return c.fail(statusNotExecutable, err, missingRights)
+	}
+	cmd := exec.CommandContext(context.Background(), args[0])
+	cmd.Args = args[1:]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	told := false
+	code, err := runCommand(cmd, func() error {
+		told = true
+		defer closeAll(files)
+		if err := c.send(message{Sockets: kinds}, files...); err != nil {
+			return err
+		}
+		go c.serveBinds()
+		return nil
+	})
+	if err != nil && !told {
+		return c.fail(code, err, "")
+	}
+	return code
+}
+
+func (c *control) fail(status int, err error, missing string) int {
+	_ = c.send(message{Status: status, Error: err.Error(), Missing: missing}) // else the other side has ended
+	return status
+}
+
+// missingFor is what the system lacks if setting up fails with err; "" is
+// nothing, but something that should not happen.
+func missingFor(err error) string {
+	var rules *rulesError
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return missingRights
+	case errors.As(err, &rules) && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) ||
+		errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)):
+		return missingRules
+	}
+	return ""
+}
+
+// takeEverything makes all addresses local, and returns the sockets that take
+// what is sent to them.
+func takeEverything(route6 bool) (kinds []string, files []*os.File, err error) {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return nil, nil, fmt.Errorf("loopback device: %w", err)
+	}
+	if err := netlink.LinkSetUp(lo); err != nil {
+		return nil, nil, fmt.Errorf("loopback device: %w", err)
+	}
+	for _, f := range []*family{ipv4(), ipv6()} {
+		tcp, tcpPort, err := listenTransparent(unix.SOCK_STREAM, netip.AddrPortFrom(f.listen, 0))
+		if f.listen.Is6() && (errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL)) {
+			continue // no IPv6 here
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		files, kinds = append(files, tcp), append(kinds, "tcp")
+		udp, udpPort, err := listenTransparent(unix.SOCK_DGRAM, netip.AddrPortFrom(f.listen, 0))
+		if err != nil {
+			return nil, nil, err
+		}
+		files, kinds = append(files, udp), append(kinds, "udp")
+		f.tcp, f.udp = tcpPort, udpPort
+		if err := f.redirect(); err != nil {
+			return nil, nil, err
+		}
+		if f.own.Addr().Is6() && !route6 {
+			continue // as unreachable as it is outside
+		}
+		if err := f.routeAll(lo); err != nil {
+			return nil, nil, err
+		}
+	}
+	return kinds, files, nil
+}
+
+// routeAll makes all addresses of a family local ones.
+func (f *family) routeAll(lo netlink.Link) error {
+	own, all := ipNet(f.own), ipNet(netip.PrefixFrom(f.own.Addr(), 0).Masked())
+	if err := netlink.AddrAdd(lo, &netlink.Addr{IPNet: own, Flags: unix.IFA_F_NODAD}); err != nil {
+		return fmt.Errorf("address %s: %w", f.own, err)
+	}
+	err := netlink.RouteAdd(&netlink.Route{
+		LinkIndex: lo.Attrs().Index, Dst: all, Src: own.IP,
+		Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST, Table: unix.RT_TABLE_MAIN,
+	})
+	if err != nil {
+		return fmt.Errorf("route for %s: %w", all, err)
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// listenTransparent returns a socket that TPROXY may hand packets to, with its port.
+func listenTransparent(kind int, at netip.AddrPort) (*os.File, uint16, error) {
+	s, err := transparentSocket(kind, at)
+	if err != nil {
+		return nil, 0, err
+	}
+	if kind == unix.SOCK_STREAM {
+		err = unix.Listen(s, backlog)
+	} else if at.Addr().Is4() {
+		err = unix.SetsockoptInt(s, unix.SOL_IP, unix.IP_RECVORIGDSTADDR, 1)
+	} else {
+		err = unix.SetsockoptInt(s, unix.SOL_IPV6, unix.IPV6_RECVORIGDSTADDR, 1)
+	}
+	var port int
+	if err == nil {
+		port, err = portOfSocket(s)
+	}
+	if err != nil {
+		_ = unix.Close(s)
+		return nil, 0, fmt.Errorf("transparent socket: %w", err)
+	}
+	return os.NewFile(uintptr(s), "transparent"), uint16(port), nil
+}
+
+// transparentSocket returns a socket that is bound to any address, the
+// namespace's or not.
+func transparentSocket(kind int, at netip.AddrPort) (int, error) {
+	domain, level, option := unix.AF_INET, unix.SOL_IP, unix.IP_TRANSPARENT
+	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: int(at.Port())}
+	if at.Addr().Is4() {
+		sa.(*unix.SockaddrInet4).Addr = at.Addr().As4()
+	} else {
+		domain, level, option = unix.AF_INET6, unix.SOL_IPV6, unix.IPV6_TRANSPARENT
+		sa = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
+	s, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	for _, o := range [][2]int{{unix.SOL_SOCKET, unix.SO_REUSEADDR}, {level, option}} {
+		if err := unix.SetsockoptInt(s, o[0], o[1], 1); err != nil {
+			_ = unix.Close(s)
+			return -1, fmt.Errorf("transparent socket: %w", err)
+		}
+	}
+	if err := unix.Bind(s, sa); err != nil {
+		_ = unix.Close(s)
+		return -1, fmt.Errorf("bind to %s: %w", at, err)
+	}
+	return s, nil
+}
+
+func portOfSocket(s int) (int, error) {
+	sa, err := unix.Getsockname(s)
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return sa.Port, err
+	case *unix.SockaddrInet6:
+		return sa.Port, err
+	}
+	return 0, err
+}
+
+// serveBinds makes the sockets by which answers to datagrams come from where
+// the datagrams were sent to.
+func (c *control) serveBinds() {
+	for {
+		m, files, err := c.receive()
+		if err != nil {
+			return // the other side has ended
+		}
+		closeAll(files)
+		if err := c.serveBind(m.Bind); err != nil {
+			return
+		}
+	}
+}
+
+func (c *control) serveBind(addr string) error {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return c.send(message{Error: err.Error()})
+	}
+	s, err := transparentSocket(unix.SOCK_DGRAM, at)
+	if err != nil {
+		return c.send(message{Error: err.Error()})
+	}
+	f := os.NewFile(uintptr(s), "answers")
+	defer f.Close()
+	return c.send(message{Sockets: []string{"udp"}}, f)
+}
+
+// keepRightsFromCommand lets what this thread starts have none of its rights.
+func keepRightsFromCommand() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	data[0].Inheritable, data[1].Inheritable = 0, 0
+	if err := unix.Capset(&header, &data[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package launch
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+const quicPort = 443
+
+// A family is an IP version as the namespace has it.
+type family struct {
+	table    nftables.TableFamily
+	proto    byte         // for tproxy
+	loopback netip.Prefix // shared with the host where nothing listens inside
+	listen   netip.Addr   // of the sockets that take everything
+	own      netip.Prefix // the namespace's own address, the source of what goes out
+	dstAt    uint32       // offset of the destination in the header
+	icmp     uint8        // code for "administratively prohibited"
+	port     uint8        // code for "port unreachable"
+
+	tcp, udp uint16 // ports of the sockets that take everything
+}
+
+// The own address of IPv4 is the dummy of RFC 7600, that of IPv6 of the range for local use.
+func ipv4() *family {
+	return &family{
+		table: nftables.TableFamilyIPv4, proto: unix.NFPROTO_IPV4, dstAt: 16,
+		loopback: netip.MustParsePrefix("127.0.0.0/8"), listen: netip.IPv4Unspecified(), own: netip.MustParsePrefix("192.0.0.8/32"),
+		icmp: 13, port: 3,
+	}
+}
+
+func ipv6() *family {
+	return &family{
+		table: nftables.TableFamilyIPv6, proto: unix.NFPROTO_IPV6, dstAt: 24,
+		loopback: netip.MustParsePrefix("::1/128"), listen: netip.IPv6Unspecified(), own: netip.MustParsePrefix("fd75:6e77:6972:6500::1/128"),
+		icmp: 1, port: 4,
+	}
+}
+
+// A rulesError says that the kernel did not take the rules.
+type rulesError struct{ err error }
+
+func (e *rulesError) Error() string { return fmt.Sprintf("nf_tables rules: %v", e.err) }
+func (e *rulesError) Unwrap() error { return e.err }
+
+// redirect has the kernel hand everything that is sent to the sockets that take
+// it. All addresses are local by the routes, so that each packet comes in again
+// through the loopback device; there TPROXY picks the socket, and neither the
+// packet nor its addresses are changed.
+func (f *family) redirect() error {
+	c, err := nftables.New()
+	if err != nil {
+		return &rulesError{err}
+	}
+	table := c.AddTable(&nftables.Table{Name: "unwire", Family: f.table})
+	policy := nftables.ChainPolicyAccept
+	chain := c.AddChain(&nftables.Chain{
+		Name: "in", Table: table, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityMangle, Policy: &policy,
+	})
+	accept := []expr.Any{&expr.Verdict{Kind: expr.VerdictAccept}}
+	refuse := func(code uint8) []expr.Any {
+		return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: code}}
+	}
+	for _, rule := range [][][]expr.Any{
+		{f.to(f.loopback), socketOfItsOwn(), accept}, // someone inside listens, or awaits an answer
+		{f.to(f.own), accept},
+		{protocol(unix.IPPROTO_TCP), f.tproxy(f.tcp), accept},
+		{protocol(unix.IPPROTO_UDP), toPort(quicPort), refuse(f.port)},
+		{protocol(unix.IPPROTO_UDP), f.tproxy(f.udp), accept},
+		{f.to(f.loopback), accept},
+		{refuse(f.icmp)},
+	} {
+		var exprs []expr.Any
+		for _, part := range rule {
+			exprs = append(exprs, part...)
+		}
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: exprs})
+	}
+	if err := c.Flush(); err != nil {
+		return &rulesError{err}
+	}
+	return nil
+}
+
+// to matches a destination.
+func (f *family) to(p netip.Prefix) []expr.Any {
+	addr := p.Addr().AsSlice()
+	size := uint32(len(addr))
+	mask := net.CIDRMask(p.Bits(), p.Addr().BitLen())
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: f.dstAt, Len: size},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: mask, Xor: make([]byte, size)},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: p.Masked().Addr().AsSlice()},
+	}
+}
+
+// socketOfItsOwn matches a packet for which there is a socket that does not
+// take everything.
+func socketOfItsOwn() []expr.Any {
+	return []expr.Any{
+		&expr.Socket{Key: expr.SocketKeyTransparent, Register: 1},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: []byte{0}},
+	}
+}
+
+func protocol(number byte) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: []byte{number}},
+	}
+}
+
+func toPort(port uint16) []expr.Any {
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: binaryutil.BigEndian.PutUint16(port)},
+	}
+}
+
+// tproxy picks the socket of a connection, or the one that listens on a port.
+func (f *family) tproxy(port uint16) []expr.Any {
+	return []expr.Any{
+		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
+		&expr.TProxy{Family: f.proto, TableFamily: f.proto, RegPort: 1},
+	}
+}

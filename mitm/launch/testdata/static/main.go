@@ -1,0 +1,64 @@
+// Static is a program that knows nothing of proxies: built without cgo, it
+// makes its system calls by itself.
+//
+// Each argument is a step: a URL to get, "lookup SERVER NAME", or "refused ADDR".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	client := &http.Client{Transport: &http.Transport{Proxy: nil, ForceAttemptHTTP2: true}, Timeout: 20 * time.Second}
+	for _, step := range os.Args[1:] {
+		words := strings.Fields(step)
+		switch words[0] {
+		case "lookup":
+			r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, words[1])
+			}}
+			if words[1] == "system" {
+				r = net.DefaultResolver
+			}
+			addrs, err := r.LookupHost(context.Background(), words[2])
+			check(err)
+			fmt.Println(words[2], addrs[len(addrs)-1])
+		case "udp-refused":
+			conn, err := net.Dial("udp", words[1])
+			check(err)
+			_, err = conn.Write([]byte("hello"))
+			check(err)
+			check(conn.SetReadDeadline(time.Now().Add(10 * time.Second)))
+			_, err = conn.Read(make([]byte, 10))
+			fmt.Println(words[1], errors.Is(err, syscall.ECONNREFUSED))
+		case "inside":
+			ln, err := net.Listen("tcp", words[1])
+			check(err)
+			go func() {
+				check(http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "from inside") })))
+			}()
+		default:
+			res, err := client.Get(words[0])
+			check(err)
+			body, err := io.ReadAll(res.Body)
+			check(err)
+			fmt.Println(res.Proto, string(body))
+		}
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

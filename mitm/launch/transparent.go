@@ -1,0 +1,61 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"net"
+)
+
+// A Namespace says how a command is run in a network namespace of its own.
+type Namespace struct {
+	// Init is how this program starts NamespaceInit: its path and first arguments.
+	Init []string
+	// Serve is given the TCP connections that are opened in the namespace:
+	// where they were meant to go is their local address. It may be given more
+	// than one listener, and returns when that is closed.
+	Serve func(net.Listener)
+}
+
+// An UnsupportedError says what a system lacks for a namespace.
+type UnsupportedError struct {
+	Missing string
+	Err     error // what was refused; nil if nothing was tried
+}
+
+func (e *UnsupportedError) Error() string {
+	if e.Err == nil {
+		return "transparent capture: " + e.Missing
+	}
+	return fmt.Sprintf("transparent capture: %s: %v", e.Missing, e.Err)
+}
+
+func (e *UnsupportedError) Unwrap() error { return e.Err }
+
+// RunTransparent is Run for a command that may know nothing of proxies: it runs
+// in a network namespace of its own, in which the kernel hands every TCP
+// connection to n.Serve, whatever its address. Datagrams are carried to where
+// they were meant to go and back, DNS with them, except those to port 443: a
+// client that is refused HTTP/3 there falls back to TCP. Anything else (ICMP,
+// SCTP) is refused with an ICMP error. A loopback address stays in the
+// namespace where something listens there, and is the host's otherwise.
+//
+// No privilege is needed where the system allows user namespaces; root does
+// without. Proxy variables are taken from the command's environment.
+//
+// Limits: Linux with nf_tables, nft_tproxy and nft_socket. Programs that gain
+// privileges (sudo, ping) cannot in a user namespace. Abstract Unix sockets of
+// the host are out of reach. A connection is accepted before the server is
+// asked, so that one that the server refuses is reset instead.
+//
+// Errors: *UnsupportedError where the system cannot do it; the command has not
+// run then.
+//
+// Source: RESEARCH.md#transparent-capture
+func RunTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
+	return runTransparent(ctx, o, n)
+}
+
+// NamespaceInit is what the process does that RunTransparent starts: it sets
+// the namespace up that it is in, and runs the command there. The arguments are
+// those behind Namespace.Init; the exit status is the command's.
+func NamespaceInit(args []string) int { return namespaceInit(args) }

@@ -1,0 +1,194 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// setUpTimeout is what the namespace gets to come up.
+const setUpTimeout = 30 * time.Second
+
+func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
+	if len(o.Argv) == 0 || len(n.Init) == 0 {
+		return statusNotFound, errors.New("launch: no command")
+	}
+	path, err := exec.LookPath(o.Argv[0])
+	if err != nil {
+		return startStatus(err), fmt.Errorf("launch: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "unwire-") // mode 0700
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	env, err := directEnvironment(o, dir)
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	if hasRoute6() {
+		env = append(env, wantsRoute6+"=1")
+	}
+	c, theirs, err := controlPair()
+	if err != nil {
+		return statusNotExecutable, fmt.Errorf("launch: %w", err)
+	}
+	defer c.conn.Close()
+	defer theirs.Close()
+
+	args := append(append(n.Init[1:len(n.Init):len(n.Init)], path), o.Argv...)
+	cmd := exec.CommandContext(ctx, n.Init[0], args...)
+	cmd.Env = env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+	cmd.ExtraFiles = []*os.File{theirs} // as controlFD
+	cmd.SysProcAttr = namespaceAttr()
+
+	s := &namespaceServer{control: c, serve: n.Serve}
+	defer s.close()
+	begun := false
+	code, err := runCommand(cmd, func() error {
+		begun = true
+		_ = theirs.Close() // so that the end of the process is seen
+		return s.start()
+	})
+	var failed *startError
+	switch {
+	case err == nil:
+		return code, nil
+	case errors.As(err, &failed):
+		return failed.status, err
+	case !begun:
+		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{missingNamespace(), err})
+	}
+	return code, err
+}
+
+// namespaceAttr asks for a network of its own. Whoever is not root needs a user
+// namespace for that, in which everybody stays who they are.
+func namespaceAttr() *syscall.SysProcAttr {
+	if os.Geteuid() == 0 && hasRights(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN) {
+		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE},
+	}
+}
+
+func hasRights(rights ...int) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	for _, r := range rights {
+		if data[r/32].Effective&(1<<(r%32)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// missingNamespace says why the system gives no namespace.
+func missingNamespace() string {
+	for _, s := range []struct{ file, value, name string }{
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone"},
+		{"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces"},
+		{"/proc/sys/user/max_net_namespaces", "0", "user.max_net_namespaces"},
+	} {
+		if v, err := os.ReadFile(s.file); err == nil && strings.TrimSpace(string(v)) == s.value {
+			return "the system forbids namespaces to users (" + s.name + " is " + s.value + ")"
+		}
+	}
+	return "the system gives no user and network namespace (a container may forbid it)"
+}
+
+// hasRoute6 reports whether the host has a way to IPv6 addresses: connecting a
+// UDP socket sends nothing.
+func hasRoute6() bool {
+	conn, err := net.Dial("udp6", "[2001:db8::1]:9")
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// A startError says that the command was not run, with its exit status.
+type startError struct {
+	status int
+	err    error
+}
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// A namespaceServer serves the sockets that take what is sent in a namespace.
+type namespaceServer struct {
+	control   *control
+	serve     func(net.Listener)
+	listeners []net.Listener
+	relays    []*relay
+}
+
+// start waits until the namespace is set up and the command runs in it.
+func (s *namespaceServer) start() error {
+	if err := s.control.conn.SetReadDeadline(time.Now().Add(setUpTimeout)); err != nil {
+		return err
+	}
+	m, files, err := s.control.receive()
+	if err != nil {
+		return &startError{statusNotExecutable, fmt.Errorf("the process in the namespace says nothing: %w", err)}
+	}
+	defer closeAll(files)
+	switch {
+	case m.Missing != "":
+		return &startError{statusNotExecutable, &UnsupportedError{m.Missing, errors.New(m.Error)}}
+	case m.Error != "":
+		return &startError{m.Status, errors.New(strings.TrimPrefix(m.Error, "launch: "))}
+	case len(m.Sockets) != len(files):
+		return &startError{statusNotExecutable, fmt.Errorf("%d sockets announced, %d came", len(m.Sockets), len(files))}
+	}
+	if err := s.control.conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	binder := &binder{control: s.control}
+	for i, kind := range m.Sockets {
+		if kind == "tcp" {
+			ln, err := net.FileListener(files[i])
+			if err != nil {
+				return &startError{statusNotExecutable, err}
+			}
+			s.listeners = append(s.listeners, ln)
+			go s.serve(ln)
+			continue
+		}
+		r, err := newRelay(files[i], binder)
+		if err != nil {
+			return &startError{statusNotExecutable, err}
+		}
+		s.relays = append(s.relays, r)
+		go r.run()
+	}
+	return nil
+}
+
+func (s *namespaceServer) close() {
+	for _, ln := range s.listeners {
+		_ = ln.Close()
+	}
+	for _, r := range s.relays {
+		r.close()
+	}
+}

@@ -1,0 +1,242 @@
+package launch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"unwire/mitm/launch"
+)
+
+// runTransparent is run, in a namespace. It reports false where the system has
+// no namespaces, after checking that the error says what is missing.
+func (r *recorder) runTransparent(action string, argv []string, set func(*launch.Options)) (code int, stdout, stderr string, err error, can bool) {
+	r.t.Helper()
+	if argv == nil {
+		argv = []string{os.Args[0]}
+	}
+	var out, errOut bytes.Buffer
+	o := launch.Options{
+		Argv: argv, CAFile: r.ca.CertFile(), Env: os.Environ(),
+		Stdout: &out, Stderr: &errOut,
+	}
+	if action != "" {
+		o.Env = append(o.Env, "UNWIRE_TEST_CHILD="+action)
+	}
+	if set != nil {
+		set(&o)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
+	defer cancel()
+	code, err = launch.RunTransparent(ctx, o, launch.Namespace{
+		Init:  []string{os.Args[0], "namespace-init"},
+		Serve: r.proxy.ServeTransparent,
+	})
+	var unsupported *launch.UnsupportedError
+	if errors.As(err, &unsupported) {
+		if code != 126 || unsupported.Missing == "" || !strings.Contains(err.Error(), unsupported.Missing) {
+			r.t.Errorf("status %d, %v: does not say what is missing", code, err)
+		}
+		r.t.Logf("this system has no namespaces: %v", err)
+		return code, "", "", err, false
+	}
+	return code, out.String(), errOut.String(), err, true
+}
+
+var buildStatic = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "unwire-static-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "static")
+	cmd := exec.Command("go", "build", "-o", path, "./testdata/static")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(err, errors.New(string(out)))
+	}
+	return path, os.Chmod(dir, 0o755)
+})
+
+// static builds the program that knows nothing of proxies.
+func static(t *testing.T) string {
+	t.Helper()
+	path, err := buildStatic()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// resolver answers DNS queries for name, over UDP, with an address.
+func resolver(t *testing.T, name string, addr [4]byte) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		var buf [1500]byte
+		for {
+			n, from, err := conn.ReadFrom(buf[:])
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Response, m.Additionals = true, nil
+			if strings.TrimSuffix(q.Name.String(), ".") == name && q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1},
+					Body:   &dnsmessage.AResource{A: addr},
+				}}
+			}
+			if answer, err := m.Pack(); err == nil {
+				_, _ = conn.WriteTo(answer, from)
+			}
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+func TestTransparent(t *testing.T) {
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	plain := httptest.NewServer(http.HandlerFunc(hello))
+	defer plain.Close()
+	dns := resolver(t, "made-up.example", [4]byte{192, 0, 2, 7})
+	r := newRecorder(t, origin)
+	port := netip.MustParseAddrPort(plain.Listener.Addr().String()).Port()
+	_ = port
+
+	code, out, stderr, err, can := r.runTransparent("", []string{
+		static(t), origin.URL + "/tls", plain.URL + "/plain",
+		strings.Replace(plain.URL, "127.0.0.1", "localhost", 1) + "/by-name",
+		"lookup " + dns + " made-up.example", "lookup system localhost",
+		"udp-refused 192.0.2.1:443",
+		"inside 127.0.0.1:4321", "http://127.0.0.1:4321/inside",
+	}, func(o *launch.Options) {
+		o.Env = append(o.Env, "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1")
+	})
+	if !can {
+		return
+	}
+	if code != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", code, err, stderr)
+	}
+	want := "HTTP/2.0 hello /tls\nHTTP/1.1 hello /plain\nHTTP/1.1 hello /by-name\n" +
+		"made-up.example 192.0.2.7\nlocalhost 127.0.0.1\n192.0.2.1:443 true\nHTTP/1.1 from inside\n"
+	if out != want {
+		t.Errorf("the program got\n%swant\n%s%s", out, want, stderr)
+	}
+	if got := r.recorded(); !slices.Equal(got, []string{"/by-name 1.1 complete", "/plain 1.1 complete", "/tls 2 complete"}) {
+		t.Errorf("recorded %q", got)
+	}
+}
+
+func TestTransparentCurl(t *testing.T) {
+	path, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not installed")
+	}
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	r := newRecorder(t, origin)
+	code, out, stderr, err, can := r.runTransparent("", []string{path, "-sS", "--noproxy", "*", origin.URL + "/curl"}, nil)
+	if !can {
+		return
+	}
+	if code != 0 || err != nil || out != "hello /curl" {
+		t.Fatalf("status %d, %v, %q: %s", code, err, out, stderr)
+	}
+	if got := r.recorded(); len(got) != 1 || !strings.HasPrefix(got[0], "/curl ") {
+		t.Errorf("recorded %q", got)
+	}
+}
+
+func TestTransparentStatus(t *testing.T) {
+	r := newRecorder(t)
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		action string
+		argv   []string
+		code   int
+		fails  bool
+	}{
+		"success":        {"exit 0", nil, 0, false},
+		"failure":        {"exit 3", nil, 3, false},
+		"signal":         {"die", nil, 128 + 9, false},
+		"not found":      {"", []string{"unwire-no-such-command"}, 127, true},
+		"not executable": {"", []string{plain}, 126, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr, err, can := r.runTransparent(c.action, c.argv, nil)
+			if can && (code != c.code || (err != nil) != c.fails) {
+				t.Errorf("status %d, %v, want %d: %s", code, err, c.code, stderr)
+			}
+		})
+	}
+}
+
+func TestTransparentStdin(t *testing.T) {
+	r := newRecorder(t)
+	_, out, _, err, can := r.runTransparent("cat", nil, func(o *launch.Options) { o.Stdin = strings.NewReader("through") })
+	if can && (err != nil || out != "through") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestTransparentPassesSignalsOn(t *testing.T) {
+	r := newRecorder(t)
+	pr, pw := io.Pipe()
+	ready, read := make(chan struct{}), make(chan struct{})
+	var said bytes.Buffer
+	go func() {
+		defer close(read)
+		line := make([]byte, len("ready\n"))
+		if _, err := io.ReadFull(pr, line); err != nil {
+			return
+		}
+		close(ready)
+		_, _ = io.Copy(&said, pr)
+	}()
+	go func() {
+		select {
+		case <-ready:
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		case <-t.Context().Done():
+		}
+	}()
+	code, _, _, err, can := r.runTransparent("await", nil, func(o *launch.Options) { o.Stdout = pw })
+	pw.Close()
+	<-read
+	if can && (code != 42 || err != nil || said.String() != "terminated\n") {
+		t.Errorf("status %d, %v, %q", code, err, said.String())
+	}
+}

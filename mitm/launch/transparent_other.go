@@ -1,0 +1,14 @@
+//go:build !linux
+
+package launch
+
+import (
+	"context"
+	"runtime"
+)
+
+func runTransparent(context.Context, Options, Namespace) (int, error) {
+	return statusNotExecutable, &UnsupportedError{Missing: "needs Linux, and this is " + runtime.GOOS}
+}
+
+func namespaceInit([]string) int { return statusNotExecutable }
