@@ -30,7 +30,8 @@ type processesKey struct{}
 const stopTimeout = 10 * time.Second
 
 // cmdSpawn starts a command that reports itself with a line of JSON, and sets
-// $NAME_url, $NAME_proxy and $NAME_ca from it:
+// $NAME_url, $NAME_proxy and $NAME_ca from it; what it prints after that is in
+// NAME.stdout when it has ended:
 //
 //	spawn NAME COMMAND ARGS…
 func cmdSpawn(ts *testscript.TestScript, neg bool, args []string) {
@@ -57,16 +58,15 @@ func cmdSpawn(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0]+"_url", event.URL)
 	ts.Setenv(args[0]+"_proxy", event.Proxy)
 	ts.Setenv(args[0]+"_ca", event.CA)
+	rest, err := os.Create(ts.MkAbs(args[0] + ".stdout"))
+	ts.Check(err)
 	go func() {
-		_, _ = r.WriteTo(discard{})
+		defer rest.Close()
+		_, _ = r.WriteTo(rest)
 		p.done <- p.cmd.Wait()
 	}()
 	ts.Value(processesKey{}).(map[string]*process)[args[0]] = p
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // cmdSignal ends a spawned command with a signal (INT, TERM or KILL) and checks
 // its exit status, if one is given:

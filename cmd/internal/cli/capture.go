@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,8 +22,8 @@ const shutdownGrace = 5 * time.Second
 
 type captureFlags struct {
 	out, listen, reverse, upstreamCA string
-	json, keepSecrets                bool
-	only, skip                       []string
+	json, keepSecrets, transparent   bool
+	only, skip, also                 []string
 }
 
 func (a *app) captureCommand() *cobra.Command {
@@ -34,18 +33,30 @@ func (a *app) captureCommand() *cobra.Command {
 		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
 		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
 its traffic captured (proxy variables, CA variables and a Node hook are set for
-it) and exits with its status; without, it runs until it is interrupted.
+it) and exits with its status; without, it runs until it is interrupted. The
+proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
+
+--transparent (Linux) is for commands that ignore all that: CMD runs in a
+network namespace of its own, whose TCP is captured whatever opens it. UDP, and
+DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
+back to TCP. Anything else is refused. What listens on the host's loopback is
+reached at the same address, unless CMD itself listens there.
+
+--reverse stands in front of one server, each --also in front of one more.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
 recorded, unless --keep-secrets is given.`,
 		Example: `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), f, args) },
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
 	cmd.Flags().StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
+	cmd.Flags().StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
+	cmd.Flags().BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
 	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
 	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
@@ -58,14 +69,21 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 	if f.out == "" {
 		f.out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
 	}
+	if err := checkModes(f, argv); err != nil {
+		return err
+	}
 	rec, err := a.startRecorder(f)
 	if err != nil {
 		return err
 	}
+	watch := a.watchEndpoints(rec, f)
+	stop := watch.start(ctx, rec.store)
 	code, runErr := a.serve(ctx, rec, f, argv)
+	stop()
 	if err := rec.close(); err != nil && runErr == nil {
 		runErr = err
 	}
+	watch.finish(context.WithoutCancel(ctx), f.out)
 	a.captureSummary(context.WithoutCancel(ctx), f, rec, len(argv) > 0)
 	if runErr != nil {
 		return runErr
@@ -82,6 +100,7 @@ type recorder struct {
 	proxy  *mitm.Proxy
 	ca     *mitm.CA
 	addr   string
+	also   []also
 	served chan error
 }
 
@@ -96,15 +115,18 @@ func (a *app) startRecorder(f captureFlags) (*recorder, error) {
 		return nil, err
 	}
 	go func() { rec.served <- rec.proxy.Serve(ln) }()
+	if err := a.startAlso(rec, f); err != nil {
+		return nil, errors.Join(err, rec.close())
+	}
 	return rec, nil
 }
 
 func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip}
 	if f.reverse != "" {
-		u, err := url.Parse(f.reverse)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return nil, usagef("--reverse wants a URL such as https://host, not %q", f.reverse)
+		u, err := reverseURL("--reverse", f.reverse)
+		if err != nil {
+			return nil, err
 		}
 		opts.Reverse, opts.Source = u, "reverse"
 	}
@@ -130,7 +152,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 		store.Close()
 		return nil, err
 	}
-	return &recorder{store, proxy, ca, ln.Addr().String(), make(chan error, 1)}, nil
+	return &recorder{store: store, proxy: proxy, ca: ca, addr: ln.Addr().String(), served: make(chan error, 1)}, nil
 }
 
 // listenLoopback listens, and refuses an address that others could reach.
@@ -177,18 +199,21 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 			return 0, err
 		}
 	}
+	if err := a.sayAlso(rec, f.json); err != nil {
+		return 0, err
+	}
 	if len(argv) > 0 {
 		stdout := a.out.Writer
 		if f.json {
 			stdout = a.err.Writer
 		}
 		// The command gets the signals itself, and ends the recording by ending.
-		code, err := launch.Run(context.WithoutCancel(ctx), launch.Options{
+		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
 			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
 			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer,
 		})
 		if err != nil {
-			return code, fail(code, err, "")
+			return code, fail(code, err, launchHint(err))
 		}
 		return code, nil
 	}
@@ -219,6 +244,7 @@ func (a *app) sayListening(rec *recorder, f captureFlags) {
 	}
 	a.say("proxy  http://%s", rec.addr)
 	a.say("CA     %s", rec.ca.CertFile())
+	a.say("SOCKS  socks5h://%s", rec.addr)
 	a.say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.addr, rec.ca.CertFile())
 }
 
@@ -251,8 +277,11 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 		return
 	}
 	a.say("unwire: %d exchanges in %s (%d incomplete)", n, f.out, unfinished)
-	if n == 0 && ran {
-		a.say("unwire: hint: the command sent nothing through the proxy: it may not honour HTTPS_PROXY or\nNODE_OPTIONS; point it at 'unwire capture --reverse URL' if its endpoint can be set")
+	switch {
+	case n == 0 && ran && f.transparent:
+		a.say("unwire: hint: the command opened no connection that speaks HTTP")
+	case n == 0 && ran:
+		a.say("unwire: hint: the command sent nothing through the proxy: it may not honour HTTPS_PROXY or\nNODE_OPTIONS; 'unwire capture --transparent -- CMD' captures any program (Linux), and\n'unwire capture --reverse URL' one whose endpoint can be set")
 	}
 }
 

@@ -8,6 +8,7 @@ func (a *app) commands() []*cobra.Command {
 		a.demoCommand(),
 		a.demoClientCommand(),
 		a.captureCommand(),
+		a.namespaceCommand(),
 		a.lsCommand(),
 		a.showCommand(),
 		a.decodeCommand(),

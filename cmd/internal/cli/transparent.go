@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"unwire/mitm/launch"
+)
+
+// namespaceCommand is the process that capture --transparent starts its command
+// with: a command of its own because it runs in another network.
+func (a *app) namespaceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "namespace-init PATH ARGS…",
+		Short:              "Set up the network that capture --transparent runs its command in",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if code := launch.NamespaceInit(args); code != 0 {
+				return fail(code, nil, "")
+			}
+			return nil
+		},
+	}
+}
+
+// checkModes refuses flags that do not go together, before anything is made.
+func checkModes(f captureFlags, argv []string) error {
+	switch {
+	case f.transparent && len(argv) == 0:
+		return fail(exitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
+	case f.transparent && f.reverse != "":
+		return usagef("--transparent and --reverse exclude each other")
+	case len(f.also) > 0 && f.reverse == "":
+		return fail(exitUsage, errors.New("--also adds to --reverse"), "usage: unwire capture --reverse URL --also URL…")
+	}
+	for _, s := range f.also {
+		if _, err := reverseURL("--also", s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launch runs the command with its traffic captured, as the flags have it.
+func (a *app) launch(ctx context.Context, rec *recorder, f captureFlags, o launch.Options) (int, error) {
+	if !f.transparent {
+		return launch.Run(ctx, o)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	return launch.RunTransparent(ctx, o, launch.Namespace{
+		Init:  []string{self, "namespace-init"},
+		Serve: rec.proxy.ServeTransparent,
+	})
+}
+
+// launchHint says what works where a command could not be run.
+func launchHint(err error) string {
+	var unsupported *launch.UnsupportedError
+	if !errors.As(err, &unsupported) {
+		return ""
+	}
+	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
+}
