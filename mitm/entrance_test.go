@@ -3,11 +3,11 @@ package mitm
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -89,11 +89,10 @@ func TestSOCKSReplies(t *testing.T) {
 	}
 	port := closed.Addr().(*net.TCPAddr).Port
 	_ = closed.Close()
-	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"127.0.0.1", "localhost"} })
-	b.proxy.hosts.skip = append(b.proxy.hosts.skip, "*") // then nothing waits for a server name
-	own := b.proxy.addrs[0].Port
+	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
+	own := int(netip.MustParseAddrPort(b.addr).Port())
 	name := func(host string, port int) string {
-		return fmt.Sprintf("\x05\x01\x00\x03%c%s%c%c", len(host), host, port>>8, port&255)
+		return "\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host + string([]byte{byte(port >> 8), byte(port)})
 	}
 	const greeting = "\x05\x01\x00"
 	for what, c := range map[string]struct {
@@ -197,7 +196,11 @@ func TestServeReverse(t *testing.T) {
 	if got[0].URL != origins[0].URL+"/first" || got[1].URL != origins[1].URL+"/second" {
 		t.Errorf("recorded %s, %s", got[0].URL, got[1].URL)
 	}
-	if err := b.proxy.ServeReverse(ln, &url.URL{Scheme: "ftp", Host: "h"}); err == nil {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.proxy.ServeReverse(other, &url.URL{Scheme: "ftp", Host: "h"}); err == nil {
 		t.Error("an origin that is none is served")
 	}
 }
