@@ -45,6 +45,25 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		_, _ = os.Stdout.Write(data)
+	case "rights":
+		data, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		for line := range strings.Lines(string(data)) {
+			if name, value, _ := strings.Cut(line, ":"); name == "CapInh" || name == "CapEff" || name == "CapPrm" || name == "CapAmb" {
+				fmt.Print(name, " ", strings.TrimLeft(strings.TrimSpace(value), "0"), "\n")
+			}
+		}
+	case "unsupported":
+		if err := os.WriteFile("/proc/sys/user/max_net_namespaces", []byte("0"), 0); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		code, err := launch.RunTransparent(context.Background(), launch.Options{Argv: []string{"echo", "it ran"}, CAFile: arg},
+			launch.Namespace{Init: []string{os.Args[0], "namespace-init"}})
+		fmt.Println(code, err)
 	case "exit":
 		var code int
 		_, _ = fmt.Sscan(arg, &code)

@@ -27,9 +27,14 @@ const (
 // namespaceInit runs in the new namespace: it has all rights there, and the
 // command none that it would not have outside.
 func namespaceInit(args []string) int {
-	c, err := newControl(controlFD)
-	if err != nil || len(args) < 2 {
+	var st unix.Stat_t
+	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
 		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' only")
+		return statusNotExecutable
+	}
+	c, err := newControl(controlFD)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "unwire: error:", err)
 		return statusNotExecutable
 	}
 	route6 := os.Getenv(wantsRoute6) != ""

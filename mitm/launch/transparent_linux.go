@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -65,7 +66,7 @@ func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 		return code, nil
 	case errors.As(err, &failed):
 		return failed.status, err
-	case !begun:
+	case !begun && refusesNamespace(err):
 		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{missingNamespace(), err})
 	}
 	return code, err
@@ -98,6 +99,13 @@ func hasRights(rights ...int) bool {
 		}
 	}
 	return true
+}
+
+// refusesNamespace reports whether a process was not started because the system
+// gives it no namespace.
+func refusesNamespace(err error) bool {
+	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.EINVAL, unix.ENOSYS},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // missingNamespace says why the system gives no namespace.

@@ -8,13 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,25 +57,24 @@ func (r *recorder) runTransparent(action string, argv []string, set func(*launch
 	return code, out.String(), errOut.String(), err, true
 }
 
-var buildStatic = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unwire-static-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "static")
-	cmd := exec.Command("go", "build", "-o", path, "./testdata/static")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(err, errors.New(string(out)))
-	}
-	return path, os.Chmod(dir, 0o755)
-})
-
 // static builds the program that knows nothing of proxies.
 func static(t *testing.T) string {
 	t.Helper()
-	path, err := buildStatic()
+	if path := os.Getenv("UNWIRE_TEST_STATIC"); path != "" {
+		return path // made by the test that runs this one
+	}
+	dir, err := os.MkdirTemp("", "unwire-static-") // t.TempDir is closed to others
 	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "static")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./testdata/static")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -127,9 +124,6 @@ func TestTransparent(t *testing.T) {
 	defer plain.Close()
 	dns := resolver(t, "made-up.example", [4]byte{192, 0, 2, 7})
 	r := newRecorder(t, origin)
-	port := netip.MustParseAddrPort(plain.Listener.Addr().String()).Port()
-	_ = port
-
 	code, out, stderr, err, can := r.runTransparent("", []string{
 		static(t), origin.URL + "/tls", plain.URL + "/plain",
 		strings.Replace(plain.URL, "127.0.0.1", "localhost", 1) + "/by-name",
@@ -238,5 +232,74 @@ func TestTransparentPassesSignalsOn(t *testing.T) {
 	<-read
 	if can && (code != 42 || err != nil || said.String() != "terminated\n") {
 		t.Errorf("status %d, %v, %q", code, err, said.String())
+	}
+}
+
+// TestTransparentRights: who is not root gains no rights by running in a
+// namespace of their own.
+func TestTransparentRights(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Log("root keeps its rights; TestTransparentUnprivileged runs this as somebody else")
+		return
+	}
+	r := newRecorder(t)
+	_, out, stderr, err, can := r.runTransparent("rights", nil, nil)
+	if can && (err != nil || out != "CapInh \nCapPrm \nCapEff \nCapAmb \n") {
+		t.Errorf("%v, %q: %s", err, out, stderr)
+	}
+}
+
+// TestTransparentUnprivileged runs the tests above without root's rights.
+func TestTransparentUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: the other tests have shown it")
+		return
+	}
+	dir, err := os.MkdirTemp("", "unwire-nobody-") // t.TempDir is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "launch.test")
+	const nobody = 65534
+	for _, err := range []error{os.WriteFile(binary, self, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), nobody, nobody)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run=^TestTransparent", "-test.v", "-test.timeout=60s")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+filepath.Join(dir, "tmp"), "UNWIRE_TEST_STATIC="+static(t))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestTransparentRights")) || bytes.Contains(out, []byte("--- SKIP")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestTransparentUnsupported: where no namespace can be had, the error says so
+// and the command is not run. The system is made one by the limits of an outer
+// namespace.
+func TestTransparentUnsupported(t *testing.T) {
+	r := newRecorder(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "UNWIRE_TEST_CHILD=unsupported "+r.ca.CertFile())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		t.Logf("no user namespaces at all, as the other tests have shown: %v", err)
+		return
+	}
+	want := "126 launch: transparent capture: the system forbids namespaces to users (user.max_net_namespaces is 0): "
+	if err != nil || !strings.HasPrefix(string(out), want) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
