@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"syscall"
 	"time"
 )
 
@@ -72,8 +74,7 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 	for {
 		conn, err := e.Listener.Accept()
 		if err != nil {
-			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does
+			if isPassing(err) {
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -96,6 +97,12 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 			e.queue.push(c)
 		}()
 	}
+}
+
+// isPassing reports whether a listener may accept again after an error.
+func isPassing(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ECONNRESET},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 type originKey struct{}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
@@ -20,8 +21,9 @@ const (
 	wantsRoute6 = "UNWIRE_NAMESPACE_IPV6"
 	backlog     = 4096 // the kernel cuts it to net.core.somaxconn
 
-	missingRights = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
-	missingRules  = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
+	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
+	missingRules   = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
+	missingSockets = "the kernel lacks what a network of its own takes (rtnetlink, transparent sockets)"
 )
 
 // namespaceInit runs in the new namespace: it has all rights there, and the
@@ -77,15 +79,20 @@ func (c *control) fail(status int, err error, missing string) int {
 // missingFor is what the system lacks if setting up fails with err; "" is
 // nothing, but something that should not happen.
 func missingFor(err error) string {
+	is := func(e error) bool { return errors.Is(err, e) }
 	var rules *rulesError
+	inRules := errors.As(err, &rules)
 	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+	case slices.ContainsFunc([]error{unix.EPERM, unix.EACCES}, is):
 		return missingRights
-	case errors.As(err, &rules) && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) ||
-		errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT)):
+	case inRules && is(unix.ENOENT):
+		return missingRules
+	case !slices.ContainsFunc([]error{unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.ENOPROTOOPT, unix.ENOSYS}, is):
+		return ""
+	case inRules:
 		return missingRules
 	}
-	return ""
+	return missingSockets
 }
 
 // takeEverything makes all addresses local, and returns the sockets that take
