@@ -235,6 +235,16 @@ func TestTransparentPassesSignalsOn(t *testing.T) {
 	}
 }
 
+func TestTransparentTermination(t *testing.T) {
+	r := newRecorder(t)
+	started := time.Now()
+	// The process in between is told to terminate, as by the end of the context.
+	code, _, _, err, can := r.runTransparent("", []string{"sh", "-c", "kill -TERM $PPID; exec sleep 60"}, nil)
+	if can && (code != 128+15 || err != nil || time.Since(started) > 30*time.Second) {
+		t.Errorf("status %d, %v, after %v", code, err, time.Since(started))
+	}
+}
+
 // TestTransparentRights: who is not root gains no rights by running in a
 // namespace of their own.
 func TestTransparentRights(t *testing.T) {
