@@ -21,6 +21,7 @@ const module = "unwire/"
 // prefix that matches a package decides. A trailing slash means all below.
 var allowed = map[string][]string{
 	"captures":        {},
+	"captures/pcap":   {"captures"},
 	"mitm":            {"captures", "mitm/"},
 	"decode/envelope": {},
 	"decode/wire":     {},
@@ -38,8 +39,9 @@ var allowed = map[string][]string{
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures": {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"proto":    {},
+	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"captures/pcap": {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
+	"proto":         {},
 }
 
 // cliOnly may be imported below cmd/ and nowhere else.

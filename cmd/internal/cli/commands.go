@@ -9,6 +9,7 @@ func (a *app) commands() []*cobra.Command {
 		a.demoClientCommand(),
 		a.captureCommand(),
 		a.namespaceCommand(),
+		a.importCommand(),
 		a.lsCommand(),
 		a.showCommand(),
 		a.decodeCommand(),

@@ -1,0 +1,169 @@
+package pcap
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"unwire/captures"
+)
+
+const maxRemarks = 32 // of a connection
+
+// A conn is a TCP connection.
+type conn struct {
+	store  *captures.Store
+	keys   *KeyLog
+	held   *budget
+	source string
+	broke  func(error) // recording failed
+	n      int64       // its number, in the order of first packets
+
+	addrs      [2]netip.AddrPort
+	halves     [2]half // of the segments that addrs[i] sent
+	clientSide int     // index of the client in addrs; -1 while unknown
+	session    *session
+	last       time.Time // of the last packet
+	isn        uint32    // of the client's SYN
+	reset      bool
+	over       bool // finished: what still comes is passed over
+
+	tls    captures.TLS
+	report Connection
+}
+
+// A sender is one side of a connection, as a receiver of what its half orders.
+type sender struct {
+	c    *conn
+	side int
+}
+
+func (s sender) dir() captures.Direction {
+	if s.c.clientSide == 1-s.side {
+		return down
+	}
+	return up
+}
+
+func (s sender) data(t time.Time, p []byte) {
+	s.c.settle(s.side, p)
+	if s.dir() == up {
+		s.c.report.BytesUp += int64(len(p))
+	} else {
+		s.c.report.BytesDown += int64(len(p))
+	}
+	s.c.session.feed(s.dir(), t, p)
+}
+
+func (s sender) gap(t time.Time, g gap) {
+	dir := s.dir()
+	s.c.report.gap(dir, g)
+	in := &s.c.session.in[dir]
+	if in.closed {
+		return
+	}
+	s.c.session.fail(dir, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
+	in.ending.t = t
+}
+
+func (s sender) end(t time.Time, reset bool) {
+	s.c.reset = s.c.reset || reset
+	s.c.session.end(s.dir(), ending{t: t, reset: reset})
+}
+
+// settle decides who is the client, if no SYN did, by the first bytes.
+func (c *conn) settle(side int, p []byte) {
+	if c.clientSide >= 0 {
+		return
+	}
+	c.clientSide = side
+	if len(p) > 5 && (isTLS(p) && p[0] == recordHandshake && p[5] == helloServer || string(p[:5]) == "HTTP/" || isSettings(p)) {
+		c.clientSide = 1 - side
+	}
+	if !isTLS(p) || p[0] != recordData {
+		return
+	}
+	// Nothing tells: a server has the lower port, as a rule.
+	c.clientSide = 0
+	if c.addrs[0].Port() < c.addrs[1].Port() {
+		c.clientSide = 1
+	}
+}
+
+func (c *conn) client() netip.AddrPort { return c.addrs[max(0, c.clientSide)] }
+func (c *conn) server() netip.AddrPort { return c.addrs[1-max(0, c.clientSide)] }
+
+// host is the server's name as far as the connection tells it.
+func (c *conn) host() string {
+	if c.tls.ServerName != "" {
+		return c.tls.ServerName
+	}
+	return c.server().String()
+}
+
+func (c *conn) speaks(protocol string) { c.report.Protocol = protocol }
+
+// remark lists what could not be decoded; the same reason is told once in a row.
+func (c *conn) remark(dir captures.Direction, offset int64, why string) {
+	list := c.report.Undecoded
+	if n := len(list); n > 0 && list[n-1].Reason == why || n == maxRemarks {
+		return
+	}
+	c.report.Undecoded = append(list, Undecoded{Dir: dir.String(), Offset: offset, Reason: why})
+}
+
+// add takes a segment that addrs[side] sent.
+func (c *conn) add(side int, s *segment) {
+	c.report.Packets++
+	c.last = later(c.last, s.t)
+	if s.syn {
+		c.clientSide = side
+		if s.ack {
+			c.clientSide = 1 - side
+		} else {
+			c.isn = s.seq
+		}
+	}
+	c.halves[side].add(s)
+	if c.halves[0].ended && c.halves[1].ended {
+		c.finish()
+	}
+}
+
+// finish reads what is left and ends every exchange.
+func (c *conn) finish() {
+	if c.over {
+		return
+	}
+	c.over = true
+	if !c.halves[0].based && len(c.halves[0].ahead) > 0 && !c.halves[1].based && len(c.halves[1].ahead) > 0 {
+		c.settleByBoth()
+	}
+	c.halves[0].flush(c.last)
+	c.halves[1].flush(c.last)
+	for side := range c.halves {
+		c.session.end(sender{c, side}.dir(), ending{t: c.last, reset: c.reset, missing: c.openEnd(side)})
+		c.halves[side].drop()
+	}
+	c.report.finish(c)
+	c.session = nil
+}
+
+// settleByBoth looks for the side that speaks first as a client does.
+func (c *conn) settleByBoth() {
+	for side := range c.halves {
+		p := c.halves[side].ahead[0].data
+		if len(p) > 5 && (p[0] == recordHandshake && p[5] == helloClient || isMethod(p)) {
+			c.clientSide = side
+			return
+		}
+	}
+}
+
+// openEnd says why a side's bytes end, where it did not end them itself.
+func (c *conn) openEnd(side int) string {
+	if c.halves[side].ended || c.reset {
+		return ""
+	}
+	return "the capture ends before the connection does"
+}

@@ -1,0 +1,216 @@
+package pcap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+
+	"unwire/captures"
+)
+
+// Handshake messages that are read; of the others only the length is.
+const (
+	helloClient         = 1
+	helloServer         = 2
+	endOfEarlyData      = 5
+	encryptedExtensions = 8
+	finished            = 20
+	keyUpdate           = 24
+
+	maxHandshake = 1 << 20 // bytes of one message
+)
+
+// Extensions that are read.
+const (
+	extServerName = 0
+	extALPN       = 16
+	extEarlyData  = 42
+	extVersions   = 43
+)
+
+// retryRandom is what a HelloRetryRequest has in the place of a random.
+var retryRandom = [32]byte{
+	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+}
+
+var errShort = errors.New("a TLS handshake message is too short")
+
+// messages takes a run of handshake bytes: type(1) length(3) body, over records.
+func (l *tlsLayer) messages(dir captures.Direction, p []byte) error {
+	d := &l.dirs[dir]
+	if len(d.handshake) > 0 {
+		d.handshake = append(d.handshake, p...)
+		p = d.handshake
+	}
+	for len(p) >= 4 {
+		n := int(p[1])<<16 | int(p[2])<<8 | int(p[3])
+		if n > maxHandshake {
+			return fmt.Errorf("a TLS handshake message of %d bytes", n)
+		}
+		if len(p) < 4+n {
+			break
+		}
+		if err := l.message(dir, p[0], p[4:4+n]); err != nil {
+			return err
+		}
+		p = p[4+n:]
+	}
+	d.handshake = append(d.handshake[:0], p...)
+	return nil
+}
+
+func (l *tlsLayer) message(dir captures.Direction, kind byte, body []byte) error {
+	d := &l.dirs[dir]
+	switch {
+	case kind == helloClient && dir == up:
+		return l.clientHello(body)
+	case kind == helloServer && dir == down:
+		return l.serverHello(body)
+	case l.hello.version != version13:
+	case kind == encryptedExtensions && dir == down:
+		return l.extensions(cryptobyte.String(body), func(ext uint16, v cryptobyte.String) bool {
+			return ext != extALPN || l.chosenProtocol(v)
+		})
+	case kind == endOfEarlyData && dir == up:
+		l.enter(up, phaseHandshake)
+	case kind == finished && d.phase == phaseHandshake:
+		l.enter(dir, phaseApplication)
+	case kind == keyUpdate && d.phase == phaseApplication:
+		d.secret = l.hello.suite.nextSecret(d.secret)
+		protect, err := l.hello.suite.traffic13(d.secret)
+		if err != nil {
+			return err
+		}
+		d.protect = protect
+	}
+	return nil
+}
+
+// clientHello reads version(2) random(32) session(1) suites(2) compression(1) extensions(2).
+func (l *tlsLayer) clientHello(body []byte) error {
+	s := cryptobyte.String(body)
+	var random []byte
+	var session, suites, compression cryptobyte.String
+	if !s.Skip(2) || !s.ReadBytes(&random, 32) || !s.ReadUint8LengthPrefixed(&session) ||
+		!s.ReadUint16LengthPrefixed(&suites) || !s.ReadUint8LengthPrefixed(&compression) {
+		return errShort
+	}
+	l.hello = helloState{client: true, random: [32]byte(random), version: l.hello.version}
+	if s.Empty() {
+		return nil
+	}
+	return l.extensions(s, func(ext uint16, v cryptobyte.String) bool {
+		switch ext {
+		case extServerName:
+			var list, name cryptobyte.String
+			var kind uint8
+			if !v.ReadUint16LengthPrefixed(&list) || !list.ReadUint8(&kind) || !list.ReadUint16LengthPrefixed(&name) {
+				return false
+			}
+			l.raw.conn.tls.ServerName = string(name)
+		case extEarlyData:
+			l.hello.early = true
+		}
+		return true
+	})
+}
+
+// extensions calls f for each extension of a list that it reads from s.
+func (l *tlsLayer) extensions(s cryptobyte.String, f func(ext uint16, v cryptobyte.String) bool) error {
+	var list cryptobyte.String
+	if !s.ReadUint16LengthPrefixed(&list) {
+		return errShort
+	}
+	for !list.Empty() {
+		var ext uint16
+		var v cryptobyte.String
+		if !list.ReadUint16(&ext) || !list.ReadUint16LengthPrefixed(&v) || !f(ext, v) {
+			return errShort
+		}
+	}
+	return nil
+}
+
+func (l *tlsLayer) chosenProtocol(v cryptobyte.String) bool {
+	var list, name cryptobyte.String
+	if !v.ReadUint16LengthPrefixed(&list) || !list.ReadUint8LengthPrefixed(&name) {
+		return false
+	}
+	l.raw.conn.tls.ALPN = string(name)
+	return true
+}
+
+// serverHello reads version(2) random(32) session(1) suite(2) compression(1) extensions(2).
+func (l *tlsLayer) serverHello(body []byte) error {
+	s := cryptobyte.String(body)
+	var version, id uint16
+	var random []byte
+	var session cryptobyte.String
+	if !s.ReadUint16(&version) || !s.ReadBytes(&random, 32) || !s.ReadUint8LengthPrefixed(&session) ||
+		!s.ReadUint16(&id) || !s.Skip(1) {
+		return errShort
+	}
+	if [32]byte(random) == retryRandom {
+		return nil // another pair of hellos follows, with the same client random
+	}
+	h := &l.hello
+	if !s.Empty() {
+		err := l.extensions(s, func(ext uint16, v cryptobyte.String) bool {
+			switch ext {
+			case extVersions:
+				return v.ReadUint16(&version)
+			case extALPN:
+				return l.chosenProtocol(v)
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	h.server, h.answer, h.version = true, [32]byte(random), version
+	return l.chosen(id)
+}
+
+// chosen takes what the server chose, and gets the keys for it.
+func (l *tlsLayer) chosen(id uint16) error {
+	h := &l.hello
+	l.raw.conn.tls.Version, l.raw.conn.tls.Cipher = versionName(h.version), suiteName(id)
+	if !h.client {
+		return l.giveUp("handshake missing: no ClientHello")
+	}
+	if h.version != version12 && h.version != version13 {
+		return l.giveUp(fmt.Sprintf("TLS %s is not read", versionName(h.version)))
+	}
+	if h.suite = suiteByID(id, h.version); h.suite == nil {
+		return l.giveUp(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
+	}
+	if err := l.findKeys(); err != nil {
+		return l.giveUp(err.Error())
+	}
+	if h.version == version13 {
+		l.enter(down, phaseHandshake)
+		if h.early {
+			l.enter(up, phaseEarly)
+		} else {
+			l.enter(up, phaseHandshake)
+		}
+	}
+	return nil
+}
+
+// giveUp ends both directions; the reason is listed once.
+func (l *tlsLayer) giveUp(why string) error {
+	l.raw.failBoth(down, why)
+	return nil
+}
+
+func versionName(v uint16) string {
+	if v>>8 == 3 && v&0xff >= 1 {
+		return string([]byte{'1', '.', '0' + byte(v&0xff) - 1})
+	}
+	return fmt.Sprintf("0x%04x", binary.BigEndian.Uint16([]byte{byte(v >> 8), byte(v)}))
+}

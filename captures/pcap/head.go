@@ -1,0 +1,153 @@
+package pcap
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/captures"
+)
+
+// What bodyLength returns besides lengths.
+const (
+	toTheEnd  = -1 // of the connection
+	isChunked = -2
+)
+
+// finishAt ends a message of x and makes its direction ready for the next.
+func (x *exchange) finishAt(h *http1, dir captures.Direction, t time.Time) {
+	d := &h.dirs[dir]
+	d.x, d.state = nil, atHead
+	if dir == down && len(h.waiting) > 0 && h.waiting[0] == x {
+		h.waiting = h.waiting[1:]
+	}
+	x.finish(dir, t)
+}
+
+func (s *session) scheme() string {
+	if s.secure {
+		return "https"
+	}
+	return "http"
+}
+
+// bodyLength tells from a header section how long the body is.
+func bodyLength(fields captures.Headers) (int64, error) {
+	length := int64(toTheEnd)
+	for _, f := range fields {
+		switch {
+		case strings.EqualFold(f.Name, "Transfer-Encoding"):
+			if strings.EqualFold(strings.TrimSpace(f.Value), "identity") {
+				continue
+			}
+			return isChunked, nil
+		case strings.EqualFold(f.Name, "Content-Length"):
+			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
+			if err != nil || n < 0 || length >= 0 && n != length {
+				return 0, fmt.Errorf("content-length %q", shown([]byte(f.Value)))
+			}
+			length = n
+		}
+	}
+	return length, nil
+}
+
+// takeHead returns the first line and the fields of the section that p begins
+// with, and its length; 0 if it is not complete.
+func takeHead(p []byte) (first string, fields captures.Headers, n int, err error) {
+	skipped := 0
+	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 { // an empty line before a message is allowed
+		p, skipped = p[1:], skipped+1
+	}
+	end, sep := sectionEnd(p)
+	if end < 0 {
+		return "", nil, 0, tooLong(p)
+	}
+	line, rest, _ := bytes.Cut(p[:end], []byte("\n"))
+	fields, err = parseFields(rest)
+	return string(bytes.TrimSuffix(line, []byte("\r"))), fields, skipped + end + sep, err
+}
+
+// sectionEnd returns where the empty line that ends a section is, and how long
+// it is with the line end before it.
+func sectionEnd(p []byte) (end, sep int) {
+	window := p[:min(len(p), maxHead)]
+	end, sep = bytes.Index(window, []byte("\r\n\r\n")), 4
+	if i := bytes.Index(window[:max(end, 0)], []byte("\n\n")); i >= 0 {
+		return i, 2
+	}
+	if end < 0 {
+		end, sep = bytes.Index(window, []byte("\n\n")), 2
+	}
+	return end, sep
+}
+
+func tooLong(p []byte) error {
+	if len(p) >= maxHead {
+		return fmt.Errorf("a header section of more than %d bytes", maxHead)
+	}
+	return nil
+}
+
+// takeTrailers returns the lines of the trailer section that p begins with and
+// its length; 0 if it is not complete.
+func takeTrailers(p []byte) ([]byte, int, error) {
+	for _, empty := range []string{"\r\n", "\n"} {
+		if bytes.HasPrefix(p, []byte(empty)) {
+			return nil, len(empty), nil
+		}
+	}
+	if len(p) == 1 && p[0] == '\r' {
+		return nil, 0, nil
+	}
+	end, sep := sectionEnd(p)
+	if end < 0 {
+		return nil, 0, tooLong(p)
+	}
+	return p[:end], end + sep, nil
+}
+
+// takeLine returns the line that p begins with and its length with its end; 0
+// if it is not complete.
+func takeLine(p []byte) ([]byte, int, error) {
+	i := bytes.IndexByte(p[:min(len(p), maxHead)], '\n')
+	if i < 0 {
+		return nil, 0, tooLong(p)
+	}
+	return bytes.TrimSuffix(p[:i], []byte("\r")), i + 1, nil
+}
+
+// parseFields reads field lines; a line that begins with a blank continues the
+// one before it.
+func parseFields(p []byte) (captures.Headers, error) {
+	var h captures.Headers
+	for line := range bytes.Lines(p) {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			continue
+		}
+		if (line[0] == ' ' || line[0] == '\t') && len(h) > 0 {
+			h[len(h)-1].Value += " " + string(bytes.TrimSpace(line))
+			continue
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || len(name) == 0 {
+			return nil, fmt.Errorf("header line %q", shown(line))
+		}
+		h = append(h, captures.Header{Name: string(name), Value: string(bytes.TrimSpace(value))})
+	}
+	return h, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// shown is the beginning of foreign bytes, for an error. What may be a secret
+// in it is not for a report, so it is short.
+func shown(p []byte) []byte { return p[:min(len(p), 16)] }

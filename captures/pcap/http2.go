@@ -1,0 +1,306 @@
+package pcap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+)
+
+const (
+	frameHeader = 9
+	maxFrame    = maxHeld - 1<<16 // bytes of a frame; larger ones are never whole
+	maxBlock    = 1 << 20         // bytes of a header section, compressed
+	maxSection  = 1 << 20         // bytes of a header section, decompressed
+	maxTable    = 1 << 20         // bytes of an HPACK table
+	maxStreams  = 20_000          // open at once on a connection
+)
+
+// An http2Layer reads the frames of an HTTP/2 connection.
+//
+// Source: RFC 9113, RFC 7541.
+type http2Layer struct {
+	s       *session
+	dirs    [2]http2Direction
+	streams map[uint32]*stream
+	highest uint32 // of the client's streams that were seen
+}
+
+// An http2Direction is the state of one direction's frames.
+type http2Direction struct {
+	framer *http2.Framer
+	hpack  *hpack.Decoder
+	block  block
+}
+
+// A stream is an exchange and how far it is.
+type stream struct {
+	x         *exchange
+	responded bool
+}
+
+// A block is a header section that may span several frames.
+type block struct {
+	open     bool
+	stream   uint32 // whose headers they are
+	promised bool   // by the server
+	end      bool   // of the stream's direction
+	bytes    []byte
+	fields   captures.Headers
+	pseudo   map[string]string
+	size     int
+	tooLong  bool
+}
+
+func newHTTP2(s *session) *http2Layer {
+	s.conn.speaks("h2")
+	l := &http2Layer{s: s, streams: map[uint32]*stream{}}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		d.framer = http2.NewFramer(io.Discard, &s.in[i])
+		d.framer.SetMaxReadFrameSize(maxFrame)
+		d.framer.SetReuseFrames()
+		d.hpack = hpack.NewDecoder(4096, nil)
+		// The other side's SETTINGS say how large it may become. They may be
+		// seen late, so what is allowed is what we bear.
+		d.hpack.SetAllowedMaxDynamicTableSize(maxTable)
+		d.hpack.SetMaxStringLength(maxSection)
+		d.hpack.SetEmitFunc(d.field)
+	}
+	return l
+}
+
+func (l *http2Layer) step(dir captures.Direction) {
+	in := &l.s.in[dir]
+	for in.len() >= frameHeader {
+		b := in.bytes()
+		n := frameHeader + (int(b[0])<<16 | int(b[1])<<8 | int(b[2]))
+		if n > maxFrame {
+			l.s.fail(dir, fmt.Sprintf("HTTP/2: a frame of %d bytes", n))
+			return
+		}
+		if len(b) < n || dir == down && l.mustWait(b) {
+			return
+		}
+		at, t := in.offset, in.time(n)
+		f, err := l.dirs[dir].framer.ReadFrame()
+		if err == nil {
+			err = l.frame(dir, t, f)
+		}
+		if e := (http2.StreamError{}); err != nil && !errors.As(err, &e) {
+			l.s.fail(dir, fmt.Sprintf("HTTP/2: frame at offset %d: %v", at, err))
+			return
+		}
+	}
+}
+
+// mustWait reports whether a frame of the server belongs to a request that is
+// still to come.
+func (l *http2Layer) mustWait(b []byte) bool {
+	id := uint32(b[5]&0x7f)<<24 | uint32(b[6])<<16 | uint32(b[7])<<8 | uint32(b[8])
+	return id%2 == 1 && id > l.highest && l.s.waits(down)
+}
+
+func (l *http2Layer) close() {
+	for _, st := range l.streams {
+		st.x.cut(l.s.in[up].ending, l.s.in[down].ending)
+	}
+	l.streams = nil
+}
+
+// frame takes a frame.
+func (l *http2Layer) frame(dir captures.Direction, t time.Time, f http2.Frame) error {
+	d := &l.dirs[dir]
+	switch f := f.(type) {
+	case *http2.DataFrame:
+		st := l.streams[f.StreamID]
+		if st == nil {
+			return nil
+		}
+		st.x.chunk(dir, t, f.Data())
+		if f.StreamEnded() {
+			l.finish(dir, f.StreamID, t)
+		}
+	case *http2.HeadersFrame:
+		d.block.begin(f.StreamID, f.StreamEnded(), false)
+		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.PushPromiseFrame:
+		d.block.begin(f.PromiseID, false, true)
+		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.ContinuationFrame:
+		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.RSTStreamFrame:
+		l.reset(dir, f.StreamID, t, f.ErrCode)
+	case *http2.GoAwayFrame:
+		if dir == down {
+			l.goAway(f.LastStreamID, t, f.ErrCode)
+		}
+	}
+	return nil
+}
+
+func (b *block) begin(id uint32, end, promised bool) {
+	*b = block{open: true, stream: id, end: end, promised: promised, bytes: b.bytes[:0], pseudo: map[string]string{}}
+}
+
+// fragment takes a part of a header section, and the section when it is whole.
+func (l *http2Layer) fragment(dir captures.Direction, t time.Time, p []byte, whole bool) error {
+	d := &l.dirs[dir]
+	b := &d.block
+	if !b.open {
+		return errors.New("CONTINUATION of nothing")
+	}
+	if len(b.bytes)+len(p) > maxBlock {
+		return fmt.Errorf("a header section of more than %d bytes", maxBlock)
+	}
+	b.bytes = append(b.bytes, p...)
+	if !whole {
+		return nil
+	}
+	b.open = false
+	if _, err := d.hpack.Write(b.bytes); err != nil {
+		return err
+	}
+	if err := d.hpack.Close(); err != nil {
+		return err
+	}
+	if b.tooLong {
+		l.s.conn.remark(dir, l.s.in[dir].offset, fmt.Sprintf("a header section of stream %d is longer than %d bytes: its end is left out", b.stream, maxSection))
+	}
+	return l.section(dir, t, b)
+}
+
+// field takes a field of the section that is being read.
+func (d *http2Direction) field(f hpack.HeaderField) {
+	b := &d.block
+	b.size += len(f.Name) + len(f.Value) + 32
+	switch {
+	case b.size > maxSection:
+		b.tooLong = true
+	case f.IsPseudo():
+		b.pseudo[f.Name] = f.Value
+	default:
+		b.fields = append(b.fields, captures.Header{Name: f.Name, Value: f.Value})
+	}
+}
+
+// section takes a header or trailer section.
+func (l *http2Layer) section(dir captures.Direction, t time.Time, b *block) error {
+	st := l.streams[b.stream]
+	switch {
+	case dir == up && st == nil, b.promised:
+		if dir == up && b.stream <= l.highest {
+			return nil // of a stream that has ended
+		}
+		if err := l.request(dir, t, b); err != nil {
+			return err
+		}
+	case dir == up:
+		st.x.trailers(up, b.fields)
+	case st == nil && b.stream <= l.highest:
+		return nil
+	case st == nil:
+		if err := l.orphan(t, b); err != nil {
+			return err
+		}
+		l.response(l.streams[b.stream], b)
+	case st.responded:
+		st.x.trailers(down, b.fields)
+	default:
+		l.response(st, b)
+	}
+	if b.end {
+		l.finish(dir, b.stream, t)
+	}
+	return nil
+}
+
+// request begins the exchange of a stream.
+func (l *http2Layer) request(dir captures.Direction, t time.Time, b *block) error {
+	if len(l.streams) >= maxStreams {
+		return fmt.Errorf("more than %d streams at once", maxStreams)
+	}
+	if dir == up {
+		l.highest = max(l.highest, b.stream)
+	}
+	host := b.pseudo[":authority"]
+	if host == "" {
+		host = b.fields.Get("host")
+	}
+	if host == "" {
+		host = l.s.conn.host()
+	}
+	scheme := b.pseudo[":scheme"]
+	if scheme == "" {
+		scheme = l.s.scheme()
+	}
+	x := l.s.conn.begin(t, b.pseudo[":method"], scheme+"://"+host+b.pseudo[":path"], "2", b.fields)
+	x.done[up] = b.promised
+	l.streams[b.stream] = &stream{x: x}
+	return nil
+}
+
+// orphan begins an exchange whose request was not captured.
+func (l *http2Layer) orphan(t time.Time, b *block) error {
+	if len(l.streams) >= maxStreams {
+		return fmt.Errorf("more than %d streams at once", maxStreams)
+	}
+	x := l.s.conn.begin(t, "", l.s.scheme()+"://"+l.s.conn.host()+"/", "2", nil)
+	x.orphan, x.done[up] = true, true
+	l.highest = max(l.highest, b.stream)
+	l.streams[b.stream] = &stream{x: x}
+	return nil
+}
+
+func (l *http2Layer) response(st *stream, b *block) {
+	status, err := strconv.Atoi(b.pseudo[":status"])
+	if err != nil {
+		status = 0
+	}
+	if status/100 == 1 && !b.end {
+		return // informational: the response is still to come
+	}
+	st.responded = true
+	st.x.response(status, b.fields)
+}
+
+// finish ends a direction of a stream.
+func (l *http2Layer) finish(dir captures.Direction, id uint32, t time.Time) {
+	if st := l.streams[id]; st != nil && st.x.finish(dir, t) {
+		delete(l.streams, id)
+	}
+}
+
+// reset ends a stream. Once the response is complete, the exchange is: a
+// server that wants no more of the request says so in this way.
+func (l *http2Layer) reset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
+	st := l.streams[id]
+	if st == nil {
+		return
+	}
+	delete(l.streams, id)
+	switch {
+	case st.x.done[down] && !st.x.orphan:
+		st.x.end(t, captures.Complete, "")
+	case dir == up:
+		st.x.end(t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", code))
+	default:
+		st.x.end(t, captures.Reset, fmt.Sprintf("the server reset the stream: %v", code))
+	}
+}
+
+// goAway ends the streams that the server says it will not answer.
+func (l *http2Layer) goAway(last uint32, t time.Time, code http2.ErrCode) {
+	for id, st := range l.streams {
+		if id > last && id%2 == 1 {
+			st.x.end(t, captures.Reset, fmt.Sprintf("the server is going away (%v) and did not process the request", code))
+			delete(l.streams, id)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package pcap
+
+import (
+	"io"
+	"time"
+)
+
+// An inbox holds the bytes of one direction that the layer above has not
+// taken yet, with the times at which they came.
+//
+// Limits: what one holds counts against the import's budget; see session.feed.
+type inbox struct {
+	buf    []byte
+	start  int   // of what is left in buf
+	offset int64 // in the direction's bytes, of what is left
+	marks  []mark
+	passed int     // marks that no longer count
+	held   *budget // of the import
+
+	closed bool // nothing more comes
+	ending ending
+}
+
+const markCost = 40 // bytes that a mark counts for
+
+// A mark says when the bytes before an offset came, back to the mark before it.
+type mark struct {
+	end int64
+	t   time.Time
+}
+
+// An ending says how a direction ended.
+type ending struct {
+	t       time.Time
+	reset   bool   // by a RST
+	missing string // why more cannot be read although there may be more; "" after a clean end
+}
+
+func (in *inbox) len() int { return len(in.buf) - in.start }
+
+// bytes returns what is left.
+func (in *inbox) bytes() []byte { return in.buf[in.start:] }
+
+func (in *inbox) add(t time.Time, p []byte) {
+	if in.start == len(in.buf) {
+		in.buf, in.start = in.buf[:0], 0
+	} else if len(in.buf)+len(p) > cap(in.buf) && in.start > len(in.buf)/2 {
+		n := copy(in.buf, in.buf[in.start:])
+		in.buf, in.start = in.buf[:n], 0
+	}
+	in.buf = append(in.buf, p...)
+	in.held.take(int64(len(p)))
+	end := in.offset + int64(in.len())
+	if n := len(in.marks); n > in.passed && in.marks[n-1].t.Equal(t) {
+		in.marks[n-1].end = end
+		return
+	}
+	in.marks = append(in.marks, mark{end, t})
+	in.held.take(markCost)
+}
+
+// time returns when the n-th byte that is left came, counted from 1.
+func (in *inbox) time(n int) time.Time {
+	for i := in.passed; i < len(in.marks); i++ {
+		if in.marks[i].end >= in.offset+int64(n) {
+			return in.marks[i].t
+		}
+	}
+	return in.ending.t
+}
+
+// run returns the time of the first byte that is left, and how many of the
+// first n came at that time.
+func (in *inbox) run(n int) (time.Time, int) {
+	if in.passed == len(in.marks) {
+		return in.ending.t, n
+	}
+	m := in.marks[in.passed]
+	return m.t, int(min(int64(n), m.end-in.offset))
+}
+
+// take removes n bytes.
+func (in *inbox) take(n int) {
+	in.start += n
+	in.offset += int64(n)
+	in.held.give(int64(n))
+	for in.passed < len(in.marks) && in.marks[in.passed].end <= in.offset {
+		in.passed++
+		in.held.give(markCost)
+	}
+	switch {
+	case in.passed == len(in.marks):
+		in.marks, in.passed = in.marks[:0], 0
+	case in.passed > len(in.marks)/2:
+		in.marks, in.passed = append(in.marks[:0], in.marks[in.passed:]...), 0
+	}
+	if in.len() == 0 && cap(in.buf) > 1<<16 {
+		in.buf, in.start = nil, 0 // one long message does not keep its room
+	}
+}
+
+// size is what the inbox counts for.
+func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.passed) }
+
+// drop forgets what is left.
+func (in *inbox) drop() {
+	in.take(in.len())
+	in.buf, in.start, in.marks, in.passed = nil, 0, nil, 0
+}
+
+// Read takes bytes, for http2.Framer. The end of what there is is io.ErrUnexpectedEOF:
+// only whole frames are read.
+func (in *inbox) Read(p []byte) (int, error) {
+	n := copy(p, in.bytes())
+	if n == 0 && len(p) > 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	in.take(n)
+	return n, nil
+}

@@ -1,0 +1,71 @@
+package pcap
+
+import (
+	"time"
+
+	"unwire/captures"
+)
+
+// A Connection is what became of one TCP connection.
+//
+// Shape: offsets are in the bytes of a direction from the connection's first
+// byte on; those of Undecoded are in the decrypted bytes where the reason is
+// one of HTTP.
+type Connection struct {
+	Number     int64       `json:"connection"`
+	Client     string      `json:"client"`
+	Server     string      `json:"server"`
+	Started    time.Time   `json:"started"`
+	TLS        string      `json:"tls,omitempty"` // version
+	Cipher     string      `json:"cipher,omitempty"`
+	ServerName string      `json:"server_name,omitempty"`
+	Protocol   string      `json:"protocol,omitempty"` // "http/1.1", "h2"; "" where none was recognised
+	Exchanges  int         `json:"exchanges"`
+	Packets    int64       `json:"packets"`
+	BytesUp    int64       `json:"bytes_up"` // of TCP
+	BytesDown  int64       `json:"bytes_down"`
+	Gaps       []Gap       `json:"gaps,omitempty"`
+	Undecoded  []Undecoded `json:"undecoded,omitempty"`
+}
+
+// A Gap is a run of bytes that was not captured.
+type Gap struct {
+	Dir    string `json:"dir"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// An Undecoded says from where on a direction could not be decoded, and why.
+type Undecoded struct {
+	Dir    string `json:"dir"`
+	Offset int64  `json:"offset"`
+	Reason string `json:"reason"`
+}
+
+// A Summary counts what an import read.
+type Summary struct {
+	Packets     int64 `json:"packets"`
+	Connections int64 `json:"connections"`
+	Exchanges   int64 `json:"exchanges"`
+	Undecoded   int64 `json:"undecoded"` // connections of which something could not be decoded
+	Keys        int   `json:"keys"`      // TLS sessions in the key logs
+	// Packets that were passed over:
+	NotTCP    int64 `json:"not_tcp"`
+	Fragments int64 `json:"fragments"`
+	OtherLink int64 `json:"other_link"` // of a link type that is not read
+	Cut       int64 `json:"cut"`        // not passed over: of which the capture has only the beginning
+}
+
+const maxGaps = 32 // of a connection
+
+func (r *Connection) gap(dir captures.Direction, g gap) {
+	if len(r.Gaps) < maxGaps {
+		r.Gaps = append(r.Gaps, Gap{dir.String(), g.offset, g.length})
+	}
+}
+
+func (r *Connection) finish(c *conn) {
+	r.Number = c.n
+	r.Client, r.Server = c.client().String(), c.server().String()
+	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
+}

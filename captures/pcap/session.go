@@ -1,0 +1,238 @@
+package pcap
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"unwire/captures"
+)
+
+const (
+	maxHeld    = 8 << 20 // bytes of a direction that wait, for the other direction or for a message's end
+	sniffBytes = 24      // enough to tell TLS, HTTP/1 and HTTP/2 apart
+	maxNesting = 2       // tunnels within a connection
+)
+
+// up and down are indices of the two directions, as captures numbers them.
+const (
+	up   = captures.Up
+	down = captures.Down
+)
+
+// A layer takes bytes from the inboxes of a session, as far as it can: it
+// leaves in one what must wait for the other.
+type layer interface {
+	// step makes what progress it can in a direction.
+	step(dir captures.Direction)
+	// close is called when both directions have ended.
+	close()
+}
+
+// A session is a pair of byte streams: those of TCP, or those within a layer
+// of encryption or a tunnel.
+type session struct {
+	conn    *conn
+	secure  bool // within TLS
+	depth   int
+	in      [2]inbox
+	layer   layer // nil until it is known what is spoken
+	noWait  bool  // a direction no longer waits for the other
+	pumping bool
+	done    bool
+}
+
+func newSession(c *conn, secure bool, depth int) *session {
+	s := &session{conn: c, secure: secure, depth: depth}
+	for i := range s.in {
+		s.in[i].held = c.held
+	}
+	return s
+}
+
+// feed takes bytes of a direction.
+func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
+	in := &s.in[dir]
+	if in.closed || len(p) == 0 {
+		return
+	}
+	in.add(t, p)
+	s.pump()
+	if s.tooMuch(in) && !s.noWait {
+		s.noWait = true
+		s.pump()
+	}
+	if s.tooMuch(in) {
+		s.fail(dir, fmt.Sprintf("more than %d MiB wait for what does not come", maxHeld>>20))
+	}
+}
+
+func (s *session) tooMuch(in *inbox) bool {
+	return in.size() > maxHeld || in.len() > 0 && !in.held.has(0)
+}
+
+// end says that a direction ended, and how.
+func (s *session) end(dir captures.Direction, e ending) {
+	in := &s.in[dir]
+	if in.closed {
+		return
+	}
+	in.closed, in.ending = true, e
+	s.pump()
+}
+
+// fail gives a direction up: its remark is listed, and what follows is lost.
+func (s *session) fail(dir captures.Direction, why string) {
+	in := &s.in[dir]
+	if in.closed && in.ending.missing != "" {
+		return
+	}
+	s.conn.remark(dir, in.offset, why)
+	s.shut(in, why)
+	s.pump()
+}
+
+// shut ends an inbox from which nothing more can be read.
+func (s *session) shut(in *inbox, why string) {
+	t := in.time(1)
+	if t.IsZero() {
+		t = s.conn.last
+	}
+	in.drop()
+	in.closed, in.ending = true, ending{t: t, missing: why}
+}
+
+// waits reports whether a direction may wait for what comes from the other.
+func (s *session) waits(dir captures.Direction) bool {
+	return !s.noWait && !s.in[1-dir].closed
+}
+
+// pump lets the layer take what it can, until neither direction moves.
+func (s *session) pump() {
+	if s.pumping || s.done {
+		return
+	}
+	s.pumping = true
+	defer func() { s.pumping = false }()
+	for {
+		before := s.state()
+		if s.layer == nil {
+			s.sniff()
+		}
+		if s.layer != nil {
+			s.layer.step(up)
+			s.layer.step(down)
+		}
+		if s.state() == before {
+			break
+		}
+	}
+	if s.in[up].closed && s.in[down].closed {
+		s.done = true
+		if s.layer != nil {
+			s.layer.close()
+		}
+		s.in[up].drop()
+		s.in[down].drop()
+	}
+}
+
+// A sessionState changes with every progress.
+type sessionState struct {
+	offset [2]int64
+	closed [2]bool
+	known  bool
+}
+
+func (s *session) state() sessionState {
+	return sessionState{
+		[2]int64{s.in[up].offset, s.in[down].offset},
+		[2]bool{s.in[up].closed, s.in[down].closed},
+		s.layer != nil,
+	}
+}
+
+var (
+	h2Preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	h1Answer  = []byte("HTTP/1.")
+)
+
+// sniff finds out from the first bytes what is spoken. The client's tell; the
+// server's are asked when the client's will not come.
+func (s *session) sniff() {
+	client, server := &s.in[up], &s.in[down]
+	switch p := client.bytes(); {
+	case len(p) >= 6 && isTLS(p):
+		s.startTLS(up, p)
+	case bytes.HasPrefix(p, h2Preface):
+		client.take(len(h2Preface))
+		s.layer = newHTTP2(s)
+	case len(p) < sniffBytes && !client.closed && (isTLS(p) || bytes.HasPrefix(h2Preface, p) || isMethod(p)):
+		// more will tell
+	case len(p) > 0 && isMethod(p):
+		s.layer = newHTTP1(s)
+	case len(p) > 0:
+		s.unknown()
+	}
+	p := server.bytes()
+	if s.layer != nil || s.waits(down) || len(p) == 0 {
+		return
+	}
+	switch {
+	case len(p) < sniffBytes && !server.closed:
+	case isTLS(p):
+		s.startTLS(down, p)
+	case bytes.HasPrefix(p, h1Answer):
+		s.layer = newHTTP1(s)
+	case isSettings(p):
+		s.layer = newHTTP2(s)
+	default:
+		s.unknown()
+	}
+}
+
+func (s *session) startTLS(dir captures.Direction, p []byte) {
+	const hello = 1
+	switch {
+	case s.secure:
+		s.failBoth(dir, "TLS within TLS is not read")
+	case dir == up && p[0] == recordHandshake && p[5] == hello:
+		s.layer = newTLS(s)
+	default:
+		s.failBoth(dir, "handshake missing: the connection's beginning was not captured")
+	}
+}
+
+func (s *session) unknown() { s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes") }
+
+// failBoth gives both directions up for a reason that is told once.
+func (s *session) failBoth(dir captures.Direction, why string) {
+	other := &s.in[1-dir]
+	if !other.closed {
+		s.shut(other, why)
+	}
+	s.fail(dir, why)
+}
+
+// isTLS reports whether p looks like the beginning of a TLS record.
+func isTLS(p []byte) bool {
+	return len(p) > 0 && p[0] >= recordCCS && p[0] <= recordData && (len(p) < 2 || p[1] == 3)
+}
+
+// isMethod reports whether p begins with an HTTP method in upper case.
+func isMethod(p []byte) bool {
+	for i, b := range p {
+		switch {
+		case b == ' ':
+			return i > 0
+		case b != '-' && (b < 'A' || b > 'Z') || i == sniffBytes:
+			return false
+		}
+	}
+	return len(p) > 0
+}
+
+// isSettings reports whether p is a server's first HTTP/2 frame.
+func isSettings(p []byte) bool {
+	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
+}

@@ -1,0 +1,235 @@
+package pcap
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	maxAhead    = 4 << 20 // bytes of a direction that wait for a segment that is missing
+	segmentCost = 128     // what a waiting segment is counted for besides its bytes
+)
+
+// A gap is a run of bytes of one direction that the capture does not have.
+type gap struct{ offset, length int64 }
+
+// A half is one direction of a TCP connection. It puts segments into order and
+// hands their bytes on, each byte once; the first copy of a byte counts.
+//
+// gopacket's reassembly is not used here: it panics when asked for the time of
+// a segment of more than 1,900 bytes, and forgets a FIN that comes too early.
+type half struct {
+	out  receiver
+	held *budget
+
+	based  bool   // base is known
+	base   uint32 // sequence number of the byte at offset 0
+	next   int64  // offset of the byte that is waited for
+	ahead  []waiting
+	queued int64 // cost of ahead
+
+	fin    int64 // offset behind the last byte, once hasFIN
+	hasFIN bool
+	reset  bool // what ends it is a RST
+	ended  bool
+	last   time.Time // no byte is handed on with an earlier time
+}
+
+// A waiting is a segment that came too early.
+type waiting struct {
+	offset int64
+	data   []byte
+	t      time.Time
+}
+
+// A receiver takes the bytes of one direction in order.
+type receiver interface {
+	data(t time.Time, p []byte)
+	gap(t time.Time, g gap)
+	end(t time.Time, reset bool)
+}
+
+// add takes a segment of the direction.
+func (h *half) add(s *segment) {
+	if h.ended {
+		return
+	}
+	seq := s.seq
+	if s.syn {
+		seq++
+		h.rebase(seq)
+	}
+	if !h.based && len(h.ahead) == 0 {
+		h.base = seq // until a SYN tells, or nothing tells
+	}
+	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
+	if (s.fin || s.rst) && !h.hasFIN && (s.fin || h.based) {
+		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.data)), s.rst
+	}
+	switch {
+	case len(s.data) == 0:
+	case h.based && offset <= h.next:
+		h.deliver(offset, s.data, s.t)
+		h.drain()
+	case h.based || !h.inOrder(offset): // else it is here already
+		h.wait(offset, s)
+	}
+	h.finish(s.t)
+}
+
+// inOrder reports whether a segment at offset waits already; it saves room
+// while no SYN was seen, when everything waits.
+func (h *half) inOrder(offset int64) bool {
+	_, ok := h.find(offset)
+	return ok
+}
+
+func (h *half) find(offset int64) (int, bool) {
+	return slices.BinarySearchFunc(h.ahead, offset, func(w waiting, o int64) int { return cmp.Compare(w.offset, o) })
+}
+
+// rebase tells where the stream begins. What waits already is counted from there.
+func (h *half) rebase(first uint32) {
+	if h.based {
+		return
+	}
+	h.based = true
+	shift := int64(int32(h.base - first))
+	for i := range h.ahead {
+		h.ahead[i].offset += shift
+	}
+	if h.hasFIN {
+		h.fin += shift
+	}
+	h.base = first
+	h.drain()
+}
+
+// wait keeps a copy of a segment. If too much waits, what it waits for is given up.
+func (h *half) wait(offset int64, s *segment) {
+	i, found := h.find(offset)
+	if found && len(h.ahead[i].data) >= len(s.data) {
+		return
+	}
+	cost := int64(len(s.data)) + segmentCost
+	for h.queued > 0 && (h.queued+cost > maxAhead || !h.held.has(cost)) {
+		h.skip(s.t)
+		if h.ended {
+			return
+		}
+	}
+	if h.based && offset <= h.next {
+		h.deliver(offset, s.data, s.t)
+		h.drain()
+		return
+	}
+	if i, found = h.find(offset); found {
+		i++ // a longer segment of the same place goes behind: its rest is taken
+	}
+	h.held.take(cost)
+	h.queued += cost
+	h.ahead = slices.Insert(h.ahead, i, waiting{offset, slices.Clone(s.data), s.t})
+}
+
+// deliver hands on what of a segment is new.
+func (h *half) deliver(offset int64, p []byte, t time.Time) {
+	if skip := h.next - offset; skip > 0 {
+		if skip >= int64(len(p)) {
+			return
+		}
+		p = p[skip:]
+	}
+	if h.hasFIN && h.next+int64(len(p)) > h.fin {
+		p = p[:max(0, h.fin-h.next)] // after its end nothing counts
+		if len(p) == 0 {
+			return
+		}
+	}
+	h.next += int64(len(p))
+	h.out.data(h.at(t), p)
+}
+
+// at returns t, or the time of what was handed on before if that is later.
+func (h *half) at(t time.Time) time.Time {
+	if t.After(h.last) {
+		h.last = t
+	}
+	return h.last
+}
+
+// drain hands on what waits and is due.
+func (h *half) drain() {
+	n := 0
+	for n < len(h.ahead) && h.ahead[n].offset <= h.next {
+		w := h.ahead[n]
+		h.release(w)
+		h.deliver(w.offset, w.data, w.t)
+		n++
+	}
+	h.ahead = slices.Delete(h.ahead, 0, n)
+	if len(h.ahead) == 0 {
+		h.ahead = nil
+	}
+}
+
+func (h *half) release(w waiting) {
+	cost := int64(len(w.data)) + segmentCost
+	h.queued -= cost
+	h.held.give(cost)
+}
+
+// skip gives up the bytes before the first segment that waits.
+func (h *half) skip(t time.Time) {
+	if len(h.ahead) == 0 {
+		return
+	}
+	first := h.ahead[0]
+	if !h.based {
+		h.rebase(h.base + uint32(first.offset)) // the stream begins with what there is of it
+		h.finish(t)
+		return
+	}
+	g := gap{h.next, first.offset - h.next}
+	h.next = first.offset
+	h.out.gap(h.at(first.t), g)
+	h.drain()
+	h.finish(t)
+}
+
+// finish ends the direction when its last byte was handed on.
+func (h *half) finish(t time.Time) {
+	if !h.ended && h.hasFIN && h.based && h.next >= h.fin {
+		h.ended = true
+		h.drop()
+		h.out.end(h.at(t), h.reset)
+	}
+}
+
+// flush hands on everything that waits, across gaps.
+func (h *half) flush(t time.Time) {
+	for len(h.ahead) > 0 && !h.ended {
+		h.skip(t)
+	}
+	if !h.ended && h.hasFIN && h.based && h.fin > h.next {
+		g := gap{h.next, h.fin - h.next}
+		h.next = h.fin
+		h.out.gap(h.at(t), g)
+		h.finish(t)
+	}
+}
+
+// drop forgets what waits.
+func (h *half) drop() {
+	for _, w := range h.ahead {
+		h.release(w)
+	}
+	h.ahead = nil
+}
+
+// A budget bounds the bytes that an import holds back in all its connections.
+type budget struct{ left int64 }
+
+func (b *budget) has(n int64) bool { return b.left >= n }
+func (b *budget) take(n int64)     { b.left -= n }
+func (b *budget) give(n int64)     { b.left += n }

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/captures/pcap"
+)
+
+// An importer reads one foreign format.
+type importer struct {
+	name  string
+	sniff func(head []byte) bool // whether a file that begins with head is of the format
+	run   func(a *app, ctx context.Context, j importJob) error
+}
+
+// An importJob is a file to be imported into a capture.
+type importJob struct {
+	file   string
+	in     io.Reader // from its beginning; a file can be sought
+	store  *captures.Store
+	keys   []string // key log files
+	asJSON bool
+}
+
+// importers are the formats, asked in this order.
+func importers() []importer {
+	return []importer{
+		{"pcap and pcapng", pcap.Sniff, (*app).importPackets},
+	}
+}
+
+// sniffBytes is how much of a file its format is told from.
+const sniffBytes = 4096
+
+func (a *app) importCommand() *cobra.Command {
+	var out string
+	var keep bool
+	var job importJob
+	cmd := &cobra.Command{
+		Use:   "import FILE -o F.uwc",
+		Short: "Read what another tool recorded into a capture",
+		Long: `import reads FILE, whose format it tells from its content, and adds its
+exchanges to a capture. Secrets are replaced as when recording.
+
+pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
+--keylog and of the file's own secrets blocks, HTTP/1.1 and HTTP/2 are read off.
+Connections are listed with what could not be decoded, and why.`,
+		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'",
+		Args:    exactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef("unwire import: -o F.uwc is missing")
+			}
+			job.file = args[0]
+			return a.importFile(cmd.Context(), job, out, keep)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "the capture to write or add to")
+	f.StringArrayVar(&job.keys, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the keys of TLS sessions; may be repeated")
+	f.BoolVar(&keep, "keep-secrets", false, "do not replace secrets")
+	f.BoolVar(&job.asJSON, "json", false, "a JSON object a line")
+	return cmd
+}
+
+func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool) error {
+	in, head, closeIn, err := a.openForeign(j.file)
+	if err != nil {
+		return err
+	}
+	defer closeIn()
+	var names []string
+	for _, imp := range importers() {
+		names = append(names, imp.name)
+		if !imp.sniff(head) {
+			continue
+		}
+		store, err := captures.Create(out, captures.Options{KeepSecrets: keep})
+		if err != nil {
+			return err
+		}
+		j.in, j.store = in, store
+		err = imp.run(a, ctx, j)
+		return errors.Join(err, store.Close())
+	}
+	return fail(exitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+}
+
+// openForeign opens a file, or stdin for "-", and looks at its beginning.
+func (a *app) openForeign(name string) (in io.Reader, head []byte, closeIn func(), err error) {
+	if name == "-" {
+		r := bufio.NewReaderSize(a.in, sniffBytes)
+		head, err := r.Peek(sniffBytes)
+		if err == io.EOF {
+			err = nil
+		}
+		return r, head, func() {}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	head = make([]byte, sniffBytes)
+	n, err := io.ReadFull(f, head)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil && errors.Is(err, os.ErrInvalid) {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return f, head[:n], func() { _ = f.Close() }, err
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"unwire/captures/pcap"
+)
+
+// maxConnectionRows is how many connections a table lists; --json lists all.
+const maxConnectionRows = 10_000
+
+// importPackets imports pcap and pcapng. What was read before an error stays,
+// and is told before it.
+func (a *app) importPackets(ctx context.Context, j importJob) error {
+	keys := new(pcap.KeyLog)
+	for _, name := range j.keys {
+		if err := readKeyLog(keys, name); err != nil {
+			return err
+		}
+	}
+	var conns []pcap.Connection
+	var printErr error
+	sum, err := pcap.Import(ctx, j.in, pcap.Options{
+		Store: j.store, Keys: keys,
+		Connection: func(c pcap.Connection) {
+			switch {
+			case j.asJSON:
+				printErr = errors.Join(printErr, a.printJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+			case len(conns) < maxConnectionRows:
+				conns = append(conns, c)
+			}
+		},
+	})
+	if j.asJSON {
+		printErr = errors.Join(printErr, a.printJSON(importedLine{V: 1, Event: "imported", Summary: sum}))
+	} else if len(conns) > 0 {
+		printErr = a.connectionTable(conns)
+	}
+	a.say("%s", importSummary(sum, len(j.keys) > 0))
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.file, err)
+	}
+	if printErr == nil && sum.Exchanges == 0 {
+		return fail(exitFinding, errors.New("no exchange could be read"), "")
+	}
+	return printErr
+}
+
+type connectionLine struct {
+	V     int    `json:"v"`
+	Event string `json:"event"`
+	pcap.Connection
+}
+
+type importedLine struct {
+	V     int    `json:"v"`
+	Event string `json:"event"`
+	pcap.Summary
+}
+
+func readKeyLog(keys *pcap.KeyLog, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := keys.Read(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// connectionTable has a line a connection, and one for each further thing that
+// could not be decoded.
+func (a *app) connectionTable(conns []pcap.Connection) error {
+	var rows [][]string
+	for _, c := range conns {
+		row := []string{
+			strconv.FormatInt(c.Number, 10), c.Client, c.Server, c.ServerName, c.TLS, c.Protocol,
+			strconv.Itoa(c.Exchanges), byteSize(c.BytesUp), byteSize(c.BytesDown), "",
+		}
+		for _, problem := range problems(c) {
+			row[len(row)-1] = problem
+			rows = append(rows, row)
+			row = []string{row[0], "", "", "", "", "", "", "", "", ""}
+		}
+	}
+	return a.out.Table([]string{"CONN", "CLIENT", "SERVER", "NAME", "TLS", "PROTOCOL", "EXCHANGES", "BYTES↑", "BYTES↓", "NOT DECODED"}, rows)
+}
+
+// problems says what of a connection could not be decoded; one empty text if
+// there is nothing.
+func problems(c pcap.Connection) (list []string) {
+	for _, u := range c.Undecoded {
+		list = append(list, fmt.Sprintf("%s from %d: %s", u.Dir, u.Offset, u.Reason))
+	}
+	for _, g := range c.Gaps {
+		list = append(list, fmt.Sprintf("%s: %d bytes lost at %d", g.Dir, g.Bytes, g.Offset))
+	}
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// importSummary says an import in a line, and what was passed over.
+func importSummary(s pcap.Summary, keysGiven bool) string {
+	text := fmt.Sprintf("%d exchanges from %d connections, %d packets", s.Exchanges, s.Connections, s.Packets)
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{
+		{s.Undecoded, "connections not fully decoded"},
+		{s.NotTCP, "packets not TCP"},
+		{s.Fragments, "IP fragments"},
+		{s.OtherLink, "packets of another link type"},
+		{s.Cut, "packets cut short by the recorder"},
+	} {
+		if p.n > 0 {
+			text += fmt.Sprintf("; %d %s", p.n, p.what)
+		}
+	}
+	if s.Keys == 0 && s.Undecoded > 0 && !keysGiven {
+		text += "; no TLS keys: give --keylog"
+	}
+	return text
+}
