@@ -380,7 +380,7 @@ func framesOf(t testing.TB, store *captures.Store, id int64) (frames [2][]frame)
 		t.Fatal(err)
 	}
 	if ex.Err != nil {
-		t.Fatal(ex.Err)
+		t.Fatalf("%s: %v; %+v", store.Path(), ex.Err, ex.Exchange)
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]

@@ -20,6 +20,7 @@ const (
 	maxSection  = 1 << 20         // bytes of a header section, decompressed
 	maxTable    = 1 << 20         // bytes of an HPACK table
 	maxStreams  = 20_000          // open at once on a connection
+	maxCuts     = 100             // streams that were reset and are not ended yet
 )
 
 // An http2Layer reads the frames of an HTTP/2 connection.
@@ -29,7 +30,8 @@ type http2Layer struct {
 	s       *session
 	dirs    [2]http2Direction
 	streams map[uint32]*stream
-	highest uint32 // of the client's streams that were seen
+	highest uint32   // of the client's streams that were seen
+	cuts    []uint32 // streams that were reset, the first first; some may be gone
 }
 
 // An http2Direction is the state of one direction's frames.
@@ -43,6 +45,14 @@ type http2Direction struct {
 type stream struct {
 	x         *exchange
 	responded bool
+	cut       *streamReset
+}
+
+// A streamReset is a RST_STREAM.
+type streamReset struct {
+	dir  captures.Direction
+	t    time.Time
+	code http2.ErrCode
 }
 
 // A block is a header section that may span several frames.
@@ -108,6 +118,9 @@ func (l *http2Layer) mustWait(b []byte) bool {
 }
 
 func (l *http2Layer) close() {
+	for _, id := range l.cuts {
+		l.cutOff(id)
+	}
 	for _, st := range l.streams {
 		st.x.cut(l.s.in[up].ending, l.s.in[down].ending)
 	}
@@ -272,26 +285,50 @@ func (l *http2Layer) response(st *stream, b *block) {
 
 // finish ends a direction of a stream.
 func (l *http2Layer) finish(dir captures.Direction, id uint32, t time.Time) {
-	if st := l.streams[id]; st != nil && st.x.finish(dir, t) {
+	st := l.streams[id]
+	switch {
+	case st == nil:
+	case st.x.finish(dir, t):
 		delete(l.streams, id)
+	case st.cut != nil && st.cut.dir != dir:
+		l.cutOff(id)
 	}
 }
 
-// reset ends a stream. Once the response is complete, the exchange is: a
-// server that wants no more of the request says so in this way.
+// reset notes that a side reset a stream. What the other side sent before it
+// knew may stand later in the file, so the exchange is not ended at once.
 func (l *http2Layer) reset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
 	st := l.streams[id]
-	if st == nil {
+	if st == nil || st.cut != nil {
+		return
+	}
+	st.cut = &streamReset{dir, t, code}
+	if st.x.done[1-dir] {
+		l.cutOff(id)
+		return
+	}
+	l.cuts = append(l.cuts, id)
+	if len(l.cuts) > maxCuts {
+		l.cutOff(l.cuts[0])
+		l.cuts = l.cuts[1:]
+	}
+}
+
+// cutOff ends a stream that was reset. Once the response is complete, the
+// exchange is: a server that wants no more of the request says so in this way.
+func (l *http2Layer) cutOff(id uint32) {
+	st := l.streams[id]
+	if st == nil || st.cut == nil {
 		return
 	}
 	delete(l.streams, id)
-	switch {
+	switch c := st.cut; {
 	case st.x.done[down] && !st.x.orphan:
-		st.x.end(t, captures.Complete, "")
-	case dir == up:
-		st.x.end(t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", code))
+		st.x.end(c.t, captures.Complete, "")
+	case c.dir == up:
+		st.x.end(c.t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", c.code))
 	default:
-		st.x.end(t, captures.Reset, fmt.Sprintf("the server reset the stream: %v", code))
+		st.x.end(c.t, captures.Reset, fmt.Sprintf("the server reset the stream: %v", c.code))
 	}
 }
 

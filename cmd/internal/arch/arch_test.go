@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":           {},
-	"cmd":             {"captures", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
+	"cmd":             {"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
 }
 
 // foreign says which third-party modules captures may use; the others are only

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type importJob struct {
 	file   string
 	in     io.Reader // from its beginning; a file can be sought
 	store  *captures.Store
-	keys   []string // key log files
+	keys   *pcap.KeyLog
 	asJSON bool
 }
 
@@ -43,6 +44,7 @@ const sniffBytes = 4096
 
 func (a *app) importCommand() *cobra.Command {
 	var out string
+	var keyLogs []string
 	var keep bool
 	var job importJob
 	cmd := &cobra.Command{
@@ -61,12 +63,18 @@ Connections are listed with what could not be decoded, and why.`,
 				return usagef("unwire import: -o F.uwc is missing")
 			}
 			job.file = args[0]
+			job.keys = new(pcap.KeyLog)
+			for _, name := range keyLogs {
+				if err := readKeyLog(job.keys, name); err != nil {
+					return err
+				}
+			}
 			return a.importFile(cmd.Context(), job, out, keep)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "the capture to write or add to")
-	f.StringArrayVar(&job.keys, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the keys of TLS sessions; may be repeated")
+	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the keys of TLS sessions; may be repeated")
 	f.BoolVar(&keep, "keep-secrets", false, "do not replace secrets")
 	f.BoolVar(&job.asJSON, "json", false, "a JSON object a line")
 	return cmd
@@ -99,7 +107,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 func (a *app) openForeign(name string) (in io.Reader, head []byte, closeIn func(), err error) {
 	if name == "-" {
 		r := bufio.NewReaderSize(a.in, sniffBytes)
-		head, err := r.Peek(sniffBytes)
+		head, err = r.Peek(sniffBytes)
 		if err == io.EOF {
 			err = nil
 		}
@@ -111,14 +119,12 @@ func (a *app) openForeign(name string) (in io.Reader, head []byte, closeIn func(
 	}
 	head = make([]byte, sniffBytes)
 	n, err := io.ReadFull(f, head)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+	in, closeIn = f, func() { _ = f.Close() }
+	if _, err := f.Seek(0, io.SeekStart); err != nil { // a pipe
+		in = io.MultiReader(bytes.NewReader(head[:n]), f)
 	}
-	if err != nil && errors.Is(err, os.ErrInvalid) {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return f, head[:n], func() { _ = f.Close() }, err
+	return in, head[:n], closeIn, nil
 }

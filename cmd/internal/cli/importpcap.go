@@ -16,16 +16,10 @@ const maxConnectionRows = 10_000
 // importPackets imports pcap and pcapng. What was read before an error stays,
 // and is told before it.
 func (a *app) importPackets(ctx context.Context, j importJob) error {
-	keys := new(pcap.KeyLog)
-	for _, name := range j.keys {
-		if err := readKeyLog(keys, name); err != nil {
-			return err
-		}
-	}
 	var conns []pcap.Connection
 	var printErr error
 	sum, err := pcap.Import(ctx, j.in, pcap.Options{
-		Store: j.store, Keys: keys,
+		Store: j.store, Keys: j.keys,
 		Connection: func(c pcap.Connection) {
 			switch {
 			case j.asJSON:
@@ -40,7 +34,7 @@ func (a *app) importPackets(ctx context.Context, j importJob) error {
 	} else if len(conns) > 0 {
 		printErr = a.connectionTable(conns)
 	}
-	a.say("%s", importSummary(sum, len(j.keys) > 0))
+	a.say("%s", importSummary(sum))
 	if err != nil {
 		return fmt.Errorf("%s: %w", j.file, err)
 	}
@@ -108,7 +102,7 @@ func problems(c pcap.Connection) (list []string) {
 }
 
 // importSummary says an import in a line, and what was passed over.
-func importSummary(s pcap.Summary, keysGiven bool) string {
+func importSummary(s pcap.Summary) string {
 	text := fmt.Sprintf("%d exchanges from %d connections, %d packets", s.Exchanges, s.Connections, s.Packets)
 	for _, p := range []struct {
 		n    int64
@@ -124,7 +118,7 @@ func importSummary(s pcap.Summary, keysGiven bool) string {
 			text += fmt.Sprintf("; %d %s", p.n, p.what)
 		}
 	}
-	if s.Keys == 0 && s.Undecoded > 0 && !keysGiven {
+	if s.Keys == 0 && s.Undecoded > 0 {
 		text += "; no TLS keys: give --keylog"
 	}
 	return text
