@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +43,7 @@ func TestTsharkAgrees(t *testing.T) {
 			}
 			_, port, _ := strings.Cut(strings.TrimPrefix(s.URL(), "https://"), ":")
 			cmd := exec.Command(tshark, "-r", name, "-2", "-d", "tcp.port=="+port+",tls", "-Y", "http2.data.data",
-				"-T", "fields", "-E", "separator=;", "-e", "tcp.dstport", "-e", "http2.streamid", "-e", "http2.type", "-e", "http2.data.data")
+				"-T", "fields", "-E", "separator=;", "-e", "tcp.dstport", "-e", "http2.streamid", "-e", "http2.type", "-e", "http2.length", "-e", "http2.data.data")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
@@ -69,38 +71,43 @@ type streamSide struct {
 	dir captures.Direction
 }
 
-// tsharkData reads lines of port;streams;types;data, where each of the lists
-// has commas: a packet may have several frames.
+// tsharkData reads lines of port;streams;types;lengths;data, where each of the
+// lists has commas: a packet may have several frames. DATA without bytes has
+// no data; behind a stream's last DATA, its whole body may stand once more.
 func tsharkData(t *testing.T, out, port string) map[streamSide][]byte {
 	all := map[streamSide][]byte{}
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), ";")
-		if len(f) != 4 {
+		if len(f) != 5 {
 			t.Fatalf("tshark: %q", line)
 		}
 		dir := captures.Down
 		if f[0] == port {
 			dir = captures.Up
 		}
-		ids, types, data := strings.Split(f[1], ","), strings.Split(f[2], ","), strings.Split(f[3], ",")
+		ids, types, lengths, data := strings.Split(f[1], ","), strings.Split(f[2], ","), strings.Split(f[3], ","), strings.Split(f[4], ",")
 		for i, kind := range types {
-			if kind != "0" || len(data) == 0 {
+			id, err1 := strconv.Atoi(ids[i])
+			length, err2 := strconv.Atoi(lengths[i])
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			if kind != "0" || length == 0 {
 				continue
 			}
-			// DATA without bytes has no data of its own.
+			for len(data) > 0 && len(data[0]) != 2*length {
+				data = data[1:]
+			}
+			if len(data) == 0 {
+				t.Fatalf("tshark: no data of a DATA frame in %q", line)
+			}
 			b, err := hex.DecodeString(data[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			id := 0
-			for _, c := range ids[i] {
-				id = id*10 + int(c-'0')
-			}
-			key := streamSide{id, dir}
-			if !bytes.Equal(b, all[key]) { // else the body put together, which stands behind its last part
-				all[key] = append(all[key], b...)
-			}
 			data = data[1:]
+			key := streamSide{id, dir}
+			all[key] = append(all[key], b...)
 		}
 	}
 	return all
