@@ -23,11 +23,12 @@ type half struct {
 	out  receiver
 	held *budget
 
-	based  bool   // base is known
-	base   uint32 // sequence number of the byte at offset 0
-	next   int64  // offset of the byte that is waited for
-	ahead  []waiting
-	queued int64 // cost of ahead
+	based   bool   // base is known
+	assumed bool   // base is that of any segment, until it is known
+	base    uint32 // sequence number of the byte at offset 0
+	next    int64  // offset of the byte that is waited for
+	ahead   []waiting
+	queued  int64 // cost of ahead
 
 	fin    int64 // offset behind the last byte, once hasFIN
 	hasFIN bool
@@ -60,8 +61,8 @@ func (h *half) add(s *segment) {
 		seq++
 		h.rebase(seq)
 	}
-	if !h.based && len(h.ahead) == 0 {
-		h.base = seq // until a SYN tells, or nothing tells
+	if !h.based && !h.assumed {
+		h.assumed, h.base = true, seq // until a SYN tells, or nothing tells
 	}
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
 	if (s.fin || s.rst) && !h.hasFIN && (s.fin || h.based) {
@@ -72,19 +73,13 @@ func (h *half) add(s *segment) {
 	case h.based && offset <= h.next:
 		h.deliver(offset, s.data, s.t)
 		h.drain()
-	case h.based || !h.inOrder(offset): // else it is here already
+	default:
 		h.wait(offset, s)
 	}
 	h.finish(s.t)
 }
 
-// inOrder reports whether a segment at offset waits already; it saves room
-// while no SYN was seen, when everything waits.
-func (h *half) inOrder(offset int64) bool {
-	_, ok := h.find(offset)
-	return ok
-}
-
+// find returns where a segment at offset waits, or would.
 func (h *half) find(offset int64) (int, bool) {
 	return slices.BinarySearchFunc(h.ahead, offset, func(w waiting, o int64) int { return cmp.Compare(w.offset, o) })
 }

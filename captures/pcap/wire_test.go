@@ -1,0 +1,321 @@
+package pcap
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"pgregory.net/rapid"
+
+	"unwire/captures"
+)
+
+// A line is what one side sends; what the other sends stands behind it.
+type line struct {
+	dir  captures.Direction
+	text string
+}
+
+// conversation makes the packets of a connection over IPv6, a millisecond apart.
+func conversation(t testing.TB, lines ...line) []rawPacket {
+	w := newPacketWriter(t, linkEthernet, netip.MustParseAddrPort("[fd00::1]:40000"), netip.MustParseAddrPort("[fd00::2]:80"))
+	at := time.Unix(1_700_000_000, 123_456_789)
+	w.open(at)
+	for _, l := range lines {
+		at = at.Add(time.Millisecond)
+		w.send(l.dir, at, []byte(l.text))
+	}
+	w.close(captures.Up, at)
+	w.close(captures.Down, at)
+	return w.out
+}
+
+func TestPipelining(t *testing.T) {
+	file := pcapng(t, linkEthernet, conversation(t,
+		line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n"},
+		line{captures.Up, "2\r\nde\r\n0\r\nX-T: 1\r\n\r\nHEAD /c HTTP/1.1\r\nHost: h\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\n\r\n"},
+		line{captures.Down, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"},
+		line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nSet-Cookie: s=a-long-secret-value-1\r\nX-Order: 1\r\nX-Order: 2\r\n\r\nB"},
+		line{captures.Down, "BBHTTP/1.1 204 No\r\nContent-Length: 77\r\n\r\nHTTP/1.0 200 OK\n\nto the "},
+		line{captures.Down, "end"},
+	), nil)
+	got := importFile(t, file, nil)
+	want := []struct {
+		what, up, down string
+		status         int
+		ms             time.Duration
+	}{{"GET http://h/a", "", "AA", 200, 2}, {"POST http://h/b", "abcde", "BBB", 200, 4}, {"HEAD http://h/c", "", "", 204, 3}, {"GET http://h/d", "", "to the end", 200, 4}}
+	if len(got.exchanges) != len(want) {
+		t.Fatalf("%d exchanges: %+v", len(got.exchanges), got.conns)
+	}
+	for i, w := range want {
+		ex := got.exchanges[i]
+		up, down := string(bodyOf(t, got.store, ex.ID, captures.Up)), string(bodyOf(t, got.store, ex.ID, captures.Down))
+		if ex.Method+" "+ex.URL != w.what || up != w.up || down != w.down || ex.Status != w.status || ex.Outcome != captures.Complete || ex.Duration != w.ms*time.Millisecond {
+			t.Errorf("%d: %q %q %+v, want %+v", i, up, down, ex, w)
+		}
+	}
+	post := got.exchanges[1]
+	if post.RequestTrailers.Get("X-T") != "1" || !strings.Contains(post.ResponseHeaders.Get("Set-Cookie"), "redacted") ||
+		post.ResponseHeaders[2] != (captures.Header{Name: "X-Order", Value: "1"}) || post.ResponseHeaders[3].Value != "2" {
+		t.Errorf("%+v", post)
+	}
+	if !got.exchanges[0].Started.Equal(time.Unix(1_700_000_000, 124_456_789)) {
+		t.Errorf("started %v", got.exchanges[0].Started)
+	}
+}
+
+func TestHTTP1Faults(t *testing.T) {
+	for _, c := range []struct {
+		name, up, down, reason string
+		outcome                captures.Outcome
+	}{
+		{"body cut", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nAA", "", captures.Reset},
+		{"request cut", "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nAA", "", "", captures.Canceled},
+		{"chunk", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", `HTTP/1: chunk of length "xyz"`, captures.Incomplete},
+		{"length", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nxyz\r\n", `content-length "6"`, captures.Incomplete},
+		{"status", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "status line", captures.Incomplete},
+		{"upgrade", "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\nraw up", "HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\nraw down", "", captures.Complete},
+		{"refused tunnel", "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n", "HTTP/1.1 407 No\r\nContent-Length: 1\r\n\r\nx", "", captures.Complete},
+	} {
+		got := importFile(t, pcapng(t, linkEthernet, conversation(t, line{captures.Up, c.up}, line{captures.Down, c.down}), nil), nil)
+		if len(got.exchanges) != 1 || got.exchanges[0].Outcome != c.outcome {
+			t.Errorf("%s: %+v %+v", c.name, got.conns, got.exchanges)
+		}
+		if list := strings.Join(reasons(got.conns), "; "); !strings.Contains(list, c.reason) || c.reason == "" && list != "" {
+			t.Errorf("%s: reasons %q, want %q", c.name, list, c.reason)
+		}
+	}
+	got := importFile(t, pcapng(t, linkEthernet, conversation(t, line{captures.Up, "\x00\x01 something else altogether"}), nil), nil)
+	expectReason(t, got, "neither TLS, HTTP/1 nor HTTP/2")
+}
+
+// h2Side writes the frames of one side.
+type h2Side struct {
+	out  bytes.Buffer
+	f    *http2.Framer
+	head bytes.Buffer
+	enc  *hpack.Encoder
+}
+
+func newH2Side() *h2Side {
+	s := new(h2Side)
+	s.f, s.enc = http2.NewFramer(&s.out, nil), hpack.NewEncoder(&s.head)
+	return s
+}
+
+// section encodes name, value, name, value…
+func (s *h2Side) section(fields ...string) []byte {
+	s.head.Reset()
+	for i := 0; i < len(fields); i += 2 {
+		_ = s.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
+	}
+	return bytes.Clone(s.head.Bytes())
+}
+
+func (s *h2Side) take() string {
+	defer s.out.Reset()
+	return s.out.String()
+}
+
+// TestHTTP2Frames interleaves streams, and uses padding, CONTINUATION,
+// PUSH_PROMISE, 1xx, trailers, RST_STREAM and GOAWAY.
+func TestHTTP2Frames(t *testing.T) {
+	c, s := newH2Side(), newH2Side()
+	up := func(id uint32, path string, end bool) {
+		b := c.section(":method", "POST", ":scheme", "https", ":authority", "h", ":path", path, "x-long", strings.Repeat(path, 50))
+		_ = c.f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: b[:5], EndStream: end, PadLength: 7})
+		_ = c.f.WriteContinuation(id, false, b[5:9])
+		_ = c.f.WriteContinuation(id, true, b[9:])
+	}
+	c.out.Write(h2Preface)
+	_ = c.f.WriteSettings()
+	for i, path := range []string{"/one", "/two", "/three", "/four", "/five"} {
+		up(uint32(1+2*i), path, i == 0)
+	}
+	_ = c.f.WriteDataPadded(3, false, []byte("two "), make([]byte, 9))
+	_ = c.f.WriteData(5, false, []byte("three"))
+	_ = c.f.WriteDataPadded(3, true, []byte("too"), make([]byte, 3))
+	first := c.take()
+
+	_ = s.f.WriteSettings()
+	head := func(id uint32, end bool, fields ...string) {
+		_ = s.f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: s.section(fields...), EndHeaders: true, EndStream: end})
+	}
+	head(3, false, ":status", "103", "link", "x")
+	head(3, false, ":status", "200", "a", "b")
+	head(1, false, ":status", "200")
+	_ = s.f.WritePushPromise(http2.PushPromiseParam{
+		StreamID: 1, PromiseID: 2, EndHeaders: true, PadLength: 4,
+		BlockFragment: s.section(":method", "GET", ":scheme", "https", ":authority", "h", ":path", "/pushed"),
+	})
+	_ = s.f.WriteData(3, false, []byte("answer "))
+	_ = s.f.WriteDataPadded(1, true, []byte("one"), make([]byte, 200))
+	_ = s.f.WriteData(3, false, []byte("two"))
+	head(3, true, "grpc-status", "0")
+	_ = s.f.WriteRSTStream(5, http2.ErrCodeInternal)
+	head(2, false, ":status", "200")
+	_ = s.f.WriteData(2, true, []byte("pushed"))
+	_ = s.f.WriteGoAway(7, http2.ErrCodeNo, nil)
+	second := s.take()
+
+	_ = c.f.WriteRSTStream(7, http2.ErrCodeCancel)
+	third := c.take()
+
+	list := conversation(t, line{captures.Up, first}, line{captures.Down, second}, line{captures.Up, third})
+	for name, order := range map[string][]rawPacket{"in order": list, "reversed": reversed(list)} {
+		got := importFile(t, pcapng(t, linkEthernet, order, nil), nil)
+		by := map[string]*captures.Exchange{}
+		for _, ex := range got.exchanges {
+			by[strings.TrimPrefix(ex.URL, "https://h")] = ex
+		}
+		for path, want := range map[string]struct {
+			up, down string
+			outcome  captures.Outcome
+			err      string
+		}{
+			"/one":    {"", "one", captures.Complete, ""},
+			"/two":    {"two too", "answer two", captures.Complete, ""},
+			"/three":  {"three", "", captures.Reset, "the server reset the stream: INTERNAL_ERROR"},
+			"/four":   {"", "", captures.Canceled, "the client reset the stream: CANCEL"},
+			"/five":   {"", "", captures.Reset, "the server is going away (NO_ERROR) and did not process the request"},
+			"/pushed": {"", "pushed", captures.Complete, ""},
+		} {
+			ex := by[path]
+			if ex == nil {
+				t.Fatalf("%s: %s is missing; %+v", name, path, got.conns)
+			}
+			up, down := string(bodyOf(t, got.store, ex.ID, captures.Up)), string(bodyOf(t, got.store, ex.ID, captures.Down))
+			if up != want.up || down != want.down || ex.Outcome != want.outcome || ex.Error != want.err {
+				t.Errorf("%s: %s: %q %q %+v", name, path, up, down, ex)
+			}
+			if path != "/pushed" && ex.RequestHeaders.Get("x-long") != strings.Repeat(path, 50) {
+				t.Errorf("%s: %s: headers %v", name, path, ex.RequestHeaders)
+			}
+		}
+		if two := by["/two"]; two.Status != 200 || two.ResponseHeaders.Get("a") != "b" || two.ResponseTrailers.Get("grpc-status") != "0" {
+			t.Errorf("%s: %+v", name, two)
+		}
+	}
+}
+
+func reversed(list []rawPacket) []rawPacket {
+	out := make([]rawPacket, len(list))
+	for i, p := range list {
+		out[len(list)-1-i] = p
+	}
+	return out
+}
+
+// TestClassicFiles reads the four forms of pcap files.
+func TestClassicFiles(t *testing.T) {
+	list := conversation(t, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"}, line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"})
+	var micros, nanos bytes.Buffer
+	for _, w := range []*pcapgo.Writer{pcapgo.NewWriter(&micros), pcapgo.NewWriterNanos(&nanos)} {
+		if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: p.t, CaptureLength: len(p.data), Length: len(p.data)}, p.data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, f := range map[string]struct {
+		file []byte
+		unit time.Duration
+	}{
+		"micros": {micros.Bytes(), time.Microsecond}, "nanos": {nanos.Bytes(), time.Nanosecond},
+		"micros, big endian": {bigEndian(micros.Bytes()), time.Microsecond}, "nanos, big endian": {bigEndian(nanos.Bytes()), time.Nanosecond},
+	} {
+		got := importFile(t, f.file, nil)
+		if len(got.exchanges) != 1 || got.exchanges[0].Source != "import pcap" ||
+			!got.exchanges[0].Started.Equal(list[3].t.Truncate(f.unit)) || string(bodyOf(t, got.store, 1, captures.Down)) != "AA" {
+			t.Errorf("%s: %+v", name, got.exchanges)
+		}
+	}
+}
+
+// bigEndian turns the headers of a little-endian pcap file around.
+func bigEndian(file []byte) []byte {
+	out := bytes.Clone(file)
+	swap := func(at, size, n int) {
+		for i := range n {
+			b := out[at+i*size : at+(i+1)*size]
+			for j := range size / 2 {
+				b[j], b[size-1-j] = b[size-1-j], b[j]
+			}
+		}
+	}
+	swap(0, 4, 1)
+	swap(4, 2, 2)
+	swap(8, 4, 4)
+	for at := 24; at < len(out); {
+		n := int(binary.LittleEndian.Uint32(out[at+8:]))
+		swap(at, 4, 4)
+		at += 16 + n
+	}
+	return out
+}
+
+// A sink keeps what a half hands on.
+type sink struct {
+	got   []byte
+	gaps  []gap
+	ended bool
+	last  time.Time
+	back  bool // a time was before another
+}
+
+func (s *sink) data(t time.Time, p []byte) {
+	s.back = s.back || t.Before(s.last)
+	s.last = t
+	s.got = append(s.got, p...)
+}
+func (s *sink) gap(_ time.Time, g gap)  { s.gaps = append(s.gaps, g) }
+func (s *sink) end(_ time.Time, _ bool) { s.ended = true }
+
+// TestReassembly cuts a text into segments that overlap, repeat and come in any
+// order: it comes out as it was, and nothing stays held.
+func TestReassembly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "text")
+		first := rapid.Uint32().Draw(t, "isn")
+		withSYN := rapid.Bool().Draw(t, "syn")
+		segs := []segment{{seq: first + 1 + uint32(len(text)), fin: true}}
+		if withSYN {
+			segs = append(segs, segment{seq: first, syn: true})
+		}
+		for at := 0; at < len(text); {
+			n := rapid.IntRange(1, 40).Draw(t, "n")
+			back := rapid.IntRange(0, min(at, 30)).Draw(t, "back")
+			end := min(len(text), at+n)
+			for range rapid.IntRange(1, 2).Draw(t, "times") {
+				segs = append(segs, segment{seq: first + 1 + uint32(at-back), data: text[at-back : end]})
+			}
+			at = end
+		}
+		segs = rapid.Permutation(segs).Draw(t, "order")
+		out := new(sink)
+		h := half{out: out, held: &budget{left: 1 << 30}}
+		for i := range segs {
+			segs[i].t = time.Unix(int64(i), 0)
+			h.add(&segs[i])
+		}
+		h.flush(time.Unix(1000, 0))
+		if !bytes.Equal(out.got, text) || len(out.gaps) > 0 || !out.ended || out.back {
+			t.Fatalf("got %d of %d bytes, gaps %v, ended %v, times back %v", len(out.got), len(text), out.gaps, out.ended, out.back)
+		}
+		if h.held.left != 1<<30 || h.queued != 0 {
+			t.Fatalf("%d bytes are still held", 1<<30-h.held.left)
+		}
+	})
+}
