@@ -44,7 +44,7 @@ func BenchmarkImport(b *testing.B) {
 			for _, keep := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/%s/keep-secrets=%t", tr.name, name, keep), func(b *testing.B) {
 					b.SetBytes(int64(len(file)))
-					var peak atomic.Uint64
+					var peak atomic.Int64
 					stop := watchHeap(&peak)
 					for i := range b.N {
 						store, err := captures.Create(filepath.Join(b.TempDir(), fmt.Sprint(i)+".uwc"), captures.Options{KeepSecrets: keep})
@@ -60,16 +60,18 @@ func BenchmarkImport(b *testing.B) {
 						}
 					}
 					stop()
-					b.ReportMetric(float64(peak.Load())/1e6-float64(len(file))/1e6, "MB-heap-besides-file")
+					b.ReportMetric(float64(peak.Load())/1e6, "MB-more-heap")
 				})
 			}
 		}
 	}
 }
 
-// watchHeap keeps the largest heap until it is stopped.
-func watchHeap(peak *atomic.Uint64) (stop func()) {
+// watchHeap keeps how much the heap grew at most, until it is stopped.
+func watchHeap(peak *atomic.Int64) (stop func()) {
 	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -77,7 +79,7 @@ func watchHeap(peak *atomic.Uint64) (stop func()) {
 		for {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			peak.Store(max(peak.Load(), m.HeapInuse))
+			peak.Store(max(peak.Load(), int64(m.HeapInuse)-int64(before.HeapInuse)))
 			select {
 			case <-done:
 				return

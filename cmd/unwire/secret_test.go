@@ -56,6 +56,14 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(-1, "replay", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
 	s.ok(-1, "replay", "a.uwc", "1", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc", "--json")
 	s.ok(0, "ls", "answers.uwc")
+	s.write("packets.pcapng", packetsWith(t, secret))
+	s.write("keys.txt", nil)
+	s.ok(0, "import", "packets.pcapng", "--keylog", "keys.txt", "-o", "imported.uwc")
+	s.ok(0, "import", "--json", "packets.pcapng", "-o", "imported.uwc")
+	if err := os.Remove(filepath.Join(work, "packets.pcapng")); err != nil {
+		t.Fatal(err)
+	}
+	s.ok(0, "show", "imported.uwc", "1")
 	s.ok(0, "ca")
 	s.ok(0, "demo")
 	s.ok(0, "completion", "bash")
