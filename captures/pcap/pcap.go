@@ -154,7 +154,7 @@ func (im *importer) segment(s *segment) {
 		key, side = pair{s.dst, s.src}, 1
 	}
 	c := im.conns[key]
-	if c != nil && s.syn && !s.ack && c.begun() && (c.isn != s.seq || c.clientSide != side) {
+	if c != nil && s.syn && !s.ack && (c.over || c.begun()) && (c.isn != s.seq || c.clientSide != side) {
 		im.finish(c) // the ports are used again
 		c = nil
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/gopacket/pcapgo"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-	"pgregory.net/rapid"
 
 	"unwire/captures"
 )
@@ -264,58 +263,4 @@ func bigEndian(file []byte) []byte {
 		at += 16 + n
 	}
 	return out
-}
-
-// A sink keeps what a half hands on.
-type sink struct {
-	got   []byte
-	gaps  []gap
-	ended bool
-	last  time.Time
-	back  bool // a time was before another
-}
-
-func (s *sink) data(t time.Time, p []byte) {
-	s.back = s.back || t.Before(s.last)
-	s.last = t
-	s.got = append(s.got, p...)
-}
-func (s *sink) gap(_ time.Time, g gap)  { s.gaps = append(s.gaps, g) }
-func (s *sink) end(_ time.Time, _ bool) { s.ended = true }
-
-// TestReassembly cuts a text into segments that overlap, repeat and come in any
-// order: it comes out as it was, and nothing stays held.
-func TestReassembly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "text")
-		first := rapid.Uint32().Draw(t, "isn")
-		withSYN := rapid.Bool().Draw(t, "syn")
-		segs := []segment{{seq: first + 1 + uint32(len(text)), fin: true}}
-		if withSYN {
-			segs = append(segs, segment{seq: first, syn: true})
-		}
-		for at := 0; at < len(text); {
-			n := rapid.IntRange(1, 40).Draw(t, "n")
-			back := rapid.IntRange(0, min(at, 30)).Draw(t, "back")
-			end := min(len(text), at+n)
-			for range rapid.IntRange(1, 2).Draw(t, "times") {
-				segs = append(segs, segment{seq: first + 1 + uint32(at-back), data: text[at-back : end]})
-			}
-			at = end
-		}
-		segs = rapid.Permutation(segs).Draw(t, "order")
-		out := new(sink)
-		h := half{out: out, held: &budget{left: 1 << 30}}
-		for i := range segs {
-			segs[i].t = time.Unix(int64(i), 0)
-			h.add(&segs[i])
-		}
-		h.flush(time.Unix(1000, 0))
-		if !bytes.Equal(out.got, text) || len(out.gaps) > 0 || !out.ended || out.back {
-			t.Fatalf("got %d of %d bytes, gaps %v, ended %v, times back %v", len(out.got), len(text), out.gaps, out.ended, out.back)
-		}
-		if h.held.left != 1<<30 || h.queued != 0 {
-			t.Fatalf("%d bytes are still held", 1<<30-h.held.left)
-		}
-	})
 }
