@@ -142,7 +142,7 @@ func (c *conn) finish() {
 	c.halves[0].flush(c.last)
 	c.halves[1].flush(c.last)
 	for side := range c.halves {
-		c.session.end(sender{c, side}.dir(), ending{t: c.last, reset: c.reset, missing: c.openEnd(side)})
+		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.openEnd(side)})
 		c.halves[side].drop()
 	}
 	c.report.finish(c)
