@@ -55,15 +55,12 @@ func (s sender) data(t time.Time, p []byte) {
 	s.c.session.feed(s.dir(), t, p)
 }
 
-func (s sender) gap(t time.Time, g gap) {
+func (s sender) gap(g gap) {
 	dir := s.dir()
 	s.c.report.gap(dir, g)
-	in := &s.c.session.in[dir]
-	if in.closed {
-		return
+	if !s.c.session.in[dir].closed {
+		s.c.session.fail(dir, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
 	}
-	s.c.session.fail(dir, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
-	in.ending.t = t
 }
 
 func (s sender) end(t time.Time, reset bool) {

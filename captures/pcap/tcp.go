@@ -18,7 +18,7 @@ type gap struct{ offset, length int64 }
 // hands their bytes on, each byte once; the first copy of a byte counts.
 //
 // gopacket's reassembly is not used here: it panics when asked for the time of
-// a segment of more than 1,900 bytes, and forgets a FIN that comes too early.
+// a queued segment of more than 1,900 bytes, and forgets a FIN that comes too early.
 type half struct {
 	out  receiver
 	held *budget
@@ -47,7 +47,7 @@ type waiting struct {
 // A receiver takes the bytes of one direction in order.
 type receiver interface {
 	data(t time.Time, p []byte)
-	gap(t time.Time, g gap)
+	gap(g gap)
 	end(t time.Time, reset bool)
 }
 
@@ -187,7 +187,7 @@ func (h *half) skip(t time.Time) {
 	}
 	g := gap{h.next, first.offset - h.next}
 	h.next = first.offset
-	h.out.gap(h.at(first.t), g)
+	h.out.gap(g)
 	h.drain()
 	h.finish(t)
 }
@@ -209,7 +209,7 @@ func (h *half) flush(t time.Time) {
 	if !h.ended && h.hasFIN && h.based && h.fin > h.next {
 		g := gap{h.next, h.fin - h.next}
 		h.next = h.fin
-		h.out.gap(h.at(t), g)
+		h.out.gap(g)
 		h.finish(t)
 	}
 }

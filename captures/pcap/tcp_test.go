@@ -87,7 +87,7 @@ func (s *sink) data(t time.Time, p []byte) {
 	s.last = t
 	s.got = append(s.got, p...)
 }
-func (s *sink) gap(_ time.Time, g gap)  { s.gaps = append(s.gaps, g) }
+func (s *sink) gap(g gap)               { s.gaps = append(s.gaps, g) }
 func (s *sink) end(_ time.Time, _ bool) { s.ended = true }
 
 // TestReassembly cuts a text into segments that overlap, repeat and come in any
