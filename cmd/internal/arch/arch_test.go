@@ -34,6 +34,13 @@ var allowed = map[string][]string{
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":           {},
 	"cmd":             {"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
+
+	"captures/transfer": {"captures", "decode", "decode/"},
+	"captures/har":      {"captures", "captures/transfer", "decode", "decode/"},
+	"captures/jsonl":    {"captures", "captures/transfer"},
+	"captures/flow":     {"captures", "captures/transfer"},
+	"captures/raw":      {"captures/transfer", "decode"},
+	"captures/parquet":  {"captures", "captures/transfer", "decode"},
 }
 
 // foreign says which third-party modules captures may use; the others are only

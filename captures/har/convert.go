@@ -1,0 +1,345 @@
+package har
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/transfer"
+)
+
+// A conversion makes an exchange of an entry.
+type conversion struct {
+	e     *entry
+	place string
+	rep   *transfer.Report
+
+	ex       captures.Exchange
+	chunks   []captures.Chunk
+	duration time.Duration
+	outcome  captures.Outcome
+	bodies   [2][]byte
+	ours     bool // the entry has an extension that was understood
+}
+
+func (c *conversion) problem(member, format string, args ...any) {
+	c.rep.Problem(c.place+"."+member, format, args...)
+}
+
+// convert reports whether the entry is an exchange.
+func (c *conversion) convert() bool {
+	e := c.e
+	if e.Unwire != nil && e.Unwire.V != extensionVersion {
+		c.problem("_unwire.v", "%d is not known: the extension is passed over", e.Unwire.V)
+	} else if e.Unwire != nil {
+		c.ours = true
+	}
+	request, pseudo := c.headers(e.Request.Headers)
+	response, _ := c.headers(e.Response.Headers)
+	c.ex = captures.Exchange{
+		Method: e.Request.Method, URL: e.Request.URL, HTTP: httpVersion(e.Request.HTTPVersion, e.Response.HTTPVersion),
+		RequestHeaders: request, ResponseHeaders: response, Status: c.status(), Source: "import har",
+	}
+	if c.ex.Method == "" {
+		c.ex.Method = pseudo[":method"]
+	}
+	if !c.address(pseudo) {
+		return false
+	}
+	c.ex.Started = c.started()
+	c.duration = max(0, fromMillis(e.Time))
+	c.bodies[captures.Up], c.bodies[captures.Down] = c.up(), c.down()
+	c.ended()
+	if c.ours {
+		c.extension()
+	}
+	if c.chunks == nil {
+		c.wholeBodies()
+	}
+	return true
+}
+
+// headers splits a section into fields and pseudo fields. Chrome joins the
+// values of equal fields by newlines.
+func (c *conversion) headers(hs []header) (captures.Headers, map[string]string) {
+	var out captures.Headers
+	pseudo := map[string]string{}
+	for _, h := range hs {
+		if h.Name8 != nil || h.Value8 != nil {
+			h.Name, h.Value = string(h.Name8), string(h.Value8)
+		}
+		switch {
+		case strings.HasPrefix(h.Name, ":"):
+			pseudo[h.Name] = h.Value
+		case c.ours || !strings.Contains(h.Value, "\n"):
+			out = append(out, captures.Header{Name: h.Name, Value: h.Value})
+		default:
+			for v := range strings.SplitSeq(h.Value, "\n") {
+				out = append(out, captures.Header{Name: h.Name, Value: v})
+			}
+		}
+	}
+	return out, pseudo
+}
+
+func (c *conversion) status() int {
+	s := int(c.e.Response.Status)
+	if s < 0 || s > 999 {
+		c.problem("response.status", "%d is none", s)
+		return 0
+	}
+	return s
+}
+
+// address makes the URL absolute, and reports whether it is one of HTTP.
+func (c *conversion) address(pseudo map[string]string) bool {
+	if c.ex.URL == "" || strings.HasPrefix(c.ex.URL, "/") {
+		host := pseudo[":authority"]
+		if host == "" {
+			host = c.ex.RequestHeaders.Get("host")
+		}
+		path := c.ex.URL
+		if path == "" {
+			path = pseudo[":path"]
+		}
+		if host == "" || path == "" {
+			c.problem("request.url", "skipped: no URL, and no fields to tell it")
+			return false
+		}
+		scheme := pseudo[":scheme"]
+		if scheme == "" {
+			scheme = "https"
+		}
+		c.ex.URL = scheme + "://" + host + path
+	}
+	u, err := url.Parse(c.ex.URL)
+	if err != nil {
+		c.problem("request.url", "skipped: not a URL")
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https", "ws", "wss":
+	default:
+		c.problem("request.url", "skipped: %s is not HTTP", clip(u.Scheme))
+		return false
+	}
+	if ip := c.e.ServerIPAddress; ip != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "ws": "80"}[u.Scheme]
+		}
+		if port == "" {
+			port = "443"
+		}
+		c.ex.Server = net.JoinHostPort(strings.Trim(ip, "[]"), port)
+	}
+	return true
+}
+
+// httpVersion reads the many spellings of a version; the answer's decides, as
+// browsers do not always know what they sent.
+func httpVersion(request, response string) string {
+	for _, s := range []string{response, request} {
+		s = strings.ToLower(strings.TrimSpace(s))
+		for _, prefix := range []string{"http/", "h"} {
+			if v, ok := strings.CutPrefix(s, prefix); ok {
+				v = strings.TrimSuffix(v, ".0")
+				switch v {
+				case "1", "1.0":
+					return "1.0"
+				case "1.1", "2", "3":
+					return v
+				}
+			}
+		}
+		if s == "quic" || strings.HasPrefix(s, "h3-") {
+			return "3"
+		}
+	}
+	return ""
+}
+
+// started reads the date in the forms that are met.
+func (c *conversion) started() time.Time {
+	s := c.e.StartedDateTime
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
+	} {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+			return t
+		}
+	}
+	c.problem("startedDateTime", "%q is no date: 1970 is taken", clip(s))
+	return time.Unix(1, 0).UTC() // 0 is no time to a capture
+}
+
+func fromMillis(n number) time.Duration {
+	const day = 24 * 60 * 60 * 1000
+	return time.Duration(float64(min(max(n, 0), 365*day)) * 1e6)
+}
+
+// up is the request's body.
+func (c *conversion) up() []byte {
+	p := c.e.Request.PostData
+	switch {
+	case p == nil:
+		return nil
+	case p.Text == "" && len(p.Params) > 0:
+		form := make([]string, len(p.Params))
+		for i, f := range p.Params {
+			form[i] = url.QueryEscape(f.Name) + "=" + url.QueryEscape(f.Value)
+		}
+		return []byte(strings.Join(form, "&"))
+	}
+	encoding := p.EncodingX
+	if encoding == "" {
+		encoding = p.Encoding
+	}
+	return c.body("request.postData", p.Text, encoding)
+}
+
+// down is the response's body. Other tools have undone its content-encoding.
+func (c *conversion) down() []byte {
+	body := c.body("response.content", c.e.Response.Content.Text, c.e.Response.Content.Encoding)
+	if c.ours {
+		return body
+	}
+	if size := c.e.Response.Content.Size; body == nil && size > 0 {
+		c.problem("response.content.text", "missing: %.0f bytes are not in the file", float64(size))
+	}
+	encoding := c.ex.ResponseHeaders.Get("content-encoding")
+	if encoding == "" || strings.EqualFold(encoding, "identity") {
+		return body
+	}
+	var kept captures.Headers
+	for _, h := range c.ex.ResponseHeaders {
+		if !strings.EqualFold(h.Name, "content-encoding") && !strings.EqualFold(h.Name, "content-length") {
+			kept = append(kept, h)
+		}
+	}
+	c.ex.ResponseHeaders = kept
+	return body
+}
+
+func (c *conversion) body(member, text, encoding string) []byte {
+	switch {
+	case text == "":
+		return nil
+	case encoding == "":
+		return []byte(text)
+	case !strings.EqualFold(encoding, "base64"):
+		c.problem(member+".encoding", "%q is not known: the text is taken as it is", clip(encoding))
+		return []byte(text)
+	}
+	b, err := decodeBase64(text)
+	if err != nil {
+		c.problem(member+".text", "%v: taken up to there", err)
+	}
+	return b
+}
+
+// decodeBase64 takes either alphabet, with padding or without, on one line or
+// on several.
+func decodeBase64(s string) ([]byte, error) {
+	s = strings.Map(func(r rune) rune {
+		switch r {
+		case '\n', '\r', ' ', '\t', '=':
+			return -1
+		case '-':
+			return '+'
+		case '_':
+			return '/'
+		}
+		return r
+	}, s)
+	return base64.RawStdEncoding.DecodeString(s)
+}
+
+// ended tells how the exchange ended, as far as a HAR does.
+func (c *conversion) ended() {
+	c.outcome = captures.Complete
+	if c.ex.Status != 0 {
+		return
+	}
+	c.outcome = captures.Incomplete
+	if e := c.e.Response.Error; e != "" {
+		c.outcome, c.ex.Error = captures.Failed, clip(e)
+	}
+}
+
+// wholeBodies makes a chunk of each body, at the times that the timings tell.
+func (c *conversion) wholeBodies() {
+	t := c.e.Timings
+	sent := fromMillis(t.Blocked) + fromMillis(t.DNS) + fromMillis(t.Connect) + fromMillis(t.Send)
+	if sent > c.duration {
+		sent = 0
+	}
+	for dir, at := range []time.Duration{captures.Up: sent, captures.Down: c.duration} {
+		if len(c.bodies[dir]) > 0 {
+			c.chunks = append(c.chunks, captures.Chunk{Dir: captures.Direction(dir), T: at, Data: c.bodies[dir]})
+		}
+	}
+}
+
+// extension takes what Export has put beside the entry.
+func (c *conversion) extension() {
+	x := c.e.Unwire
+	ex := &c.ex
+	ex.HTTP, ex.Error, ex.Client, ex.Server, ex.TLS, ex.Source = x.HTTP, x.Error, x.Client, x.Server, x.TLS, x.Source
+	if !x.Started.IsZero() && x.Started.Year() < 2262 {
+		ex.Started = x.Started
+	}
+	c.duration = time.Duration(max(x.DurationNS, 0))
+	if known(x.Outcome) {
+		c.outcome = x.Outcome
+	} else {
+		c.problem("_unwire.outcome", "%q is none", clip(string(x.Outcome)))
+	}
+	ex.RequestTrailers, _ = c.headers(x.RequestTrailers)
+	ex.ResponseTrailers, _ = c.headers(x.ResponseTrailers)
+	if x.Up != nil {
+		c.bodies[captures.Up] = x.Up
+	}
+	if x.Down != nil {
+		c.bodies[captures.Down] = x.Down
+	}
+	if x.Omitted {
+		c.problem("_unwire.omitted", "the bodies were too large for the file")
+		return
+	}
+	if chunks, err := c.cut(x.Chunks); err != nil {
+		c.problem("_unwire.chunks", "%v: each body is one chunk", err)
+	} else {
+		c.chunks = chunks
+	}
+}
+
+// cut divides the bodies into chunks.
+func (c *conversion) cut(marks []mark) ([]captures.Chunk, error) {
+	rest := c.bodies
+	chunks := make([]captures.Chunk, 0, len(marks))
+	for i, m := range marks {
+		dir := captures.Up
+		if m.Dir == captures.Down.String() {
+			dir = captures.Down
+		} else if m.Dir != captures.Up.String() {
+			return nil, fmt.Errorf("[%d]: dir is neither up nor down", i)
+		}
+		if m.Len < 0 || m.Len > len(rest[dir]) || m.TNS < 0 {
+			return nil, fmt.Errorf("[%d]: length %d, %d bytes left", i, m.Len, len(rest[dir]))
+		}
+		chunks = append(chunks, captures.Chunk{Dir: dir, T: time.Duration(m.TNS), Data: rest[dir][:m.Len]})
+		rest[dir] = rest[dir][m.Len:]
+	}
+	for dir, b := range rest {
+		if len(b) > 0 {
+			return nil, fmt.Errorf("%d bytes of the %s body are in none", len(b), captures.Direction(dir))
+		}
+	}
+	return chunks, nil
+}

@@ -1,0 +1,61 @@
+package har
+
+import (
+	"context"
+	"iter"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// extensionVersion is the v of an extension.
+const extensionVersion = 1
+
+// extension describes what an entry has no place for, but for the bodies.
+func (o *Options) extension(ctx context.Context, h *held) (*extension, error) {
+	ex := h.ex
+	x := &extension{
+		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
+		Error: ex.Error, Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Source: ex.Source, Omitted: h.large,
+		RequestTrailers: fieldsOf(ex.RequestTrailers), ResponseTrailers: fieldsOf(ex.ResponseTrailers),
+	}
+	for _, c := range h.chunks {
+		x.Chunks = append(x.Chunks, mark{c.Dir.String(), int64(c.T), len(c.Data)})
+	}
+	d, err := decode.Decode(ctx, h, ex.ID, decode.Options{})
+	if err != nil {
+		return nil, err
+	}
+	x.Protocol, x.Service, x.RPC, x.Codec, x.Code, x.Message = d.Protocol, d.Service, d.RPC, d.Codec, d.Code, d.Message
+	if d.Protocol == decode.HTTP {
+		return x, nil
+	}
+	total := 0
+	for i := range d.Frames {
+		f := &d.Frames[i]
+		var md protoreflect.MessageDescriptor
+		if total += len(f.Data); total > maxTrees {
+			f.Tree, f.Inner = nil, nil
+		} else if o.Type != nil {
+			md = o.Type(d.Call, f.Dir)
+		}
+		x.Frames = append(x.Frames, decode.FrameJSON(f, md))
+	}
+	return x, nil
+}
+
+// Exchange makes h a source of its one exchange.
+func (h *held) Exchange(context.Context, int64) (*captures.Exchange, error) { return h.ex, nil }
+
+// Chunks yields the chunks that are held.
+func (h *held) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		for _, c := range h.chunks {
+			if c.Seq >= fromSeq && !yield(c, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package har
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"unwire/captures"
+	"unwire/captures/transfer"
+)
+
+// Bounds of what is read.
+const (
+	maxEntry = 512 << 20
+	maxOther = 64 << 20 // what is passed over: pages, comments
+)
+
+// Import reads a HAR into a capture: what Export wrote as it was, and what
+// browsers and other tools write as far as it goes.
+//
+// Shape: members that are missing are taken as empty, numbers may be null or in
+// quotes, dates may have any offset or none, HTTP/2's pseudo fields are no
+// headers and stand in for a URL that is missing. As other tools keep bodies
+// without their content-encoding, content-encoding and content-length are
+// dropped from such a response; the body is one chunk.
+// Limits: 512 MiB an entry, one held at a time. What is no exchange of HTTP
+// (data: URLs, messages of WebSockets) is left out.
+// Errors: where the JSON is broken, with its place; the entries before it are
+// recorded. An entry that says something impossible is skipped and reported.
+func Import(ctx context.Context, r io.Reader, store *captures.Store) (transfer.Report, error) {
+	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store) })
+	if err == nil {
+		err = store.Flush(ctx)
+	}
+	return rep, err
+}
+
+// read reads a HAR and has record record each exchange of it.
+func read(ctx context.Context, r io.Reader, record func(*conversion) error) (transfer.Report, error) {
+	in := &importer{ctx: ctx, record: record}
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	if mark, _ := buffered.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = buffered.Discard(len(mark)) // a byte order mark
+	}
+	in.v = transfer.NewValues(buffered)
+	in.v.Allow(maxOther)
+	err := in.object("", func(name string) error {
+		if name != "log" {
+			return in.skip()
+		}
+		return in.object("log", in.log)
+	})
+	switch {
+	case err != nil:
+		return in.rep, fmt.Errorf("har: %w", in.v.AtByte(err))
+	case !in.entries:
+		return in.rep, errors.New("har: no log.entries: this is no HTTP Archive")
+	}
+	return in.rep, nil
+}
+
+type importer struct {
+	ctx     context.Context
+	v       *transfer.Values
+	record  func(*conversion) error
+	rep     transfer.Report
+	entries bool // they were there
+}
+
+// log reads a member of the log.
+func (in *importer) log(name string) error {
+	if name != "entries" {
+		return in.skip()
+	}
+	in.entries = true
+	in.v.Allow(maxOther)
+	if err := in.v.Delim('['); err != nil {
+		return fmt.Errorf("log.entries: %w", err)
+	}
+	for i := 0; ; i++ {
+		if err := in.ctx.Err(); err != nil {
+			return err
+		}
+		in.v.Allow(maxEntry)
+		if !in.v.More() {
+			break
+		}
+		if err := in.entry(i); err != nil {
+			return err
+		}
+	}
+	return in.v.Delim(']')
+}
+
+// entry reads and records an entry. What is wrong with the entry alone is
+// reported; what is wrong with the file is an error.
+func (in *importer) entry(i int) error {
+	place := fmt.Sprintf("entries[%d]", i)
+	var raw json.RawMessage
+	if err := in.v.Next(maxEntry, &raw); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	var e entry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		var typ *json.UnmarshalTypeError
+		if errors.As(err, &typ) && typ.Field != "" {
+			in.rep.Problem(place+"."+typ.Field, "skipped: %s where %s was expected", typ.Value, typ.Type.Kind())
+		} else {
+			in.rep.Problem(place, "skipped: %v", err)
+		}
+		in.rep.Skipped++
+		return nil
+	}
+	c := conversion{e: &e, place: place, rep: &in.rep}
+	if !c.convert() {
+		in.rep.Skipped++
+		return nil
+	}
+	if err := in.record(&c); err != nil {
+		return err
+	}
+	in.rep.Exchanges++
+	return nil
+}
+
+// record records the exchange.
+func (c *conversion) record(store *captures.Store) error {
+	rec, err := store.Begin(c.ex)
+	if err != nil {
+		return err
+	}
+	for _, chunk := range c.chunks {
+		rec.ChunkAt(chunk.Dir, chunk.T, chunk.Data)
+	}
+	rec.EndAt(c.duration, c.outcome, c.ex.Error)
+	return store.Err()
+}
+
+// object reads an object and has do read the value of each member.
+func (in *importer) object(place string, do func(name string) error) error {
+	at := func(err error) error {
+		if place == "" {
+			return err
+		}
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	if err := in.v.Delim('{'); err != nil {
+		return at(err)
+	}
+	for {
+		in.v.Allow(maxOther)
+		if !in.v.More() {
+			break
+		}
+		name, err := in.v.Name()
+		if err != nil {
+			return at(err)
+		}
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	if err := in.v.Delim('}'); err != nil {
+		return at(err)
+	}
+	return nil
+}
+
+func (in *importer) skip() error {
+	var ignored json.RawMessage
+	return in.v.Next(maxOther, &ignored)
+}
+
+// Sniff reports whether a file that begins with head looks like a HAR: an
+// object whose first member is the log.
+func Sniff(head []byte) bool {
+	rest := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
+	for _, word := range []string{"{", `"log"`, ":"} {
+		after, ok := bytes.CutPrefix(rest, []byte(word))
+		if !ok {
+			return false
+		}
+		rest = bytes.TrimSpace(after)
+	}
+	return true
+}

@@ -1,0 +1,261 @@
+package har
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/captures/transfer"
+	"unwire/decode"
+	"unwire/decode/envelope"
+)
+
+// Bounds of an entry.
+const (
+	defaultMaxBody = 32 << 20
+	maxTrees       = 1 << 20 // bytes of an exchange's frames that are written as trees too
+)
+
+// Options says what is written. The zero value works.
+type Options struct {
+	Creator string // version of the program that writes; "" is "unknown"
+	MaxBody int64  // bytes of a body; the bodies of an exchange with a larger one are left out. 0: 32 MiB
+	// Type finds the message type of a call's frames, for names; nil: no names.
+	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
+}
+
+// Written says what an export wrote.
+type Written struct {
+	Exchanges int
+	Omitted   int // exchanges whose bodies were too large
+}
+
+// Export writes a capture as one HAR.
+//
+// Limits: it holds one entry at a time. Frames are written with their trees
+// while an exchange has no more than 1 MiB of them.
+// Errors: of src and of w; what had been written by then is no whole HAR.
+func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
+	if o.MaxBody <= 0 {
+		o.MaxBody = defaultMaxBody
+	}
+	if o.Creator == "" {
+		o.Creator = "unknown"
+	}
+	var done Written
+	out := bufio.NewWriterSize(w, 1<<16)
+	creator, err := json.Marshal(o.Creator)
+	if err != nil {
+		return done, fmt.Errorf("har: %w", err)
+	}
+	fmt.Fprintf(out, `{"log":{"version":"1.2","creator":{"name":"unwire","version":%s},"entries":[`, creator)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for ex, err := range src.Exchanges(ctx) {
+		var e *entry
+		if err == nil {
+			e, err = o.entry(ctx, src, ex)
+		}
+		if err == nil {
+			if done.Exchanges > 0 {
+				_ = out.WriteByte(',') // a Writer's error stays
+			}
+			err = enc.Encode(e)
+		}
+		if err != nil {
+			return done, fmt.Errorf("har: after %d entries: %w", done.Exchanges, err)
+		}
+		done.Exchanges++
+		if e.Unwire.Omitted {
+			done.Omitted++
+		}
+	}
+	_, _ = out.WriteString("]}}\n")
+	if err := out.Flush(); err != nil {
+		return done, fmt.Errorf("har: %w", err)
+	}
+	return done, nil
+}
+
+// A held is an exchange whose chunks are in memory.
+type held struct {
+	ex     *captures.Exchange
+	chunks []captures.Chunk
+	bodies [2][]byte
+	large  bool
+}
+
+// hold reads the chunks of an exchange, until they are too large.
+func hold(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*held, error) {
+	h := &held{ex: ex, large: ex.BytesUp > limit || ex.BytesDown > limit}
+	if h.large {
+		return h, nil
+	}
+	for c, err := range src.Chunks(ctx, ex.ID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		h.chunks = append(h.chunks, c)
+		h.bodies[c.Dir] = append(h.bodies[c.Dir], c.Data...)
+		if int64(len(h.bodies[c.Dir])) > limit {
+			return &held{ex: ex, large: true}, nil
+		}
+	}
+	return h, nil
+}
+
+func (o *Options) entry(ctx context.Context, src transfer.Source, ex *captures.Exchange) (*entry, error) {
+	h, err := hold(ctx, src, ex, o.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	x, err := o.extension(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{
+		StartedDateTime: ex.Started.Format("2006-01-02T15:04:05.000Z07:00"), Time: millis(ex.Duration),
+		Timings: h.timings(), Unwire: x,
+		Request: request{
+			Method: ex.Method, URL: ex.URL, HTTPVersion: "HTTP/" + ex.HTTP, Cookies: requestCookies(ex.RequestHeaders),
+			Headers: fieldsOf(ex.RequestHeaders), QueryString: queryOf(ex.URL), HeadersSize: -1, BodySize: number(ex.BytesUp),
+		},
+		Response: response{
+			Status: number(ex.Status), StatusText: http.StatusText(ex.Status), HTTPVersion: "HTTP/" + ex.HTTP,
+			Cookies: responseCookies(ex.ResponseHeaders), Headers: fieldsOf(ex.ResponseHeaders),
+			RedirectURL: ex.ResponseHeaders.Get("location"), HeadersSize: -1, BodySize: number(ex.BytesDown),
+		},
+	}
+	if ip, _, err := net.SplitHostPort(ex.Server); err == nil && net.ParseIP(ip) != nil {
+		e.ServerIPAddress = ip
+	}
+	h.putBodies(e, x)
+	return e, nil
+}
+
+// putBodies writes the bodies where a HAR has them, and beside them as they
+// were on the wire where that is something else.
+func (h *held) putBodies(e *entry, x *extension) {
+	e.Response.Content.MimeType = h.ex.ResponseHeaders.Get("content-type")
+	if h.large {
+		e.Response.Content.Size, e.Response.Content.Comment = number(h.ex.BytesDown), "left out: too large"
+		if h.ex.BytesUp > 0 {
+			e.Request.PostData = &postData{MimeType: h.ex.RequestHeaders.Get("content-type"), Comment: "left out: too large"}
+		}
+		return
+	}
+	if up := h.bodies[captures.Up]; len(up) > 0 {
+		p := &postData{MimeType: h.ex.RequestHeaders.Get("content-type")}
+		p.Text, p.EncodingX = textOf(up)
+		e.Request.PostData = p
+	}
+	wire := h.bodies[captures.Down]
+	plain := wire
+	if codec := h.ex.ResponseHeaders.Get("content-encoding"); codec != "" && len(wire) > 0 {
+		if p, err := envelope.Decompress(codec, wire, defaultMaxBody); err == nil && !strings.EqualFold(codec, "identity") {
+			plain, x.Down = p, wire
+			e.Response.Content.Compression = number(len(plain) - len(wire))
+		}
+	}
+	c := &e.Response.Content
+	c.Size = number(len(plain))
+	c.Text, c.Encoding = textOf(plain)
+}
+
+// textOf returns a body as JSON can hold it.
+func textOf(b []byte) (text, encoding string) {
+	binary := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
+	if s := string(b); utf8.ValidString(s) && !strings.ContainsFunc(s, binary) {
+		return s, ""
+	}
+	return base64.StdEncoding.EncodeToString(b), "base64"
+}
+
+// timings tells the time until the request was sent, until the answer began,
+// and until it ended. In a stream that goes both ways the request is taken as
+// sent when the answer begins.
+func (h *held) timings() timings {
+	send, wait := time.Duration(0), time.Duration(-1)
+	for _, c := range h.chunks {
+		if c.Dir == captures.Down {
+			wait = c.T
+			break
+		}
+		send = c.T
+	}
+	total := h.ex.Duration
+	send = min(send, total)
+	if wait < 0 {
+		wait = total
+	}
+	wait = min(max(wait, send), total)
+	return timings{Blocked: -1, DNS: -1, Connect: -1, SSL: -1, Send: millis(send), Wait: millis(wait - send), Receive: millis(total - wait)}
+}
+
+func queryOf(raw string) []header {
+	out := []header{}
+	u, err := url.Parse(raw)
+	if err != nil || u.RawQuery == "" {
+		return out
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		out = append(out, header{Name: unescape(name), Value: unescape(value)})
+	}
+	return out
+}
+
+func unescape(s string) string {
+	if u, err := url.QueryUnescape(s); err == nil {
+		return u
+	}
+	return s
+}
+
+func requestCookies(hs captures.Headers) []cookie {
+	out := []cookie{}
+	for _, h := range hs {
+		if !strings.EqualFold(h.Name, "cookie") {
+			continue
+		}
+		for part := range strings.SplitSeq(h.Value, ";") {
+			if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok {
+				out = append(out, cookie{Name: name, Value: value})
+			}
+		}
+	}
+	return out
+}
+
+func responseCookies(hs captures.Headers) []cookie {
+	out := []cookie{}
+	for _, h := range hs {
+		if !strings.EqualFold(h.Name, "set-cookie") {
+			continue
+		}
+		pair, attributes, _ := strings.Cut(h.Value, ";")
+		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		c := cookie{Name: name, Value: value}
+		if p, err := http.ParseSetCookie("x=y;" + attributes); err == nil {
+			c.Path, c.Domain, c.HTTPOnly, c.Secure = p.Path, p.Domain, p.HttpOnly, p.Secure
+			if !p.Expires.IsZero() {
+				c.Expires = p.Expires.UTC().Format(time.RFC3339)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}

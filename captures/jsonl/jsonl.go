@@ -1,0 +1,169 @@
+// Package jsonl reads and writes captures as JSON Lines: an exchange a line,
+// with the chunks of its bodies, and nothing of it lost.
+//
+//	{"v":1,"id":7,"method":"POST","url":"https://host/p.Service/Method","http":"2","status":200,
+//	 "started":"2026-01-02T03:04:05.000000006Z","duration_ns":1500000,"outcome":"complete","error":"",
+//	 "client":"127.0.0.1:5","server":"10.0.0.1:443","tls":{"version":"1.3"},"source":"proxy",
+//	 "bytes_up":5,"bytes_down":0,
+//	 "request_headers":[{"name":"content-type","value":"application/proto"}],"request_trailers":[],
+//	 "response_headers":[],"response_trailers":[],
+//	 "chunks":[{"dir":"up","t_ns":1000,"data":"aGVsbG8="}]}
+//
+// Bytes are standard base64. Times are UTC, a chunk's t_ns counts from started.
+// A header field that is not UTF-8 has name_b64 and value_b64 in place of name
+// and value. Chunks stand in the order in which they passed; they come last, so
+// that neither side has to hold them. An outcome of "" is an exchange that was
+// still going on.
+//
+// Source: RESEARCH.md#json-lines
+package jsonl
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"unwire/captures"
+)
+
+// version is the v of every line.
+const version = 1
+
+// A head is a line without its chunks.
+type head struct {
+	V                int              `json:"v"`
+	ID               int64            `json:"id"`
+	Method           string           `json:"method"`
+	URL              string           `json:"url"`
+	HTTP             string           `json:"http"`
+	Status           int              `json:"status"`
+	Started          time.Time        `json:"started"`
+	DurationNS       int64            `json:"duration_ns"`
+	Outcome          captures.Outcome `json:"outcome"`
+	Error            string           `json:"error"`
+	Client           string           `json:"client"`
+	Server           string           `json:"server"`
+	TLS              captures.TLS     `json:"tls"`
+	Source           string           `json:"source"`
+	BytesUp          int64            `json:"bytes_up"`
+	BytesDown        int64            `json:"bytes_down"`
+	RequestHeaders   []field          `json:"request_headers"`
+	RequestTrailers  []field          `json:"request_trailers"`
+	ResponseHeaders  []field          `json:"response_headers"`
+	ResponseTrailers []field          `json:"response_trailers"`
+}
+
+// A field is a line of a header section.
+type field struct {
+	Name  *string `json:"name,omitempty"`
+	Value *string `json:"value,omitempty"`
+	Name8 []byte  `json:"name_b64,omitempty"`
+	Val8  []byte  `json:"value_b64,omitempty"`
+}
+
+// A chunk is a run of bytes of a body.
+type chunk struct {
+	Dir  string `json:"dir"`
+	TNS  int64  `json:"t_ns"`
+	Data []byte `json:"data"`
+}
+
+func headOf(ex *captures.Exchange) head {
+	return head{
+		V: version, ID: ex.ID, Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: ex.Status,
+		Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome, Error: ex.Error,
+		Client: ex.Client, Server: ex.Server, TLS: ex.TLS, Source: ex.Source, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
+		RequestHeaders: fieldsOf(ex.RequestHeaders), RequestTrailers: fieldsOf(ex.RequestTrailers),
+		ResponseHeaders: fieldsOf(ex.ResponseHeaders), ResponseTrailers: fieldsOf(ex.ResponseTrailers),
+	}
+}
+
+func (h *head) exchange() captures.Exchange {
+	return captures.Exchange{
+		Method: h.Method, URL: h.URL, HTTP: h.HTTP, Status: h.Status, Started: h.Started, Error: h.Error,
+		Client: h.Client, Server: h.Server, TLS: h.TLS, Source: h.Source,
+		RequestHeaders: headersOf(h.RequestHeaders), RequestTrailers: headersOf(h.RequestTrailers),
+		ResponseHeaders: headersOf(h.ResponseHeaders), ResponseTrailers: headersOf(h.ResponseTrailers),
+	}
+}
+
+// check reports what a line cannot do without, and what it may not say.
+func (h *head) check() error {
+	switch {
+	case h.V == 0:
+		return fmt.Errorf("no v: this is no capture in JSON Lines")
+	case h.V != version:
+		return fmt.Errorf("v is %d; this unwire reads %d", h.V, version)
+	case h.URL == "":
+		return fmt.Errorf("no url")
+	case h.Status < 0 || h.Status > 999:
+		return fmt.Errorf("status: %d", h.Status)
+	case !h.Started.IsZero() && (h.Started.Year() < 1970 || h.Started.Year() >= 2262):
+		return fmt.Errorf("started: the year %d", h.Started.Year())
+	case h.DurationNS < 0:
+		return fmt.Errorf("duration_ns: %d", h.DurationNS)
+	}
+	switch h.Outcome {
+	case captures.InFlight, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete, captures.Failed:
+		return nil
+	}
+	return fmt.Errorf("outcome: %q is none", h.Outcome)
+}
+
+func fieldsOf(hs captures.Headers) []field {
+	out := make([]field, len(hs))
+	for i, h := range hs {
+		if utf8.ValidString(h.Name) && utf8.ValidString(h.Value) {
+			out[i] = field{Name: &h.Name, Value: &h.Value}
+		} else {
+			out[i] = field{Name8: []byte(h.Name), Val8: []byte(h.Value)}
+		}
+	}
+	return out
+}
+
+func headersOf(fs []field) captures.Headers {
+	var out captures.Headers
+	for _, f := range fs {
+		h := captures.Header{Name: string(f.Name8), Value: string(f.Val8)}
+		if f.Name != nil {
+			h.Name = *f.Name
+		}
+		if f.Value != nil {
+			h.Value = *f.Value
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// direction reads the words of the JSON contract.
+func direction(s string) (captures.Direction, error) {
+	switch s {
+	case captures.Up.String():
+		return captures.Up, nil
+	case captures.Down.String():
+		return captures.Down, nil
+	}
+	return 0, fmt.Errorf("dir: %q is neither up nor down", clip(s))
+}
+
+// clip shortens foreign text for an error.
+func clip(s string) string {
+	if len(s) > 40 {
+		s = strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// appendChunk appends a chunk as JSON, which is faster than encoding/json by
+// what it does not look at.
+func appendChunk(dst []byte, c captures.Chunk) []byte {
+	dst = append(dst, `{"dir":"`...)
+	dst = append(dst, c.Dir.String()...)
+	dst = fmt.Appendf(dst, `","t_ns":%d,"data":"`, int64(c.T))
+	dst = base64.StdEncoding.AppendEncode(dst, c.Data)
+	return append(dst, `"}`...)
+}

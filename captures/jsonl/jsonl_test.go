@@ -1,0 +1,157 @@
+package jsonl_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"unwire/captures"
+	"unwire/captures/jsonl"
+	"unwire/captures/transfer/samples"
+)
+
+func export(t testing.TB, s *captures.Store) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := jsonl.Export(context.Background(), &b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestRoundTrip: what was exported comes back, to the byte and the nanosecond.
+func TestRoundTrip(t *testing.T) {
+	for seed := range uint64(10) {
+		o := captures.Options{KeepSecrets: seed%2 == 0}
+		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
+		samples.Record(t, from, seed, 20)
+		rep, err := jsonl.Import(context.Background(), iotest.HalfReader(bytes.NewReader(export(t, from))), to)
+		if err != nil || rep.Exchanges != 20 {
+			t.Fatalf("%+v, %v", rep, err)
+		}
+		if d := cmp.Diff(samples.Read(t, from), samples.Read(t, to)); d != "" {
+			t.Errorf("seed %d: %s", seed, d)
+		}
+	}
+}
+
+// TestOrder: members in another order, as jq -S writes them, and unknown ones.
+func TestOrder(t *testing.T) {
+	from, to := samples.Store(t, t.TempDir(), captures.Options{}), samples.Store(t, t.TempDir(), captures.Options{})
+	samples.Record(t, from, 3, 8)
+	var sorted bytes.Buffer
+	for line := range bytes.Lines(export(t, from)) {
+		var m map[string]any
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.UseNumber()
+		if err := dec.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		m["aaa"] = []any{1, map[string]any{"b": nil}}
+		again, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sorted.Write(append(again, '\n', '\n'))
+	}
+	if _, err := jsonl.Import(context.Background(), iotest.OneByteReader(&sorted), to); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(samples.Read(t, from), samples.Read(t, to)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestSecrets: an import goes through the redaction of the capture.
+func TestSecrets(t *testing.T) {
+	const secret = "made-up-secret-4711-xyz"
+	line := `{"v":1,"method":"GET","url":"https://h/?api_key=` + secret + `","outcome":"complete",` +
+		`"request_headers":[{"name":"authorization","value":"Bearer ` + secret + `"}],"chunks":[{"dir":"up","t_ns":1,"data":"` +
+		"eyJ4IjoibWFkZS11cC1zZWNyZXQtNDcxMS14eXoifQ==" + `"}]}`
+	for _, keep := range []bool{false, true} {
+		to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: keep})
+		if _, err := jsonl.Import(context.Background(), strings.NewReader(line), to); err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Contains(export(t, to), []byte(secret)); got != keep {
+			t.Errorf("keep secrets %v: the secret is in the headers: %v", keep, got)
+		}
+		body := samples.Read(t, to)[0].Chunks[0].Data
+		if got := bytes.Contains(body, []byte(secret)); got != keep {
+			t.Errorf("keep secrets %v: the body is %q", keep, body)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	good := `{"v":1,"method":"GET","url":"https://h/","outcome":"complete","chunks":[]}` + "\n"
+	for _, c := range []struct{ in, want string }{
+		{`{"v":1,"url":"https://h/"`, "line 2: byte"},
+		{`{"v":2,"url":"https://h/"}`, "v is 2; this unwire reads 1"},
+		{`{"url":"https://h/"}`, "no v"},
+		{`{"v":1}`, "no url"},
+		{`[]`, "[ where { was expected"},
+		{`nonsense`, "line 2: byte"},
+		{`{"v":1,"url":"https://h/","outcome":"fine"}`, `outcome: "fine" is none`},
+		{`{"v":1,"url":"https://h/","status":-1}`, "status: -1"},
+		{`{"v":1,"url":7}`, "url: json: cannot unmarshal number"},
+		{`{"v":1,"url":"https://h/","chunks":[{"dir":"left"}]}`, `chunks[0].dir: "left" is neither up nor down`},
+		{`{"v":1,"url":"https://h/","chunks":[{"dir":"up","t_ns":-1}]}`, `chunks[0].t_ns: -1`},
+		{`{"v":1,"url":"https://h/","chunks":[{"dir":"up","data":"***"}]}`, `chunks[0]: illegal base64`},
+		{`{"v":1,"url":"https://h/","chunks":[],"chunks":[]}`, `chunks: twice`},
+		{`{"v":1,"url":"https://h/",` + strings.Repeat(`"x":1,`, 100) + `"y":1}`, `more than 64 members`},
+		{`{"v":1,"url":"https://h/","x":` + strings.Repeat(`[`, 20000), `exceeded max depth`},
+	} {
+		to := samples.Store(t, t.TempDir(), captures.Options{})
+		rep, err := jsonl.Import(context.Background(), strings.NewReader(good+c.in), to)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60s: %v, want %s", c.in, err, c.want)
+		}
+		if rep.Exchanges != 1 {
+			t.Errorf("%.60s: %d exchanges, want the one before it", c.in, rep.Exchanges)
+		}
+	}
+}
+
+// TestShape holds the documented shape, byte for byte.
+func TestShape(t *testing.T) {
+	want, err := os.ReadFile("testdata/shape.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := samples.Store(t, t.TempDir(), captures.Options{})
+	if _, err := jsonl.Import(context.Background(), bytes.NewReader(want), s); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(export(t, s))); d != "" {
+		t.Error(d)
+	}
+}
+
+func BenchmarkExport(b *testing.B) {
+	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	samples.Record(b, from, 1, 200)
+	b.SetBytes(int64(len(export(b, from))))
+	for b.Loop() {
+		export(b, from)
+	}
+}
+
+func BenchmarkImport(b *testing.B) {
+	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	samples.Record(b, from, 1, 200)
+	data := export(b, from)
+	to := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := jsonl.Import(context.Background(), bytes.NewReader(data), to); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package transfer
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+	"strings"
+
+	"unwire/captures"
+)
+
+// maskKeySize is the size of the key of placeholders, in bytes.
+const maskKeySize = 32
+
+// A Masked is a capture as it may leave the machine: every header field whose
+// name is not known to be harmless has a placeholder for its value.
+//
+// Shape: a placeholder is "[redacted:3f2a9c1b]", as in a capture; its digits
+// are a hash with a key that is made for this view and stored nowhere, so equal
+// values have equal placeholders in one export, and no two exports can be
+// matched. Secrets that a recorder would have replaced in headers and URLs are
+// replaced here too, for captures that were recorded with their secrets.
+//
+// Limits: bodies are as they were recorded.
+type Masked struct {
+	src      Source
+	key      []byte
+	redactor *captures.Redactor
+	secrets  int
+}
+
+// Mask returns a view of src that may leave the machine.
+func Mask(src Source) *Masked {
+	key := make([]byte, maskKeySize)
+	_, _ = rand.Read(key) // never fails: it would end the program
+	return &Masked{src: src, key: key, redactor: captures.DefaultRedactor()}
+}
+
+// Secrets counts the exchanges seen so far whose headers or URL still held a
+// secret: their bodies may hold some too.
+func (m *Masked) Secrets() int { return m.secrets }
+
+// Exchange returns one exchange, masked.
+func (m *Masked) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+	ex, err := m.src.Exchange(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m.mask(ex), nil
+}
+
+// Exchanges yields all exchanges, masked.
+func (m *Masked) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+	return func(yield func(*captures.Exchange, error) bool) {
+		for ex, err := range m.src.Exchanges(ctx) {
+			if err == nil {
+				ex = m.mask(ex)
+			}
+			if !yield(ex, err) {
+				return
+			}
+		}
+	}
+}
+
+// Chunks yields the chunks of an exchange as they are.
+func (m *Masked) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+	return m.src.Chunks(ctx, id, fromSeq)
+}
+
+func (m *Masked) mask(ex *captures.Exchange) *captures.Exchange {
+	out, secret := *ex, false
+	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
+		clean := m.redactor.Headers(*section)
+		for i := range clean {
+			secret = secret || clean[i].Value != (*section)[i].Value
+			clean[i].Value = m.header(clean[i])
+		}
+		*section = clean
+	}
+	for _, text := range []*string{&out.Error, &out.Server, &out.Source} {
+		*text = m.redactor.String(*text)
+	}
+	out.URL = m.redactor.URL(ex.URL)
+	if secret || out.URL != ex.URL {
+		m.secrets++
+	}
+	return &out
+}
+
+// header is the value of a field as it may leave.
+func (m *Masked) header(h captures.Header) string {
+	if h.Value == "" || Harmless(h.Name) || isPlaceholder(h.Value) {
+		return h.Value
+	}
+	mac := hmac.New(sha256.New, m.key)
+	mac.Write([]byte(h.Value))
+	return "[redacted:" + hex.EncodeToString(mac.Sum(nil)[:4]) + "]"
+}
+
+// isPlaceholder reports whether a recorder has replaced the whole value.
+func isPlaceholder(v string) bool {
+	const open, digits = "[redacted:", 8
+	return len(v) == len(open)+digits+1 && strings.HasPrefix(v, open) && v[len(v)-1] == ']' &&
+		strings.Trim(v[len(open):len(v)-1], "0123456789abcdef") == ""
+}
+
+// Harmless reports whether a header field's value says what kind of traffic it
+// is and not whose: such values leave as they are. Fields in which a recorder
+// replaces the secret part count as harmless too, as that is done by then.
+func Harmless(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "te", "trailer", "date", "user-agent", "host", "server", "connection", "keep-alive", "transfer-encoding", "upgrade",
+		"content-type", "content-length", "content-encoding", "content-language", "content-range",
+		"cache-control", "pragma", "age", "expires", "last-modified", "vary", "range", "expect", "allow", "retry-after", "alt-svc",
+		"strict-transport-security", "x-content-type-options", "x-frame-options", "x-xss-protection", "referrer-policy",
+		"origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
+		return true
+	case "authorization", "proxy-authorization", "cookie", "set-cookie", // the redactor keeps schemes and names only
+		":method", ":scheme", ":authority", ":path", ":status", ":protocol":
+		return true
+	}
+	for _, prefix := range []string{"accept", "connect-", "grpc-", "sec-fetch-", "sec-ch-ua", "access-control-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

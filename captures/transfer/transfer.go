@@ -1,0 +1,51 @@
+// Package transfer is what the foreign formats have in common: what may leave a
+// capture, and what became of what came in.
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// A Source is a capture as an exporter reads it: a *captures.Store, or a view
+// of one.
+type Source interface {
+	decode.Source
+	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
+}
+
+// One is the part of a capture that is a single exchange.
+func One(src Source, id int64) Source { return one{src, id} }
+
+type one struct {
+	Source
+	id int64
+}
+
+func (o one) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
+}
+
+// maxProblems bounds what a Report says in words.
+const maxProblems = 100
+
+// A Report is what an import made of its input.
+type Report struct {
+	Exchanges int      // recorded
+	Skipped   int      // records that were no exchange, or could not be read
+	Problems  []string // what was left out or doubtful, each with its place
+	More      int      // problems that are not in Problems: there are at most 100
+}
+
+// Problem adds what was found at a place.
+func (r *Report) Problem(place, format string, args ...any) {
+	if len(r.Problems) == maxProblems {
+		r.More++
+		return
+	}
+	r.Problems = append(r.Problems, place+": "+fmt.Sprintf(format, args...))
+}
