@@ -1,0 +1,157 @@
+// Package parquet writes the frames of a capture and their fields as two tables,
+// frames.parquet and fields.parquet, for DuckDB, ClickHouse, Spark and the like.
+//
+// A frame is found by (exchange, dir, seq), and so are its fields, by node in
+// the order of the bytes. The tables' columns are the members of Frame and of
+// Field; times are UTC, in nanoseconds. Columns are compressed by zstd.
+//
+// Source: RESEARCH.md#parquet
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	pq "github.com/parquet-go/parquet-go"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/captures/transfer"
+	"unwire/decode"
+)
+
+// A Frame is a row of frames.parquet: one message of an exchange.
+type Frame struct {
+	Exchange   int64     `parquet:"exchange,delta"`
+	Dir        string    `parquet:"dir,dict"` // up or down
+	Seq        int32     `parquet:"seq"`      // from 0, per direction
+	Time       time.Time `parquet:"time,timestamp(nanosecond)"`
+	TNS        int64     `parquet:"t_ns"` // since the exchange's start
+	Flags      int32     `parquet:"flags"`
+	Compressed bool      `parquet:"compressed"`
+	Encoding   string    `parquet:"encoding,dict"`
+	End        bool      `parquet:"end"` // the call's end: end of stream, trailer, error
+	Event      string    `parquet:"event,dict"`
+	Partial    bool      `parquet:"partial"` // the body ended inside it
+	Off        int64     `parquet:"off"`     // in its direction's bytes
+	Len        int64     `parquet:"len"`     // of the payload as sent
+	Data       []byte    `parquet:"data"`    // the payload after decompression
+	Type       string    `parquet:"type,dict"`
+	Error      string    `parquet:"error,dict"`
+	Method     string    `parquet:"method,dict"` // from here on: of the exchange
+	URL        string    `parquet:"url,dict"`
+	HTTP       string    `parquet:"http,dict"`
+	Status     int32     `parquet:"status"`
+	Protocol   string    `parquet:"protocol,dict"`
+	Service    string    `parquet:"service,dict"`
+	RPC        string    `parquet:"rpc,dict"`
+	Codec      string    `parquet:"codec,dict"`
+	Code       string    `parquet:"code,dict"`
+	Outcome    string    `parquet:"outcome,dict"`
+}
+
+// A Field is a row of fields.parquet: one field of a frame's message, read as
+// the definitions have it or, without them, as is likeliest.
+//
+// Shape: of the values one is set, by kind: Int of integers that fit, Uint of
+// larger ones, Double of floating points, Text of strings, Bytes of bytes and of
+// garbage; a packed field has its Bytes and, as JSON, its numbers in Text; a
+// message has none.
+type Field struct {
+	Exchange int64    `parquet:"exchange,delta"`
+	Dir      string   `parquet:"dir,dict"`
+	Seq      int32    `parquet:"seq"`
+	Node     int32    `parquet:"node"`   // from 0, per frame
+	Parent   int32    `parquet:"parent"` // node of the message that it is in, -1 at the top
+	Path     string   `parquet:"path,dict"`
+	Number   int64    `parquet:"number"`
+	Name     string   `parquet:"name,dict"` // from the definitions
+	Wire     string   `parquet:"wire,dict"`
+	Off      int64    `parquet:"off"` // in the frame's data, tag included
+	Len      int64    `parquet:"len"`
+	Kind     string   `parquet:"kind,dict"`
+	Type     string   `parquet:"type,dict"`
+	P        float64  `parquet:"p"` // how sure the reading is
+	Symbol   string   `parquet:"symbol,dict"`
+	Int      *int64   `parquet:"int,optional"`
+	Uint     *uint64  `parquet:"uint,optional"`
+	Double   *float64 `parquet:"double,optional"`
+	Text     *string  `parquet:"text,optional"`
+	Bytes    []byte   `parquet:"bytes,optional"`
+	Error    string   `parquet:"error,dict"`
+}
+
+// Bounds of what is held before it is written.
+const (
+	maxRows  = 1 << 16
+	maxBytes = 32 << 20
+)
+
+// Options says what is written. The zero value works.
+type Options struct {
+	// Type finds the message type of a call's frames, for names; nil: no names.
+	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
+}
+
+// Written says what an export wrote.
+type Written struct{ Exchanges, Frames, Fields int }
+
+// Export writes a capture's frames and fields as two Parquet files.
+//
+// Limits: it holds one exchange's frames, and 65,536 rows or 32 MiB of a table,
+// at a time. Errors: of src and of the writers; what had been written by then
+// is no Parquet file.
+func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Written, error) {
+	e := &exporter{o: o, frames: newTable[Frame](frames), fields: newTable[Field](fields)}
+	err := e.all(ctx, src)
+	if err == nil {
+		err = errors.Join(e.frames.close(), e.fields.close())
+	}
+	if err != nil {
+		return e.done, fmt.Errorf("parquet: after %d exchanges: %w", e.done.Exchanges, err)
+	}
+	return e.done, nil
+}
+
+// A table writes rows in groups of bounded size.
+type table[T any] struct {
+	w     *pq.GenericWriter[T]
+	rows  []T
+	bytes int
+	group int // rows of the open row group
+}
+
+func newTable[T any](w io.Writer) *table[T] {
+	return &table[T]{w: pq.NewGenericWriter[T](w, pq.Compression(&pq.Zstd), pq.CreatedBy("unwire", "", ""))}
+}
+
+// add takes a row that holds about n bytes.
+func (t *table[T]) add(row T, n int) error {
+	t.rows = append(t.rows, row)
+	t.bytes += n
+	t.group++
+	if len(t.rows) < 1024 && t.bytes < maxBytes {
+		return nil
+	}
+	return t.write()
+}
+
+func (t *table[T]) write() error {
+	if _, err := t.w.Write(t.rows); err != nil {
+		return err
+	}
+	clear(t.rows)
+	t.rows = t.rows[:0]
+	if t.group < maxRows && t.bytes < maxBytes {
+		return nil
+	}
+	t.group, t.bytes = 0, 0
+	return t.w.Flush()
+}
+
+func (t *table[T]) close() error {
+	return errors.Join(t.write(), t.w.Close())
+}

@@ -1,0 +1,186 @@
+package parquet_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pq "github.com/parquet-go/parquet-go"
+
+	"unwire/captures"
+	"unwire/captures/parquet"
+	"unwire/captures/transfer/samples"
+	"unwire/decode"
+	"unwire/decode/envelope"
+)
+
+func export(t testing.TB, s *captures.Store) (frames []parquet.Frame, fields []parquet.Field, done parquet.Written) {
+	t.Helper()
+	var a, b bytes.Buffer
+	done, err := parquet.Export(context.Background(), &a, &b, s, parquet.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, err = pq.Read[parquet.Frame](bytes.NewReader(a.Bytes()), int64(a.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, err = pq.Read[parquet.Field](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames, fields, done
+}
+
+// TestTables: the rows are the frames and the fields that decode finds.
+func TestTables(t *testing.T) {
+	ctx := context.Background()
+	from := samples.Store(t, t.TempDir(), captures.Options{})
+	samples.Record(t, from, 6, 40)
+	frames, fields, done := export(t, from)
+	if len(frames) != done.Frames || len(fields) != done.Fields || done.Exchanges != 40 || done.Frames < 40 || done.Fields < 40 {
+		t.Fatalf("%d rows, %d rows of %+v", len(frames), len(fields), done)
+	}
+	at := 0
+	for ex, err := range from.Exchanges(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := decode.Decode(ctx, from, ex.ID, decode.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Frames {
+			f, row := &d.Frames[i], frames[at]
+			at++
+			if row.Exchange != ex.ID || row.Dir != f.Dir.String() || int(row.Seq) != f.Seq || !bytes.Equal(row.Data, f.Data) ||
+				row.TNS != int64(f.T) || !row.Time.Equal(ex.Started.Add(f.T)) || row.Compressed != f.Compressed() || row.URL != ex.URL ||
+				row.Protocol != string(d.Protocol) || row.End != (f.End != nil) || row.Len != int64(len(f.Raw)) {
+				t.Fatalf("row %d: %+v", at, row)
+			}
+			n := 0
+			if f.Tree != nil {
+				n = count(decode.TreeJSON(f.Tree, nil))
+			}
+			for range n {
+				if fields[0].Exchange != ex.ID || fields[0].Dir != row.Dir || fields[0].Seq != row.Seq {
+					t.Fatalf("field %+v in frame %+v", fields[0], row)
+				}
+				fields = fields[1:]
+			}
+		}
+	}
+	if at != len(frames) || len(fields) != 0 {
+		t.Errorf("%d frames and %d fields are nobody's", len(frames)-at, len(fields))
+	}
+}
+
+func count(fields []decode.Field) int {
+	n := len(fields)
+	for _, f := range fields {
+		n += count(f.Fields)
+	}
+	return n
+}
+
+// TestValues: one frame with a value of every kind.
+func TestValues(t *testing.T) {
+	msg := []byte{0x08, 0x96, 0x01}                                                     // 1: 150
+	msg = append(msg, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01) // 2: the largest
+	msg = append(msg, "\x1a\x0bhello world"...)                                         // 3
+	msg = binary.LittleEndian.AppendUint64(append(msg, 0x21), math.Float64bits(2.5))    // 4
+	msg = append(msg, "\x2a\x0d\x0a\x0bhello there\x2a\x0d\x0a\x0bhello again"...)      // 5: two messages
+	msg = append(msg, "\x32\x08\x00\x01\x02\xff\xfe\x80\x81\x82"...)                    // 6: bytes
+	from := samples.Store(t, t.TempDir(), captures.Options{})
+	rec, err := from.Begin(captures.Exchange{
+		Method: "POST", URL: "https://h/p.S/M", HTTP: "2", Status: 200, Started: time.Unix(1700000000, 5),
+		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.ChunkAt(captures.Up, 7, envelope.Append(nil, 0, msg))
+	rec.EndAt(9, captures.Complete, "")
+	if err := from.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	frames, fields, _ := export(t, from)
+	if len(frames) != 1 || frames[0].Service != "p.S" || frames[0].RPC != "M" || frames[0].TNS != 7 {
+		t.Fatalf("%+v", frames)
+	}
+	var got []string
+	for _, f := range fields {
+		line := fmt.Sprintf("%d %d %s %s", f.Node, f.Parent, f.Path, f.Wire)
+		switch {
+		case f.Int != nil:
+			line += fmt.Sprint(" int ", *f.Int)
+		case f.Uint != nil:
+			line += fmt.Sprint(" uint ", *f.Uint)
+		case f.Double != nil:
+			line += fmt.Sprint(" double ", *f.Double)
+		case f.Text != nil:
+			line += " text " + *f.Text
+		case f.Bytes != nil:
+			line += fmt.Sprintf(" bytes %x", f.Bytes)
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"0 -1 1 varint int 150", "1 -1 2 varint int -1", "2 -1 3 len text hello world", "3 -1 4 i64 double 2.5",
+		"4 -1 5[0] len", "5 4 5[0].1 len text hello there", "6 -1 5[1] len", "7 6 5[1].1 len text hello again",
+		"8 -1 6 len bytes 000102fffe808182",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestGroups: rows beyond what is held at a time arrive too, in order.
+func TestGroups(t *testing.T) {
+	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	rec, err := from.Begin(captures.Exchange{
+		Method: "POST", URL: "https://h/p.S/M", HTTP: "2", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 70_000
+	var body []byte
+	for i := range n {
+		body = envelope.Append(body, 0, []byte{0x08, byte(i % 100)})
+	}
+	rec.ChunkAt(captures.Up, 1, body)
+	rec.EndAt(2, captures.Complete, "")
+	if err := from.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	frames, fields, _ := export(t, from)
+	if len(frames) != n || len(fields) != n {
+		t.Fatalf("%d, %d rows", len(frames), len(fields))
+	}
+	for i := range n {
+		if int(frames[i].Seq) != i || int(fields[i].Seq) != i || *fields[i].Int != int64(i%100) {
+			t.Fatalf("row %d: frame %d, field of %d", i, frames[i].Seq, fields[i].Seq)
+		}
+	}
+}
+
+func BenchmarkExport(b *testing.B) {
+	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	samples.Record(b, from, 1, 200)
+	rows := 0
+	for b.Loop() {
+		var frames, fields bytes.Buffer
+		done, err := parquet.Export(context.Background(), &frames, &fields, from, parquet.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows += done.Frames + done.Fields
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+}

@@ -1,0 +1,167 @@
+package parquet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures/transfer"
+	"unwire/decode"
+)
+
+// An exporter writes the rows of exchanges.
+type exporter struct {
+	o      Options
+	frames *table[Frame]
+	fields *table[Field]
+	done   Written
+}
+
+func (e *exporter) all(ctx context.Context, src transfer.Source) error {
+	for rec, err := range src.Exchanges(ctx) {
+		if err != nil {
+			return err
+		}
+		ex, err := decode.Decode(ctx, src, rec.ID, decode.Options{})
+		if err != nil {
+			return err
+		}
+		for i := range ex.Frames {
+			if err := e.frame(ex, &ex.Frames[i]); err != nil {
+				return err
+			}
+		}
+		e.done.Exchanges++
+	}
+	return nil
+}
+
+func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
+	row := Frame{
+		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
+		Flags: int32(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil, Event: f.Event, Partial: f.Partial,
+		Off: f.Offset, Len: int64(len(f.Raw)), Data: f.Data,
+		Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, Status: int32(ex.Status), Protocol: string(ex.Protocol),
+		Service: ex.Service, RPC: ex.RPC, Codec: ex.Codec, Code: ex.Code, Outcome: string(ex.Outcome),
+	}
+	if f.Err != nil {
+		row.Error = f.Err.Error()
+	}
+	var md protoreflect.MessageDescriptor
+	if f.Tree != nil && e.o.Type != nil {
+		md = e.o.Type(ex.Call, f.Dir)
+	}
+	if md != nil {
+		row.Type = string(md.FullName())
+	}
+	if err := e.frames.add(row, len(f.Data)+256); err != nil {
+		return err
+	}
+	e.done.Frames++
+	if f.Tree == nil {
+		return nil
+	}
+	t := tree{e: e, of: Field{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
+	return t.add(decode.TreeJSON(f.Tree, md), "", -1)
+}
+
+// A tree numbers the fields of one frame.
+type tree struct {
+	e    *exporter
+	of   Field
+	data []byte
+	next int32
+}
+
+// add writes fields and what is inside them.
+func (t *tree) add(fields []decode.Field, prefix string, parent int32) error {
+	count, at := map[uint64]int{}, map[uint64]int{}
+	for i := range fields {
+		count[fields[i].N]++
+	}
+	for i := range fields {
+		f := &fields[i]
+		row := t.of
+		row.Node, row.Parent = t.next, parent
+		t.next++
+		row.Path = fmt.Sprintf("%s%d", prefix, f.N)
+		if count[f.N] > 1 { // one of several
+			row.Path += fmt.Sprintf("[%d]", at[f.N])
+			at[f.N]++
+		}
+		row.Number, row.Name, row.Wire, row.Off, row.Len = int64(f.N), f.Name, f.Wire, int64(f.Off), int64(f.Len)
+		row.Kind, row.Type, row.P, row.Symbol, row.Error = f.Kind, f.Type, f.P, f.Symbol, f.Error
+		row.value(f, t.data)
+		if err := t.e.fields.add(row, len(row.Bytes)+128); err != nil {
+			return err
+		}
+		t.e.done.Fields++
+		if err := t.add(f.Fields, row.Path+".", row.Node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value sets the column that holds the field's value.
+func (row *Field) value(f *decode.Field, data []byte) {
+	switch v := f.Value.(type) {
+	case nil:
+	case bool:
+		n := int64(0)
+		if v {
+			n = 1
+		}
+		row.Int = &n
+	case string:
+		if d, ok := notFinite(v); ok && f.Kind != "string" {
+			row.Double = &d
+		} else {
+			row.Text = &v
+		}
+	case []byte:
+		row.Bytes = v
+	case float32:
+		d := float64(v)
+		row.Double = &d
+	case float64:
+		row.Double = &v
+	case uint64:
+		if v > math.MaxInt64 {
+			row.Uint = &v
+			return
+		}
+		n := int64(v)
+		row.Int = &n
+	case int64:
+		row.Int = &v
+	case int32:
+		n := int64(v)
+		row.Int = &n
+	case uint32:
+		n := int64(v)
+		row.Int = &n
+	default: // packed: its bytes, and its numbers as text
+		row.Bytes = data[f.Val : f.Off+f.Len]
+		if text, err := json.Marshal(v); err == nil {
+			s := string(text)
+			row.Text = &s
+		}
+	}
+}
+
+// notFinite reads the words that stand for numbers which JSON does not have.
+func notFinite(s string) (float64, bool) {
+	switch s {
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity":
+		return math.Inf(1), true
+	case "-Infinity":
+		return math.Inf(-1), true
+	}
+	return 0, false
+}

@@ -1,0 +1,101 @@
+package raw_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"unwire/captures"
+	"unwire/captures/raw"
+	"unwire/captures/transfer/samples"
+	"unwire/decode"
+)
+
+var safe = regexp.MustCompile(`^\d{4,}-(up|down)-\d{4,}\.bin$`)
+
+// TestExport: every frame has a file with its data and a line that finds it.
+func TestExport(t *testing.T) {
+	ctx := context.Background()
+	from := samples.Store(t, t.TempDir(), captures.Options{})
+	samples.Record(t, from, 5, 20)
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	done, err := raw.Export(ctx, dir, from)
+	if err != nil || done.Exchanges != 20 || done.Frames < 20 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	index, err := os.ReadFile(filepath.Join(dir, "index.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	compressed := 0
+	for sc := bufio.NewScanner(bytes.NewReader(index)); sc.Scan(); {
+		var l struct {
+			V, Seq, Len    int
+			File, Dir, URL string
+			Exchange       int64
+			Compressed     bool
+			N              int `json:"data_len"`
+		}
+		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if !safe.MatchString(l.File) || seen[l.File] || l.V != 1 {
+			t.Errorf("%s", sc.Bytes())
+		}
+		seen[l.File] = true
+		data, err := os.ReadFile(filepath.Join(dir, l.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ex, err := decode.Decode(ctx, from, l.Exchange, decode.Options{NoTrees: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := captures.Up
+		if l.Dir == "down" {
+			d = captures.Down
+		}
+		f := ex.Frame(d, l.Seq)
+		if f == nil || !bytes.Equal(f.Data, data) || l.N != len(data) || l.Len != len(f.Raw) || l.URL != ex.URL {
+			t.Errorf("%s: %d bytes, not the frame's", sc.Bytes(), len(data))
+		}
+		if l.Compressed {
+			compressed++
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != done.Frames+1 || len(seen) != done.Frames || compressed == 0 {
+		t.Errorf("%d files, %d lines, %d compressed frames, of %+v, %v", len(files), len(seen), compressed, done, err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
+		}
+	}
+	if _, err := raw.Export(ctx, dir, from); !errors.Is(err, raw.ErrNotEmpty) {
+		t.Errorf("into a folder with files: %v", err)
+	}
+}
+
+func BenchmarkExport(b *testing.B) {
+	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	samples.Record(b, from, 1, 200)
+	dir := b.TempDir()
+	frames := 0
+	for i := 0; b.Loop(); i++ {
+		done, err := raw.Export(context.Background(), filepath.Join(dir, strconv.Itoa(i)), from)
+		if err != nil {
+			b.Fatal(err)
+		}
+		frames += done.Frames
+	}
+	b.ReportMetric(float64(frames)/b.Elapsed().Seconds(), "frames/s")
+}
