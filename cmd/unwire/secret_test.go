@@ -64,6 +64,19 @@ func TestSecretIsNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ok(0, "show", "imported.uwc", "1")
+	s.ok(0, "export", "a.uwc", "-o", "a.har")
+	s.ok(0, "export", "--keep-headers", "a.uwc", "-o", "a.jsonl")
+	s.ok(0, "export", "--format", "jsonl", "a.uwc")
+	s.ok(0, "export", "--format", "raw", "a.uwc", "-o", "frames")
+	s.ok(0, "export", "--format", "parquet", "a.uwc", "-o", "tables")
+	s.write("secret.har", []byte(`{"log":{"entries":[{"request":{"method":"GET","url":"https://h.example/?api_key=`+secret+`",
+		"headers":[{"name":"Cookie","value":"a=`+secret+`"}]},"response":{"status":200,"content":{"text":"again: `+secret+`"}}}]}}`))
+	s.ok(0, "import", "secret.har", "-o", "fromhar.uwc")
+	if err := os.Remove(filepath.Join(work, "secret.har")); err != nil {
+		t.Fatal(err)
+	}
+	s.ok(0, "import", "a.har", "-o", "fromhar.uwc")
+	s.ok(0, "import", "--json", "a.jsonl", "-o", "fromjsonl.uwc")
 	s.ok(0, "ca")
 	s.ok(0, "demo")
 	s.ok(0, "completion", "bash")

@@ -17,6 +17,7 @@ func (a *app) commands() []*cobra.Command {
 		a.extractCommand(),
 		a.diffCommand(),
 		a.schemaCommand(),
+		a.exportCommand(),
 		a.replayCommand(),
 		a.standinCommand(),
 		a.caCommand(),

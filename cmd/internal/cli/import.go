@@ -34,9 +34,9 @@ type importJob struct {
 
 // importers are the formats, asked in this order.
 func importers() []importer {
-	return []importer{
+	return append([]importer{
 		{"pcap and pcapng", pcap.Sniff, (*app).importPackets},
-	}
+	}, formatImporters()...)
 }
 
 // sniffBytes is how much of a file its format is told from.
@@ -55,8 +55,11 @@ exchanges to a capture. Secrets are replaced as when recording.
 
 pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
 --keylog and of the file's own secrets blocks, HTTP/1.1 and HTTP/2 are read off.
-Connections are listed with what could not be decoded, and why.`,
-		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'",
+Connections are listed with what could not be decoded, and why.
+
+HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them):
+what could not be read, or was not in the file, is listed with its place.`,
+		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import page.har -o F.uwc",
 		Args:    exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {

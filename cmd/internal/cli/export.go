@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/captures/har"
+	"unwire/captures/jsonl"
+	"unwire/captures/parquet"
+	"unwire/captures/raw"
+	"unwire/captures/transfer"
+	"unwire/decode"
+)
+
+type exportFlags struct {
+	format, out, proto string
+	keepHeaders        bool
+}
+
+// A typeFinder finds the message type of a call's frames.
+type typeFinder = func(decode.Call, captures.Direction) protoreflect.MessageDescriptor
+
+// An exporter is a format that captures are written in: to a stream or into a
+// folder. It returns what it did, in words.
+type exporter struct {
+	name   string
+	stream func(ctx context.Context, w io.Writer, src transfer.Source, find typeFinder) (string, error)
+	folder func(ctx context.Context, dir string, src transfer.Source, find typeFinder) (string, error)
+}
+
+func exporters() []exporter {
+	return []exporter{
+		{name: "har", stream: exportHAR},
+		{name: "jsonl", stream: exportJSONL},
+		{name: "raw", folder: exportRaw},
+		{name: "parquet", folder: exportParquet},
+	}
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export F.uwc",
+		Short: "Write a capture as HAR, JSON Lines, raw frames or Parquet",
+		Long: `export writes a capture, or one exchange of it (F.uwc#7), in an open format:
+
+  har      HTTP Archive 1.2; what it has no place for, and the frames, in _unwire
+  jsonl    an exchange a line, with every chunk of its bodies; nothing is lost
+  raw      a folder with a file a frame, decompressed, and index.jsonl
+  parquet  a folder with frames.parquet and fields.parquet
+
+Secrets were replaced when the capture was recorded. Header fields that are not
+known to be harmless get placeholders for their values as well, equal ones for
+equal values; --keep-headers leaves them as they were recorded.`,
+		Example: `  unwire export F.uwc --format har -o F.har
+  unwire export F.uwc --format jsonl | jq -r .url
+  unwire export F.uwc --format raw -o frames/
+  unwire export F.uwc --format parquet -o tables/`,
+		Args: exactArgs("F.uwc"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), f, args[0]) },
+	}
+	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw or parquet (default: as the name of -o ends)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of har and jsonl")
+	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "headers as they were recorded, unknown ones too")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, f exportFlags, name string) error {
+	e, err := f.exporter()
+	if err != nil {
+		return err
+	}
+	if e.folder != nil && (f.out == "" || f.out == "-") {
+		return fail(exitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.name), "name it with -o FOLDER")
+	}
+	defs, err := loadDefinitions(f.proto)
+	if err != nil {
+		return err
+	}
+	addr := parseAddress(name)
+	if addr.Frame >= 0 {
+		return fail(exitUsage, fmt.Errorf("%s is one frame: captures and exchanges are exported", name), "'unwire decode' writes a frame")
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var src transfer.Source = store
+	if addr.Exchange != 0 {
+		src = transfer.One(src, addr.Exchange)
+	}
+	var masked *transfer.Masked
+	if !f.keepHeaders {
+		masked = transfer.Mask(src)
+		src = masked
+	}
+	find := func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		return frameType(defs, call, dir)
+	}
+	done, err := e.write(ctx, a.out, f.out, src, find)
+	if err != nil {
+		return exportError(err)
+	}
+	a.say("unwire: %s", done)
+	if masked != nil && masked.Secrets() > 0 {
+		a.say("unwire: the capture was recorded with its secrets: they were replaced in headers and URLs, but not in the bodies")
+	}
+	return nil
+}
+
+// exporter is the format that --format or the name of -o says.
+func (f exportFlags) exporter() (exporter, error) {
+	format := f.format
+	if format == "" {
+		format = strings.TrimPrefix(filepath.Ext(f.out), ".")
+	}
+	var names []string
+	for _, e := range exporters() {
+		if e.name == format {
+			return e, nil
+		}
+		names = append(names, e.name)
+	}
+	if f.format == "" {
+		return exporter{}, fail(exitUsage, errors.New("which format?"), "say --format "+strings.Join(names, "|"))
+	}
+	return exporter{}, oneOf("--format", f.format, names...)
+}
+
+// write writes to stdout, a file that is whole or not there, or a folder.
+func (e exporter) write(ctx context.Context, stdout io.Writer, out string, src transfer.Source, find typeFinder) (done string, err error) {
+	switch {
+	case e.folder != nil:
+		return e.folder(ctx, out, src, find)
+	case out == "" || out == "-":
+		return e.stream(ctx, stdout, src, find)
+	}
+	err = wholeFile(out, func(w io.Writer) error {
+		done, err = e.stream(ctx, w, src, find)
+		return err
+	})
+	return done, err
+}
+
+// wholeFile writes a file, readable by its owner only, that replaces what was
+// there when it is complete.
+func wholeFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), name)
+}
+
+func exportError(err error) error {
+	if errors.Is(err, raw.ErrNotEmpty) {
+		return fail(exitUsage, err, "name a folder that is new or empty")
+	}
+	return err
+}
+
+func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeFinder) (string, error) {
+	done, err := har.Export(ctx, w, src, har.Options{Creator: version(), Type: find})
+	said := fmt.Sprintf("%d exchanges written", done.Exchanges)
+	if done.Omitted > 0 {
+		said += fmt.Sprintf(", %d of them without their bodies, which are too large for a HAR: --format jsonl has them", done.Omitted)
+	}
+	return said, err
+}
+
+func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
+	n, err := jsonl.Export(ctx, w, src)
+	return fmt.Sprintf("%d exchanges written", n), err
+}
+
+func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinder) (string, error) {
+	done, err := raw.Export(ctx, dir, src)
+	return fmt.Sprintf("%d frames of %d exchanges written to %s", done.Frames, done.Exchanges, dir), err
+}
+
+func exportParquet(ctx context.Context, dir string, src transfer.Source, find typeFinder) (said string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	var done parquet.Written
+	err = wholeFile(filepath.Join(dir, "frames.parquet"), func(frames io.Writer) error {
+		return wholeFile(filepath.Join(dir, "fields.parquet"), func(fields io.Writer) error {
+			done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: find})
+			return err
+		})
+	})
+	return fmt.Sprintf("%d frames with %d fields of %d exchanges written to %s", done.Frames, done.Fields, done.Exchanges, dir), err
+}
