@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -64,7 +65,7 @@ func (t *threads) add(ex *Exchange) {
 		t.byPart[ex.ID] = th
 		return
 	}
-	rpc := strings.TrimSuffix(ex.RPC, h.suffix)
+	rpc := Joined(ex.Call).RPC
 	if th.rpc == "" {
 		th.service, th.rpc = ex.Service, rpc
 	}
@@ -198,4 +199,20 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 		return nil, nil
 	}
 	return all.Decode(ctx, src, id, o)
+}
+
+// DropJoined takes out of a piece the frames that stand in its conversation as
+// they are, so that they are not counted twice: what is left is what carried it.
+func DropJoined(ex *Exchange) {
+	if h := headOf(ex.Call); h != nil && h.data == 0 {
+		ex.Frames = slices.DeleteFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down })
+	}
+}
+
+// Joined is the call that a head's call stands for: the bidirectional method.
+func Joined(c Call) Call {
+	if h := headOf(c); h != nil {
+		c.RPC = strings.TrimSuffix(c.RPC, h.suffix)
+	}
+	return c
 }

@@ -175,7 +175,7 @@ func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
 		}
 		m := appended(f)
 		out = append(out, passed{
-			frame:  c.message(f, m, o),
+			frame:  message(c.Call, f, m, o),
 			origin: Origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
 			at:     ex.Started.Add(f.T), place: i,
 			failed: ex.Code != "" && ex.Code != "ok",
@@ -202,7 +202,7 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 				if !ok {
 					continue
 				}
-				p.frame, p.origin.Number, p.origin.Form = c.message(f, m, o), m.number, m.form
+				p.frame, p.origin.Number, p.origin.Form = message(c.Call, f, m, o), m.number, m.form
 			}
 			out = append(out, p)
 		}
@@ -211,10 +211,10 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 }
 
 // message makes the frame of a message that a frame carried.
-func (c *Conversation) message(f *Frame, p piece, o Options) Frame {
+func message(c Call, f *Frame, p piece, o Options) Frame {
 	m := Frame{Dir: f.Dir, Frame: envelope.Frame{Len: len(p.data), Raw: p.data, Data: p.data, Partial: f.Partial, Err: f.Err}}
 	if p.err != nil {
-		m.Err = fmt.Errorf("decode: exchange %d: %s frame %d: %w", c.ID, f.Dir, f.Seq, p.err)
+		m.Err = fmt.Errorf("%s frame %d: %w", f.Dir, f.Seq, p.err)
 		return m
 	}
 	if p.form.Gzip {
@@ -224,7 +224,7 @@ func (c *Conversation) message(f *Frame, p piece, o Options) Frame {
 	if err := m.Tree.Err(); err != nil && m.Err == nil {
 		m.Err = err
 	}
-	m.Inner = (&Stream{call: c.Call, o: o}).inner(&m)
+	m.Inner = (&Stream{call: c, o: o}).inner(&m)
 	return m
 }
 
@@ -332,7 +332,7 @@ func (c *Conversation) merge(up, down []passed, o Options) {
 		f.Seq, f.at = seq[f.Dir], int64(i)
 		seq[f.Dir]++
 		if c.Origins[i].Number >= 0 && f.Err != nil {
-			c.Err = errors.Join(c.Err, f.Err)
+			c.Err = errors.Join(c.Err, fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
 		}
 	}
 	c.sortAnomalies()
