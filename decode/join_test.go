@@ -523,4 +523,3 @@ func BenchmarkJoin(b *testing.B) {
 		}
 	}
 }
-

@@ -96,7 +96,7 @@ type Plan struct {
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange
 	split    *splitting // where the request is sent in pieces; nil for one exchange
-	answers  int // messages of the captured answer, heartbeats left out
+	answers  int        // messages of the captured answer, heartbeats left out
 	types    [2]protoreflect.MessageDescriptor
 	whole    bool // the body has a known length and goes out at once
 }

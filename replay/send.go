@@ -138,6 +138,10 @@ func (s *session) read(ctx context.Context, resp *http.Response) {
 	buf := make([]byte, readSize)
 	for {
 		n, err := resp.Body.Read(buf)
+		if ctx.Err() != nil { // what a server says to having been left is no answer
+			s.fail = context.Cause(ctx)
+			break
+		}
 		if n > 0 {
 			chunk, cerr := s.rec.chunk(captures.Down, bytes.Clone(buf[:n]))
 			if cerr != nil {

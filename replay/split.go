@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,7 +155,16 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 			return
 		}
 		s.leave(ctx, cancel)
+		s.stayed(ctx, cancel)
 	}, nil
+}
+
+// stayed ends an exchange whose server has said as much as in the capture, and
+// then nothing for long: nothing tells it that no append follows.
+func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
+	if s.talk.wait(ctx, s.p.o.Timeout, s.p.o.Wait, s.heardAll) == waitReady {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.o.Wait))
+	}
 }
 
 // appendAll sends the frames, each when its turn has come and the one before it
@@ -171,6 +181,7 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 			if s.talk.isOver() {
 				return nil // the server has ended before it; what it said tells why
 			}
+			_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			return err
 		}
 	}
@@ -196,7 +207,7 @@ func (d *declined) Error() string {
 
 // append sends one message in a call of its own.
 //
-// Errors: a *declined, which the session keeps; what went wrong on the way.
+// Errors: a *declined; what went wrong on the way.
 func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, data []byte) error {
 	a := f.Append
 	data, _, err := s.p.unredact(data)
@@ -247,8 +258,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 		return err
 	}
 	if ex.Code != "" && ex.Code != "ok" {
-		s.turned = &declined{a.Number, ex.Code, ex.Message}
-		return s.turned
+		return &declined{a.Number, ex.Code, ex.Message}
 	}
 	return nil
 }

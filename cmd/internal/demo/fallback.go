@@ -183,6 +183,10 @@ func (s *split) Receive() (*message, error) {
 		case end.Error != nil:
 			return nil, fmt.Errorf("%s: %s", end.Error.Code, end.Error.Message)
 		}
+		// Nothing follows, but a body that was not read to its end counts as cut off.
+		if _, err := io.Copy(io.Discard, s.body); err != nil {
+			return nil, err
+		}
 		return nil, io.EOF
 	}
 	m := dynamicpb.NewMessage(s.output)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type recorder struct {
 	server *standin.Server
 	store  *captures.Store
 	roots  *x509.CertPool // of the stand-in
+	to     *url.URL       // where replays go; nil: where they were recorded
 }
 
 func newRecorder(t *testing.T, script string) *recorder {
@@ -262,7 +264,7 @@ func TestFallbackIsOneStream(t *testing.T) {
 // replay sends a conversation again and wants the same answer.
 func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
 	r.t.Helper()
-	res, live := r.send(s, c.ID)
+	res, live := r.send(s, c.ID, 10*time.Second)
 	if res.Verdict != replay.Same || res.Code != "ok" || res.Origin != replay.FromServer {
 		r.t.Fatalf("%s %s %s: %s %+v", res.Verdict, res.Origin, res.Code, res.Message, res.Diff)
 	}
@@ -282,7 +284,7 @@ func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
 }
 
 // send replays an exchange and returns what was recorded of that, joined.
-func (r *recorder) send(s *schema.Schema, id int64, edits ...string) (*replay.Result, *decode.Conversation) {
+func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *decode.Conversation) {
 	r.t.Helper()
 	credentials, err := replay.LoadCredentials("", func(name string) string {
 		return map[string]string{replay.EnvToken: token}[name]
@@ -290,7 +292,7 @@ func (r *recorder) send(s *schema.Schema, id int64, edits ...string) (*replay.Re
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o := replay.Options{Roots: r.roots, Schema: s, Credentials: credentials, Wait: 3 * time.Second}
+	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
 		e, err := replay.ParseEdit("set", text)
 		if err != nil {
@@ -374,26 +376,68 @@ func TestFallbackOutOfOrder(t *testing.T) {
 	}
 	// The missing one carried the tool's result: the server waits for it in vain,
 	// and not for a number that never comes.
-	res, live := r.send(s, id)
+	res, live := r.send(s, id, time.Second)
 	if res.Verdict == replay.Same || live == nil || len(anomalies(live)) != 0 {
 		t.Errorf("replayed: %s %s: %s; %+v", res.Verdict, res.Code, res.Message, live)
 	}
 }
+
+// editedScript has a turn that ends, one that asks for what the first did not
+// need, one that fails, and one that never ends.
+const editedScript = `{"v":1,"answer_timeout_ms":1500,"turns":[
+	{"name":"hello","steps":[{"text":"Hello there.","split":[3]},{"turn_ended":{}}]},
+	{"name":"ask","when":"ask","steps":[{"kv_set":{"json":{"note":"${prompt}"}}},{"turn_ended":{}}]},
+	{"name":"fail","when":"fail","steps":[{"error":{"code":"resource_exhausted","message":"no more"}}]},
+	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":30000}},{"turn_ended":{}}]}]}`
 
 func TestFallbackEdited(t *testing.T) {
 	s, err := schema.Load(definitions.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRecorder(t, `{"v":1}`)
+	r := newRecorder(t, editedScript)
 	id := r.turn(ClientOptions{Fallback: FallbackBinary, Prompt: "Say hello."}, nil)
-	const prompt = "run_request.action.user_message_action.user_message.text="
-	if res, _ := r.send(s, id, prompt+"fault:error"); res.Verdict != replay.Rejected || res.Code != "resource_exhausted" || res.Origin != replay.FromServer {
-		t.Errorf("%s %s %s: %s", res.Verdict, res.Origin, res.Code, res.Message)
+	for _, c := range []struct {
+		prompt  string
+		verdict replay.Verdict
+		origin  replay.Origin
+		code    string
+	}{
+		{"Say hello twice.", replay.Same, replay.FromServer, "ok"},
+		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted"},
+		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded"},
+		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded"},
+	} {
+		res, live := r.send(s, id, time.Second, "run_request.action.user_message_action.user_message.text="+c.prompt)
+		if res.Verdict != c.verdict || res.Origin != c.origin || res.Code != c.code {
+			t.Errorf("%s: %s %s %s: %s", c.prompt, res.Verdict, res.Origin, res.Code, res.Message)
+		}
+		if live == nil {
+			t.Errorf("%s: not recorded", c.prompt)
+		} else if f := live.Frame(captures.Up, 0); f == nil || !bytes.Contains(f.Data, []byte(c.prompt)) {
+			t.Errorf("%s: the edit is not in %v", c.prompt, f)
+		}
 	}
-	if res, live := r.send(s, id, prompt+"What does Backoff do?"); res.Code != "ok" && res.Verdict == replay.Same || live == nil {
-		t.Errorf("%s %s %s", res.Verdict, res.Code, res.Message)
-	} else if f := live.Frame(captures.Up, 0); !bytes.Contains(f.Data, []byte("What does Backoff do?")) {
-		t.Errorf("the edit is not in %q", f.Data)
+}
+
+// An append that the server does not take ends the replay with its word for it.
+func TestFallbackDeclined(t *testing.T) {
+	s, err := schema.Load(definitions.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorder(t, editedScript)
+	id := r.turn(ClientOptions{Fallback: FallbackHex, Prompt: "Say hello."}, nil)
+	strict := startStandin(t, standin.Options{Script: []byte(`{"v":1,"answers":{"/aiserver.v1.BidiService/BidiAppend":{"$error":{"code":"permission_denied","message":"not you"}}}}`)})
+	pem, err := os.ReadFile(strict.CAFile())
+	if err != nil || !r.roots.AppendCertsFromPEM(pem) {
+		t.Fatal("the stand-in's certificate: ", err)
+	}
+	if r.to, err = url.Parse(strict.URL()); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := r.send(s, id, time.Second)
+	if res.Verdict != replay.Rejected || res.Origin != replay.FromServer || res.Code != "permission_denied" || res.Message != "append 0: not you" || res.Sent != 1 {
+		t.Errorf("%s %s %s: %s; %d sent", res.Verdict, res.Origin, res.Code, res.Message, res.Sent)
 	}
 }
