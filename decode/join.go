@@ -154,8 +154,11 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 func (c *Conversation) conclude(byID map[int64]*Exchange) int64 {
 	last := byID[c.Heads[len(c.Heads)-1]]
 	for _, id := range c.Heads {
-		if ex := byID[id]; slices.ContainsFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down && f.End == nil }) {
-			last = ex
+		for i := range byID[id].Frames {
+			if f := &byID[id].Frames[i]; f.Dir == captures.Down && f.End == nil {
+				last = byID[id]
+				break
+			}
 		}
 	}
 	c.Status, c.Code, c.Message, c.Outcome = last.Status, last.Code, last.Message, last.Outcome
@@ -346,6 +349,9 @@ func (c *Conversation) push(p passed) {
 
 // sortAnomalies puts them into the order of the frames.
 func (c *Conversation) sortAnomalies() {
+	if len(c.Anomalies) == 0 {
+		return
+	}
 	place := map[[2]int]int{}
 	for i := range c.Frames {
 		place[[2]int{int(c.Frames[i].Dir), c.Frames[i].Seq}] = i
