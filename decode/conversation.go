@@ -158,21 +158,33 @@ var ErrNoConversation = errors.New("no conversation goes by this exchange")
 
 // Decode reads the pieces of the conversation that goes by head, and joins them.
 //
+// Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
 func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
 	o.NoTrees = false
+	bounds := messages(Call{}, o).o
+	left := bounds
 	var parts []*Exchange
 	for _, id := range c.Parts(head) {
-		ex, err := Decode(ctx, src, id, o)
+		ex, err := Decode(ctx, src, id, left)
 		if err != nil {
 			return nil, err
 		}
+		for i := range ex.Frames {
+			left.MaxTotal = max(1, left.MaxTotal-int64(len(ex.Frames[i].Data)))
+			if t := ex.Frames[i].Tree; t != nil {
+				left.MaxNodes = max(1, left.MaxNodes-len(t.Nodes))
+			}
+		}
 		parts = append(parts, ex)
 	}
-	joined := Join(parts, o)
+	joined := Join(parts, bounds)
 	if len(joined) == 0 {
 		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
+	}
+	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
+		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are beyond the bounds of %d bytes and %d nodes", head, n, bounds.MaxTotal, bounds.MaxNodes))
 	}
 	return joined[0], nil
 }

@@ -122,8 +122,9 @@ type Form struct {
 }
 
 // appended reads the message of an append. Redaction may have put placeholders
-// into hex: they are put into the message.
-func appended(f *Frame) piece {
+// into hex: they are put into the message. With sealed the message's own
+// compression is left on.
+func appended(f *Frame, sealed bool) piece {
 	p := piece{number: numberAt(f.Tree, appendShape.number)}
 	data := carried(f.Tree, appendShape.binary)
 	if text := carried(f.Tree, appendShape.text); len(data) == 0 && len(text) > 0 {
@@ -133,7 +134,9 @@ func appended(f *Frame) piece {
 			return p
 		}
 	}
-	p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	if p.data = data; !sealed {
+		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	}
 	return p
 }
 
@@ -158,7 +161,7 @@ func (f Form) Wrap(data []byte) ([]byte, error) {
 
 // polled reads the server's message out of one of a polled answer. A message
 // that only says that nothing follows carries none.
-func (h *headShape) polled(f *Frame) (p piece, ok bool) {
+func (h *headShape) polled(f *Frame, sealed bool) (p piece, ok bool) {
 	p.number = numberAt(f.Tree, h.number)
 	text := carried(f.Tree, h.data)
 	if len(text) == 0 {
@@ -169,7 +172,9 @@ func (h *headShape) polled(f *Frame) (p piece, ok bool) {
 		p.data, p.err = text, fmt.Errorf("field %d: %w", h.data, err)
 		return p, true
 	}
-	p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	if p.data = data; !sealed {
+		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	}
 	return p, true
 }
 

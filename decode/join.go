@@ -10,7 +10,6 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
-	"unwire/decode/wire"
 )
 
 // A Conversation is a bidirectional exchange that was carried in pieces: the
@@ -30,6 +29,8 @@ type Conversation struct {
 	Appends   []int64   // as Heads; never empty
 	Origins   []Origin  // of Frames, one each
 	Anomalies []Anomaly // in the order of the frames that they are about
+
+	s *Stream // decodes the messages that are carried, and keeps what is wrong
 }
 
 // An Origin is where a frame of a Conversation comes from.
@@ -97,7 +98,8 @@ type passed struct {
 // Shape: a conversation needs a head and an append with the same request id;
 // what has none of its own is left out, as are exchanges of other kinds. The
 // exchanges are not changed, and their bytes are shared.
-// Limits: Options' MaxFrames, of a conversation.
+// Limits: Options' MaxFrames, and of the messages carried MaxTotal and MaxNodes,
+// of a conversation.
 func Join(exchanges []*Exchange, o Options) []*Conversation {
 	if o.MaxFrames <= 0 {
 		o.MaxFrames = defaultMaxFrames
@@ -123,8 +125,8 @@ func Join(exchanges []*Exchange, o Options) []*Conversation {
 func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 	first := byID[th.heads[0]]
 	ex := &Exchange{Exchange: first.Exchange, Call: first.Call}
-	ex.RPC = th.rpc
-	c := &Conversation{Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
+	ex.RPC, ex.Err = th.rpc, nil
+	c := &Conversation{s: messages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
 	ex.BytesUp, ex.BytesDown = 0, 0
 	end := first.Started
 	for _, id := range slices.Concat(th.heads, th.appends) {
@@ -137,7 +139,7 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 		if t := part.Started.Add(part.Duration); t.After(end) {
 			end = t
 		}
-		ex.Err = errors.Join(ex.Err, part.Err)
+		c.fault(part.Err)
 	}
 	last := c.conclude(byID)
 	if ex.Outcome != captures.InFlight {
@@ -146,7 +148,17 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 	up := c.order(c.appended(byID, o), true)
 	down := c.order(c.answered(byID, last, o))
 	c.merge(up, down, o)
+	c.Err = errors.Join(c.s.errs...)
+	if c.s.more > 0 {
+		c.Err = fmt.Errorf("%w\nand %d more", c.Err, c.s.more)
+	}
 	return c
+}
+
+func (c *Conversation) fault(err error) {
+	if err != nil {
+		c.s.add(err)
+	}
 }
 
 // conclude takes over how the conversation ended: from the last head that has
@@ -176,9 +188,9 @@ func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
 		if f == nil || len(out) == o.MaxFrames {
 			continue
 		}
-		m := appended(f)
+		m := appended(f, c.s.sealed())
 		out = append(out, passed{
-			frame:  message(c.Call, f, m, o),
+			frame:  c.s.message(f, m),
 			origin: Origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
 			at:     ex.Started.Add(f.T), place: i,
 			failed: ex.Code != "" && ex.Code != "ok",
@@ -201,11 +213,11 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 			}
 			p := passed{frame: *f, origin: Origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
 			if h.data != 0 && f.End == nil && f.Tree != nil {
-				m, ok := h.polled(f)
+				m, ok := h.polled(f, c.s.sealed())
 				if !ok {
 					continue
 				}
-				p.frame, p.origin.Number, p.origin.Form = message(c.Call, f, m, o), m.number, m.form
+				p.frame, p.origin.Number, p.origin.Form = c.s.message(f, m), m.number, m.form
 			}
 			out = append(out, p)
 		}
@@ -213,8 +225,19 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 	return out, numbered
 }
 
+// messages returns a Stream that decodes carried messages of a call, within the
+// bounds of one exchange.
+func messages(c Call, o Options) *Stream {
+	s := NewStream(&captures.Exchange{}, o)
+	s.call = c
+	return s
+}
+
+// sealed reports whether no more is to be decompressed.
+func (s *Stream) sealed() bool { return s.inflated >= s.o.MaxTotal }
+
 // message makes the frame of a message that a frame carried.
-func message(c Call, f *Frame, p piece, o Options) Frame {
+func (s *Stream) message(f *Frame, p piece) Frame {
 	m := Frame{Dir: f.Dir, Frame: envelope.Frame{Len: len(p.data), Raw: p.data, Data: p.data, Partial: f.Partial, Err: f.Err}}
 	if p.err != nil {
 		m.Err = fmt.Errorf("%s frame %d: %w", f.Dir, f.Seq, p.err)
@@ -223,11 +246,22 @@ func message(c Call, f *Frame, p piece, o Options) Frame {
 	if p.form.Gzip {
 		m.Encoding = "gzip"
 	}
-	m.Tree = wire.Parse(p.data, o.Wire)
+	if s.inflated+int64(len(p.data)) > s.o.MaxTotal && len(p.data) > keptOfTooLarge {
+		m.Data = bytes.Clone(p.data[:keptOfTooLarge])
+		m.Raw = m.Data
+		m.Err = fmt.Errorf("%s frame %d: %w of %d bytes", f.Dir, f.Seq, errTotal, s.o.MaxTotal)
+		return m
+	}
+	s.inflated += int64(len(p.data))
+	if s.nodes >= s.o.MaxNodes {
+		m.Err = fmt.Errorf("%s frame %d: %w of %d", f.Dir, f.Seq, errNodes, s.o.MaxNodes)
+		return m
+	}
+	m.Tree = s.parse(p.data)
 	if err := m.Tree.Err(); err != nil && m.Err == nil {
 		m.Err = err
 	}
-	m.Inner = (&Stream{call: c, o: o}).inner(&m)
+	m.Inner = s.inner(&m)
 	return m
 }
 
@@ -319,7 +353,7 @@ func due(half []passed) []passed {
 func (c *Conversation) merge(up, down []passed, o Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
-			c.Err = errors.Join(c.Err, fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
+			c.fault(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
 			break
 		}
 		half := &down
@@ -335,7 +369,7 @@ func (c *Conversation) merge(up, down []passed, o Options) {
 		f.Seq, f.at = seq[f.Dir], int64(i)
 		seq[f.Dir]++
 		if c.Origins[i].Number >= 0 && f.Err != nil {
-			c.Err = errors.Join(c.Err, fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
+			c.fault(fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
 		}
 	}
 	c.sortAnomalies()

@@ -297,13 +297,34 @@ func TestJoinIsBounded(t *testing.T) {
 	for n := range uint64(20) {
 		p.append(n, say("a"), 0)
 	}
+	bomb, err := Form{Gzip: true}.Wrap(say(strings.Repeat("b", 3<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(20) {
+		p.append(20+n, bomb, 0)
+	}
 	all, err := FindConversations(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := all.Decode(t.Context(), p, 1, Options{MaxFrames: 30})
-	if err != nil || len(c.Frames) != 30 || c.Err == nil || !strings.Contains(c.Err.Error(), "more than 30 frames") {
-		t.Errorf("%d frames, %v, %v", len(c.Frames), err, c.Err)
+	for want, o := range map[string]Options{
+		"more than 30 frames":                    {MaxFrames: 30},
+		"inflates past the limit":                {MaxTotal: 10 << 20},
+		"of its exchanges are beyond the bounds": {MaxNodes: 220},
+	} {
+		c, err := all.Decode(t.Context(), p, 1, o)
+		if err != nil || c.Err == nil || !strings.Contains(c.Err.Error(), want) {
+			t.Errorf("want %s: %v, %v", want, err, c.Err)
+			continue
+		}
+		held := 0
+		for i := range c.Frames {
+			held += len(c.Frames[i].Data)
+		}
+		if o.MaxFrames > 0 && len(c.Frames) != o.MaxFrames || o.MaxTotal > 0 && int64(held) > o.MaxTotal+20*keptOfTooLarge {
+			t.Errorf("%s: %d frames, %d bytes", want, len(c.Frames), held)
+		}
 	}
 }
 
@@ -392,7 +413,7 @@ func TestRebuildAppend(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &Frame{Tree: wire.Parse(now, wire.Options{})}
-		got := appended(f)
+		got := appended(f, false)
 		if got.err != nil || !bytes.Equal(got.data, message) || got.number != number || got.form != form || textAt(f, appendShape.id) != id || textAt(f, fields(99)) != "kept" {
 			t.Fatalf("%x: %+v, id %q", now, got, textAt(f, appendShape.id))
 		}

@@ -38,7 +38,7 @@ func RebuildAppend(data []byte, requestID string, number int64, message []byte) 
 		return nil, err
 	}
 	edits := []wire.Edit{edit}
-	was := appended(&Frame{Tree: t})
+	was := appended(&Frame{Tree: t}, false)
 	value, err := was.form.Wrap(message)
 	if err != nil {
 		return nil, err
@@ -89,6 +89,7 @@ func Carried(c Call, frames []Frame, o Options) []Frame {
 	if h == nil || h.data == 0 {
 		return frames
 	}
+	s := messages(Joined(c), o)
 	var out []Frame
 	for i := range frames {
 		f := &frames[i]
@@ -96,8 +97,8 @@ func Carried(c Call, frames []Frame, o Options) []Frame {
 			out = append(out, *f)
 			continue
 		}
-		if m, ok := h.polled(f); ok {
-			g := message(Joined(c), f, m, o)
+		if m, ok := h.polled(f, false); ok {
+			g := s.message(f, m)
 			g.Seq, g.T = f.Seq, f.T
 			out = append(out, g)
 		}
