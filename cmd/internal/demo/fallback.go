@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -123,10 +124,12 @@ func (s *split) Send(m *message) error {
 	s.mu.Lock()
 	number := s.number
 	s.number++
+	header := http.Header{}
+	s.c.headers(header) // they count, too
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		defer func() { <-s.slots }()
-		if err := s.call(number, data); err != nil && s.ctx.Err() == nil {
+		if err := s.call(number, data, header); err != nil && s.ctx.Err() == nil {
 			s.mu.Lock()
 			s.failed = errors.Join(s.failed, fmt.Errorf("append %d: %w", number, err))
 			s.mu.Unlock()
@@ -136,7 +139,7 @@ func (s *split) Send(m *message) error {
 	return nil
 }
 
-func (s *split) call(number int64, data []byte) error {
+func (s *split) call(number int64, data []byte, header http.Header) error {
 	form := object{"requestId": object{"requestId": s.header.Get("x-request-id")}, "appendSeqno": number}
 	if s.c.o.Fallback == FallbackBinary {
 		form["dataBinary"] = data
@@ -148,7 +151,7 @@ func (s *split) call(number int64, data []byte) error {
 		return err
 	}
 	req := connect.NewRequest(m)
-	s.c.headers(req.Header())
+	maps.Copy(req.Header(), header)
 	_, err = s.append.CallUnary(s.ctx, req)
 	return err
 }
