@@ -62,10 +62,12 @@ func (s *Stream) inner(f *Frame) []Inner {
 // carrier is the field that carries messages as text; 0 for none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
 	switch {
-	case s.call.RPC == "BidiAppend" && dir == captures.Up:
-		return 1
-	case strings.HasSuffix(s.call.RPC, "Poll") && dir == captures.Down:
-		return 2
+	case isAppend(s.call) && dir == captures.Up:
+		return appendShape.text
+	case dir == captures.Down:
+		if h := headOf(s.call); h != nil {
+			return h.data
+		}
 	}
 	return 0
 }

@@ -25,6 +25,7 @@ type PlanFrame struct {
 	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
 	Live       []Binding `json:"live,omitempty"`
 	Data       []byte    `json:"data"`
+	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
 
 	framed   bool
 	fresh    bool   // ids of headers were refreshed in it
@@ -107,7 +108,7 @@ func (p *Plan) editOne(e Edit) error {
 	}
 	f := &p.Frames[at]
 	if e.Op == OpDel && len(e.path) == 0 {
-		if !f.framed {
+		if !f.framed && p.split == nil {
 			return errors.New("a request that is one message cannot be without it")
 		}
 		p.Frames = append(p.Frames[:at:at], p.Frames[at+1:]...)

@@ -26,6 +26,7 @@ type Options struct {
 	Live       bool     // hosts other than this machine may be sent to
 	AllowHosts []string // which; see CheckTarget
 
+	Part        bool // of a conversation in pieces send this exchange alone
 	Edits       []Edit
 	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
 	Credentials *Credentials   // secrets that the capture does not hold; nil: none
@@ -94,7 +95,8 @@ type Plan struct {
 	secrets  []string          // values that went in
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange
-	answers  int // messages of the captured answer, heartbeats left out
+	split    *splitting // where the request is sent in pieces; nil for one exchange
+	answers  int        // messages of the captured answer, heartbeats left out
 	types    [2]protoreflect.MessageDescriptor
 	whole    bool // the body has a known length and goes out at once
 }
@@ -110,11 +112,7 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		chosen = 0
 	}
 	o.defaults()
-	ex, err := decode.Decode(ctx, src, id, decode.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	body, err := upBody(ctx, src, id)
+	ex, body, pieces, err := read(ctx, src, id, o.Part)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -135,6 +133,11 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		r.random = o.random
 	}
 	p.buildHeaders(r)
+	if pieces != nil {
+		if err := p.buildSplit(ctx, src, pieces, r); err != nil {
+			return nil, fmt.Errorf("replay: exchange %d: %w", id, err)
+		}
+	}
 	if err := p.finishURL(); err != nil {
 		return nil, err
 	}
@@ -148,6 +151,26 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	return p, nil
+}
+
+// read reads the exchange, or the conversation in pieces that goes by it, and
+// the body of the request.
+func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.Exchange, []byte, *decode.Conversation, error) {
+	if !part {
+		c, err := decode.DecodeConversation(ctx, src, id, decode.Options{})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if c != nil {
+			return c.Exchange, nil, c, nil
+		}
+	}
+	ex, err := decode.Decode(ctx, src, id, decode.Options{})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	body, err := upBody(ctx, src, id)
+	return ex, body, nil, err
 }
 
 // upBody reads the request's body as it was on the wire.
@@ -166,9 +189,20 @@ func upBody(ctx context.Context, src decode.Source, id int64) ([]byte, error) {
 
 // target decides where the request goes and whether it may.
 func (p *Plan) target() error {
-	u, err := url.Parse(p.captured.URL)
+	u, err := p.targetOf(p.captured.URL)
 	if err != nil {
 		return fmt.Errorf("replay: exchange %d: %w", p.Exchange, err)
+	}
+	p.url, p.URL = u, u.String()
+	return nil
+}
+
+// targetOf is where a captured URL's request goes; one that may not be sent to
+// is told in the plan.
+func (p *Plan) targetOf(captured string) (*url.URL, error) {
+	u, err := url.Parse(captured)
+	if err != nil {
+		return nil, err
 	}
 	if to := p.o.To; to != nil {
 		u.Scheme, u.Host = to.Scheme, to.Host
@@ -177,11 +211,10 @@ func (p *Plan) target() error {
 		}
 	}
 	u.User, u.Fragment = nil, "" // neither is in the request; the authorization header has its own say
-	p.url, p.URL = u, u.String()
 	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
 	}
-	return nil
+	return u, nil
 }
 
 // finishURL puts the secrets into the URL, some of which headers may have told.
@@ -193,7 +226,9 @@ func (p *Plan) finishURL() (err error) {
 }
 
 // isLocal reports whether the request stays on this machine.
-func (p *Plan) isLocal() bool { return isLoopbackName(strings.ToLower(p.url.Hostname())) }
+func (p *Plan) isLocal() bool {
+	return isLoopbackName(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
+}
 
 // finish settles what depends on all of the plan.
 func (p *Plan) finish() error {
@@ -201,6 +236,10 @@ func (p *Plan) finish() error {
 		if err := p.finishGet(); err != nil {
 			return err
 		}
+	}
+	if p.split != nil {
+		p.whole = true // each piece is
+		return p.number()
 	}
 	linked := false
 	for i := range p.Frames {

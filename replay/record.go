@@ -26,10 +26,15 @@ type record struct {
 }
 
 func newRecord(p *Plan, out *captures.Store) (*record, error) {
-	r := &record{limit: p.o.MaxBytes, ex: captures.Exchange{
+	return p.record(captures.Exchange{
 		ID: 1, Method: p.Method, URL: p.URL, HTTP: p.HTTP, RequestHeaders: p.kept, RequestTrailers: p.Trailers,
-		Started: time.Now(), Source: "replay",
-	}}
+	}, out)
+}
+
+// record begins the record of an exchange of a replay.
+func (p *Plan) record(ex captures.Exchange, out *captures.Store) (*record, error) {
+	ex.Started, ex.Source = time.Now(), "replay"
+	r := &record{limit: p.o.MaxBytes, ex: ex}
 	if out == nil {
 		return r, nil
 	}

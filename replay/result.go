@@ -91,6 +91,9 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+	if live, err = s.joined(live); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
 		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
@@ -107,6 +110,9 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		p.ignore(r.Diff)
 	}
 	r.conclude(p.captured, live, s.fail)
+	if s.turned != nil {
+		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromServer, s.turned.code, s.turned.Error()
+	}
 	r.redact(p.cleaner())
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,7 +89,9 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	if !ok {
 		s.From = ""
 	}
-	p.Secrets = append(p.Secrets, s)
+	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) { // pieces repeat them
+		p.Secrets = append(p.Secrets, s)
+	}
 	if ok {
 		p.learn(h.Value, secret)
 		return secret, "<" + from + ">", true

@@ -29,8 +29,10 @@ var errLeft = errors.New("left as the captured client did")
 // Errors: ErrCredentials; where out cannot be written; ctx's, with what had
 // come by then. What happens between us and the server is in the Result.
 func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
-	if err := CheckTarget(p.url, p.o.Live, p.o.AllowHosts); err != nil {
-		return p.refused(err), nil
+	for _, u := range p.targets() {
+		if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+			return p.refused(err), nil
+		}
 	}
 	if err := p.ready(); err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, rec: rec, talk: newConversation(), linker: newLinker(p.captured, p.types)}
+	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: newLinker(p.captured, p.types)}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -62,6 +64,9 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 type session struct {
 	p       *Plan
 	rec     *record
+	out     *captures.Store // nil: none
+	calls   []*record       // of appends
+	turned  *declined       // the append that the server did not take; nil if it took all
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
@@ -78,13 +83,10 @@ func (s *session) run(ctx context.Context) error {
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		s.server = i.Conn.RemoteAddr().String()
-	}})
 	tr := s.p.transport()
 	defer tr.CloseIdleConnections()
 
-	req, speak, err := s.body()
+	req, speak, err := s.body(tr)
 	if err != nil {
 		s.rec.end(nil, captures.Failed, err.Error())
 		return err
@@ -94,7 +96,7 @@ func (s *session) run(ctx context.Context) error {
 		defer close(spoken)
 		speak(ctx, cancel)
 	}()
-	resp, err := tr.RoundTrip(req.WithContext(ctx))
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
@@ -113,6 +115,13 @@ func (s *session) run(ctx context.Context) error {
 	return nil
 }
 
+// traced notes the address that a request goes to.
+func traced(ctx context.Context, server *string) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		*server = i.Conn.RemoteAddr().String()
+	}})
+}
+
 // cause is why a context ended, if it did, else err.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
@@ -123,23 +132,23 @@ func cause(ctx context.Context, err error) error {
 
 // read takes the answer.
 func (s *session) read(ctx context.Context, resp *http.Response) {
-	version := "1.1"
-	if resp.ProtoMajor == 2 {
-		version = "2"
-	}
-	s.rec.response(resp.StatusCode, version, fields(resp.Header), connection(resp), s.server)
+	s.rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
 	ex := s.rec.snapshot()
 	stream := decode.NewStream(&ex, decode.Options{})
 	buf := make([]byte, readSize)
 	for {
 		n, err := resp.Body.Read(buf)
+		if ctx.Err() != nil { // what a server says to having been left is no answer
+			s.fail = context.Cause(ctx)
+			break
+		}
 		if n > 0 {
 			chunk, cerr := s.rec.chunk(captures.Down, bytes.Clone(buf[:n]))
 			if cerr != nil {
 				s.fail = cerr
 				break
 			}
-			s.talk.hear(s.linker, stream.Feed(chunk))
+			s.talk.hear(s.linker, decode.Carried(stream.Call(), stream.Feed(chunk), decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -174,7 +183,10 @@ func reason(err error) string {
 }
 
 // body makes the request, and what sends its frames beside it.
-func (s *session) body() (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
+func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
+	if s.p.split != nil {
+		return s.pieces(tr)
+	}
 	if !s.p.whole {
 		r, w := io.Pipe()
 		s.unblock = func() { _ = r.Close() } // never fails
@@ -217,17 +229,8 @@ func (s *session) body() (*http.Request, func(context.Context, context.CancelCau
 func (s *session) speak(ctx context.Context, w io.Writer) error {
 	for i := range s.p.Frames {
 		f := &s.p.Frames[i]
-		turn := newWaiter(f)
-		switch s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, turn.ready) {
-		case waitOver:
-			return nil
-		case waitLong:
-			return fmt.Errorf("%w %s: %s", errSilent, s.p.o.Wait, turn.wants())
-		case waitStopped:
-			return cause(ctx, ctx.Err())
-		}
-		data, changed, err := turn.fill()
-		if err != nil {
+		data, changed, over, err := s.turn(ctx, f)
+		if err != nil || over {
 			return err
 		}
 		b, err := s.p.encode(f, data, changed || f.changed())
@@ -247,6 +250,22 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 		s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll)
 	}
 	return nil
+}
+
+// turn waits until a frame may go and returns its message with the live ids in
+// it; over says that the answer has ended, and nothing more is to be sent.
+func (s *session) turn(ctx context.Context, f *PlanFrame) (data []byte, changed, over bool, err error) {
+	turn := newWaiter(f)
+	switch s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, turn.ready) {
+	case waitOver:
+		return nil, false, true, nil
+	case waitLong:
+		return nil, false, false, fmt.Errorf("%w %s: %s", errSilent, s.p.o.Wait, turn.wants())
+	case waitStopped:
+		return nil, false, false, cause(ctx, ctx.Err())
+	}
+	data, changed, err = turn.fill()
+	return data, changed, false, err
 }
 
 // heardAll reports whether the server has said as much as in the capture, and is quiet.

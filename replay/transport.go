@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (p *Plan) transport() *http.Transport {
 	t := &http.Transport{
 		DialContext:        guard{live: p.o.Live && !p.isLocal(), dial: p.o.dial}.DialContext,
 		DisableCompression: true,
-		DisableKeepAlives:  p.HTTP != "2",
+		DisableKeepAlives:  p.HTTP != "2" && p.split == nil,
 		TLSClientConfig:    &tls.Config{RootCAs: p.o.Roots, MinVersion: tls.VersionTLS12},
 		Protocols:          new(http.Protocols),
 	}
@@ -36,8 +37,12 @@ func (p *Plan) transport() *http.Transport {
 
 // request makes the HTTP request around a body.
 func (p *Plan) request(body io.Reader, length int64) *http.Request {
+	return newRequest(p.Method, p.url, p.headers, p.trailers, body, length)
+}
+
+func newRequest(method string, u *url.URL, headers, trailers captures.Headers, body io.Reader, length int64) *http.Request {
 	r := &http.Request{
-		Method: p.Method, URL: p.url, Host: p.url.Host, Header: http.Header{}, ContentLength: length,
+		Method: method, URL: u, Host: u.Host, Header: http.Header{}, ContentLength: length,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if body != nil {
@@ -46,16 +51,16 @@ func (p *Plan) request(body io.Reader, length int64) *http.Request {
 			r.Body = c
 		}
 	}
-	for _, h := range p.headers {
+	for _, h := range headers {
 		name := http.CanonicalHeaderKey(h.Name)
 		r.Header[name] = append(r.Header[name], h.Value)
 	}
 	if _, ok := r.Header["User-Agent"]; !ok {
 		r.Header["User-Agent"] = nil // or net/http names itself
 	}
-	if len(p.trailers) > 0 {
+	if len(trailers) > 0 {
 		r.Trailer = http.Header{}
-		for _, h := range p.trailers {
+		for _, h := range trailers {
 			r.Trailer.Add(h.Name, h.Value)
 		}
 	}

@@ -77,6 +77,11 @@ func TestSecretIsNowhere(t *testing.T) {
 	}
 	s.ok(0, "import", "a.har", "-o", "fromhar.uwc")
 	s.ok(0, "import", "--json", "a.jsonl", "-o", "fromjsonl.uwc")
+	s.ok(0, "capture", "-o", "c.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL, "--fallback", "hex")
+	s.ok(0, "show", "c.uwc", "2")
+	s.ok(0, "show", "--json", "--parts", "c.uwc", "2")
+	s.ok(0, "replay", "c.uwc", "2", "--dry-run", "--json")
+	s.ok(-1, "replay", "c.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
 	s.ok(0, "ca")
 	s.ok(0, "demo")
 	s.ok(0, "completion", "bash")

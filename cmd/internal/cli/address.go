@@ -9,15 +9,17 @@ import (
 )
 
 // An address names a capture, an exchange of it, or a frame of that:
-// F.uwc, F.uwc#7, F.uwc#7/up/0.
+// F.uwc, F.uwc#7, F.uwc#7/up/0; F.uwc#7/part and F.uwc#7/part/up/0 where a
+// conversation in pieces goes by exchange 7 and the piece itself is meant.
 type address struct {
 	File     string
 	Exchange int64 // 0: the whole capture
+	Part     bool  // the exchange alone, not the conversation that goes by it
 	Dir      captures.Direction
 	Frame    int // -1: the whole exchange
 }
 
-var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(?:/(up|down)/([0-9]{1,9}))?$`)
+var fragment = regexp.MustCompile(`^(.+)#([0-9]{1,18})(/part)?(?:/(up|down)/([0-9]{1,9}))?$`)
 
 func parseAddress(s string) address {
 	a := address{File: s, Frame: -1}
@@ -27,9 +29,10 @@ func parseAddress(s string) address {
 	}
 	a.File = m[1]
 	a.Exchange, _ = strconv.ParseInt(m[2], 10, 64) // the pattern bounds it
-	if m[3] != "" {
-		a.Frame, _ = strconv.Atoi(m[4])
-		if m[3] == captures.Down.String() {
+	a.Part = m[3] != ""
+	if m[4] != "" {
+		a.Frame, _ = strconv.Atoi(m[5])
+		if m[4] == captures.Down.String() {
 			a.Dir = captures.Down
 		}
 	}
@@ -37,13 +40,17 @@ func parseAddress(s string) address {
 }
 
 func (a address) String() string {
-	switch {
-	case a.Exchange == 0:
+	if a.Exchange == 0 {
 		return a.File
-	case a.Frame < 0:
-		return fmt.Sprintf("%s#%d", a.File, a.Exchange)
 	}
-	return fmt.Sprintf("%s#%d/%s/%d", a.File, a.Exchange, a.Dir, a.Frame)
+	s := fmt.Sprintf("%s#%d", a.File, a.Exchange)
+	if a.Part {
+		s += "/part"
+	}
+	if a.Frame < 0 {
+		return s
+	}
+	return fmt.Sprintf("%s/%s/%d", s, a.Dir, a.Frame)
 }
 
 // addressArgs reads "F ID" or "F#ID"; an exchange is wanted unless optional.

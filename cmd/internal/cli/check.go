@@ -61,16 +61,20 @@ func (a *app) check(ctx context.Context, dir string, asJSON bool, inputs []strin
 
 // checkCaptures checks the exchanges of captures against definitions.
 func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*schema.Report, error) {
-	file := ""
+	file, part := "", false
 	k := schema.NewChecker(defs, schema.CheckOptions{
 		Address: func(ex *decode.Exchange, f *decode.Frame) string {
-			return address{file, ex.ID, f.Dir, f.Seq}.String()
+			return address{file, ex.ID, part, f.Dir, f.Seq}.String()
 		},
 	})
 	for _, name := range inputs {
 		file = parseAddress(name).File
-		err := eachExchange(ctx, name, func(ex *decode.Exchange) error {
-			a.remark(ex)
+		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			if part = piece; piece {
+				decode.DropJoined(ex)
+			} else {
+				a.remark(ex) // of a conversation, with what its pieces have to say
+			}
 			k.Add(ex)
 			return nil
 		})

@@ -169,13 +169,13 @@ func (a *app) readBytes(ctx context.Context, name string) ([]byte, *decode.Excha
 		return nil, nil, err
 	}
 	defer store.Close()
-	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	ex, err := exchangeAt(ctx, store, addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	frame, err := frameAt(ex, addr)
+	frame, err := frameAt(ex.Exchange, addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	return frame.Data, ex, nil
+	return frame.Data, ex.Exchange, nil
 }

@@ -28,12 +28,18 @@ func (a *app) demoClientCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.URL, "url", "", "the server's base URL")
 	cmd.Flags().StringVar(&o.CAFile, "upstream-ca", "", "PEM file of a CA to trust besides the system's")
 	cmd.Flags().StringVar(&o.Prompt, "prompt", "", "what is asked (default: the scenario's question)")
+	cmd.Flags().StringVar(&o.Fallback, "fallback", "", "speak HTTP/1.1 and the SSE fallback, with appends as hex or binary")
 	return cmd
 }
 
 func (a *app) demoClient(ctx context.Context, o demo.ClientOptions) error {
 	if o.URL == "" {
 		return usagef("demo-client wants --url URL")
+	}
+	if o.Fallback != "" {
+		if err := oneOf("--fallback", o.Fallback, demo.FallbackHex, demo.FallbackBinary); err != nil {
+			return err
+		}
 	}
 	if o.Token = os.Getenv(replay.EnvToken); o.Token == "" {
 		return fail(exitCredentials, errors.New("no token"), "set "+replay.EnvToken+"; the stand-in takes any unless it was given one")

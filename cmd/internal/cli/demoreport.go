@@ -194,7 +194,7 @@ func wrap(s string, width int) []string {
 // inferred puts what the traffic alone gives beside the reconstruction.
 func (r *demoReport) inferred(ctx context.Context) error {
 	ev := schema.NewEvidence()
-	err := eachExchange(ctx, r.file, ev.AddExchange)
+	err := eachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
 	if err != nil {
 		return err
 	}

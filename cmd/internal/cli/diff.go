@@ -108,7 +108,8 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 		return nil, err
 	}
 	defer store.Close()
-	return decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	f, err := exchangeAt(ctx, store, addr)
+	return f.Exchange, err
 }
 
 // compareCaptures pairs the exchanges of two captures: the nth call of a
@@ -162,15 +163,15 @@ func compareCaptures(ctx context.Context, la, ra address) ([]diff.Change, error)
 }
 
 func comparePair(ctx context.Context, ls, rs *captures.Store, lid, rid int64) ([]diff.Change, error) {
-	l, err := decode.Decode(ctx, ls, lid, decode.Options{})
+	l, err := exchangeAt(ctx, ls, address{Exchange: lid})
 	if err != nil {
 		return nil, err
 	}
-	r, err := decode.Decode(ctx, rs, rid, decode.Options{})
+	r, err := exchangeAt(ctx, rs, address{Exchange: rid})
 	if err != nil {
 		return nil, err
 	}
-	return diff.Exchanges(l, r, diff.Options{}), nil
+	return diff.Exchanges(l.Exchange, r.Exchange, diff.Options{}), nil
 }
 
 // A callKey names an exchange by its call and which one of its kind it is.
@@ -180,6 +181,10 @@ type callKey struct {
 }
 
 func callsOf(ctx context.Context, store *captures.Store) ([]callKey, error) {
+	all, err := decode.FindConversations(ctx, store)
+	if err != nil {
+		return nil, err
+	}
 	var calls []callKey
 	count := map[string]int{}
 	for ex, err := range store.Exchanges(ctx) {
@@ -187,6 +192,13 @@ func callsOf(ctx context.Context, store *captures.Store) ([]callKey, error) {
 			return nil, err
 		}
 		call := decode.Classify(ex)
+		switch head := all.Head(ex.ID); head {
+		case 0:
+		case ex.ID:
+			call = decode.Joined(call)
+		default:
+			continue // it is compared as a piece of its conversation
+		}
 		name := call.Service + "/" + call.RPC
 		if call.Service == "" {
 			name = ex.Method + " " + ex.URL

@@ -24,8 +24,8 @@ type transcriptLine struct {
 }
 
 type extractFlags struct {
-	json, all bool
-	top       int
+	json, all, parts bool
+	top              int
 }
 
 func (a *app) extractCommand() *cobra.Command {
@@ -47,6 +47,7 @@ IDs, metadata. It needs no schema; each score comes with its reasons.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object an exchange")
+	cmd.Flags().BoolVar(&f.parts, "parts", false, "each call alone, where several calls are one conversation")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also exchanges in which nothing was found")
 	cmd.Flags().IntVar(&f.top, "top", 8, "candidates to list an exchange (JSON has all of them)")
 	return cmd
@@ -63,40 +64,60 @@ func (a *app) extract(ctx context.Context, addr address, f extractFlags) error {
 	defer store.Close()
 	if addr.Exchange != 0 {
 		f.all = true
-		ex, err := a.extractOne(ctx, store, addr.Exchange, f)
+		addr.Part = addr.Part || f.parts
+		ex, err := exchangeAt(ctx, store, addr)
 		if err != nil {
 			return err
 		}
-		return a.undecoded(ex, nil)
+		if err := a.extractOne(ex.Exchange, f); err != nil {
+			return err
+		}
+		return a.undecoded(ex.Exchange, nil)
 	}
-	for ex, err := range store.Exchanges(ctx) {
+	all := &decode.Conversations{}
+	if !f.parts {
+		if all, err = decode.FindConversations(ctx, store); err != nil {
+			return err
+		}
+	}
+	for rec, err := range store.Exchanges(ctx) {
 		if err != nil {
 			return err
 		}
-		decoded, err := a.extractOne(ctx, store, ex.ID, f)
+		var ex *decode.Exchange
+		switch head := all.Head(rec.ID); head {
+		case 0:
+			ex, err = decode.Decode(ctx, store, rec.ID, decode.Options{})
+		case rec.ID:
+			var c *decode.Conversation
+			if c, err = all.Decode(ctx, store, head, decode.Options{}); err == nil {
+				ex = c.Exchange
+			}
+		default:
+			continue // its message is in the conversation
+		}
 		if err != nil {
 			return err
 		}
-		a.remark(decoded)
+		if err := a.extractOne(ex, f); err != nil {
+			return err
+		}
+		a.remark(ex)
 	}
 	return nil
 }
 
-func (a *app) extractOne(ctx context.Context, store *captures.Store, id int64, f extractFlags) (*decode.Exchange, error) {
-	ex, err := decode.Decode(ctx, store, id, decode.Options{})
-	if err != nil {
-		return nil, err
-	}
+func (a *app) extractOne(ex *decode.Exchange, f extractFlags) error {
 	tr := score.Extract(ex, score.Options{})
 	if f.json {
-		return ex, a.printJSON(transcriptLine{1, id, tr})
+		return a.printJSON(transcriptLine{1, ex.ID, tr})
 	}
 	if len(tr.Candidates) == 0 && !f.all {
-		return ex, nil
+		return nil
 	}
 	w := bufio.NewWriter(a.out)
 	a.printTranscript(w, ex, tr, f.top)
-	return ex, w.Flush()
+	return w.Flush()
 }
 
 func (a *app) printTranscript(w io.Writer, ex *decode.Exchange, tr *score.Transcript, top int) {

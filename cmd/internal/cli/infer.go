@@ -163,8 +163,10 @@ func (a *app) expandLists(inputs []string) ([]string, error) {
 // addCaptures enters every exchange of captures.
 func (a *app) addCaptures(ctx context.Context, ev *schema.Evidence, inputs []string) error {
 	for _, name := range inputs {
-		err := eachExchange(ctx, name, func(ex *decode.Exchange) error {
-			a.remark(ex)
+		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			if !piece {
+				a.remark(ex) // of a conversation, with what its pieces have to say
+			}
 			if err := ev.AddExchange(ex); err != nil {
 				a.say("unwire: %s#%d: %v", name, ex.ID, err)
 			}
@@ -182,37 +184,6 @@ func (a *app) remark(ex *decode.Exchange) {
 	if ex.Err != nil {
 		a.say("unwire: %s", term.CleanText(ex.Err.Error()))
 	}
-}
-
-// eachExchange decodes the exchanges of a capture, or the one that an address
-// such as F.uwc#7 names.
-func eachExchange(ctx context.Context, name string, do func(*decode.Exchange) error) error {
-	addr := parseAddress(name)
-	store, err := openCapture(addr.File)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if addr.Exchange != 0 {
-		ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
-		if err != nil {
-			return err
-		}
-		return do(ex)
-	}
-	for rec, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return err
-		}
-		ex, err := decode.Decode(ctx, store, rec.ID, decode.Options{})
-		if err != nil {
-			return err
-		}
-		if err := do(ex); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeInferred writes the definitions to a file, a folder, or stdout.

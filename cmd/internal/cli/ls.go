@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,6 +35,8 @@ type listing struct {
 	Complete   bool            `json:"complete"`
 	Outcome    string          `json:"outcome"`
 	Error      string          `json:"error,omitempty"`
+	Joined     int64           `json:"joined,omitempty"` // the head of the conversation that it is a piece of
+	Parts      []int64         `json:"parts,omitempty"`  // of a head: all pieces
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -75,6 +78,10 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 // listExchanges lists what can be read, and the error that stopped it.
 func listExchanges(ctx context.Context, store *captures.Store) ([]listing, error) {
 	var lines []listing
+	all, err := decode.FindConversations(ctx, store)
+	if err != nil {
+		return lines, err
+	}
 	for ex, err := range store.Exchanges(ctx) {
 		if err != nil {
 			return lines, err
@@ -83,6 +90,7 @@ func listExchanges(ctx context.Context, store *captures.Store) ([]listing, error
 		if err != nil {
 			return lines, err
 		}
+		l.Joined, l.Parts = all.Head(ex.ID), all.Parts(ex.ID)
 		lines = append(lines, l)
 	}
 	return lines, nil
@@ -114,6 +122,11 @@ func list(ctx context.Context, store *captures.Store, ex *captures.Exchange) (li
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (a *app) lsTable(lines []listing) error {
+	head := []string{"ID", "CALL", "PROTOCOL", "CODEC", "HTTP", "STATUS", "CODE", "FRAMES↑", "FRAMES↓", "BYTES↑", "BYTES↓", "TIME"}
+	joined := slices.ContainsFunc(lines, func(l listing) bool { return l.Joined != 0 })
+	if joined {
+		head = append(head, "JOINED")
+	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{
@@ -121,8 +134,22 @@ func (a *app) lsTable(lines []listing) error {
 			strconv.Itoa(l.Status), l.verdict(), strconv.Itoa(l.FramesUp), strconv.Itoa(l.FramesDown),
 			byteSize(l.BytesUp), byteSize(l.BytesDown), fmt.Sprintf("%.1f ms", l.DurationMS),
 		}
+		if joined {
+			rows[i] = append(rows[i], l.joined())
+		}
 	}
-	return a.out.Table([]string{"ID", "CALL", "PROTOCOL", "CODEC", "HTTP", "STATUS", "CODE", "FRAMES↑", "FRAMES↓", "BYTES↑", "BYTES↓", "TIME"}, rows)
+	return a.out.Table(head, rows)
+}
+
+// joined says of a head how many calls are joined to it, and of those to which.
+func (l *listing) joined() string {
+	switch l.Joined {
+	case 0:
+		return ""
+	case l.ID:
+		return fmt.Sprintf("%d calls", len(l.Parts))
+	}
+	return fmt.Sprintf("to #%d", l.Joined)
 }
 
 // what names the call: the RPC, or method and URL.

@@ -21,6 +21,7 @@ import (
 type replayFlags struct {
 	to, out, proto, credentials, upstreamCA string
 	live, dryRun, json, omitSecrets, all    bool
+	parts                                   bool
 	allow                                   []string
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
@@ -56,6 +57,7 @@ are missing, 64 plus the Connect code's number for rejected.`,
 			if err != nil {
 				return err
 			}
+			f.parts = f.parts || addr.Part
 			return a.replay(cmd.Context(), addr, f)
 		},
 	}
@@ -74,6 +76,7 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
 	return cmd
@@ -125,7 +128,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
 }
 
 func (f *replayFlags) options() (replay.Options, error) {
-	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Timeout: f.timeout}
+	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
 	}
@@ -263,6 +266,9 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 // framePacing says what a frame of a plan waits for and takes over.
 func framePacing(f *replay.PlanFrame) string {
 	var s string
+	if f.Append != nil {
+		s += fmt.Sprintf(", append %d", f.Append.Number)
+	}
 	if f.Edited {
 		s += ", edited"
 	}

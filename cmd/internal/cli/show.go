@@ -19,14 +19,18 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, parts bool
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers, then every frame decoded and annotated",
 		Long: `show prints an exchange's headers and its frames in the order in which they
 passed: ↑ client to server, ↓ server to client. Fields have names where the
-definitions know the method; a reading that is not certain has its probability.`,
+definitions know the method; a reading that is not certain has its probability.
+
+Where a bidirectional stream was carried in several calls (RunSSE and its
+BidiAppend calls), the exchange that asked for the server's half shows all of it
+as the one stream that it is, with what was missing, repeated or out of order.`,
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree",
 		Args:    argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,10 +38,12 @@ definitions know the method; a reading that is not certain has its probability.`
 			if err != nil {
 				return err
 			}
+			addr.Part = addr.Part || parts
 			return a.show(cmd.Context(), addr, dir, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a frame")
+	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
 	cmd.Flags().StringVar(&dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
 }
@@ -52,7 +58,8 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 		return err
 	}
 	defer store.Close()
-	ex, readErr := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	at, readErr := exchangeAt(ctx, store, addr)
+	ex := at.Exchange
 	if ex == nil {
 		return readErr
 	}
@@ -66,7 +73,7 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 	}
 	if asJSON {
 		for i := range frames {
-			if err := a.printJSON(newFrameLine(ex, &frames[i], defs)); err != nil {
+			if err := a.printJSON(newFrameLine(at, &frames[i], defs)); err != nil {
 				return err
 			}
 		}
@@ -74,10 +81,10 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 	}
 	w := bufio.NewWriter(a.out)
 	if addr.Frame < 0 {
-		a.printHead(w, ex)
+		a.printHead(w, at)
 	}
 	for i := range frames {
-		a.printFrame(w, ex, &frames[i], defs)
+		a.printRemarked(w, at, &frames[i], defs)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -123,12 +130,23 @@ func frameAt(ex *decode.Exchange, addr address) (*decode.Frame, error) {
 // A frameLine is a line of `unwire show --json`.
 type frameLine struct {
 	decode.Line
-	Type string `json:"type,omitempty"` // the message's, from the definitions
+	Type      string   `json:"type,omitempty"`         // the message's, from the definitions
+	Exchange  int64    `json:"exchange,omitempty"`     // of a conversation in pieces: the one that carried it
+	Number    *int64   `json:"append_seqno,omitempty"` // and the number that it had there
+	Anomalies []string `json:"anomalies,omitempty"`    // and what was not as in a stream
 }
 
-func newFrameLine(ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) frameLine {
+func newFrameLine(ex found, f *decode.Frame, defs *schema.Schema) frameLine {
 	md := frameType(defs, ex.Call, f.Dir)
 	l := frameLine{Line: decode.FrameJSON(f, md)}
+	if ex.joined != nil {
+		o := originOf(ex.joined, f)
+		if l.Exchange = o.Exchange; o.Number >= 0 {
+			l.Number = &o.Number
+		}
+		before, after := anomaliesOf(ex.joined, f)
+		l.Anomalies = append(before, after...)
+	}
 	if md != nil && f.Tree != nil {
 		l.Type = string(md.FullName())
 	}
@@ -136,7 +154,7 @@ func newFrameLine(ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) fra
 }
 
 // printHead prints what is known of the exchange besides its frames.
-func (a *app) printHead(w io.Writer, ex *decode.Exchange) {
+func (a *app) printHead(w io.Writer, ex found) {
 	fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
 	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
 	if ex.Codec != "" {
@@ -173,6 +191,27 @@ func (a *app) printHead(w io.Writer, ex *decode.Exchange) {
 		}
 	}
 	fmt.Fprintln(w)
+	switch {
+	case ex.joined != nil:
+		a.printJoined(w, ex.joined)
+	case ex.head != 0:
+		fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", ex.head)))
+	}
+}
+
+// printRemarked prints a frame with what is remarked on it.
+func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema.Schema) {
+	var before, after []string
+	if ex.joined != nil {
+		before, after = anomaliesOf(ex.joined, f)
+	}
+	for _, s := range before {
+		fmt.Fprintf(w, "%s %s\n", arrow(f.Dir), a.out.Red(s))
+	}
+	a.printFrame(w, ex.Exchange, f, defs)
+	for _, s := range after {
+		fmt.Fprintf(w, "    %s\n", a.out.Red(s))
+	}
 }
 
 func outcomeWord(o captures.Outcome) string {

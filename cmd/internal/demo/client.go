@@ -31,9 +31,19 @@ type ClientOptions struct {
 	Heartbeat time.Duration
 	// Prompt is what is asked in the turn. Empty: the scenario's question.
 	Prompt string
+	// Fallback makes the client speak HTTP/1.1, and hold its turn over calls that
+	// are one stream together; its messages go out as FallbackHex or
+	// FallbackBinary. Empty: HTTP/2, and one stream.
+	Fallback string
 	// Out gets a line for each thing that happened. Nil: nobody.
 	Out io.Writer
 }
+
+// The forms in which the fallback carries a client's message.
+const (
+	FallbackHex    = "hex"
+	FallbackBinary = "binary"
+)
 
 // A client plays the scenario once.
 type client struct {
@@ -102,7 +112,7 @@ func (c *client) headers(h http.Header) {
 
 // models asks for the usable models: one unary call, in JSON.
 func (c *client) models(ctx context.Context) error {
-	rpc, md, err := c.method("agent.v1.AgentService", "GetUsableModels", connect.WithProtoJSON())
+	rpc, md, err := c.method(agentService, "GetUsableModels", connect.WithProtoJSON())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// newHTTPClient makes a client that speaks HTTP/2 and goes through HTTPS_PROXY.
+// newHTTPClient makes a client that speaks HTTP/2, or with Fallback HTTP/1.1, and
+// goes through HTTPS_PROXY.
 //
 // net/http's own reading of that variable makes an exception for loopback, and
 // loopback is where the stand-in is; crypto/x509's reading of SSL_CERT_FILE
@@ -37,7 +38,10 @@ func newHTTPClient(o ClientOptions) (*http.Client, error) {
 		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
 	}
-	if strings.HasPrefix(o.URL, "http:") {
+	if o.Fallback != "" {
+		tr.Protocols = new(http.Protocols)
+		tr.Protocols.SetHTTP1(true)
+	} else if strings.HasPrefix(o.URL, "http:") {
 		// In front of a server there may be one that speaks HTTP/2 in clear.
 		tr.Protocols = new(http.Protocols)
 		tr.Protocols.SetUnencryptedHTTP2(true)

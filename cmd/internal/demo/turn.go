@@ -13,11 +13,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+const agentService = "agent.v1.AgentService"
+
 // A turn is one question on the bidirectional stream, with what the client does
 // while it is answered.
 type turn struct {
 	c      *client
-	stream *connect.BidiStreamForClient[message, message]
+	stream duplex
 	input  protoreflect.MessageDescriptor
 	sendMu sync.Mutex // the heartbeats have their own goroutine
 
@@ -33,13 +35,19 @@ func (c *client) turn(ctx context.Context) error {
 	defer cancel()
 	// Requests with a context are large enough to be worth compressing; the small
 	// answers go as they are.
-	rpc, md, err := c.method("agent.v1.AgentService", "Run", connect.WithSendGzip(), connect.WithCompressMinBytes(512))
+	rpc, md, err := c.method(agentService, "Run", connect.WithSendGzip(), connect.WithCompressMinBytes(512))
 	if err != nil {
 		return err
 	}
-	t := &turn{c: c, stream: rpc.CallBidiStream(ctx), input: md.Input(), blobs: map[string][]byte{}}
+	t := &turn{c: c, input: md.Input(), blobs: map[string][]byte{}}
+	if c.o.Fallback == "" {
+		stream := rpc.CallBidiStream(ctx)
+		c.headers(stream.RequestHeader())
+		t.stream = stream
+	} else if t.stream, err = c.openSplit(ctx, agentService, "Run"); err != nil {
+		return err
+	}
 	defer t.stream.CloseResponse()
-	c.headers(t.stream.RequestHeader())
 	if err := t.ask(); err != nil {
 		return err
 	}

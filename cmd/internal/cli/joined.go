@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+)
+
+// A found exchange is what an address names, decoded.
+type found struct {
+	*decode.Exchange
+	joined *decode.Conversation // what Exchange is of; nil where it is one exchange alone
+	head   int64                // of the conversation that it is a piece of; 0 for none
+}
+
+// exchangeAt decodes the exchange that an address names; where a conversation
+// goes by it, that, unless the address says part.
+func exchangeAt(ctx context.Context, store *captures.Store, addr address) (found, error) {
+	rec, err := store.Exchange(ctx, addr.Exchange)
+	if err != nil {
+		return found{}, err
+	}
+	f := found{}
+	if decode.IsPiece(decode.Classify(rec)) {
+		all, err := decode.FindConversations(ctx, store)
+		if err != nil {
+			return f, err
+		}
+		f.head = all.Head(rec.ID)
+		if f.head == rec.ID && !addr.Part {
+			f.joined, err = all.Decode(ctx, store, rec.ID, decode.Options{})
+			if err != nil {
+				return f, err
+			}
+			f.Exchange = f.joined.Exchange
+			return f, nil
+		}
+	}
+	f.Exchange, err = decode.Decode(ctx, store, rec.ID, decode.Options{})
+	return f, err
+}
+
+// eachExchange decodes the exchanges of a capture, or the one that an address
+// such as F.uwc#7 names. Of a conversation in pieces there is first all of it;
+// piece tells the exchange whose place it took.
+func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, piece bool) error) error {
+	addr := parseAddress(name)
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	all, err := decode.FindConversations(ctx, store)
+	if err != nil {
+		return err
+	}
+	if addr.Exchange != 0 {
+		return eachOf(ctx, store, all, addr, do)
+	}
+	for rec, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := eachOf(ctx, store, all, address{Exchange: rec.ID}, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, do func(*decode.Exchange, bool) error) error {
+	head := all.Head(addr.Exchange)
+	if head == addr.Exchange && !addr.Part {
+		c, err := all.Decode(ctx, store, head, decode.Options{})
+		if err != nil {
+			return err
+		}
+		if err := do(c.Exchange, false); err != nil {
+			return err
+		}
+	}
+	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	if err != nil {
+		return err
+	}
+	return do(ex, head == addr.Exchange && !addr.Part)
+}
+
+// printJoined says what a conversation was put together from.
+func (a *app) printJoined(w io.Writer, c *decode.Conversation) {
+	fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("joined by request id %s: the server's half from %s, the client's from %s; --parts shows the call alone",
+		term.Clean(c.RequestID), idSpan(c.Heads), idSpan(c.Appends))))
+}
+
+// idSpan names exchanges shortly.
+func idSpan(ids []int64) string {
+	const most = 6
+	var parts []string
+	for i, id := range ids {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("… (%d)", len(ids)))
+			break
+		}
+		parts = append(parts, "#"+strconv.FormatInt(id, 10))
+	}
+	return strings.Join(parts, " ")
+}
+
+// anomaliesOf are what is remarked on a frame of a conversation, in words.
+func anomaliesOf(c *decode.Conversation, f *decode.Frame) (before, after []string) {
+	for _, an := range c.Anomalies {
+		switch {
+		case an.Dir != f.Dir || an.Seq != f.Seq:
+		case an.Kind == decode.Gap:
+			before = append(before, an.String())
+		default:
+			after = append(after, an.String())
+		}
+	}
+	return before, after
+}
+
+// originOf is where a frame of a conversation comes from.
+func originOf(c *decode.Conversation, f *decode.Frame) decode.Origin {
+	i := slices.IndexFunc(c.Frames, func(g decode.Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })
+	return c.Origins[i]
+}

@@ -1,0 +1,230 @@
+package decode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+)
+
+// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
+type Capture interface {
+	Source
+	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
+}
+
+// Conversations says which exchanges of a capture are pieces of what.
+type Conversations struct {
+	threads
+}
+
+// threads are pieces by request id.
+type threads struct {
+	list   []*thread
+	byName map[string]*thread
+	byPart map[int64]*thread
+}
+
+// A thread is the pieces with one request id, and of their heads those of one method.
+type thread struct {
+	id             string
+	service, rpc   string // of the bidirectional method; "" before a head is known
+	heads, appends []int64
+}
+
+func newThreads() threads {
+	return threads{byName: map[string]*thread{}, byPart: map[int64]*thread{}}
+}
+
+// add enters an exchange. One that is no piece, or does not tell of what, is
+// left out, as is a head of another method than the first one of its id.
+func (t *threads) add(ex *Exchange) {
+	h := headOf(ex.Call)
+	path := appendShape.id
+	if h != nil {
+		path = h.id
+	} else if !isAppend(ex.Call) {
+		return
+	}
+	id := textAt(requestOf(ex), path)
+	if id == "" {
+		return
+	}
+	th := t.byName[id]
+	if th == nil {
+		th = &thread{id: strings.Clone(id)}
+		t.byName[id] = th
+		t.list = append(t.list, th)
+	}
+	if h == nil {
+		th.appends = append(th.appends, ex.ID)
+		t.byPart[ex.ID] = th
+		return
+	}
+	rpc := Joined(ex.Call).RPC
+	if th.rpc == "" {
+		th.service, th.rpc = ex.Service, rpc
+	}
+	if th.service == ex.Service && th.rpc == rpc {
+		th.heads = append(th.heads, ex.ID)
+		t.byPart[ex.ID] = th
+	}
+}
+
+// FindConversations looks through a capture for conversations in pieces.
+//
+// Shape: only exchanges that are pieces by their names are read, and of heads
+// no more than the request.
+// Limits: it holds the ids of the pieces, none of their bodies.
+// Errors: where src cannot be read, with what was found by then.
+func FindConversations(ctx context.Context, src Capture) (*Conversations, error) {
+	c := &Conversations{newThreads()}
+	for rec, err := range src.Exchanges(ctx) {
+		if err != nil {
+			return c, fmt.Errorf("decode: %w", err)
+		}
+		call := Classify(rec)
+		if !IsPiece(call) {
+			continue
+		}
+		ex, err := decodeRequest(ctx, src, rec)
+		if err != nil {
+			return c, err
+		}
+		c.add(ex)
+	}
+	return c, nil
+}
+
+// decodeRequest decodes the request's first message.
+func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Exchange, error) {
+	s := NewStream(rec, Options{})
+	ex := &Exchange{Exchange: *rec, Call: s.Call()}
+	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("decode: exchange %d: %w", rec.ID, err)
+		}
+		if chunk.Dir != captures.Up {
+			continue
+		}
+		if ex.Frames = append(ex.Frames, s.Feed(chunk)...); len(ex.Frames) > 0 {
+			return ex, nil
+		}
+	}
+	for _, f := range s.Close() {
+		if f.Dir == captures.Up {
+			ex.Frames = append(ex.Frames, f)
+		}
+	}
+	return ex, nil
+}
+
+// Head returns the exchange that a conversation goes by: the first head of the
+// one that exchange id is a piece of; 0 if it is none of any.
+func (c *Conversations) Head(id int64) int64 {
+	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
+		return th.heads[0]
+	}
+	return 0
+}
+
+// Parts returns the exchanges of the conversation that goes by head: its heads
+// first, each in the order of their beginning; nil if there is none.
+func (c *Conversations) Parts(head int64) []int64 {
+	if c.Head(head) != head || head == 0 {
+		return nil
+	}
+	th := c.byPart[head]
+	return append(append([]int64{}, th.heads...), th.appends...)
+}
+
+// All yields the heads of all conversations.
+func (c *Conversations) All() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for _, th := range c.list {
+			if len(th.heads) > 0 && len(th.appends) > 0 && !yield(th.heads[0]) {
+				return
+			}
+		}
+	}
+}
+
+// ErrNoConversation is wrapped where an exchange is the head of none.
+var ErrNoConversation = errors.New("no conversation goes by this exchange")
+
+// Decode reads the pieces of the conversation that goes by head, and joins them.
+//
+// Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
+// Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
+// in Exchange.Err.
+func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
+	o.NoTrees = false
+	bounds := messages(Call{}, o).o
+	left := bounds
+	var parts []*Exchange
+	for _, id := range c.Parts(head) {
+		ex, err := Decode(ctx, src, id, left)
+		if err != nil {
+			return nil, err
+		}
+		for i := range ex.Frames {
+			left.MaxTotal = max(1, left.MaxTotal-int64(len(ex.Frames[i].Data)))
+			if t := ex.Frames[i].Tree; t != nil {
+				left.MaxNodes = max(1, left.MaxNodes-len(t.Nodes))
+			}
+		}
+		parts = append(parts, ex)
+	}
+	joined := Join(parts, bounds)
+	if len(joined) == 0 {
+		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
+	}
+	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
+		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are beyond the bounds of %d bytes and %d nodes", head, n, bounds.MaxTotal, bounds.MaxNodes))
+	}
+	return joined[0], nil
+}
+
+// DecodeConversation is Decode where id is the head of a conversation, else it
+// returns nil without an error. It looks through src only where id may be one.
+func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*Conversation, error) {
+	capture, ok := src.(Capture)
+	if !ok {
+		return nil, nil
+	}
+	rec, err := src.Exchange(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
+	}
+	if headOf(Classify(rec)) == nil {
+		return nil, nil
+	}
+	all, err := FindConversations(ctx, capture)
+	if err != nil {
+		return nil, err
+	}
+	if all.Head(id) != id {
+		return nil, nil
+	}
+	return all.Decode(ctx, src, id, o)
+}
+
+// DropJoined takes out of a piece the frames that stand in its conversation as
+// they are, so that they are not counted twice: what is left is what carried it.
+func DropJoined(ex *Exchange) {
+	if h := headOf(ex.Call); h != nil && h.data == 0 {
+		ex.Frames = slices.DeleteFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down })
+	}
+}
+
+// Joined is the call that a head's call stands for: the bidirectional method.
+func Joined(c Call) Call {
+	if h := headOf(c); h != nil {
+		c.RPC = strings.TrimSuffix(c.RPC, h.suffix)
+	}
+	return c
+}

@@ -1,0 +1,240 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// The profile of the fallback: a bidirectional method M where HTTP/2 is missing.
+// The server's half is the answer to MSSE or MPoll (a head), each message of the
+// client is a call of its own (an append), and a request id tells what belongs
+// together. All that is specific to one API stands in these two tables.
+//
+// Source: RESEARCH.md#sse-fallback
+var (
+	appendShape = struct {
+		rpc          string
+		text, binary uint64 // the client's message, as hex or as it is
+		id           wire.Path
+		number       uint64 // its place in the stream, from 0
+	}{rpc: "BidiAppend", text: 1, binary: 4, id: fields(2, 1), number: 3}
+
+	headShapes = [...]headShape{
+		{suffix: "SSE", id: fields(1)},
+		{suffix: "Poll", id: fields(1, 1), number: 1, data: 2, eof: 3},
+	}
+)
+
+// A headShape is how the server's half is asked for, and how it comes.
+type headShape struct {
+	suffix string // of the method's name
+	id     wire.Path
+	// Fields of each message of the answer that carries one of the server's as
+	// base64; 0 where the answer's messages are the server's own.
+	number, data, eof uint64
+}
+
+func fields(numbers ...uint64) wire.Path {
+	var p wire.Path
+	for _, n := range numbers {
+		p = append(p, wire.Step{Number: n, Index: wire.All})
+	}
+	return p
+}
+
+// maxRequestID is the length in bytes of the longest id that is taken for one.
+const maxRequestID = 256
+
+// headOf returns how a call carries the server's half, or nil.
+func headOf(c Call) *headShape {
+	for i := range headShapes {
+		if h := &headShapes[i]; c.Service != "" && len(c.RPC) > len(h.suffix) && strings.HasSuffix(c.RPC, h.suffix) {
+			return h
+		}
+	}
+	return nil
+}
+
+// isAppend reports whether a call carries one message of a client's half.
+func isAppend(c Call) bool { return c.Service != "" && c.RPC == appendShape.rpc }
+
+// IsPiece reports whether a call, by its name, carries a piece of a
+// conversation: the server's half, or a message of the client's.
+func IsPiece(c Call) bool { return headOf(c) != nil || isAppend(c) }
+
+// textAt is the one text at a path of a frame's message; "" if there is none.
+func textAt(f *Frame, p wire.Path) string {
+	if f == nil || f.Tree == nil {
+		return ""
+	}
+	at := f.Tree.Find(p)
+	if len(at) != 1 || f.Tree.Node(at[0]).Type != wire.Len {
+		return ""
+	}
+	b := f.Tree.Payload(at[0])
+	if len(b) > maxRequestID || !utf8.Valid(b) {
+		return ""
+	}
+	return string(b)
+}
+
+// numberAt is the number in a field of a frame's message; 0 where it is not
+// there. The last one counts, as for every reader of protobuf.
+func numberAt(t *wire.Tree, field uint64) int64 {
+	at := t.Find(fields(field))
+	if field == 0 || len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Varint {
+		return 0
+	}
+	return int64(t.Uint(at[len(at)-1]))
+}
+
+// carried is the last value of a length-delimited field; nil where there is none.
+func carried(t *wire.Tree, field uint64) []byte {
+	at := t.Find(fields(field))
+	if len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Len {
+		return nil
+	}
+	return t.Payload(at[len(at)-1])
+}
+
+// A piece is a message that travelled inside another.
+type piece struct {
+	number int64
+	data   []byte
+	form   Form
+	err    error // why data is as it was carried
+}
+
+// A Form is how an append carries its message.
+type Form struct {
+	Hex       bool // as text, else as bytes
+	Gzip      bool
+	Enveloped bool
+}
+
+// appended reads the message of an append. Redaction may have put placeholders
+// into hex: they are put into the message. With sealed the message's own
+// compression is left on.
+func appended(f *Frame, sealed bool) piece {
+	p := piece{number: numberAt(f.Tree, appendShape.number)}
+	data := carried(f.Tree, appendShape.binary)
+	if text := carried(f.Tree, appendShape.text); len(data) == 0 && len(text) > 0 {
+		p.form.Hex = true
+		if data, p.err = unhex(text); p.err != nil {
+			p.data, p.err = text, fmt.Errorf("field %d: %w", appendShape.text, p.err)
+			return p
+		}
+	}
+	if p.data = data; !sealed {
+		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	}
+	return p
+}
+
+// Wrap is the inverse of what a Form says was undone: the field's value.
+func (f Form) Wrap(data []byte) ([]byte, error) {
+	var flags envelope.Flags
+	if f.Gzip {
+		out, err := envelope.Compress("gzip", data)
+		if err != nil {
+			return nil, err
+		}
+		data, flags = out, envelope.Compressed
+	}
+	if f.Enveloped {
+		data = envelope.Append(nil, flags, data)
+	}
+	if f.Hex {
+		return hex.AppendEncode(nil, data), nil
+	}
+	return data, nil
+}
+
+// polled reads the server's message out of one of a polled answer. A message
+// that only says that nothing follows carries none.
+func (h *headShape) polled(f *Frame, sealed bool) (p piece, ok bool) {
+	p.number = numberAt(f.Tree, h.number)
+	text := carried(f.Tree, h.data)
+	if len(text) == 0 {
+		return p, numberAt(f.Tree, h.eof) == 0
+	}
+	data, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		p.data, p.err = text, fmt.Errorf("field %d: %w", h.data, err)
+		return p, true
+	}
+	if p.data = data; !sealed {
+		p.data, p.form.Gzip, p.form.Enveloped = open(data)
+	}
+	return p, true
+}
+
+// open undoes an envelope and gzip around a message. Neither can be taken for
+// protobuf: an envelope's first byte names field 0, and gzip's a group's end.
+func open(data []byte) (out []byte, zipped, enveloped bool) {
+	if len(data) >= envelopeHead && data[0] <= byte(envelope.Compressed|envelope.EndStream) {
+		d := envelope.NewDecoder(envelope.Options{Framed: true, Encoding: "gzip", MaxInflated: maxInnerBytes})
+		frames, err := d.Feed(data)
+		rest, cerr := d.Close()
+		if err == nil && cerr == nil && len(rest) == 0 && len(frames) == 1 && frames[0].Err == nil && frames[0].Flags <= envelope.Compressed {
+			return frames[0].Data, frames[0].Encoding != "", true
+		}
+	}
+	if out, ok := gunzip(data); ok {
+		return out, true, false
+	}
+	return data, false, false
+}
+
+// envelopeHead is the length of an envelope's header.
+const envelopeHead = 5
+
+// placeholder is what a secret in a body was replaced with.
+//
+// Source: RESEARCH.md#redaction
+var placeholder = regexp.MustCompile(`redacted-[0-9a-f]{8}\.*`)
+
+// unhex decodes hex in which placeholders may stand for the hex of secrets.
+func unhex(text []byte) ([]byte, error) {
+	var out []byte
+	for {
+		end := len(text)
+		at := placeholder.FindIndex(text)
+		if at != nil {
+			end = at[0]
+		}
+		part, err := hex.DecodeString(string(text[:end]))
+		out = append(out, part...)
+		if err != nil {
+			return nil, err
+		}
+		if at == nil {
+			return out, nil
+		}
+		if (at[1]-at[0])%2 != 0 {
+			return nil, errors.New("hex: a placeholder of odd length")
+		}
+		out = append(out, halfPlaceholder(text[at[0]:at[1]])...)
+		text = text[at[1]:]
+	}
+}
+
+// halfPlaceholder is a placeholder cut to half of its length, which is that of
+// the secret itself.
+func halfPlaceholder(p []byte) []byte {
+	half := len(p) / 2
+	name := bytes.TrimRight(p, ".")
+	if len(name) > half {
+		return name[:half]
+	}
+	return append(bytes.Clone(name), bytes.Repeat([]byte("."), half-len(name))...)
+}

@@ -1,0 +1,290 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// An Append is the call of its own that carries a frame of a conversation in pieces.
+type Append struct {
+	Exchange int64            `json:"exchange"` // the captured one
+	Method   string           `json:"method"`
+	URL      string           `json:"url"`
+	Headers  captures.Headers `json:"headers"`
+	Number   int64            `json:"append_seqno"`
+
+	carrier
+}
+
+// A splitting is how a conversation in pieces is sent: one call asks for the
+// server's half, and each frame up is the message in a call of its own.
+//
+// Source: RESEARCH.md#sse-fallback
+type splitting struct {
+	id      string // of the request, fresh: all pieces have it
+	head    carrier
+	appends map[int]*Append // by the number of the captured frame up
+}
+
+// A carrier is a captured request around a message.
+type carrier struct {
+	call     decode.Call
+	frame    PlanFrame // as captured
+	url      *url.URL  // with the secrets
+	headers  captures.Headers
+	trailers captures.Headers
+	kept     captures.Headers // as they are recorded
+	shown    captures.Headers // trailers
+	http     string
+}
+
+// buildSplit takes over the requests that carried a conversation.
+func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conversation, r *refresher) error {
+	if len(c.Heads) > 1 {
+		return fmt.Errorf("the server's half was asked for in %d calls (%d, %d, …), and only one can be sent again; --parts sends one alone", len(c.Heads), c.Heads[0], c.Heads[1])
+	}
+	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
+	p.refreshed("request id")
+	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	p.RPC = head.RPC
+	if p.split.head, err = p.carrier(head, 0); err != nil {
+		return err
+	}
+	for i := range c.Frames {
+		f, o := &c.Frames[i], c.Origins[i]
+		if f.Dir != captures.Up {
+			continue
+		}
+		ex, err := decode.Decode(ctx, src, o.Exchange, decode.Options{})
+		if err != nil {
+			return err
+		}
+		a := &Append{Exchange: o.Exchange, Method: ex.Method}
+		if a.carrier, err = p.carrier(ex, o.Seq); err != nil {
+			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
+		}
+		a.headers, a.Headers, a.kept = p.section(ex.RequestHeaders, r)
+		a.trailers, a.shown, _ = p.section(ex.RequestTrailers, r)
+		if a.url, err = p.targetOf(ex.URL); err != nil {
+			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
+		}
+		a.URL = a.url.String()
+		if a.url, err = p.fillURL(a.url); err != nil {
+			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
+		}
+		p.split.appends[f.Seq] = a
+	}
+	return nil
+}
+
+// carrier takes over the message of a captured request.
+func (p *Plan) carrier(ex *decode.Exchange, seq int) (carrier, error) {
+	c := carrier{call: ex.Call, http: ex.HTTP}
+	f := ex.Frame(captures.Up, seq)
+	if f == nil || f.Tree == nil {
+		return c, fmt.Errorf("the request has no message")
+	}
+	c.frame = PlanFrame{Seq: f.Seq, Flags: uint8(f.Flags), Data: f.Data, framed: f.Framed, encoding: f.Encoding}
+	return c, nil
+}
+
+// number gives the appends their numbers: from 0, without gaps, whatever the
+// capture lacks and the edits have taken out.
+func (p *Plan) number() error {
+	for i := range p.Frames {
+		f := &p.Frames[i]
+		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
+			return fmt.Errorf("frame up/%d has no append", f.Seq)
+		}
+		f.Append.Number = int64(i)
+	}
+	return nil
+}
+
+// isLocal reports whether all appends stay on this machine.
+func (s *splitting) isLocal() bool {
+	for _, a := range s.appends {
+		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+			return false
+		}
+	}
+	return true
+}
+
+// targets are all URLs that a plan sends to.
+func (p *Plan) targets() []*url.URL {
+	list := []*url.URL{p.url}
+	for i := range p.Frames {
+		if a := p.Frames[i].Append; a != nil {
+			list = append(list, a.url)
+		}
+	}
+	return list
+}
+
+// pieces makes the request for the server's half, and what sends the appends
+// beside it.
+func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
+	head := &s.p.split.head
+	data, err := decode.RebuildHead(head.call, head.frame.Data, s.p.split.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := s.p.encode(&head.frame, data, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.rec.chunk(captures.Up, body); err != nil {
+		return nil, nil, err
+	}
+	return s.p.request(bytes.NewReader(body), int64(len(body))), func(ctx context.Context, cancel context.CancelCauseFunc) {
+		if err := s.appendAll(ctx, tr); err != nil {
+			cancel(err)
+			return
+		}
+		s.leave(ctx, cancel)
+		s.stayed(ctx, cancel)
+	}, nil
+}
+
+// stayed ends an exchange whose server has said as much as in the capture, and
+// then nothing for long: nothing tells it that no append follows.
+func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
+	if s.talk.wait(ctx, s.p.o.Timeout, s.p.o.Wait, s.heardAll) == waitReady {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.o.Wait))
+	}
+}
+
+// appendAll sends the frames, each when its turn has come and the one before it
+// was taken.
+func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
+	for i := range s.p.Frames {
+		f := &s.p.Frames[i]
+		data, _, over, err := s.turn(ctx, f)
+		if err != nil || over {
+			return err
+		}
+		s.sent++
+		if err := s.append(ctx, tr, f, data); err != nil {
+			if s.talk.isOver() {
+				return nil // the server has ended before it; what it said tells why
+			}
+			_ = errors.As(err, &s.turned) // false: it did not come to an answer
+			return err
+		}
+	}
+	return nil
+}
+
+// isOver reports whether the response is.
+func (c *conversation) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// declined is an append that the server answered with an error.
+type declined struct {
+	number        int64
+	code, message string
+}
+
+func (d *declined) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("append %d: %s", d.number, d.message), ": ")
+}
+
+// append sends one message in a call of its own.
+//
+// Errors: a *declined; what went wrong on the way.
+func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, data []byte) error {
+	a := f.Append
+	data, _, err := s.p.unredact(data)
+	if err != nil {
+		return err
+	}
+	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, a.Number, data); err != nil {
+		return err
+	}
+	body, err := s.p.encode(&a.frame, data, true)
+	if err != nil {
+		return err
+	}
+	rec, err := s.p.record(captures.Exchange{
+		ID: int64(len(s.calls)) + 2, Method: a.Method, URL: a.URL, HTTP: a.http, RequestHeaders: a.kept, RequestTrailers: a.shown,
+	}, s.out)
+	if err != nil {
+		return err
+	}
+	s.calls = append(s.calls, rec)
+	if _, err := rec.chunk(captures.Up, body); err != nil {
+		return err
+	}
+	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
+	server := ""
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server)))
+	if err != nil {
+		err = cause(ctx, err)
+		rec.end(nil, captures.Failed, err.Error())
+		return fmt.Errorf("append %d: %w", a.Number, err)
+	}
+	defer resp.Body.Close()
+	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, s.p.o.MaxBytes+1))
+	if len(answer) > 0 {
+		if _, cerr := rec.chunk(captures.Down, answer); cerr != nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		err = cause(ctx, err)
+		rec.end(nil, captures.Reset, err.Error())
+		return fmt.Errorf("append %d: %w", a.Number, err)
+	}
+	rec.end(fields(resp.Trailer), captures.Complete, "")
+	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	if ex.Code != "" && ex.Code != "ok" {
+		return &declined{a.Number, ex.Code, ex.Message}
+	}
+	return nil
+}
+
+func version(resp *http.Response) string {
+	if resp.ProtoMajor == 2 {
+		return "2"
+	}
+	return "1.1"
+}
+
+// joined is what came as the conversation that its pieces are.
+func (s *session) joined(live *decode.Exchange) (*decode.Exchange, error) {
+	if s.p.split == nil {
+		return live, nil
+	}
+	parts := []*decode.Exchange{live}
+	for _, rec := range s.calls {
+		ex, err := decode.Decode(context.Background(), rec, rec.ex.ID, decode.Options{})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, ex)
+	}
+	if joined := decode.Join(parts, decode.Options{}); len(joined) == 1 {
+		return joined[0].Exchange, nil
+	}
+	return live, nil
+}
