@@ -93,17 +93,25 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 }
 
 // undecoded is the error for what could not be decoded, after the rest was
-// shown. A frame that was cut off because the call broke off is only remarked on.
+// shown. What was cut off because the call ended is only remarked on: the last
+// frame of a call that broke off, and that of a client whose server had said
+// that it was done.
 func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 	if readErr != nil || ex.Err == nil {
 		return readErr
 	}
+	over := ex.Outcome != captures.Complete
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; f.Err != nil && !f.Partial {
+		over = over || !ex.Frames[i].Up() && ex.Frames[i].End != nil
+	}
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		expected := f.Partial && over && (f.Up() || ex.Outcome != captures.Complete)
+		if f.Err != nil && !expected {
 			return ex.Err
 		}
 	}
-	if ex.Outcome == captures.Complete || !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
+	if !over || !errors.Is(ex.Err, io.ErrUnexpectedEOF) {
 		return ex.Err
 	}
 	a.say("unwire: %s", term.CleanText(ex.Err.Error()))
