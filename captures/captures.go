@@ -86,7 +86,7 @@ type Exchange struct {
 	Client, Server   string        // addresses, host:port
 	TLS              TLS
 	Outcome          Outcome
-	Error            string // why it failed, in words; "" if it did not
+	Error            string // why it failed, or what of it was not stored, in words; "" mostly
 	BytesUp          int64  // body bytes as on the wire, framing of HTTP removed
 	BytesDown        int64
 	Source           string // what recorded it: "proxy", "reverse", "replay", "import …"
@@ -94,6 +94,13 @@ type Exchange struct {
 
 // Ended reports whether nothing more will be added to the exchange.
 func (e *Exchange) Ended() bool { return e.Outcome != InFlight }
+
+// Shortened reports whether Options.MaxBody kept a part of a body from being
+// stored; Error has the words.
+func (e *Exchange) Shortened() bool { return strings.Contains(e.Error, notStored) }
+
+// notStored is what Error says then.
+const notStored = "were not stored: the limit is"
 
 // A Chunk is a run of body bytes as they passed, in one direction.
 type Chunk struct {

@@ -19,6 +19,7 @@ var (
 	ErrInUse       = errors.New("already being recorded to")
 	ErrReadOnly    = errors.New("opened for reading only")
 	ErrClosed      = errors.New("closed")
+	ErrGone        = errors.New("deleted or moved while recording")
 )
 
 // pathError wraps err with the file it is about.

@@ -2,6 +2,7 @@ package captures
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type Recording struct {
 	ended bool
 
 	bodies    [2]*body // what takes the secrets out; nil if they are kept
+	left      [2]int64 // what of each direction may still be stored, if Options.MaxBody is set
+	copied    bool     // chunks come from another capture: their boundaries stay, and time does not press
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
 }
@@ -36,34 +39,49 @@ func (s *Store) Begin(ex Exchange) (*Recording, error) {
 		return nil, pathError(s.path, ErrReadOnly)
 	}
 	r := &Recording{store: s, start: time.Now(), ex: ex}
+	r.ex.ID = 0
 	if ex.Started.IsZero() {
 		r.ex.Started = r.start
 	}
 	r.lead = max(0, r.start.Sub(r.ex.Started))
+	if err := r.begin(ex); err != nil {
+		return nil, pathError(s.path, err)
+	}
+	return r, nil
+}
+
+// begin enters r, whose exchange is ex, into its store. An ID that is set stays.
+func (r *Recording) begin(ex Exchange) error {
+	s := r.store
+	r.left = [2]int64{s.maxBody, s.maxBody}
 	r.mu.Lock() // before Close can find it and end it
 	defer r.mu.Unlock()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, pathError(s.path, ErrClosed)
+		return ErrClosed
 	}
-	r.ex.ID = s.nextID
-	s.nextID++
+	r.ex.ID = max(s.nextID, r.ex.ID)
+	s.nextID = r.ex.ID + 1
 	s.open[r.ex.ID] = r
 	s.mu.Unlock()
 	r.ex.Outcome = InFlight
 	r.redact(&ex)
 	if err := r.write(Began); err != nil {
 		s.forget(r.ex.ID)
-		return nil, pathError(s.path, err)
+		return err
 	}
-	return r, nil
+	return nil
 }
 
 func (s *Store) forget(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, id)
+	if len(s.open) == 0 && s.drained != nil {
+		go s.drained()
+		s.drained = nil
+	}
 }
 
 // ID returns the exchange's number in the capture.
@@ -107,6 +125,10 @@ func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 	} else {
 		r.ex.BytesDown += int64(len(p))
 	}
+	if r.store.maxBody > 0 {
+		p = p[:min(int64(len(p)), r.left[dir])]
+		r.left[dir] -= int64(len(p))
+	}
 	for len(p) > 0 {
 		n := min(len(p), maxChunk)
 		c := &Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
@@ -114,7 +136,9 @@ func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 		p = p[n:]
 		r.pass(dir, c)
 	}
-	r.hold()
+	if !r.copied {
+		r.hold()
+	}
 }
 
 // pass sends a chunk on its way, through the redaction if there is one.
@@ -129,6 +153,10 @@ func (r *Recording) pass(dir Direction, c *Chunk) {
 		r.bodies[dir] = b
 	}
 	b.write(c)
+	if r.copied {
+		r.emit(b.ready()...)
+		return
+	}
 	if second := b.split(); second != nil {
 		second.Seq = r.seq
 		r.seq++
@@ -234,8 +262,11 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 	if r.ended {
 		return
 	}
-	for _, b := range r.bodies {
+	for dir, b := range r.bodies {
 		if b != nil {
+			if r.notStored(Direction(dir)) > 0 && b.section == nil {
+				b.hurry() // what the limit cut off may have begun as a secret
+			}
 			b.close()
 			r.emit(b.ready()...)
 		}
@@ -248,8 +279,33 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 		o = Incomplete
 	}
 	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.clean(errText), max(0, d)
+	r.mentionCut()
 	_ = r.write(Ended)
 	r.store.forget(r.ex.ID)
+}
+
+// notStored is how much of a direction Options.MaxBody has left out.
+func (r *Recording) notStored(dir Direction) int64 {
+	passed := r.ex.BytesUp
+	if dir == Down {
+		passed = r.ex.BytesDown
+	}
+	if r.store.maxBody == 0 {
+		return 0
+	}
+	return passed - (r.store.maxBody - r.left[dir])
+}
+
+// mentionCut says in the exchange what was left out.
+func (r *Recording) mentionCut() {
+	for _, dir := range []Direction{Up, Down} {
+		if n := r.notStored(dir); n > 0 {
+			if r.ex.Error != "" {
+				r.ex.Error += "; "
+			}
+			r.ex.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, notStored, r.store.maxBody)
+		}
+	}
 }
 
 // redact takes the secrets out of what is known when an exchange begins. The

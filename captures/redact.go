@@ -99,7 +99,7 @@ func (r *Redactor) withKey(key []byte) *Redactor {
 }
 
 // String returns s without secrets, for a terminal or a log.
-func (r *Redactor) String(s string) string { return r.text(s, bracketed) }
+func (r *Redactor) String(s string) string { return r.text(s, 0, bracketed, nil) }
 
 // learn remembers a secret.
 func (r *Redactor) learn(secret string) {
@@ -153,12 +153,18 @@ func isPlaceholder(s string) bool {
 		return ok && isTag(tag)
 	}
 	tag, ok := strings.CutPrefix(s, "redacted-")
-	return ok && isTag(strings.TrimRight(tag, "."))
+	if !ok {
+		// Cut to the length of a short secret.
+		return s != "" && strings.HasPrefix("redacted-", s)
+	}
+	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && isHexDigits(tag)
 }
 
 func isTag(s string) bool {
-	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
+	return len(s) == 8 && isHexDigits(s)
 }
+
+func isHexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // placeholder returns what stands for secret.
 func (r *Redactor) placeholder(secret string, f form) string {
@@ -168,11 +174,13 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
-// text replaces what the scanner finds in s.
-func (r *Redactor) text(s string, f form) string {
+// text replaces what the scanner finds in s, which stands at offset at of what
+// is searched, and reports it.
+func (r *Redactor) text(s string, at int, f form, report reporter) string {
 	var out bytes.Buffer
 	copied := 0
 	sc := newScanner(r, false)
+	sc.see = report.match(at)
 	sc.hit = func(start, end int64, secret string) {
 		out.WriteString(s[copied:start])
 		if secret == "" {

@@ -26,9 +26,18 @@ func (r *Redactor) secretHeader(name string) bool {
 
 // Headers returns h with the secrets in it replaced, and learns them. The
 // scheme of an authorization and the names and attributes of cookies stay.
-func (r *Redactor) Headers(h Headers) Headers {
+func (r *Redactor) Headers(h Headers) Headers { return r.section(h, nil) }
+
+// section is Headers, and reports what it replaces with the field's index.
+func (r *Redactor) section(h Headers, report func(field int, hit Hit)) Headers {
 	if h == nil {
 		return nil
+	}
+	in := func(field int) reporter {
+		if report == nil {
+			return nil
+		}
+		return func(hit Hit) { report(field, hit) }
 	}
 	// Learn from all of them first: a cookie may repeat the token.
 	out := make(Headers, len(h))
@@ -38,17 +47,17 @@ func (r *Redactor) Headers(h Headers) Headers {
 		out[i] = f
 		switch {
 		case name == "authorization" || name == "proxy-authorization":
-			out[i].Value = r.authorization(f.Value)
+			out[i].Value = r.authorization(f.Value, in(i))
 		case name == "cookie":
-			out[i].Value = r.cookies(f.Value)
+			out[i].Value = r.cookies(f.Value, in(i))
 		case name == "set-cookie":
 			pair, attributes, found := strings.Cut(f.Value, ";")
-			out[i].Value = r.cookies(pair)
+			out[i].Value = r.cookies(pair, in(i))
 			if found {
 				out[i].Value += ";" + attributes
 			}
 		case r.secretHeader(name):
-			out[i].Value = r.secret(f.Value)
+			out[i].Value = r.secret(f.Value, 0, in(i))
 		default:
 			rest = append(rest, i)
 		}
@@ -56,28 +65,30 @@ func (r *Redactor) Headers(h Headers) Headers {
 	for _, i := range rest {
 		switch name := strings.ToLower(out[i].Name); {
 		case name == "location" || name == "content-location" || name == "referer" || name == ":path":
-			out[i].Value = r.URL(out[i].Value)
+			out[i].Value = r.url(out[i].Value, in(i))
 		default:
-			out[i].Value = r.String(out[i].Value)
+			out[i].Value = r.text(out[i].Value, 0, bracketed, in(i))
 		}
 	}
 	return out
 }
 
-// secret learns v and returns its placeholder.
-func (r *Redactor) secret(v string) string {
+// secret learns v, which stands at offset at of its header, and returns its
+// placeholder.
+func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
 	}
+	report.value(Hit{Rule: RuleHeader, Off: at}, v)
 	r.learn(v)
 	return r.placeholder(v, bracketed)
 }
 
 // authorization keeps the scheme in front of the credentials.
-func (r *Redactor) authorization(v string) string {
+func (r *Redactor) authorization(v string, report reporter) string {
 	scheme, credentials, found := strings.Cut(v, " ")
 	if !found {
-		return r.secret(v)
+		return r.secret(v, 0, report)
 	}
 	if strings.EqualFold(scheme, "basic") {
 		if pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
@@ -86,18 +97,20 @@ func (r *Redactor) authorization(v string) string {
 			}
 		}
 	}
-	return scheme + " " + r.secret(credentials)
+	return scheme + " " + r.secret(credentials, len(scheme)+1, report)
 }
 
 // cookies keeps the names.
-func (r *Redactor) cookies(v string) string {
+func (r *Redactor) cookies(v string, report reporter) string {
 	parts := strings.Split(v, ";")
+	at := 0
 	for i, p := range parts {
 		if name, value, ok := strings.Cut(p, "="); ok {
-			parts[i] = name + "=" + r.secret(value)
+			parts[i] = name + "=" + r.secret(value, at+len(name)+1, report)
 		} else {
-			parts[i] = r.String(p)
+			parts[i] = r.text(p, at, bracketed, report)
 		}
+		at += len(p) + 1
 	}
 	return strings.Join(parts, ";")
 }

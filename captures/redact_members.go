@@ -39,7 +39,11 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
 	if p, v = expect(b, p, quote); v != found {
 		return settle(v, final)
 	}
-	return r.memberValue(b, p, quote, kind, final, hurry)
+	m, v := r.memberValue(b, p, quote, kind, final, hurry)
+	if v == found {
+		m.rule, m.name = RuleMember, string(name)
+	}
+	return m, v
 }
 
 // memberValue finds the end of the value that begins at from.
@@ -114,7 +118,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 	if len(value) == 0 || kind != secretName && !looksRandom(value) {
 		return match{}, nothing
 	}
-	m := match{start: p, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret}
+	m := match{start: p, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret, rule: RuleParameter, name: string(b[from : p-1])}
 	if end-p >= maxSecret || end == len(b) && hurry {
 		m.mask = &mask{chars: tokenChars}
 		m.learn = false

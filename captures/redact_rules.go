@@ -119,6 +119,8 @@ type match struct {
 	secret     string
 	learn      bool  // it was named: look for it elsewhere too
 	mask       *mask // what follows belongs to it too
+	rule       Rule
+	name       string // see Hit
 }
 
 // verdict is what can be said of a position.
@@ -176,9 +178,9 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	switch {
 	case n == len(l.spelt):
-		return match{start: i, end: i + n, secret: l.secret}, found
+		return match{start: i, end: i + n, secret: l.secret, rule: RuleSeen}, found
 	case hurry && n >= 8:
-		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}}, found
+		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: RuleSeen}, found
 	case final:
 		return match{}, nothing
 	}
@@ -215,7 +217,7 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		run-- // the end of a sentence
 	}
 	whole := n + run
-	m := match{start: i, end: i + whole, secret: string(rest[:whole])}
+	m := match{start: i, end: i + whole, secret: string(rest[:whole]), rule: RuleShape, name: strings.TrimSpace(s.prefix)}
 	if s.max == 0 {
 		if short := cutByLength(b, i, whole, n+s.min); short < whole {
 			m.end, m.secret = i+short, string(rest[:short])
@@ -291,7 +293,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
 	if stop == 0 {
 		return match{}, nothing
 	}
-	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop])}
+	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: RulePrivateKey}
 	if hurry && stop == len(body) {
 		m.mask = &mask{chars: base64Chars}
 	}
@@ -327,7 +329,7 @@ func userinfoAt(b []byte, i int, final bool) (match, verdict) {
 	if n == 512 || rest[n] != '@' || n == from {
 		return match{}, nothing
 	}
-	return match{start: i + from, end: i + n, secret: string(rest[from:n])}, found
+	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: RuleURLPassword}, found
 }
 
 func pending(final bool) (match, verdict) {

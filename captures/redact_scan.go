@@ -29,6 +29,7 @@ func (m *mask) covers(c byte) bool {
 type scanner struct {
 	r   *Redactor
 	hit func(start, end int64, secret string) // "": the rest of the one before
+	see func(m match, base int64)             // nil, or told of each match first; its positions are from base
 
 	form  bool   // a parameter may begin at the first byte
 	buf   []byte // a little that was decided, for context, then the rest
@@ -99,6 +100,9 @@ func (s *scanner) run(final, hurry bool) {
 			if m.learn {
 				s.r.learn(m.secret)
 				f = s.r.rules.Load()
+			}
+			if s.see != nil {
+				s.see(m, s.base)
 			}
 			s.hit(s.base+int64(m.start), s.base+int64(m.end), m.secret)
 			s.pos, s.cover = m.end, m.mask

@@ -18,6 +18,11 @@ type Options struct {
 	Redactor    *Redactor // rules for secrets; nil: DefaultRedactor()
 	KeepSecrets bool      // record everything as it passed, secrets too
 	QueueBytes  int64     // what may wait for the disk before streams are slowed down; 0: 64 MiB. Half a second of waiting slows them too
+	MaxBody     int64     // bytes of a body, per direction, that are stored; the rest is counted, and Exchange.Error says so; 0: all
+
+	// Failed, if set, is called once when recording has to stop: the disk is
+	// full, or the file is gone. It must not call the store.
+	Failed func(error)
 }
 
 // tuning is what only tests set.
@@ -42,11 +47,13 @@ type Store struct {
 	lock     *fileLock
 	redactor *Redactor // nil: secrets are kept
 	holdFor  time.Duration
+	maxBody  int64 // 0: no limit
 
-	mu     sync.Mutex
-	nextID int64
-	open   map[int64]*Recording
-	closed bool
+	mu      sync.Mutex
+	nextID  int64
+	open    map[int64]*Recording
+	closed  bool
+	drained func() // set when nothing more begins here: called once nothing is open
 }
 
 // Create makes a new capture at path, readable by its owner only, or opens an
@@ -80,7 +87,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	s := &Store{path: path, lock: lock, holdFor: t.holdFor, open: make(map[int64]*Recording)}
+	s := &Store{path: path, lock: lock, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
 	if err := s.openForWriting(o, t); err != nil {
 		return nil, pathError(path, errors.Join(explain(err), s.release()))
 	}
@@ -127,7 +134,7 @@ func (s *Store) openForWriting(o Options, t tuning) error {
 			return errors.Join(err, db.Close())
 		}
 	}
-	if s.writer, err = newWriter(db, o.QueueBytes, t); err != nil {
+	if s.writer, err = newWriter(s.path, db, o, t); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.nextID = s.writer.lastID + 1

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -36,6 +38,9 @@ type op struct {
 // The writer commits what is queued, in order, on a goroutine of its own.
 // Whatever has gathered while it wrote makes the next transaction.
 type writer struct {
+	path         string
+	file         os.FileInfo // of path when it was opened
+	failed       func(error)
 	db           *sql.DB
 	limit        int64 // bytes
 	beforeCommit func()
@@ -61,9 +66,14 @@ type statements struct {
 	blobs                       blobs
 }
 
-func newWriter(db *sql.DB, limit int64, t tuning) (*writer, error) {
+func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	w := &writer{
-		db: db, limit: limit, beforeCommit: t.beforeCommit,
+		path: path, file: file, failed: o.Failed,
+		db: db, limit: o.QueueBytes, beforeCommit: t.beforeCommit,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	w.space = sync.NewCond(&w.mu)
@@ -73,7 +83,6 @@ func newWriter(db *sql.DB, limit int64, t tuning) (*writer, error) {
 	if err := db.QueryRow(last).Scan(&w.lastID, &w.n); err != nil {
 		return nil, err
 	}
-	var err error
 	if w.stmts.blobs.pack, err = newPacker(); err != nil {
 		return nil, err
 	}
@@ -208,7 +217,11 @@ func (w *writer) loop() {
 			if len(batch) == 0 {
 				break
 			}
-			w.settle(cost, batch, w.commit(batch))
+			err := w.commit(batch)
+			first := w.settle(cost, batch, err)
+			if first && w.failed != nil {
+				w.failed(pathError(w.path, err))
+			}
 		}
 		if w.over() {
 			return
@@ -246,8 +259,9 @@ func (w *writer) take() (batch []op, cost int64) {
 }
 
 // settle accounts for a batch that was written, or gives up recording: a
-// capture with a hole in its middle would be worse than one that ends.
-func (w *writer) settle(cost int64, batch []op, err error) {
+// capture with a hole in its middle would be worse than one that ends. It
+// reports whether it gave up just now.
+func (w *writer) settle(cost int64, batch []op, err error) (gaveUp bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queued -= cost
@@ -256,6 +270,7 @@ func (w *writer) settle(cost int64, batch []op, err error) {
 		w.oldest = w.ops[0].at
 	}
 	if err != nil {
+		gaveUp = w.err == nil
 		w.err = err
 		for _, o := range append(batch, w.ops...) {
 			if o.done != nil {
@@ -265,12 +280,29 @@ func (w *writer) settle(cost int64, batch []op, err error) {
 		w.ops, w.queued = nil, 0
 	}
 	w.space.Broadcast()
+	return gaveUp
+}
+
+// present says what is wrong if the file is not the one that was opened: what
+// is written to a file without a name is lost.
+func (w *writer) present() error {
+	now, err := os.Stat(w.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ErrGone
+	case err == nil && !os.SameFile(now, w.file):
+		return fmt.Errorf("%w: another file has its name", ErrGone)
+	}
+	return nil
 }
 
 // commit writes one batch in one transaction.
 func (w *writer) commit(batch []op) error {
 	if w.beforeCommit != nil {
 		w.beforeCommit()
+	}
+	if err := w.present(); err != nil {
+		return err
 	}
 	tx, err := w.db.Begin()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,8 @@ import (
 var errStopped = errors.New("recording stopped")
 
 // An exchange feeds one request and its response to the recorder. Both
-// directions do so at the same time; what comes after its end is not recorded.
+// directions do so at the same time; what comes after its end is not recorded,
+// nor is anything where rec is nil from the beginning.
 type exchange struct {
 	proxy *Proxy
 	ctx   context.Context // the client's request: ends when the client goes away
@@ -30,11 +32,16 @@ type exchange struct {
 	upErr   error // why reading the request's body failed
 }
 
-// begin starts the recording of a request.
-func (p *Proxy) begin(r *http.Request, url string) (*exchange, error) {
+// begin starts the recording of a request, if it is to be recorded and can be:
+// that a disk is full must not stop the client.
+func (p *Proxy) begin(r *http.Request, t target, shown *url.URL) *exchange {
+	x := &exchange{proxy: p, ctx: r.Context()}
+	if !p.hosts.recorded(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
+		return x
+	}
 	rec, err := p.opts.Store.Begin(captures.Exchange{
 		Method:         r.Method,
-		URL:            url,
+		URL:            shown.String(),
 		HTTP:           httpVersion(r.ProtoMajor, r.ProtoMinor),
 		RequestHeaders: section{r.Header, r.ProtoMajor, r.Host, r.TransferEncoding, r.Trailer}.headers(),
 		Started:        time.Now(),
@@ -42,9 +49,11 @@ func (p *Proxy) begin(r *http.Request, url string) (*exchange, error) {
 		Source:         p.opts.Source,
 	})
 	if err != nil {
-		return nil, err
+		p.log.Error("passes unrecorded", "host", shown.Host, "err", err)
+		return x
 	}
-	return &exchange{proxy: p, ctx: r.Context(), rec: rec}, nil
+	x.rec = rec
+	return x
 }
 
 func httpVersion(major, minor int) string {
@@ -64,10 +73,10 @@ func (x *exchange) with(f func(*captures.Recording)) {
 }
 
 func (x *exchange) connected(conn net.Conn) {
-	x.with(func(rec *captures.Recording) {
-		x.reached = true
-		rec.Connection(tlsOf(conn), conn.RemoteAddr().String())
-	})
+	x.mu.Lock()
+	x.reached = true
+	x.mu.Unlock()
+	x.with(func(rec *captures.Recording) { rec.Connection(tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
 func (x *exchange) response(res *http.Response) {

@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path"
@@ -8,25 +9,84 @@ import (
 	"strings"
 )
 
-// A hostFilter says which hosts are recorded; the others are tunnelled as they are.
-type hostFilter struct{ only, skip []string }
+// A hostFilter says which hosts are recorded; the others are tunnelled as they
+// are. Patterns with a path choose among the requests of a recorded host.
+type hostFilter struct {
+	only, skip         []string // hosts; only has those of onlyPaths too
+	onlyAll            []string // hosts of only whose every path is recorded
+	onlyPaths, skipped []pathPattern
+}
+
+// A pathPattern is a glob for hosts, as it is in hostFilter, and one for paths
+// whose slashes are marks, which path.Match lets a * span.
+type pathPattern struct{ host, path string }
+
+// slashMark stands for a slash: no URL has it in its path.
+const slashMark = "\x01"
 
 func newHostFilter(only, skip []string) (hostFilter, error) {
-	f := hostFilter{lowerAll(only), lowerAll(skip)}
-	for _, p := range slices.Concat(f.only, f.skip) {
-		if _, err := path.Match(p, ""); err != nil {
+	var f hostFilter
+	for _, p := range only {
+		host, pattern := splitPattern(p)
+		f.only = append(f.only, host)
+		if pattern == nil {
+			f.onlyAll = append(f.onlyAll, host)
+		} else {
+			f.onlyPaths = append(f.onlyPaths, *pattern)
+		}
+	}
+	for _, p := range skip {
+		host, pattern := splitPattern(p)
+		if pattern == nil {
+			f.skip = append(f.skip, host)
+		} else {
+			f.skipped = append(f.skipped, *pattern)
+		}
+	}
+	for _, p := range slices.Concat(only, skip) {
+		host, pattern := splitPattern(p)
+		_, err := path.Match(host, "")
+		if pattern != nil {
+			_, pathErr := path.Match(pattern.path, "")
+			err = errors.Join(err, pathErr)
+		}
+		if err != nil {
 			return f, fmt.Errorf("mitm: host pattern %q: %w", p, err)
 		}
 	}
 	return f, nil
 }
 
-func lowerAll(in []string) []string {
-	out := make([]string, len(in))
-	for i, s := range in {
-		out[i] = strings.ToLower(s)
+// splitPattern takes a pattern apart; one of a host alone has no pattern for paths.
+func splitPattern(p string) (host string, pattern *pathPattern) {
+	host, rest, found := strings.Cut(p, "/")
+	if host = strings.ToLower(host); host == "" {
+		host = "*"
 	}
-	return out
+	if !found {
+		return host, nil
+	}
+	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
+}
+
+// recorded reports whether a request is recorded whose host, which is captured,
+// goes by these names.
+func (f hostFilter) recorded(requestPath string, addrs ...string) bool {
+	if len(f.onlyPaths) == 0 && len(f.skipped) == 0 {
+		return true
+	}
+	marked := strings.ReplaceAll(requestPath, "/", slashMark)
+	chosen := func(patterns []pathPattern) bool {
+		return slices.ContainsFunc(patterns, func(p pathPattern) bool {
+			ok, _ := path.Match(p.path, marked) // the pattern was checked
+			return ok && slices.ContainsFunc(addrs, func(addr string) bool { return matchHost([]string{p.host}, addr) })
+		})
+	}
+	if chosen(f.skipped) {
+		return false
+	}
+	return len(f.only) == 0 || chosen(f.onlyPaths) ||
+		slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(f.onlyAll, addr) })
 }
 
 // captured reports whether the traffic of a host is recorded, given all the

@@ -44,8 +44,12 @@ const (
 
 // Options say what a Proxy is to do.
 type Options struct {
-	CA    *CA             // required
-	Store *captures.Store // required; the caller closes it, after Shutdown
+	CA *CA // required
+
+	// Store is required; the caller closes it, after Shutdown. What it fails to
+	// begin passes unrecorded: that is for the store's owner to know and to tell
+	// (captures.Options.Failed).
+	Store Recorder
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
 	// Servers are always verified.
@@ -59,10 +63,18 @@ type Options struct {
 	Source string // of the recorded exchanges; "" means "proxy"
 
 	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
-	// that are not in Only (if it has any) or that are in Skip pass unread.
+	// that are not in Only (if it has any) or that are in Skip pass unread. A
+	// glob with a path, host/path*, * spanning slashes, is for requests: those
+	// of a host that are left out by their path alone are decrypted, to know
+	// it, and pass unrecorded.
 	Only, Skip []string
 
 	Logger *slog.Logger // nil: silence
+}
+
+// A Recorder takes exchanges in: a *captures.Store or a *captures.Series.
+type Recorder interface {
+	Begin(captures.Exchange) (*captures.Recording, error)
 }
 
 // A Proxy records the traffic that passes through it.

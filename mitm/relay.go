@@ -30,12 +30,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		panic(http.ErrAbortHandler) // recording has ended
 	}
 	defer p.leave()
-	x, err := p.begin(r, shown.String())
-	if err != nil {
-		p.log.Error("cannot record", "host", shown.Host, "err", err)
-		http.Error(w, "unwire: cannot record this request: "+err.Error(), http.StatusBadGateway)
-		return
-	}
+	x := p.begin(r, t, shown)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
