@@ -1,0 +1,226 @@
+package secret
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/wire"
+)
+
+// maxFindings bounds what an audit lists; more are counted in Findings already
+// listed, or left out.
+const maxFindings = 10_000
+
+// A Finding is what looks like a secret at one place of an exchange, without
+// its value.
+//
+// Shape: Place is "url", "request header", "request trailer", "response header",
+// "response trailer", "error", "frame" or "body" (bytes that are no frames).
+// Name is the header's, parameter's, member's or protobuf field's, or what a key
+// begins with. Of several hits at one place in frames of one direction, Seq, Off
+// and Len are those of the first. Off counts from the beginning of the value, the
+// URL, or the frame's data after decompression; Encoding says in which text
+// encoding of the field at Path it is counted in.
+type Finding struct {
+	Exchange int64
+	Rule     captures.Rule
+	Place    string
+	Header   string // the header field it is in
+	Name     string
+	Dir      captures.Direction // of a frame or a body
+	Seq      int                // of a frame
+	Path     wire.Path          // of the field, where the frame is protobuf
+	Encoding string
+	Off, Len int
+	Count    int
+}
+
+// Audit returns what looks like a secret in a capture, each place once.
+//
+// Shape: red has the rules, and learns: a value that a header gives away
+// anywhere in the capture is found in all of it.
+// Limits: 10,000 findings; with more, the error says so. The limits of
+// captures.Redactor and of decode.Decode hold.
+// Errors: of the store.
+func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rules *Rules) ([]Finding, error) {
+	for ex, err := range src.Exchanges(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		learnFrom(red, ex)
+	}
+	var all []Finding
+	for ex, err := range src.Exchanges(ctx) {
+		if err != nil {
+			return all, err
+		}
+		a := auditor{red: red, rules: rules, ex: ex, places: make(map[string]int)}
+		a.head()
+		if err := a.bodies(ctx, src); err != nil {
+			return append(all, a.found...), err
+		}
+		if all = append(all, a.found...); len(all) >= maxFindings {
+			return all[:maxFindings], fmt.Errorf("decode/secret: more than %d findings: the rest is left out", maxFindings)
+		}
+	}
+	return all, nil
+}
+
+// learnFrom has the redactor meet the secrets of an exchange's head.
+func learnFrom(red *captures.Redactor, ex *captures.Exchange) {
+	for _, h := range []captures.Headers{ex.RequestHeaders, ex.ResponseHeaders, ex.RequestTrailers, ex.ResponseTrailers} {
+		red.FindHeaders(h)
+	}
+	red.FindURL(ex.URL)
+}
+
+// An auditor looks at one exchange.
+type auditor struct {
+	red    *captures.Redactor
+	rules  *Rules
+	ex     *captures.Exchange
+	found  []Finding
+	places map[string]int // index in found
+}
+
+// add notes a finding, or counts it where its place is known.
+func (a *auditor) add(f Finding) {
+	f.Exchange = a.ex.ID
+	key := strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
+	if i, ok := a.places[key]; ok {
+		a.found[i].Count++
+		return
+	}
+	if len(a.found) >= maxFindings {
+		return
+	}
+	f.Count = 1
+	a.places[key] = len(a.found)
+	a.found = append(a.found, f)
+}
+
+// hit is a finding made of what a rule of bytes found.
+func hit(h captures.Hit, place string) Finding {
+	return Finding{Rule: h.Rule, Place: place, Name: h.Name, Off: h.Off, Len: h.Len}
+}
+
+// head looks at all but the bodies.
+func (a *auditor) head() {
+	for _, s := range []struct {
+		place  string
+		fields captures.Headers
+	}{
+		{"request header", a.ex.RequestHeaders},
+		{"request trailer", a.ex.RequestTrailers},
+		{"response header", a.ex.ResponseHeaders},
+		{"response trailer", a.ex.ResponseTrailers},
+	} {
+		for _, h := range a.red.FindHeaders(s.fields) {
+			f := hit(h.Hit, s.place)
+			f.Header = h.Header
+			a.add(f)
+		}
+	}
+	for _, h := range a.red.FindURL(a.ex.URL) {
+		a.add(hit(h, "url"))
+	}
+	for _, h := range a.red.Find([]byte(a.ex.Error), false) {
+		a.add(hit(h, "error"))
+	}
+}
+
+// bodies looks at the frames, and at bytes that are none.
+func (a *auditor) bodies(ctx context.Context, src *captures.Store) error {
+	d, err := decode.Decode(ctx, src, a.ex.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	var frames [2]int
+	for i := range d.Frames {
+		f := &d.Frames[i]
+		frames[f.Dir]++
+		a.frame(d, f)
+	}
+	if d.Err == nil && (frames[captures.Up] > 0 || a.ex.BytesUp == 0) && (frames[captures.Down] > 0 || a.ex.BytesDown == 0) {
+		return nil
+	}
+	raw, err := rawBodies(ctx, src, a.ex.ID)
+	if err != nil {
+		return err
+	}
+	for dir, p := range raw {
+		if d.Err == nil && frames[dir] > 0 {
+			continue
+		}
+		for _, h := range a.red.Find(p, a.isForm(captures.Direction(dir))) {
+			f := hit(h, "body")
+			f.Dir = captures.Direction(dir)
+			a.add(f)
+		}
+	}
+	return nil
+}
+
+func (a *auditor) isForm(dir captures.Direction) bool {
+	h := a.ex.RequestHeaders
+	if dir == captures.Down {
+		h = a.ex.ResponseHeaders
+	}
+	return strings.HasPrefix(strings.ToLower(h.Get("content-type")), "application/x-www-form-urlencoded")
+}
+
+// frame looks at a frame's data and at the messages inside its fields.
+func (a *auditor) frame(d *decode.Exchange, f *decode.Frame) {
+	at := Finding{Place: "frame", Dir: f.Dir, Seq: f.Seq}
+	data := f.Data
+	if len(data) == 0 {
+		data = f.Raw // it does not inflate
+	}
+	a.message(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), a.isForm(f.Dir))
+	for _, in := range f.Inner {
+		inner := at
+		inner.Path, inner.Encoding = f.Tree.FieldPath(in.Node), in.Encoding
+		a.message(inner, in.Data, in.Tree, a.rules.innerType(d.Call, f.Dir), false)
+	}
+}
+
+// message looks at one message, by its bytes and by its type.
+func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, form bool) {
+	covered := make(map[int]bool)
+	for _, v := range a.rules.typed(a.red, t, md) {
+		f, n := at, t.Node(v.node)
+		f.Rule, f.Name, f.Off, f.Len = v.rule, v.field, n.Val, n.End-n.Val
+		f.Path = append(append(wire.Path(nil), at.Path...), t.FieldPath(v.node)...)
+		covered[n.Val] = true
+		a.add(f)
+	}
+	for _, h := range a.red.Find(data, form) {
+		if covered[h.Off] {
+			continue // the field tells more
+		}
+		f := at
+		f.Rule, f.Name, f.Off, f.Len = h.Rule, h.Name, h.Off, h.Len
+		if t != nil {
+			if i := t.At(h.Off); i > 0 && t.Node(i).Type != wire.Garbage {
+				f.Path = append(append(wire.Path(nil), at.Path...), t.FieldPath(i)...)
+			}
+		}
+		a.add(f)
+	}
+}
+
+// rawBodies are an exchange's bodies as they passed.
+func rawBodies(ctx context.Context, src *captures.Store, id int64) (raw [2][]byte, err error) {
+	for c, err := range src.Chunks(ctx, id, 0) {
+		if err != nil {
+			return raw, err
+		}
+		raw[c.Dir] = append(raw[c.Dir], c.Data...)
+	}
+	return raw, nil
+}

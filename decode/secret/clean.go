@@ -1,0 +1,187 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// Clean copies a capture without its secrets: everything passes the redaction of
+// to, after the values of fields that hold secrets were replaced. Exchanges keep
+// their numbers, times, outcomes, trailers and chunk boundaries; what was
+// derived is not copied. It returns how many exchanges were copied, and how many
+// values were replaced because of their field.
+//
+// Shape: a placeholder has the length of what it replaces; a frame or a body
+// that was compressed is compressed anew, and its envelope gets the new length.
+// Limits: those of CopyExchange, captures.Redactor and decode.Decode. A value in a field is
+// replaced in place in Connect and gRPC envelopes and unary bodies, and there in
+// messages that a field holds in hex or base64; in bodies that are base64, in
+// events, in compressed fields, and in frames that do not inflate within the
+// limits, only as a known secret, that is if it has 12 bytes or more. Audit tells
+// what is left.
+// Errors: of the stores.
+func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchanges, values int, err error) {
+	c := cleaner{red: to.Redactor(), rules: rules, edits: make(map[int64][2][]captures.Edit)}
+	if c.red == nil {
+		return 0, 0, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
+	}
+	var ids []int64
+	for ex, err := range from.Exchanges(ctx) {
+		if err != nil {
+			return 0, 0, err
+		}
+		learnFrom(c.red, ex)
+		ids = append(ids, ex.ID)
+	}
+	for _, id := range ids {
+		if err := c.plan(ctx, from, id); err != nil {
+			return 0, 0, err
+		}
+	}
+	for _, id := range ids {
+		if err := to.CopyExchange(ctx, from, id, c.edits[id]); err != nil {
+			return exchanges, c.values, err
+		}
+		exchanges++
+	}
+	return exchanges, c.values, to.Flush(ctx)
+}
+
+// A cleaner finds the fields to be replaced.
+type cleaner struct {
+	red    *captures.Redactor
+	rules  *Rules
+	edits  map[int64][2][]captures.Edit
+	values int
+}
+
+// plan finds the secret fields of an exchange, learns them, and notes the edits
+// that replace them.
+func (c *cleaner) plan(ctx context.Context, from *captures.Store, id int64) error {
+	d, err := decode.Decode(ctx, from, id, decode.Options{})
+	if err != nil {
+		return err
+	}
+	var raw [2][]byte
+	var edits [2][]captures.Edit
+	for i := range d.Frames {
+		f := &d.Frames[i]
+		changes, err := c.changes(d, f)
+		if err != nil {
+			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if raw[0] == nil && raw[1] == nil {
+			if raw, err = rawBodies(ctx, from, id); err != nil {
+				return err
+			}
+		}
+		edit, ok, err := c.edit(raw[f.Dir], f, changes)
+		if err != nil {
+			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
+		}
+		if ok {
+			edits[f.Dir] = append(edits[f.Dir], edit)
+		}
+	}
+	if len(edits[0])+len(edits[1]) > 0 {
+		c.edits[id] = edits
+	}
+	return nil
+}
+
+// changes are the edits of a frame's tree that replace its secret fields, and
+// those of the messages in its fields.
+func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, error) {
+	changes := c.fill(f.Tree, c.rules.frameType(d.Call, f.Dir))
+	taken := make(map[int32]bool)
+	for _, e := range changes {
+		taken[e.Node] = true
+	}
+	for _, in := range f.Inner {
+		edits := c.fill(in.Tree, c.rules.innerType(d.Call, f.Dir))
+		if len(edits) == 0 || taken[in.Node] {
+			continue
+		}
+		data, err := wire.Splice(in.Tree, edits)
+		if err != nil {
+			return nil, err
+		}
+		if text, ok := encodeAs(f.Tree.Payload(in.Node), in.Data, data); ok {
+			changes = append(changes, wire.Edit{Op: wire.Set, Node: in.Node, Data: text})
+		}
+	}
+	return changes, nil
+}
+
+// fill are the edits that put placeholders over a tree's secret fields, which
+// are learned.
+func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor) []wire.Edit {
+	var edits []wire.Edit
+	for _, v := range c.rules.typed(c.red, t, md) {
+		c.values++
+		p := t.Payload(v.node)
+		c.red.Learn(string(p))
+		edits = append(edits, wire.Edit{Op: wire.Set, Node: v.node, Data: c.red.Fill(p)})
+	}
+	return edits
+}
+
+// encodeAs encodes data in the way in which text encodes old.
+func encodeAs(text, old, data []byte) ([]byte, bool) {
+	for _, encode := range []func([]byte) string{
+		hex.EncodeToString,
+		func(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) },
+		base64.StdEncoding.EncodeToString, base64.URLEncoding.EncodeToString,
+		base64.RawStdEncoding.EncodeToString, base64.RawURLEncoding.EncodeToString,
+	} {
+		if encode(old) == string(text) {
+			return []byte(encode(data)), true
+		}
+	}
+	return nil, false
+}
+
+// edit makes the changes to a frame in its direction's bytes; ok is false where
+// the frame does not stand there as it is.
+func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e captures.Edit, ok bool, err error) {
+	if f.Encoding != "" && f.Err != nil {
+		return e, false, nil // Data may be less than what Raw inflates to
+	}
+	payload, err := wire.Splice(f.Tree, changes)
+	if err != nil {
+		return e, false, err
+	}
+	if f.Encoding != "" {
+		if payload, err = envelope.Compress(f.Encoding, payload); err != nil {
+			return e, false, err
+		}
+	}
+	at := int64(0)
+	if f.Framed {
+		at = f.Offset + envelope.HeaderLen
+	}
+	end := at + int64(len(f.Raw))
+	if f.Partial || end > int64(len(raw)) || !bytes.Equal(raw[at:end], f.Raw) || !f.Framed && end != int64(len(raw)) {
+		return e, false, nil // base64, events, or a compression around all
+	}
+	if !f.Framed {
+		return captures.Edit{Start: 0, End: end, Data: payload}, true, nil
+	}
+	length := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
+	return captures.Edit{Start: f.Offset + 1, End: end, Data: append(length, payload...)}, true, nil
+}

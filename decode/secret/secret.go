@@ -1,0 +1,141 @@
+// Package secret finds and removes secrets in captures that exist already.
+//
+// A recorder looks for secrets in bytes (captures.Redactor) and never decodes.
+// Here the same rules are applied to what was decoded, frames inflated and
+// messages taken out of their text encodings, and to that come the fields of
+// which definitions say that they hold a secret, whatever it looks like.
+//
+// Source: RESEARCH.md#redaction
+package secret
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/wire"
+)
+
+// Rules by decoding, beside those of captures.
+const (
+	RuleField   captures.Rule = "field"         // the definitions say that the field holds a secret
+	RuleName    captures.Rule = "field-name"    // the field's name tells
+	RuleUnknown captures.Rule = "field-unknown" // a token in a field without definition, in a message that holds secrets
+)
+
+// Rules say what is a secret where definitions are known. The zero value knows
+// of none.
+type Rules struct {
+	Fields    map[protoreflect.FullName]bool // those that hold secrets; of a message, every text in it
+	FrameType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
+	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor // of messages inside fields of a frame
+}
+
+// frameType is the type of a call's frames, or nil.
+func (r *Rules) frameType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+	if r.FrameType == nil {
+		return nil
+	}
+	return r.FrameType(call, dir)
+}
+
+func (r *Rules) innerType(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+	if r.InnerType == nil {
+		return nil
+	}
+	return r.InnerType(call, dir)
+}
+
+// A value is one field's whole value that is a secret.
+type value struct {
+	node  int32
+	rule  captures.Rule
+	field string // its name, or its message's
+}
+
+// typed returns the values of a tree that its type says are secrets, in order.
+// Placeholders are none.
+func (r *Rules) typed(red *captures.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor) []value {
+	if t == nil || md == nil {
+		return nil
+	}
+	w := walker{rules: r, red: red, tree: t}
+	w.message(0, md)
+	return w.found
+}
+
+type walker struct {
+	rules  *Rules
+	red    *captures.Redactor
+	tree   *wire.Tree
+	reader *wire.Reader
+	found  []value
+}
+
+// add notes the value of node i.
+func (w *walker) add(i int32, rule captures.Rule, field string) {
+	if p := w.tree.Payload(i); len(p) > 0 && !captures.IsPlaceholder(string(p)) {
+		w.found = append(w.found, value{i, rule, field})
+	}
+}
+
+// message looks at the fields of node i, which is of type md.
+func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
+	holds := w.holdsSecrets(md)
+	for c := range w.tree.Children(i) {
+		n := w.tree.Node(c)
+		if n.Type != wire.Len && n.Type != wire.StartGroup {
+			continue
+		}
+		fd := md.Fields().ByNumber(protoreflect.FieldNumber(min(n.Number, 1<<29)))
+		switch {
+		case fd == nil:
+			if holds && n.Type == wire.Len && captures.LooksRandom(w.tree.Payload(c)) {
+				w.add(c, RuleUnknown, string(md.FullName()))
+			}
+		case w.rules.Fields[fd.FullName()]:
+			w.secret(c, string(fd.FullName()))
+		case fd.Message() != nil:
+			if w.tree.IsMessage(c) {
+				w.message(c, fd.Message())
+			}
+		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
+			surely, perhaps := w.red.TellsSecret(string(fd.Name()))
+			if surely || perhaps && captures.LooksRandom(w.tree.Payload(c)) {
+				w.add(c, RuleName, string(fd.FullName()))
+			}
+		}
+	}
+}
+
+// secret notes node i, or every text in it if it is a message rather than one.
+func (w *walker) secret(i int32, field string) {
+	n := w.tree.Node(i)
+	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
+		w.add(i, RuleField, field)
+		return
+	}
+	for c := range w.tree.Children(i) {
+		if t := w.tree.Node(c).Type; t == wire.Len || t == wire.StartGroup {
+			w.secret(c, field)
+		}
+	}
+}
+
+func (w *walker) ratherMessage(i int32) bool {
+	if w.reader == nil {
+		w.reader = wire.NewReader(w.tree)
+	}
+	kind, _, _ := w.reader.Best(i)
+	return kind == wire.KindMessage
+}
+
+// holdsSecrets reports whether a field of md is known to hold one.
+func (w *walker) holdsSecrets(md protoreflect.MessageDescriptor) bool {
+	for i := range md.Fields().Len() {
+		if w.rules.Fields[md.Fields().Get(i).FullName()] {
+			return true
+		}
+	}
+	return false
+}
