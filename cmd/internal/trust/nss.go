@@ -1,0 +1,66 @@
+package trust
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// nssFolders are where NSS databases are, below the home folder.
+var nssFolders = []string{
+	".pki/nssdb", // Chrome and Chromium
+	"snap/chromium/current/.pki/nssdb",
+	".mozilla/firefox/*",
+	".config/mozilla/firefox/*",
+	"snap/firefox/common/.mozilla/firefox/*",
+	"Library/Application Support/Firefox/Profiles/*",
+}
+
+func (m Machine) nss(c Cert, remove bool) ([]Step, error) {
+	if m.OS == "windows" {
+		return nil, errors.New("not done on Windows: import the file in Firefox's settings, or let Firefox use the system's store there")
+	}
+	var steps []Step
+	var certutil string
+	for _, db := range m.nssDatabases() {
+		if certutil == "" {
+			var err error
+			if certutil, err = m.LookPath("certutil"); err != nil {
+				return nil, errors.New("certutil is missing: it is in the package libnss3-tools (nss-tools, or nss with Homebrew)")
+			}
+		}
+		if remove {
+			steps = append(steps, Step{Run: []string{certutil, "-D", "-d", db, "-n", c.Name()}, May: true})
+		} else {
+			steps = append(steps, Step{Run: []string{certutil, "-A", "-d", db, "-t", "C,,", "-n", c.Name(), "-i", c.File}})
+		}
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("no database of Firefox or Chrome in the home folder: start the browser once, then it has one")
+	}
+	return steps, nil
+}
+
+// nssDatabases are the databases as certutil names them.
+func (m Machine) nssDatabases() []string {
+	var found []string
+	for _, pattern := range nssFolders {
+		folders, err := filepath.Glob(filepath.Join(m.Home, filepath.FromSlash(pattern)))
+		if err != nil {
+			continue // a home folder with a bracket in its name
+		}
+		for _, folder := range folders {
+			if exists(filepath.Join(folder, "cert9.db")) {
+				found = append(found, "sql:"+folder)
+			} else if exists(filepath.Join(folder, "cert8.db")) {
+				found = append(found, "dbm:"+folder)
+			}
+		}
+	}
+	return found
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

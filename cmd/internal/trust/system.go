@@ -1,0 +1,69 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// anchorFolders are where Linux systems take further CAs from, with the command
+// that rebuilds the store from them.
+var anchorFolders = []struct {
+	folder, ext string
+	update      []string
+}{
+	{"/etc/pki/ca-trust/source/anchors", ".pem", []string{"update-ca-trust", "extract"}},       // Fedora, RHEL
+	{"/usr/local/share/ca-certificates", ".crt", []string{"update-ca-certificates"}},           // Debian, Ubuntu, Alpine
+	{"/etc/ca-certificates/trust-source/anchors", ".crt", []string{"trust", "extract-compat"}}, // Arch
+	{"/usr/share/pki/trust/anchors", ".pem", []string{"update-ca-certificates"}},               // SUSE
+}
+
+func (m Machine) system(c Cert, remove bool) ([]Step, error) {
+	var steps []Step
+	var err error
+	switch m.OS {
+	case "darwin":
+		args := []string{"security", "add-trusted-cert", "-d", "-r", "trustRoot", "-k", "/Library/Keychains/System.keychain", c.File}
+		if remove {
+			args = []string{"security", "remove-trusted-cert", "-d", c.File}
+		}
+		steps = []Step{{Run: args}}
+	case "windows":
+		// The user's store: it needs no administrator, and Windows asks by itself.
+		args := []string{"certutil", "-user", "-addstore", "Root", c.File}
+		if remove {
+			args = []string{"certutil", "-user", "-delstore", "Root", fmt.Sprintf("%x", c.SerialNumber)}
+		}
+		return []Step{{Run: args}}, nil
+	default:
+		steps, err = m.anchors(c, remove)
+	}
+	if err == nil && !m.Admin && len(steps) > 0 {
+		err = ErrNotRoot
+	}
+	return steps, err
+}
+
+func (m Machine) anchors(c Cert, remove bool) ([]Step, error) {
+	for _, a := range anchorFolders {
+		folder := filepath.Join(m.Root, a.folder)
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			continue
+		}
+		update, err := m.LookPath(a.update[0])
+		if err != nil {
+			continue // the folder of another tool
+		}
+		file := filepath.Join(folder, c.fileName(a.ext))
+		run := Step{Run: append([]string{update}, a.update[1:]...)}
+		if remove {
+			if _, err := os.Lstat(file); errors.Is(err, os.ErrNotExist) {
+				return nil, nil
+			}
+			return []Step{{Remove: file}, run}, nil
+		}
+		return []Step{{Write: file, Data: c.PEM()}, run}, nil
+	}
+	return nil, errors.New("no folder for further CAs, or no command that rebuilds the store from it: is the package ca-certificates installed?")
+}
