@@ -1,0 +1,94 @@
+// Package doctor looks at what recording needs of this machine and says what
+// to do about what is missing. It changes nothing, and uses no network beyond
+// loopback.
+package doctor
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Status is how bad a finding is.
+type Status string
+
+const (
+	OK   Status = "ok"
+	Warn Status = "warn" // something will not work, or not as expected
+	Fail Status = "fail" // recording will not work
+)
+
+// A Check is one thing that was looked at.
+type Check struct {
+	Name   string
+	Status Status
+	What   string // was found
+	Do     string // what to do about it; "" if nothing
+}
+
+// commandTimeout is what a program gets to tell its version.
+const commandTimeout = 10 * time.Second
+
+// A Machine is what is looked at.
+type Machine struct {
+	CADir  string // of mitm.LoadCA
+	Folder string // where captures are written
+	Getenv func(string) string
+	Now    func() time.Time
+}
+
+// Run makes all checks, in an order that suits reading.
+func (m Machine) Run(ctx context.Context) []Check {
+	var all []Check
+	for _, check := range []func(context.Context) []Check{
+		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.namespaces, m.clock, m.disk, m.tools,
+	} {
+		all = append(all, check(ctx)...)
+	}
+	return all
+}
+
+// Worst is the worst status of all.
+func Worst(all []Check) Status {
+	worst := OK
+	for _, c := range all {
+		if c.Status == Fail || c.Status == Warn && worst == OK {
+			worst = c.Status
+		}
+	}
+	return worst
+}
+
+func ok(name, what string) []Check         { return []Check{{name, OK, what, ""}} }
+func warn(name, what, do string) []Check   { return []Check{{name, Warn, what, do}} }
+func failed(name, what, do string) []Check { return []Check{{name, Fail, what, do}} }
+
+// output runs a program that is found in PATH and returns the first line of
+// what it prints.
+func (m Machine) output(ctx context.Context, env []string, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	path, err := m.lookPath(argv[0])
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line, err
+}
+
+// lookPath finds a program in the PATH of the machine.
+func (m Machine) lookPath(name string) (string, error) {
+	for _, dir := range filepath.SplitList(m.Getenv("PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && dir != "" {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}

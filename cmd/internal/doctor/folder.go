@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	littleSpace = 1 << 30  // bytes
+	noSpace     = 64 << 20 // bytes
+	clockOff    = 5 * time.Second
+)
+
+// clock compares the clock with the file system's, and with what it cannot be.
+func (m Machine) clock(context.Context) []Check {
+	const name = "clock"
+	now := m.Now()
+	if now.Year() < 2025 { // this was written later
+		return failed(name, "it is "+now.Format(time.RFC3339), "set the clock: no certificate is valid at that time")
+	}
+	f, err := os.CreateTemp("", "unwire-doctor-*")
+	if err != nil {
+		return warn(name, "not compared: "+err.Error(), "make the folder for temporary files writable, or set TMPDIR")
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return warn(name, "not compared: "+err.Error(), "")
+	}
+	if off := now.Sub(info.ModTime()).Round(time.Second); off > clockOff || off < -clockOff {
+		return warn(name, fmt.Sprintf("it is %s off the file system's", off), "set it: times in captures and certificates go by it")
+	}
+	return ok(name, now.Format(time.RFC3339)+", as the file system has it")
+}
+
+// disk looks at the folder that captures are written to.
+func (m Machine) disk(context.Context) []Check {
+	const name = "this folder"
+	f, err := os.CreateTemp(m.Folder, ".unwire-doctor-*")
+	if err != nil {
+		return warn(name, "cannot be written to", "name another place with 'unwire capture -o'")
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	free, err := freeBytes(m.Folder)
+	switch {
+	case err != nil:
+		return ok(name, "can be written to")
+	case free < noSpace:
+		return failed(name, fmt.Sprintf("%d MB are free", free/1e6), "make room, or name another place with 'unwire capture -o'")
+	case free < littleSpace:
+		return warn(name, fmt.Sprintf("%d MB are free", free/1e6), "long captures need more: see 'unwire capture --max-body' and '--only'")
+	}
+	return ok(name, fmt.Sprintf("%.1f GB are free", float64(free)/1e9))
+}
