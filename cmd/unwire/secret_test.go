@@ -82,7 +82,13 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "show", "--json", "--parts", "c.uwc", "2")
 	s.ok(0, "replay", "c.uwc", "2", "--dry-run", "--json")
 	s.ok(-1, "replay", "c.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
+	s.ok(-1, "audit", "a.uwc", "--secret-env", "UNWIRE_TOKEN")
+	s.ok(-1, "audit", "--json", "a.uwc")
+	s.ok(0, "redact", "a.uwc", "-o", "clean.uwc", "--secret-env", "UNWIRE_TOKEN")
 	s.ok(0, "ca")
+	s.ok(0, "ca", "export")
+	s.ok(-1, "doctor")
+	s.ok(-1, "doctor", "--json")
 	s.ok(0, "demo")
 	s.ok(0, "completion", "bash")
 	s.ok(0, "help")
@@ -100,6 +106,13 @@ func TestSecretIsNowhere(t *testing.T) {
 	if !s.found {
 		t.Error("the search does not find a secret that was kept")
 	}
+
+	// It is found in it without being shown, and a cleaned copy has it no more.
+	s.unredacted = false
+	s.ok(1, "audit", "kept.uwc")
+	s.ok(1, "audit", "--json", "kept.uwc")
+	s.ok(0, "redact", "kept.uwc", "-o", "cleaned.uwc")
+	s.searchCapture(filepath.Join(work, "cleaned.uwc"))
 }
 
 // A secretRun runs commands in a folder, with the secret as their credential.

@@ -28,6 +28,7 @@ const maxFindings = 10_000
 // encoding of the field at Path it is counted in.
 type Finding struct {
 	Exchange int64
+	Part     bool // the exchange is a piece of a conversation, and meant alone
 	Rule     captures.Rule
 	Place    string
 	Header   string // the header field it is in
@@ -54,12 +55,16 @@ func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rul
 		}
 		learnFrom(red, ex)
 	}
+	pieces, err := decode.FindConversations(ctx, src)
+	if err != nil {
+		return nil, err
+	}
 	var all []Finding
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return all, err
 		}
-		a := auditor{red: red, rules: rules, ex: ex, places: make(map[string]int)}
+		a := auditor{red: red, rules: rules, ex: ex, part: pieces.Head(ex.ID) != 0, places: make(map[string]int)}
 		a.head()
 		if err := a.bodies(ctx, src); err != nil {
 			return append(all, a.found...), err
@@ -84,13 +89,14 @@ type auditor struct {
 	red    *captures.Redactor
 	rules  *Rules
 	ex     *captures.Exchange
+	part   bool
 	found  []Finding
 	places map[string]int // index in found
 }
 
 // add notes a finding, or counts it where its place is known.
 func (a *auditor) add(f Finding) {
-	f.Exchange = a.ex.ID
+	f.Exchange, f.Part = a.ex.ID, a.part
 	key := strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
 	if i, ok := a.places[key]; ok {
 		a.found[i].Count++

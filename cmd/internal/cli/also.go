@@ -102,7 +102,7 @@ func (a *app) watchEndpoints(rec *recorder, f captureFlags) *endpointWatch {
 	return w
 }
 
-// start tells of endpoints as they are named, until it is stopped.
+// start tells of endpoints as they are named, until it is stopped or store is closed.
 func (w *endpointWatch) start(ctx context.Context, store *captures.Store) (stop func()) {
 	if w == nil {
 		return func() {}
@@ -127,11 +127,17 @@ func (w *endpointWatch) run(ctx context.Context, store *captures.Store) {
 	}
 }
 
-// finish looks at what ended last.
-func (w *endpointWatch) finish(ctx context.Context, file string) {
+// finish looks at what ended last, and at the files that were begun meanwhile.
+func (w *endpointWatch) finish(ctx context.Context, files []string) {
 	if w == nil {
 		return
 	}
+	for _, file := range files {
+		w.finishFile(ctx, file)
+	}
+}
+
+func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	store, err := captures.Open(file)
 	if err != nil {
 		return // captureSummary says so

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type captureFlags struct {
 	out, listen, reverse, upstreamCA string
 	json, keepSecrets, transparent   bool
 	only, skip, also                 []string
+	maxBody, rotate                  string
 }
 
 func (a *app) captureCommand() *cobra.Command {
@@ -45,11 +47,19 @@ reached at the same address, unless CMD itself listens there.
 --reverse stands in front of one server, each --also in front of one more.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
-recorded, unless --keep-secrets is given.`,
+recorded, unless --keep-secrets is given.
+
+What --only and --skip leave out as a host passes undecrypted. A pattern with a
+path (host/path*) chooses among the requests of a host, which has to be decrypted
+for that; what it leaves out passes unrecorded. A * spans dots and slashes.
+
+If recording has to stop (the disk is full, the file was deleted), that is said at
+once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 		Example: `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
   unwire capture -o cli.uwc --transparent -- ./static-binary
-  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem`,
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), f, args) },
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
@@ -60,8 +70,10 @@ recorded, unless --keep-secrets is given.`,
 	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
 	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
-	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs); the others pass undecrypted")
-	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
+	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
+	cmd.Flags().StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
+	cmd.Flags().StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
 	return cmd
 }
 
@@ -77,13 +89,16 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 		return err
 	}
 	watch := a.watchEndpoints(rec, f)
-	stop := watch.start(ctx, rec.store)
+	stop := watch.start(ctx, rec.store.Current())
+	defer surviveFileLimit()()
 	code, runErr := a.serve(ctx, rec, f, argv)
 	stop()
 	if err := rec.close(); err != nil && runErr == nil {
-		runErr = err
+		if runErr = err; rec.failed.Load() {
+			runErr = fail(exitInput, nil, "") // it was told when it happened
+		}
 	}
-	watch.finish(context.WithoutCancel(ctx), f.out)
+	watch.finish(context.WithoutCancel(ctx), rec.store.Files())
 	a.captureSummary(context.WithoutCancel(ctx), f, rec, len(argv) > 0)
 	if runErr != nil {
 		return runErr
@@ -96,12 +111,13 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 
 // A recorder is a proxy with its listener and its store.
 type recorder struct {
-	store  *captures.Store
+	store  *captures.Series
 	proxy  *mitm.Proxy
 	ca     *mitm.CA
 	addr   string
 	also   []also
 	served chan error
+	failed *atomic.Bool // recording has stopped, and that was said
 }
 
 func (a *app) startRecorder(f captureFlags) (*recorder, error) {
@@ -142,7 +158,12 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := captures.Create(f.out, captures.Options{KeepSecrets: f.keepSecrets})
+	var failed atomic.Bool
+	series, err := a.seriesOptions(f, &failed)
+	if err != nil {
+		return nil, err
+	}
+	store, err := captures.CreateSeries(f.out, series)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +173,38 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 		store.Close()
 		return nil, err
 	}
-	return &recorder{store: store, proxy: proxy, ca: ca, addr: ln.Addr().String(), served: make(chan error, 1)}, nil
+	return &recorder{
+		store: store, proxy: proxy, ca: ca, addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
+	}, nil
+}
+
+// seriesOptions says how the capture is written.
+func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
+	o := captures.SeriesOptions{Options: captures.Options{
+		KeepSecrets: f.keepSecrets,
+		Failed: func(err error) {
+			failed.Store(true)
+			a.say("unwire: %s recording has stopped: %v", a.err.Red("error:"), err)
+			kept := "; what was recorded before this stays readable"
+			if errors.Is(err, captures.ErrGone) {
+				kept = ""
+			}
+			a.say("unwire: hint: the traffic goes on, unrecorded%s", kept)
+		},
+	}}
+	var err error
+	if f.maxBody != "" {
+		if o.MaxBody, err = parseSize(f.maxBody); err != nil {
+			return o, usagef("--max-body: %v", err)
+		}
+	}
+	if f.rotate != "" {
+		if o.MaxBytes, o.MaxAge, err = parseRotate(f.rotate); err != nil {
+			return o, usagef("--rotate: %v", err)
+		}
+		o.Rotated = func(path string) { a.say("unwire: goes on in %s", path) }
+	}
+	return o, nil
 }
 
 // listenLoopback listens, and refuses an address that others could reach.
@@ -261,23 +313,34 @@ func (r *recorder) close() error {
 
 // captureSummary says what was recorded, and what to do if nothing was.
 func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder, ran bool) {
-	n, unfinished, err := countExchanges(ctx, f.out)
+	files := rec.store.Files()
+	n, unfinished, err := countExchanges(ctx, files)
 	if err != nil {
 		a.say("unwire: %v", err)
 		return
 	}
 	if f.json {
 		_ = a.printJSON(struct {
-			V          int    `json:"v"`
-			Event      string `json:"event"`
-			File       string `json:"file"`
-			Exchanges  int    `json:"exchanges"`
-			Incomplete int    `json:"incomplete"`
-		}{1, "ended", f.out, n, unfinished})
+			V          int      `json:"v"`
+			Event      string   `json:"event"`
+			File       string   `json:"file"`
+			Exchanges  int      `json:"exchanges"`
+			Incomplete int      `json:"incomplete"`
+			Files      []string `json:"files"`
+		}{1, "ended", f.out, n, unfinished, files})
 		return
 	}
-	a.say("unwire: %d exchanges in %s (%d incomplete)", n, f.out, unfinished)
+	where := f.out
+	if len(files) > 1 {
+		where = fmt.Sprintf("%d files, %s to %s", len(files), f.out, files[len(files)-1])
+	}
+	early := ""
+	if rec.failed.Load() {
+		early = ", up to where recording stopped"
+	}
+	a.say("unwire: %d exchanges in %s (%d incomplete)%s", n, where, unfinished, early)
 	switch {
+	case early != "":
 	case n == 0 && ran && f.transparent:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
@@ -285,19 +348,23 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	}
 }
 
-func countExchanges(ctx context.Context, file string) (n, unfinished int, err error) {
-	store, err := captures.Open(file)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer store.Close()
-	for ex, err := range store.Exchanges(ctx) {
+func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
+	for _, file := range files {
+		store, err := captures.Open(file)
 		if err != nil {
 			return n, unfinished, err
 		}
-		n++
-		if ex.Outcome != captures.Complete {
-			unfinished++
+		for ex, err := range store.Exchanges(ctx) {
+			if err != nil {
+				return n, unfinished, errors.Join(err, store.Close())
+			}
+			n++
+			if ex.Outcome != captures.Complete {
+				unfinished++
+			}
+		}
+		if err := store.Close(); err != nil {
+			return n, unfinished, err
 		}
 	}
 	return n, unfinished, nil

@@ -20,6 +20,9 @@ func (a *app) commands() []*cobra.Command {
 		a.exportCommand(),
 		a.replayCommand(),
 		a.standinCommand(),
+		a.redactCommand(),
+		a.auditCommand(),
 		a.caCommand(),
+		a.doctorCommand(),
 	}
 }

@@ -95,18 +95,18 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 // undecoded is the error for what could not be decoded, after the rest was
 // shown. What was cut off because the call ended is only remarked on: the last
 // frame of a call that broke off, and that of a client whose server had said
-// that it was done.
+// that it was done; and so is what was not to be stored.
 func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 	if readErr != nil || ex.Err == nil {
 		return readErr
 	}
-	over := ex.Outcome != captures.Complete
+	over := ex.Outcome != captures.Complete || ex.Shortened()
 	for i := range ex.Frames {
 		over = over || !ex.Frames[i].Up() && ex.Frames[i].End != nil
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		expected := f.Partial && over && (f.Up() || ex.Outcome != captures.Complete)
+		expected := f.Partial && over && (f.Up() || ex.Outcome != captures.Complete || ex.Shortened())
 		if f.Err != nil && !expected {
 			return ex.Err
 		}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/doctor"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is wrong with this machine's set-up, and what to do",
+		Long: `doctor looks at the local CA and who trusts it, proxy and CA variables, Node,
+namespaces, ports, the clock, the disk, and programs that are of use beside
+unwire. It changes nothing and uses no network beyond loopback. The exit status
+is 1 if something is there that keeps recording from working.`,
+		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
+		Args:    exactArgs(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a line")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, asJSON bool) error {
+	dir, err := configDir()
+	if err != nil {
+		return err
+	}
+	m := doctor.Machine{CADir: filepath.Join(dir, "ca"), Folder: ".", Getenv: os.Getenv, Now: time.Now}
+	checks := m.Run(ctx)
+	var rows [][]string
+	for _, c := range checks {
+		if !asJSON {
+			rows = append(rows, []string{a.statusWord(c.Status), c.Name, c.What, c.Do})
+			continue
+		}
+		err := a.printJSON(struct {
+			V      int           `json:"v"`
+			Check  string        `json:"check"`
+			Status doctor.Status `json:"status"`
+			What   string        `json:"what"`
+			Do     string        `json:"do,omitempty"`
+		}{1, c.Name, c.Status, c.What, c.Do})
+		if err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		if err := a.out.Table([]string{"STATUS", "CHECK", "WHAT", "WHAT TO DO"}, rows); err != nil {
+			return err
+		}
+	}
+	if doctor.Worst(checks) == doctor.Fail {
+		return fail(exitFinding, nil, "")
+	}
+	return nil
+}
+
+func (a *app) statusWord(s doctor.Status) string {
+	if a.out.TTY {
+		// A table's cells are cleaned of colours: capitals stand out instead.
+		switch s {
+		case doctor.Warn:
+			return "WARN"
+		case doctor.Fail:
+			return "FAIL"
+		}
+	}
+	return string(s)
+}

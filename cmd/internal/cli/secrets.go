@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/secret"
+	"unwire/proto"
+)
+
+// leastNamed is the shortest secret that can be named: shorter ones occur by chance.
+const leastNamed = 12
+
+// secretFlags say what is a secret besides what the rules know.
+type secretFlags struct {
+	env         []string
+	file, proto string
+	json        bool
+}
+
+func (f *secretFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is a secret too")
+	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of further secrets, one a line, mode 0600")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files (default: the built-in ones; none: no definitions)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "JSON Lines")
+}
+
+// redactor has the default rules and the secrets that were named.
+func (f *secretFlags) redactor() (*captures.Redactor, error) {
+	var named []string
+	for _, name := range f.env {
+		v := os.Getenv(name)
+		if v == "" {
+			return nil, fail(exitCredentials, fmt.Errorf("--secret-env: $%s is not set", name), "")
+		}
+		if len(v) < leastNamed {
+			return nil, usagef("--secret-env: $%s has less than %d bytes: it would be found by chance", name, leastNamed)
+		}
+		named = append(named, v)
+	}
+	if f.file != "" {
+		lines, err := readSecrets(f.file)
+		if err != nil {
+			return nil, fail(exitInput, fmt.Errorf("--secret-file: %w", err), "")
+		}
+		named = append(named, lines...)
+	}
+	return captures.NewRedactor(captures.RedactorOptions{Secrets: named}), nil
+}
+
+// readSecrets reads a secret a line. No error holds one.
+func readSecrets(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s holds secrets and others can read it (mode %04o): chmod 600 it", path, mode)
+	}
+	var secrets []string
+	sc := bufio.NewScanner(f)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(sc.Text())
+		if line == "" {
+			continue
+		}
+		if len(line) < leastNamed {
+			return nil, fmt.Errorf("%s: line %d has less than %d bytes: it would be found by chance", path, n, leastNamed)
+		}
+		secrets = append(secrets, line)
+	}
+	return secrets, sc.Err()
+}
+
+// rules are those of the definitions.
+func (f *secretFlags) rules() (*secret.Rules, error) {
+	defs, err := loadDefinitions(f.proto)
+	if err != nil {
+		return nil, err
+	}
+	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
+	if defs == nil {
+		return r, nil
+	}
+	for _, name := range proto.SecretFields() {
+		r.Fields[protoreflect.FullName(name)] = true
+	}
+	r.FrameType = defs.FrameType
+	r.InnerType = func(_ decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		// What the fallbacks carry in a field is the agent's stream.
+		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
+	}
+	return r, nil
+}
+
+func (a *app) auditCommand() *cobra.Command {
+	var f secretFlags
+	cmd := &cobra.Command{
+		Use:   "audit F.uwc…",
+		Short: "Report what looks like a secret in captures, without its value",
+		Long: `audit looks for secrets by the rules of recording, in headers, URLs and decoded
+frames, and in the protobuf fields that are known to hold some. It prints where
+they are and by which rule they were found, never what they are, and exits with
+status 1 if there is one. 'unwire redact' removes them.`,
+		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, errors.New("unwire audit: missing argument F.uwc"), "usage: "+cmd.UseLine())
+			}
+			return a.audit(cmd.Context(), f, args)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
+	rules, err := f.rules()
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	total := 0
+	for _, file := range files {
+		red, err := f.redactor()
+		if err != nil {
+			return err
+		}
+		found, err := auditFile(ctx, file, red, rules)
+		for i := range found {
+			total += found[i].Count
+			if f.json {
+				if err := a.printJSON(findingJSON(file, &found[i])); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, findingRow(file, &found[i]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(rows) > 0 {
+		if err := a.out.Table([]string{"RULE", "WHERE", "PLACE", "NAME", "PATH", "OFFSET", "LENGTH", "COUNT"}, rows); err != nil {
+			return err
+		}
+	}
+	if total > 0 {
+		a.say("unwire: %d values look like secrets; 'unwire redact F.uwc -o CLEAN.uwc' removes them", total)
+		return fail(exitFinding, nil, "")
+	}
+	a.say("unwire: nothing looks like a secret")
+	return nil
+}
+
+func auditFile(ctx context.Context, file string, red *captures.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
+	store, err := openCapture(file)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	return secret.Audit(ctx, store, red, rules)
+}
+
+// A findingLine is a line of `unwire audit --json`.
+type findingLine struct {
+	V        int    `json:"v"`
+	File     string `json:"file"`
+	Exchange int64  `json:"exchange"`
+	Rule     string `json:"rule"`
+	Place    string `json:"place"`
+	Header   string `json:"header,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Frame    string `json:"frame,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Encoding string `json:"encoding,omitempty"`
+	Off      int    `json:"off"`
+	Len      int    `json:"len"`
+	Count    int    `json:"count"`
+}
+
+func findingJSON(file string, f *secret.Finding) findingLine {
+	l := findingLine{
+		V: 1, File: file, Exchange: f.Exchange, Rule: string(f.Rule), Place: f.Place, Header: f.Header, Name: f.Name,
+		Path: f.Path.String(), Encoding: f.Encoding, Off: f.Off, Len: f.Len, Count: f.Count,
+	}
+	if f.Place == "frame" {
+		l.Frame = address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
+	}
+	return l
+}
+
+func findingRow(file string, f *secret.Finding) []string {
+	l := findingJSON(file, f)
+	where, place, path := l.Frame, l.Place, l.Path
+	if where == "" {
+		where = address{File: file, Exchange: f.Exchange, Part: f.Part, Frame: -1}.String()
+	}
+	switch {
+	case l.Header != "":
+		place += " " + l.Header
+	case l.Place == "body":
+		place += " " + f.Dir.String()
+	}
+	if l.Encoding != "" {
+		path += " (" + l.Encoding + ")"
+	}
+	return []string{l.Rule, where, place, l.Name, path, strconv.Itoa(l.Off), strconv.Itoa(l.Len), strconv.Itoa(l.Count)}
+}
+
+func (a *app) redactCommand() *cobra.Command {
+	var f secretFlags
+	var out string
+	cmd := &cobra.Command{
+		Use:   "redact F.uwc -o CLEAN.uwc",
+		Short: "Copy a capture without its secrets",
+		Long: `redact cleans a capture that was recorded with --keep-secrets or by an older
+version, or of which a secret is known now. Everything passes the redaction that
+recording does, into a new file; the protobuf fields that are known to hold
+secrets, which a recorder does not decode, are replaced as well. Exchanges keep
+their numbers, times, outcomes and chunk boundaries; what was derived is dropped.
+The new file is then audited: the exit status is 1 if something is left.`,
+		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
+		Args:    exactArgs("F.uwc"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.redact(cmd.Context(), f, args[0], out)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the new capture; it must not exist (required)")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error {
+	if out == "" {
+		return fail(exitUsage, errors.New("unwire redact: missing -o CLEAN.uwc"), "the capture itself is not changed: name a new file")
+	}
+	if _, err := os.Lstat(out); err == nil {
+		return fail(exitUsage, fmt.Errorf("%s exists", out), "name a new file")
+	}
+	rules, err := f.rules()
+	if err != nil {
+		return err
+	}
+	red, err := f.redactor()
+	if err != nil {
+		return err
+	}
+	exchanges, values, err := cleanFile(ctx, file, out, red, rules)
+	if err != nil {
+		return err
+	}
+	check, err := f.redactor()
+	if err != nil {
+		return err
+	}
+	left, err := auditFile(ctx, out, check, rules)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for i := range left {
+		n += left[i].Count
+	}
+	if f.json {
+		err = a.printJSON(struct {
+			V         int    `json:"v"`
+			File      string `json:"file"`
+			Exchanges int    `json:"exchanges"`
+			Fields    int    `json:"fields"`
+			Left      int    `json:"left"`
+		}{1, out, exchanges, values, n})
+		if err != nil {
+			return err
+		}
+	} else {
+		a.say("unwire: %d exchanges in %s; %d values of known fields replaced", exchanges, out, values)
+	}
+	if n > 0 {
+		return fail(exitFinding, fmt.Errorf("%d values in %s still look like secrets", n, out), "'unwire audit "+out+"' says where")
+	}
+	return nil
+}
+
+// cleanFile writes the copy; one that is not whole is removed.
+func cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, err error) {
+	from, err := openCapture(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer from.Close()
+	to, err := captures.Create(out, captures.Options{Redactor: red})
+	if err != nil {
+		return 0, 0, err
+	}
+	exchanges, values, err = secret.Clean(ctx, to, from, rules)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return exchanges, values, errors.Join(err, os.Remove(out))
+	}
+	return exchanges, values, nil
+}
