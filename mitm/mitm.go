@@ -19,6 +19,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+<<<<<<< HEAD
+=======
+	"fmt"
+	"io"
+>>>>>>> 363acc7 (mitm: key log, refused certificates shown as such, the hook's connections fail as without it; launch: what a command runs on)
 	"log/slog"
 	"maps"
 	"net"
@@ -61,6 +66,11 @@ type Options struct {
 	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
 	// that are not in Only (if it has any) or that are in Skip pass unread.
 	Only, Skip []string
+
+	// KeyLog gets the secrets of all TLS sessions, the clients' and the
+	// servers', in NSS key log format: with them a packet capture of either
+	// side can be decrypted. Nil, the default, writes none.
+	KeyLog io.Writer
 
 	Logger *slog.Logger // nil: silence
 }
@@ -122,7 +132,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, itself: p.isItself}
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, keyLog: o.KeyLog, itself: p.isItself}
 	p.origins = newOriginCache(p.dialer)
 	p.gate = p.newGate()
 	p.front = p.newServer(http.HandlerFunc(p.serveFront), o.Reverse != nil)
@@ -247,6 +257,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	_ = p.inner.Close()
 	_ = p.conns.Close()
 	p.origins.close()
+	p.dialer.spares.close()
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()

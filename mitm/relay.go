@@ -45,7 +45,9 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	}
 	early := &earlyHints{w: w}
 	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
-	res, err := p.origins.get(t).transport(ctx, r.ProtoMajor).RoundTrip(out)
+	o := p.origins.get(t)
+	o.asked.Store(true)
+	res, err := o.transport(ctx, r.ProtoMajor).RoundTrip(out)
 	early.stop()
 	if err != nil {
 		p.refuse(w, x, shown, err)

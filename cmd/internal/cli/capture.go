@@ -24,6 +24,7 @@ type captureFlags struct {
 	out, listen, reverse, upstreamCA string
 	json, keepSecrets, transparent   bool
 	only, skip, also                 []string
+	keylog                           string
 }
 
 func (a *app) captureCommand() *cobra.Command {
@@ -62,6 +63,7 @@ recorded, unless --keep-secrets is given.`,
 	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
 	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs); the others pass undecrypted")
 	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted")
+	cmd.Flags().StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 	return cmd
 }
 
@@ -99,6 +101,8 @@ type recorder struct {
 	store  *captures.Store
 	proxy  *mitm.Proxy
 	ca     *mitm.CA
+	keys   *keyLog // nil: none is written
+	report launch.Report
 	addr   string
 	also   []also
 	served chan error
@@ -142,17 +146,26 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := captures.Create(f.out, captures.Options{KeepSecrets: f.keepSecrets})
+	keys, err := a.openKeyLog(f.keylog)
 	if err != nil {
 		return nil, err
 	}
-	opts.CA, opts.Store = ca, store
+	store, err := captures.Create(f.out, captures.Options{KeepSecrets: f.keepSecrets})
+	if err != nil {
+		keys.Close()
+		return nil, err
+	}
+	opts.CA, opts.Store, opts.KeyLog = ca, store, keys.writer()
 	proxy, err := mitm.New(opts)
 	if err != nil {
+		keys.Close()
 		store.Close()
 		return nil, err
 	}
-	return &recorder{store: store, proxy: proxy, ca: ca, addr: ln.Addr().String(), served: make(chan error, 1)}, nil
+	return &recorder{
+		store: store, proxy: proxy, ca: ca, keys: keys,
+		addr: ln.Addr().String(), served: make(chan error, 1),
+	}, nil
 }
 
 // listenLoopback listens, and refuses an address that others could reach.
@@ -210,7 +223,7 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 		// The command gets the signals itself, and ends the recording by ending.
 		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
 			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
-			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer,
+			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer, Report: &rec.report,
 		})
 		if err != nil {
 			return code, fail(code, err, launchHint(err))
@@ -256,7 +269,7 @@ func (r *recorder) close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // what still ran is marked incomplete
 	}
-	return errors.Join(err, r.store.Close())
+	return errors.Join(err, r.store.Close(), r.keys.Close())
 }
 
 // captureSummary says what was recorded, and what to do if nothing was.
@@ -281,7 +294,7 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	case n == 0 && ran && f.transparent:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
-		a.say("unwire: hint: the command sent nothing through the proxy: it may not honour HTTPS_PROXY or\nNODE_OPTIONS; 'unwire capture --transparent -- CMD' captures any program (Linux), and\n'unwire capture --reverse URL' one whose endpoint can be set")
+		a.say("unwire: hint: the command sent nothing through the proxy: %s", whyNothing(rec.report))
 	}
 }
 

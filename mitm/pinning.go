@@ -1,0 +1,61 @@
+package mitm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"unwire/captures"
+)
+
+// CertificateRefused begins the error text of an exchange that stands for a
+// connection whose client did not accept the proxy's certificate.
+const CertificateRefused = "the client refused the certificate"
+
+// silenceAfterHandshake is within what time a client that checks a certificate
+// after the handshake hangs up.
+const silenceAfterHandshake = 5 * time.Second
+
+// refused records that TLS with a client failed.
+func (p *Proxy) refused(c *clientConn, err error) {
+	text := fmt.Sprintf("TLS with the client failed: %v", err)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" { // an alert
+		text = fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, p.opts.CA.CertFile())
+	}
+	p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", c.target.sni, "err", err)
+	p.recordRefusal(c, text)
+}
+
+// watchSilence looks for clients that finish the handshake, look at the
+// certificate then, and hang up without a word. An idle connection that was
+// never used looks the same, so one counts only while no client has ever sent a
+// request to the server.
+func (p *Proxy) watchSilence(c *clientConn) {
+	done, o := time.Now(), p.origins.get(c.target)
+	hush := func() {
+		if !o.asked.Load() && time.Since(done) < silenceAfterHandshake {
+			p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
+		}
+	}
+	c.onHush.Store(&hush)
+}
+
+func (p *Proxy) recordRefusal(c *clientConn, text string) {
+	if !p.enter() { // it was the proxy that hung up
+		return
+	}
+	defer p.leave()
+	url := "https://" + withPort(c.target.host(), portOf(c.target.addr))
+	rec, err := p.opts.Store.Begin(captures.Exchange{
+		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
+		Client: c.RemoteAddr().String(), Source: p.opts.Source,
+	})
+	if err != nil {
+		p.log.Error("cannot record", "url", url, "err", err)
+		return
+	}
+	rec.End(captures.Failed, text)
+}
