@@ -3,12 +3,18 @@ package mitm
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"time"
 )
 
 // silence is how long a client may say nothing before the server is asked
 // whether it speaks first.
 const silence = 400 * time.Millisecond
+
+const (
+	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
+	noProtocol                                = "unwire.none"
+)
 
 // intercept serves what a client sends through a tunnel to addr: HTTP in TLS or
 // in clear is recorded, anything else is passed on as it is.
@@ -121,7 +127,11 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 	}
 	if offer := h.offer(); len(offer) > 0 {
 		pick, err := p.origins.get(c.target).ask(ctx, offer)
-		if err != nil {
+		var alert tls.AlertError
+		switch {
+		case errors.As(err, &alert) && alert == alertNoApplicationProtocol:
+			pick = noProtocol // refused as the server refuses it
+		case err != nil:
 			pick = offer[0] // accepted, so that the reason can be told in an answer
 		}
 		if pick != "" {

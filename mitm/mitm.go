@@ -19,11 +19,8 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-<<<<<<< HEAD
-=======
 	"fmt"
 	"io"
->>>>>>> 363acc7 (mitm: key log, refused certificates shown as such, the hook's connections fail as without it; launch: what a command runs on)
 	"log/slog"
 	"maps"
 	"net"
@@ -43,6 +40,7 @@ const (
 	readHeaderTimeout = time.Minute
 	idleTimeout       = 5 * time.Minute
 	acceptPause       = 50 * time.Millisecond
+	maxStreams        = 10_000                 // on one connection: the server's own limit holds behind it
 	flushGrace        = 250 * time.Millisecond // for answers on their way out
 	stopGrace         = 2 * time.Second        // for handlers that were told to end
 )
@@ -149,6 +147,7 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(http2)

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -163,7 +166,9 @@ func (d *delivery) head() map[string]bool {
 	announced := make(map[string]bool, len(d.res.Trailer))
 	for name := range d.res.Trailer {
 		announced[name] = true
-		h.Add("Trailer", name)
+	}
+	if len(announced) > 0 {
+		h.Set("Trailer", strings.Join(slices.Sorted(maps.Keys(announced)), ", "))
 	}
 	d.w.WriteHeader(d.res.StatusCode)
 	return announced
