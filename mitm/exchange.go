@@ -27,6 +27,7 @@ type exchange struct {
 	mu      sync.Mutex
 	rec     *captures.Recording
 	reached bool  // a connection to the server was used
+	asked   bool  // the client was told to send its body, by net/http or by the server
 	upErr   error // why reading the request's body failed
 }
 
@@ -68,6 +69,16 @@ func (x *exchange) connected(conn net.Conn) {
 		x.reached = true
 		rec.Connection(tlsOf(conn), conn.RemoteAddr().String())
 	})
+}
+
+// mayContinue reports, once, that nobody has told the client yet to send its
+// body: net/http does so by itself when the body is first read.
+func (x *exchange) mayContinue() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	first := !x.asked
+	x.asked = true
+	return first
 }
 
 func (x *exchange) response(res *http.Response) {
@@ -127,6 +138,7 @@ func (t *bodyTap) Close() error {
 }
 
 func (t *bodyTap) Read(p []byte) (int, error) {
+	t.x.mayContinue()
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		t.x.chunk(captures.Up, p[:n])

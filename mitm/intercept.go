@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"time"
 )
 
@@ -127,9 +128,9 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 	}
 	if offer := h.offer(); len(offer) > 0 {
 		pick, err := p.origins.get(c.target).ask(ctx, offer)
-		var alert tls.AlertError
+		var remote *net.OpError
 		switch {
-		case errors.As(err, &alert) && alert == alertNoApplicationProtocol:
+		case errors.As(err, &remote) && remote.Err != nil && remote.Err.Error() == alertNoApplicationProtocol.Error():
 			pick = noProtocol // refused as the server refuses it
 		case err != nil:
 			pick = offer[0] // accepted, so that the reason can be told in an answer

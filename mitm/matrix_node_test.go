@@ -30,7 +30,7 @@ var nodeRows = []struct{ name, want string }{
 	{"http2 cancel", "it ended"},
 	{"http2 ping", "pong"},
 	{"http2 50 streams", "50"},
-	{"http2 large headers", "204800"},
+	{"http2 large headers", "2048 20000"},
 	{"https GET", "GET /echo"},
 	{"https chunked", "hello"},
 	{"https HEAD", "\"5\""},

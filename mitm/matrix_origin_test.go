@@ -121,6 +121,7 @@ func (o *matrixOrigin) hints(w http.ResponseWriter, _ *http.Request) {
 
 // early refuses without reading.
 func (o *matrixOrigin) early(w http.ResponseWriter, _ *http.Request) {
+	_ = http.NewResponseController(w).EnableFullDuplex() // else it reads first after all
 	w.Header().Set("Content-Length", "7")
 	w.WriteHeader(http.StatusForbidden)
 	_, _ = io.WriteString(w, "refused")
@@ -190,7 +191,8 @@ func (o *matrixOrigin) status(w http.ResponseWriter, r *http.Request) {
 }
 
 func (o *matrixOrigin) bigHead(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Big", strings.Repeat("b", 200<<10))
+	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+	w.Header().Set("X-Big", strings.Repeat("b", n))
 	w.Header().Set("X-Got", strconv.Itoa(len(r.Header.Get("X-Big"))))
 }
 

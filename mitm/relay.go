@@ -33,6 +33,9 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		panic(http.ErrAbortHandler) // recording has ended
 	}
 	defer p.leave()
+	if r.ProtoMajor >= 2 && expectsContinue(r.Body) {
+		r.Header.Set("Expect", "100-continue")
+	}
 	x, err := p.begin(r, shown.String())
 	if err != nil {
 		p.log.Error("cannot record", "host", shown.Host, "err", err)
@@ -46,7 +49,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	if r.ProtoMajor == 1 {
 		_ = rc.EnableFullDuplex() // net/http's own server always can
 	}
-	early := &earlyHints{w: w}
+	early := &earlyHints{w: w, x: x}
 	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.asked.Store(true)
@@ -235,6 +238,7 @@ func (d *delivery) tail(announced map[string]bool) {
 // earlyHints relays the informational responses that precede a response.
 type earlyHints struct {
 	w    http.ResponseWriter
+	x    *exchange
 	mu   sync.Mutex
 	done bool
 }
@@ -251,6 +255,9 @@ func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
 	defer e.mu.Unlock()
 	if e.done { // the request has failed meanwhile
 		return nil
+	}
+	if status == http.StatusContinue && !e.x.mayContinue() {
+		return nil // net/http has sent it by itself
 	}
 	h := e.w.Header()
 	for name, values := range forwardHeader(http.Header(header)) {
