@@ -130,10 +130,33 @@ type bodyTap struct {
 	x      *exchange
 	r      *http.Request
 	closed atomic.Bool // by the transport, when the server wants no more of it
+	ended  chan struct{}
+	once   sync.Once
+}
+
+// awaitEnd waits until nobody reads the body any more, and reports whether.
+func (t *bodyTap) awaitEnd(d time.Duration) bool {
+	if d == 0 {
+		select {
+		case <-t.ended:
+			return true
+		default:
+			return false
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 func (t *bodyTap) Close() error {
 	t.closed.Store(true)
+	t.once.Do(func() { close(t.ended) })
 	return t.ReadCloser.Close()
 }
 
@@ -142,6 +165,9 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		t.x.chunk(captures.Up, p[:n])
+	}
+	if err != nil {
+		defer t.once.Do(func() { close(t.ended) })
 	}
 	switch {
 	case err == io.EOF:

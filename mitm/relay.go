@@ -23,6 +23,9 @@ const (
 	// headDelay is how long the head of a response with a known length waits
 	// for its body, so that a small answer leaves in one piece.
 	headDelay = 2 * time.Millisecond
+	// lateBody is how long a request's body may go on after the answer's end:
+	// as long as net/http's client goes on sending it over HTTP/1.
+	lateBody = 50 * time.Millisecond
 )
 
 // relay passes a request on to its target and the response back, each byte
@@ -71,6 +74,11 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		x.broken(err)
 		panic(http.ErrAbortHandler)
 	}
+	if tap, ok := out.Body.(*bodyTap); ok && !tap.awaitEnd(0) {
+		// The server has answered in full, but may still be reading.
+		_ = rc.Flush()
+		tap.awaitEnd(lateBody)
+	}
 	x.end(captures.Complete, nil)
 }
 
@@ -88,7 +96,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t ta
 		out.Header["User-Agent"] = nil // else net/http adds its own
 	}
 	if r.ContentLength != 0 {
-		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r}
+		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r, ended: make(chan struct{})}
 	}
 	return out
 }
@@ -219,6 +227,7 @@ func (d *delivery) body() error {
 			return nil
 		}
 		if err != nil {
+			_ = d.rc.Flush() // what came before the error reaches the client before it
 			return err
 		}
 	}
