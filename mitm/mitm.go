@@ -99,6 +99,7 @@ type Proxy struct {
 	open     map[net.Conn]struct{}
 	addrs    []*net.TCPAddr // the proxy's own
 	taps     []net.Listener // of ServeTransparent
+	hushed   []func()       // connections that ended without a word, to be judged
 }
 
 // New makes a proxy; Serve starts it.
@@ -213,6 +214,7 @@ func isLocal(ip net.IP) bool {
 //
 // Errors: that of ctx, if something was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.decideHushed()
 	p.mu.Lock()
 	if !p.stopping {
 		p.stopping = true

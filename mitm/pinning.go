@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"unwire/captures"
@@ -16,7 +17,11 @@ const CertificateRefused = "the client refused the certificate"
 
 // silenceAfterHandshake is within what time a client that checks a certificate
 // after the handshake hangs up.
-const silenceAfterHandshake = 5 * time.Second
+const (
+	silenceAfterHandshake = 5 * time.Second
+	hushDelay             = time.Second
+	maxHushed             = 1000
+)
 
 // refused records that TLS with a client failed.
 func (p *Proxy) refused(c *clientConn, err error) {
@@ -31,16 +36,38 @@ func (p *Proxy) refused(c *clientConn, err error) {
 
 // watchSilence looks for clients that finish the handshake, look at the
 // certificate then, and hang up without a word. An idle connection that was
-// never used looks the same, so one counts only while no client has ever sent a
-// request to the server.
+// never used looks the same, so one counts only if no client sends a request to
+// the server, before or shortly after.
 func (p *Proxy) watchSilence(c *clientConn) {
 	done, o := time.Now(), p.origins.get(c.target)
 	hush := func() {
-		if !o.asked.Load() && time.Since(done) < silenceAfterHandshake {
-			p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
+		if o.asked.Load() || time.Since(done) > silenceAfterHandshake {
+			return
+		}
+		decide := sync.OnceFunc(func() {
+			if !o.asked.Load() {
+				p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
+			}
+		})
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.hushed) < maxHushed && !p.stopping {
+			p.hushed = append(p.hushed, decide)
+			time.AfterFunc(hushDelay, decide)
 		}
 	}
 	c.onHush.Store(&hush)
+}
+
+// decideHushed decides what is still undecided when recording ends.
+func (p *Proxy) decideHushed() {
+	p.mu.Lock()
+	left := p.hushed
+	p.hushed = nil
+	p.mu.Unlock()
+	for _, decide := range left {
+		decide()
+	}
 }
 
 func (p *Proxy) recordRefusal(c *clientConn, text string) {
