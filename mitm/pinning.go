@@ -1,11 +1,14 @@
 package mitm
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"unwire/captures"
@@ -17,6 +20,8 @@ const CertificateRefused = "the client refused the certificate"
 
 // silenceAfterHandshake is within what time a client that checks a certificate
 // after the handshake hangs up.
+const alertBadRecordMAC tls.AlertError = 20 // RFC 8446, section 6.2
+
 const (
 	silenceAfterHandshake = 5 * time.Second
 	hushDelay             = time.Second
@@ -26,12 +31,27 @@ const (
 // refused records that TLS with a client failed.
 func (p *Proxy) refused(c *clientConn, err error) {
 	text := fmt.Sprintf("TLS with the client failed: %v", err)
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" { // an alert
+	if refuses(err) {
 		text = fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, p.opts.CA.CertFile())
 	}
 	p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", c.target.sni, "err", err)
 	p.recordRefusal(c, text)
+}
+
+// refuses reports whether a handshake failed because the client ended it: by an
+// alert, by hanging up, or by an alert that OpenSSL sends in clear where TLS 1.3
+// has keys already, which reads as a record that was tampered with.
+func refuses(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		switch op.Op {
+		case "remote error":
+			return true
+		case "local error":
+			return op.Err.Error() == alertBadRecordMAC.Error()
+		}
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // watchSilence looks for clients that finish the handshake, look at the
