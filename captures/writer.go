@@ -309,11 +309,15 @@ func (w *writer) commit(batch []op) error {
 		return err
 	}
 	failed := make(map[chan<- error]error)
+	last := lastStates(batch)
 	for _, o := range batch {
-		if o.run != nil {
+		switch {
+		case o.run != nil:
 			err = w.attempt(tx, o, failed)
-		} else {
-			err = w.write(tx, o)
+		case o.ex != nil:
+			err = w.writeExchange(tx, o, last)
+		default:
+			err = w.writeChunk(tx, o.chunk)
 		}
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
@@ -345,13 +349,9 @@ func (w *writer) attempt(tx *sql.Tx, o op, failed map[chan<- error]error) error 
 	return err
 }
 
-// write writes a chunk or an exchange, under the next number.
-func (w *writer) write(tx *sql.Tx, o op) error {
+// writeChunk writes a chunk under the next number.
+func (w *writer) writeChunk(tx *sql.Tx, c *Chunk) error {
 	w.n++
-	if o.ex != nil {
-		return w.writeExchange(tx, o.ex, o.kind)
-	}
-	c := o.chunk
 	var blob, data any
 	if len(c.Data) >= blobThreshold {
 		id, err := w.stmts.blobs.put(tx, c.Data)
@@ -366,18 +366,36 @@ func (w *writer) write(tx *sql.Tx, o op) error {
 	return err
 }
 
-func (w *writer) writeExchange(tx *sql.Tx, e *Exchange, kind EventKind) error {
-	row, err := exchangeRow(e)
-	if err != nil {
-		return err
+// lastStates returns the last state of each exchange in a batch. Nobody sees a
+// transaction by halves, so the states before it need not be written.
+func lastStates(batch []op) map[int64]*Exchange {
+	last := make(map[int64]*Exchange)
+	for _, o := range batch {
+		if o.ex != nil {
+			last[o.ex.ID] = o.ex
+		}
 	}
-	stmt := w.stmts.update
-	if kind == Began {
-		stmt = w.stmts.begin
+	return last
+}
+
+// writeExchange notes what happened to an exchange under the next number, and
+// writes its state, the first time in a batch that it comes up.
+func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*Exchange) error {
+	w.n++
+	if e := last[o.ex.ID]; e != nil {
+		delete(last, e.ID)
+		row, err := exchangeRow(e)
+		if err != nil {
+			return err
+		}
+		stmt := w.stmts.update
+		if o.kind == Began {
+			stmt = w.stmts.begin
+		}
+		if _, err := tx.Stmt(stmt).Exec(row...); err != nil {
+			return err
+		}
 	}
-	if _, err := tx.Stmt(stmt).Exec(row...); err != nil {
-		return err
-	}
-	_, err = tx.Stmt(w.stmts.event).Exec(w.n, e.ID, int64(kind))
+	_, err := tx.Stmt(w.stmts.event).Exec(w.n, o.ex.ID, int64(o.kind))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 )
 
 // A target is where a connection's requests go.
@@ -31,6 +32,7 @@ type clientConn struct {
 	target  target
 	origin  *url.URL // that the client takes the proxy for; nil: none
 	onClose func()
+	onHush  atomic.Pointer[func()] // called besides, once set
 	once    sync.Once
 }
 
@@ -97,6 +99,9 @@ func (c *clientConn) Close() error {
 	c.once.Do(func() {
 		if c.onClose != nil {
 			c.onClose()
+		}
+		if f := c.onHush.Load(); f != nil {
+			(*f)()
 		}
 	})
 	return c.Conn.Close()

@@ -29,6 +29,7 @@ type exchange struct {
 	mu      sync.Mutex
 	rec     *captures.Recording
 	reached bool  // a connection to the server was used
+	asked   bool  // the client was told to send its body, by net/http or by the server
 	upErr   error // why reading the request's body failed
 }
 
@@ -77,6 +78,16 @@ func (x *exchange) connected(conn net.Conn) {
 	x.reached = true
 	x.mu.Unlock()
 	x.with(func(rec *captures.Recording) { rec.Connection(tlsOf(conn), conn.RemoteAddr().String()) })
+}
+
+// mayContinue reports, once, that nobody has told the client yet to send its
+// body: net/http does so by itself when the body is first read.
+func (x *exchange) mayContinue() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	first := !x.asked
+	x.asked = true
+	return first
 }
 
 func (x *exchange) response(res *http.Response) {
@@ -128,17 +139,44 @@ type bodyTap struct {
 	x      *exchange
 	r      *http.Request
 	closed atomic.Bool // by the transport, when the server wants no more of it
+	ended  chan struct{}
+	once   sync.Once
+}
+
+// awaitEnd waits until nobody reads the body any more, and reports whether.
+func (t *bodyTap) awaitEnd(d time.Duration) bool {
+	if d == 0 {
+		select {
+		case <-t.ended:
+			return true
+		default:
+			return false
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 func (t *bodyTap) Close() error {
 	t.closed.Store(true)
+	t.once.Do(func() { close(t.ended) })
 	return t.ReadCloser.Close()
 }
 
 func (t *bodyTap) Read(p []byte) (int, error) {
+	t.x.mayContinue()
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
 		t.x.chunk(captures.Up, p[:n])
+	}
+	if err != nil {
+		defer t.once.Do(func() { close(t.ended) })
 	}
 	switch {
 	case err == io.EOF:

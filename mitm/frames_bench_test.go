@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -119,52 +116,6 @@ func BenchmarkDownload(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)/took[0].Seconds(), "direct-frames/s")
 	b.ReportMetric(float64(n)/took[1].Seconds(), "recorded-frames/s")
-	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "recorded/direct")
-}
-
-// BenchmarkUnary measures small calls, 32 at once on one HTTP/2 connection.
-func BenchmarkUnary(b *testing.B) {
-	const atOnce, calls = 32, 640
-	origin := newTLSOrigin(b, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(w, r.Body)
-	}))
-	recording := newBench(b, []*httptest.Server{origin}, nil)
-	clients := []*http.Client{direct(b, origin, true), recording.client(true)}
-	body := strings.Repeat("x", 100)
-	round := func(c *http.Client) time.Duration {
-		var left atomic.Int64
-		left.Store(calls)
-		var wg sync.WaitGroup
-		start := time.Now()
-		for range atOnce {
-			wg.Go(func() {
-				for left.Add(-1) >= 0 {
-					res, err := c.Post(origin.URL, "application/proto", strings.NewReader(body))
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					_, _ = io.Copy(io.Discard, res.Body)
-					res.Body.Close()
-				}
-			})
-		}
-		wg.Wait()
-		return time.Since(start)
-	}
-	for _, c := range clients {
-		round(c)
-	}
-	var took [2]time.Duration
-	n := 0
-	for b.Loop() {
-		for i, c := range clients {
-			took[i] += round(c)
-		}
-		n += calls
-	}
-	b.ReportMetric(float64(n)/took[0].Seconds(), "direct-calls/s")
-	b.ReportMetric(float64(n)/took[1].Seconds(), "recorded-calls/s")
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "recorded/direct")
 }
 

@@ -1,9 +1,11 @@
 package mitm
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/textproto"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -49,6 +51,19 @@ func upgradeOf(h http.Header) string {
 		return ""
 	}
 	return h.Get("Upgrade")
+}
+
+// expectsContinue reports whether the client of an HTTP/2 request waits to be
+// told to send its body. net/http takes the field for itself there, and leaves
+// no other sign of it than in its body's type; if that should change, the body
+// is asked for at once.
+func expectsContinue(body io.ReadCloser) bool {
+	v := reflect.Indirect(reflect.ValueOf(body))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	f := v.FieldByName("needsContinue")
+	return f.IsValid() && f.Kind() == reflect.Bool && f.Bool()
 }
 
 func hasToken(values []string, token string) bool {

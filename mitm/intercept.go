@@ -4,17 +4,18 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
-	"net/http"
 	"time"
-
-	"unwire/captures"
 )
 
 // silence is how long a client may say nothing before the server is asked
 // whether it speaks first.
 const silence = 400 * time.Millisecond
+
+const (
+	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
+	noProtocol                                = "unwire.none"
+)
 
 // intercept serves what a client sends through a tunnel to addr: HTTP in TLS or
 // in clear is recorded, anything else is passed on as it is.
@@ -108,6 +109,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		_ = c.Close()
 		return
 	}
+	p.watchSilence(c)
 	p.conns.push(conn)
 }
 
@@ -122,10 +124,15 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
 		SessionTicketsDisabled: true, // each connection has a configuration of its own
+		KeyLogWriter:           p.opts.KeyLog,
 	}
 	if offer := h.offer(); len(offer) > 0 {
 		pick, err := p.origins.get(c.target).ask(ctx, offer)
-		if err != nil {
+		var remote *net.OpError
+		switch {
+		case errors.As(err, &remote) && remote.Err != nil && remote.Err.Error() == alertNoApplicationProtocol.Error():
+			pick = noProtocol // refused as the server refuses it
+		case err != nil:
 			pick = offer[0] // accepted, so that the reason can be told in an answer
 		}
 		if pick != "" {
@@ -137,28 +144,4 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 		return nil, err
 	}
 	return conn, nil
-}
-
-// refused records that a client did not accept the certificate.
-func (p *Proxy) refused(c *clientConn, err error) {
-	if p.ctx.Err() != nil {
-		return
-	}
-	addr := c.target.addr
-	p.log.Warn("client refused the connection", "addr", addr, "sni", c.target.sni, "err", err)
-	url := "https://" + withPort(c.target.host(), portOf(addr))
-	rec, beginErr := p.opts.Store.Begin(captures.Exchange{
-		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),
-		Client: c.RemoteAddr().String(), Source: p.opts.Source,
-	})
-	if beginErr != nil {
-		p.log.Error("cannot record", "url", url, "err", beginErr)
-		return
-	}
-	text := fmt.Sprintf("TLS with the client failed: %v", err)
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" { // an alert
-		text = fmt.Sprintf("the client refused the certificate: %v: it may not trust %s, or expect one certain certificate", err, p.opts.CA.CertFile())
-	}
-	rec.End(captures.Failed, text)
 }

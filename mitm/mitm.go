@@ -19,6 +19,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -38,6 +39,7 @@ const (
 	readHeaderTimeout = time.Minute
 	idleTimeout       = 5 * time.Minute
 	acceptPause       = 50 * time.Millisecond
+	maxStreams        = 10_000                 // on one connection: the server's own limit holds behind it
 	flushGrace        = 250 * time.Millisecond // for answers on their way out
 	stopGrace         = 2 * time.Second        // for handlers that were told to end
 )
@@ -68,6 +70,11 @@ type Options struct {
 	// of a host that are left out by their path alone are decrypted, to know
 	// it, and pass unrecorded.
 	Only, Skip []string
+
+	// KeyLog gets the secrets of all TLS sessions, the clients' and the
+	// servers', in NSS key log format: with them a packet capture of either
+	// side can be decrypted. Nil, the default, writes none.
+	KeyLog io.Writer
 
 	Logger *slog.Logger // nil: silence
 }
@@ -103,6 +110,7 @@ type Proxy struct {
 	open     map[net.Conn]struct{}
 	addrs    []*net.TCPAddr // the proxy's own
 	taps     []net.Listener // of ServeTransparent
+	hushed   []func()       // connections that ended without a word, to be judged
 }
 
 // New makes a proxy; Serve starts it.
@@ -134,7 +142,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, itself: p.isItself}
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, keyLog: o.KeyLog, itself: p.isItself}
 	p.origins = newOriginCache(p.dialer)
 	p.gate = p.newGate()
 	p.front = p.newServer(http.HandlerFunc(p.serveFront), o.Reverse != nil)
@@ -151,6 +159,7 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(http2)
@@ -216,6 +225,7 @@ func isLocal(ip net.IP) bool {
 //
 // Errors: that of ctx, if something was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.decideHushed()
 	p.mu.Lock()
 	if !p.stopping {
 		p.stopping = true
@@ -259,6 +269,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	_ = p.inner.Close()
 	_ = p.conns.Close()
 	p.origins.close()
+	p.dialer.spares.close()
 	p.mu.Lock()
 	left := slices.Collect(maps.Keys(p.open))
 	p.mu.Unlock()

@@ -7,11 +7,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -51,6 +53,7 @@ type origin struct {
 	target target
 	dialer *dialer
 	h1, h2 *http.Transport
+	asked  atomic.Bool // a client got as far as a request
 
 	asking singleflight.Group
 	mu     sync.Mutex
@@ -209,10 +212,11 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 		return nil, err
 	}
 	conn := tls.Client(raw, &tls.Config{
-		ServerName: o.target.host(),
-		RootCAs:    o.dialer.roots,
-		NextProtos: slices.Clone(offer),
-		MinVersion: tls.VersionTLS12,
+		ServerName:   o.target.host(),
+		RootCAs:      o.dialer.roots,
+		NextProtos:   slices.Clone(offer),
+		MinVersion:   tls.VersionTLS12,
+		KeyLogWriter: o.dialer.keyLog,
 	})
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -242,10 +246,19 @@ func (o *origin) close() {
 type dialer struct {
 	net.Dialer
 	roots  *x509.CertPool
+	keyLog io.Writer
+	spares spareConns
 	itself func(*net.TCPAddr) bool
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if conn := d.spares.take(addr); conn != nil {
+		return conn, nil
+	}
+	return d.dialNew(ctx, network, addr)
+}
+
+func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err

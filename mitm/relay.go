@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +23,9 @@ const (
 	// headDelay is how long the head of a response with a known length waits
 	// for its body, so that a small answer leaves in one piece.
 	headDelay = 2 * time.Millisecond
+	// lateBody is how long a request's body may go on after the answer's end:
+	// as long as net/http's client goes on sending it over HTTP/1.
+	lateBody = 50 * time.Millisecond
 )
 
 // relay passes a request on to its target and the response back, each byte
@@ -30,6 +36,9 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		panic(http.ErrAbortHandler) // recording has ended
 	}
 	defer p.leave()
+	if r.ProtoMajor >= 2 && expectsContinue(r.Body) {
+		r.Header.Set("Expect", "100-continue")
+	}
 	x := p.begin(r, t, shown)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -38,9 +47,11 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	if r.ProtoMajor == 1 {
 		_ = rc.EnableFullDuplex() // net/http's own server always can
 	}
-	early := &earlyHints{w: w}
+	early := &earlyHints{w: w, x: x}
 	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
-	res, err := p.origins.get(t).transport(ctx, r.ProtoMajor).RoundTrip(out)
+	o := p.origins.get(t)
+	o.asked.Store(true)
+	res, err := o.transport(ctx, r.ProtoMajor).RoundTrip(out)
 	early.stop()
 	if err != nil {
 		p.refuse(w, x, shown, err)
@@ -57,6 +68,11 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	if err := d.run(); err != nil {
 		x.broken(err)
 		panic(http.ErrAbortHandler)
+	}
+	if tap, ok := out.Body.(*bodyTap); ok && !tap.awaitEnd(0) {
+		// The server has answered in full, but may still be reading.
+		_ = rc.Flush()
+		tap.awaitEnd(lateBody)
 	}
 	x.end(captures.Complete, nil)
 }
@@ -75,7 +91,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t ta
 		out.Header["User-Agent"] = nil // else net/http adds its own
 	}
 	if r.ContentLength != 0 {
-		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r}
+		out.Body = &bodyTap{ReadCloser: r.Body, x: x, r: r, ended: make(chan struct{})}
 	}
 	return out
 }
@@ -156,7 +172,9 @@ func (d *delivery) head() map[string]bool {
 	announced := make(map[string]bool, len(d.res.Trailer))
 	for name := range d.res.Trailer {
 		announced[name] = true
-		h.Add("Trailer", name)
+	}
+	if len(announced) > 0 {
+		h.Set("Trailer", strings.Join(slices.Sorted(maps.Keys(announced)), ", "))
 	}
 	d.w.WriteHeader(d.res.StatusCode)
 	return announced
@@ -204,6 +222,7 @@ func (d *delivery) body() error {
 			return nil
 		}
 		if err != nil {
+			_ = d.rc.Flush() // what came before the error reaches the client before it
 			return err
 		}
 	}
@@ -223,6 +242,7 @@ func (d *delivery) tail(announced map[string]bool) {
 // earlyHints relays the informational responses that precede a response.
 type earlyHints struct {
 	w    http.ResponseWriter
+	x    *exchange
 	mu   sync.Mutex
 	done bool
 }
@@ -239,6 +259,9 @@ func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
 	defer e.mu.Unlock()
 	if e.done { // the request has failed meanwhile
 		return nil
+	}
+	if status == http.StatusContinue && !e.x.mayContinue() {
+		return nil // net/http has sent it by itself
 	}
 	h := e.w.Header()
 	for name, values := range forwardHeader(http.Header(header)) {

@@ -13,6 +13,7 @@ import (
 const (
 	redirectPath = "/.well-known/unwire/redirect"
 	routePath    = "/.well-known/unwire/route"
+	reachPath    = "/.well-known/unwire/reach"
 
 	routeWait    = 5 * time.Second
 	maxRoutes    = 4096
@@ -183,6 +184,8 @@ func (t *routeTable) serve(p *Proxy, w http.ResponseWriter, r *http.Request) boo
 			return true
 		}
 		w.WriteHeader(http.StatusNoContent)
+	case reachPath:
+		p.serveReach(w, r)
 	default:
 		return false
 	}

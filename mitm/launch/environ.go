@@ -22,6 +22,8 @@ const (
 	redirectPath    = "/.well-known/unwire/redirect"
 	redirectTimeout = 5 * time.Second
 	maxAnswer       = 4 << 10
+
+	hookMark = "loaded" // the file by which the hook says that Node has loaded it
 )
 
 //go:embed hook.cjs
@@ -207,7 +209,9 @@ func (e *env) hookNode(ctx context.Context, proxy *url.URL, dir string) error {
 	if err != nil {
 		return err
 	}
-	e.set("UNWIRE_HOOK", string(config))
+	if err := os.WriteFile(filepath.Join(dir, "hook.json"), config, 0o600); err != nil {
+		return err
+	}
 	e.set("NODE_OPTIONS", strings.TrimSpace("--require "+quoteNode(path)+" "+e.get("NODE_OPTIONS")))
 	return nil
 }

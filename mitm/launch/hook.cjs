@@ -1,23 +1,74 @@
 // Preloaded into Node programs by unwire: every TCP connection goes to the
-// recording proxy's redirect listener, which is told by the number of its local
-// port where it was to go. Connections to the proxy itself are left alone, so a
-// client that speaks to the proxy by itself is not recorded twice.
+// recording proxy's redirect listener. The proxy is asked first whether the
+// server can be reached, so that a connection that would fail still does; and
+// it is told by the number of the local port where the connection was to go.
+// Connections to the proxy itself are left alone, so a client that speaks to
+// the proxy by itself is not recorded twice.
 'use strict';
+const fs = require('node:fs');
 const net = require('node:net');
-const [proxyHost, proxyPort, redirectHost, redirectPort] = JSON.parse(process.env.UNWIRE_HOOK || '[]');
+const os = require('node:os');
+const path = require('node:path');
+const [proxyHost, proxyPort, redirectHost, redirectPort] = JSON.parse(fs.readFileSync(path.join(__dirname, 'hook.json'), 'utf8'));
 const connect = net.Socket.prototype.connect;
+const maxAnswer = 4096;
 
-// announce tells the proxy the way of one connection, on a connection of its own
-// that does not keep the process alive.
-function announce(port, to) {
-  const body = JSON.stringify({ port, to });
+// openControl opens a connection to the proxy that does not keep the process
+// alive, unless an answer is waited for.
+function openControl(failed) {
   const control = new net.Socket();
-  control.on('error', () => {});
-  connect.call(control, { host: proxyHost, port: proxyPort }, () => {
-    control.end(`POST /.well-known/unwire/route HTTP/1.1\r\nHost: unwire\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  control.on('error', failed);
+  connect.call(control, { host: proxyHost, port: proxyPort });
+  return control;
+}
+
+function post(control, name, value) {
+  const body = JSON.stringify(value);
+  control.write(`POST /.well-known/unwire/${name} HTTP/1.1\r\nHost: unwire\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
+
+// ask calls back with the way in which connecting to a server fails, or with
+// nothing. A proxy that does not answer is no reason to fail.
+function ask(control, to, callback) {
+  let text = '';
+  let done = false;
+  const end = (failure) => {
+    if (done) return;
+    done = true;
+    control.unref();
+    callback(failure);
+  };
+  control.setEncoding('latin1');
+  control.on('data', (data) => {
+    if (done || text.length > maxAnswer) return;
+    text += data;
+    const at = text.indexOf('\r\n\r\n');
+    if (at < 0) return;
+    if (!text.startsWith('HTTP/1.1 502')) return end();
+    const length = Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0);
+    if (text.length < at + 4 + length) return;
+    try {
+      end(JSON.parse(text.slice(at + 4)));
+    } catch {
+      end();
+    }
   });
-  control.resume();
-  control.unref();
+  control.on('close', () => end());
+  post(control, 'reach', { to });
+}
+
+// failureOf is the error that Node would have made.
+function failureOf(failure, host, port) {
+  const { code, syscall, address } = failure;
+  const where = syscall === 'connect' ? `${address || host}:${port}` : host;
+  const err = new Error(`${syscall} ${code} ${where}`);
+  const errno = os.constants.errno[code];
+  err.errno = errno === undefined ? -3008 : -errno; // ENOTFOUND is libuv's own
+  err.code = code;
+  err.syscall = syscall;
+  if (syscall === 'connect') Object.assign(err, { address: address || host, port });
+  else err.hostname = host;
+  return err;
 }
 
 function isProxy(host, port) {
@@ -25,7 +76,7 @@ function isProxy(host, port) {
   return local && (port === proxyPort || port === redirectPort);
 }
 
-if (redirectPort && !connect.unwire) {
+if (!connect.unwire) {
   const hooked = function (...args) {
     const list = Array.isArray(args[0]) ? args[0] : args; // net.connect hands over one normalized list
     const first = list[0];
@@ -38,12 +89,32 @@ if (redirectPort && !connect.unwire) {
     const port = Number(options.port);
     if (isProxy(host, port)) return connect.apply(this, args);
     const to = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-    this.prependOnceListener('connect', () => announce(this.localPort, to));
-    const redirected = { ...options, host: redirectHost, port: redirectPort, family: 4 };
-    for (const name of ['localAddress', 'localPort', 'lookup', 'hints', 'autoSelectFamily']) delete redirected[name];
-    if (!net.isIP(host)) this._host = host; // what TLS over this socket takes for the server's name
+    const control = openControl(() => {});
+    this.prependOnceListener('connect', () => {
+      post(control, 'route', { port: this.localPort, to });
+      control.end();
+    });
+    this.once('close', () => { if (this.pending) control.destroy(); });
+    const redirected = { ...options, port: redirectPort, family: 4, autoSelectFamily: false };
+    for (const name of ['localAddress', 'localPort', 'hints']) delete redirected[name];
+    // Node looks names up while it waits, so the question is asked as a lookup:
+    // of a name always, as an address would not be looked up.
+    redirected.host = net.isIP(host) ? 'address.invalid' : host;
+    redirected.lookup = (name, o, answer) => {
+      if (net.isIP(host)) this._host = null; // what TLS over this socket takes for the server's name
+      ask(control, to, (failure) => {
+        if (failure) answer(failureOf(failure, host, port));
+        else if (o.all) answer(null, [{ address: redirectHost, family: 4 }]);
+        else answer(null, redirectHost, 4);
+      });
+    };
     return connect.call(this, redirected, ...(callback ? [callback] : []));
   };
   hooked.unwire = true;
   net.Socket.prototype.connect = hooked;
+  try {
+    fs.writeFileSync(path.join(__dirname, 'loaded'), ''); // tells unwire that Node took its options
+  } catch {
+    // The program may outlive the folder.
+  }
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"time"
 )
 
@@ -33,6 +34,14 @@ type Options struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+
+	Report *Report // if set, filled in when Run returns
+}
+
+// A Report is what was noticed about a command.
+type Report struct {
+	Runtime Runtime // what the command itself runs on
+	Hooked  bool    // a Node, the command or one that it started, took the hook
 }
 
 // Run runs the command to its end and returns its exit status: 128 and the
@@ -49,6 +58,12 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	if o.Report != nil {
+		defer func() {
+			_, err := os.Stat(filepath.Join(dir, hookMark))
+			*o.Report = Report{Runtime: Inspect(o.Argv[0]), Hooked: err == nil}
+		}()
+	}
 	env, err := environment(ctx, o, dir)
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)

@@ -25,7 +25,7 @@ type captureFlags struct {
 	out, listen, reverse, upstreamCA string
 	json, keepSecrets, transparent   bool
 	only, skip, also                 []string
-	maxBody, rotate                  string
+	maxBody, rotate, keylog          string
 }
 
 func (a *app) captureCommand() *cobra.Command {
@@ -74,6 +74,7 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
 	cmd.Flags().StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
 	cmd.Flags().StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	cmd.Flags().StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 	return cmd
 }
 
@@ -114,6 +115,8 @@ type recorder struct {
 	store  *captures.Series
 	proxy  *mitm.Proxy
 	ca     *mitm.CA
+	keys   *keyLog // nil: none is written
+	report launch.Report
 	addr   string
 	also   []also
 	served chan error
@@ -163,18 +166,25 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := captures.CreateSeries(f.out, series)
+	keys, err := a.openKeyLog(f.keylog)
 	if err != nil {
 		return nil, err
 	}
-	opts.CA, opts.Store = ca, store
+	store, err := captures.CreateSeries(f.out, series)
+	if err != nil {
+		keys.Close()
+		return nil, err
+	}
+	opts.CA, opts.Store, opts.KeyLog = ca, store, keys.writer()
 	proxy, err := mitm.New(opts)
 	if err != nil {
+		keys.Close()
 		store.Close()
 		return nil, err
 	}
 	return &recorder{
-		store: store, proxy: proxy, ca: ca, addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
+		store: store, proxy: proxy, ca: ca, keys: keys,
+		addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
 	}, nil
 }
 
@@ -262,7 +272,7 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 		// The command gets the signals itself, and ends the recording by ending.
 		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
 			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
-			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer,
+			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer, Report: &rec.report,
 		})
 		if err != nil {
 			return code, fail(code, err, launchHint(err))
@@ -308,7 +318,7 @@ func (r *recorder) close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // what still ran is marked incomplete
 	}
-	return errors.Join(err, r.store.Close())
+	return errors.Join(err, r.store.Close(), r.keys.Close())
 }
 
 // captureSummary says what was recorded, and what to do if nothing was.
@@ -344,7 +354,7 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	case n == 0 && ran && f.transparent:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
-		a.say("unwire: hint: the command sent nothing through the proxy: it may not honour HTTPS_PROXY or\nNODE_OPTIONS; 'unwire capture --transparent -- CMD' captures any program (Linux), and\n'unwire capture --reverse URL' one whose endpoint can be set")
+		a.say("unwire: hint: the command sent nothing through the proxy: %s", whyNothing(rec.report))
 	}
 }
 

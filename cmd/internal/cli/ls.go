@@ -72,6 +72,12 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 	if tableErr := a.lsTable(lines); tableErr != nil {
 		return tableErr
 	}
+	for i := range lines {
+		if refusedCertificate(lines[i].Error) {
+			a.say("unwire: hint: exchange %d: %s", lines[i].ID, refusedHint)
+			break
+		}
+	}
 	return err
 }
 
@@ -167,6 +173,8 @@ func (l *listing) verdict() string {
 		return l.Code
 	case l.Outcome == "":
 		return "(in flight)"
+	case refusedCertificate(l.Error):
+		return "(certificate refused)"
 	}
 	return "(" + l.Outcome + ")"
 }

@@ -181,6 +181,9 @@ func (a *app) printHead(w io.Writer, ex found) {
 	if ex.Error != "" {
 		fmt.Fprintf(w, "%s %s\n", a.out.Red("error:"), term.Clean(ex.Error))
 	}
+	if refusedCertificate(ex.Error) {
+		fmt.Fprintf(w, "hint: %s\n", refusedHint)
+	}
 	if ex.Message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(ex.Message))
 	}

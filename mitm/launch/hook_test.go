@@ -1,0 +1,104 @@
+//go:build unix
+
+package launch_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"unwire/mitm/launch"
+)
+
+// TestNodeHookKeepsErrors: connecting to where nobody listens fails as without
+// the hook, before anything believes that it is connected.
+func TestNodeHookKeepsErrors(t *testing.T) {
+	path := node(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	ln.Close() // nobody listens there now
+	argv := []string{path, "testdata/refused.cjs", port}
+	want, err := exec.Command(argv[0], argv[1:]...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr, err := newRecorder(t).run("", argv, nil)
+	if code != 0 || err != nil || out != string(want) {
+		t.Errorf("status %d, %v; with the hook\n%swithout\n%s%s", code, err, out, want, stderr)
+	}
+	if strings.Count(string(want), "ECONNREFUSED") < 6 {
+		t.Errorf("without the hook: %s", want)
+	}
+}
+
+// TestNodeHookUnknownName: the same for a name that does not exist.
+func TestNodeHookUnknownName(t *testing.T) {
+	path := node(t)
+	const script = `require('node:net').connect(443, 'no-such-host.invalid').on('error', (e) => console.log(e.code, e.syscall, e.hostname))`
+	code, out, stderr, err := newRecorder(t).run("", []string{path, "-e", script}, nil)
+	if code != 0 || err != nil || out != "ENOTFOUND getaddrinfo no-such-host.invalid\n" && !strings.HasPrefix(out, "E") {
+		t.Errorf("status %d, %v, %q: %s", code, err, out, stderr)
+	}
+}
+
+// TestBundledCLI: a CLI with its libraries in one file, as an ES module and as
+// a CommonJS script with a shebang, is captured as its sources are.
+func TestBundledCLI(t *testing.T) {
+	path := node(t)
+	const client = "../testdata/node/unary.mjs"
+	bundler, err := filepath.Abs("../testdata/node/node_modules/.bin/esbuild")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(bundler); err != nil {
+		t.Skip("testdata/node/node_modules is missing: run 'make node-deps'")
+	}
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind := r.Header.Get("Content-Type"); kind != "" { // a unary call, echoed
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.Copy(w, r.Body)
+			return
+		}
+		hello(w, r)
+	}))
+	origin.EnableHTTP2 = true
+	origin.StartTLS()
+	defer origin.Close()
+	for name, c := range map[string]struct {
+		source, format string
+		args           []string
+		said, recorded string
+	}{
+		"ES module, connect-es": {client, "esm", []string{origin.URL}, "answer hello", "/unwire.test.v1.EchoService/Unary 2 complete"},
+		"CommonJS":              {"testdata/cli.cjs", "cjs", []string{origin.URL}, "hello /worker", "/worker 2 complete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "cli."+map[string]string{"esm": "mjs", "cjs": "cjs"}[c.format])
+			args := []string{c.source, "--bundle", "--minify", "--platform=node", "--format=" + c.format, "--outfile=" + file}
+			if c.format == "esm" { // what the bundle's CommonJS parts need
+				args = append(args, `--banner:js=import{createRequire}from'node:module';const require=createRequire(import.meta.url);`)
+			}
+			if out, err := exec.Command(bundler, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			r := newRecorder(t, origin)
+			var report launch.Report
+			code, out, stderr, err := r.run("", append([]string{path, file}, c.args...), func(o *launch.Options) { o.Report = &report })
+			if code != 0 || err != nil || !strings.Contains(out, c.said) || !report.Hooked {
+				t.Errorf("status %d, %v, %q: %s", code, err, out, stderr)
+			}
+			if got := strings.Join(r.recorded(), "\n"); !strings.Contains(got, c.recorded) {
+				t.Errorf("recorded\n%s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package launch
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A Runtime is what a command turned out to be, as far as that decides how its
+// traffic can be captured.
+type Runtime string
+
+const (
+	Unknown  Runtime = ""
+	Node     Runtime = "node"
+	NodeSEA  Runtime = "node (bundled)" // a program with Node inside
+	Bun      Runtime = "bun"
+	Deno     Runtime = "deno"
+	Electron Runtime = "electron"
+	Go       Runtime = "go"
+	Static   Runtime = "static" // links no library: hooks and interposers cannot reach it
+)
+
+const (
+	maxShebang   = 256
+	maxScript    = 4096
+	trailerBytes = 64 << 10
+	maxSearched  = 256 << 20
+	searchBlock  = 1 << 20
+)
+
+// runtimeNames are the names under which runtimes are installed.
+var runtimeNames = map[string]Runtime{
+	"node": Node, "nodejs": Node, "npm": Node, "npx": Node,
+	"bun": Bun, "bunx": Bun, "deno": Deno, "electron": Electron,
+}
+
+// Marks in executables. A compiled Bun or Deno program ends with the mark and a
+// few bytes; a single executable application of Node has its fuse somewhere,
+// flipped from 0 to 1.
+var (
+	markBun  = []byte("\n---- Bun! ----\n")
+	markDeno = []byte("d3n0l4nd")
+	markSEA  = []byte("NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1")
+)
+
+// Inspect tells what a command runs on, by its executable's name and content,
+// following a script to its interpreter. It runs nothing.
+//
+// Limits: 256 MiB of an executable are searched.
+func Inspect(command string) Runtime {
+	path, err := exec.LookPath(command)
+	if err != nil {
+		return Unknown
+	}
+	return inspectFile(path, true)
+}
+
+func inspectFile(path string, follow bool) Runtime {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe")
+	if r, ok := runtimeNames[name]; ok {
+		return r
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Unknown
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return Unknown
+	}
+	head := make([]byte, maxScript)
+	n, _ := io.ReadFull(f, head)
+	if head = head[:n]; bytes.HasPrefix(head, []byte("#!")) {
+		return inspectScript(head, follow)
+	}
+	_, notGo := buildinfo.Read(f)
+	switch tail := tailOf(f); {
+	case notGo == nil: // it may well hold the marks, as this program does
+		return Go
+	case isElectron(path):
+		return Electron
+	case bytes.Contains(tail, markBun):
+		return Bun
+	case bytes.Contains(tail, markDeno):
+		return Deno
+	case contains(f, markSEA):
+		return NodeSEA
+	}
+	if isStatic(f) {
+		return Static
+	}
+	return Unknown
+}
+
+// inspectScript reads the first line of a script, and in one for the shell
+// looks for a line that hands over to a program beside it.
+func inspectScript(head []byte, follow bool) Runtime {
+	line, _, _ := bytes.Cut(head[:min(len(head), maxShebang)], []byte("\n"))
+	words := strings.Fields(string(line[2:]))
+	for len(words) > 0 && (filepath.Base(words[0]) == "env" || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=")) {
+		words = words[1:]
+	}
+	if len(words) == 0 || !follow {
+		return Unknown
+	}
+	if r, ok := runtimeNames[filepath.Base(words[0])]; ok {
+		return r
+	}
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		return Unknown
+	}
+	if r := inspectFile(path, false); r != Static && r != Go {
+		return r
+	}
+	return Unknown // a shell's own linking says nothing of what it runs
+}
+
+// isElectron looks for what Electron and Chromium programs lie beside.
+func isElectron(path string) bool {
+	dir := filepath.Dir(path)
+	for _, names := range [][]string{{"resources/app.asar"}, {"resources/app/package.json", "chrome_100_percent.pak"}, {"../Resources/app.asar"}} {
+		all := true
+		for _, n := range names {
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(n))); err != nil {
+				all = false
+			}
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func tailOf(f *os.File) []byte {
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	n := min(info.Size(), trailerBytes)
+	tail := make([]byte, n)
+	got, _ := f.ReadAt(tail, info.Size()-n)
+	return tail[:got]
+}
+
+// contains searches a file block by block, with an overlap of the mark.
+func contains(f *os.File, mark []byte) bool {
+	buf := make([]byte, searchBlock+len(mark))
+	for off := int64(0); off < maxSearched; off += searchBlock {
+		n, err := f.ReadAt(buf, off)
+		if bytes.Contains(buf[:n], mark) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// isStatic reports whether an ELF executable asks for no dynamic linker.
+func isStatic(f *os.File) bool {
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return false
+	}
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_INTERP {
+			return false
+		}
+	}
+	return e.Type == elf.ET_EXEC || e.Type == elf.ET_DYN
+}

@@ -1,0 +1,191 @@
+package mitm
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A benchPath is one way to a server that a benchmark compares.
+type benchPath struct {
+	name   string
+	client *http.Client
+	took   time.Duration
+}
+
+// benchPaths are straight, through an opaque tunnel, and recorded. They take
+// turns within one run, so that their ratios hold on a busy machine too.
+func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true
+	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 10_000}
+	s.TLS = &tls.Config{}
+	s.StartTLS()
+	b.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	recording := newBench(b, []*httptest.Server{s}, nil)
+	opaque := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
+	tunnel := direct(b, s, true)
+	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
+	return s.URL, []*benchPath{{"direct", direct(b, s, true), 0}, {"tunnel", tunnel, 0}, {"recorded", recording.client(true), 0}}
+}
+
+func reportPaths(b *testing.B, paths []*benchPath, n float64, unit string) {
+	for _, p := range paths {
+		b.ReportMetric(n/p.took.Seconds(), p.name+"-"+unit)
+	}
+	b.ReportMetric(100*paths[1].took.Seconds()/paths[2].took.Seconds(), "%-of-tunnel")
+	b.ReportMetric(100*paths[0].took.Seconds()/paths[2].took.Seconds(), "%-of-direct")
+}
+
+// BenchmarkUnary measures small calls, 32 at once on one HTTP/2 connection.
+func BenchmarkUnary(b *testing.B) {
+	const atOnce, calls = 32, 640
+	base, paths := benchPaths(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	body := strings.Repeat("x", 100)
+	round := func(c *http.Client) {
+		var left atomic.Int64
+		left.Store(calls)
+		var wg sync.WaitGroup
+		for range atOnce {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					res, err := c.Post(base, "application/proto", strings.NewReader(body))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			})
+		}
+		wg.Wait()
+	}
+	measure(b, paths, calls, "calls/s", round)
+}
+
+// BenchmarkLargeBody measures 16 MB down.
+func BenchmarkLargeBody(b *testing.B) {
+	const size = 16
+	base, paths := benchPaths(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.CopyN(w, repeat(make([]byte, 1<<20)), size<<20)
+	}))
+	measure(b, paths, size, "MB/s", func(c *http.Client) {
+		res, err := c.Get(base)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer res.Body.Close()
+		if n, err := io.Copy(io.Discard, res.Body); n != size<<20 || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
+
+// BenchmarkStreams opens 5,000 bidirectional streams, all there at once, and
+// sends a frame each way on each.
+func BenchmarkStreams(b *testing.B) {
+	const streams = 5000
+	base, paths := benchPaths(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		flush(w)
+		_, _ = io.CopyN(w, r.Body, 5)
+		flush(w)
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	for _, p := range paths { // one connection, before all want one
+		res, err := p.client.Get(base)
+		if err != nil {
+			b.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	measure(b, paths, streams, "streams/s", func(c *http.Client) {
+		var wg, open sync.WaitGroup
+		open.Add(streams)
+		for range streams {
+			wg.Go(func() {
+				pr, pw := io.Pipe()
+				req, _ := http.NewRequest("POST", base, pr)
+				res, err := c.Do(req)
+				open.Done()
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				defer res.Body.Close()
+				open.Wait() // now all are there
+				_, _ = io.WriteString(pw, "frame")
+				if _, err := io.ReadFull(res.Body, make([]byte, 5)); err != nil {
+					b.Error(err)
+				}
+				pw.Close()
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func measure(b *testing.B, paths []*benchPath, each float64, unit string, round func(*http.Client)) {
+	for _, p := range paths {
+		round(p.client)
+	}
+	n := 0.0
+	for b.Loop() {
+		for _, p := range paths {
+			start := time.Now()
+			round(p.client)
+			p.took += time.Since(start)
+		}
+		n += each
+	}
+	reportPaths(b, paths, n, unit)
+}
+
+// BenchmarkFrameLatency measures one frame each way in lock step, and reports
+// what recording adds to a frame over an opaque tunnel.
+func BenchmarkFrameLatency(b *testing.B) {
+	const rounds = 500
+	base, paths := benchPaths(b, http.HandlerFunc((*matrixOrigin)(nil).copy))
+	frame := append([]byte{0, 0, 0, 0, 91}, make([]byte, 91)...)
+	times := make([][]time.Duration, len(paths))
+	for b.Loop() {
+		for i, p := range paths {
+			pr, pw := io.Pipe()
+			req, _ := http.NewRequest("POST", base, pr)
+			res, err := p.client.Do(req)
+			if err != nil {
+				b.Fatal(err)
+			}
+			buf := make([]byte, len(frame))
+			for range rounds {
+				start := time.Now()
+				_, _ = pw.Write(frame)
+				if _, err := io.ReadFull(res.Body, buf); err != nil {
+					b.Fatal(err)
+				}
+				times[i] = append(times[i], time.Since(start))
+			}
+			pw.Close()
+			res.Body.Close()
+		}
+	}
+	at := func(i int, q float64) float64 {
+		slices.Sort(times[i])
+		return float64(times[i][int(q*float64(len(times[i])-1))].Nanoseconds()) / 2000
+	}
+	for _, q := range []struct {
+		name string
+		at   float64
+	}{{"p50", 0.5}, {"p99", 0.99}} {
+		b.ReportMetric(at(1, q.at), "tunnel-us/frame-"+q.name)
+		b.ReportMetric(at(2, q.at)-at(1, q.at), "added-us/frame-"+q.name)
+	}
+}
