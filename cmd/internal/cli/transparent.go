@@ -3,10 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"unwire/mitm"
 	"unwire/mitm/launch"
 )
 
@@ -67,4 +72,31 @@ func launchHint(err error) string {
 		return ""
 	}
 	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
+}
+
+// tryTransparent runs a command that does nothing in a namespace.
+func tryTransparent(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "unwire-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)     //nolint:errcheck // a temporary folder
+	ca, err := mitm.LoadCA(dir) // one for the trial: looking makes none
+	if err != nil {
+		return err
+	}
+	code, err := launch.RunTransparent(ctx, launch.Options{
+		Argv: []string{self, "--version"}, CAFile: ca.CertFile(), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+	}, launch.Namespace{
+		Init:  []string{self, "namespace-init"},
+		Serve: func(net.Listener) {}, // nothing connects
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d", code)
+	}
+	return err
 }

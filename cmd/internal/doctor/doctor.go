@@ -38,13 +38,16 @@ type Machine struct {
 	Folder string // where captures are written
 	Getenv func(string) string
 	Now    func() time.Time
+	// Transparent runs a command that does nothing as `capture --transparent`
+	// does, and says why that did not work.
+	Transparent func(context.Context) error
 }
 
 // Run makes all checks, in an order that suits reading.
 func (m Machine) Run(ctx context.Context) []Check {
 	var all []Check
 	for _, check := range []func(context.Context) []Check{
-		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.namespaces, m.clock, m.disk, m.tools,
+		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.transparent, m.clock, m.disk, m.tools,
 	} {
 		all = append(all, check(ctx)...)
 	}

@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ func machine(t *testing.T, env map[string]string) Machine {
 	return Machine{
 		CADir: filepath.Join(t.TempDir(), "ca"), Folder: t.TempDir(),
 		Getenv: func(name string) string { return env[name] }, Now: time.Now,
+		Transparent: func(context.Context) error { return nil },
 	}
 }
 
@@ -53,7 +56,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%+v says nothing", c)
 		}
 	}
-	for _, name := range []string{"CA", "system store", "proxy variables", "CA variables", "Node", "loopback port", "namespaces", "clock", "this folder", "curl", "tshark", "protoc"} {
+	for _, name := range []string{"CA", "system store", "proxy variables", "CA variables", "Node", "loopback port", "transparent capture", "clock", "this folder", "curl", "tshark", "protoc"} {
 		if !seen[name] {
 			t.Errorf("no check %s", name)
 		}
@@ -64,6 +67,16 @@ func TestRun(t *testing.T) {
 	if Worst(all) == Fail {
 		t.Errorf("something fails here: %+v", all)
 	}
+}
+
+func TestTransparent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // the answer is the same whatever was tried
+	}
+	m := machine(t, nil)
+	wants(t, m.transparent(t.Context()), "transparent capture", OK, "a network namespace of its own")
+	m.Transparent = func(context.Context) error { return errors.New("no user namespace") }
+	wants(t, m.transparent(t.Context()), "transparent capture", Warn, "no user namespace")
 }
 
 func TestCA(t *testing.T) {
