@@ -11,7 +11,7 @@ import (
 )
 
 // mostBeside bounds the fields that are put beside each other.
-const mostBeside = 8
+const mostBeside = 6
 
 // beside lists the first scalar fields of a method's answer, as inferred and as
 // reconstructed.

@@ -134,6 +134,13 @@ func (r *demoReport) columns(rows [][]string) {
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len([]rune(s)))) }
 
+// mostGroups bounds the runs of frames that the demo lists, lastGroups of them
+// from the end.
+const (
+	mostGroups = 30
+	lastGroups = 8
+)
+
 // decoded lists the stream's frames, runs of the same kind on one line.
 func (r *demoReport) decoded(context.Context) error {
 	up := 0
@@ -143,7 +150,14 @@ func (r *demoReport) decoded(context.Context) error {
 		}
 	}
 	r.title("2 DECODED", "#%d %s/%s: %d frames up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, up, len(r.stream.Frames)-up)
-	for _, g := range frameGroups(r.stream, r.defs) {
+	groups := frameGroups(r.stream, r.defs)
+	for i, g := range groups {
+		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {
+			if i == mostGroups-lastGroups {
+				r.line(r.app.out, fmt.Sprintf("… %d more runs of frames", skipped))
+			}
+			continue
+		}
 		span := strconv.Itoa(g.first)
 		if g.last > g.first {
 			span = fmt.Sprintf("%d–%d", g.first, g.last)
@@ -153,11 +167,18 @@ func (r *demoReport) decoded(context.Context) error {
 	return nil
 }
 
+// mostAnswer bounds the lines of the answer that the demo prints.
+const mostAnswer = 3
+
 // extracted prints the answer and why it is taken for one.
 func (r *demoReport) extracted(context.Context) error {
 	tr := score.Extract(r.stream, score.Options{})
 	r.title("3 EXTRACTED", "the answer, without any schema")
-	for _, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
+	for i, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
+		if i == mostAnswer {
+			r.line(r.app.out, "  …")
+			break
+		}
 		r.line(r.app.out, "  "+l)
 	}
 	seen := map[score.Role]bool{}
@@ -309,7 +330,7 @@ func orNone(v any) string {
 
 // changes prints the first differences that count.
 func (r *demoReport) changes(changes []diff.Change) {
-	const most = 6
+	const most = 5
 	shown, ignored := 0, 0
 	for _, c := range changes {
 		if c.Ignored != "" {
