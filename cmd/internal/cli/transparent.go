@@ -55,14 +55,17 @@ func (a *app) launch(ctx context.Context, rec *recorder, f captureFlags, o launc
 	if !f.transparent {
 		return launch.Run(ctx, o)
 	}
+	return runTransparent(ctx, o, rec.proxy.ServeTransparent)
+}
+
+// runTransparent runs a command in a network of its own, which this program
+// sets up as namespaceCommand.
+func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener)) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
-	return launch.RunTransparent(ctx, o, launch.Namespace{
-		Init:  []string{self, "namespace-init"},
-		Serve: rec.proxy.ServeTransparent,
-	})
+	return launch.RunTransparent(ctx, o, launch.Namespace{Init: []string{self, "namespace-init"}, Serve: serve})
 }
 
 // launchHint says what works where a command could not be run.
@@ -89,12 +92,10 @@ func tryTransparent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	code, err := launch.RunTransparent(ctx, launch.Options{
+	nothing := func(net.Listener) {} // nothing connects
+	code, err := runTransparent(ctx, launch.Options{
 		Argv: []string{self, "--version"}, CAFile: ca.CertFile(), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
-	}, launch.Namespace{
-		Init:  []string{self, "namespace-init"},
-		Serve: func(net.Listener) {}, // nothing connects
-	})
+	}, nothing)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit status %d", code)
 	}
