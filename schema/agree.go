@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 
+	"unwire/decode/wire"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -129,7 +131,7 @@ func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
 	}
 	var ignore int
 	gotKind, wantKind := KindOf(fd), KindOf(ref)
-	count("kind", string(gotKind), string(wantKind), gotKind.element(fd) == wantKind.element(ref), &a.Kind, &ignore)
+	count("kind", string(gotKind), string(wantKind), elementOf(gotKind, fd) == elementOf(wantKind, ref), &a.Kind, &ignore)
 	count("type", typeOfField(fd), typeOfField(ref), typeClass(fd) == typeClass(ref), &a.Type, &a.TypeCompatible)
 	got, want := labelOfField(fd), labelOfField(ref)
 	count("label", got, want, isMany(got) == isMany(want), &a.Label, &a.LabelCompatible)
@@ -144,7 +146,7 @@ func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
 // KindOf is the kind of a declared field, in the contract's words.
 func KindOf(fd protoreflect.FieldDescriptor) Kind {
 	if fd.IsList() && fd.IsPacked() {
-		return KindPacked
+		return wire.KindPacked
 	}
 	return elementKind(fd.Kind())
 }
@@ -153,24 +155,24 @@ func KindOf(fd protoreflect.FieldDescriptor) Kind {
 func elementKind(k protoreflect.Kind) Kind {
 	switch k {
 	case protoreflect.MessageKind:
-		return KindMessage
+		return wire.KindMessage
 	case protoreflect.GroupKind:
-		return KindGroup
+		return wire.KindGroup
 	case protoreflect.StringKind:
-		return KindString
+		return wire.KindString
 	case protoreflect.BytesKind:
-		return KindBytes
+		return wire.KindBytes
 	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
-		return KindFixed32
+		return wire.KindFixed32
 	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
-		return KindFixed64
+		return wire.KindFixed64
 	}
-	return KindVarint
+	return wire.KindVarint
 }
 
-// element is the kind with packing taken off.
-func (k Kind) element(fd protoreflect.FieldDescriptor) Kind {
-	if k == KindPacked {
+// elementOf is the kind with packing taken off.
+func elementOf(k Kind, fd protoreflect.FieldDescriptor) Kind {
+	if k == wire.KindPacked {
 		return elementKind(fd.Kind())
 	}
 	return k

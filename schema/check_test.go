@@ -170,8 +170,8 @@ func TestCheckUnknown(t *testing.T) {
 	ex := talk("proto", data, tags(nil).text(20, "another piece of text"))
 	r := checkOne(t, ex)
 	want := []UnknownField{
-		{Message: "chat.v1.Ask", Number: 20, Kind: KindString, Seen: 2, Frames: []string{"#7/up/0", "#7/up/1"}},
-		{Message: "chat.v1.Ask", Number: 21, Kind: KindFixed64, Seen: 2, Frames: []string{"#7/up/0"}},
+		{Message: "chat.v1.Ask", Number: 20, Kind: wire.KindString, Seen: 2, Frames: []string{"#7/up/0", "#7/up/1"}},
+		{Message: "chat.v1.Ask", Number: 21, Kind: wire.KindFixed64, Seen: 2, Frames: []string{"#7/up/0"}},
 	}
 	for i := range r.Unknown {
 		if r.Unknown[i].P < 0.9 {
@@ -212,7 +212,7 @@ func TestCheckJSON(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if len(r.Unknown) != 2 || r.Unknown[0].Name != "colour" || r.Unknown[1].Name != "extra" || r.Unknown[1].Kind != KindMessage {
+	if len(r.Unknown) != 2 || r.Unknown[0].Name != "colour" || r.Unknown[1].Name != "extra" || r.Unknown[1].Kind != wire.KindMessage {
 		t.Errorf("unknown %+v", r.Unknown)
 	}
 	lost := int64(len(`"colour":"red"`) + len(`,"extra":[1,{"x":2}]`))
@@ -324,33 +324,6 @@ func enumOnly(r *Report) {
 		}
 	}
 	r.Contradicted = kept
-}
-
-func TestNames(t *testing.T) {
-	md := chatSchema(t).Message("chat.v1.Ask")
-	data := tags(nil).text(1, "hi").text(6, string(tags(nil).varint(3, 1).varint(50, 1))).text(5, string(tags(nil).text(1, "k").text(2, ""))).varint(6, 1)
-	data = append(data, 0xff)
-	tree := wire.Parse(data, wire.Options{})
-	names := Names(tree, md)
-	var got []string
-	for i, fd := range names {
-		if fd != nil {
-			got = append(got, tree.PathOf(int32(i)).String()+" "+string(fd.FullName()))
-		}
-	}
-	want := []string{
-		"1 chat.v1.Ask.text", "6[0] chat.v1.Ask.parent", "6[0].3 chat.v1.Ask.fast",
-		"5 chat.v1.Ask.more", "5.1 chat.v1.Ask.MoreEntry.key", "5.2 chat.v1.Ask.MoreEntry.value", "6[1] chat.v1.Ask.parent",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if n := Names(tree, nil); len(n) != len(tree.Nodes) {
-		t.Error("no type, no length")
-	}
-	if parent := md.Fields().ByNumber(6); WireFits(parent, wire.Varint) || !WireFits(parent, wire.Len) || !WireFits(md.Fields().ByNumber(4), wire.Len) {
-		t.Error("WireFits")
-	}
 }
 
 func TestLoad(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode/wire"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -156,12 +158,12 @@ func (d *jsonCheck) peek() byte {
 
 // kind skips a value of no known type and says what it would be.
 func (d *jsonCheck) kind() (Kind, error) {
-	kind := KindVarint
+	kind := wire.KindVarint
 	switch c := d.peek(); c {
 	case '"':
-		kind = KindString
+		kind = wire.KindString
 	case '{', '[':
-		kind = KindMessage
+		kind = wire.KindMessage
 	}
 	return kind, d.skip()
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"unwire/decode/wire"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -99,7 +101,7 @@ func (y *tally) add(t testing.TB, c corpus) {
 	}
 	for _, f := range in.Fields {
 		switch f.Kind {
-		case KindString, KindBytes, KindMessage, KindPacked: // the others are told by the wire
+		case wire.KindString, wire.KindBytes, wire.KindMessage, wire.KindPacked: // the others are told by the wire
 			y.confidence = append(y.confidence, confidence{f.P, !wrong[[2]any{f.Message, f.Number}]})
 		}
 	}

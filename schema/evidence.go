@@ -69,9 +69,6 @@ func (e *Evidence) Add(root string, data []byte) error {
 	return nil
 }
 
-// AddMessage enters a parsed message of the named root type.
-func (e *Evidence) AddMessage(root string, t *wire.Tree) error { return e.Add(root, t.Data) }
-
 // AddFrame enters one message of a method, sent in the direction dir.
 func (e *Evidence) AddFrame(service, rpc string, dir captures.Direction, t *wire.Tree) error {
 	name := service + "/" + rpc

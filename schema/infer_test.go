@@ -66,17 +66,17 @@ func TestInferKindsTypesAndLabels(t *testing.T) {
 		kind            Kind
 		typ, label, has string
 	}{
-		{1, KindString, "string", Singular, "string field_1 = 1;"},
-		{2, KindVarint, "int32", Singular, "int32 field_2 = 2;"},
-		{3, KindVarint, "bool", Singular, "bool field_3 = 3;"},
-		{4, KindVarint, "int64", Singular, "milliseconds of the Unix epoch"},
-		{5, KindFixed64, "double", Singular, "double field_5 = 5;"},
-		{6, KindPacked, "int32", Repeated, "repeated int32 field_6 = 6;"},
-		{7, KindVarint, "int32", Repeated, "repeated int32 field_7 = 7 [packed = false];"},
-		{8, KindBytes, "bytes", Singular, "bytes field_8 = 8;"},
-		{9, KindMessage, "p.RootField9", Singular, "RootField9 field_9 = 9;"},
-		{10, KindVarint, "bool", Optional, "optional bool field_10 = 10;"},
-		{11, KindFixed64, "fixed64", Singular, "fixed64 field_11 = 11;"},
+		{1, wire.KindString, "string", Singular, "string field_1 = 1;"},
+		{2, wire.KindVarint, "int32", Singular, "int32 field_2 = 2;"},
+		{3, wire.KindVarint, "bool", Singular, "bool field_3 = 3;"},
+		{4, wire.KindVarint, "int64", Singular, "milliseconds of the Unix epoch"},
+		{5, wire.KindFixed64, "double", Singular, "double field_5 = 5;"},
+		{6, wire.KindPacked, "int32", Repeated, "repeated int32 field_6 = 6;"},
+		{7, wire.KindVarint, "int32", Repeated, "repeated int32 field_7 = 7 [packed = false];"},
+		{8, wire.KindBytes, "bytes", Singular, "bytes field_8 = 8;"},
+		{9, wire.KindMessage, "p.RootField9", Singular, "RootField9 field_9 = 9;"},
+		{10, wire.KindVarint, "bool", Optional, "optional bool field_10 = 10;"},
+		{11, wire.KindFixed64, "fixed64", Singular, "fixed64 field_11 = 11;"},
 	} {
 		f := verdict(t, in, "p.Root", want.number)
 		if f.Kind != want.kind || f.Type != want.typ || f.Label != want.label || f.P < 0.9 || f.Samples != 12 || f.Seen != 12 {
@@ -100,13 +100,13 @@ func TestInferTraps(t *testing.T) {
 		times   int
 		want    Kind
 	}{
-		{"a digest is no list of numbers", digest, 1, KindBytes},
-		{"a file's name parses as a message", "image.png", 5, KindString},
-		{"an empty message in a message", "\x42\x00", 4, KindMessage},
-		{"a flag in a message", "\x38\x01", 8, KindMessage},
-		{"nothing at all", "", 2, KindMessage},
-		{"other scripts are text", "Привет, 世界", 1, KindString},
-		{"digits are text", "1763712000", 6, KindString},
+		{"a digest is no list of numbers", digest, 1, wire.KindBytes},
+		{"a file's name parses as a message", "image.png", 5, wire.KindString},
+		{"an empty message in a message", "\x42\x00", 4, wire.KindMessage},
+		{"a flag in a message", "\x38\x01", 8, wire.KindMessage},
+		{"nothing at all", "", 2, wire.KindMessage},
+		{"other scripts are text", "Привет, 世界", 1, wire.KindString},
+		{"digits are text", "1763712000", 6, wire.KindString},
 	} {
 		var samples [][]byte
 		for range c.times {
@@ -236,7 +236,7 @@ func TestInferSaysWhatItLeavesOut(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, must(in.Text()))
 		}
 	}
-	if f := verdict(t, in, "p.Root", 3); f.Kind != KindGroup {
+	if f := verdict(t, in, "p.Root", 3); f.Kind != wire.KindGroup {
 		t.Errorf("%+v", f)
 	}
 }

@@ -4,21 +4,12 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"unwire/decode/wire"
 )
 
-// A Kind is how a field's bytes are read, in the contract's words.
-type Kind string
-
-const (
-	KindMessage Kind = "message"
-	KindString  Kind = "string"
-	KindBytes   Kind = "bytes"
-	KindPacked  Kind = "packed"
-	KindVarint  Kind = "varint"
-	KindFixed32 Kind = "fixed32"
-	KindFixed64 Kind = "fixed64"
-	KindGroup   Kind = "group"
-)
+// A Kind is how a field's bytes are read.
+type Kind = wire.Kind
 
 // An Alternative is a kind with its probability.
 type Alternative struct {
@@ -87,10 +78,10 @@ func kindOf(f *field, messageCost float64) kindVerdict {
 		element elementType
 		n       int64
 	}{
-		{kind: KindVarint, element: packedVarint},
-		{kind: KindFixed32, element: packedFixed32},
-		{kind: KindFixed64, element: packedFixed64},
-		{kind: KindGroup, n: f.groups},
+		{kind: wire.KindVarint, element: packedVarint},
+		{kind: wire.KindFixed32, element: packedFixed32},
+		{kind: wire.KindFixed64, element: packedFixed64},
+		{kind: wire.KindGroup, n: f.groups},
 	}
 	if f.varint != nil {
 		counts[0].n = f.varint.N
@@ -119,10 +110,10 @@ func kindOf(f *field, messageCost float64) kindVerdict {
 		return judge(list, f.len.N)
 	}
 	for _, h := range list {
-		if h.kind == KindPacked && h.element == best.element {
+		if h.kind == wire.KindPacked && h.element == best.element {
 			// Written packed and one by one: readers accept both.
 			odd := f.occurs - best.n - f.len.N
-			return kindVerdict{kind: KindPacked, element: h.element, odd: odd, p: share(best.n+f.len.N, odd)}
+			return kindVerdict{kind: wire.KindPacked, element: h.element, odd: odd, p: share(best.n+f.len.N, odd)}
 		}
 	}
 	// A list of numbers would have readers take the payloads for packed ones, and
@@ -149,18 +140,18 @@ func hypotheses(l *lenStats, messageCost float64) []hypothesis {
 		empty = 1 + math.Log(float64(l.Empty))
 	}
 	unit := l.novelty() / nat
-	list := []hypothesis{{KindBytes, notPacked, priorBytes + emptyBytes*empty + float64(l.Raw)*unit}}
+	list := []hypothesis{{wire.KindBytes, notPacked, priorBytes + emptyBytes*empty + float64(l.Raw)*unit}}
 	if !l.NotText {
-		list = append(list, hypothesis{KindString, notPacked, priorString + emptyString*empty + float64(l.Text)*unit})
+		list = append(list, hypothesis{wire.KindString, notPacked, priorString + emptyString*empty + float64(l.Text)*unit})
 	}
 	if !l.NotMessage {
-		list = append(list, hypothesis{KindMessage, notPacked, priorMessage + emptyMessage*empty + messageCost})
+		list = append(list, hypothesis{wire.KindMessage, notPacked, priorMessage + emptyMessage*empty + messageCost})
 	}
 	if l.Empty == l.N {
 		return list
 	}
 	packed := func(e elementType, prior float64, cost float64) {
-		list = append(list, hypothesis{KindPacked, e, prior + emptyPacked*empty + cost})
+		list = append(list, hypothesis{wire.KindPacked, e, prior + emptyPacked*empty + cost})
 	}
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"unwire/decode/wire"
 )
 
 // Labels in the contract's words.
@@ -21,7 +23,7 @@ const (
 // weak proof of the contrary, weaker for messages, of which lists are made.
 // A zero that was written proves explicit presence: proto3 leaves zeros out.
 func labelOf(f *field, v kindVerdict) (label string, p float64) {
-	if v.kind == KindPacked {
+	if v.kind == wire.KindPacked {
 		return Repeated, v.p
 	}
 	if f.most > 1 {
@@ -29,9 +31,9 @@ func labelOf(f *field, v kindVerdict) (label string, p float64) {
 	}
 	prior := 0.08
 	switch v.kind {
-	case KindMessage:
+	case wire.KindMessage:
 		prior = 0.3
-	case KindString:
+	case wire.KindString:
 		prior = 0.15
 	}
 	repeated := prior / (1 + 0.7*float64(f.seen))
@@ -44,13 +46,13 @@ func labelOf(f *field, v kindVerdict) (label string, p float64) {
 // zeros counts the occurrences that a field with implicit presence would have left out.
 func (f *field) zeros(kind Kind) int64 {
 	switch {
-	case kind == KindVarint && f.varint != nil:
+	case kind == wire.KindVarint && f.varint != nil:
 		return f.varint.Zero
-	case kind == KindFixed32 && f.fixed32 != nil:
+	case kind == wire.KindFixed32 && f.fixed32 != nil:
 		return f.fixed32.Zero
-	case kind == KindFixed64 && f.fixed64 != nil:
+	case kind == wire.KindFixed64 && f.fixed64 != nil:
 		return f.fixed64.Zero
-	case (kind == KindString || kind == KindBytes) && f.len != nil:
+	case (kind == wire.KindString || kind == wire.KindBytes) && f.len != nil:
 		return f.len.Empty
 	}
 	return 0

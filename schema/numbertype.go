@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"math"
+
+	"unwire/decode/wire"
 )
 
 // A typeVerdict is the declared type of a number, with the doubt about it.
@@ -122,24 +124,24 @@ func fixedType(asFloat, asInt, n, small int64, width int) typeVerdict {
 // numberType chooses the type of a field of numbers, packed or not.
 func numberType(f *field, v kindVerdict) typeVerdict {
 	switch {
-	case v.kind == KindVarint || v.element == packedVarint:
+	case v.kind == wire.KindVarint || v.element == packedVarint:
 		s := newVarintStats()
 		if f.varint != nil {
 			s.merge(f.varint)
 		}
-		if v.kind == KindPacked && f.len != nil {
+		if v.kind == wire.KindPacked && f.len != nil {
 			s.merge(f.len.Elements)
 		}
 		if s.N == 0 {
 			return typeVerdict{name: "int64", p: 0.3}
 		}
 		return varintType(s)
-	case v.kind == KindFixed32 || v.element == packedFixed32:
+	case v.kind == wire.KindFixed32 || v.element == packedFixed32:
 		var asFloat, asInt, n, small int64
 		if s := f.fixed32; s != nil {
 			asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 		}
-		if f.len != nil && v.kind == KindPacked {
+		if f.len != nil && v.kind == wire.KindPacked {
 			asFloat, asInt, n = asFloat+f.len.Float32, asInt+f.len.Int32, n+f.len.Bytes/4
 		}
 		return fixedType(asFloat, asInt, n, small, 32)
@@ -148,7 +150,7 @@ func numberType(f *field, v kindVerdict) typeVerdict {
 	if s := f.fixed64; s != nil {
 		asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 	}
-	if f.len != nil && v.kind == KindPacked {
+	if f.len != nil && v.kind == wire.KindPacked {
 		asFloat, asInt, n = asFloat+f.len.Float64, asInt+f.len.Int64, n+f.len.Bytes/8
 	}
 	return fixedType(asFloat, asInt, n, small, 64)

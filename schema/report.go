@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"unwire/decode/wire"
 )
 
 // A Report tells how far definitions explain traffic, in the contract's shape.
@@ -139,7 +141,7 @@ func (k *Checker) reportUnknown(r *Report) {
 			}
 		}
 		if u.Kind == "" { // there was no room for its evidence; bytes are never refuted
-			u.Kind, u.P = KindBytes, 0
+			u.Kind, u.P = wire.KindBytes, 0
 		}
 		r.Unknown = append(r.Unknown, u)
 	}

@@ -1,6 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"slices"
+
+	"unwire/decode/wire"
+)
 
 // A trial is what a class would be if it were joined with others.
 type trial struct {
@@ -127,11 +131,11 @@ const weakP = 0.97
 // refutes reports whether some payload cannot be of the kind.
 func (l *lenStats) refutes(v kindVerdict) bool {
 	switch v.kind {
-	case KindString:
+	case wire.KindString:
 		return l.NotText
-	case KindMessage:
+	case wire.KindMessage:
 		return l.NotMessage
-	case KindPacked:
+	case wire.KindPacked:
 		return v.element == packedVarint && l.NotVarints || v.element == packedFixed32 && l.NotFixed32 || v.element == packedFixed64 && l.NotFixed64
 	}
 	return false

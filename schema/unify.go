@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"unwire/decode/wire"
 )
 
 // A node is the evidence of a message type at one place.
@@ -50,7 +52,7 @@ func (c *class) find() *class {
 }
 
 // likely reports whether the field's payloads are taken for messages.
-func (f *classField) likely() bool { return f.verdict.kind == KindMessage }
+func (f *classField) likely() bool { return f.verdict.kind == wire.KindMessage }
 
 // A graph is the classes of one file.
 type graph struct {

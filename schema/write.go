@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/decode/wire"
 )
 
 // A writer writes one file of definitions and the verdicts about its fields.
@@ -200,23 +201,23 @@ func (w *writer) declare(c *class, number int32) *declared {
 	}
 	d.Label, d.LabelP = labelOf(f.field, v)
 	switch v.kind {
-	case KindMessage:
+	case wire.KindMessage:
 		if !w.declareMap(d, f) {
 			kid := w.typeOf(f.kid, c, number)
 			d.typeText = w.reference(kid.name)
 			d.Type = strings.TrimPrefix(w.qualified(kid.name), ".")
 		}
 		d.Settle = settleMessage(f)
-	case KindString, KindBytes:
+	case wire.KindString, wire.KindBytes:
 		d.typeText, d.Type = string(v.kind), string(v.kind)
 		d.Settle = settlePayload(f, v)
 		d.Note = payloadNote(f.len)
-	case KindGroup:
+	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
 		t := numberType(f.field, v)
 		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.name, t.name, t.p, t.note, t.settle
-		d.unpacked = v.kind != KindPacked && d.Label == Repeated
+		d.unpacked = v.kind != wire.KindPacked && d.Label == Repeated
 	}
 	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
 		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
@@ -233,7 +234,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	}
 	key, value := kid.fields[1], kid.fields[2]
 	odds := mapOdds(f.len, f.occurs, key.zeros(key.verdict.kind)+value.zeros(value.verdict.kind), key.len == nil && value.len == nil)
-	if f.most < 2 || key.verdict.odd+value.verdict.odd > 0 || value.group != nil || value.verdict.kind == KindPacked {
+	if f.most < 2 || key.verdict.odd+value.verdict.odd > 0 || value.group != nil || value.verdict.kind == wire.KindPacked {
 		return false
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
@@ -243,11 +244,11 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	}
 	keyType := ""
 	switch key.verdict.kind {
-	case KindString:
+	case wire.KindString:
 		keyType = "string"
-	case KindVarint:
+	case wire.KindVarint:
 		keyType = numberType(key.field, key.verdict).name
-	case KindFixed32, KindFixed64:
+	case wire.KindFixed32, wire.KindFixed64:
 		if keyType = numberType(key.field, key.verdict).name; keyType == "double" || keyType == "float" {
 			return false
 		}
@@ -256,11 +257,11 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	}
 	valueText, valueType := string(value.verdict.kind), string(value.verdict.kind)
 	switch value.verdict.kind {
-	case KindMessage:
+	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
 		c := w.typeOf(value.kid, entry, 2)
 		valueText, valueType = w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), ".")
-	case KindVarint, KindFixed32, KindFixed64:
+	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
 		valueText = numberType(value.field, value.verdict).name
 		valueType = valueText
 	}
@@ -329,7 +330,7 @@ func settleMessage(f *classField) string {
 
 func settlePayload(f *classField, v kindVerdict) string {
 	switch {
-	case v.kind == KindString:
+	case v.kind == wire.KindString:
 		return "a payload that is no UTF-8 would make it bytes"
 	case !f.len.NotText:
 		return "payloads that are text"

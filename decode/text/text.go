@@ -79,14 +79,8 @@ func Decode(in []byte, o Options) (*Document, error) {
 	return d, nil
 }
 
-// Bytes is what the document describes, after hex or base64.
-func (d *Document) Bytes() []byte { return d.data }
-
 // As is "message", "frames", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
-
-// In is how the bytes were written: "raw", "hex" or "base64".
-func (d *Document) In() string { return d.source.form }
 
 // shapeOf tells frames from a message from plain text. It parses into scratch.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {

@@ -188,12 +188,6 @@ func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 // Len is how many paths there are, the root included; they count from 0.
 func (s *Shape) Len() int { return len(s.paths) }
 
-// Parent is the path that encloses p; None for the root.
-func (s *Shape) Parent(p Path) Path { return s.paths[p].parent }
-
-// Number is the last field number of p.
-func (s *Shape) Number(p Path) uint64 { return s.paths[p].number }
-
 // Depth is how many numbers p has.
 func (s *Shape) Depth(p Path) int {
 	d := 0
