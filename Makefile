@@ -16,7 +16,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The folders that hold a Node client and its lock file.
 NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json cmd/internal/demo/node/package.json))
 
-.PHONY: build demo test check bench matrix fuzz node-deps clean
+.PHONY: build demo test check bench matrix fuzz node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
@@ -51,6 +51,9 @@ fuzz:
 
 # The Node clients of the tests and the demo, from their lock files.
 node-deps: $(NODE_DIRS:%=%node_modules/.installed)
+
+# What tests run beside them: further JavaScript runtimes (Linux on x86-64, 800 MB) and DuckDB.
+test-deps: node-deps mitm/launch/testdata/runtimes/node_modules/.installed captures/parquet/testdata/duckdb/node_modules/.installed
 
 node-deps-if-possible:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \

@@ -328,39 +328,84 @@ func hello(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "hello "+r.URL.Path)
 }
 
-// TestNodeHook runs Node programs that use each of its clients, none of which
+// fetchVersion is the HTTP version that a Node's fetch prefers: since 26 it is 2.
+func fetchVersion(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.Command(path, "-p", "process.versions.node.split('.')[0] >= 26 ? 2 : 1.1").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// installed returns the path of a program of testdata/runtimes, or skips the test.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata/runtimes/node_modules", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("testdata/runtimes/node_modules is missing: run 'make test-deps'")
+	}
+	return path
+}
+
+// TestNodeHook runs programs that use each of Node's clients, none of which
 // takes a proxy from the environment.
 func TestNodeHook(t *testing.T) {
-	path := node(t)
-	origin := httptest.NewUnstartedServer(http.HandlerFunc(hello))
-	origin.EnableHTTP2 = true
-	origin.StartTLS()
-	defer origin.Close()
-	origin.TLS.NextProtos = []string{"h2", "http/1.1"}
-	plain := httptest.NewServer(http.HandlerFunc(hello))
-	defer plain.Close()
+	origin, plain := bothOrigins(t)
+	for _, version := range []string{"installed", "22", "24", "26"} {
+		t.Run(version, func(t *testing.T) {
+			var path string
+			if version == "installed" {
+				path = node(t)
+			} else {
+				path = installed(t, "node"+version+"/bin/node")
+			}
+			r := newRecorder(t, origin)
+			code, out, stderr, err := r.run("", []string{path, "testdata/clients.mjs", origin.URL, plain.URL}, func(o *launch.Options) {
+				dir := filepath.Join(t.TempDir(), `with space`) // the hook's path needs quoting
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				t.Setenv("TMPDIR", dir)
+			})
+			wantClients(t, code, out, stderr, err)
+			wantRecorded := []string{
+				"/child 2 complete", "/fetch " + fetchVersion(t, path) + " complete", "/http 1.1 complete",
+				"/http2 2 complete", "/https 1.1 complete", "/worker 2 complete",
+			}
+			if got := r.recorded(); !slices.Equal(got, wantRecorded) {
+				t.Errorf("recorded %q, want %q", got, wantRecorded)
+			}
+		})
+	}
+}
 
-	r := newRecorder(t, origin)
-	code, out, stderr, err := r.run("", []string{path, "testdata/clients.mjs", origin.URL, plain.URL}, func(o *launch.Options) {
-		dir := filepath.Join(t.TempDir(), `with space`) // the hook's path needs quoting
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("TMPDIR", dir)
-	})
+// bothOrigins starts the servers that testdata/clients.mjs calls: one with TLS
+// and both versions of HTTP, one without TLS.
+func bothOrigins(t *testing.T) (secure, plain *httptest.Server) {
+	t.Helper()
+	secure = httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	secure.TLS.NextProtos = []string{"h2", "http/1.1"}
+	plain = httptest.NewServer(http.HandlerFunc(hello))
+	t.Cleanup(plain.Close)
+	return secure, plain
+}
+
+// wantClients checks how a run of testdata/clients.mjs ended.
+func wantClients(t *testing.T, code int, out, stderr string, err error) {
+	t.Helper()
 	if err != nil || code != 0 {
 		t.Fatalf("status %d, %v: %s", code, err, stderr)
 	}
 	want := "http2 hello /http2\nhttps hello /https\nfetch hello /fetch\nhttp hello /http\nworker hello /worker\nchild hello /child\n"
 	if out != want {
 		t.Errorf("the program got\n%swant\n%s%s", out, want, stderr)
-	}
-	wantRecorded := []string{
-		"/child 2 complete", "/fetch 1.1 complete", "/http 1.1 complete",
-		"/http2 2 complete", "/https 1.1 complete", "/worker 2 complete",
-	}
-	if got := r.recorded(); !slices.Equal(got, wantRecorded) {
-		t.Errorf("recorded %q, want %q", got, wantRecorded)
 	}
 }
 

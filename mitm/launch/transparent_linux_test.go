@@ -171,6 +171,29 @@ func TestTransparentCurl(t *testing.T) {
 	}
 }
 
+// TestTransparentRuntimes: Bun takes neither the hook nor, for http2 and https,
+// a proxy; Deno takes the hook, but not in its workers.
+func TestTransparentRuntimes(t *testing.T) {
+	origin, plain := bothOrigins(t)
+	for name, args := range map[string][]string{
+		"bun/bin/bun": nil,
+		"deno/deno":   {"run", "-A"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			argv := append([]string{installed(t, name)}, args...)
+			r := newRecorder(t, origin)
+			code, out, stderr, err, can := r.runTransparent("", append(argv, "testdata/clients.mjs", origin.URL, plain.URL), nil)
+			if !can {
+				return
+			}
+			wantClients(t, code, out, stderr, err)
+			if got := r.recorded(); len(got) != 6 {
+				t.Errorf("recorded %q, want six", got)
+			}
+		})
+	}
+}
+
 func TestTransparentStatus(t *testing.T) {
 	r := newRecorder(t)
 	plain := filepath.Join(t.TempDir(), "plain")

@@ -355,6 +355,8 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
 		a.say("unwire: hint: the command sent nothing through the proxy: %s", whyNothing(rec.report))
+	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
+		a.say("unwire: hint: %s", whySome(rec.report.Runtime))
 	}
 }
 

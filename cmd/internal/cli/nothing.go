@@ -11,7 +11,7 @@ func whyNothing(r launch.Report) string {
 	)
 	switch {
 	case r.Hooked:
-		return "Node took the hook, so it made no TCP connection\nto record (QUIC and Unix sockets are not)" + others
+		return "it took the hook for Node, so it made no TCP connection\nto record (QUIC and Unix sockets are not)" + others
 	case r.Runtime == launch.Node:
 		return "it is a Node program, but took no NODE_OPTIONS: it may\nclear them for its children, or have ended before it began;\nstart its script as 'node FILE', not through its launcher" + others + reverse
 	case r.Runtime == launch.NodeSEA:
@@ -26,4 +26,13 @@ func whyNothing(r launch.Report) string {
 		return "it is a static program that ignores HTTPS_PROXY" + others + reverse
 	}
 	return "it may not honour HTTPS_PROXY or\nNODE_OPTIONS" + others + reverse
+}
+
+// whySome says what a runtime sends past the proxy though some of its traffic came.
+func whySome(r launch.Runtime) string {
+	what := "Deno's workers take no hook: what they sent is not recorded"
+	if r == launch.Bun {
+		what = "Bun's node:http2 and node:https ignore the proxy: only its fetch is recorded"
+	}
+	return what + "\n'unwire capture --transparent -- CMD' records all of it (Linux)"
 }
