@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -222,5 +223,34 @@ func BenchmarkImport(b *testing.B) {
 		if _, err := flow.Import(context.Background(), bytes.NewReader(data), to); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestMitmproxy reads a file that mitmproxy 8.1.1 wrote: two unary calls, an
+// answer of 404 and a server that could not be reached, all made by curl.
+func TestMitmproxy(t *testing.T) {
+	in, err := os.ReadFile("testdata/mitmproxy-8.1.1.flows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, rep := load(t, in)
+	if d := cmp.Diff(transfer.Report{Exchanges: 4}, rep); d != "" {
+		t.Fatal(d)
+	}
+	var lines []string
+	for _, w := range got {
+		ex := w.Exchange
+		lines = append(lines, fmt.Sprintf("%s %s %s %d %s %d %d", ex.Method, ex.URL, ex.HTTP, ex.Status, ex.Outcome, ex.BytesUp, ex.BytesDown))
+	}
+	const call = "POST https://127.0.0.1:9777/aiserver.v1.AiService/AvailableModels 2 200 complete 7 0"
+	want := []string{call, call, "GET https://127.0.0.1:9777/none 2 404 complete 0 19", "GET http://127.0.0.1:1/none 1.1 0 failed 0 0"}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Error(d)
+	}
+	if v := got[0].Exchange.RequestHeaders.Get("authorization"); v != "Bearer x" {
+		t.Errorf("authorization is %q", v)
+	}
+	if up := got[0].Chunks[0].Data; string(up) != "\n\x05hello" {
+		t.Errorf("the request is %q", up)
 	}
 }
