@@ -93,7 +93,7 @@ func (s *Store) Annotations(ctx context.Context, id int64) ([]Annotation, error)
 	return as, nil
 }
 
-// DropDerived forgets all frames and annotations.
+// DropDerived forgets all frames, annotations and summaries.
 //
 // Errors: ErrReadOnly.
 func (s *Store) DropDerived(ctx context.Context) error {
@@ -101,7 +101,10 @@ func (s *Store) DropDerived(ctx context.Context) error {
 		return pathError(s.path, ErrReadOnly)
 	}
 	return pathError(s.path, s.writer.do(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM frames; DELETE FROM annotations`)
+		_, err := tx.ExecContext(ctx, `DELETE FROM frames; DELETE FROM annotations; DELETE FROM summaries`)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM meta WHERE name = ?`, summarisedTo)
+		}
 		return err
 	}))
 }

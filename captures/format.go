@@ -16,7 +16,7 @@ type migration string
 // formatMigrations lists the steps from an empty database; step i leads to
 // format i+1. Steps are only ever appended: captures of every age exist.
 func formatMigrations() []migration {
-	return []migration{formatOne}
+	return []migration{formatOne, formatTwo}
 }
 
 // formatOne is the first format.
@@ -96,6 +96,30 @@ CREATE TABLE annotations (
 	value    TEXT NOT NULL,
 	PRIMARY KEY (exchange, path, key)
 ) STRICT, WITHOUT ROWID;
+`
+
+// formatWithSummaries is the first format that has them; a reader does without.
+const formatWithSummaries = 2
+
+// oldestReadable is the oldest format that is read as it is.
+const oldestReadable = 1
+
+// formatTwo adds what a listing need not derive again.
+const formatTwo migration = `
+CREATE TABLE summaries (
+	exchange    INTEGER PRIMARY KEY,
+	version     INTEGER NOT NULL,
+	truth       INTEGER NOT NULL,
+	protocol    TEXT NOT NULL,
+	codec       TEXT NOT NULL,
+	service     TEXT NOT NULL,
+	rpc         TEXT NOT NULL,
+	code        TEXT NOT NULL,
+	frames_up   INTEGER NOT NULL,
+	frames_down INTEGER NOT NULL,
+	thread      TEXT NOT NULL
+) STRICT;
+CREATE INDEX summaries_thread ON summaries (thread, exchange) WHERE thread <> '';
 `
 
 // migrate brings db from format have to the newest of steps, in one transaction.

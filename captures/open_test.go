@@ -82,7 +82,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 		{"foreign", foreign, ErrNotCapture, "another program (application id 0x7)"},
 		{"plain database", plain, ErrNotCapture, "another program"},
 		{"device", os.DevNull, ErrNotCapture, "no regular file"},
-		{"newer", newer, ErrNewerFormat, "written by a newer unwire, format 9; this one reads up to 1: update unwire"},
+		{"newer", newer, ErrNewerFormat, "written by a newer unwire, format 9; this one reads up to 2: update unwire"},
 		{"no version", zero, ErrDamaged, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestMigration(t *testing.T) {
 	ctx := context.Background()
 	path := record(t, "kept")
 	steps := append(formatMigrations(), `ALTER TABLE exchanges ADD COLUMN note TEXT NOT NULL DEFAULT 'none'; CREATE TABLE extra (x INTEGER) STRICT`)
-	if _, err := open(path, steps); !errors.Is(err, ErrOlderFormat) || !strings.Contains(err.Error(), "format 1; this one reads format 2") {
+	if _, err := open(path, steps, len(steps)); !errors.Is(err, ErrOlderFormat) || !strings.Contains(err.Error(), "format 2; this one reads format 3") {
 		t.Errorf("an older file: %v", err)
 	}
 	broken := append(formatMigrations(), `CREATE TABLE extra (x INTEGER) STRICT; SELECT nonsense`)
@@ -219,7 +219,7 @@ func TestMigration(t *testing.T) {
 	if _, err := Open(path); !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("the new file for an old program: %v", err)
 	}
-	s = must(open(path, steps))(t)
+	s = must(open(path, steps, len(steps)))(t)
 	defer func() { check(t, s.Close()) }()
 	if got := all(t, s.Exchanges(ctx)); len(got) != 2 {
 		t.Errorf("%d exchanges", len(got))

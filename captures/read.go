@@ -76,8 +76,13 @@ func (s *Store) page(ctx context.Context, each func(c *cursor) bool, query strin
 //
 // Errors: ErrDamaged.
 func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
+	return s.ExchangesAfter(ctx, math.MinInt64)
+}
+
+// ExchangesAfter is Exchanges for those with greater numbers than one.
+func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exchange, error] {
 	return func(yield func(*Exchange, error) bool) {
-		for after := int64(math.MinInt64); ; {
+		for after := number; ; {
 			var page []*Exchange
 			err := s.page(ctx, func(c *cursor) bool {
 				if e := c.exchange(); c.err == nil {

@@ -23,6 +23,10 @@ type Options struct {
 	// Failed, if set, is called once when recording has to stop: the disk is
 	// full, or the file is gone. It must not call the store.
 	Failed func(error)
+
+	// Closing, if set, is called by Close when all has ended and is committed,
+	// unless recording had to stop: to derive what a reader will want.
+	Closing func(*Store)
 }
 
 // tuning is what only tests set.
@@ -41,6 +45,7 @@ type tuning struct {
 // Limits: a chunk of more than 64 MiB is stored as several.
 type Store struct {
 	path     string
+	format   int
 	read     *sql.DB
 	unpack   *unpacker
 	writer   *writer // nil when opened for reading
@@ -48,6 +53,7 @@ type Store struct {
 	redactor *Redactor // nil: secrets are kept
 	holdFor  time.Duration
 	maxBody  int64 // 0: no limit
+	closing  func(*Store)
 
 	mu      sync.Mutex
 	nextID  int64
@@ -87,7 +93,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	s := &Store{path: path, lock: lock, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
+	s := &Store{path: path, format: len(t.migrations), lock: lock, closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
 	if err := s.openForWriting(o, t); err != nil {
 		return nil, pathError(path, errors.Join(explain(err), s.release()))
 	}
@@ -222,8 +228,8 @@ func storedRedactor(ctx context.Context, db *sql.DB, r *Redactor) (*Redactor, er
 }
 
 // Open opens a capture for reading, also while another process records to it
-// and when its recorder was killed. The file is not trusted: it is never
-// written to, its header and its schema are checked before anything is read,
+// and when its recorder was killed. The file is not trusted: nothing but
+// PutSummaries writes to it, its header and its schema are checked before anything is read,
 // and no code in it (triggers, views, functions) runs.
 //
 // Limits: in a folder that cannot be written to, a capture that was not closed
@@ -232,10 +238,11 @@ func storedRedactor(ctx context.Context, db *sql.DB, r *Redactor) (*Redactor, er
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
 func Open(path string) (*Store, error) {
-	return open(path, formatMigrations())
+	return open(path, formatMigrations(), oldestReadable)
 }
 
-func open(path string, steps []migration) (*Store, error) {
+// open opens a file of any format from oldest on.
+func open(path string, steps []migration, oldest int) (*Store, error) {
 	if _, err := checkPath(path); err != nil {
 		return nil, pathError(path, err)
 	}
@@ -243,7 +250,7 @@ func open(path string, steps []migration) (*Store, error) {
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	if version < len(steps) {
+	if version < oldest {
 		_ = db.Close()
 		return nil, pathError(path, fmt.Errorf("%w, format %d; this one reads format %d: record to it once to convert it", ErrOlderFormat, version, len(steps)))
 	}
@@ -251,7 +258,7 @@ func open(path string, steps []migration) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{path: path, read: db, unpack: u}, nil
+	return &Store{path: path, format: version, read: db, unpack: u}, nil
 }
 
 // Path returns the file's path as it was given.
@@ -307,6 +314,9 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	for _, r := range open {
 		r.End(Incomplete, "")
+	}
+	if s.closing != nil && s.writer.flush(context.Background()) == nil {
+		s.closing(s)
 	}
 	return pathError(s.path, s.release())
 }

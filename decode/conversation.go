@@ -20,6 +20,7 @@ type Capture interface {
 // Conversations says which exchanges of a capture are pieces of what.
 type Conversations struct {
 	threads
+	told bool // by summaries: a piece may be none
 }
 
 // threads are pieces by request id.
@@ -40,18 +41,26 @@ func newThreads() threads {
 	return threads{byName: map[string]*thread{}, byPart: map[int64]*thread{}}
 }
 
+// threadOf is the request id of a piece; "" where it does not tell, and for
+// what is no piece.
+func threadOf(ex *Exchange) string {
+	switch h := headOf(ex.Call); {
+	case h != nil:
+		return textAt(requestOf(ex), h.id)
+	case isAppend(ex.Call):
+		return textAt(requestOf(ex), appendShape.id)
+	}
+	return ""
+}
+
 // add enters an exchange. One that is no piece, or does not tell of what, is
 // left out, as is a head of another method than the first one of its id.
-func (t *threads) add(ex *Exchange) {
-	h := headOf(ex.Call)
-	path := appendShape.id
-	if h != nil {
-		path = h.id
-	} else if !isAppend(ex.Call) {
-		return
-	}
-	id := textAt(requestOf(ex), path)
-	if id == "" {
+func (t *threads) add(ex *Exchange) { t.enter(ex.ID, ex.Call, threadOf(ex)) }
+
+// enter is add for the exchange number, of a call, with a request id.
+func (t *threads) enter(number int64, call Call, id string) {
+	h := headOf(call)
+	if id == "" || h == nil && !isAppend(call) {
 		return
 	}
 	th := t.byName[id]
@@ -61,17 +70,17 @@ func (t *threads) add(ex *Exchange) {
 		t.list = append(t.list, th)
 	}
 	if h == nil {
-		th.appends = append(th.appends, ex.ID)
-		t.byPart[ex.ID] = th
+		th.appends = append(th.appends, number)
+		t.byPart[number] = th
 		return
 	}
-	rpc := Joined(ex.Call).RPC
+	rpc := Joined(call).RPC
 	if th.rpc == "" {
-		th.service, th.rpc = ex.Service, rpc
+		th.service, th.rpc = call.Service, rpc
 	}
-	if th.service == ex.Service && th.rpc == rpc {
-		th.heads = append(th.heads, ex.ID)
-		t.byPart[ex.ID] = th
+	if th.service == call.Service && th.rpc == rpc {
+		th.heads = append(th.heads, number)
+		t.byPart[number] = th
 	}
 }
 
@@ -82,22 +91,26 @@ func (t *threads) add(ex *Exchange) {
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
 func FindConversations(ctx context.Context, src Capture) (*Conversations, error) {
-	c := &Conversations{newThreads()}
-	for rec, err := range src.Exchanges(ctx) {
+	c := &Conversations{threads: newThreads()}
+	return c, c.find(ctx, src, src.Exchanges(ctx))
+}
+
+// find enters the pieces among exchanges of src.
+func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*captures.Exchange, error]) error {
+	for rec, err := range among {
 		if err != nil {
-			return c, fmt.Errorf("decode: %w", err)
+			return fmt.Errorf("decode: %w", err)
 		}
-		call := Classify(rec)
-		if !IsPiece(call) {
+		if !IsPiece(Classify(rec)) {
 			continue
 		}
 		ex, err := decodeRequest(ctx, src, rec)
 		if err != nil {
-			return c, err
+			return err
 		}
 		c.add(ex)
 	}
-	return c, nil
+	return nil
 }
 
 // decodeRequest decodes the request's first message.
@@ -180,6 +193,13 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
+	if all, ok := src.(Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+		found, err := FindConversations(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		return found.Decode(ctx, src, head, o)
+	}
 	if len(joined) == 0 {
 		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
 	}
@@ -203,7 +223,7 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 	if headOf(Classify(rec)) == nil {
 		return nil, nil
 	}
-	all, err := FindConversations(ctx, capture)
+	all, err := FindConversation(ctx, capture, id)
 	if err != nil {
 		return nil, err
 	}

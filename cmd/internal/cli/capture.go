@@ -190,7 +190,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 
 // seriesOptions says how the capture is written.
 func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
-	o := captures.SeriesOptions{Options: captures.Options{
+	o := captures.SeriesOptions{Options: summarised(captures.Options{
 		KeepSecrets: f.keepSecrets,
 		Failed: func(err error) {
 			failed.Store(true)
@@ -201,7 +201,7 @@ func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.Serie
 			}
 			a.say("unwire: hint: the traffic goes on, unrecorded%s", kept)
 		},
-	}}
+	})}
 	var err error
 	if f.maxBody != "" {
 		if o.MaxBody, err = parseSize(f.maxBody); err != nil {

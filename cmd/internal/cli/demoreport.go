@@ -87,19 +87,20 @@ func cutLine(s string, width int) string {
 // recorded lists the exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
-	lines, err := listExchanges(ctx, r.store)
+	list, err := decode.ListExchanges(ctx, r.store)
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(lines))
-	for i, l := range lines {
+	rows := make([][]string, len(list.Exchanges))
+	for i := range list.Exchanges {
+		l := newListing(&list.Exchanges[i])
 		rows[i] = []string{
 			fmt.Sprintf("#%d", l.ID), l.what(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.verdict(),
 			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), byteSize(l.BytesUp+l.BytesDown) + " bytes",
 		}
 	}
 	r.columns(rows)
-	for _, l := range lines {
+	for _, l := range list.Exchanges {
 		if r.stream == nil && l.Protocol == decode.ConnectStream && l.FramesUp > 1 {
 			if r.stream, err = decode.Decode(ctx, r.store, l.ID, decode.Options{}); err != nil {
 				return err

@@ -95,7 +95,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 		if !imp.sniff(head) {
 			continue
 		}
-		store, err := captures.Create(out, captures.Options{KeepSecrets: keep})
+		store, err := captures.Create(out, summarised(captures.Options{KeepSecrets: keep}))
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func exchangeAt(ctx context.Context, store *captures.Store, addr address) (found
 	}
 	f := found{}
 	if decode.IsPiece(decode.Classify(rec)) {
-		all, err := decode.FindConversations(ctx, store)
+		all, err := decode.FindConversation(ctx, store, rec.ID)
 		if err != nil {
 			return f, err
 		}
@@ -57,12 +57,16 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		return err
 	}
 	defer store.Close()
+	if addr.Exchange != 0 {
+		one, err := decode.FindConversation(ctx, store, addr.Exchange)
+		if err != nil {
+			return err
+		}
+		return eachOf(ctx, store, one, addr, do)
+	}
 	all, err := decode.FindConversations(ctx, store)
 	if err != nil {
 		return err
-	}
-	if addr.Exchange != 0 {
-		return eachOf(ctx, store, all, addr, do)
 	}
 	for rec, err := range store.Exchanges(ctx) {
 		if err != nil {

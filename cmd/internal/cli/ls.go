@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"slices"
@@ -60,17 +61,34 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	defer store.Close()
-	lines, err := listExchanges(ctx, store)
+	list, err := decode.ListExchanges(ctx, store)
+	if outErr := a.printList(list, asJSON); outErr != nil {
+		return outErr
+	}
+	if err == nil {
+		// What can be listed without is no reason to fail.
+		_ = list.Save(ctx, store)
+	}
+	return err
+}
+
+func (a *app) printList(list *decode.List, asJSON bool) error {
+	lines := make([]listing, len(list.Exchanges))
+	for i := range lines {
+		lines[i] = newListing(&list.Exchanges[i])
+	}
 	if asJSON {
-		for _, l := range lines {
-			if err := a.printJSON(l); err != nil {
+		w := bufio.NewWriterSize(a.out, 64<<10)
+		e := newLineEncoder(w)
+		for i := range lines {
+			if err := e.Encode(&lines[i]); err != nil {
 				return err
 			}
 		}
-		return err
+		return w.Flush()
 	}
-	if tableErr := a.lsTable(lines); tableErr != nil {
-		return tableErr
+	if err := a.lsTable(lines); err != nil {
+		return err
 	}
 	for i := range lines {
 		if refusedCertificate(lines[i].Error) {
@@ -78,51 +96,18 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 			break
 		}
 	}
-	return err
+	return nil
 }
 
-// listExchanges lists what can be read, and the error that stopped it.
-func listExchanges(ctx context.Context, store *captures.Store) ([]listing, error) {
-	var lines []listing
-	all, err := decode.FindConversations(ctx, store)
-	if err != nil {
-		return lines, err
-	}
-	for ex, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return lines, err
-		}
-		l, err := list(ctx, store, ex)
-		if err != nil {
-			return lines, err
-		}
-		l.Joined, l.Parts = all.Head(ex.ID), all.Parts(ex.ID)
-		lines = append(lines, l)
-	}
-	return lines, nil
-}
-
-// list describes one exchange; it decodes its frames to count them.
-func list(ctx context.Context, store *captures.Store, ex *captures.Exchange) (listing, error) {
-	d, err := decode.Decode(ctx, store, ex.ID, decode.Options{NoTrees: true})
-	if err != nil {
-		return listing{}, err
-	}
-	l := listing{
-		V: 1, ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: d.Service, RPC: d.RPC,
-		Protocol: d.Protocol, Codec: d.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: d.Code,
-		BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
+func newListing(ex *decode.Listed) listing {
+	return listing{
+		V: 1, ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
+		Protocol: ex.Protocol, Codec: ex.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: ex.Code,
+		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: millis(ex.Duration),
-		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Error,
+		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
+		Joined: ex.Joined, Parts: ex.Parts,
 	}
-	for i := range d.Frames {
-		if d.Frames[i].Dir == captures.Up {
-			l.FramesUp++
-		} else {
-			l.FramesDown++
-		}
-	}
-	return l, nil
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

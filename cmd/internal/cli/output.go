@@ -15,9 +15,14 @@ import (
 
 // printJSON writes v as one line of JSON Lines on stdout.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
+	return newLineEncoder(a.out).Encode(v)
+}
+
+// newLineEncoder writes JSON Lines.
+func newLineEncoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return e
 }
 
 // say writes talk for people to stderr.

@@ -154,7 +154,7 @@ func (f *replayFlags) options() (replay.Options, error) {
 func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
 	var answers *captures.Store
 	if out != "" {
-		if answers, err = captures.Create(out, captures.Options{}); err != nil {
+		if answers, err = captures.Create(out, summarised(captures.Options{})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

@@ -307,7 +307,7 @@ func cleanFile(ctx context.Context, file, out string, red *captures.Redactor, ru
 		return 0, 0, err
 	}
 	defer from.Close()
-	to, err := captures.Create(out, captures.Options{Redactor: red})
+	to, err := captures.Create(out, summarised(captures.Options{Redactor: red}))
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,0 +1,182 @@
+package decode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"unwire/captures"
+)
+
+// summaryVersion is raised with every change to what a summary says of the same
+// exchange: older ones are then derived again.
+const summaryVersion = 1
+
+// A Listed exchange is what a listing says of it.
+//
+// Shape: of captures.Exchange there is what captures.Listed has.
+type Listed struct {
+	*captures.Exchange
+	Call
+	Code                 string
+	FramesUp, FramesDown int
+	Joined               int64   // the head of the conversation that it is a piece of; 0 for none
+	Parts                []int64 // of a head, all pieces
+}
+
+// A List is the exchanges of a capture, as a listing has them.
+type List struct {
+	Exchanges []Listed
+
+	derived []captures.Summary // that were not stored
+	upTo    int64              // each exchange up to this has a summary now
+}
+
+// ListExchanges lists what can be read of a capture.
+//
+// Shape: what an exchange's stored summary says is taken for true; without one
+// the exchange is decoded. Of an exchange whose chunks cannot be read there is
+// what was decoded until then.
+// Errors: all that could not be read. The exchanges beside it are in the List.
+func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
+	l := &List{upTo: math.MaxInt64}
+	all := Conversations{threads: newThreads()}
+	var failed error
+	for rec, err := range store.Listing(ctx, summaryVersion) {
+		if err != nil {
+			failed = errors.Join(failed, err)
+			l.upTo = math.MinInt64
+			break
+		}
+		m := rec.Summary
+		if m == nil {
+			derived, err := summarize(ctx, store, rec)
+			if ctx.Err() != nil {
+				l.upTo = rec.Exchange.ID - 1
+				return l, ctx.Err()
+			}
+			m, failed = &derived, errors.Join(failed, err)
+			if err == nil && rec.Exchange.Ended() {
+				l.derived = append(l.derived, derived)
+			} else {
+				l.upTo = min(l.upTo, m.Exchange-1)
+			}
+		}
+		ex := Listed{
+			Exchange: rec.Exchange, Call: callOf(m), Code: m.Code,
+			FramesUp: m.FramesUp, FramesDown: m.FramesDown,
+		}
+		all.enter(ex.ID, ex.Call, m.Thread)
+		l.Exchanges = append(l.Exchanges, ex)
+	}
+	for i := range l.Exchanges {
+		ex := &l.Exchanges[i]
+		ex.Joined, ex.Parts = all.Head(ex.ID), all.Parts(ex.ID)
+	}
+	if n := len(l.Exchanges); n > 0 {
+		l.upTo = min(l.upTo, l.Exchanges[n-1].ID)
+	}
+	return l, failed
+}
+
+// Save stores what the listing had to derive, so that the next need not.
+//
+// Errors: those of captures.PutSummaries. A capture that cannot be written to
+// is listed as well, only slower.
+func (l *List) Save(ctx context.Context, store *captures.Store) error {
+	if len(l.derived) == 0 {
+		return nil
+	}
+	return store.PutSummaries(ctx, l.derived, l.upTo)
+}
+
+// Index derives and stores the summaries that a capture lacks.
+//
+// Limits: it holds one exchange's incomplete frames at a time, and a summary of
+// each exchange.
+// Errors: of the store. Where ctx ends before all is derived, what is there is
+// stored.
+func Index(ctx context.Context, store *captures.Store) error {
+	l, err := ListExchanges(ctx, store)
+	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
+}
+
+func callOf(m *captures.Summary) Call {
+	return Call{Protocol: Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
+}
+
+// summarize derives what a listing says of an exchange, until the first chunk
+// that cannot be read.
+func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Summary, error) {
+	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
+	rec, err := src.Exchange(ctx, m.Exchange)
+	if err != nil {
+		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
+	}
+	s := NewStream(rec, Options{NoTrees: true})
+	count := func(frames []Frame) {
+		for i := range frames {
+			if frames[i].Up() {
+				m.FramesUp++
+			} else {
+				m.FramesDown++
+			}
+		}
+	}
+	for chunk, cerr := range src.Chunks(ctx, m.Exchange, 0) {
+		if cerr != nil {
+			err = fmt.Errorf("decode: exchange %d: %w", m.Exchange, cerr)
+			break
+		}
+		count(s.Feed(chunk))
+	}
+	count(s.Close())
+	call := s.Call()
+	m.Protocol, m.Codec, m.Service, m.RPC = string(call.Protocol), call.Codec, call.Service, call.RPC
+	m.Code, _ = s.Verdict()
+	if err == nil && IsPiece(call) {
+		var request *Exchange
+		if request, err = decodeRequest(ctx, src, rec); err == nil {
+			m.Thread = threadOf(request)
+		}
+	}
+	return m, err
+}
+
+// FindConversation is FindConversations for the one that an exchange is a piece
+// of, if it is one: stored summaries tell what else to look at. What they say is
+// checked when the conversation is decoded.
+func FindConversation(ctx context.Context, src Capture, id int64) (*Conversations, error) {
+	c := &Conversations{threads: newThreads()}
+	rec, err := src.Exchange(ctx, id)
+	if err != nil {
+		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
+	}
+	if !IsPiece(Classify(rec)) {
+		return c, nil
+	}
+	store, ok := src.(*captures.Store)
+	if !ok {
+		return FindConversations(ctx, src)
+	}
+	ex, err := decodeRequest(ctx, src, rec)
+	if err != nil {
+		return c, err
+	}
+	thread := threadOf(ex)
+	if thread == "" {
+		return c, nil
+	}
+	pieces, upTo, err := store.Thread(ctx, thread, summaryVersion)
+	if err != nil {
+		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
+	}
+	for i := range pieces {
+		if p := &pieces[i]; p.Exchange <= upTo {
+			c.enter(p.Exchange, callOf(p), p.Thread)
+			c.told = true
+		}
+	}
+	return c, c.find(ctx, src, store.ExchangesAfter(ctx, upTo))
+}
