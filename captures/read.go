@@ -13,6 +13,7 @@ import (
 // consumer must not keep the recorder's log from being folded.
 const (
 	pageRows  = 64
+	chunkRows = 1024 // preparing a query takes as long as a hundred small chunks
 	pageBytes = 4 << 20
 )
 
@@ -170,10 +171,10 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, 
 				}
 				page = append(page, k)
 				bytes += len(k.Data)
-				full = len(page) == pageRows || bytes >= pageBytes
+				full = len(page) == chunkRows || bytes >= pageBytes
 				return !full
 			}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
-				WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, fromSeq, pageRows)
+				WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, fromSeq, chunkRows)
 			for _, k := range page {
 				if !yield(k, nil) {
 					return

@@ -115,25 +115,50 @@ func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*c
 
 // decodeRequest decodes the request's first message.
 func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Exchange, error) {
-	s := NewStream(rec, Options{})
-	ex := &Exchange{Exchange: *rec, Call: s.Call()}
+	r := newRequestReader(rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("decode: exchange %d: %w", rec.ID, err)
 		}
-		if chunk.Dir != captures.Up {
-			continue
-		}
-		if ex.Frames = append(ex.Frames, s.Feed(chunk)...); len(ex.Frames) > 0 {
-			return ex, nil
+		if r.feed(chunk) {
+			return r.ex, nil
 		}
 	}
-	for _, f := range s.Close() {
-		if f.Dir == captures.Up {
-			ex.Frames = append(ex.Frames, f)
+	return r.close(), nil
+}
+
+// A requestReader decodes the request's first message, and not what is inside
+// its fields.
+type requestReader struct {
+	s  *Stream
+	ex *Exchange
+}
+
+func newRequestReader(rec *captures.Exchange) *requestReader {
+	s := NewStream(rec, Options{})
+	s.shallow = true
+	return &requestReader{s, &Exchange{Exchange: *rec, Call: s.Call()}}
+}
+
+// feed takes the next chunk, and reports whether the message is there.
+func (r *requestReader) feed(chunk captures.Chunk) bool {
+	if chunk.Dir == captures.Up && len(r.ex.Frames) == 0 {
+		r.ex.Frames = r.s.Feed(chunk)
+	}
+	return len(r.ex.Frames) > 0
+}
+
+// close returns the request with its message, if it has one.
+func (r *requestReader) close() *Exchange {
+	if len(r.ex.Frames) > 0 {
+		return r.ex
+	}
+	for _, f := range r.s.Close() {
+		if f.Up() {
+			r.ex.Frames = append(r.ex.Frames, f)
 		}
 	}
-	return ex, nil
+	return r.ex
 }
 
 // Head returns the exchange that a conversation goes by: the first head of the

@@ -47,6 +47,7 @@ type Stream struct {
 	inflated int64 // bytes of frames that were compressed
 	nodes    int   // of all trees
 	full     bool
+	shallow  bool // trees, but not what is inside their fields
 }
 
 // A direction is one body.
@@ -283,7 +284,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if s.treeFor(f, d) && f.Err == nil {
 		f.Err = f.Tree.Err()
 	}
-	if f.Tree != nil {
+	if f.Tree != nil && !s.shallow {
 		f.Inner = s.inner(f)
 	}
 }

@@ -115,6 +115,10 @@ func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Sum
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
 	}
 	s := NewStream(rec, Options{NoTrees: true})
+	var request *requestReader
+	if IsPiece(s.Call()) {
+		request = newRequestReader(rec)
+	}
 	count := func(frames []Frame) {
 		for i := range frames {
 			if frames[i].Up() {
@@ -130,16 +134,16 @@ func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Sum
 			break
 		}
 		count(s.Feed(chunk))
+		if request != nil {
+			request.feed(chunk)
+		}
 	}
 	count(s.Close())
 	call := s.Call()
 	m.Protocol, m.Codec, m.Service, m.RPC = string(call.Protocol), call.Codec, call.Service, call.RPC
 	m.Code, _ = s.Verdict()
-	if err == nil && IsPiece(call) {
-		var request *Exchange
-		if request, err = decodeRequest(ctx, src, rec); err == nil {
-			m.Thread = threadOf(request)
-		}
+	if request != nil && err == nil {
+		m.Thread = threadOf(request.close())
 	}
 	return m, err
 }
