@@ -182,21 +182,6 @@ func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[Listed, erro
 	}
 }
 
-// Listed returns one exchange as a listing has it.
-//
-// Errors: ErrNoExchange, ErrDamaged.
-func (s *Store) Listed(ctx context.Context, id int64, version int) (Listed, error) {
-	var l Listed
-	err := s.page(ctx, func(c *cursor) bool {
-		l = c.listed(version)
-		return false
-	}, s.listingQuery(`WHERE e.id = ?`), id)
-	if err == nil && l.Exchange == nil {
-		err = pathError(s.path, fmt.Errorf("exchange %d: %w", id, ErrNoExchange))
-	}
-	return l, err
-}
-
 // Thread returns the summaries of a version that have a thread, in the order of
 // their exchanges, and the exchange up to which none is missing: whatever
 // belongs to the thread beyond it may be found only by looking.

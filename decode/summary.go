@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"unwire/captures"
 )
@@ -176,11 +177,20 @@ func FindConversation(ctx context.Context, src Capture, id int64) (*Conversation
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
+	if id <= upTo && !slices.ContainsFunc(pieces, func(p captures.Summary) bool { return p.Exchange == id }) {
+		upTo = math.MinInt64 // its own summary is wrong: others may be
+	}
 	for i := range pieces {
-		if p := &pieces[i]; p.Exchange <= upTo {
-			c.enter(p.Exchange, callOf(p), p.Thread)
-			c.told = true
+		p := &pieces[i]
+		if p.Exchange > upTo {
+			break
 		}
+		call := callOf(p)
+		if p.Exchange == id {
+			call = ex.Call
+		}
+		c.enter(p.Exchange, call, thread)
+		c.told = true
 	}
 	return c, c.find(ctx, src, store.ExchangesAfter(ctx, upTo))
 }
