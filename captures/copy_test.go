@@ -76,6 +76,63 @@ func TestCopyExchange(t *testing.T) {
 	mustNotContain(t, path, madeUpKey)
 }
 
+// What has passed comes out in its order, whatever is held back for: a secret
+// that may begin, a compressed body, more of the other direction than is kept.
+func TestCleanedKeepsTheOrder(t *testing.T) {
+	s := must(Create(filepath.Join(t.TempDir(), "a.uwc"), Options{KeepSecrets: true}))(t)
+	packed := must(deflate("gzip", []byte("a body that ends at once "+madeUpKey)))(t)
+	r := must(s.Begin(Exchange{RequestHeaders: Headers{{"content-encoding", "gzip"}, {"x-token", madeUpKey}}}))(t)
+	r.Response(200, nil)
+	r.Chunk(Up, packed[:10])
+	r.Chunk(Down, []byte("early, key "+madeUpKey[:9]))
+	r.Chunk(Up, packed[10:])
+	large := []byte(strings.Repeat("words ", 1<<20))
+	for range 4 {
+		r.Chunk(Down, large)
+	}
+	r.Chunk(Down, []byte("end, key "+madeUpKey))
+	r.End(Complete, "")
+	check(t, s.Flush(t.Context()))
+	defer func() { check(t, s.Close()) }()
+	red := DefaultRedactor()
+	red.Learn(madeUpKey)
+	ex := must(s.Exchange(t.Context(), 1))(t)
+	was := all(t, s.Chunks(t.Context(), 1, 0))
+	n := 0
+	for i, c := range all(t, s.Cleaned(t.Context(), ex, red, [2][]Edit{})) {
+		if c.Seq != int64(i) || c.Dir != was[i].Dir || c.T != was[i].T || c.Dir == Down && len(c.Data) != len(was[i].Data) {
+			t.Errorf("chunk %d: %d %s of %d bytes", i, c.Seq, c.Dir, len(c.Data))
+		}
+		if strings.Contains(string(c.Data), madeUpKey) {
+			t.Errorf("chunk %d holds the key", i)
+		}
+		n++
+	}
+	if n != len(was) {
+		t.Errorf("%d chunks of %d", n, len(was))
+	}
+	for i, c := range all(t, s.Cleaned(t.Context(), ex, nil, [2][]Edit{})) {
+		if string(c.Data) != string(was[i].Data) {
+			t.Errorf("chunk %d has changed without a redactor", i)
+		}
+	}
+}
+
+// The other direction does not wait for ever for what may be a secret.
+func TestCleanedIsBounded(t *testing.T) {
+	p := newPassage(DefaultRedactor(), &Exchange{})
+	p.pass(Chunk{Dir: Up, Data: []byte("eyJhbGciOi")}, false) // a token may begin
+	most := int64(0)
+	large := make([]byte, 1<<20)
+	for range 64 {
+		p.pass(Chunk{Dir: Down, Data: large}, false)
+		most = max(most, p.bytes)
+	}
+	if most > maxAhead+2<<20 {
+		t.Errorf("%d bytes were held", most)
+	}
+}
+
 // mustNotContain looks for a text in all that a capture holds.
 func mustNotContain(t *testing.T, path, text string) {
 	t.Helper()

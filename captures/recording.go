@@ -24,7 +24,6 @@ type Recording struct {
 
 	bodies    [2]*body // what takes the secrets out; nil if they are kept
 	left      [2]int64 // what of each direction may still be stored, if Options.MaxBody is set
-	copied    bool     // chunks come from another capture: their boundaries stay, and time does not press
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
 }
@@ -136,9 +135,7 @@ func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 		p = p[n:]
 		r.pass(dir, c)
 	}
-	if !r.copied {
-		r.hold()
-	}
+	r.hold()
 }
 
 // pass sends a chunk on its way, through the redaction if there is one.
@@ -153,10 +150,6 @@ func (r *Recording) pass(dir Direction, c *Chunk) {
 		r.bodies[dir] = b
 	}
 	b.write(c)
-	if r.copied {
-		r.emit(b.ready()...)
-		return
-	}
 	if second := b.split(); second != nil {
 		second.Seq = r.seq
 		r.seq++
@@ -308,17 +301,16 @@ func (r *Recording) mentionCut() {
 	}
 }
 
-// redact takes the secrets out of what is known when an exchange begins. The
-// headers come first: they tell what to look for in the rest.
+// redact takes the secrets out of what is known when an exchange begins.
 func (r *Recording) redact(ex *Exchange) {
 	s := r.store
-	r.ex.RequestHeaders, r.ex.ResponseHeaders = s.cleanHeaders(ex.RequestHeaders), s.cleanHeaders(ex.ResponseHeaders)
-	r.ex.RequestTrailers, r.ex.ResponseTrailers = s.cleanHeaders(ex.RequestTrailers), s.cleanHeaders(ex.ResponseTrailers)
-	r.ex.Error, r.ex.Source, r.ex.Server = s.clean(ex.Error), s.clean(ex.Source), s.clean(ex.Server)
 	if s.redactor == nil {
+		for _, h := range []*Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
+			*h = slices.Clone(*h)
+		}
 		return
 	}
-	r.ex.URL = s.redactor.URL(ex.URL)
+	r.ex = s.redactor.Exchange(r.ex)
 	r.bodies[Up] = newBody(s.redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
 		r.bodies[Down] = newBody(s.redactor, ex.ResponseHeaders)

@@ -114,3 +114,16 @@ func (r *Redactor) cookies(v string, report reporter) string {
 	}
 	return strings.Join(parts, ";")
 }
+
+// Exchange returns ex with the secrets in it replaced, and learns them. The
+// headers come first: they tell what to look for in the rest.
+func (r *Redactor) Exchange(ex Exchange) Exchange {
+	for _, h := range []*Headers{&ex.RequestHeaders, &ex.ResponseHeaders, &ex.RequestTrailers, &ex.ResponseTrailers} {
+		*h = r.Headers(*h)
+	}
+	for _, text := range []*string{&ex.Error, &ex.Source, &ex.Server} {
+		*text = r.String(*text)
+	}
+	ex.URL = r.URL(ex.URL)
+	return ex
+}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"iter"
+	"slices"
 	"strings"
 
 	"unwire/captures"
@@ -21,27 +22,20 @@ const maskKeySize = 32
 // Shape: a placeholder is "[redacted:3f2a9c1b]", as in a capture; its digits
 // are a hash with a key that is made for this view and stored nowhere, so equal
 // values have equal placeholders in one export, and no two exports can be
-// matched. Secrets that a recorder would have replaced in headers and URLs are
-// replaced here too, for captures that were recorded with their secrets.
+// matched.
 //
-// Limits: bodies are as they were recorded.
+// Limits: secrets are another matter: src has none any more (decode/secret.View).
 type Masked struct {
-	src      Source
-	key      []byte
-	redactor *captures.Redactor
-	secrets  int
+	src Source
+	key []byte
 }
 
 // Mask returns a view of src that may leave the machine.
 func Mask(src Source) *Masked {
 	key := make([]byte, maskKeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
-	return &Masked{src: src, key: key, redactor: captures.DefaultRedactor()}
+	return &Masked{src, key}
 }
-
-// Secrets counts the exchanges seen so far whose headers or URL still held a
-// secret: their bodies may hold some too.
-func (m *Masked) Secrets() int { return m.secrets }
 
 // Exchange returns one exchange, masked.
 func (m *Masked) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
@@ -72,21 +66,12 @@ func (m *Masked) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captur
 }
 
 func (m *Masked) mask(ex *captures.Exchange) *captures.Exchange {
-	out, secret := *ex, false
+	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
-		clean := m.redactor.Headers(*section)
-		for i := range clean {
-			secret = secret || clean[i].Value != (*section)[i].Value
-			clean[i].Value = m.header(clean[i])
+		*section = slices.Clone(*section)
+		for i, h := range *section {
+			(*section)[i].Value = m.header(h)
 		}
-		*section = clean
-	}
-	for _, text := range []*string{&out.Error, &out.Server, &out.Source} {
-		*text = m.redactor.String(*text)
-	}
-	out.URL = m.redactor.URL(ex.URL)
-	if secret || out.URL != ex.URL {
-		m.secrets++
 	}
 	return &out
 }

@@ -15,8 +15,11 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/envelope"
 )
 
 // secret is made up. It has the shape of no known key, so that it is found by
@@ -113,6 +116,82 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(1, "audit", "--json", "kept.uwc")
 	s.ok(0, "redact", "kept.uwc", "-o", "cleaned.uwc")
 	s.searchCapture(filepath.Join(work, "cleaned.uwc"))
+
+	// Nor has anything that is exported of it, unless that is asked for.
+	s.exported("kept.uwc")
+	s.ok(0, "export", "--keep-headers", "--format", "jsonl", "kept.uwc")
+	typedCapture(t, filepath.Join(work, "typed.uwc"))
+	s.exported("typed.uwc")
+	s.unredacted, s.found = true, false
+	s.ok(0, "export", "--as-recorded", "--format", "jsonl", "typed.uwc")
+	if !s.found {
+		t.Error("--as-recorded is not as recorded")
+	}
+}
+
+// exported looks into all that a capture is exported to, the frames too.
+func (s *secretRun) exported(file string) {
+	s.t.Helper()
+	s.ok(0, "export", "--format", "har", file)
+	out := s.ok(0, "export", "--format", "jsonl", file)
+	s.write("again.jsonl", out)
+	s.ok(0, "import", "again.jsonl", "-o", "again-"+file, "--keep-secrets")
+	s.searchCapture(filepath.Join(s.work, "again-"+file))
+	for _, format := range []string{"raw", "parquet"} {
+		dir := "of-" + file + "-" + format
+		s.ok(0, "export", "--format", format, "--proto", "none", file, "-o", dir)
+		err := filepath.WalkDir(filepath.Join(s.work, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			s.search(path, data)
+			return err
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// typedCapture records a message of which only the definitions say that a field
+// is a secret: as it is, compressed, and in hex in a field of an append.
+func typedCapture(t *testing.T, path string) {
+	t.Helper()
+	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := func(n protowire.Number, v string) string {
+		return string(protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), v))
+	}
+	// agent.v1.AgentRunRequest.model_details.api_key_credentials.api_key
+	message := []byte(field(1, field(3, field(1, "model")+field(8, field(1, secret)))+field(7, "a prompt")))
+	packed, err := envelope.Compress("gzip", message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		url, media string
+		body       []byte
+	}{
+		{"https://h.example/agent.v1.AgentService/Run", "application/connect+proto", envelope.Append(envelope.Append(nil, 0, message), envelope.Compressed, packed)},
+		{"https://h.example/aiserver.v1.BidiService/BidiAppend", "application/proto", []byte(field(1, hex.EncodeToString(message)))},
+		{"https://u:" + secret + "@h.example/?api_key=" + secret, "application/json", []byte(`{"accessToken":"` + secret + `"}`)},
+	} {
+		rec, err := store.Begin(captures.Exchange{Method: "POST", URL: c.url, HTTP: "2", RequestHeaders: captures.Headers{
+			{Name: "content-type", Value: c.media}, {Name: "connect-content-encoding", Value: "gzip"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Chunk(captures.Up, c.body)
+		rec.Response(302, captures.Headers{{Name: "location", Value: "/x?token=" + secret}})
+		rec.End(captures.Complete, "")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A secretRun runs commands in a folder, with the secret as their credential.

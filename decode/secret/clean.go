@@ -33,30 +33,21 @@ import (
 // what is left.
 // Errors: of the stores.
 func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchanges, values int, err error) {
-	c := cleaner{red: to.Redactor(), rules: rules, edits: make(map[int64][2][]captures.Edit)}
-	if c.red == nil {
+	red := to.Redactor()
+	if red == nil {
 		return 0, 0, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
 	}
-	var ids []int64
-	for ex, err := range from.Exchanges(ctx) {
-		if err != nil {
-			return 0, 0, err
-		}
-		learnFrom(c.red, ex)
-		ids = append(ids, ex.ID)
+	v, err := NewView(ctx, from, red, rules)
+	if err != nil {
+		return 0, 0, err
 	}
-	for _, id := range ids {
-		if err := c.plan(ctx, from, id); err != nil {
-			return 0, 0, err
-		}
-	}
-	for _, id := range ids {
-		if err := to.CopyExchange(ctx, from, id, c.edits[id]); err != nil {
-			return exchanges, c.values, err
+	for _, id := range v.ids {
+		if err := to.CopyExchange(ctx, from, id, v.c.edits[id]); err != nil {
+			return exchanges, v.c.values, err
 		}
 		exchanges++
 	}
-	return exchanges, c.values, to.Flush(ctx)
+	return exchanges, v.c.values, to.Flush(ctx)
 }
 
 // A cleaner finds the fields to be replaced.

@@ -348,7 +348,7 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	if rec.failed.Load() {
 		early = ", up to where recording stopped"
 	}
-	a.say("unwire: %d exchanges in %s (%d incomplete)%s", n, where, unfinished, early)
+	a.say("unwire: %s in %s (%d incomplete)%s", counted(n, "exchange"), where, unfinished, early)
 	switch {
 	case early != "":
 	case n == 0 && ran && f.transparent:

@@ -122,10 +122,10 @@ func (a *app) printReport(r *schema.Report) error {
 
 // reportSummary says a report in one line.
 func reportSummary(r *schema.Report) string {
-	s := fmt.Sprintf("%d of %d frames decoded, %s of %d bytes explained; %d fields seen, %d never seen; %d unknown, %d contradicted",
-		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), r.Bytes, r.FieldsSeen, r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
+	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
+		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), counted(r.Bytes, "byte"), counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
 	if n := len(r.UnknownMethods); n > 0 {
-		s += fmt.Sprintf(", %d unknown methods", n)
+		s += ", " + counted(n, "unknown method")
 	}
 	return s
 }

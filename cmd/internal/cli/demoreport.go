@@ -150,7 +150,7 @@ func (r *demoReport) decoded(context.Context) error {
 			up++
 		}
 	}
-	r.title("2 DECODED", "#%d %s/%s: %d frames up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, up, len(r.stream.Frames)-up)
+	r.title("2 DECODED", "#%d %s/%s: %s up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, counted(up, "frame"), len(r.stream.Frames)-up)
 	groups := frameGroups(r.stream, r.defs)
 	for i, g := range groups {
 		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {

@@ -269,7 +269,7 @@ func fieldsText(fields []diff.Field) string {
 		case string:
 			value = strconv.Quote(v)
 		case []byte:
-			value = fmt.Sprintf("%d bytes", len(v))
+			value = counted(len(v), "byte")
 		default:
 			value = fmt.Sprint(v)
 		}

@@ -19,11 +19,14 @@ import (
 	"unwire/captures/raw"
 	"unwire/captures/transfer"
 	"unwire/decode"
+	"unwire/decode/secret"
+	"unwire/schema"
 )
 
 type exportFlags struct {
 	format, out, proto string
 	keepHeaders        bool
+	asRecorded         bool
 }
 
 // A typeFinder finds the message type of a call's frames.
@@ -58,9 +61,12 @@ func (a *app) exportCommand() *cobra.Command {
   raw      a folder with a file a frame, decompressed, and index.jsonl
   parquet  a folder with frames.parquet and fields.parquet
 
-Secrets were replaced when the capture was recorded. Header fields that are not
-known to be harmless get placeholders for their values as well, equal ones for
-equal values; --keep-headers leaves them as they were recorded.`,
+What is written passes what 'unwire redact' does: secrets that were recorded (by
+--keep-secrets, or an older version) are replaced in headers, URLs and bodies,
+and so are the protobuf fields that are known to hold some, which recording does
+not decode. Header fields that are not known to be harmless get placeholders for
+their values as well, equal ones for equal values; --keep-headers leaves these.
+--as-recorded leaves everything, secrets too.`,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
@@ -70,7 +76,8 @@ equal values; --keep-headers leaves them as they were recorded.`,
 	}
 	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw or parquet (default: as the name of -o ends)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of har and jsonl")
-	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "headers as they were recorded, unknown ones too")
+	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
+	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
 }
@@ -96,14 +103,9 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 		return err
 	}
 	defer store.Close()
-	var src transfer.Source = store
-	if addr.Exchange != 0 {
-		src = transfer.One(src, addr.Exchange)
-	}
-	var masked *transfer.Masked
-	if !f.keepHeaders {
-		masked = transfer.Mask(src)
-		src = masked
+	src, view, err := f.source(ctx, store, addr, defs)
+	if err != nil {
+		return err
 	}
 	find := func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 		return frameType(defs, call, dir)
@@ -113,10 +115,51 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 		return exportError(err)
 	}
 	a.say("unwire: %s", done)
-	if masked != nil && masked.Secrets() > 0 {
-		a.say("unwire: the capture was recorded with its secrets: they were replaced in headers and URLs, but not in the bodies")
+	if view != nil && view.Replaced() > 0 {
+		a.say("unwire: the capture was recorded with its secrets, in %s: they were replaced in what was written", counted(view.Replaced(), "exchange"))
 	}
 	return nil
+}
+
+// source is the capture, or the exchange of it, as it may leave the machine.
+// The view tells what was replaced; it is nil where nothing is.
+func (f exportFlags) source(ctx context.Context, store *captures.Store, addr address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
+	src = store
+	if !f.asRecorded {
+		rules, err := exportRules(defs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if view, err = secret.NewView(ctx, store, captures.DefaultRedactor(), rules); err != nil {
+			return nil, nil, err
+		}
+		src = view
+	}
+	if addr.Exchange != 0 {
+		src = transfer.One(src, addr.Exchange)
+	}
+	if !f.asRecorded && !f.keepHeaders {
+		src = transfer.Mask(src)
+	}
+	return src, view, nil
+}
+
+// exportRules are those of the built-in definitions, whatever names the export
+// has, and of others for what these do not know.
+func exportRules(defs *schema.Schema) (*secret.Rules, error) {
+	builtIn, err := loadDefinitions("")
+	if err != nil {
+		return nil, err
+	}
+	rules := secretRules(builtIn)
+	known := rules.FrameType
+	rules.FrameType = func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		if md := known(call, dir); md != nil || defs == nil {
+			return md
+		}
+		return defs.FrameType(call, dir)
+	}
+	return rules, nil
 }
 
 // exporter is the format that --format or the name of -o says.
@@ -175,7 +218,7 @@ func exportError(err error) error {
 
 func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeFinder) (string, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: version(), Type: find})
-	said := fmt.Sprintf("%d exchanges written", done.Exchanges)
+	said := counted(done.Exchanges, "exchange") + " written"
 	if done.Omitted > 0 {
 		said += fmt.Sprintf(", %d of them without their bodies, which are too large for a HAR: --format jsonl has them", done.Omitted)
 	}
@@ -184,12 +227,12 @@ func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeF
 
 func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
 	n, err := jsonl.Export(ctx, w, src)
-	return fmt.Sprintf("%d exchanges written", n), err
+	return counted(n, "exchange") + " written", err
 }
 
 func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinder) (string, error) {
 	done, err := raw.Export(ctx, dir, src)
-	return fmt.Sprintf("%d frames of %d exchanges written to %s", done.Frames, done.Exchanges, dir), err
+	return fmt.Sprintf("%s of %s written to %s", counted(done.Frames, "frame"), counted(done.Exchanges, "exchange"), dir), err
 }
 
 func exportParquet(ctx context.Context, dir string, src transfer.Source, find typeFinder) (said string, err error) {
@@ -203,5 +246,5 @@ func exportParquet(ctx context.Context, dir string, src transfer.Source, find ty
 			return err
 		})
 	})
-	return fmt.Sprintf("%d frames with %d fields of %d exchanges written to %s", done.Frames, done.Fields, done.Exchanges, dir), err
+	return fmt.Sprintf("%s with %s of %s written to %s", counted(done.Frames, "frame"), counted(done.Fields, "field"), counted(done.Exchanges, "exchange"), dir), err
 }

@@ -66,6 +66,6 @@ func (a *app) printImported(rep transfer.Report, asJSON bool) error {
 	if rep.More > 0 {
 		a.say("unwire: and %d more", rep.More)
 	}
-	a.say("unwire: %d exchanges imported, %d records skipped", rep.Exchanges, rep.Skipped)
+	a.say("unwire: %s imported, %s skipped", counted(rep.Exchanges, "exchange"), counted(rep.Skipped, "record"))
 	return nil
 }

@@ -93,7 +93,7 @@ func problems(c pcap.Connection) (list []string) {
 		list = append(list, fmt.Sprintf("%s from %d: %s", u.Dir, u.Offset, u.Reason))
 	}
 	for _, g := range c.Gaps {
-		list = append(list, fmt.Sprintf("%s: %d bytes lost at %d", g.Dir, g.Bytes, g.Offset))
+		list = append(list, fmt.Sprintf("%s: %s lost at %d", g.Dir, counted(g.Bytes, "byte"), g.Offset))
 	}
 	if len(list) == 0 {
 		return []string{""}
@@ -103,19 +103,19 @@ func problems(c pcap.Connection) (list []string) {
 
 // importSummary says an import in a line, and what was passed over.
 func importSummary(s pcap.Summary) string {
-	text := fmt.Sprintf("%d exchanges from %d connections, %d packets", s.Exchanges, s.Connections, s.Packets)
+	text := fmt.Sprintf("%s from %s, %s", counted(s.Exchanges, "exchange"), counted(s.Connections, "connection"), counted(s.Packets, "packet"))
 	for _, p := range []struct {
-		n    int64
-		what string
+		n           int64
+		what, about string
 	}{
-		{s.Undecoded, "connections not fully decoded"},
-		{s.NotTCP, "packets not TCP"},
-		{s.Fragments, "IP fragments"},
-		{s.OtherLink, "packets of another link type"},
-		{s.Cut, "packets cut short by the recorder"},
+		{s.Undecoded, "connection", " not fully decoded"},
+		{s.NotTCP, "packet", " not TCP"},
+		{s.Fragments, "IP fragment", ""},
+		{s.OtherLink, "packet", " of another link type"},
+		{s.Cut, "packet", " cut short by the recorder"},
 	} {
 		if p.n > 0 {
-			text += fmt.Sprintf("; %d %s", p.n, p.what)
+			text += "; " + counted(p.n, p.what) + p.about
 		}
 	}
 	if s.Keys == 0 && s.Undecoded > 0 {

@@ -138,7 +138,7 @@ func (l *listing) joined() string {
 	case 0:
 		return ""
 	case l.ID:
-		return fmt.Sprintf("%d calls", len(l.Parts))
+		return counted(len(l.Parts), "call")
 	}
 	return fmt.Sprintf("to #%d", l.Joined)
 }

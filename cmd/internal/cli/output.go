@@ -30,6 +30,14 @@ func (a *app) say(format string, args ...any) {
 	fmt.Fprintf(a.err, format+"\n", args...)
 }
 
+// counted is a number with what it counts: "1 frame", "2 frames".
+func counted[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // writeBinary writes bytes to stdout, but not onto a terminal unless that was
 // asked for with -o -.
 func (a *app) writeBinary(data []byte, out string) error {

@@ -223,7 +223,7 @@ func verdictLine(r *replay.Result) string {
 		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
 	}
 	if r.Status != 0 {
-		s += fmt.Sprintf(" (HTTP %d; %d frames sent, %d received)", r.Status, r.Sent, r.Received)
+		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, counted(r.Sent, "frame"), r.Received)
 	}
 	return s
 }
@@ -255,7 +255,7 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 		fmt.Fprintf(a.out, "edit: %s\n", term.Clean(e))
 	}
 	for _, fr := range p.Frames {
-		fmt.Fprintf(a.out, "frame up/%d: %d bytes%s\n", fr.Seq, fr.Len, term.Clean(framePacing(&fr)))
+		fmt.Fprintf(a.out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
 	}
 	if p.Refusal != "" {
 		fmt.Fprintf(a.out, "it would be refused: %s\n", term.Clean(p.Refusal))

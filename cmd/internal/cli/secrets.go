@@ -17,6 +17,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
+	"unwire/schema"
 )
 
 // leastNamed is the shortest secret that can be named: shorter ones occur by chance.
@@ -94,9 +95,14 @@ func (f *secretFlags) rules() (*secret.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
+	return secretRules(defs), nil
+}
+
+// secretRules are those of definitions; nil for none.
+func secretRules(defs *schema.Schema) *secret.Rules {
 	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
 	if defs == nil {
-		return r, nil
+		return r
 	}
 	for _, name := range proto.SecretFields() {
 		r.Fields[protoreflect.FullName(name)] = true
@@ -106,7 +112,7 @@ func (f *secretFlags) rules() (*secret.Rules, error) {
 		// What the fallbacks carry in a field is the agent's stream.
 		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
 	}
-	return r, nil
+	return r
 }
 
 func (a *app) auditCommand() *cobra.Command {
@@ -164,7 +170,11 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 		}
 	}
 	if total > 0 {
-		a.say("unwire: %d values look like secrets; 'unwire redact F.uwc -o CLEAN.uwc' removes them", total)
+		look, them := "look like secrets", "them"
+		if total == 1 {
+			look, them = "looks like a secret", "it"
+		}
+		a.say("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' removes %s", counted(total, "value"), look, them)
 		return fail(exitFinding, nil, "")
 	}
 	a.say("unwire: nothing looks like a secret")
@@ -292,10 +302,10 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 			return err
 		}
 	} else {
-		a.say("unwire: %d exchanges in %s; %d values of known fields replaced", exchanges, out, values)
+		a.say("unwire: %s in %s; %s of known fields replaced", counted(exchanges, "exchange"), out, counted(values, "value"))
 	}
 	if n > 0 {
-		return fail(exitFinding, fmt.Errorf("%d values in %s still look like secrets", n, out), "'unwire audit "+out+"' says where")
+		return fail(exitFinding, fmt.Errorf("%s of secrets seem to be left in %s", counted(n, "value"), out), "'unwire audit "+out+"' says where")
 	}
 	return nil
 }

@@ -243,7 +243,7 @@ func arrow(d captures.Direction) string {
 func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) {
 	md := frameType(defs, ex.Call, f.Dir)
 	head := fmt.Sprintf("%s %d", arrow(f.Dir), f.Seq)
-	about := []string{fmt.Sprintf("%.1f ms", millis(f.T)), fmt.Sprintf("%d bytes", len(f.Raw))}
+	about := []string{fmt.Sprintf("%.1f ms", millis(f.T)), counted(len(f.Raw), "byte")}
 	if f.Encoding != "" {
 		about = append(about, fmt.Sprintf("%s, %d inflated", f.Encoding, len(f.Data)))
 	}
@@ -281,7 +281,7 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 
 // printInner prints a message that travels inside a field of the frame.
 func (a *app) printInner(w io.Writer, f *decode.Frame, in *decode.Inner) {
-	fmt.Fprintf(w, "    %s\n", a.out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+	fmt.Fprintf(w, "    %s\n", a.out.Dim(fmt.Sprintf("in %s, as %s, %s:", f.Tree.PathOf(in.Node), in.Encoding, counted(len(in.Data), "byte"))))
 	if in.Tree == nil {
 		fmt.Fprintf(w, "      %s\n", term.Cut(term.Clean(string(in.Data)), 400))
 		return
@@ -296,7 +296,7 @@ func endLines(end *envelope.End) []string {
 	}
 	lines := []string{fmt.Sprintf("error %s: %s", end.Error.Code, end.Error.Message)}
 	for _, d := range end.Error.Details {
-		line := fmt.Sprintf("detail %s, %d bytes", d.Type, len(d.Value))
+		line := fmt.Sprintf("detail %s, %s", d.Type, counted(len(d.Value), "byte"))
 		if len(d.Debug) > 0 {
 			line += " " + string(d.Debug)
 		}

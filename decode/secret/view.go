@@ -1,0 +1,95 @@
+package secret
+
+import (
+	"context"
+	"iter"
+	"reflect"
+
+	"unwire/captures"
+)
+
+// A View is a capture without its secrets, as Clean copies it.
+type View struct {
+	from     *captures.Store
+	c        cleaner
+	ids      []int64
+	replaced map[int64]bool // exchanges of which something was replaced, as far as they were read
+}
+
+// NewView looks through a capture for secrets, and returns a view without them.
+//
+// Shape: red has the rules, and learns.
+// Limits: those of Clean. It holds the frames that have to be changed because of
+// a field in them.
+// Errors: of the store.
+func NewView(ctx context.Context, from *captures.Store, red *captures.Redactor, rules *Rules) (*View, error) {
+	v := &View{
+		from: from, replaced: make(map[int64]bool),
+		c: cleaner{red: red, rules: rules, edits: make(map[int64][2][]captures.Edit)},
+	}
+	for ex, err := range from.Exchanges(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		learnFrom(red, ex)
+		v.ids = append(v.ids, ex.ID)
+	}
+	for _, id := range v.ids {
+		if err := v.c.plan(ctx, from, id); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// Replaced counts the exchanges, of those that were read, in which a secret was
+// replaced.
+func (v *View) Replaced() int { return len(v.replaced) }
+
+// Exchange returns one exchange.
+func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+	ex, err := v.from.Exchange(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return v.clean(ex), nil
+}
+
+// Exchanges yields all exchanges.
+func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+	return func(yield func(*captures.Exchange, error) bool) {
+		for ex, err := range v.from.Exchanges(ctx) {
+			if err == nil {
+				ex = v.clean(ex)
+			}
+			if !yield(ex, err) {
+				return
+			}
+		}
+	}
+}
+
+func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
+	out := v.c.red.Exchange(*ex)
+	_, edited := v.c.edits[ex.ID]
+	if edited || !reflect.DeepEqual(out, *ex) {
+		v.replaced[ex.ID] = true
+	}
+	return &out
+}
+
+// Chunks yields the chunks of an exchange.
+func (v *View) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		ex, err := v.from.Exchange(ctx, id)
+		if err != nil {
+			yield(captures.Chunk{}, err)
+			return
+		}
+		for c, err := range v.from.Cleaned(ctx, ex, v.c.red, v.c.edits[id]) {
+			if (err != nil || c.Seq >= fromSeq) && !yield(c, err) {
+				return
+			}
+		}
+	}
+}
