@@ -16,6 +16,7 @@ var (
 	ErrOlderFormat = errors.New("written by an older unwire")
 	ErrDamaged     = errors.New("damaged capture")
 	ErrNoExchange  = errors.New("no such exchange")
+	ErrNoFolder    = errors.New("no such folder")
 	ErrInUse       = errors.New("already being recorded to")
 	ErrReadOnly    = errors.New("opened for reading only")
 	ErrClosed      = errors.New("closed")

@@ -60,6 +60,20 @@ func openChecked(ctx context.Context, path string, steps []migration) (db *sql.D
 	return db, version, nil
 }
 
+// openPart opens a file that is cut short, so that what is there can be read.
+// SQLite refuses it as long as the schema counts as sound; here that is found
+// out by comparing it, as ever.
+func openPart(ctx context.Context, path string, steps []migration) (*sql.DB, int, error) {
+	db, version, err := openIdentified(ctx, path, "part", len(steps))
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := verifySchema(ctx, db, steps[:version]); err != nil {
+		return nil, 0, errors.Join(err, db.Close())
+	}
+	return db, version, nil
+}
+
 // wholePages refuses a file that ends within a page: SQLite would read zeros
 // there. With a write-ahead log beside it that is no harm: the log has the page.
 func wholePages(ctx context.Context, db *sql.DB, path string) error {
@@ -105,7 +119,7 @@ func cannotShare(err error) bool {
 }
 
 // openDB opens a connection pool without reading the file yet. Mode is "ro",
-// "rw", or "immutable".
+// "rw", "immutable", or "part".
 func openDB(path, mode string) (*sql.DB, error) {
 	// Without this (Linux has it, others not), any part of the program that
 	// reads the file and closes it would drop SQLite's locks on it.
@@ -124,6 +138,9 @@ func openDB(path, mode string) (*sql.DB, error) {
 	switch mode {
 	case "rw":
 		options += "&mode=rw&_txlock=immediate"
+	case "part":
+		options = strings.Replace(options, "_defensive=1", "_defensive=0&_pragma=writable_schema(ON)", 1) +
+			"&mode=ro&_pragma=query_only(ON)"
 	case "immutable":
 		options += "&mode=ro&immutable=1&_pragma=query_only(ON)"
 	default:

@@ -41,11 +41,14 @@ func (k *packer) pack(p []byte) (codec int, data []byte) {
 }
 
 // unpacker inflates payloads; it may be used by many goroutines.
-type unpacker struct{ dec *zstd.Decoder }
+type unpacker struct {
+	dec    *zstd.Decoder
+	verify bool // by its hash: the file is damaged, and SQLite reads zeros where it ends within a page
+}
 
 func newUnpacker() (*unpacker, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxChunk))
-	return &unpacker{dec}, err
+	return &unpacker{dec: dec}, err
 }
 
 // unpack reverses pack. Size is what the row declares.

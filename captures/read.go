@@ -1,8 +1,11 @@
 package captures
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -95,17 +98,89 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exc
 				if !yield(e, nil) {
 					return
 				}
+				after = e.ID
 			}
-			if err != nil {
+			if err == nil && len(page) == pageRows {
+				continue
+			}
+			if err != nil && !walk(after, err, func(from int64) (int64, func() bool, error) {
+				e, err := s.oneFrom(ctx, from)
+				if e == nil {
+					return 0, nil, err
+				}
+				return e.ID, func() bool { return yield(e, nil) }, err
+			}) {
+				return
+			}
+			if err = s.damageOr(err); err != nil {
 				yield(nil, err)
-				return
 			}
-			if len(page) < pageRows {
-				return
-			}
-			after = page[len(page)-1].ID
+			return
 		}
 	}
+}
+
+// oneFrom returns the first exchange from a number on, or nil.
+func (s *Store) oneFrom(ctx context.Context, from int64) (e *Exchange, err error) {
+	err = s.page(ctx, func(c *cursor) bool {
+		if found := c.exchange(); c.err == nil {
+			e = found
+		}
+		return false
+	}, `SELECT `+liveExchange+` FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
+	return e, err
+}
+
+// maxLost is how often it is looked in vain behind what is damaged.
+const maxLost = 1000
+
+// walk looks for what can be read behind the row after which err came. Read
+// returns the first row from a number on: its own number, 0 where there is none,
+// and how to give it away, which says whether more is wanted.
+//
+// A page that is lost takes the rows of a stretch of numbers with it, so the end
+// of each is looked for by halves.
+func walk(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool) {
+	if !errors.Is(err, ErrDamaged) {
+		return true
+	}
+	lost := 0
+	for from := max(after, 0) + 1; lost < maxLost; {
+		id, give, err := read(from)
+		for step := int64(1); errors.Is(err, ErrDamaged) && step < math.MaxInt64/4; step *= 2 {
+			lost++
+			bad, good := from, from+step
+			from = good
+			if id, give, err = read(good); err != nil {
+				continue
+			}
+			for good-bad > 1 {
+				lost++
+				middle := bad + (good-bad)/2
+				if i, g, merr := read(middle); merr == nil {
+					good, id, give = middle, i, g
+				} else {
+					bad = middle
+				}
+			}
+		}
+		if err != nil || id == 0 {
+			return true
+		}
+		if !give() {
+			return false
+		}
+		from = id + 1
+	}
+	return true
+}
+
+// damageOr is what is wrong with the file as a whole, or else err.
+func (s *Store) damageOr(err error) error {
+	if s.damage != nil {
+		return pathError(s.path, s.damage)
+	}
+	return err
 }
 
 // Exchange returns one exchange.
@@ -127,7 +202,7 @@ func (s *Store) Exchange(ctx context.Context, id int64) (*Exchange, error) {
 }
 
 // chunkColumns are what cursor.chunk reads, from chunks as c and blobs as b.
-const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data`
+const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data, b.sha256`
 
 // chunk reads the values of chunkColumns.
 func (c *cursor) chunk(u *unpacker) Chunk {
@@ -136,7 +211,7 @@ func (c *cursor) chunk(u *unpacker) Chunk {
 	k.Data = c.bytes()
 	if c.take() != nil && c.err == nil { // stored by its hash
 		codec, declared := c.take(), c.take()
-		data := c.bytes()
+		data, sum := c.bytes(), c.bytes()
 		ci, ok1 := codec.(int64)
 		di, ok2 := declared.(int64)
 		if !ok1 || !ok2 {
@@ -147,11 +222,19 @@ func (c *cursor) chunk(u *unpacker) Chunk {
 		if k.Data, err = u.unpack(ci, di, data); err != nil && c.err == nil {
 			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, err)
 		}
+		if u.verify && c.err == nil && !hasSum(k.Data, sum) {
+			c.err = damaged("exchange %d: chunk %d: its payload is not what was stored", k.Exchange, k.Seq)
+		}
 	}
 	if c.err == nil && int64(len(k.Data)) != size {
 		c.err = damaged("exchange %d: chunk %d has %d bytes where %d were declared", k.Exchange, k.Seq, len(k.Data), size)
 	}
 	return k
+}
+
+func hasSum(data, sum []byte) bool {
+	hash := sha256.Sum256(data)
+	return bytes.Equal(hash[:], sum)
 }
 
 // Chunks yields the chunks of an exchange from sequence number fromSeq on, in

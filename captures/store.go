@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type Store struct {
 	format   int
 	read     *sql.DB
 	unpack   *unpacker
+	damage   error // what is wrong with a file of which only a part is there
 	writer   *writer // nil when opened for reading
 	lock     *fileLock
 	redactor *Redactor // nil: secrets are kept
@@ -91,13 +93,26 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	}
 	lock, err := lockFile(path + "-lock")
 	if err != nil {
-		return nil, pathError(path, err)
+		return nil, pathError(path, lockError(path, err))
 	}
 	s := &Store{path: path, format: len(t.migrations), lock: lock, closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
 	if err := s.openForWriting(o, t); err != nil {
 		return nil, pathError(path, errors.Join(explain(err), s.release()))
 	}
 	return s, nil
+}
+
+// lockError is why path cannot be locked, without the name of the lock's file:
+// nobody asked for that.
+func lockError(path string, err error) error {
+	pe, ok := errors.AsType[*os.PathError](err)
+	if !ok {
+		return err
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s", ErrNoFolder, filepath.Dir(path))
+	}
+	return pe.Err
 }
 
 // openForWriting fills s from the file, which is locked by now.
@@ -236,6 +251,9 @@ func storedRedactor(ctx context.Context, db *sql.DB, r *Redactor) (*Redactor, er
 // needs both its -wal and its -shm beside it; without a -wal it is opened as
 // immutable, so what a later recorder adds is not seen.
 //
+// Of a file that is cut short, what is there can be read: Exchanges and Listing
+// end with ErrDamaged, whatever they found.
+//
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
 func Open(path string) (*Store, error) {
 	return open(path, formatMigrations(), oldestReadable)
@@ -247,6 +265,12 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 		return nil, pathError(path, err)
 	}
 	db, version, err := openChecked(context.Background(), path, steps)
+	var damage error
+	if errors.Is(err, ErrDamaged) {
+		if part, v, perr := openPart(context.Background(), path, steps); perr == nil {
+			db, version, damage, err = part, v, err, nil
+		}
+	}
 	if err != nil {
 		return nil, pathError(path, err)
 	}
@@ -258,7 +282,8 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{path: path, format: version, read: db, unpack: u}, nil
+	u.verify = damage != nil
+	return &Store{path: path, format: version, read: db, unpack: u, damage: damage}, nil
 }
 
 // Path returns the file's path as it was given.

@@ -60,6 +60,7 @@ const (
 	// truthColumns are what a Summary depends on besides what is listed.
 	truthColumns = `e.request_headers, e.request_trailers, e.response_headers, e.response_trailers,
 		(SELECT max(seq) FROM chunks WHERE exchange = e.id)`
+	noTruth = `NULL, NULL, NULL, NULL, NULL`
 
 	// listedColumns are liveExchange without what a listing does not have.
 	listedColumns = `e.id, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns, e.outcome, e.error,
@@ -169,17 +170,47 @@ func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[Listed, erro
 				if !yield(l, nil) {
 					return
 				}
+				after = l.Exchange.ID
 			}
-			if err != nil {
+			if err == nil && len(page) == listedRows {
+				continue
+			}
+			if err != nil && !walk(after, err, func(from int64) (int64, func() bool, error) {
+				l, err := s.listedFrom(ctx, from, version)
+				if l.Exchange == nil {
+					return 0, nil, err
+				}
+				return l.Exchange.ID, func() bool { return yield(l, nil) }, err
+			}) {
+				return
+			}
+			if err = s.damageOr(err); err != nil {
 				yield(Listed{}, err)
-				return
 			}
-			if len(page) < listedRows {
-				return
-			}
-			after = page[len(page)-1].Exchange.ID
+			return
 		}
 	}
+}
+
+// listedFrom returns the first exchange from a number on; where only what is
+// beside its row cannot be read, without that.
+func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l Listed, err error) {
+	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
+	for _, query := range []string{
+		s.listingQuery(rest),
+		`SELECT ` + listedColumns + `, ` + noTruth + `, ` + noSummary + ` FROM exchanges e ` + rest,
+	} {
+		err = s.page(ctx, func(c *cursor) bool {
+			if found := c.listed(version); c.err == nil {
+				l = found
+			}
+			return false
+		}, query, from)
+		if err == nil {
+			break
+		}
+	}
+	return l, err
 }
 
 // Thread returns the summaries of a version that have a thread, in the order of

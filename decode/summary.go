@@ -43,10 +43,10 @@ type List struct {
 func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
 	all := Conversations{threads: newThreads()}
-	var failed error
+	var failed unread
 	for rec, err := range store.Listing(ctx, summaryVersion) {
 		if err != nil {
-			failed = errors.Join(failed, err)
+			failed.capture = err
 			l.upTo = math.MinInt64
 			break
 		}
@@ -57,7 +57,8 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 				l.upTo = rec.Exchange.ID - 1
 				return l, ctx.Err()
 			}
-			m, failed = &derived, errors.Join(failed, err)
+			m = &derived
+			failed.add(err)
 			if err == nil && rec.Exchange.Ended() {
 				l.derived = append(l.derived, derived)
 			} else {
@@ -78,7 +79,30 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	if n := len(l.Exchanges); n > 0 {
 		l.upTo = min(l.upTo, l.Exchanges[n-1].ID)
 	}
-	return l, failed
+	return l, failed.err()
+}
+
+// unread is what could not be read.
+type unread struct {
+	first     error // of an exchange
+	exchanges int
+	capture   error
+}
+
+func (u *unread) add(err error) {
+	if err == nil {
+		return
+	}
+	if u.exchanges++; u.exchanges == 1 {
+		u.first = err
+	}
+}
+
+func (u *unread) err() error {
+	if u.exchanges > 1 {
+		u.first = fmt.Errorf("%w\nand %d more exchanges", u.first, u.exchanges-1)
+	}
+	return errors.Join(u.first, u.capture)
 }
 
 // Save stores what the listing had to derive, so that the next need not.
