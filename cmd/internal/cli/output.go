@@ -87,6 +87,10 @@ func inputName(name string) string {
 
 // openCapture opens a capture for reading.
 func openCapture(path string) (*captures.Store, error) {
+	if path == "-" {
+		return nil, fail(exitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
+			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
+	}
 	return captures.Open(path)
 }
 
@@ -95,6 +99,8 @@ func hintFor(err error) string {
 	switch {
 	case errors.Is(err, captures.ErrNoExchange):
 		return "'unwire ls F.uwc' lists the exchanges"
+	case errors.Is(err, captures.ErrNoFolder):
+		return "make the folder first, or name another"
 	case errors.Is(err, captures.ErrNewerFormat):
 		return "use a newer unwire, or record again with this one"
 	case errors.Is(err, captures.ErrNotCapture):
