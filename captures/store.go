@@ -49,7 +49,7 @@ type Store struct {
 	format   int
 	read     *sql.DB
 	unpack   *unpacker
-	damage   error // what is wrong with a file of which only a part is there
+	damage   error   // what is wrong with a file of which only a part is there
 	writer   *writer // nil when opened for reading
 	lock     *fileLock
 	redactor *Redactor // nil: secrets are kept

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -23,22 +22,10 @@ type CheckOptions struct {
 	MaxFindings int
 }
 
-// Check compares every message of the exchanges with its declared type.
+// A Checker compares messages with their declared types, and collects how
+// traffic and definitions fit.
 //
-// Shape: the report of what could be read; an error of exchanges ends it early.
 // Limits: those of CheckOptions; memory does not grow with traffic.
-func Check(s *Schema, exchanges iter.Seq2[*decode.Exchange, error], o CheckOptions) (*Report, error) {
-	k := NewChecker(s, o)
-	for ex, err := range exchanges {
-		if err != nil {
-			return k.Report(), fmt.Errorf("schema: check: %w", err)
-		}
-		k.Add(ex)
-	}
-	return k.Report(), nil
-}
-
-// A Checker collects how traffic and definitions fit.
 type Checker struct {
 	schema   *Schema
 	o        CheckOptions

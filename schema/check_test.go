@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"iter"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -237,10 +236,11 @@ func TestCheckCountsWhatItCannotRead(t *testing.T) {
 	plain.Service = ""
 	page := talk("proto", []byte("<html>bad gateway"))
 	page.Status, page.Frames[0].Dir, page.Frames[0].Framed = 502, captures.Down, false
-	r, err := Check(chatSchema(t), exchanges(ex, other, plain, page), CheckOptions{})
-	if err != nil {
-		t.Fatal(err)
+	k := NewChecker(chatSchema(t), CheckOptions{})
+	for _, ex := range []*decode.Exchange{ex, other, plain, page} {
+		k.Add(ex)
 	}
+	r := k.Report()
 	if len(r.Contradicted) != 0 {
 		t.Errorf("%+v", r.Contradicted)
 	}
@@ -250,20 +250,6 @@ func TestCheckCountsWhatItCannotRead(t *testing.T) {
 	ev := NewEvidence()
 	if err := ev.AddExchange(page); err != nil || len(ev.Roots()) != 0 {
 		t.Errorf("an error page is evidence of %v: %v", ev.Roots(), err)
-	}
-	failing := func(yield func(*decode.Exchange, error) bool) { yield(nil, errors.New("disk gone")) }
-	if _, err := Check(chatSchema(t), failing, CheckOptions{}); err == nil || !strings.Contains(err.Error(), "disk gone") {
-		t.Errorf("%v", err)
-	}
-}
-
-func exchanges(list ...*decode.Exchange) iter.Seq2[*decode.Exchange, error] {
-	return func(yield func(*decode.Exchange, error) bool) {
-		for _, ex := range list {
-			if !yield(ex, nil) {
-				return
-			}
-		}
 	}
 }
 

@@ -189,24 +189,11 @@ func (e exporter) write(ctx context.Context, stdout io.Writer, out string, src t
 	case out == "" || out == "-":
 		return e.stream(ctx, stdout, src, find)
 	}
-	err = wholeFile(out, func(w io.Writer) error {
+	err = wholeFile(out, forOwner, func(w io.Writer) error {
 		done, err = e.stream(ctx, w, src, find)
 		return err
 	})
 	return done, err
-}
-
-// wholeFile writes a file, readable by its owner only, that replaces what was
-// there when it is complete.
-func wholeFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), name)
 }
 
 func exportError(err error) error {
@@ -240,8 +227,8 @@ func exportParquet(ctx context.Context, dir string, src transfer.Source, find ty
 		return "", err
 	}
 	var done parquet.Written
-	err = wholeFile(filepath.Join(dir, "frames.parquet"), func(frames io.Writer) error {
-		return wholeFile(filepath.Join(dir, "fields.parquet"), func(fields io.Writer) error {
+	err = wholeFile(filepath.Join(dir, "frames.parquet"), forOwner, func(frames io.Writer) error {
+		return wholeFile(filepath.Join(dir, "fields.parquet"), forOwner, func(fields io.Writer) error {
 			done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: find})
 			return err
 		})

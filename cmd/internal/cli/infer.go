@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -103,7 +103,7 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 		return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
 	}
 	if f.evidence != "" {
-		if err := writeFile(f.evidence, func(w *bufio.Writer) error { return in.WriteEvidence(w) }); err != nil {
+		if err := wholeFile(f.evidence, forAll, in.WriteEvidence); err != nil {
 			return err
 		}
 	}
@@ -205,30 +205,17 @@ func (a *app) writeInferred(in *schema.Inferred, out string) error {
 		if err != nil {
 			return fail(exitUsage, err, "give a folder to -o, or put all into one package with --package P")
 		}
-		return writeFile(out, func(w *bufio.Writer) error { _, err := w.WriteString(text); return err })
+		return wholeFile(out, forAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
 	for _, p := range paths {
 		file := filepath.Join(out, filepath.FromSlash(p))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return err
 		}
-		if err := writeFile(file, func(w *bufio.Writer) error { _, err := w.WriteString(in.Files[p]); return err }); err != nil {
+		if err := wholeFile(file, forAll, func(w io.Writer) error { _, err := io.WriteString(w, in.Files[p]); return err }); err != nil {
 			return err
 		}
 		a.say("%s", file)
-	}
-	return nil
-}
-
-// writeFile writes a file that is whole or is reported as not written.
-func writeFile(name string, write func(*bufio.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	if err := errors.Join(write(w), w.Flush(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }

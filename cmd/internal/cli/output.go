@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,38 @@ func (a *app) writeBinary(data []byte, out string) error {
 	}
 	_, err := a.out.Write(data)
 	return err
+}
+
+// Who may read a file that is written.
+const (
+	forOwner os.FileMode = 0o600 // what was captured
+	forAll   os.FileMode = 0o644 // what was concluded from it
+)
+
+// wholeFile writes a file that replaces what was there when it is complete. What
+// is there and no regular file, a device or a pipe, is written to as it is.
+func wholeFile(name string, mode os.FileMode, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return written(f, write)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(mode), written(f, write)); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// written writes a file and closes it.
+func written(f *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriter(f)
+	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
 // maxInput bounds what is read whole from a file or stdin.

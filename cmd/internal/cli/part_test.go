@@ -76,8 +76,13 @@ func TestPartOfACapture(t *testing.T) {
 			t.Errorf("%d of %d bytes: show: status %d, %s%s", cut, len(data), status, out, talk)
 		}
 		for _, args := range [][]string{
-			{"audit", part}, {"redact", part, "-o", part + ".clean"}, {"export", part, "-o", part + ".jsonl"},
-			{"extract", part}, {"schema", "infer", part}, {"schema", "check", part}, {"diff", part, path},
+			{"audit", part},
+			{"redact", part, "-o", part + ".clean"},
+			{"export", part, "-o", part + ".jsonl"},
+			{"extract", part},
+			{"schema", "infer", part},
+			{"schema", "check", part},
+			{"diff", part, path},
 		} {
 			if status, _, talk := run(args...); status != exitInput {
 				t.Errorf("%d of %d bytes: %v: status %d, %s", cut, len(data), args, status, talk)
