@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,8 @@ type collection struct {
 	index     map[streamKey]*stream
 	shapes    map[streamKey]*shape.Shape
 	groups    []group
+	numbers   []*numbers
+	numberAt  map[streamKey]int32
 	at        []shape.Path
 	stored    bool // the texts come from a message of a conversation that is kept as JSON
 	truncated bool
@@ -40,14 +43,16 @@ type streamKey struct {
 
 // A group is one message: a frame's root or a message within it.
 type group struct {
-	parent int32 // -1 for a root
-	label  string
-	id     string
+	parent  int32 // -1 for a root
+	label   string
+	id      string
+	texts   int
+	scalars []scalar
 }
 
 // collect takes the texts out of the frames, in order.
 func collect(ex *decode.Exchange, o Options) *collection {
-	c := &collection{maxText: o.MaxText, index: make(map[streamKey]*stream), shapes: make(map[streamKey]*shape.Shape)}
+	c := &collection{maxText: o.MaxText, index: make(map[streamKey]*stream), shapes: make(map[streamKey]*shape.Shape), numberAt: make(map[streamKey]int32)}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if isEnd(f) || f.Tree == nil {
@@ -111,7 +116,7 @@ func (c *collection) newGroup(parent int32) int32 {
 // frames apart, as a field beside the text does.
 func (c *collection) root(f *decode.Frame) int32 {
 	g := c.newGroup(-1)
-	if f.Event != "message" && isKindName(f.Event) {
+	if f.Event != "message" && len(f.Event) > 1 && isKindName(f.Event) {
 		c.groups[g].label = f.Event
 	}
 	return g
@@ -155,6 +160,7 @@ func (c *collection) add(f *decode.Frame, index int, path, name string, group in
 		return
 	}
 	s.bytes += len(text)
+	c.groups[group].texts++
 	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
 }
 
@@ -188,6 +194,10 @@ func (w *treeWalk) message(i, group int32) {
 		n := &w.tree.Nodes[child]
 		at := w.c.at[child]
 		switch {
+		case n.Type == wire.Varint && at != shape.None:
+			if v := w.tree.Uint(child); v <= math.MaxInt64 {
+				w.c.number(w.frame, w.index, w.path(at), "", group, int64(v))
+			}
 		case n.Type != wire.Len && n.Type != wire.StartGroup, w.inside[child]:
 		case w.shape.IsMessage(w.tree, child, at):
 			w.message(child, w.c.newGroup(group))
@@ -285,13 +295,25 @@ func (c *collection) value(f *decode.Frame, index int, path []string, v any, gro
 			}
 			c.value(f, index, path, e, inner)
 		}
-	case string:
-		name := ""
-		if len(path) > 0 {
-			name = path[len(path)-1]
+	case bool:
+		flag := int64(0)
+		if v {
+			flag = 1
 		}
+		c.number(f, index, strings.Join(path, "."), lastName(path), group, flag)
+	case json.Number:
+		c.jsonNumber(f, index, strings.Join(path, "."), lastName(path), group, v)
+	case string:
+		name := lastName(path)
 		if v != "" {
 			c.text(f, index, strings.Join(path, "."), name, group, v)
 		}
 	}
+}
+
+func lastName(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return path[len(path)-1]
 }

@@ -82,7 +82,7 @@ func compare(streams []*stream) {
 		if s.talks() {
 			talkers = append(talkers, s)
 			longest = max(longest, len(s.text))
-			if s.features[headline] == 0 {
+			if s.features[headline]+s.features[status]+s.features[asks] == 0 {
 				full++
 			}
 		}
@@ -94,6 +94,7 @@ func compare(streams []*stream) {
 	}
 	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
 	talkers = talkers[:min(len(talkers), maxTalkers)]
+	namesakes(streams)
 	for _, a := range talkers {
 		a.features[largest] = float64(len(a.text)) / float64(longest)
 		for _, b := range talkers {
@@ -108,10 +109,27 @@ func compare(streams []*stream) {
 			}
 		}
 	}
+	trails(talkers)
+	for _, a := range talkers {
+		if a.features[headline] > 0 {
+			continue
+		}
+		for _, b := range talkers {
+			if a != b {
+				a.raise(muses, clamp(a.musing-b.musing))
+			}
+		}
+	}
 	for _, a := range talkers {
 		for _, b := range talkers {
 			if n := precedes(a, b); n > 0 && a.features[repeats]+b.features[repeats] == 0 {
 				a.raise(beforeText, n)
+				if a.path == b.path && a.label == b.label {
+					// One name for both says nothing of either.
+					for _, k := range [...]feature{saysRole + assistant, saysText, plainName} {
+						a.features[k], b.features[k] = 0, 0
+					}
+				}
 				b.raise(afterText, n)
 			}
 		}
@@ -122,13 +140,15 @@ func compare(streams []*stream) {
 func (s *stream) talks() bool {
 	f := &s.features
 	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		f[wording] >= 0.2 && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[lines]*f[inWake] < 0.5
+		(f[wording] >= 0.2 || f[markdown] >= 0.7) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[lines]*f[inWake] < 0.5
 }
 
 // loneliness says how odd it is that a is in one frame while b streams: a short
 // answer behind long thinking is not odd.
 func loneliness(a, b *stream) float64 {
 	switch {
+	case a.features[namesake] > 0:
+		return 0
 	case a.features[headline] > 0:
 		return 1
 	case siblings(a.path, b.path) && a.pieces[0].frame > b.pieces[len(b.pieces)-1].frame:
@@ -146,10 +166,16 @@ func precedes(a, b *stream) float64 {
 	}
 	n := 1.0
 	switch {
+	case b.features[trailing]+b.features[status]+b.features[asks] >= 0.5 || a.features[status] > 0:
+		return 0
+	case a.path == b.path && b.features[namesake] > 0:
+		return 1
 	case len(a.seqs) == 1 && a.features[headline] > 0:
 		return 0
 	case len(b.seqs) == 1 && b.features[headline] > 0:
 		n = 0.2
+	case len(b.seqs) == 1 && !siblings(a.path, b.path):
+		n = 0.3
 	case len(b.seqs) == 1:
 		n = 0.8
 	case len(a.seqs) == 1:
@@ -172,4 +198,99 @@ func siblings(a, b string) bool {
 
 func enclosing(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), 0)]
+}
+
+// trails finds what comes in a few whole lines when the text had ended: further
+// questions, a title, a summary.
+func trails(talkers []*stream) {
+	for _, b := range talkers {
+		if len(b.seqs) > 4 || b.kind == growing {
+			continue
+		}
+		for _, a := range talkers {
+			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
+				continue
+			}
+			if a.pieces[len(a.pieces)-1].frame < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
+				b.raise(trailing, 1-a.features[muses])
+			}
+		}
+	}
+}
+
+// namesakes finds the text that shares its path with other text, told apart by
+// a label or a number beside it.
+func namesakes(streams []*stream) {
+	texts := make(map[string]*stream)
+	for _, s := range streams {
+		if s.dir == captures.Down && (s.label != "" || s.sort != "") && s.talks() && len(s.seqs) > 1 && s.features[headline] == 0 {
+			if texts[s.path] == nil || s.musing > texts[s.path].musing {
+				texts[s.path] = s
+			}
+		}
+	}
+	for _, s := range streams {
+		other := texts[s.path]
+		if s.dir != captures.Down || other == nil || other == s || s.features[identifier] > 0 || s.features[status] > 0 {
+			continue
+		}
+		s.features[namesake] = 0.1
+		if s.class == word || s.class == number || s.features[headline] > 0 {
+			s.features[namesake] = 1
+		}
+		if other.pieces[0].frame < s.pieces[0].frame && (s.class == word || s.class == number) {
+			s.raise(afterText, 1)
+			other.raise(beforeText, 1)
+		}
+	}
+}
+
+// alike reports whether paths are as deep and have a step in common, as the
+// members of a oneof have.
+func alike(a, b string) bool {
+	n := strings.Count(a, ".")
+	if n != strings.Count(b, ".") {
+		return false
+	}
+	return n == 0 || siblings(a, b) || a[:strings.IndexByte(a, '.')] == b[:strings.IndexByte(b, '.')]
+}
+
+// asking says whether each piece of s is a question by itself.
+func (s *stream) asking() float64 {
+	if len(s.pieces) > 6 || s.kind == growing {
+		return 0
+	}
+	for _, p := range s.pieces {
+		text := strings.TrimSpace(p.text)
+		if len(text) > 200 || !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "？") && !strings.HasSuffix(text, "؟") {
+			return 0
+		}
+	}
+	if len(s.pieces) == 1 {
+		return 0.4
+	}
+	return 1
+}
+
+// reporting says how much s is a line or a few of a program that tells what it is
+// doing.
+func (s *stream) reporting() float64 {
+	if len(s.pieces) > 6 {
+		return 0
+	}
+	best := 1.0
+	for _, p := range s.pieces {
+		text := strings.TrimSpace(p.text)
+		first, rest, _ := strings.Cut(text, " ")
+		switch {
+		case len(text) > 80 || strings.Contains(text, "\n"):
+			return 0
+		case strings.HasSuffix(text, "…") || strings.HasSuffix(text, "..."):
+		case strings.HasSuffix(first, "ing") && len(first) > 5 && first[0] >= 'A' && first[0] <= 'Z' && !endsSentence(rest) && strings.Count(text, " ") < 6:
+			best = min(best, 0.7)
+		default:
+			return 0
+		}
+	}
+	return best
 }

@@ -221,7 +221,7 @@ func dump(tr *Transcript) string {
 	var b strings.Builder
 	for _, c := range tr.Candidates {
 		fmt.Fprintf(&b, "%d %s %s %s %v %.2f %.60q", c.Rank, c.Role, c.Dir, c.Path, c.Frames, c.Score, c.Text)
-		for _, r := range c.Reasons[:min(len(c.Reasons), 6)] {
+		for _, r := range c.Reasons[:min(len(c.Reasons), 9)] {
 			fmt.Fprintf(&b, "; %s %.1f", r.Feature, r.Weight)
 		}
 		b.WriteByte('\n')

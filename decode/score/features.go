@@ -133,6 +133,12 @@ func (s *stream) measure() {
 		f[wording] = s.language()
 		f[prose] = f[wording] * f[long]
 		f[instruct] = instructions(s.text)
+		if s.dir == captures.Down {
+			s.musing = musing(s.text)
+			f[markdown] = marks(s.text) * (1 - f[wording])
+			f[asks] = s.asking()
+			f[status] = s.reporting()
+		}
 	}
 	if text := strings.TrimSpace(s.text); s.kind == single && len(text) <= 90 && !strings.ContainsAny(text, "\n") && !endsSentence(text) {
 		f[headline] = 1

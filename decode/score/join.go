@@ -53,11 +53,29 @@ func (s *stream) join(c *collection) {
 // piece parts nothing, but tells that the pieces stand apart.
 func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	runs = make(map[string][]piece)
-	for _, p := range s.pieces {
-		id := c.idOf(p.group)
-		if id == p.text {
-			id = ""
+	ids := make([]string, len(s.pieces))
+	levels := make([]int, len(s.pieces))
+	near, named := maxDepth, 0
+	for i, p := range s.pieces {
+		if ids[i], levels[i] = c.idOf(p.group); ids[i] == p.text {
+			ids[i], levels[i] = "", maxDepth
 		}
+		near = min(near, levels[i])
+	}
+	for i := range ids {
+		if levels[i] > near {
+			ids[i] = "" // an identifier of what encloses them all
+		} else {
+			named++
+		}
+	}
+	last := ""
+	for i, p := range s.pieces {
+		id := ids[i]
+		if id == "" && named*2 <= len(s.pieces) {
+			id = last // only the first piece of a text has it
+		}
+		last = id
 		if runs[id] == nil {
 			order = append(order, id)
 		}

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 // role, or the name of a kind, as {"type":"text_delta","text":"Hi"} has it.
 func (c *collection) split() []*stream {
 	for _, s := range c.streams {
-		s.telling = s.tells()
+		s.telling = s.tells(c)
 		for _, p := range s.pieces {
 			g := &c.groups[p.group]
 			if s.telling {
@@ -24,11 +25,16 @@ func (c *collection) split() []*stream {
 	var out []*stream
 	for _, s := range c.streams {
 		parts := make(map[string]*stream)
+		last := ""
 		for _, p := range s.pieces {
 			label := ""
 			if !s.telling {
 				label = c.labelOf(p.group)
 			}
+			if label == "" {
+				label = last // said once, for what follows
+			}
+			last = label
 			part := parts[label]
 			if part == nil {
 				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling}
@@ -36,6 +42,12 @@ func (c *collection) split() []*stream {
 				out = append(out, part)
 			}
 			part.pieces = append(part.pieces, p)
+		}
+	}
+	for i := 0; i < len(out); i++ {
+		if parts := c.sort(out[i]); parts != nil {
+			out = slices.Replace(out, i, i+1, parts...)
+			i += len(parts) - 1
 		}
 	}
 	return out
@@ -55,18 +67,19 @@ func (c *collection) labelOf(g int32) string {
 	return ""
 }
 
-// idOf is the identifier beside the texts of g, or else of what encloses it.
-func (c *collection) idOf(g int32) string {
-	for range maxDepth {
+// idOf is the identifier beside the texts of g, or else of what encloses it, and
+// how far out that is.
+func (c *collection) idOf(g int32) (id string, level int) {
+	for level = range maxDepth {
 		if g < 0 {
 			break
 		}
 		if c.groups[g].id != "" {
-			return c.groups[g].id
+			return c.groups[g].id, level
 		}
 		g = c.groups[g].parent
 	}
-	return ""
+	return "", maxDepth
 }
 
 // isIdent reports whether s names one thing.
@@ -84,14 +97,14 @@ const maxLabels = 12 // values of a field that tells kinds apart
 
 // tells reports whether the stream's values are names of kinds: a few short
 // words that come again and again, or roles of a conversation.
-func (s *stream) tells() bool {
+func (s *stream) tells(c *collection) bool {
 	if len(s.pieces) == 0 {
 		return false
 	}
 	distinct := make(map[string]int)
 	roles := true
 	for _, p := range s.pieces {
-		if !isKindName(p.text) {
+		if !isKindName(p.text) || len(p.text) == 1 && c.groups[p.group].texts < 2 {
 			return false
 		}
 		roles = roles && roleWord(p.text) >= 0
@@ -103,12 +116,23 @@ func (s *stream) tells() bool {
 		return true
 	}
 	// A name that stands for a kind comes more than once, beside others.
-	return len(distinct) > 1 && len(s.pieces) >= 3*len(distinct)
+	return len(distinct) > 1 && len(s.pieces) >= 3*len(distinct) || s.besideTexts(c) && len(distinct) > 1 && len(s.pieces) > len(distinct)
+}
+
+// besideTexts reports whether each value stands beside one other text: what it
+// tells the kind of.
+func (s *stream) besideTexts(c *collection) bool {
+	for _, p := range s.pieces {
+		if c.groups[p.group].texts != 2 {
+			return false
+		}
+	}
+	return true
 }
 
 // isKindName reports whether s is a lower- or upper-case name of a kind.
 func isKindName(s string) bool {
-	if len(s) < 2 || len(s) > 48 {
+	if s == "" || len(s) > 48 {
 		return false
 	}
 	for i := range len(s) {

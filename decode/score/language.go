@@ -113,6 +113,24 @@ var instructing = [...]string{
 	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should",
 }
 
+// musings are how thinking begins its sentences, in the languages that models
+// think in most. They are weak evidence, and their absence is none.
+var musings = [...]string{
+	"the user ", "user wants", "user is asking", "i need to", "i should", "i'll ", "let me ", "let's ", "okay, ", "ok, ", "hmm", "wait, ", "alright", "we need to", "first, i", "maybe ", "i think ", "so the ", "actually, ",
+	"der nutzer", "ich muss", "ich sollte", "ich sehe mir", "l'utilisateur", "je dois", "je regarde", "el usuario", "debo ", "пользователь ", "мне нужно", "сначала ", "用户", "我需要", "我应该", "我先", "让我", "首先",
+	"ユーザーは", "まず", "사용자는", "사용자가 ", "먼저 ", "المستخدم", "سأنظر", "उपयोगकर्ता", "o usuário", "l'utente",
+}
+
+// musing says from 0 to 1 how much s is worded as thinking about a task.
+func musing(s string) float64 {
+	s = strings.ToLower(sample(s))
+	n := 0.0
+	for _, phrase := range musings {
+		n += float64(min(strings.Count(s, phrase), 3))
+	}
+	return clamp(n / (1.5 + float64(len(s))/400))
+}
+
 // instructions says from 0 to 1 how much s is worded as a prompt.
 func instructions(s string) float64 {
 	if len(s) < 60 {
@@ -128,4 +146,23 @@ func instructions(s string) float64 {
 		}
 	}
 	return clamp(n / 5)
+}
+
+// marks says from 0 to 1 how much s is marked up as Markdown.
+func marks(s string) float64 {
+	s = sample(s)
+	n := 0.0
+	if strings.Contains(s, "```") {
+		n++
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		line = strings.TrimLeft(line, " ")
+		digits := strings.TrimLeft(line, "0123456789")
+		switch {
+		case strings.HasPrefix(line, "## "), strings.HasPrefix(line, "### "), strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "), strings.HasPrefix(line, "|-"),
+			len(digits) < len(line) && strings.HasPrefix(digits, ". "):
+			n += 0.35
+		}
+	}
+	return clamp(n)
 }

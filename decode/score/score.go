@@ -87,8 +87,17 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 		o.MaxText = 8 << 20
 	}
 	c := collect(ex, o)
-	streams := c.split()
+	streams := c.read(ex, c.split(), o)
+	if whole, changed := unsort(streams); changed {
+		streams = c.read(ex, whole, o)
+	}
+	return transcript(streams, c.truncated)
+}
+
+// read joins, measures and judges streams.
+func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*stream {
 	for _, s := range streams {
+		s.reset()
 		s.join(c)
 	}
 	streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.text == "" })
@@ -101,7 +110,12 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	for _, s := range streams {
 		s.judge()
 	}
-	return transcript(streams, c.truncated)
+	return streams
+}
+
+// reset forgets what was concluded of s, and keeps what it is made of.
+func (s *stream) reset() {
+	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, pieces: s.pieces}
 }
 
 // roleOrder is the order of candidates, and of the columns of the weights.
@@ -166,8 +180,13 @@ type stream struct {
 	name    string // the last member name of a JSON path
 	stored  bool   // from the JSON of a message inside a field
 	telling bool   // its values tell what the texts beside them are
+	musing  float64
 	echoed  bool   // its text is a value that the other side sent
 	label   string // what a field beside it says it is; "" for none
+	sort    string // the number beside it that tells it from others of its path; "" for none
+
+	ascending bool // that number goes up: of a block, not of a kind
+
 	pieces  []piece
 	seqs    []int
 	bytes   int

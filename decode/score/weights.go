@@ -28,6 +28,13 @@ const (
 	name                        // one word of a program's making
 	instruct                    // worded as a prompt, a rule or a description
 	thinkTag                    // begins with a <think> tag
+	muses                       // worded as thinking about a task
+	markdown                    // fenced code, headings, lists, tables, where it is not language
+	asks                        // one line or several that are questions, by the server
+	status                      // one short line that ends in dots, or says what is being done
+	trailing                    // a few whole lines when the text had ended
+	plainName                   // the name says content or answer, and the value is a word or a number
+	namesake                    // its path carries text of another kind, too
 	echo                        // by the server: the client sent it, too
 	echoed                      // by the client: the server repeated it
 	beforeText                  // a stream of text that precedes its sibling
@@ -54,7 +61,7 @@ const (
 var featureNames = [featureCount]string{
 	"prior", "sent by the server", "sent by the client", "sent during the answer", "occurs in many frames", "deltas of one text", "growing snapshots",
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
-	"program word", "worded as instructions", "think tag", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
+	"program word", "worded as instructions", "think tag", "worded as thinking", "Markdown", "asks", "status line", "trails the text", "named as the answer", "shares its path with text", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
 	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "begins after a tool call", "pieces are lines", "beside a file path", "beside JSON", "beside an id", "failed exchange",
 	"repeats a better candidate", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
@@ -86,12 +93,19 @@ var weights = [featureCount][len(roleOrder)]float64{
 	numeric:    {-2.5, -4.0, -2.0, -1.0, -2.0, -4.0, 2.0, 0.5},
 	address:    {-1.5, -3.0, -1.0, -1.0, -1.5, -3.0, 2.5, 0.0},
 	path:       {-3.0, -4.0, 1.0, -0.5, -3.0, -3.0, 1.5, 0.0},
-	jsonText:   {-2.0, -3.0, 3.0, 1.0, -3.0, 0.0, 0.5, 0.0},
+	jsonText:   {-3.5, -3.5, 3.0, 1.0, -3.0, 0.0, 0.5, 0.0},
 	modelName:  {-5.0, -5.0, -3.0, -3.0, -4.0, -4.0, 4.0, 0.0},
 	detail:     {-4.0, -4.0, -2.0, -2.0, -4.0, -4.0, 3.5, 0.0},
 	name:       {-1.5, -3.0, 0.0, -1.0, -1.5, -3.0, 1.5, -0.5},
 	instruct:   {-4.0, -3.0, 0.0, -0.5, -3.5, 4.0, 0.0, 0.0},
 	thinkTag:   {0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	muses:      {-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	markdown:   {2.5, -0.5, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0},
+	asks:       {-3.5, -3.5, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0},
+	status:     {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
+	trailing:   {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
+	plainName:  {4.0, 0.0, -1.0, 0.0, 0.0, 0.0, -2.0, -1.0},
+	namesake:   {3.5, 1.0, 0.0, 0.0, 0.0, 0.0, -1.5, 0.0},
 	echo:       {-5.0, -4.0, -1.0, -1.0, 5.5, 2.0, 0.5, 0.0},
 	echoed:     {0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0},
 	beforeText: {-2.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},

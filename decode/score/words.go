@@ -1,6 +1,10 @@
 package score
 
-import "strings"
+import (
+	"strings"
+
+	"unwire/captures"
+)
 
 // The columns of the weights.
 const (
@@ -23,9 +27,9 @@ var hints = [...]struct {
 	{metadata, "finish stop status model version title error created object type. role. name. language locale usage fingerprint index logprobs refusal url uri path event mime encoding citation"},
 	{thinking, "thinking reasoning thought thoughts reason rationale analysis scratchpad"},
 	{toolResult, "result results stdout stderr observation"},
-	{toolCall, "tool tools function args arguments call input_json parameters command"},
+	{toolCall, "tool tools function args arguments call json parameters command"},
+	{system, "system developer instructions instruction preamble description rules schema"},
 	{user, "user human prompt query question ask"},
-	{system, "system developer instructions instruction description rules schema"},
 	{assistant, "assistant answer completion completions response reply choices bot ai output_text"},
 	{idRole, "id ids uuid guid token key signature hash checksum nonce"},
 }
@@ -60,6 +64,19 @@ func (s *stream) hear() {
 		return
 	}
 	names := strings.Split(s.path, ".")
+	if s.dir == captures.Down && (s.class == word || s.class == number || s.class == plain) {
+		switch strings.ToLower(strings.ReplaceAll(s.name, "_", "")) {
+		case "content", "text", "answer", "reply", "response", "message", "outputtext", "completion", "markdown":
+			s.features[plainName] = 1
+			if s.class == plain && s.features[wording] > 0.5 {
+				s.features[plainName] = 0.3
+			}
+		}
+	}
+	if len(names) > 1 && isCallName(names[:len(names)-1]) {
+		s.raise(saysRole+toolCall, 1)
+		return
+	}
 	for i, n := range names[max(0, len(names)-4):] {
 		weight := 0.5
 		if i == min(len(names), 4)-1 {
@@ -67,6 +84,18 @@ func (s *stream) hear() {
 		}
 		s.hearName(n, weight)
 	}
+}
+
+// isCallName reports whether members that enclose a text are the arguments of a
+// call, whatever the text's own name.
+func isCallName(names []string) bool {
+	for _, n := range names[max(0, len(names)-3):] {
+		switch strings.ToLower(strings.ReplaceAll(n, "_", "")) {
+		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "parameters":
+			return true
+		}
+	}
+	return false
 }
 
 func (s *stream) hearName(name string, weight float64) {
