@@ -92,6 +92,11 @@ func compare(streams []*stream) {
 			s.features[headline] *= 0.3 // there is nothing else that it could head
 		}
 	}
+	for _, s := range streams {
+		if s.dir == captures.Down && len(s.text) > leastRepeat && s.features[afterCall] > 0 && slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && len(t.seqs) > len(s.seqs) && t.text == s.text }) {
+			s.features[afterCall], s.features[inWake], s.features[repeats] = 0, 0, 1
+		}
+	}
 	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
 	talkers = talkers[:min(len(talkers), maxTalkers)]
 	namesakes(streams)

@@ -271,8 +271,15 @@ func TestContract(t *testing.T) {
 				t.Errorf("candidate %d: reasons out of order", i)
 			}
 		}
-		if abs(logistic(sum)-c.Score) > 0.01 || c.Rank != i+1 {
-			t.Errorf("candidate %d of rank %d: reasons give %.3f, score %.3f", i, c.Rank, logistic(sum), c.Score)
+		var sums [len(roleOrder)]float64
+		for f, v := range c.features {
+			for r, w := range weights[f] {
+				sums[r] += v * w
+			}
+		}
+		role := slices.Index(roleOrder[:], c.Role)
+		if abs(sum-sums[role]) > 0.05 || abs(softmax(sums, calm)[role]-c.Score) > 1e-9 || c.Rank != i+1 {
+			t.Errorf("candidate %d of rank %d: reasons give %.3f of %.3f, score %.3f", i, c.Rank, sum, sums[role], c.Score)
 		}
 	}
 }

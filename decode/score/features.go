@@ -143,6 +143,9 @@ func (s *stream) measure() {
 	if text := strings.TrimSpace(s.text); s.kind == single && len(text) <= 90 && !strings.ContainsAny(text, "\n") && !endsSentence(text) {
 		f[headline] = 1
 	}
+	if s.kind == separate && s.areHeadings() {
+		f[headline] = 1
+	}
 	if head := strings.TrimSpace(s.text[:min(len(s.text), 40)]); strings.HasPrefix(head, "<think") || strings.HasPrefix(head, "<reason") {
 		f[thinkTag] = 1
 	}
@@ -161,6 +164,18 @@ func (s *stream) language() float64 {
 	return sum / float64(len(pieces))
 }
 
+// areHeadings reports whether all pieces are short lines without a stop: a list of
+// names.
+func (s *stream) areHeadings() bool {
+	for _, p := range s.pieces[:min(len(s.pieces), classified)] {
+		text := strings.TrimSpace(p.text)
+		if len(text) > 60 || strings.Contains(text, "\n") || endsSentence(text) {
+			return false
+		}
+	}
+	return true
+}
+
 // endsSentence reports whether the last rune stops a sentence.
 func endsSentence(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
@@ -168,11 +183,11 @@ func endsSentence(text string) bool {
 }
 
 // judge takes the most likely role, and notes why.
-func (s *stream) judge() {
+func (s *stream) judge(w *Weights) {
 	var sums [len(roleOrder)]float64
 	for f, v := range s.features {
-		for role, w := range weights[f] {
-			sums[role] += v * w
+		for role, x := range w.table[f] {
+			sums[role] += v * x
 		}
 	}
 	for role, sum := range sums {
@@ -181,9 +196,10 @@ func (s *stream) judge() {
 		}
 	}
 	s.sum = sums[s.role]
+	s.score = softmax(sums, w.calm)[s.role]
 	for f, v := range s.features {
-		if w := v * weights[f][s.role]; w != 0 {
-			s.reasons = append(s.reasons, Reason{featureNames[f], math.Round(w*1000) / 1000})
+		if x := v * w.table[f][s.role]; x != 0 {
+			s.reasons = append(s.reasons, Reason{featureNames[f], math.Round(x*1000) / 1000})
 		}
 	}
 	slices.SortStableFunc(s.reasons, func(a, b Reason) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })

@@ -44,6 +44,10 @@ const (
 type Transcript struct {
 	Answer     string      `json:"answer"`
 	Thinking   string      `json:"thinking,omitempty"`
+	Turns      []Turn      `json:"turns,omitempty"` // who said what, in order
+	Tools      []Tool      `json:"tools,omitempty"` // in the order of the calls
+	Usage      *Usage      `json:"usage,omitempty"`
+	Error      *Failure    `json:"error,omitempty"`
 	Candidates []Candidate `json:"candidates"`
 	Truncated  bool        `json:"truncated,omitempty"` // a limit of Options was met
 }
@@ -62,6 +66,9 @@ type Candidate struct {
 	Score   float64  `json:"score"`
 	Text    string   `json:"text"`
 	Reasons []Reason `json:"reasons"` // greatest weight first
+
+	kind     string
+	features [featureCount]float64
 }
 
 // A Reason is what a feature adds to a candidate's log odds.
@@ -72,8 +79,9 @@ type Reason struct {
 
 // Options bounds the work. The zero value is the default.
 type Options struct {
-	MaxCandidates int // paths that are scored; the fullest are kept; default 500
-	MaxText       int // bytes of a path's text that are kept; default 8 MiB
+	MaxCandidates int      // paths that are scored; the fullest are kept; default 500
+	MaxText       int      // bytes of a path's text that are kept; default 8 MiB
+	Weights       *Weights // default: those that are built in
 }
 
 // Extract scores the texts of ex.
@@ -86,12 +94,20 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	if o.MaxText <= 0 {
 		o.MaxText = 8 << 20
 	}
+	if o.Weights == nil {
+		o.Weights = DefaultWeights()
+	}
 	c := collect(ex, o)
 	streams := c.read(ex, c.split(), o)
 	if whole, changed := unsort(streams); changed {
 		streams = c.read(ex, whole, o)
 	}
-	return transcript(streams, c.truncated)
+	t := transcript(streams, c.truncated)
+	t.Tools = c.tools(streams)
+	t.Turns = turns(streams, t.Tools)
+	t.Usage = c.usage(ex, streams)
+	t.Error = failure(ex)
+	return t
 }
 
 // read joins, measures and judges streams.
@@ -108,7 +124,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	}
 	c.measure(ex, streams)
 	for _, s := range streams {
-		s.judge()
+		s.judge(o.Weights)
 	}
 	return streams
 }
@@ -125,6 +141,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	slices.SortStableFunc(streams, func(a, b *stream) int {
 		return cmp.Or(
 			cmp.Compare(a.role, b.role),
+			cmp.Compare(b.dir, a.dir)*isAssistant(a.role), // what was answered before comes behind
 			cmp.Compare(b.sum, a.sum),
 			cmp.Compare(a.pieces[0].frame, b.pieces[0].frame),
 			cmp.Compare(a.path, b.path),
@@ -135,7 +152,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	var thoughts []*stream
 	for i, s := range streams {
 		role := roleOrder[s.role]
-		if i == 0 && role == Assistant {
+		if i == 0 && role == Assistant && s.dir == captures.Down {
 			t.Thinking, t.Answer = cutThinking(s.text)
 		}
 		if role == Thinking {
@@ -143,7 +160,8 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		}
 		t.Candidates = append(t.Candidates, Candidate{
 			Rank: i + 1, Role: role, Dir: s.dir.String(), Path: s.path, Frames: s.seqs,
-			Score: logistic(s.sum), Text: s.text, Reasons: s.reasons,
+			Score: s.score, Text: s.text, Reasons: s.reasons,
+			kind: strings.TrimSpace(s.label + " " + s.sort), features: s.features,
 		})
 	}
 	slices.SortStableFunc(thoughts, func(a, b *stream) int { return cmp.Compare(a.pieces[0].frame, b.pieces[0].frame) })
@@ -154,6 +172,13 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		t.Thinking += s.text
 	}
 	return t
+}
+
+func isAssistant(role int) int {
+	if role == assistant {
+		return 1
+	}
+	return 0
 }
 
 // cutThinking parts an answer that begins with thinking in a tag of its own, as
@@ -187,9 +212,9 @@ type stream struct {
 
 	ascending bool // that number goes up: of a block, not of a kind
 
-	pieces  []piece
-	seqs    []int
-	bytes   int
+	pieces []piece
+	seqs   []int
+	bytes  int
 
 	apart bool // each piece has an identifier of its own beside it
 	kind  joining
@@ -200,6 +225,7 @@ type stream struct {
 	features [featureCount]float64
 	role     int // in roleOrder
 	sum      float64
+	score    float64 // the probability of the role
 	reasons  []Reason
 }
 

@@ -61,7 +61,7 @@ func (c *collection) jsonNumber(f *decode.Frame, index int, path, name string, g
 // A number that counts, or that changes in the middle of sentences, says
 // nothing of the kind.
 func (c *collection) sort(s *stream) (parts []*stream) {
-	if len(s.pieces) < 2 || s.telling {
+	if len(s.pieces) < 2 || s.telling || s.listed() {
 		return nil
 	}
 	best, ascending := c.sorter(s)
@@ -220,4 +220,19 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 		}
 	}
 	return out, changed
+}
+
+const leastSaid = 12 // bytes a value, on average, of a list of what was said
+
+// listed reports whether the pieces of s are a list of short values in one frame:
+// what stands beside them are their properties.
+func (s *stream) listed() bool {
+	bytes := 0
+	for _, p := range s.pieces {
+		if p.frame != s.pieces[0].frame {
+			return false
+		}
+		bytes += len(p.text)
+	}
+	return bytes < leastSaid*len(s.pieces)
 }

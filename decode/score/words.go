@@ -55,6 +55,9 @@ func roleWord(s string) int {
 func (s *stream) hear() {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
+			if role == assistant && s.dir == captures.Up && s.class == plain {
+				s.features[past] = 1
+			}
 			s.raise(saysRole+feature(role), 1)
 		} else {
 			s.hearName(part, 1)

@@ -4,16 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
-	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/score"
+	"unwire/schema"
 )
 
 // A transcriptLine is a line of `unwire extract --json`.
@@ -21,61 +19,133 @@ type transcriptLine struct {
 	V        int   `json:"v"`
 	Exchange int64 `json:"exchange"`
 	*score.Transcript
+	Error *failureLine `json:"error,omitempty"` // in place of the transcript's
 }
 
 type extractFlags struct {
-	json, all, parts bool
-	top              int
+	json, all, parts, follow bool
+	top                      int
+	weights, labels, proto   string
+	label                    []string
+}
+
+// An extraction is a run of `unwire extract`.
+type extraction struct {
+	*app
+	extractFlags
+	options score.Options
+	defs    *schema.Schema // of error details; nil for none
 }
 
 func (a *app) extractCommand() *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
 		Use:   "extract F.uwc [ID]",
-		Short: "Find the answer and the other texts of an exchange, ranked, with reasons",
+		Short: "Find the conversation of an exchange: prompt, thinking, tool calls, answer, and why",
 		Long: `extract joins the text of each field path over the frames of an exchange and
-ranks what it finds: the answer, the thinking, the user's prompt, tool calls,
-IDs, metadata. It needs no schema; each score comes with its reasons.`,
-		Example: "  unwire extract F.uwc 2\n  unwire extract --json F.uwc | jq -r .answer",
-		Args:    argsBetween(1, "F.uwc", "ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			addr, err := addressArgs(args, true)
-			if err != nil {
-				return err
+ranks what it finds: the answer, the thinking, the user's prompt, tool calls with
+their results, IDs, metadata. It needs no schema; each score comes with its reasons.
+
+It prints who said what, in order, then the tokens that the exchange says it took and
+the error that it ended in, then the ranked candidates.
+
+Where it is wrong, say so with --label: the candidate's path and its true role are
+added to a labels file, from which 'unwire extract fit' makes a weights file that
+--weights takes. 'unwire extract weights' shows the weights.
+
+A capture whose name is that of a subcommand is named ./fit.`,
+		Example: `  unwire extract F.uwc 2
+  unwire extract --json F.uwc | jq -r .answer
+  unwire extract --follow F.uwc
+  unwire extract F.uwc 2 --label 1.1.1=assistant --label up/2.1=user
+  unwire extract fit labels.jsonl -o weights.json && unwire extract --weights weights.json F.uwc`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(f.label) > 0 && len(args) == 0 {
+				return nil // each label names its exchange
 			}
-			return a.extract(cmd.Context(), addr, f)
+			return argsBetween(1, "F.uwc", "ID")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runExtract(cmd.Context(), args, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object an exchange")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print the answer while it is recorded; ends with the exchange, or, without an ID, when interrupted")
 	cmd.Flags().BoolVar(&f.parts, "parts", false, "each call alone, where several calls are one conversation")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also exchanges in which nothing was found")
 	cmd.Flags().IntVar(&f.top, "top", 8, "candidates to list an exchange (JSON has all of them)")
+	cmd.Flags().StringVar(&f.weights, "weights", "", "weights file (default: the built-in weights)")
+	cmd.Flags().StringArrayVar(&f.label, "label", nil, "[F.uwc#ID=][up/|down/]PATH=ROLE: the candidate at PATH is ROLE; added to --labels")
+	cmd.Flags().StringVar(&f.labels, "labels", "labels.jsonl", "the file that --label adds to")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for the details of errors (default: the built-in ones; none: no names)")
+	cmd.AddCommand(a.extractFitCommand(), a.extractWeightsCommand())
 	return cmd
 }
 
-func (a *app) extract(ctx context.Context, addr address, f extractFlags) error {
+func (a *app) runExtract(ctx context.Context, args []string, f extractFlags) error {
 	if f.top < 1 {
 		return usagef("--top must be at least 1")
 	}
+	if f.follow && len(f.label) > 0 {
+		return usagef("--follow and --label do not go together: label when the exchange has ended")
+	}
+	e := &extraction{app: a, extractFlags: f}
+	var err error
+	if e.options.Weights, err = a.loadWeights(f.weights); err != nil {
+		return err
+	}
+	if len(f.label) > 0 {
+		return e.label(ctx, args)
+	}
+	if e.defs, err = loadDefinitions(f.proto); err != nil {
+		return err
+	}
+	addr, err := addressArgs(args, true)
+	if err != nil {
+		return err
+	}
+	if f.follow {
+		return e.following(ctx, addr)
+	}
+	return e.extract(ctx, addr)
+}
+
+// loadWeights reads a weights file; "" is the built-in weights.
+func (a *app) loadWeights(name string) (*score.Weights, error) {
+	if name == "" {
+		return score.DefaultWeights(), nil
+	}
+	data, err := a.readInput(name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := score.ParseWeights(data)
+	if err != nil {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", inputName(name), err), "'unwire extract weights --json' prints a file that is right")
+	}
+	return w, nil
+}
+
+func (e *extraction) extract(ctx context.Context, addr address) error {
 	store, err := openCapture(addr.File)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	if addr.Exchange != 0 {
-		f.all = true
-		addr.Part = addr.Part || f.parts
+		e.all = true
+		addr.Part = addr.Part || e.parts
 		ex, err := exchangeAt(ctx, store, addr)
 		if err != nil {
 			return err
 		}
-		if err := a.extractOne(ex.Exchange, f); err != nil {
+		if err := e.one(ex.Exchange); err != nil {
 			return err
 		}
-		return a.undecoded(ex.Exchange, nil)
+		return e.undecoded(ex.Exchange, nil)
 	}
 	all := &decode.Conversations{}
-	if !f.parts {
+	if !e.parts {
 		if all, err = decode.FindConversations(ctx, store); err != nil {
 			return err
 		}
@@ -84,103 +154,61 @@ func (a *app) extract(ctx context.Context, addr address, f extractFlags) error {
 		if err != nil {
 			return err
 		}
-		var ex *decode.Exchange
-		switch head := all.Head(rec.ID); head {
-		case 0:
-			ex, err = decode.Decode(ctx, store, rec.ID, decode.Options{})
-		case rec.ID:
-			var c *decode.Conversation
-			if c, err = all.Decode(ctx, store, head, decode.Options{}); err == nil {
-				ex = c.Exchange
-			}
-		default:
-			continue // its message is in the conversation
-		}
+		ex, err := e.decode(ctx, store, all, rec)
 		if err != nil {
 			return err
 		}
-		if err := a.extractOne(ex, f); err != nil {
+		if ex == nil {
+			continue // its message is in the conversation
+		}
+		if err := e.one(ex); err != nil {
 			return err
 		}
-		a.remark(ex)
+		e.remark(ex)
 	}
 	return nil
 }
 
-func (a *app) extractOne(ex *decode.Exchange, f extractFlags) error {
-	tr := score.Extract(ex, score.Options{})
-	if f.json {
-		return a.printJSON(transcriptLine{1, ex.ID, tr})
+func (e *extraction) decode(ctx context.Context, store *captures.Store, all *decode.Conversations, rec *captures.Exchange) (*decode.Exchange, error) {
+	switch head := all.Head(rec.ID); head {
+	case 0:
+		return decode.Decode(ctx, store, rec.ID, decode.Options{})
+	case rec.ID:
+		c, err := all.Decode(ctx, store, head, decode.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return c.Exchange, nil
 	}
-	if len(tr.Candidates) == 0 && !f.all {
+	return nil, nil
+}
+
+func (e *extraction) one(ex *decode.Exchange) error {
+	tr := score.Extract(ex, e.options)
+	if e.json {
+		return e.printJSON(e.line(ex, tr))
+	}
+	if len(tr.Candidates) == 0 && tr.Error == nil && !e.all {
 		return nil
 	}
-	w := bufio.NewWriter(a.out)
-	a.printTranscript(w, ex, tr, f.top)
+	w := bufio.NewWriter(e.out)
+	e.printTranscript(w, ex, tr)
 	return w.Flush()
 }
 
-func (a *app) printTranscript(w io.Writer, ex *decode.Exchange, tr *score.Transcript, top int) {
-	fmt.Fprintf(w, "%s\n", a.out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(callName(ex)))))
-	switch {
-	case tr.Answer != "":
-		fmt.Fprintf(w, "%s\n", indent(term.CleanText(tr.Answer), "  "))
-	case ex.Message != "":
-		fmt.Fprintf(w, "  no answer; it ended in %s: %s\n", term.Clean(ex.Code), term.Clean(ex.Message))
-	default:
-		fmt.Fprintln(w, "  no answer found")
-	}
-	for i, c := range tr.Candidates {
-		if i == top {
-			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-top)
-			break
-		}
-		fmt.Fprintf(w, "  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, dirArrow(c.Dir), term.Clean(c.Path),
-			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))
-		fmt.Fprintf(w, "      %s\n", a.out.Dim(reasonLine(c.Reasons, 4)))
-	}
-	fmt.Fprintln(w)
+func (e *extraction) line(ex *decode.Exchange, tr *score.Transcript) transcriptLine {
+	return transcriptLine{1, ex.ID, tr, newFailureLine(tr.Error, e.defs)}
 }
 
-// callName is the RPC, or method and URL where there is none.
-func callName(ex *decode.Exchange) string {
-	if ex.Service != "" {
-		return ex.Service + "/" + ex.RPC
+// appendFile adds data to the end of a file, which it makes if there is none.
+func appendFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
 	}
-	return ex.Method + " " + ex.URL
-}
-
-func dirArrow(dir string) string {
-	if dir == captures.Up.String() {
-		return "↑"
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return "↓"
-}
-
-// frameSpan names frames shortly: "frame 3", "frames 3…17 (9)".
-func frameSpan(frames []int) string {
-	switch len(frames) {
-	case 0:
-		return "no frame"
-	case 1:
-		return fmt.Sprintf("frame %d", frames[0])
-	}
-	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
-}
-
-// reasonLine lists the weightiest reasons.
-func reasonLine(reasons []score.Reason, top int) string {
-	parts := make([]string, 0, top)
-	for i, r := range reasons {
-		if i == top {
-			parts = append(parts, "…")
-			break
-		}
-		parts = append(parts, fmt.Sprintf("%s %+.1f", r.Feature, r.Weight))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func indent(s, by string) string {
-	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+	return f.Close()
 }
