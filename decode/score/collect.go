@@ -70,6 +70,7 @@ func collect(ex *decode.Exchange, o Options) *collection {
 			c.frame(f, i)
 		}
 	}
+	c.unpack(ex)
 	return c
 }
 

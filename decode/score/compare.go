@@ -76,6 +76,7 @@ func compare(streams []*stream) {
 			s.features[echo] = 1
 		}
 	}
+	replays(streams)
 	var talkers []*stream
 	longest, full := 0, 0
 	for _, s := range streams {
@@ -145,7 +146,7 @@ func compare(streams []*stream) {
 func (s *stream) talks() bool {
 	f := &s.features
 	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		(f[wording] >= 0.2 || f[markdown] >= 0.7) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[lines]*f[inWake] < 0.5
+		(f[wording] >= 0.2 || f[markdown] >= 0.7) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
 }
 
 // loneliness says how odd it is that a is in one frame while b streams: a short
@@ -248,6 +249,52 @@ func namesakes(streams []*stream) {
 			other.raise(beforeText, 1)
 		}
 	}
+}
+
+// replays finds whole messages of two authors that take turns on one path: a
+// conversation that is told again. Who begins is the user.
+func replays(streams []*stream) {
+	parts := make(map[string][]*stream)
+	for _, s := range streams {
+		if s.dir == captures.Down && (s.sort != "" || s.label != "") && s.class == plain {
+			parts[s.path] = append(parts[s.path], s)
+		}
+	}
+	for _, list := range parts {
+		if len(list) != 2 {
+			continue
+		}
+		a, b := list[0], list[1]
+		if a.pieces[0].frame > b.pieces[0].frame {
+			a, b = b, a
+		}
+		if !a.whole && (a.kind != separate || b.kind != separate && b.kind != single) || a.musing > 0.5 {
+			continue
+		}
+		if turns := alternations(a, b); turns >= 2 && turns >= len(a.pieces)+len(b.pieces)-2 {
+			a.features[replayed], b.features[past] = 1, 0.4
+		}
+	}
+}
+
+// alternations is how often the pieces of two streams take turns.
+func alternations(a, b *stream) int {
+	n, i, k := 0, 0, 0
+	last := -1
+	for i < len(a.pieces) || k < len(b.pieces) {
+		now := 0
+		if i == len(a.pieces) || k < len(b.pieces) && b.pieces[k].frame < a.pieces[i].frame {
+			now = 1
+			k++
+		} else {
+			i++
+		}
+		if last >= 0 && now != last {
+			n++
+		}
+		last = now
+	}
+	return n
 }
 
 // alike reports whether paths are as deep and have a step in common, as the

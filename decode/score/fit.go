@@ -71,10 +71,11 @@ func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
 	}
 	report := &FitReport{V: 1, Labels: len(all), Roles: len(roles), Folds: o.Folds}
 	report.Before, report.LossBefore = o.Start.accuracy(all)
+	folds := foldsOf(labels, o.Folds)
 	for fold := range o.Folds {
 		var train, test []example
 		for i, e := range all {
-			if i%o.Folds == fold {
+			if folds[i] == fold {
 				test = append(test, e)
 			} else {
 				train = append(train, e)
@@ -87,6 +88,24 @@ func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
 	w := descend(all, o)
 	report.After, _ = w.accuracy(all)
 	return w, report, nil
+}
+
+// foldsOf parts labels so that those of one exchange are tested together: they are
+// too much alike to vouch for each other.
+func foldsOf(labels []Label, n int) []int {
+	sources := make(map[string]int)
+	for i := range labels {
+		if _, ok := sources[labels[i].Source]; !ok {
+			sources[labels[i].Source] = len(sources)
+		}
+	}
+	out := make([]int, len(labels))
+	for i := range labels {
+		if out[i] = i % n; len(sources) >= n {
+			out[i] = sources[labels[i].Source] % n
+		}
+	}
+	return out
 }
 
 // An example is a label as numbers.
@@ -177,7 +196,7 @@ func descend(all []example, o FitOptions) *Weights {
 	}
 	for f := range w.table {
 		for r := range w.table[f] {
-			w.table[f][r] = math.Round(w.table[f][r]*1000) / 1000
+			w.table[f][r] = math.Round(w.table[f][r]*1000)/1000 + 0 // no negative zero
 		}
 	}
 	return &w

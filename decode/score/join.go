@@ -30,7 +30,7 @@ func (s *stream) join(c *collection) {
 	var texts []string
 	open := 0.0
 	for _, id := range order {
-		kind, text, share := joinPieces(runs[id], s.apart)
+		kind, text, share := joinPieces(runs[id], s.apart, s.whole)
 		s.kind = max(s.kind, kind)
 		if len(texts) == 0 || text != texts[len(texts)-1] {
 			texts = append(texts, text)
@@ -84,7 +84,7 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 	if len(order) > 1 && len(order)*2 > len(s.pieces) {
 		s.apart = true
 	}
-	if s.telling {
+	if s.telling || s.whole {
 		s.apart = true // names of kinds stand for themselves
 	}
 	if s.apart {
@@ -96,7 +96,7 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 // joinPieces decides how pieces belong together, and returns their text and,
 // of deltas, the share of borders that run through a sentence. Pieces that stand
 // apart by their identifiers are values unless they read on in each other.
-func joinPieces(pieces []piece, apart bool) (joining, string, float64) {
+func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	if len(pieces) == 1 {
 		return single, pieces[0].text, 0
 	}
@@ -107,7 +107,7 @@ func joinPieces(pieces []piece, apart bool) (joining, string, float64) {
 		return growing, text, 0
 	}
 	open, closed := borders(pieces)
-	if areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces)) {
+	if whole || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
 	if n := len(pieces); n > 2 {
@@ -117,6 +117,17 @@ func joinPieces(pieces []piece, apart bool) (joining, string, float64) {
 		}
 	}
 	return delta, concat(pieces, ""), open
+}
+
+// isDense reports whether pieces are of a script without spaces.
+func isDense(pieces []piece) bool {
+	dense := 0
+	for _, p := range pieces {
+		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) {
+			dense++
+		}
+	}
+	return dense*2 > len(pieces)
 }
 
 func hasSpace(pieces []piece) bool {

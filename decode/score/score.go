@@ -131,7 +131,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 
 // reset forgets what was concluded of s, and keeps what it is made of.
 func (s *stream) reset() {
-	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, pieces: s.pieces}
+	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, whole: s.whole, pieces: s.pieces}
 }
 
 // roleOrder is the order of candidates, and of the columns of the weights.
@@ -141,7 +141,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	slices.SortStableFunc(streams, func(a, b *stream) int {
 		return cmp.Or(
 			cmp.Compare(a.role, b.role),
-			cmp.Compare(b.dir, a.dir)*isAssistant(a.role), // what was answered before comes behind
+			cmp.Compare(a.before(), b.before()),
 			cmp.Compare(b.sum, a.sum),
 			cmp.Compare(a.pieces[0].frame, b.pieces[0].frame),
 			cmp.Compare(a.path, b.path),
@@ -153,7 +153,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	for i, s := range streams {
 		role := roleOrder[s.role]
 		if i == 0 && role == Assistant && s.dir == captures.Down {
-			t.Thinking, t.Answer = cutThinking(s.text)
+			t.Thinking, t.Answer = cutThinking(s.answer())
 		}
 		if role == Thinking {
 			thoughts = append(thoughts, s)
@@ -174,11 +174,25 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	return t
 }
 
-func isAssistant(role int) int {
-	if role == assistant {
+// before is 0 for an answer to what was asked in the exchange, and more for what
+// was answered before: told again by the server, or sent by the client.
+func (s *stream) before() int {
+	switch {
+	case s.role != assistant || s.features[past] == 0 && s.dir == captures.Down:
+		return 0
+	case s.dir == captures.Down:
 		return 1
 	}
-	return 0
+	return 2
+}
+
+// answer is what s says as the answer: of a conversation that is told again, the
+// last message.
+func (s *stream) answer() string {
+	if s.before() > 0 && s.whole {
+		return strings.ToValidUTF8(s.pieces[len(s.pieces)-1].text, "\uFFFD")
+	}
+	return s.text
 }
 
 // cutThinking parts an answer that begins with thinking in a tag of its own, as
@@ -210,6 +224,7 @@ type stream struct {
 	label   string // what a field beside it says it is; "" for none
 	sort    string // the number beside it that tells it from others of its path; "" for none
 
+	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind
 
 	pieces []piece

@@ -16,7 +16,7 @@ import (
 const (
 	maxScalars = 12 // small numbers and flags of one message that are kept
 	maxSorts   = 8  // values of a number that tells kinds apart
-	sortLevels = 3  // messages outwards in which such a number is looked for
+	sortLevels = 6  // messages outwards in which such a number is looked for
 	absent     = -1 // where a message does not have the number: proto3 leaves out zero
 )
 
@@ -79,6 +79,11 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 		}
 		part.pieces = append(part.pieces, p)
 	}
+	if changes, _, _, _ := c.changes(s, best); changes > 1 && changes == len(s.pieces)-1 {
+		for _, part := range parts {
+			part.whole = true
+		}
+	}
 	return parts
 }
 
@@ -93,6 +98,8 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case distinct < 2 || distinct > maxSorts || changes < 1:
 		case monotone && distinct == n && n > 2: // it counts
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at) == 1:
+		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
+			best, least, ascending = at, min(least, changes), monotone
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
 		case changes > 1 && open*2 > changes, changes == 1 && open == 1 && n < 4:
 		case changes < least:
@@ -221,6 +228,16 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	return out, changed
 }
+
+func (s *stream) bytesEach() int {
+	bytes := 0
+	for _, p := range s.pieces {
+		bytes += len(p.text)
+	}
+	return bytes / len(s.pieces)
+}
+
+const wholeSaid = 15 // bytes a value, on average, where each is a message
 
 const leastSaid = 12 // bytes a value, on average, of a list of what was said
 

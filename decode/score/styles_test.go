@@ -45,6 +45,10 @@ var styles = []style_{
 	{"search with citations", false, searchAnswer},
 	{"steps, upserted", false, upserts},
 	{"short names, lines", false, shortNames},
+	{"wrapped values", false, wrappedValues},
+	{"subscription", false, subscription},
+	{"deltas and a final", false, finals},
+	{"JSON in protobuf", false, carriedJSON},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.

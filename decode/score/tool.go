@@ -210,7 +210,7 @@ func (t *Tool) finish() {
 	t.values = primary(t.values)
 	var b strings.Builder
 	for i, v := range t.values {
-		_, text, _ := joinPieces(v.pieces, false)
+		_, text, _ := joinPieces(v.pieces, false, false)
 		if len(t.values) > 1 {
 			if i > 0 {
 				b.WriteByte('\n')
