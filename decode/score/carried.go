@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode"
 )
 
@@ -32,8 +33,16 @@ func (c *collection) unpack(ex *decode.Exchange) {
 			for name := range list[0] {
 				names[name] = true
 			}
-		} else if len(list) >= leastCarried {
-			delete(objects, s)
+		}
+	}
+	// Neither do two sides send arguments of the same names to each other.
+	for a, x := range objects {
+		for b, y := range objects {
+			if a.dir == captures.Up && b.dir == captures.Down && len(x[0]) > 1 && sameNames(x[0], y[0]) {
+				for name := range x[0] {
+					names[name] = true
+				}
+			}
 		}
 	}
 	if len(names) == 0 {
@@ -82,6 +91,15 @@ func sortedObjects(index map[streamKey]*stream, objects map[*stream][]map[string
 			}
 		}
 	}
+}
+
+func sameNames(a, b map[string]any) bool {
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 func sharesName(o map[string]any, names map[string]bool) bool {

@@ -76,6 +76,7 @@ func compare(streams []*stream) {
 			s.features[echo] = 1
 		}
 	}
+	sayAgain(streams)
 	replays(streams)
 	var talkers []*stream
 	longest, full := 0, 0
@@ -121,7 +122,7 @@ func compare(streams []*stream) {
 			continue
 		}
 		for _, b := range talkers {
-			if a != b {
+			if a != b && b.features[trailing]+b.features[asks]+b.features[status]+b.features[headline] < 0.4 {
 				a.raise(muses, clamp(a.musing-b.musing))
 			}
 		}
@@ -218,7 +219,7 @@ func trails(talkers []*stream) {
 				continue
 			}
 			if a.pieces[len(a.pieces)-1].frame < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
-				b.raise(trailing, 1-a.features[muses])
+				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func TestEvalExtract(t *testing.T) {
 			for what, n := range j.confused {
 				t.Logf("   %4d %s", n, what)
 			}
-			for _, w := range j.wrong[:min(len(j.wrong), 6)] {
+			for _, w := range j.wrong[:min(len(j.wrong), 60)] {
 				t.Logf("      %s", w)
 			}
 		}

@@ -184,6 +184,7 @@ func endsSentence(text string) bool {
 
 // judge takes the most likely role, and notes why.
 func (s *stream) judge(w *Weights) {
+	s.role, s.reasons = 0, nil
 	var sums [len(roleOrder)]float64
 	for f, v := range s.features {
 		for role, x := range w.table[f] {

@@ -32,6 +32,8 @@ const (
 	status                      // one short line that ends in dots, or says what is being done
 	trailing                    // a few whole lines when the text had ended
 	past                        // by the client, beside the role of the assistant: said before
+	onlyChoice                  // of short values, what is left where the user asked and nothing else answers
+	twice                       // short, and sent again by the server in another frame
 	replayed                    // by the server: whole messages that take turns with others of their path, and begin
 	plainName                   // the name says content or answer, and the value is a word or a number
 	namesake                    // its path carries text of another kind, too
@@ -61,7 +63,7 @@ const (
 var featureNames = [featureCount]string{
 	"prior", "sent by the server", "sent by the client", "sent during the answer", "occurs in many frames", "deltas of one text", "growing snapshots",
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
-	"program word", "worded as instructions", "think tag", "worded as thinking", "Markdown", "asks", "status line", "trails the text", "answered before", "begins a replayed conversation", "named as the answer", "shares its path with text", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
+	"program word", "worded as instructions", "think tag", "worded as thinking", "Markdown", "asks", "status line", "trails the text", "answered before", "the only choice", "said twice", "begins a replayed conversation", "named as the answer", "shares its path with text", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
 	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "begins after a tool call", "pieces are lines", "beside a file path", "beside JSON", "beside an id", "failed exchange",
 	"repeats a better candidate", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
@@ -105,6 +107,8 @@ var weights = [featureCount][len(roleOrder)]float64{
 	status:     {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
 	trailing:   {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
 	past:       {9.0, -1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0},
+	onlyChoice: {6.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	twice:      {3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	replayed:   {-4.0, -3.0, 0.0, 0.0, 6.0, 0.0, 0.0, 0.0},
 	plainName:  {4.0, 0.0, -1.0, 0.0, 0.0, 0.0, -2.0, -1.0},
 	namesake:   {3.5, 1.0, 0.0, 0.0, 0.0, 0.0, -1.5, 0.0},
