@@ -84,7 +84,7 @@ func compare(streams []*stream) {
 		if s.talks() {
 			talkers = append(talkers, s)
 			longest = max(longest, len(s.text))
-			if s.features[headline]+s.features[status]+s.features[asks] == 0 {
+			if s.features[headline]+s.features[status] == 0 && s.features[asks] < 1 {
 				full++
 			}
 		}
@@ -125,6 +125,10 @@ func compare(streams []*stream) {
 			if a != b && b.features[trailing]+b.features[asks]+b.features[status]+b.features[headline] < 0.4 {
 				a.raise(muses, clamp(a.musing-b.musing))
 			}
+		}
+		if full == 1 && a.musing >= 0.5 && speaksOfUser(a.text) {
+			a.raise(muses, 1) // thinking that came to no answer
+			a.raise(beforeText, 0.8)
 		}
 	}
 	for _, a := range talkers {

@@ -121,6 +121,22 @@ var musings = [...]string{
 	"ユーザーは", "まず", "사용자는", "사용자가 ", "먼저 ", "المستخدم", "سأنظر", "उपयोगकर्ता", "o usuário", "l'utente",
 }
 
+// aboutUser is how thinking, and no answer, speaks of who asked.
+var aboutUser = [...]string{
+	"the user wants", "the user is ", "the user asks", "the user asked", "the user needs", "the user said", "the user has ", "user wants to", "der nutzer fragt", "der nutzer möchte", "der benutzer ", "l'utilisateur demande", "l'utilisateur veut",
+	"el usuario quiere", "el usuario pide", "пользователь спрашивает", "пользователь хочет", "用户想", "用户要", "用户问", "用户希望", "ユーザーは知り", "ユーザーが求め", "사용자가 원", "يريد المستخدم", "o usuário quer", "l'utente vuole",
+}
+
+func speaksOfUser(s string) bool {
+	s = strings.ToLower(sample(s))
+	for _, phrase := range aboutUser {
+		if strings.Contains(s, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
 // musing says from 0 to 1 how much s is worded as thinking about a task.
 func musing(s string) float64 {
 	s = strings.ToLower(sample(s))

@@ -52,6 +52,10 @@ func (c *collection) tools(streams []*stream) []Tool {
 	results := c.parts(streams, toolResult, shared)
 	for i := range calls {
 		calls[i].Name = c.toolName(streams, &calls[i])
+		calls[i].finish()
+	}
+	for i := range results {
+		results[i].finish()
 	}
 	taken := make([]bool, len(results))
 	join := func(t *Tool, i int, how string) {
@@ -180,9 +184,6 @@ func (c *collection) parts(streams []*stream, role int, shared map[string]bool) 
 			out[at].add(s, p)
 		}
 	}
-	for i := range out {
-		out[i].finish()
-	}
 	slices.SortStableFunc(out, func(a, b Tool) int { return cmp.Compare(a.frame, b.frame) })
 	return out
 }
@@ -207,7 +208,13 @@ func (t *Tool) add(s *stream, p piece) {
 func (t *Tool) finish() {
 	slices.Sort(t.Frames)
 	t.Frames = slices.Compact(t.Frames)
+	if len(t.values) > 1 {
+		t.values = slices.DeleteFunc(t.values, func(v value) bool { return v.s.class == word && v.pieces[0].text == t.Name })
+	}
 	t.values = primary(t.values)
+	if len(t.values) == 1 {
+		t.Path = t.values[0].s.path
+	}
 	var b strings.Builder
 	for i, v := range t.values {
 		_, text, _ := joinPieces(v.pieces, false, false)
@@ -228,7 +235,7 @@ func (t *Tool) finish() {
 func (c *collection) toolName(streams []*stream, t *Tool) string {
 	best, bestScore := "", 0.0
 	for _, s := range streams {
-		if s.dir != t.dir || s.role == toolCall || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
+		if s.dir != t.dir || s.role == toolCall && s.class != word || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
 			continue
 		}
 		for _, p := range s.pieces {
