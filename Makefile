@@ -3,6 +3,7 @@
 # make check  formatting, vet, staticcheck, the import table and the anchors
 # make bench  benchmarks; ratios are within one run
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
+# make eval   how good inference and extraction are, on what is generated
 # make fuzz   every fuzz target for FUZZTIME each
 
 GO        ?= go
@@ -16,7 +17,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The folders that hold a Node client and its lock file.
 NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json cmd/internal/demo/node/package.json))
 
-.PHONY: build demo test check bench matrix fuzz node-deps test-deps clean
+.PHONY: build demo test check bench eval matrix fuzz node-deps test-deps clean
 
 build:
 	$(GO) build -o bin/unwire ./cmd/unwire
@@ -36,6 +37,10 @@ check:
 
 bench:
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./...
+
+eval:
+	@out=$$(mktemp); $(GO) test -count=1 -timeout 10m -v -run '^TestEval' ./decode/... ./schema/... >$$out 2>&1; \
+	status=$$?; grep -vE '^(=== |PASS|\?|ok .*no tests to run|testing: warning)' $$out; rm -f $$out; exit $$status
 
 matrix: node-deps
 	@out=$$(mktemp); UNWIRE_LONG=1 $(GO) test -count=1 -timeout 10m -v -run '^(TestMatrix|TestRandomExchanges|TestLargeBodyInBoundedMemory|TestSlowReaderSlowsTheSender)$$' ./mitm >$$out 2>&1; \

@@ -3,17 +3,21 @@ package score
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode"
 )
 
 const (
-	leastCarried = 4    // values of a path that carries events as JSON
-	carriedShare = 0.9  // of its values that are objects
-	carriedOpen  = 0.4  // of the borders between the texts of a member that read on
-	maxMembers   = 12   // of an object that carries an event
-	mostCarried  = 4096 // bytes of one, on average
+	maxCarriers   = 100  // paths that may carry events
+	leastCarried  = 4    // values of a path that carries events as JSON
+	carriedShare  = 0.9  // of its values that are objects
+	carriedOpen   = 0.4  // of the borders between the texts of a member that read on
+	carriedSpaced = 0.25 // of the borders that have a space
+	maxMembers    = 12   // of an object that carries an event
+	mostCarried   = 4096 // bytes of one, on average
 )
 
 // unpack reads the events that travel as JSON inside a string: where the objects
@@ -25,7 +29,7 @@ func (c *collection) unpack(ex *decode.Exchange) {
 	objects := make(map[*stream][]map[string]any)
 	for _, s := range c.streams {
 		list := s.objects()
-		if list == nil {
+		if list == nil || len(objects) >= maxCarriers {
 			continue
 		}
 		objects[s] = list
@@ -148,11 +152,26 @@ func carriesDeltas(list []map[string]any) bool {
 		if len(pieces) < leastCarried {
 			continue
 		}
-		if open, _ := borders(pieces); open >= carriedOpen && !areSame(pieces) && !areSeparate(pieces) && hasLanguage(pieces) {
+		// Queries and names seem to read on, too; but no space is between them.
+		spaced := spacedBorders(pieces)
+		if open, _ := borders(pieces); open >= carriedOpen && (spaced >= carriedSpaced || isDense(pieces)) && len(unique(pieces))*2 >= leastCarried && !areSeparate(pieces) && hasLanguage(pieces) {
 			return true
 		}
 	}
 	return false
+}
+
+// spacedBorders is the share of borders between pieces that have a space.
+func spacedBorders(pieces []piece) float64 {
+	n := 0
+	for i := 1; i < len(pieces); i++ {
+		before, _ := utf8.DecodeLastRuneInString(pieces[i-1].text)
+		after, _ := utf8.DecodeRuneInString(pieces[i].text)
+		if unicode.IsSpace(before) || unicode.IsSpace(after) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(pieces)-1)
 }
 
 func memberTexts(texts map[string][]piece, path string, o map[string]any, at, depth int) {

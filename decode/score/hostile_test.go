@@ -2,6 +2,7 @@ package score
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,35 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: %v", name, d)
 		} else {
 			t.Logf("%s: %v", name, d)
+		}
+	}
+}
+
+// TestHostileStreams: many frames that all want to be compared with each other.
+func TestHostileStreams(t *testing.T) {
+	calls, numbered, events, kinds := []any{request("What?"), "--"}, []any{"--"}, []any{"--"}, []any{"--"}
+	for i := range 4000 {
+		id := fmt.Sprintf("toolu_01Ab%xcDe%dfGh", i*104729+7, i*7919)
+		calls = append(calls, sub(1, sub(7, str(1, id), str(2, "grep"), str(3, fmt.Sprintf(`{"pattern":"x%d"}`, i)))), sub(1, sub(8, str(1, id+"a"), str(2, strings.Repeat("output of it\n", 30)))))
+		var b []byte
+		for k := range 40 {
+			b = append(b, num(k+1, i%(k+2))...)
+		}
+		numbered = append(numbered, slices.Concat(b, str(50, "some text ")))
+		events = append(events, str(1+i%200, `{"a":"some text that ","b":{"c":"reads on and"}}`))
+		kinds = append(kinds, slices.Concat(num(2, i%9), str(1, "Some text.")))
+	}
+	for name, bodies := range map[string][]any{"calls": calls, "numbers": numbered, "events in strings": events, "kinds": kinds} {
+		ex := raw(bodies...)
+		start := time.Now()
+		tr := Extract(ex, Options{})
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s: %v", name, d)
+		} else {
+			if name == "calls" && len(tr.Tools) < 1000 {
+				t.Errorf("%d tools", len(tr.Tools))
+			}
+			t.Logf("%s: %v, %d tools", name, d, len(tr.Tools))
 		}
 	}
 }

@@ -39,7 +39,10 @@ type value struct {
 	pieces []piece
 }
 
-const maxTools = 1000 // of an exchange
+const (
+	maxTools          = 1000    // of an exchange
+	maxResultSearched = 1 << 12 // bytes of a result in which another is looked for
+)
 
 func (t *Tool) turn(number int) Turn {
 	return Turn{Role: ToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
@@ -50,8 +53,9 @@ func (c *collection) tools(streams []*stream) []Tool {
 	shared := c.sharedIDs(streams)
 	calls := c.parts(streams, toolCall, shared)
 	results := c.parts(streams, toolResult, shared)
+	words := c.toolNames(streams)
 	for i := range calls {
-		calls[i].Name = c.toolName(streams, &calls[i])
+		calls[i].Name = words.of(c, &calls[i])
 		calls[i].finish()
 	}
 	for i := range results {
@@ -63,11 +67,15 @@ func (c *collection) tools(streams []*stream) []Tool {
 		taken[i] = true
 		t.Paired, t.Result, t.ResultDir, t.ResultPath, t.ResultFrames = how, r.Arguments, r.dir.String(), r.Path, r.Frames
 	}
+	byID := make(map[string]int)
+	for k := range results {
+		if _, ok := byID[results[k].ID]; !ok {
+			byID[results[k].ID] = k
+		}
+	}
 	for i := range calls {
-		for k := range results {
-			if !taken[k] && calls[i].ID != "" && results[k].ID == calls[i].ID && calls[i].Paired == "" {
-				join(&calls[i], k, "id")
-			}
+		if k, ok := byID[calls[i].ID]; ok && calls[i].ID != "" && !taken[k] {
+			join(&calls[i], k, "id")
 		}
 	}
 	known := make(map[string]bool)
@@ -111,7 +119,7 @@ func sameResult(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return a == b || a != "" && len(b) < maxSearched && strings.Contains(b, strings.TrimSpace(a))
+	return a == b || a != "" && len(b) < maxResultSearched && strings.Contains(b, strings.TrimSpace(a))
 }
 
 // firstDown is the first frame of the server that anything was found in.
@@ -230,32 +238,65 @@ func (t *Tool) finish() {
 	t.values = nil
 }
 
-// toolName is the word beside the arguments of t, in their message or in one that
-// encloses it or stands in it.
-func (c *collection) toolName(streams []*stream, t *Tool) string {
-	best, bestScore := "", 0.0
+// names are the words that may name tools, by the frame that they are in and by
+// the identifier beside them.
+type names struct {
+	byFrame map[int][]namePiece
+	byID    map[string][]namePiece
+}
+
+type namePiece struct {
+	s *stream
+	p piece
+}
+
+const maxNames = 64 // of one frame or identifier that are looked at
+
+func (c *collection) toolNames(streams []*stream) names {
+	n := names{make(map[int][]namePiece), make(map[string][]namePiece)}
 	for _, s := range streams {
-		if s.dir != t.dir || s.role == toolCall && s.class != word || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
+		if s.dir != captures.Down || s.role == toolCall && s.class != word || s.features[identifier] > 0 || s.class != word && s.class != plain || s.features[prose] > 0.4 {
 			continue
 		}
 		for _, p := range s.pieces {
-			if p.frame < t.frame || p.frame > t.last || !isToolName(p.text) || p.frame != t.frame && c.sameCall(p, t) == "" {
+			if !isToolName(p.text) {
 				continue
 			}
-			score := 1.0 / float64(1+c.distance(p.group, t.group))
-			if strings.HasSuffix(strings.ToLower(s.name), "name") {
-				score += 0.5
+			if len(n.byFrame[p.frame]) < maxNames {
+				n.byFrame[p.frame] = append(n.byFrame[p.frame], namePiece{s, p})
 			}
-			if s.telling || s.kind == same && len(s.seqs) > 2 {
-				score *= 0.4 // a kind of message
-			}
-			if score > bestScore {
-				best, bestScore = p.text, score
+			if id, _ := c.idOf(p.group); id != "" && len(n.byID[id]) < maxNames {
+				n.byID[id] = append(n.byID[id], namePiece{s, p})
 			}
 		}
 	}
-	if bestScore < 0.15 {
-		return ""
+	return n
+}
+
+// of is the word beside the arguments of t: in their message, in one that
+// encloses it or stands in it, or beside the same identifier.
+func (n names) of(c *collection, t *Tool) string {
+	best, bestScore := "", 0.15
+	look := func(list []namePiece, far float64) {
+		for _, x := range list {
+			score := 1 / (1 + far)
+			if x.p.frame == t.frame {
+				score = 1 / float64(1+c.distance(x.p.group, t.group))
+			}
+			if strings.HasSuffix(strings.ToLower(x.s.name), "name") {
+				score += 0.5
+			}
+			if x.s.telling || x.s.kind == same && len(x.s.seqs) > 2 {
+				score *= 0.4 // a kind of message
+			}
+			if score > bestScore {
+				best, bestScore = x.p.text, score
+			}
+		}
+	}
+	look(n.byFrame[t.frame], 0)
+	if t.ID != "" {
+		look(n.byID[t.ID], 2)
 	}
 	return best
 }
@@ -275,13 +316,6 @@ func primary(values []value) []value {
 	return slices.DeleteFunc(values, func(v value) bool {
 		return len(v.s.text)*4 < len(longest.s.text) && v.s.class != plain || v.s.text == longest.s.text && v.s != longest.s
 	})
-}
-
-func (c *collection) sameCall(p piece, t *Tool) string {
-	if id, _ := c.idOf(p.group); id == t.ID {
-		return id
-	}
-	return ""
 }
 
 // distance is how many steps lead from one message to another of its frame, up
