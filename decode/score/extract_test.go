@@ -1,6 +1,7 @@
 package score
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -311,11 +312,12 @@ func FuzzExtract(f *testing.F) {
 			ex = raw(string(up), "--", string(a), string(b), a)
 		}
 		got := Extract(ex, Options{})
-		if again := Extract(ex, Options{}); fmt.Sprint(got) != fmt.Sprint(again) {
-			t.Fatal("not deterministic")
-		}
-		if _, err := json.Marshal(got); err != nil {
+		first, err := json.Marshal(got)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if again, err := json.Marshal(Extract(ex, Options{})); err != nil || !bytes.Equal(first, again) {
+			t.Fatalf("not deterministic: %s and %s, %v", first, again, err)
 		}
 		for i, c := range got.Candidates {
 			if c.Rank != i+1 || c.Score < 0 || c.Score > 1 || c.Text == "" || len(c.Frames) == 0 || !slices.IsSorted(c.Frames) {

@@ -91,7 +91,7 @@ func measure(first, n uint64) *tally {
 // TestFloors demands that what a schema-blind reader can find is found, on
 // seeds that the weights were not set by.
 func TestFloors(t *testing.T) {
-	got := measure(2_000_000, 1500)
+	got := measure(2_000_000, 800)
 	bad := false
 	for _, c := range []struct {
 		what  string
