@@ -165,6 +165,10 @@ func TestExtract(t *testing.T) {
 			"Jupiter is the largest.", "Largest by mass is meant.", "Which is the largest planet?",
 		},
 		{
+			"kinds of a short stream", raw("--", `{"type":"message_start"}`, `{"type":"block_delta","text":"It is "}`, `{"type":"block_delta","text":"Lisbon."}`, `{"type":"message_stop"}`),
+			"It is Lisbon.", "", "",
+		},
+		{
 			"JSON unary",
 			raw(`{"prompt":"Name a colour"}`, "--", `{"id":"`+messageID+`","model":"gpt-5","created":1763700000,"output":{"text":"Blue is a colour that I like."},"finish_reason":"stop"}`),
 			"Blue is a colour that I like.", "", "Name a colour",

@@ -107,7 +107,7 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 		return growing, text, 0
 	}
 	open, closed := borders(pieces)
-	if whole || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
+	if whole || areNames(pieces) || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
 	if n := len(pieces); n > 2 {
@@ -218,6 +218,21 @@ func areSeparate(pieces []piece) bool {
 		}
 	}
 	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
+}
+
+// areNames reports whether pieces are names of a program's making, each whole: the
+// kinds of events, say.
+func areNames(pieces []piece) bool {
+	joined := 0
+	for _, p := range pieces[:min(len(pieces), classified)] {
+		if len(p.text) < 4 || !isKindName(p.text) {
+			return false
+		}
+		if strings.ContainsAny(p.text, "_.-") {
+			joined++
+		}
+	}
+	return joined*2 >= min(len(pieces), classified)
 }
 
 // borders returns which shares of the borders between pieces run through a
