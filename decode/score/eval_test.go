@@ -12,6 +12,7 @@ import (
 // A judgement counts what a style's exchanges were read as.
 type judgement struct {
 	answer, roles [2]int // right, all
+	spoken        [2]int // of the answers, those of more than twelve bytes
 	byRole        map[Role]*[2]int
 	confused      map[string]int
 	wrong         []string
@@ -37,6 +38,9 @@ func count(n *[2]int, right bool) {
 func (j *judgement) exchange(seed uint64, l labelled) {
 	got := Extract(l.ex, Options{})
 	right := strings.TrimSpace(got.Answer) == strings.TrimSpace(l.answer)
+	if len(l.answer) > 12 {
+		count(&j.spoken, right)
+	}
 	if count(&j.answer, right); !right {
 		j.confused["answer: "+roleOf(got, l.answer)]++
 		j.wrong = append(j.wrong, fmt.Sprintf("seed %d: answer %.100q, want %.100q", seed, got.Answer, l.answer))
@@ -63,6 +67,7 @@ func (j *judgement) add(o *judgement) {
 	for i := range 2 {
 		j.answer[i] += o.answer[i]
 		j.roles[i] += o.roles[i]
+		j.spoken[i] += o.spoken[i]
 	}
 	for r, n := range o.byRole {
 		if j.byRole[r] == nil {
@@ -93,7 +98,7 @@ func calibration(scores []scored) float64 {
 }
 
 func (j *judgement) line(name string) string {
-	s := fmt.Sprintf("%-24s answer first %.3f of %4d · roles %.3f of %4d · ECE %.3f ·", name, share(j.answer), j.answer[1], share(j.roles), j.roles[1], calibration(j.scores))
+	s := fmt.Sprintf("%-24s answer first %.3f of %4d, of longer ones %.3f · roles %.3f of %4d · ECE %.3f ·", name, share(j.answer), j.answer[1], share(j.spoken), share(j.roles), j.roles[1], calibration(j.scores))
 	for _, r := range roleOrder {
 		if n := j.byRole[r]; n != nil {
 			s += fmt.Sprintf(" %s %.3f", r, share(*n))
