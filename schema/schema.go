@@ -8,6 +8,7 @@
 package schema
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/reporter"
@@ -42,6 +44,7 @@ type Schema struct {
 	files    []protoreflect.FileDescriptor
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
+	sources  map[string]string // the files' text by path, where it was kept
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.
@@ -120,13 +123,56 @@ func readSources(fsys fs.FS) (sources map[string]string, names []string, err err
 	return sources, names, nil
 }
 
+// withSourceInfo keeps positions and comments, which takes longer.
+const withSourceInfo = protocompile.SourceInfoStandard
+
 // compile parses and links sources; names is the order of the result.
 func compile(sources map[string]string, names []string) (*Schema, error) {
+	return compileWith(sources, names, protocompile.SourceInfoNone)
+}
+
+func compileWith(sources map[string]string, names []string, info protocompile.SourceInfoMode) (*Schema, error) {
+	s, err := link(protocompile.SourceAccessorFromMap(sources), names, info)
+	if err == nil && info != protocompile.SourceInfoNone {
+		s.sources = sources
+	}
+	return s, err
+}
+
+// compileFrom compiles one file of a tree with what it imports.
+func compileFrom(fsys fs.FS, name string) (*Schema, error) {
+	sources := map[string]string{}
+	var lock sync.Mutex
+	s, err := link(func(file string) (io.ReadCloser, error) {
+		f, err := fsys.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxProtoFileBytes+1))
+		if err != nil {
+			return nil, err
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		if len(text) > maxProtoFileBytes || len(sources) == maxProtoFiles {
+			return nil, fmt.Errorf("more than %d files, or one larger than %d bytes", maxProtoFiles, maxProtoFileBytes)
+		}
+		sources[file] = string(text)
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}, []string{name}, withSourceInfo)
+	if err != nil {
+		return nil, err
+	}
+	s.sources = sources
+	return s, nil
+}
+
+func link(open func(string) (io.ReadCloser, error), names []string, info protocompile.SourceInfoMode) (*Schema, error) {
 	var errs []error
 	compiler := protocompile.Compiler{
-		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-			Accessor: protocompile.SourceAccessorFromMap(sources),
-		}),
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: open}),
+		SourceInfoMode: info,
 		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
 			errs = append(errs, err)
 			if len(errs) >= maxProtoErrors {
@@ -212,6 +258,26 @@ func yieldMessages(list protoreflect.MessageDescriptors, yield func(protoreflect
 		}
 	}
 	return true
+}
+
+// Enums yields every enum in the order of files and declarations, those of a
+// message before those of the messages in it.
+func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
+	return func(yield func(protoreflect.EnumDescriptor) bool) {
+		each := func(list protoreflect.EnumDescriptors) bool {
+			for i := range list.Len() {
+				if !yield(list.Get(i)) {
+					return false
+				}
+			}
+			return true
+		}
+		for _, f := range s.files {
+			if !each(f.Enums()) || !yieldMessages(f.Messages(), func(m protoreflect.MessageDescriptor) bool { return each(m.Enums()) }) {
+				return
+			}
+		}
+	}
 }
 
 // Services yields every service in the order of files and declarations.

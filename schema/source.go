@@ -1,0 +1,176 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	_ "google.golang.org/protobuf/types/known/anypb" // the well-known files, for descriptor sets without their imports
+	_ "google.golang.org/protobuf/types/known/apipb"
+	_ "google.golang.org/protobuf/types/known/durationpb"
+	_ "google.golang.org/protobuf/types/known/emptypb"
+	_ "google.golang.org/protobuf/types/known/fieldmaskpb"
+	_ "google.golang.org/protobuf/types/known/structpb"
+	_ "google.golang.org/protobuf/types/known/timestamppb"
+	_ "google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// maxAscent is how many folders above a .proto file are tried as its import root.
+const maxAscent = 12
+
+// ErrNoSource is wrapped where a file is no source of definitions.
+var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set")
+
+// LoadSource loads definitions from whatever holds them: a folder of .proto
+// files, one .proto file with what it imports, or a serialized
+// FileDescriptorSet.
+//
+// Shape: with source positions and comments where the source has them. Of one
+// .proto file, only that file is the schema's own.
+// Limits: those of Load; a descriptor set of 256 MiB.
+// Errors: ErrNoSource, and those of Load.
+func LoadSource(name string) (*Schema, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	switch {
+	case info.IsDir():
+		return loadTree(os.DirFS(name), name)
+	case filepath.Ext(name) == ".proto":
+		return loadFile(name)
+	}
+	return loadSet(name)
+}
+
+// LoadFS is LoadSource for a tree of .proto files that is no folder.
+func LoadFS(fsys fs.FS) (*Schema, error) { return loadTree(fsys, "") }
+
+func loadTree(fsys fs.FS, dir string) (*Schema, error) {
+	sources, names, err := readSources(fsys)
+	var s *Schema
+	if err == nil {
+		s, err = compileWith(sources, names, withSourceInfo)
+	}
+	if err != nil && dir != "" {
+		return nil, fmt.Errorf("%w (below %s)", err, dir)
+	}
+	return s, err
+}
+
+// loadFile compiles one file. Its import root is the nearest folder above it
+// below which all that it imports is found.
+func loadFile(name string) (*Schema, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	root, first := filepath.Dir(abs), error(nil)
+	for range maxAscent {
+		rel, err := filepath.Rel(root, abs)
+		if err != nil {
+			return nil, fmt.Errorf("schema: %w", err)
+		}
+		s, err := compileFrom(os.DirFS(root), filepath.ToSlash(rel))
+		if err == nil {
+			return s, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !errors.Is(err, fs.ErrNotExist) || root == filepath.Dir(root) {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	return nil, first
+}
+
+// loadSet reads a serialized FileDescriptorSet.
+func loadSet(name string) (*Schema, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxProtoBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("schema: read %s: %w", name, err)
+	}
+	if len(data) > maxProtoBytes {
+		return nil, fmt.Errorf("schema: %s is larger than %d bytes", name, maxProtoBytes)
+	}
+	s, err := ParseDescriptorSet(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, name)
+	}
+	return s, nil
+}
+
+// ParseDescriptorSet links a serialized FileDescriptorSet. Imports that it
+// lacks are taken from the well-known files, and otherwise left unresolved.
+//
+// Errors: ErrNoSource for bytes that are none, and what does not link.
+func ParseDescriptorSet(data []byte) (*Schema, error) {
+	var set descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(data, &set); err != nil {
+		return nil, fmt.Errorf("schema: %w: %w", ErrNoSource, err)
+	}
+	if len(set.File) == 0 || len(set.ProtoReflect().GetUnknown()) > 0 {
+		return nil, fmt.Errorf("schema: %w", ErrNoSource)
+	}
+	return FromDescriptorSet(&set)
+}
+
+// FromDescriptorSet links the files of a set, as ParseDescriptorSet does.
+func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
+	if len(set.File) > maxProtoFiles {
+		return nil, fmt.Errorf("schema: more than %d files", maxProtoFiles)
+	}
+	own := map[string]bool{}
+	for _, f := range set.File {
+		if own[f.GetName()] {
+			return nil, fmt.Errorf("schema: file %s is in the set twice", f.GetName())
+		}
+		own[f.GetName()] = true
+	}
+	all := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
+	have := map[string]bool{}
+	for i := 0; i < len(all.File); i++ { // it grows by what is imported
+		for _, dep := range all.File[i].Dependency {
+			if own[dep] || have[dep] {
+				continue
+			}
+			have[dep] = true
+			if known, err := protoregistry.GlobalFiles.FindFileByPath(dep); err == nil && isWellKnown(dep) {
+				all.File = append(all.File, protodesc.ToFileDescriptorProto(known))
+			}
+		}
+	}
+	linked, err := protodesc.FileOptions{AllowUnresolvable: true}.NewFiles(all)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	var files []protoreflect.FileDescriptor
+	linked.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if own[f.Path()] && (!isWellKnown(f.Path()) || len(own) == 1) {
+			files = append(files, f)
+		}
+		return true
+	})
+	return FromFiles(files...), nil
+}
+
+func isWellKnown(file string) bool {
+	return path.Dir(file) == "google/protobuf" || strings.HasPrefix(file, "google/protobuf/compiler/")
+}
