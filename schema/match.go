@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	mateFloor  = 0.55 // types less alike are different types
-	usedFloor  = 0.25 // the same, where one took the other's place in a field or method
-	maxSharing = 400  // types that share a feature, above which it says little and is passed over
-	fieldFloor = 0.5  // names of fields of one number and different names: less alike, the number was given away
+	mateFloor     = 0.55 // types less alike are different types
+	usedFloor     = 0.25 // the same, where one took the other's place in a field or method
+	evidenceFloor = 0.9  // fields or values that only the two have
+	maxSharing    = 400  // types that share a feature, above which it says little and is passed over
+	fieldFloor    = 0.5  // names of fields of one number and different names: less alike, the number was given away
 )
 
 // A typeMatch says which type of the new version each type of the old one is.
@@ -24,6 +25,7 @@ type typeMatch struct {
 	newMessages []protoreflect.MessageDescriptor
 	oldEnums    []protoreflect.EnumDescriptor
 	newEnums    []protoreflect.EnumDescriptor
+	having      map[string]int                 // how many types of a version have a feature
 	taken       map[protoreflect.FullName]bool // types of the new version that are some old one
 	oldServices []protoreflect.ServiceDescriptor
 	services    map[protoreflect.FullName]protoreflect.ServiceDescriptor
@@ -46,9 +48,12 @@ func matchTypes(before, after *Schema) *typeMatch {
 		enums:    map[protoreflect.FullName]protoreflect.EnumDescriptor{},
 		services: map[protoreflect.FullName]protoreflect.ServiceDescriptor{},
 		taken:    map[protoreflect.FullName]bool{},
+		having:   map[string]int{},
 	}
 	t.oldMessages, t.newMessages = slices.Collect(before.Messages()), slices.Collect(after.Messages())
 	t.oldEnums, t.newEnums = slices.Collect(before.Enums()), slices.Collect(after.Enums())
+	t.count(t.oldMessages, t.oldEnums)
+	t.count(t.newMessages, t.newEnums)
 	for _, m := range t.oldMessages {
 		if now := after.Message(name(m)); now != nil && !now.IsMapEntry() {
 			t.pairMessages(m, now)
@@ -235,7 +240,9 @@ func (t *typeMatch) byContent() bool {
 				}
 				seen[other.FullName()] = true
 				if s := t.likeness(d, other); s >= t.floor(d, other) {
-					list = append(list, mating{d, other, s})
+					if e := t.evidence(d, other); e >= evidenceFloor || d.Name() == other.Name() && e >= evidenceFloor/4 {
+						list = append(list, mating{d, other, s + min(e, 1) + nearness(d, other)})
+					}
 				}
 			}
 		}
@@ -251,6 +258,89 @@ func (t *typeMatch) byContent() bool {
 		}
 	}
 	return t.pairBest(list)
+}
+
+// nearness prefers the type of the same name, and the one in the same place.
+func nearness(a, b protoreflect.Descriptor) float64 {
+	n := 0.0
+	if a.Name() == b.Name() {
+		n++
+	}
+	if a.FullName().Parent() == b.FullName().Parent() {
+		n += 0.5
+	}
+	return n
+}
+
+// evidence is how much of what two types share few other types of a version
+// have: the fields metadata, spec and status say nothing where all have them.
+func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
+	sum := 0.0
+	switch a := a.(type) {
+	case protoreflect.MessageDescriptor:
+		b, ok := b.(protoreflect.MessageDescriptor)
+		for i := range a.Fields().Len() {
+			f := a.Fields().Get(i)
+			g := b.Fields().ByNumber(f.Number())
+			if !ok || g == nil {
+				continue
+			}
+			if g.Name() == f.Name() {
+				sum += t.rarity(fieldFeature(f))
+			}
+			if m, n := valueOf(f).Message(), valueOf(g).Message(); m != nil && n != nil && t.messages[m.FullName()] == n {
+				sum += t.rarity(typeFeature(f)) / 2
+			}
+		}
+	case protoreflect.EnumDescriptor:
+		b, ok := b.(protoreflect.EnumDescriptor)
+		for i := range a.Values().Len() {
+			v := a.Values().Get(i)
+			if !ok {
+				continue
+			}
+			if w := b.Values().ByNumber(v.Number()); w != nil && stem(a, v) == stem(b, w) {
+				sum += t.rarity(valueFeature(a, v))
+			}
+		}
+	}
+	return sum
+}
+
+func (t *typeMatch) rarity(feature string) float64 { return 1 / float64(max(1, t.having[feature])) }
+
+func fieldFeature(f protoreflect.FieldDescriptor) string {
+	return "f" + digits(f.Number()) + string(f.Name())
+}
+
+func typeFeature(f protoreflect.FieldDescriptor) string {
+	return "t" + digits(f.Number()) + name(valueOf(f).Message())
+}
+
+func valueFeature(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescriptor) string {
+	return "v" + strconv.Itoa(int(v.Number())) + stem(e, v)
+}
+
+// count counts the features of one version's types.
+func (t *typeMatch) count(messages []protoreflect.MessageDescriptor, enums []protoreflect.EnumDescriptor) {
+	have := map[string]int{}
+	for _, m := range messages {
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			have[fieldFeature(f)]++
+			if valueOf(f).Message() != nil {
+				have[typeFeature(f)]++
+			}
+		}
+	}
+	for _, e := range enums {
+		for i := range e.Values().Len() {
+			have[valueFeature(e, e.Values().Get(i))]++
+		}
+	}
+	for f, n := range have {
+		t.having[f] = max(t.having[f], n)
+	}
 }
 
 // floor is how alike types have to be to be one. Small types are alike by

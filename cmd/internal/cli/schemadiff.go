@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/schema"
+)
+
+// A schemaChangeLine is a line of `unwire schema diff --json`.
+type schemaChangeLine struct {
+	V int `json:"v"`
+	schema.Change
+	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
+}
+
+type schemaDiffFlags struct {
+	json     bool
+	format   string
+	captures []string
+}
+
+func (a *app) schemaDiffCommand() *cobra.Command {
+	var f schemaDiffFlags
+	cmd := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "The changelog between two versions of definitions, and what it breaks",
+		Long: `diff compares definitions element by element: what was added, removed, renamed,
+retyped, relabelled, renumbered or moved, new methods first, and what each change
+breaks: the wire (who speaks one version misreads the other), JSON, or only source
+code. A type that was renamed or moved is found by its fields and uses, and is one
+change. In which file something stands, comments and options are no difference.
+
+OLD and NEW are each a folder of .proto files, a .proto file, or a descriptor set.
+With --captures, each change names the recorded exchanges that hold what changed.
+The exit status is 1 where there is a difference.`,
+		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
+			"  unwire schema diff --captures F.uwc proto-old/ proto/",
+		Args: exactArgs("OLD", "NEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.schemaDiff(cmd.Context(), args[0], args[1], f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a change")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
+	cmd.Flags().StringArrayVar(&f.captures, "captures", nil, "name the exchanges of this capture that a change touches; may be repeated")
+	return cmd
+}
+
+func (a *app) schemaDiff(ctx context.Context, before, after string, f schemaDiffFlags) error {
+	switch f.format {
+	case "text", "md", "json":
+	default:
+		return usagef("--format is text, md or json, not %q", f.format)
+	}
+	old, err := loadSource(before)
+	if err != nil {
+		return err
+	}
+	now, err := loadSource(after)
+	if err != nil {
+		return err
+	}
+	changes := schema.Diff(old, now)
+	lines := make([]schemaChangeLine, len(changes))
+	for i, c := range changes {
+		lines[i] = schemaChangeLine{V: 1, Change: c}
+	}
+	if len(f.captures) > 0 {
+		t := schema.NewToucher(old, now, changes)
+		if err := touch(ctx, t, f.captures); err != nil {
+			return err
+		}
+		for i := range lines {
+			lines[i].Captures = t.Touched(i)
+		}
+	}
+	if err := a.printSchemaChanges(lines, f); err != nil {
+		return err
+	}
+	if len(lines) > 0 {
+		return fail(exitFinding, nil, "")
+	}
+	return nil
+}
+
+// loadSource loads definitions from what a user named.
+func loadSource(name string) (*schema.Schema, error) {
+	s, err := schema.LoadSource(name)
+	if errors.Is(err, schema.ErrNoSource) {
+		return nil, fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+	}
+	return s, err
+}
+
+func touch(ctx context.Context, t *schema.Toucher, inputs []string) error {
+	for _, name := range inputs {
+		file := parseAddress(name).File
+		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			if !piece {
+				t.Add(address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) error {
+	if f.json || f.format == "json" {
+		for _, l := range lines {
+			if err := a.printJSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var err error
+	if f.format == "md" {
+		err = a.schemaChangesMarkdown(lines)
+	} else if len(lines) > 0 {
+		err = a.schemaChangesTable(lines, len(f.captures) > 0)
+	}
+	a.say("%s", changesSummary(lines))
+	return err
+}
+
+func (a *app) schemaChangesTable(lines []schemaChangeLine, captures bool) error {
+	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
+	if captures {
+		header = append(header, "CAPTURES")
+	}
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = []string{string(l.Change.Change), string(l.Kind), l.Element, l.Old, l.New, string(l.Breaks), l.Note}
+		if captures {
+			rows[i] = append(rows[i], someFrames(l.Captures))
+		}
+	}
+	return a.out.Table(header, rows)
+}
+
+// schemaChangesMarkdown writes a section a kind of element.
+func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
+	titles := map[schema.ElementKind]string{
+		schema.MethodElement: "Methods", schema.ServiceElement: "Services", schema.MessageElement: "Messages", schema.EnumElement: "Enums",
+		schema.OneofElement: "Oneofs", schema.FieldElement: "Fields", schema.ValueElement: "Enum values",
+	}
+	var b strings.Builder
+	if len(lines) == 0 {
+		b.WriteString("No changes.\n")
+	}
+	last := schema.ElementKind("")
+	for _, l := range lines {
+		if l.Kind != last {
+			if last != "" {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "## %s\n\n", titles[l.Kind])
+			last = l.Kind
+		}
+		fmt.Fprintf(&b, "- %s %s", l.Change.Change, markdownCode(l.Element))
+		switch {
+		case l.Change.Change == schema.Added:
+			b.WriteString(": " + markdownCode(l.New))
+		case l.Change.Change == schema.Removed:
+			b.WriteString(" (it was " + markdownCode(l.Old) + ")")
+		default:
+			b.WriteString(": " + markdownCode(l.Old) + " → " + markdownCode(l.New))
+		}
+		if l.Breaks != "" {
+			fmt.Fprintf(&b, ", **breaks %s**", breaksWords(l.Breaks))
+		}
+		if l.Note != "" {
+			b.WriteString("; " + term.Clean(l.Note))
+		}
+		if len(l.Captures) > 0 {
+			b.WriteString("; in " + someFrames(l.Captures))
+		}
+		b.WriteString("\n")
+	}
+	_, err := a.out.Write([]byte(b.String()))
+	return err
+}
+
+// markdownCode is s as code, whatever it holds.
+func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
+
+func breaksWords(b schema.Break) string {
+	if b == schema.BreaksWire {
+		return "the wire"
+	}
+	if b == schema.BreaksJSON {
+		return "JSON"
+	}
+	return string(b)
+}
+
+func changesSummary(lines []schemaChangeLine) string {
+	if len(lines) == 0 {
+		return "no changes"
+	}
+	breaks := map[schema.Break]int{}
+	for _, l := range lines {
+		breaks[l.Breaks]++
+	}
+	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(lines),
+		breaks[schema.BreaksWire], breaks[schema.BreaksJSON], breaks[schema.BreaksSource], breaks[schema.BreaksNothing])
+}
