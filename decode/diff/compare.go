@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"unwire/decode/score/ident"
+	"unwire/decode/wire"
 )
 
 const defaultChanges = 10_000
@@ -17,6 +18,8 @@ const defaultChanges = 10_000
 type comparison struct {
 	o       Options
 	seed    maphash.Seed
+	salt    [3]uint64
+	keys    map[uint64]string
 	found   []finding
 	dropped int
 	pairs   map[pair]*count
@@ -44,38 +47,66 @@ func newComparison(o Options) *comparison {
 	if o.MaxChanges <= 0 {
 		o.MaxChanges = defaultChanges
 	}
-	return &comparison{o: o, seed: maphash.MakeSeed(), pairs: make(map[pair]*count)}
+	c := &comparison{o: o, seed: maphash.MakeSeed(), keys: make(map[uint64]string), pairs: make(map[pair]*count)}
+	for i := range c.salt {
+		c.salt[i] = maphash.String(c.seed, strconv.Itoa(i)) | 1
+	}
+	return c
 }
 
-// nodes compares a and b, which are at path. Either may be nil.
-func (c *comparison) nodes(path string, a, b *node) {
+// A place is where something is, in A and in B.
+type place struct{ a, b string }
+
+// at is the place of the same path in both.
+func at(path string) place { return place{path, path} }
+
+func (p place) join(key string) place {
+	a := join(p.a, key)
+	if p.a == p.b {
+		return place{a, a}
+	}
+	return place{a, join(p.b, key)}
+}
+
+func (p place) element(i, j int) place {
+	a := p.a + "[" + strconv.Itoa(i) + "]"
+	if p.a == p.b && i == j {
+		return place{a, a}
+	}
+	return place{a, p.b + "[" + strconv.Itoa(j) + "]"}
+}
+
+// nodes compares a and b, which are at p. Either may be nil.
+func (c *comparison) nodes(p place, a, b *node) {
 	switch {
 	case a == nil && b == nil:
 	case a == nil:
-		c.add(finding{Change: Change{Path: path, Op: Add, New: b.value()}})
+		c.add(finding{Change: Change{Path: p.b, Op: Add, New: b.value(), NewBytes: b.raw()}})
 	case b == nil:
-		c.add(finding{Change: Change{Path: path, Op: Remove, Old: a.value()}})
+		c.add(finding{Change: Change{Path: p.a, Op: Remove, Old: a.value(), OldBytes: a.raw()}})
 	case a.exact == b.exact:
 		c.note(a)
 	case a.kind != b.kind || a.wire != b.wire:
-		c.modify(path, a, b, nil)
+		c.modify(p, a, b, nil)
 	case a.kind == object:
-		c.members(path, a, b)
+		c.members(p, a, b)
 	case a.kind == list:
-		c.elements(path, a.children, b.children, true)
+		c.elements(p, a.children, b.children, true)
 	case a.kind == text:
-		c.modify(path, a, b, c.facing(a.text, b.text))
+		c.modify(p, a, b, c.facing(a.text, b.text))
 	case a.kind == integer && ident.IsTime(a.number) && ident.IsTime(b.number):
-		c.modify(path, a, b, []pair{{class: ident.Time}})
+		c.modify(p, a, b, []pair{{class: ident.Time}})
+	case a.isNumberID() && b.isNumberID():
+		c.modify(p, a, b, []pair{c.pair(numberID, strconv.FormatUint(a.number, 10), strconv.FormatUint(b.number, 10))})
 	case a.kind == blob && ident.IsBytes(a.bytes) && ident.IsBytes(b.bytes):
-		c.modify(path, a, b, []pair{c.pair(ident.Bytes, string(a.bytes), string(b.bytes))})
+		c.modify(p, a, b, []pair{c.pair(ident.Bytes, string(a.bytes), string(b.bytes))})
 	default:
-		c.modify(path, a, b, nil)
+		c.modify(p, a, b, nil)
 	}
 }
 
 // members compares objects key by key; their children are sorted by key.
-func (c *comparison) members(path string, a, b *node) {
+func (c *comparison) members(p place, a, b *node) {
 	as, bs := a.children, b.children
 	for len(as) > 0 || len(bs) > 0 {
 		key := ""
@@ -86,7 +117,7 @@ func (c *comparison) members(path string, a, b *node) {
 			key = as[0].key
 		}
 		i, j := run(as, key), run(bs, key)
-		c.elements(join(path, key), as[:i], bs[:j], false)
+		c.elements(p.join(key), as[:i], bs[:j], false)
 		as, bs = as[i:], bs[j:]
 	}
 }
@@ -107,7 +138,7 @@ func run(nodes []*node, key string) int {
 }
 
 // elements compares the values of one key.
-func (c *comparison) elements(path string, as, bs []*node, indexed bool) {
+func (c *comparison) elements(p place, as, bs []*node, indexed bool) {
 	if !indexed && len(as) <= 1 && len(bs) <= 1 {
 		var a, b *node
 		if len(as) > 0 {
@@ -116,25 +147,58 @@ func (c *comparison) elements(path string, as, bs []*node, indexed bool) {
 		if len(bs) > 0 {
 			b = bs[0]
 		}
-		c.nodes(path, a, b)
+		c.nodes(p, a, b)
 		return
 	}
-	at := func(i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 	mates, added := align(as, bs)
+	inOrder := longestRun(mates)
+	why := ""
+	if slices.Contains(inOrder, false) && isMap(as) && isMap(bs) {
+		why = "map order"
+	}
 	for i, j := range mates {
-		if j < 0 {
-			c.nodes(at(i), as[i], nil)
+		switch {
+		case j < 0:
+			c.nodes(p.element(i, i), as[i], nil)
+			continue
+		case !inOrder[i]:
+			to := p.element(i, j)
+			c.add(finding{Change: Change{Path: to.a, Op: Move, Old: i, New: j, To: to.b}, ignored: why})
+		}
+		if as[i].exact == bs[j].exact {
+			c.note(as[i])
 		} else {
-			c.nodes(at(i), as[i], bs[j])
+			c.nodes(p.element(i, j), as[i], bs[j])
 		}
 	}
 	for _, j := range added {
-		c.nodes(at(j), nil, bs[j])
+		c.nodes(p.element(j, j), nil, bs[j])
 	}
 }
 
-func (c *comparison) modify(path string, a, b *node, volatile []pair) {
-	c.add(finding{Change: Change{Path: path, Op: Modify, Old: a.value(), New: b.value()}, pairs: volatile})
+// isMap reports whether elements may be the entries of a map, which come in any
+// order: a key and at most one value, no key twice.
+func isMap(nodes []*node) bool {
+	seen := make(map[uint64]bool, len(nodes))
+	for _, n := range nodes {
+		if n.kind != object || n.wire != wire.Len || len(n.children) == 0 || len(n.children) > 2 {
+			return false
+		}
+		k := n.children[0]
+		if k.key != "1" || k.kind != text && k.kind != integer || seen[k.exact] || len(n.children) == 2 && n.children[1].key != "2" {
+			return false
+		}
+		seen[k.exact] = true
+	}
+	return true
+}
+
+func (c *comparison) modify(p place, a, b *node, volatile []pair) {
+	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
+	if p.b != p.a {
+		ch.To = p.b
+	}
+	c.add(finding{Change: ch, pairs: volatile})
 }
 
 func (c *comparison) add(f finding) {
@@ -156,6 +220,8 @@ func (c *comparison) note(n *node) {
 		c.facing(n.text, n.text)
 	case n.kind == blob && ident.IsBytes(n.bytes):
 		c.pair(ident.Bytes, string(n.bytes), string(n.bytes))
+	case n.isNumberID():
+		c.pair(numberID, strconv.FormatUint(n.number, 10), strconv.FormatUint(n.number, 10))
 	}
 	for _, child := range n.children {
 		c.note(child)
@@ -236,7 +302,8 @@ func (c *comparison) renaming() map[pair]bool {
 			continue
 		}
 		taken[0][a], taken[1][b] = true, true
-		renamed[n.pair] = true
+		// A number may be a value as well as a name: renamed once, it is a value.
+		renamed[n.pair] = n.class != numberID || n.n > 1
 	}
 	return renamed
 }

@@ -3,7 +3,7 @@
 // It compares what was said, not the bytes: the order of fields does not count,
 // nor does an overlong varint. Elements of a repeated field are aligned by
 // content, then by a likely key, then by similarity, so an insertion is one
-// change and a move is none. Values that differ in every run (UUIDs, ids,
+// change, and so is a move. Values that differ in every run (UUIDs, ids,
 // tokens, times) are unified: where the same value of one side always stands
 // for the same value of the other, the difference is reported as ignored.
 package diff
@@ -20,6 +20,7 @@ const (
 	Add    Op = "add"    // only B has it
 	Remove Op = "remove" // only A has it
 	Modify Op = "change"
+	Move   Op = "move" // of a repeated field's elements, to another place among the others
 )
 
 // A Change is one difference of B against A.
@@ -28,7 +29,8 @@ const (
 // where a field repeats: in B of what was added, in A otherwise. In an exchange
 // it begins with the frame (@down/3 1.2) or the direction (@down 1.2, joined
 // deltas), or names a property of the exchange (status, code). Old and New are
-// what JSON needs: a string, a number, a list of Fields for a message, []byte.
+// what JSON needs: a string, a number, a list of Fields for a message, []byte;
+// of a move, the index in A and in B. To is the path in B where that differs.
 // Ignored is empty for a real difference, else why it is none.
 type Change struct {
 	Path    string `json:"path"`
@@ -36,6 +38,17 @@ type Change struct {
 	Old     any    `json:"old"`
 	New     any    `json:"new"`
 	Ignored string `json:"ignored"`
+	To      string `json:"to,omitempty"`
+
+	OldBytes Bytes `json:"-"`
+	NewBytes Bytes `json:"-"`
+}
+
+// Bytes are a field as it is on the wire, its tag included: where its message
+// begins is offset 0. Of joined deltas, JSON and what is no field there are none.
+type Bytes struct {
+	Off  int
+	Data []byte
 }
 
 // A Field is a field of a message that was added or removed.
@@ -68,13 +81,13 @@ func Same(changes []Change) bool {
 //
 // Shape: changes in the order of A's fields, then what B adds, at each level.
 // Limits: time is proportional to the trees, and to the square of the elements
-// of one repeated field that differ, of which at most 400 on a side are
-// aligned; the others are paired in order.
+// that differ between two of a repeated field that do not, of which at most 400
+// on a side are aligned; the others are paired in order.
 func Trees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
 	c := newComparison(o)
-	c.nodes("", c.fromTree(&s, a), c.fromTree(&s, b))
+	c.nodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()
 }

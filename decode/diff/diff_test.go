@@ -92,8 +92,17 @@ func TestTrees(t *testing.T) {
 			"moved, and one edited by key",
 			msg{1, tool("read", "Reads a file"), 1, tool("write", "Writes a file"), 1, tool("grep", "Searches")},
 			msg{1, tool("grep", "Looks around"), 1, tool("write", "Writes a file"), 1, tool("read", "Reads a file")},
-			[]string{`change 1[2].2 "Searches" -> "Looks around"`},
+			[]string{`move 1[0] 0 -> 2 (map order)`, `move 1[2] 2 -> 0 (map order)`, `change 1[2].2 "Searches" -> "Looks around"`},
 		},
+		{"moved", msg{7, msg{3, "one thing"}, 7, msg{3, "another thing"}, 7, msg{3, "the third"}}, msg{7, msg{3, "another thing"}, 7, msg{3, "the third"}, 7, msg{3, "one thing"}}, []string{`move 7[0] 0 -> 2`}},
+		{"moved scalar", msg{4, 11, 4, 12, 4, 13}, msg{4, 12, 4, 13, 4, 11}, []string{`move 4[0] 0 -> 2`}},
+		{
+			"removed here, another added there", msg{4, 11, 4, 12, 4, 13, 4, 14}, msg{4, 12, 4, 13, 4, 99, 4, 14}, []string{`remove 4[0] 11 -> null`, `add 4[2] null -> 99`},
+		},
+		{"a number that names, everywhere", msg{1, 7<<59 + 77, 2, msg{1, 7<<59 + 77, 2, 5}}, msg{1, 7<<59 + 99999, 2, msg{1, 7<<59 + 99999, 2, 5}}, []string{
+			`change 1 4035225266123964493 -> 4035225266124064415 (volatile number id)`, `change 2.1 4035225266123964493 -> 4035225266124064415 (volatile number id)`,
+		}},
+		{"a number that names, once", msg{1, 7<<59 + 77, 2, 5}, msg{1, 7<<59 + 99999, 2, 5}, []string{`change 1 4035225266123964493 -> 4035225266124064415`}},
 		{"repeated scalar", msg{4, 1, 4, 2, 4, 3}, msg{4, 1, 4, 9, 4, 3}, []string{`change 4[1] 2 -> 9`}},
 		{
 			"UUIDs renamed one to one",
@@ -133,7 +142,7 @@ func TestTrees(t *testing.T) {
 		{"epoch in ms", msg{7, 1763700000123}, msg{7, 1763700900456}, []string{`change 7 1763700000123 -> 1763700900456 (volatile timestamp)`}},
 		{"time in text", msg{7, "at 2026-03-01T10:00:00Z."}, msg{7, "at 2026-03-02T11:00:00Z."}, []string{`change 7 "at 2026-03-01T10:00:00Z." -> "at 2026-03-02T11:00:00Z." (volatile timestamp)`}},
 		{"tool call ids", msg{7, "toolu_01Ab3dEf6hIj"}, msg{7, "toolu_02Zy9xWv7uTs"}, []string{`change 7 "toolu_01Ab3dEf6hIj" -> "toolu_02Zy9xWv7uTs" (volatile id)`}},
-		{"repeated, renamed and moved", msg{3, msg{1, uuidA, 2, "first part"}, 3, msg{1, uuidB, 2, "second part"}}, msg{3, msg{1, uuidC, 2, "second part"}, 3, msg{1, uuidA, 2, "first part"}}, []string{`change 3[1].1 "` + uuidB + `" -> "` + uuidC + `" (volatile uuid)`}},
+		{"repeated, renamed and moved", msg{3, msg{1, uuidA, 2, "first part"}, 3, msg{1, uuidB, 2, "second part"}}, msg{3, msg{1, uuidC, 2, "second part"}, 3, msg{1, uuidA, 2, "first part"}}, []string{`move 3[1] 1 -> 0 (map order)`, `change 3[1].1 "` + uuidB + `" -> "` + uuidC + `" (volatile uuid)`}},
 	} {
 		got := lines(Trees(c.a.tree(), c.b.tree(), Options{}))
 		if !slices.Equal(got, c.want) {

@@ -54,7 +54,7 @@ func (c *comparison) property(path, a, b string) {
 }
 
 func (c *comparison) words(path, a, b string) {
-	c.nodes(path, c.textNode("", a), c.textNode("", b))
+	c.nodes(at(path), c.textNode("", a), c.textNode("", b))
 }
 
 func (c *comparison) textNode(key, s string) *node {
@@ -82,15 +82,19 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	left, right = c.heartbeats("@"+dir.String(), left, right)
 	left, right = c.join("@"+dir.String(), left, right)
 	mates, added := align(nodesOf(left), nodesOf(right))
+	inOrder := longestRun(mates)
 	for i, j := range mates {
 		if j < 0 {
-			c.nodes(left[i].path, left[i].node, nil)
-		} else {
-			c.nodes(left[i].path, left[i].node, right[j].node)
+			c.nodes(at(left[i].path), left[i].node, nil)
+			continue
 		}
+		if !inOrder[i] { // whoever is quicker is first, on both sides
+			c.add(finding{Change: Change{Path: left[i].path, Op: Move, Old: i, New: j, To: right[j].path}, ignored: "frame order"})
+		}
+		c.nodes(place{left[i].path, right[j].path}, left[i].node, right[j].node)
 	}
 	for _, j := range added {
-		c.nodes(right[j].path, nil, right[j].node)
+		c.nodes(at(right[j].path), nil, right[j].node)
 	}
 }
 
@@ -206,7 +210,7 @@ func (c *comparison) details(a, b *decode.Exchange) {
 			}
 		}
 	}
-	c.elements("details", sides[0], sides[1], true)
+	c.elements(at("details"), sides[0], sides[1], true)
 }
 
 // detail makes a node of d: of the server's own rendering, if there is one.
@@ -248,5 +252,5 @@ func (c *comparison) trailers(a, b *decode.Exchange) {
 		c.hash(n)
 		sides[side] = n
 	}
-	c.nodes("trailers", sides[0], sides[1])
+	c.nodes(at("trailers"), sides[0], sides[1])
 }

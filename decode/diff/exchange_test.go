@@ -99,6 +99,7 @@ func TestExchanges(t *testing.T) {
 			exchange(`{"id":"` + uuidB + `","models":[{"name":"b","ctx":3},{"name":"a","ctx":1},{"name":"c","ctx":null}]}`),
 			[]string{
 				`change @down/0 id "` + uuidA + `" -> "` + uuidB + `" (volatile uuid)`,
+				`move @down/0 models[1] 1 -> 0`,
 				`change @down/0 models[1].ctx 2 -> 3`,
 				`add @down/0 models[2] null -> {"ctx":null,"name":"c"}`,
 			},

@@ -3,10 +3,10 @@ package diff
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"hash/maphash"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -25,8 +25,12 @@ type node struct {
 	bytes    []byte
 	number   uint64 // of integers
 
-	exact uint64 // hash of the content, the key apart
-	alike uint64 // the same with volatile values made equal
+	exact  uint64 // hash of the content, the key apart
+	alike  uint64 // the same with volatile values made equal
+	member uint64 // hash of the key and the content
+
+	tree *wire.Tree // and index of the field, where it is one
+	at   int32
 
 	weight float64 // how much it holds: a value counts 1, and more by the root of its length
 }
@@ -51,9 +55,9 @@ func (c *comparison) fromTree(s *shape.Shape, t *wire.Tree) *node {
 
 func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) *node {
 	f := &t.Nodes[i]
-	n := &node{wire: f.Type}
+	n := &node{wire: f.Type, tree: t, at: i}
 	if i > 0 && f.Type != wire.Garbage {
-		n.key = strconv.FormatUint(f.Number, 10)
+		n.key = c.key(f.Number)
 	}
 	switch f.Type {
 	case wire.Varint, wire.I64, wire.I32:
@@ -131,60 +135,80 @@ func (c *comparison) fromValue(key string, v any) *node {
 }
 
 // hash sets n's hashes and weight from its own value and its children's. The
-// hashes of objects and lists are sums, so that order does not count.
+// hashes of objects are sums, so that order does not count; those of the
+// elements of one key, and of lists, count in order.
 func (c *comparison) hash(n *node) {
 	n.weight = 1 + math.Sqrt(float64(len(n.text)+len(n.bytes)))/4
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.WriteByte(byte(n.kind))
-	h.WriteByte(byte(n.wire))
-	alike := h
+	kind := uint64(n.kind)<<8 | uint64(n.wire)
+	exact, alike := uint64(0), uint64(0)
 	switch n.kind {
 	case object, list:
-		var exact, near uint64
-		for _, child := range n.children {
-			exact += c.keyed(child.key, child.exact)
-			near += c.keyed(child.key, child.alike)
+		nth := uint64(0)
+		for i, child := range n.children {
+			if nth++; i > 0 && child.key != n.children[i-1].key {
+				nth = 1
+			}
+			exact += c.mix(child.member, nth)
+			alike += c.mix(c.mix(c.sum(child.key), child.alike), nth)
 			n.weight += child.weight
 		}
-		write(&h, exact)
-		write(&alike, near)
 	case text:
-		h.WriteString(n.text)
-		alike.WriteString(skeleton(n.text, nil))
+		exact = c.sum(n.text)
+		alike = exact
+		if s := skeleton(n.text, nil); len(s) != len(n.text) || s != n.text {
+			alike = c.sum(s)
+		}
 	case integer:
-		write(&h, n.number)
+		exact = n.number
+		alike = exact
 		if ident.IsTime(n.number) {
-			alike.WriteString(string(ident.Time))
-		} else {
-			write(&alike, n.number)
+			alike = c.sum(string(ident.Time))
+		} else if n.isNumberID() {
+			alike = c.sum(string(numberID))
 		}
 	case literal:
-		h.WriteString(n.text)
-		alike.WriteString(n.text)
+		exact = c.sum(n.text)
+		alike = exact
 	default:
-		h.Write(n.bytes)
+		exact = maphash.Bytes(c.seed, n.bytes)
+		alike = exact
 		if ident.IsBytes(n.bytes) {
-			alike.WriteString(string(ident.Bytes))
-		} else {
-			alike.Write(n.bytes)
+			alike = c.sum(string(ident.Bytes))
 		}
 	}
-	n.exact, n.alike = h.Sum64(), alike.Sum64()
+	n.exact, n.alike = c.mix(kind, exact), c.mix(kind, alike)
+	n.member = c.mix(c.sum(n.key), n.exact)
 }
 
-func (c *comparison) keyed(key string, sum uint64) uint64 {
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.WriteString(key)
-	write(&h, sum)
-	return h.Sum64()
+// mix is a hash of two numbers.
+func (c *comparison) mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^c.salt[0], b^c.salt[1])
+	hi, lo = bits.Mul64(hi^lo^c.salt[2], a^bits.RotateLeft64(b, 32)^c.salt[0])
+	return hi ^ lo
 }
 
-func write(h *maphash.Hash, v uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	h.Write(b[:])
+func (c *comparison) sum(s string) uint64 { return maphash.String(c.seed, s) }
+
+// key is a field number as the key of members.
+func (c *comparison) key(number uint64) string {
+	k, ok := c.keys[number]
+	if !ok {
+		k = strconv.FormatUint(number, 10)
+		c.keys[number] = k
+	}
+	return k
+}
+
+// keyed is the hash of a key and what it holds.
+func (c *comparison) keyed(key string, sum uint64) uint64 { return c.mix(c.sum(key), sum) }
+
+// raw are the bytes of the field that n is.
+func (n *node) raw() Bytes {
+	if n.tree == nil {
+		return Bytes{}
+	}
+	f := &n.tree.Nodes[n.at]
+	return Bytes{f.Off, n.tree.Data[f.Off:f.End]}
 }
 
 // value is n as Change shows it.

@@ -1,10 +1,25 @@
 package diff
 
 import (
+	"math/bits"
 	"strings"
 
 	"unwire/decode/score/ident"
+	"unwire/decode/wire"
 )
+
+// numberID is a large integer that is renamed wherever it occurs.
+const numberID ident.Class = "number id"
+
+// fewIDBits is what an integer has to have to be a name that was drawn or
+// counted up: a snowflake has 60, a 64-bit hash as many as there are.
+const fewIDBits = 40
+
+// isNumberID reports whether n may be a name: a large varint that is neither a
+// time nor a small negative number. Fixed values may be doubles.
+func (n *node) isNumberID() bool {
+	return n.kind == integer && n.wire == wire.Varint && bits.Len64(n.number) >= fewIDBits && n.number>>32 != 1<<32-1 && !ident.IsTime(n.number)
+}
 
 // A token is a volatile part of a text.
 type token struct {
