@@ -71,13 +71,8 @@ type item struct {
 
 func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	var s shape.Shape
-	for _, ex := range []*decode.Exchange{a, b} {
-		for i := range ex.Frames {
-			if f := &ex.Frames[i]; f.Dir == dir && f.Tree != nil && f.End == nil {
-				s.Add(f.Tree)
-			}
-		}
-	}
+	addShapes(&s, a, dir)
+	addShapes(&s, b, dir)
 	left, right := c.items(&s, a, dir), c.items(&s, b, dir)
 	left, right = c.heartbeats("@"+dir.String(), left, right)
 	left, right = c.join("@"+dir.String(), left, right)
@@ -95,6 +90,15 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	}
 	for _, j := range added {
 		c.nodes(at(right[j].path), nil, right[j].node)
+	}
+}
+
+// addShapes pools the messages of an exchange in one direction.
+func addShapes(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) {
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == dir && f.Tree != nil && f.End == nil {
+			s.Add(f.Tree)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func TestLarge(t *testing.T) {
 	took := time.Since(start)
 	t.Logf("%d and %d bytes: %d changes in %v", len(a), len(b), len(changes), took)
 	if len(changes) < largeEdits*9/10 || len(changes) > largeEdits*5/2 {
-		t.errorf("%d changes for %d edits, of which some change four fields", len(changes), largeEdits)
+		t.Errorf("%d changes for %d edits, of which some change four fields", len(changes), largeEdits)
 	}
 	if took > 20*time.Second {
 		t.Errorf("took %v", took)
