@@ -9,6 +9,9 @@
 package diff
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"unwire/decode/score/shape"
 	"unwire/decode/wire"
 )
@@ -90,4 +93,27 @@ func Trees(a, b *wire.Tree, o Options) []Change {
 	c := newComparison(o)
 	c.nodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()
+}
+
+// Messages compares two messages given as bytes: as JSON if both are, else as
+// protobuf.
+//
+// Limits: those of Trees and of wire.Parse.
+func Messages(a, b []byte, o Options) []Change {
+	if isJSON(a) && isJSON(b) {
+		c := newComparison(o)
+		x, okX := c.fromJSON(a)
+		y, okY := c.fromJSON(b)
+		if okX && okY {
+			c.nodes(place{}, x, y)
+			return c.finish()
+		}
+	}
+	return Trees(wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{}), o)
+}
+
+// isJSON reports whether data is a JSON object or array.
+func isJSON(data []byte) bool {
+	start := bytes.TrimLeft(data, " \t\r\n")
+	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && json.Valid(data)
 }
