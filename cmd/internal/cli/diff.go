@@ -13,41 +13,98 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/diff"
-	"unwire/decode/wire"
+	"unwire/schema"
 )
 
 // A changeLine is a line of `unwire diff --json`.
 type changeLine struct {
 	V int `json:"v"`
 	diff.Change
+	Name   string `json:"name,omitempty"` // the path in field names, where a schema is known
+	OldHex string `json:"old_hex,omitempty"`
+	NewHex string `json:"new_hex,omitempty"`
+}
+
+type diffFlags struct {
+	json, all, hex, side, series bool
+	format, method, proto, typ   string
+	context                      int
 }
 
 func (a *app) diffCommand() *cobra.Command {
-	var asJSON, all bool
+	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two frames, exchanges or captures by structure",
-		Long: `diff compares by field path, not by byte: repeated fields are aligned, text that
-came in pieces is joined first, and values that differ in every run (IDs, times,
-tokens) are told apart from real changes. Two files that are no captures are
-compared as single messages. The exit status is 1 where there is a difference.`,
-		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff old.uwc new.uwc",
-		Args:    exactArgs("A", "B"),
+		Long: `diff compares by field path, not by byte: repeated fields are aligned by content
+and likely key, what moved is told from what changed, text that came in pieces is
+joined first, and values that differ in every run (IDs, times, tokens) are told
+apart from real changes: renamed one to one, they count as ignored. A and B are two
+frames, two exchanges, two captures, or two files of one message each, protobuf or
+JSON. The exchanges of captures are paired by method, order and likeness.
+
+The order of fields is no difference, nor is that of what looks like a map's
+entries, nor of the frames of a stream; that of a repeated field is. Names stand
+beside numbers where the method is known.
+
+With --series, any number of messages or exchanges of one method, or captures with
+--method, are laid side by side: which paths are constant, which vary, and how.
+The exit status is 1 where there is a difference.`,
+		Example: "  unwire diff F.uwc#2 G.uwc#2\n  unwire diff -y F.uwc#2/up/0 F.uwc#5/up/0\n  unwire diff --hex old.bin new.bin\n  unwire diff old.uwc new.uwc\n" +
+			"  unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3\n  unwire diff --series --method Run F.uwc",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.series {
+				return nil
+			}
+			return argsBetween(2, "A", "B")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.diff(cmd.Context(), args[0], args[1], asJSON, all)
+			if err := f.check(); err != nil {
+				return err
+			}
+			if f.series {
+				return a.diffSeries(cmd.Context(), args, f)
+			}
+			return a.diff(cmd.Context(), args[0], args[1], f)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a difference, ignored ones too")
-	cmd.Flags().BoolVar(&all, "all", false, "list ignored differences too")
+	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a difference, ignored ones too")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list ignored differences too")
+	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "A in a left column, B in a right one")
+	cmd.Flags().StringVar(&f.format, "format", "inline", "inline, side, tsv or json")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "also the bytes of what differs")
+	cmd.Flags().IntVar(&f.context, "context", 8, "words, or lines, of a long text that are shown around a change in it")
+	cmd.Flags().BoolVar(&f.series, "series", false, "say which paths vary over all of the arguments")
+	cmd.Flags().StringVar(&f.method, "method", "", "with --series, the exchanges of a capture that call this method (Run, pkg.Service/Run)")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "definitions for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.typ, "type", "", "of two files, the full name of the message, for names")
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, left, right string, asJSON, all bool) error {
-	changes, err := a.compare(ctx, left, right)
+// check checks what the flags mean together.
+func (f *diffFlags) check() error {
+	if err := oneOf("--format", f.format, "inline", "side", "tsv", "json"); err != nil {
+		return err
+	}
+	switch {
+	case f.context < 0:
+		return usagef("--context must not be negative")
+	case f.method != "" && !f.series:
+		return usagef("--method goes with --series")
+	case f.json:
+		f.format = "json"
+	case f.side:
+		f.format = "side"
+	}
+	return nil
+}
+
+func (a *app) diff(ctx context.Context, left, right string, f diffFlags) error {
+	groups, err := a.compare(ctx, left, right, f)
 	if err != nil {
 		return err
 	}
-	found, err := a.printChanges(changes, asJSON, all)
+	found, err := a.printChanges(groups, f)
 	if err != nil {
 		return err
 	}
@@ -57,24 +114,50 @@ func (a *app) diff(ctx context.Context, left, right string, asJSON, all bool) er
 	return nil
 }
 
+// A changeGroup is the differences of one pair.
+type changeGroup struct {
+	title   string // of a pair of a capture's exchanges, its call; else ""
+	changes []diff.Change
+	names   namer
+}
+
 // compare compares two things of the same sort.
-func (a *app) compare(ctx context.Context, left, right string) ([]diff.Change, error) {
+func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]changeGroup, error) {
 	la, ra := parseAddress(left), parseAddress(right)
+	defs, err := f.definitions()
+	if err != nil {
+		return nil, err
+	}
+	lc, rc := la.Exchange == 0 && isCapture(la.File), ra.Exchange == 0 && isCapture(ra.File)
 	switch {
-	case la.Exchange == 0 && ra.Exchange == 0 && isCapture(la.File) && isCapture(ra.File):
-		return compareCaptures(ctx, la, ra)
+	case lc && rc:
+		return compareCaptures(ctx, la, ra, defs)
+	case lc != rc:
+		return nil, usagef("one is a whole capture and the other is not: %s, %s", left, right)
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
-		return compareExchanges(ctx, la, ra)
+		return compareExchanges(ctx, la, ra, defs)
+	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
+		return nil, usagef("one is a whole exchange and the other is not: %s, %s", left, right)
 	}
-	lb, _, err := a.readBytes(ctx, left)
+	lb, ex, err := a.readBytes(ctx, left)
 	if err != nil {
 		return nil, err
 	}
-	rb, _, err := a.readBytes(ctx, right)
+	rb, other, err := a.readBytes(ctx, right)
 	if err != nil {
 		return nil, err
 	}
-	return diff.Trees(wire.Parse(lb, wire.Options{}), wire.Parse(rb, wire.Options{}), diff.Options{}), nil
+	names := namer{defs: defs}
+	if names.root, err = f.root(defs); err != nil {
+		return nil, err
+	}
+	if ex == nil {
+		ex, la = other, ra
+	}
+	if ex != nil && names.root == nil {
+		names.root = frameType(defs, ex.Call, la.Dir)
+	}
+	return []changeGroup{{changes: diff.Messages(lb, rb, diff.Options{}), names: names}}, nil
 }
 
 // isCapture reports whether a file opens as a capture.
@@ -90,7 +173,7 @@ func isCapture(file string) bool {
 	return true
 }
 
-func compareExchanges(ctx context.Context, la, ra address) ([]diff.Change, error) {
+func compareExchanges(ctx context.Context, la, ra address, defs *schema.Schema) ([]changeGroup, error) {
 	l, err := decodeAt(ctx, la)
 	if err != nil {
 		return nil, err
@@ -99,7 +182,7 @@ func compareExchanges(ctx context.Context, la, ra address) ([]diff.Change, error
 	if err != nil {
 		return nil, err
 	}
-	return diff.Exchanges(l, r, diff.Options{}), nil
+	return []changeGroup{{changes: diff.Exchanges(l, r, diff.Options{}), names: namer{defs: defs, call: l.Call}}}, nil
 }
 
 func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
@@ -112,9 +195,8 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 	return f.Exchange, err
 }
 
-// compareCaptures pairs the exchanges of two captures: the nth call of a
-// method with the nth call of it.
-func compareCaptures(ctx context.Context, la, ra address) ([]diff.Change, error) {
+// compareCaptures pairs the exchanges of two captures and compares each pair.
+func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema) ([]changeGroup, error) {
 	ls, err := openCapture(la.File)
 	if err != nil {
 		return nil, err
@@ -125,118 +207,74 @@ func compareCaptures(ctx context.Context, la, ra address) ([]diff.Change, error)
 		return nil, err
 	}
 	defer rs.Close()
-	left, err := callsOf(ctx, ls)
-	if err != nil {
+	pairing := diff.NewPairing()
+	if err := eachCall(ctx, ls, pairing.AddA); err != nil {
 		return nil, err
 	}
-	right, err := callsOf(ctx, rs)
-	if err != nil {
+	if err := eachCall(ctx, rs, pairing.AddB); err != nil {
 		return nil, err
 	}
-	other := map[string]int64{}
-	for _, c := range right {
-		other[c.key] = c.id
-	}
-	var all []diff.Change
-	for _, c := range left {
-		id, ok := other[c.key]
-		if !ok {
-			all = append(all, diff.Change{Path: c.key, Op: diff.Remove})
+	var groups []changeGroup
+	for _, p := range pairing.Pairs() {
+		title := fmt.Sprintf("%s[%d]", p.Name, p.Nth)
+		switch {
+		case p.B == 0:
+			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Remove}}})
+			continue
+		case p.A == 0:
+			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Add}}})
 			continue
 		}
-		delete(other, c.key)
-		changes, err := comparePair(ctx, ls, rs, c.id, id)
+		l, err := exchangeAt(ctx, ls, address{Exchange: p.A})
 		if err != nil {
-			return all, err
+			return groups, err
 		}
-		for _, ch := range changes {
-			ch.Path = c.key + " " + ch.Path
-			all = append(all, ch)
+		r, err := exchangeAt(ctx, rs, address{Exchange: p.B})
+		if err != nil {
+			return groups, err
 		}
-	}
-	for _, c := range right {
-		if _, ok := other[c.key]; ok {
-			all = append(all, diff.Change{Path: c.key, Op: diff.Add})
+		if changes := diff.Exchanges(l.Exchange, r.Exchange, diff.Options{}); len(changes) > 0 {
+			groups = append(groups, changeGroup{title: title, changes: changes, names: namer{defs: defs, call: l.Call}})
 		}
 	}
-	return all, nil
+	return groups, nil
 }
 
-func comparePair(ctx context.Context, ls, rs *captures.Store, lid, rid int64) ([]diff.Change, error) {
-	l, err := exchangeAt(ctx, ls, address{Exchange: lid})
-	if err != nil {
-		return nil, err
-	}
-	r, err := exchangeAt(ctx, rs, address{Exchange: rid})
-	if err != nil {
-		return nil, err
-	}
-	return diff.Exchanges(l.Exchange, r.Exchange, diff.Options{}), nil
-}
-
-// A callKey names an exchange by its call and which one of its kind it is.
-type callKey struct {
-	key string
-	id  int64
-}
-
-func callsOf(ctx context.Context, store *captures.Store) ([]callKey, error) {
+// eachCall decodes the exchanges of a capture, a conversation in pieces as one,
+// and names each by its call.
+func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
 	all, err := decode.FindConversations(ctx, store)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var calls []callKey
-	count := map[string]int{}
-	for ex, err := range store.Exchanges(ctx) {
+	for rec, err := range store.Exchanges(ctx) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		call := decode.Classify(ex)
-		switch head := all.Head(ex.ID); head {
+		call := decode.Classify(rec)
+		switch head := all.Head(rec.ID); head {
 		case 0:
-		case ex.ID:
+		case rec.ID:
 			call = decode.Joined(call)
 		default:
 			continue // it is compared as a piece of its conversation
 		}
-		name := call.Service + "/" + call.RPC
-		if call.Service == "" {
-			name = ex.Method + " " + ex.URL
+		name := titleOf(call, rec)
+		found, err := exchangeAt(ctx, store, address{Exchange: rec.ID})
+		if err != nil {
+			return err
 		}
-		count[name]++
-		calls = append(calls, callKey{fmt.Sprintf("%s[%d]", name, count[name]-1), ex.ID})
+		found.ID = rec.ID
+		do(name, found.Exchange)
 	}
-	return calls, nil
+	return nil
 }
 
-// printChanges prints differences and returns how many of them count.
-func (a *app) printChanges(changes []diff.Change, asJSON, all bool) (int, error) {
-	found := 0
-	var rows [][]string
-	for _, c := range changes {
-		if c.Ignored == "" {
-			found++
-		}
-		if asJSON {
-			if err := a.printJSON(changeLine{1, c}); err != nil {
-				return found, err
-			}
-			continue
-		}
-		if c.Ignored == "" || all {
-			rows = append(rows, []string{c.Path, string(c.Op), valueText(c.Old), valueText(c.New), c.Ignored})
-		}
+func titleOf(call decode.Call, rec *captures.Exchange) string {
+	if call.Service == "" {
+		return rec.Method + " " + rec.URL
 	}
-	if asJSON {
-		return found, nil
-	}
-	if len(rows) > 0 {
-		if err := a.out.Table([]string{"PATH", "CHANGE", "OLD", "NEW", "IGNORED"}, rows); err != nil {
-			return found, err
-		}
-	}
-	a.say("%d differences, %d ignored", found, len(changes)-found)
-	return found, nil
+	return call.Service + "/" + call.RPC
 }
 
 // valueText shows a value of a difference on one short line.

@@ -187,7 +187,7 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
 	if len(r.Diff) > 0 {
-		if _, err := a.printChanges(r.Diff, false, f.all); err != nil {
+		if _, err := a.printChanges([]changeGroup{{changes: r.Diff}}, diffFlags{format: "tsv", all: f.all}); err != nil {
 			return err
 		}
 	}

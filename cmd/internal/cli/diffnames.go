@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// A namer names the paths of differences as definitions have them.
+type namer struct {
+	defs *schema.Schema
+	call decode.Call                    // of an exchange
+	root protoreflect.MessageDescriptor // of a message
+}
+
+// definitions loads what names come from; nil for none.
+func (f diffFlags) definitions() (*schema.Schema, error) { return loadDefinitions(f.proto) }
+
+// root is the message type that --type names.
+func (f diffFlags) root(defs *schema.Schema) (protoreflect.MessageDescriptor, error) {
+	if f.typ == "" {
+		return nil, nil
+	}
+	if defs == nil || defs.Message(f.typ) == nil {
+		return nil, fail(exitUsage, fmt.Errorf("no message %s in the definitions", f.typ), "'unwire schema find' searches them")
+	}
+	return defs.Message(f.typ), nil
+}
+
+// field is the field at a path of a difference, with the path in names; nil and
+// "" where it is not known.
+func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
+	md := n.root
+	if strings.HasPrefix(path, "@") {
+		frame, rest, _ := strings.Cut(path, " ")
+		dir := captures.Up
+		if strings.HasPrefix(frame, "@"+captures.Down.String()) {
+			dir = captures.Down
+		}
+		md, path = frameType(n.defs, n.call, dir), rest
+	}
+	steps, err := wire.ParsePath(path)
+	if md == nil || err != nil || len(steps) == 0 {
+		return nil, ""
+	}
+	var names []string
+	var fd protoreflect.FieldDescriptor
+	for _, step := range steps {
+		if md == nil || step.Number > uint64(protoreflect.FieldNumber(1<<29-1)) {
+			return nil, ""
+		}
+		if fd = md.Fields().ByNumber(protoreflect.FieldNumber(step.Number)); fd == nil {
+			return nil, ""
+		}
+		name := string(fd.Name())
+		if step.Index != wire.All {
+			name += "[" + strconv.Itoa(step.Index) + "]"
+		}
+		names = append(names, name)
+		md = fd.Message()
+	}
+	return fd, strings.Join(names, ".")
+}
+
+// enumName is the name of an enum's value, or "".
+func enumName(fd protoreflect.FieldDescriptor, value any) string {
+	n, ok := value.(uint64)
+	if fd == nil || fd.Enum() == nil || !ok {
+		return ""
+	}
+	if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(n))); v != nil {
+		return string(v.Name())
+	}
+	return ""
+}

@@ -1,0 +1,363 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/term"
+	"unwire/decode/diff"
+)
+
+const (
+	sideWidth   = 120 // columns of two columns off a terminal
+	mostHex     = 256 // bytes of a value that --hex shows
+	mostValue   = 400 // characters of a value without a counterpart
+	mostColumn  = 12  // lines of a value in a column
+	hexPerLine  = 16
+	littleAlike = 0.3 // of a text, that has to be common for marks within it
+)
+
+// printChanges prints differences and returns how many of them count.
+func (a *app) printChanges(groups []changeGroup, f diffFlags) (int, error) {
+	p := diffPrinter{app: a, f: f, w: bufio.NewWriter(a.out), out: a.out}
+	found, all := 0, 0
+	for _, g := range groups {
+		shown := false
+		for _, c := range g.changes {
+			all++
+			if c.Ignored == "" {
+				found++
+			} else if !f.all && f.format != "json" {
+				continue
+			}
+			if !shown && g.title != "" && f.format != "json" && f.format != "tsv" {
+				p.title(g.title)
+			}
+			shown = true
+			if err := p.change(g, c); err != nil {
+				return found, err
+			}
+		}
+	}
+	if err := p.finish(); err != nil {
+		return found, err
+	}
+	if f.format != "json" {
+		a.say("%d differences, %d ignored", found, all-found)
+	}
+	return found, nil
+}
+
+// A diffPrinter prints differences in one of the forms.
+type diffPrinter struct {
+	app    *app
+	f      diffFlags
+	w      *bufio.Writer
+	out    *term.Output
+	rows   [][]string
+	titled bool
+}
+
+func (p *diffPrinter) finish() error {
+	if err := p.w.Flush(); err != nil {
+		return err
+	}
+	if len(p.rows) == 0 {
+		return nil
+	}
+	return p.out.Table([]string{"PATH", "CHANGE", "OLD", "NEW", "IGNORED", "NAME"}, p.rows)
+}
+
+func (p *diffPrinter) title(s string) {
+	if p.titled {
+		fmt.Fprintln(p.w)
+	}
+	p.titled = true
+	fmt.Fprintln(p.w, p.out.Bold(term.Clean(s)))
+}
+
+func (p *diffPrinter) change(g changeGroup, c diff.Change) error {
+	fd, name := g.names.field(c.Path)
+	switch p.f.format {
+	case "json":
+		c.Path = strings.TrimSpace(g.title + " " + c.Path)
+		line := changeLine{V: 1, Change: c, Name: name}
+		if p.f.hex {
+			line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
+		}
+		return p.app.printJSON(line)
+	case "tsv":
+		path := strings.TrimSpace(g.title + " " + c.Path)
+		p.rows = append(p.rows, []string{path, string(c.Op), valueText(c.Old), valueText(c.New), c.Ignored, name})
+		return nil
+	}
+	p.heading(c, name)
+	if p.f.format == "side" {
+		p.side(c, fd)
+	} else {
+		p.inline(c, fd)
+	}
+	if p.f.hex {
+		p.bytes("-", c.OldBytes, c.NewBytes, p.out.Red)
+		p.bytes("+", c.NewBytes, c.OldBytes, p.out.Green)
+	}
+	return nil
+}
+
+// heading is the line with the path.
+func (p *diffPrinter) heading(c diff.Change, name string) {
+	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
+	line := mark + " " + p.out.Bold(term.Clean(orWhole(c.Path)))
+	if c.To != "" {
+		line += p.out.Dim(" → " + term.Clean(c.To))
+	}
+	if name != "" {
+		line += "  " + p.out.Dim(name)
+	}
+	if c.Ignored != "" {
+		line += "  " + p.out.Dim("(ignored: "+c.Ignored+")")
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+func orWhole(path string) string {
+	if path == "" {
+		return "(all of it)"
+	}
+	return path
+}
+
+// inline prints old and new below each other, or a text once with marks.
+func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
+	old, isOld := c.Old.(string)
+	now, isNew := c.New.(string)
+	switch {
+	case c.Op == diff.Move:
+		fmt.Fprintf(p.w, "    moved from %v to %v\n", c.Old, c.New)
+	case c.Op == diff.Modify && isOld && isNew && (strings.Contains(old, "\n") || strings.Contains(now, "\n")):
+		p.lines(diff.Words(old, now, true))
+	case c.Op == diff.Modify && isOld && isNew:
+		list := diff.Words(old, now, false)
+		if !isMostlyOther(list) {
+			fmt.Fprintln(p.w, "    "+p.words(list, p.f.context, ""))
+			return
+		}
+		p.value("-", c.Old, fd, p.out.Red)
+		p.value("+", c.New, fd, p.out.Green)
+	default:
+		p.value("-", c.Old, fd, p.out.Red)
+		p.value("+", c.New, fd, p.out.Green)
+	}
+}
+
+// isMostlyOther reports whether two texts have too little in common for marks.
+func isMostlyOther(list []diff.Segment) bool {
+	common, all := 0, 0
+	for _, s := range list {
+		all += len(s.Text)
+		if s.Op == "" {
+			common += len(s.Text)
+		}
+	}
+	return float64(common) < littleAlike*float64(all)
+}
+
+func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor, colour func(string) string) {
+	if v == nil {
+		return
+	}
+	fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+shownValue(v, fd, mostValue)))
+}
+
+// shownValue is a value on one line.
+func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
+	s := ""
+	switch v := v.(type) {
+	case string:
+		s = `"` + term.Clean(v) + `"`
+	case []byte:
+		s = "hex " + hex.EncodeToString(v[:min(len(v), most)])
+		if len(v) > most {
+			s += fmt.Sprintf("… (%d bytes)", len(v))
+		}
+	case []diff.Field:
+		s = term.Clean(fieldsText(v))
+	default:
+		s = term.Clean(valueText(v))
+	}
+	if name := enumName(fd, v); name != "" {
+		s += " (" + name + ")"
+	}
+	return term.Cut(s, most)
+}
+
+// words is a text with its changes marked, side "-" or "+" for the words of one
+// version alone. What is common and further than context words from a change
+// is left out.
+func (p *diffPrinter) words(list []diff.Segment, context int, side string) string {
+	var b strings.Builder
+	for i, s := range list {
+		text := term.Clean(s.Text)
+		switch {
+		case s.Op == "":
+			b.WriteString(elide(text, context, i > 0, i < len(list)-1))
+		case s.Op == diff.Remove && side != "+":
+			b.WriteString(p.mark("[-", text, "-]", p.out.Red, side))
+		case s.Op == diff.Add && side != "-":
+			b.WriteString(p.mark("{+", text, "+}", p.out.Green, side))
+		}
+	}
+	return b.String()
+}
+
+// mark marks changed words by colour, or where there is none by brackets.
+func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, side string) string {
+	if p.out.Color {
+		return colour(s)
+	}
+	if side != "" && s == "" {
+		return ""
+	}
+	return open + s + shut
+}
+
+// elide leaves the middle of what is common out: context words are kept after a
+// change and before one.
+func elide(s string, context int, after, before bool) string {
+	words := strings.SplitAfter(s, " ")
+	keep := 0
+	if after {
+		keep += context
+	}
+	if before {
+		keep += context
+	}
+	if len(words) <= keep+2 {
+		return s
+	}
+	head, tail := "", ""
+	if after {
+		head = strings.Join(words[:context], "")
+	}
+	if before {
+		tail = strings.Join(words[len(words)-context:], "")
+	}
+	return head + "… " + tail
+}
+
+// lines prints a text of several lines, with context lines around changes.
+func (p *diffPrinter) lines(list []diff.Segment) {
+	for i, s := range list {
+		lines := strings.SplitAfter(s.Text, "\n")
+		if n := len(lines); n > 0 && lines[n-1] == "" {
+			lines = lines[:n-1]
+		}
+		mark, colour := "  ", func(s string) string { return s }
+		switch s.Op {
+		case diff.Remove:
+			mark, colour = "- ", p.out.Red
+		case diff.Add:
+			mark, colour = "+ ", p.out.Green
+		}
+		for k, line := range lines {
+			fromStart, fromEnd := k, len(lines)-1-k
+			near := s.Op != "" || i > 0 && fromStart < p.f.context || i < len(list)-1 && fromEnd < p.f.context
+			if near {
+				fmt.Fprintln(p.w, "    "+colour(mark+term.Clean(strings.TrimSuffix(line, "\n"))))
+			} else if k == 0 || i > 0 && k == p.f.context {
+				fmt.Fprintln(p.w, "    "+p.out.Dim("…"))
+			}
+		}
+	}
+}
+
+// side prints old and new beside each other.
+func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
+	width := p.out.Width
+	if width < 40 {
+		width = sideWidth
+	}
+	column := (width - 7) / 2
+	left, right := "", ""
+	if c.Op == diff.Move {
+		left, right = fmt.Sprintf("at %v", c.Old), fmt.Sprintf("at %v", c.New)
+	} else {
+		if c.Old != nil {
+			left = shownValue(c.Old, fd, column*mostColumn)
+		}
+		if c.New != nil {
+			right = shownValue(c.New, fd, column*mostColumn)
+		}
+	}
+	old, isOld := c.Old.(string)
+	now, isNew := c.New.(string)
+	if c.Op == diff.Modify && isOld && isNew {
+		list := diff.Words(old, now, false)
+		context := p.f.context
+		plain := diffPrinter{app: p.app, f: p.f, out: &term.Output{Writer: io.Discard}}
+		left, right = plain.words(list, context, "-"), plain.words(list, context, "+")
+	}
+	l, r := columnLines(left, column), columnLines(right, column)
+	for i := range max(len(l), len(r)) {
+		a, b := "", ""
+		if i < len(l) {
+			a = l[i]
+		}
+		if i < len(r) {
+			b = r[i]
+		}
+		pad := strings.Repeat(" ", max(0, column-len([]rune(a))))
+		fmt.Fprintf(p.w, "  %s%s | %s\n", p.out.Red(a), pad, p.out.Green(b))
+	}
+}
+
+// columnLines breaks a text into lines of a width.
+func columnLines(s string, width int) []string {
+	var lines []string
+	for r := []rune(s); len(r) > 0; {
+		n := min(width, len(r))
+		lines = append(lines, string(r[:n]))
+		r = r[n:]
+	}
+	return lines
+}
+
+// bytes prints the bytes of one side; those that differ from the other's are marked.
+func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string) string) {
+	if len(b.Data) == 0 {
+		return
+	}
+	head := 0
+	for head < min(len(b.Data), len(other.Data)) && b.Data[head] == other.Data[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(b.Data), len(other.Data))-head && b.Data[len(b.Data)-1-tail] == other.Data[len(other.Data)-1-tail] {
+		tail++
+	}
+	shown := min(len(b.Data), mostHex)
+	for at := 0; at < shown; at += hexPerLine {
+		end := min(at+hexPerLine, shown)
+		var hexes, chars strings.Builder
+		for i := at; i < end; i++ {
+			h, ch := fmt.Sprintf("%02x", b.Data[i]), "."
+			if b.Data[i] >= 0x20 && b.Data[i] < 0x7f {
+				ch = string(rune(b.Data[i]))
+			}
+			if i >= head && i < len(b.Data)-tail {
+				h, ch = colour(h), colour(ch)
+			}
+			hexes.WriteString(h + " ")
+			chars.WriteString(ch)
+		}
+		fmt.Fprintf(p.w, "    %s %s  %s%s |%s|\n", mark, p.out.Dim(fmt.Sprintf("%06x", b.Off+at)), hexes.String(), strings.Repeat("   ", hexPerLine-(end-at)), chars.String())
+	}
+	if shown < len(b.Data) {
+		fmt.Fprintf(p.w, "    %s %s\n", mark, p.out.Dim(fmt.Sprintf("… %d bytes in all", len(b.Data))))
+	}
+}
