@@ -55,7 +55,14 @@ type differ struct {
 
 func (d *differ) add(c Change) { d.found = append(d.found, c) }
 
-func name(d protoreflect.Descriptor) string { return string(d.FullName()) }
+// name is the full name of d; of an enum value below its enum, though the
+// language has it beside it.
+func name(d protoreflect.Descriptor) string {
+	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
+		return string(v.Parent().FullName()) + "." + string(v.Name())
+	}
+	return string(d.FullName())
+}
 
 // counted is a number of things in words.
 func counted(n int, thing string) string { return plural(int64(n), thing) }

@@ -324,7 +324,7 @@ func (h *history) changeEnum() {
 	}
 	h.touched[full] = true
 	v := e.Value[1+h.r.IntN(len(e.Value)-1)]
-	at := file.GetPackage() + "." // values are siblings of their enum
+	at := full + "."
 	if h.r.IntN(5) == 0 {
 		e.Name = proto.String(h.typeName())
 		now := file.GetPackage() + "." + e.GetName()

@@ -133,7 +133,7 @@ func (q *search) look(d protoreflect.Descriptor, kind ElementKind) {
 		}
 		if s == 0 {
 			if path == "" {
-				path = strings.ToLower(string(d.FullName().Parent()))
+				path = strings.ToLower(strings.TrimSuffix(name(d), string(d.Name())))
 			}
 			if strings.Contains(path, w) {
 				s = inPath
@@ -147,7 +147,7 @@ func (q *search) look(d protoreflect.Descriptor, kind ElementKind) {
 	if !own { // of the words, all are in the name of what holds it
 		return
 	}
-	if lower == q.whole || strings.EqualFold(string(d.FullName()), q.whole) {
+	if lower == q.whole || strings.EqualFold(name(d), q.whole) {
 		sum += wholeName
 	}
 	sum *= kindWeight(kind)

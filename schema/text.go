@@ -40,7 +40,7 @@ func (s *Schema) Descriptor(fullName string) protoreflect.Descriptor {
 		if e.FullName() == full {
 			return e
 		}
-		if v := e.Values().ByName(last); v != nil && v.FullName() == full {
+		if v := e.Values().ByName(last); v != nil && (v.FullName() == full || e.FullName() == parent) {
 			return v
 		}
 	}

@@ -122,6 +122,7 @@ func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) er
 				return err
 			}
 		}
+		a.say("%s", changesSummary(lines))
 		return nil
 	}
 	var err error
