@@ -13,6 +13,7 @@ import (
 const (
 	maxVariations = 20_000 // paths of a series
 	maxExamples   = 3
+	maxElements   = 8    // of a repeated field, in an example
 	maxDistinct   = 1000 // values of a path that are told apart
 )
 
@@ -35,7 +36,7 @@ type Variation struct {
 	Present  int    `json:"present"`  // messages that have it
 	Of       int    `json:"of"`       // messages in all
 	Values   int    `json:"values"`   // different ones, up to 1,000
-	Examples []any  `json:"examples"` // of these, in the order of the series
+	Examples []any  `json:"examples"` // of these, in the order of the series; of a repeated field a list of its first 8
 }
 
 // A series collects paths.
@@ -54,7 +55,7 @@ type track struct {
 	exact, alike   uint64
 	nth            uint64
 	exacts, alikes map[uint64]bool
-	example        *node
+	example        []*node // of the current sample, the first of it
 	examples       []any
 }
 
@@ -149,7 +150,9 @@ func (s *series) leaf(path string, n *node) {
 		t.last = s.of
 		t.present++
 		t.exact, t.alike, t.nth = 0, 0, 0
-		t.example = n
+	}
+	if len(t.example) < maxElements {
+		t.example = append(t.example, n)
 	}
 	t.nth++
 	t.exact += s.mix(n.exact, t.nth)
@@ -158,17 +161,29 @@ func (s *series) leaf(path string, n *node) {
 
 // close ends the sample that t was in.
 func (t *track) close() {
+	defer func() { t.example = t.example[:0] }()
 	if t.last == 0 || len(t.exacts) >= maxDistinct {
 		return
 	}
 	if !t.exacts[t.exact] {
 		t.exacts[t.exact] = true
-		if t.example != nil && len(t.examples) < maxExamples {
-			t.examples = append(t.examples, t.example.value())
+		if len(t.examples) < maxExamples {
+			t.examples = append(t.examples, exampleOf(t.example))
 		}
 	}
 	t.alikes[t.alike] = true
-	t.example = nil
+}
+
+// exampleOf is the value of a sample, a list where there are several.
+func exampleOf(nodes []*node) any {
+	if len(nodes) == 1 {
+		return nodes[0].value()
+	}
+	list := make([]any, len(nodes))
+	for i, n := range nodes {
+		list[i] = n.value()
+	}
+	return list
 }
 
 func (s *series) finish() []Variation {

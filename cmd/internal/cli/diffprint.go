@@ -47,9 +47,7 @@ func (a *app) printChanges(groups []changeGroup, f diffFlags) (int, error) {
 	if err := p.finish(); err != nil {
 		return found, err
 	}
-	if f.format != "json" {
-		a.say("%d differences, %d ignored", found, all-found)
-	}
+	a.say("%d differences, %d ignored", found, all-found)
 	return found, nil
 }
 

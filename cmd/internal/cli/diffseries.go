@@ -148,14 +148,12 @@ func (a *app) printSeries(list []diff.Variation, names namer, n int, f diffFlags
 			v.Path, string(v.Class), fmt.Sprintf("%d of %d", v.Present, v.Of), fmt.Sprint(v.Values), term.Clean(strings.Join(examples, "  ")), name,
 		})
 	}
-	if f.format != "json" {
-		if len(rows) > 0 {
-			if err := a.out.Table([]string{"PATH", "CLASS", "IN", "VALUES", "EXAMPLES", "NAME"}, rows); err != nil {
-				return err
-			}
+	if len(rows) > 0 {
+		if err := a.out.Table([]string{"PATH", "CLASS", "IN", "VALUES", "EXAMPLES", "NAME"}, rows); err != nil {
+			return err
 		}
-		a.say("%d paths over %d: %d vary, %d volatile, %d constant (--all lists them)", len(list), n, varies, volatile, len(list)-varies-volatile)
 	}
+	a.say("%d paths over %d: %d vary, %d volatile, %d constant (--all lists them)", len(list), n, varies, volatile, len(list)-varies-volatile)
 	for _, v := range list {
 		if v.Class == diff.Varies || v.Present < v.Of {
 			return fail(exitFinding, nil, "")
