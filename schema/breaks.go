@@ -95,7 +95,7 @@ func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note str
 	}
 	switch {
 	case a.Message() != nil && b.Message() != nil:
-		if c.types.messages[a.Message().FullName()] == b.Message() || a.Message().FullName() == b.Message().FullName() && a.Message().IsPlaceholder() {
+		if c.types.isSameMessage(a.Message(), b.Message()) {
 			if (a.Kind() == protoreflect.GroupKind) != (b.Kind() == protoreflect.GroupKind) {
 				return BreaksWire, "groups have end tags instead of lengths", false
 			}
@@ -107,7 +107,7 @@ func (c *compat) field(a, b protoreflect.FieldDescriptor) (worst Break, note str
 		worst, note = c.message(a.Message(), b.Message())
 		return worst, note, false
 	case a.Enum() != nil && b.Enum() != nil:
-		if c.types.enums[a.Enum().FullName()] == b.Enum() || a.Enum().FullName() == b.Enum().FullName() && a.Enum().IsPlaceholder() {
+		if c.types.isSameEnum(a.Enum(), b.Enum()) {
 			return BreaksNothing, "", true
 		}
 		worst, note = enumBreak(a.Enum(), b.Enum())
@@ -238,8 +238,7 @@ func (c *compat) isEntry(m, list protoreflect.FieldDescriptor) bool {
 	}
 	same := func(a, b protoreflect.FieldDescriptor) bool {
 		if a.Message() != nil && b.Message() != nil {
-			return a.Message().FullName() == b.Message().FullName() ||
-				c.types.messages[a.Message().FullName()] == b.Message() || c.types.messages[b.Message().FullName()] == a.Message()
+			return c.types.isSameMessage(a.Message(), b.Message()) || c.types.isSameMessage(b.Message(), a.Message())
 		}
 		return a.Kind() == b.Kind() && !b.IsList()
 	}

@@ -84,6 +84,22 @@ func (t *typeMatch) pairEnums(a, b protoreflect.EnumDescriptor) {
 	t.taken[b.FullName()] = true
 }
 
+// isSameMessage reports whether b is what a became. Types that are not the
+// schema's own, such as the well-known ones, go by their names.
+func (t *typeMatch) isSameMessage(a, b protoreflect.MessageDescriptor) bool {
+	if now := t.messages[a.FullName()]; now != nil {
+		return now == b
+	}
+	return a.FullName() == b.FullName()
+}
+
+func (t *typeMatch) isSameEnum(a, b protoreflect.EnumDescriptor) bool {
+	if now := t.enums[a.FullName()]; now != nil {
+		return now == b
+	}
+	return a.FullName() == b.FullName()
+}
+
 // A mating is a pair of types that may be one, and how alike they are.
 type mating struct {
 	a, b protoreflect.Descriptor
@@ -289,8 +305,11 @@ func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 				sum += t.rarity(fieldFeature(f))
 			}
 			if m, n := valueOf(f).Message(), valueOf(g).Message(); m != nil && n != nil && t.messages[m.FullName()] == n {
-				sum += t.rarity(typeFeature(f)) / 2
+				sum += t.rarity(typeFeature(f))
 			}
+		}
+		if ok && a.Fields().Len() > 2 && outline(a) == outline(b) {
+			sum += t.rarity(outline(a))
 		}
 	case protoreflect.EnumDescriptor:
 		b, ok := b.(protoreflect.EnumDescriptor)
@@ -307,7 +326,21 @@ func (t *typeMatch) evidence(a, b protoreflect.Descriptor) float64 {
 	return sum
 }
 
-func (t *typeMatch) rarity(feature string) float64 { return 1 / float64(max(1, t.having[feature])) }
+func (t *typeMatch) rarity(feature string) float64 {
+	n := float64(max(1, t.having[feature]))
+	return 1 / (n * n)
+}
+
+// outline is the names, numbers and kinds of all of a message's fields.
+func outline(m protoreflect.MessageDescriptor) string {
+	parts := make([]string, m.Fields().Len())
+	for i := range parts {
+		f := m.Fields().Get(i)
+		parts[i] = fieldFeature(f) + f.Kind().String()
+	}
+	slices.Sort(parts)
+	return "o" + strings.Join(parts, " ")
+}
 
 func fieldFeature(f protoreflect.FieldDescriptor) string {
 	return "f" + digits(f.Number()) + string(f.Name())
@@ -325,6 +358,7 @@ func valueFeature(e protoreflect.EnumDescriptor, v protoreflect.EnumValueDescrip
 func (t *typeMatch) count(messages []protoreflect.MessageDescriptor, enums []protoreflect.EnumDescriptor) {
 	have := map[string]int{}
 	for _, m := range messages {
+		have[outline(m)]++
 		for i := range m.Fields().Len() {
 			f := m.Fields().Get(i)
 			have[fieldFeature(f)]++

@@ -119,7 +119,7 @@ func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after pr
 	same := 0
 	for i := range after.Methods().Len() {
 		now := after.Methods().Get(i)
-		if streaming(m) != streaming(now) || !d.sameMessage(m.Input(), now.Input()) || !d.sameMessage(m.Output(), now.Output()) {
+		if streaming(m) != streaming(now) || !d.types.isSameMessage(m.Input(), now.Input()) || !d.types.isSameMessage(m.Output(), now.Output()) {
 			continue
 		}
 		same++
@@ -134,13 +134,6 @@ func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after pr
 		return nil
 	}
 	return found
-}
-
-func (d *differ) sameMessage(a, b protoreflect.MessageDescriptor) bool {
-	if now := d.types.messages[a.FullName()]; now != nil {
-		return now == b
-	}
-	return a.FullName() == b.FullName()
 }
 
 // services compares services and their methods.
@@ -197,7 +190,7 @@ func (d *differ) method(m, now protoreflect.MethodDescriptor) {
 		word string
 		a, b protoreflect.MessageDescriptor
 	}{{"request", m.Input(), now.Input()}, {"response", m.Output(), now.Output()}} {
-		if !d.sameMessage(side.a, side.b) {
+		if !d.types.isSameMessage(side.a, side.b) {
 			worst, note := d.compat.message(side.a, side.b)
 			at(Change{Change: Retyped, Old: name(side.a), New: name(side.b), Breaks: worst, Note: side.word + ": " + note})
 		}

@@ -116,6 +116,49 @@ func TestProperties(t *testing.T) {
 	})
 }
 
+// TestOrderRules: fields of different numbers may be in any order; the elements
+// of one may not, and then there are moves and nothing else.
+func TestOrderRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		serial := 0
+		m := schema{}.draw(t, "", 2, &serial)
+		order := rapid.Permutation(pairsOf(m)).Draw(t, "order")
+		shuffled := msg{}
+		for _, p := range order {
+			shuffled = append(shuffled, p[0], p[1])
+		}
+		same := true
+		for n := 1; n <= 5; n++ {
+			same = same && reflect.DeepEqual(valuesOf(m, n), valuesOf(shuffled, n))
+		}
+		got := Trees(m.tree(), shuffled.tree(), Options{})
+		for _, c := range got {
+			if c.Op != Move {
+				t.Fatalf("%q", lines(got))
+			}
+		}
+		if same != (len(got) == 0) {
+			t.Fatalf("the same elements in the same order: %v, and %q", same, lines(got))
+		}
+	})
+}
+
+func pairsOf(m msg) (list [][2]any) {
+	for i := 0; i < len(m); i += 2 {
+		list = append(list, [2]any{m[i], m[i+1]})
+	}
+	return list
+}
+
+func valuesOf(m msg, number int) (list []any) {
+	for i := 0; i < len(m); i += 2 {
+		if m[i] == number {
+			list = append(list, m[i+1])
+		}
+	}
+	return list
+}
+
 // TestInsertion: one more element anywhere is one addition, or one removal.
 func TestInsertion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,13 +193,15 @@ type failer interface{ Fatalf(string, ...any) }
 // other, and the same changes with old and new exchanged.
 func checkSymmetry(t failer, a, b *wire.Tree) {
 	ab, ba := Trees(a, b, Options{}), Trees(b, a, Options{})
-	count := func(changes []Change) (n [3]int) {
+	count := func(changes []Change) (n [4]int) {
 		for _, c := range changes {
 			switch c.Op {
 			case Add:
 				n[0]++
 			case Remove:
 				n[1]++
+			case Move:
+				n[3]++
 			default:
 				n[2]++
 			}
@@ -164,7 +209,7 @@ func checkSymmetry(t failer, a, b *wire.Tree) {
 		return n
 	}
 	x, y := count(ab), count(ba)
-	if x[0] != y[1] || x[1] != y[0] || x[2] != y[2] {
+	if x[0] != y[1] || x[1] != y[0] || x[2] != y[2] || x[3] != y[3] {
 		t.Fatalf("A to B\n%q\nB to A\n%q", lines(ab), lines(ba))
 	}
 }
@@ -198,6 +243,14 @@ func FuzzTrees(f *testing.F) {
 			t.Fatalf("an exchange differs from itself: %q", lines(got))
 		}
 		Exchanges(ex, exchange(string(a), string(b)), Options{})
+		if got := Messages(a, a, Options{}); len(got) != 0 {
+			t.Fatalf("as text it differs from itself: %q", lines(got))
+		}
+		for _, v := range TreeSeries([]*wire.Tree{x, y, x}) {
+			if v.Present > v.Of || v.Class == Constant && v.Values != 1 {
+				t.Fatalf("a series of three: %+v", v)
+			}
+		}
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,6 +97,9 @@ func loadSource(name string) (*schema.Schema, error) {
 	s, err := schema.LoadSource(name)
 	if errors.Is(err, schema.ErrNoSource) {
 		return nil, fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+	}
+	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil, fail(exitInput, err, "name the folder that the import statements start from, with what it imports in it")
 	}
 	return s, err
 }
