@@ -6,6 +6,8 @@
 // change, and so is a move. Values that differ in every run (UUIDs, ids,
 // tokens, times) are unified: where the same value of one side always stands
 // for the same value of the other, the difference is reported as ignored.
+//
+// Source: RESEARCH.md#differences
 package diff
 
 import (
