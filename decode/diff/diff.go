@@ -100,7 +100,8 @@ func Trees(a, b *wire.Tree, o Options) []Change {
 // Messages compares two messages given as bytes: as JSON if both are, else as
 // protobuf.
 //
-// Limits: those of Trees and of wire.Parse.
+// Limits: those of Trees; of a message of more than two million fields the rest
+// is one value.
 func Messages(a, b []byte, o Options) []Change {
 	if isJSON(a) && isJSON(b) {
 		c := newComparison(o)
@@ -111,8 +112,11 @@ func Messages(a, b []byte, o Options) []Change {
 			return c.finish()
 		}
 	}
-	return Trees(wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{}), o)
+	return Trees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
 }
+
+// maxFields bounds the memory of a comparison, which is about 250 bytes a field.
+const maxFields = 2_000_000
 
 // isJSON reports whether data is a JSON object or array.
 func isJSON(data []byte) bool {

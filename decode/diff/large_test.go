@@ -15,16 +15,16 @@ const (
 	largeEdits    = 1000
 )
 
-// largePair returns two messages of 100,000 elements with texts of the length
+// largePair returns two messages of many elements with texts of the length
 // given, the second with elements changed, inserted, removed and moved.
-func largePair(textLen int) (a, b []byte) {
+func largePair(elements, textLen int) (a, b []byte) {
 	r := rand.New(rand.NewPCG(5, 5))
 	body := strings.Repeat("some text that is the same everywhere, ", textLen/39+1)[:textLen]
 	elem := func(serial int, extra string) msg {
 		return msg{3, msg{1, sentence(serial), 2, serial % 500, 4, msg{1, body, 2, serial % 7}, 5, extra}}
 	}
 	var before, after [][]byte
-	for i := range largeElements {
+	for i := range elements {
 		e := elem(i, "same").bytes()
 		before, after = append(before, e), append(after, e)
 	}
@@ -52,10 +52,10 @@ func largePair(textLen int) (a, b []byte) {
 	return join(before), join(after)
 }
 
-// TestLarge: 100,000 elements of which 1,000 were edited take no more than the
+// TestLarge: 20,000 elements of which 1,000 were edited take no more than the
 // length of the lists, in time as in changes.
 func TestLarge(t *testing.T) {
-	a, b := largePair(20)
+	a, b := largePair(largeElements/5, 20)
 	start := time.Now()
 	changes := Trees(wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{}), Options{})
 	took := time.Since(start)
@@ -88,7 +88,7 @@ func TestShuffled(t *testing.T) {
 }
 
 func BenchmarkLarge(b *testing.B) {
-	x, y := largePair(400)
+	x, y := largePair(largeElements, 400)
 	b.SetBytes(int64(len(x) + len(y)))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
