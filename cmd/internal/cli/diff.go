@@ -27,8 +27,14 @@ type changeLine struct {
 
 type diffFlags struct {
 	json, all, hex, side, series bool
+	volatile                     bool
 	format, method, proto, typ   string
 	context                      int
+	ignore                       []string
+}
+
+func (f diffFlags) options() diff.Options {
+	return diff.Options{Volatile: f.volatile, Ignore: f.ignore}
 }
 
 func (a *app) diffCommand() *cobra.Command {
@@ -70,6 +76,8 @@ The exit status is 1 where there is a difference.`,
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a difference, ignored ones too")
 	cmd.Flags().BoolVar(&f.all, "all", false, "list ignored differences too")
+	cmd.Flags().BoolVar(&f.volatile, "volatile", false, "count volatile values as differences too")
+	cmd.Flags().StringArrayVar(&f.ignore, "ignore", nil, "ignore this path, without indexes, and all below it; may be repeated")
 	cmd.Flags().BoolVarP(&f.side, "side-by-side", "y", false, "A in a left column, B in a right one")
 	cmd.Flags().StringVar(&f.format, "format", "inline", "inline, side, tsv or json")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "also the bytes of what differs")
@@ -131,11 +139,11 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	lc, rc := la.Exchange == 0 && isCapture(la.File), ra.Exchange == 0 && isCapture(ra.File)
 	switch {
 	case lc && rc:
-		return compareCaptures(ctx, la, ra, defs)
+		return compareCaptures(ctx, la, ra, defs, f.options())
 	case lc != rc:
 		return nil, usagef("one is a whole capture and the other is not: %s, %s", left, right)
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
-		return compareExchanges(ctx, la, ra, defs)
+		return compareExchanges(ctx, la, ra, defs, f.options())
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
 		return nil, usagef("one is a whole exchange and the other is not: %s, %s", left, right)
 	}
@@ -157,7 +165,7 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	if ex != nil && names.root == nil {
 		names.root = frameType(defs, ex.Call, la.Dir)
 	}
-	return []changeGroup{{changes: diff.Messages(lb, rb, diff.Options{}), names: names}}, nil
+	return []changeGroup{{changes: diff.Messages(lb, rb, f.options()), names: names}}, nil
 }
 
 // isCapture reports whether a file opens as a capture.
@@ -173,7 +181,7 @@ func isCapture(file string) bool {
 	return true
 }
 
-func compareExchanges(ctx context.Context, la, ra address, defs *schema.Schema) ([]changeGroup, error) {
+func compareExchanges(ctx context.Context, la, ra address, defs *schema.Schema, o diff.Options) ([]changeGroup, error) {
 	l, err := decodeAt(ctx, la)
 	if err != nil {
 		return nil, err
@@ -182,7 +190,7 @@ func compareExchanges(ctx context.Context, la, ra address, defs *schema.Schema) 
 	if err != nil {
 		return nil, err
 	}
-	return []changeGroup{{changes: diff.Exchanges(l, r, diff.Options{}), names: namer{defs: defs, call: l.Call}}}, nil
+	return []changeGroup{{changes: diff.Exchanges(l, r, o), names: namer{defs: defs, call: l.Call}}}, nil
 }
 
 func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
@@ -196,7 +204,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 }
 
 // compareCaptures pairs the exchanges of two captures and compares each pair.
-func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema) ([]changeGroup, error) {
+func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema, o diff.Options) ([]changeGroup, error) {
 	ls, err := openCapture(la.File)
 	if err != nil {
 		return nil, err
@@ -233,7 +241,7 @@ func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema) (
 		if err != nil {
 			return groups, err
 		}
-		if changes := diff.Exchanges(l.Exchange, r.Exchange, diff.Options{}); len(changes) > 0 {
+		if changes := diff.Exchanges(l.Exchange, r.Exchange, o); len(changes) > 0 {
 			groups = append(groups, changeGroup{title: title, changes: changes, names: namer{defs: defs, call: l.Call}})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -227,26 +228,37 @@ func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, sid
 // elide leaves the middle of what is common out: context words are kept after a
 // change and before one.
 func elide(s string, context int, after, before bool) string {
-	words := strings.SplitAfter(s, " ")
-	keep := 0
+	words := wordSpan.FindAllStringIndex(s, -1)
+	first, last := 0, len(words) // what is left out
 	if after {
-		keep += context
+		first = context
 	}
 	if before {
-		keep += context
+		last -= context
 	}
-	if len(words) <= keep+2 {
+	if last-first < 3 { // not worth a mark
 		return s
 	}
-	head, tail := "", ""
-	if after {
-		head = strings.Join(words[:context], "")
+	head, tail := 0, len(s)
+	if first > 0 {
+		head = words[first-1][1]
 	}
-	if before {
-		tail = strings.Join(words[len(words)-context:], "")
+	if last < len(words) {
+		tail = words[last][0]
 	}
-	return head + "… " + tail
+	b := s[:head]
+	if first > 0 {
+		b += " "
+	}
+	b += "…"
+	if last < len(words) || tail == len(s) && before {
+		b += " "
+	}
+	return b + s[tail:]
 }
+
+// wordSpan is a word, with what stands at it.
+var wordSpan = regexp.MustCompile(`\S+`)
 
 // lines prints a text of several lines, with context lines around changes.
 func (p *diffPrinter) lines(list []diff.Segment) {
