@@ -33,6 +33,9 @@ type Options struct {
 	// Keys open TLS. Those in the file's own secrets blocks are added to it.
 	// Nil: only those.
 	Keys *KeyLog
+	// Source is what the exchanges say recorded them; "" is "import pcap" or
+	// "import pcapng".
+	Source string
 	// Connection is called for each connection when it is over, in the order of
 	// ends. Nil: nobody wants to know.
 	Connection func(Connection)
@@ -105,9 +108,12 @@ func (im *importer) read(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	im.source = "import pcap"
-	if f.ng {
+	switch im.source = im.o.Source; {
+	case im.source != "":
+	case f.ng:
 		im.source = "import pcapng"
+	default:
+		im.source = "import pcap"
 	}
 	for {
 		p, err := f.next()

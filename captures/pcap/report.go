@@ -26,6 +26,7 @@ type Connection struct {
 	BytesDown  int64       `json:"bytes_down"`
 	Gaps       []Gap       `json:"gaps,omitempty"`
 	Undecoded  []Undecoded `json:"undecoded,omitempty"`
+	NoKey      bool        `json:"no_key,omitempty"` // the key log has nothing of this TLS session
 }
 
 // A Gap is a run of bytes that was not captured.

@@ -294,6 +294,7 @@ func (l *tlsLayer) findKeys() error {
 	}
 	l.secrets = l.raw.conn.keys.sessions[l.hello.random]
 	if l.secrets == nil {
+		l.raw.conn.report.NoKey = true
 		return fmt.Errorf("no key for this session (client random %x)", l.hello.random)
 	}
 	if l.hello.version == version12 && l.secrets.master == nil {
