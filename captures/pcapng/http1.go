@@ -43,7 +43,7 @@ func framingOf(ex *captures.Exchange, dir captures.Direction, reframed *int) fra
 	switch {
 	case strings.Contains(strings.ToLower(fields.Get("Transfer-Encoding")), "chunked"):
 		return asChunks
-	case length != "" && err == nil && len(trailers) == 0 && (told == size && !ex.Shortened() || ex.Outcome != captures.Complete && told >= size):
+	case length != "" && err == nil && len(trailers) == 0 && (told == size || ex.Outcome != captures.Complete && told >= size):
 		return byLength
 	case length == "" && len(trailers) == 0 && dir == captures.Down:
 		return untilClose

@@ -38,6 +38,9 @@ type talk struct {
 // begin puts the request onto the connection.
 func (t *talk) begin(w *Written) error {
 	t.conn.link.at(t.ex.Started)
+	if err := t.measure(); err != nil {
+		return err
+	}
 	if !t.conn.h2 {
 		for dir := range t.framing {
 			t.framing[dir] = framingOf(t.ex, captures.Direction(dir), &w.Reframed)
@@ -57,6 +60,25 @@ func (t *talk) begin(w *Written) error {
 		return err
 	}
 	t.due()
+	return nil
+}
+
+// measure takes the sizes of the bodies from their chunks: a view of a capture
+// may have others than were recorded.
+func (t *talk) measure() error {
+	ex := *t.ex
+	ex.BytesUp, ex.BytesDown = 0, 0
+	for c, err := range t.src.Chunks(t.ctx, ex.ID, 0) {
+		if err != nil {
+			return err
+		}
+		if c.Dir == captures.Up {
+			ex.BytesUp += int64(len(c.Data))
+		} else {
+			ex.BytesDown += int64(len(c.Data))
+		}
+	}
+	t.ex = &ex
 	return nil
 }
 
