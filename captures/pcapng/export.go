@@ -87,6 +87,11 @@ func (e *exporter) run() (err error) {
 	}
 	e.done.LeftOut, e.done.Connections = e.plan.leftOut, len(e.plan.conns)
 	var running agenda
+	defer func() {
+		for _, t := range running {
+			t.stop() // after an error
+		}
+	}()
 	items := e.plan.items
 	for len(items) > 0 || len(running) > 0 {
 		if err := e.ctx.Err(); err != nil {

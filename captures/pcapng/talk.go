@@ -2,16 +2,12 @@ package pcapng
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"time"
 
 	"unwire/captures"
 	"unwire/captures/transfer"
-)
-
-const (
-	pageChunks = 64
-	pageBytes  = 256 << 10
 )
 
 // A talk is an exchange that goes on: it puts one part after the other onto its
@@ -24,9 +20,10 @@ type talk struct {
 	order int // among exchanges
 
 	next  time.Time // of the next part
-	page  []captures.Chunk
-	seq   int64 // of the first chunk behind the page
-	whole bool  // nothing is behind the page
+	pull  func() (captures.Chunk, error, bool)
+	stop  func()         // lets go of pull
+	chunk captures.Chunk // that is next
+	whole bool           // there is none
 
 	stream    uint32     // HTTP/2
 	framing   [2]framing // HTTP/1
@@ -91,28 +88,21 @@ func (t *talk) endsUp() bool {
 	return t.ex.Outcome == captures.Complete
 }
 
-// load reads the next page of chunks.
+// load takes the next chunk. A store gives them by pages, so that nothing of it
+// is held in between.
 func (t *talk) load() error {
-	t.page = t.page[:0]
-	bytes := 0
-	for c, err := range t.src.Chunks(t.ctx, t.ex.ID, t.seq) {
-		if err != nil {
-			return err
-		}
-		if len(t.page) == pageChunks || bytes >= pageBytes {
-			return nil
-		}
-		t.page, t.seq = append(t.page, c), c.Seq+1
-		bytes += len(c.Data)
+	if t.pull == nil {
+		t.pull, t.stop = iter.Pull2(t.src.Chunks(t.ctx, t.ex.ID, 0))
 	}
-	t.whole = true
-	return nil
+	c, err, more := t.pull()
+	t.chunk, t.whole = c, !more
+	return err
 }
 
 // due sets when the next part is to come.
 func (t *talk) due() {
-	if len(t.page) > 0 {
-		t.next = t.ex.Started.Add(t.when(t.page[0]))
+	if !t.whole {
+		t.next = t.ex.Started.Add(t.when(t.chunk))
 		return
 	}
 	end := t.ex.Started.Add(t.ex.Duration)
@@ -133,24 +123,22 @@ func (t *talk) when(c captures.Chunk) time.Duration {
 // step puts the next part onto the connection; over says that it was the last.
 func (t *talk) step() (over bool, err error) {
 	t.conn.link.at(t.next)
-	if len(t.page) == 0 {
+	if t.whole {
+		t.stop()
 		return true, t.finish()
 	}
-	c := t.page[0]
-	t.page = t.page[1:]
-	if err := t.chunk(c); err != nil {
+	if err := t.put(t.chunk); err != nil {
 		return false, err
 	}
-	if len(t.page) == 0 && !t.whole {
-		if err := t.load(); err != nil {
-			return false, err
-		}
+	if err := t.load(); err != nil {
+		return false, err
 	}
 	t.due()
 	return false, nil
 }
 
-func (t *talk) chunk(c captures.Chunk) error {
+// put puts a chunk onto the connection, and what it ends.
+func (t *talk) put(c captures.Chunk) error {
 	if (c.Dir == captures.Down || t.ex.Status == http.StatusSwitchingProtocols) && !t.responded && t.ex.Status != 0 {
 		if err := t.respond(); err != nil {
 			return err

@@ -115,6 +115,8 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	defer limitMemory()()
+	o.QueueBytes = importQueue
 	store, err := captures.Create(f.out, o)
 	if err != nil {
 		return err
