@@ -250,8 +250,9 @@ func (e *wireEnd) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (e *wireEnd) Close() error                     { return nil }
-func (e *wireEnd) LocalAddr() net.Addr              { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
+func (e *wireEnd) Close() error        { return nil }
+func (e *wireEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
+
 func (e *wireEnd) RemoteAddr() net.Addr             { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
 func (e *wireEnd) SetDeadline(time.Time) error      { return nil }
 func (e *wireEnd) SetReadDeadline(time.Time) error  { return nil }
