@@ -201,3 +201,43 @@ func TestLossInBody(t *testing.T) {
 func headersFrame(id uint32, block []byte, end bool) http2.HeadersFrameParam {
 	return http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndHeaders: true, EndStream: end}
 }
+
+// FuzzLoss changes the bytes of connections, and leaves some out at two places.
+func FuzzLoss(f *testing.F) {
+	keys := new(KeyLog)
+	for _, tr := range transports()[2:] {
+		s, c, p := tr.start(f, http.HandlerFunc(serve))
+		ask(f, c, s.URL, 4)
+		both := bytesOf(p)
+		f.Add(both[0], both[1], uint16(6000), uint16(1400), uint16(4000))
+		f.Add(both[0], both[1], uint16(len(both[1])/2), uint16(20), uint16(len(both[0])/2))
+		if err := keys.Read(&p.keys); err != nil {
+			f.Fatal(err)
+		}
+	}
+	store := fuzzStore(f)
+	f.Fuzz(func(t *testing.T, toServer, toClient []byte, at, n, atUp uint16) {
+		c := fuzzConn(store, keys)
+		now := time.Unix(1_700_000_000, 0)
+		feed := func(dir captures.Direction, p []byte, at int) {
+			at = min(at, len(p))
+			c.session.feed(dir, now, p[:at])
+			p = p[at:]
+			if lost := min(int(n), len(p)); lost > 0 {
+				c.session.lost(dir, int64(lost), "loss")
+				p = p[lost:]
+			}
+			for part := range slices.Chunk(p, 900) {
+				now = now.Add(time.Microsecond)
+				c.session.feed(dir, now, part)
+			}
+		}
+		feed(captures.Up, toServer, int(atUp))
+		feed(captures.Down, toClient, int(at))
+		c.session.end(captures.Up, ending{t: now})
+		c.session.end(captures.Down, ending{t: now})
+		if c.held.left != maxHeldAll {
+			t.Errorf("%d bytes are still held", maxHeldAll-c.held.left)
+		}
+	})
+}

@@ -138,7 +138,13 @@ func (e *exporter) begin(it item) (*talk, error) {
 	}
 	t := &talk{ctx: e.ctx, src: e.src, ex: ex, conn: c, order: e.done.Exchanges, next: ex.Started}
 	e.done.Exchanges++
-	return t, t.begin(&e.done)
+	if err := t.begin(&e.done); err != nil {
+		if t.stop != nil {
+			t.stop()
+		}
+		return nil, err
+	}
+	return t, nil
 }
 
 func (e *exporter) open(c *connection, at time.Time) error {

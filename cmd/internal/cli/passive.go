@@ -62,7 +62,7 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 	if failed != nil {
 		a.say("unwire: %s recording of packets has stopped: %v", a.err.Red("error:"), failed)
 	}
-	a.say("unwire: %d packets recorded (%s bytes)%s", count.Recorded, byteSize(record.written), lostPackets(count))
+	a.say("unwire: %s recorded (%s bytes)%s", counted(count.Recorded, "packet"), byteSize(record.written), lostPackets(count))
 	if err := a.keepPackets(f.packets, record, keys); err != nil {
 		return err
 	}
