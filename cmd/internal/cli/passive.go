@@ -248,7 +248,7 @@ func (a *app) keepPackets(name string, p *packetFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	err = wholeFile(name, func(out io.Writer) error {
+	err = wholeFile(name, 0o600, func(out io.Writer) error {
 		w, err := pcapng.NewWriter(out, passiveComment)
 		if err != nil {
 			return err
