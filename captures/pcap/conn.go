@@ -59,7 +59,7 @@ func (s sender) gap(g gap) {
 	dir := s.dir()
 	s.c.report.gap(dir, g)
 	if !s.c.session.in[dir].closed {
-		s.c.session.fail(dir, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
+		s.c.session.lost(dir, g.length, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
 	}
 }
 
@@ -136,8 +136,9 @@ func (c *conn) finish() {
 	if !c.halves[0].based && len(c.halves[0].ahead) > 0 && !c.halves[1].based && len(c.halves[1].ahead) > 0 {
 		c.settleByBoth()
 	}
-	c.halves[0].flush(c.last)
-	c.halves[1].flush(c.last)
+	client := max(0, c.clientSide)
+	c.halves[client].flush(c.last) // requests before what answers them
+	c.halves[1-client].flush(c.last)
 	for side := range c.halves {
 		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.openEnd(side)})
 		c.halves[side].drop()

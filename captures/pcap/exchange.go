@@ -13,6 +13,7 @@ type exchange struct {
 	method  string
 	done    [2]bool // which directions ended cleanly
 	orphan  bool    // the request was not captured
+	lost    string  // why something of it is missing
 }
 
 // begin starts an exchange whose request came at t.
@@ -73,6 +74,9 @@ func (x *exchange) finish(dir captures.Direction, t time.Time) bool {
 func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
 	if x.rec == nil {
 		return
+	}
+	if x.lost != "" {
+		o, why = captures.Incomplete, x.lost
 	}
 	x.rec.EndAt(t.Sub(x.started), o, why)
 	x.rec = nil

@@ -3,7 +3,6 @@ package pcap
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -39,6 +38,7 @@ type http2Direction struct {
 	framer *http2.Framer
 	hpack  *hpack.Decoder
 	block  block
+	gap    frameGap
 }
 
 // A stream is an exchange and how far it is.
@@ -66,6 +66,7 @@ type block struct {
 	pseudo   map[string]string
 	size     int
 	tooLong  bool
+	unknown  bool // some of its fields were told before a loss
 }
 
 func newHTTP2(s *session) *http2Layer {
@@ -73,21 +74,17 @@ func newHTTP2(s *session) *http2Layer {
 	l := &http2Layer{s: s, streams: map[uint32]*stream{}}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		d.framer = http2.NewFramer(io.Discard, &s.in[i])
-		d.framer.SetMaxReadFrameSize(maxFrame)
-		d.framer.SetReuseFrames()
-		d.hpack = hpack.NewDecoder(4096, nil)
-		// The other side's SETTINGS say how large it may become. They may be
-		// seen late, so what is allowed is what we bear.
-		d.hpack.SetAllowedMaxDynamicTableSize(maxTable)
-		d.hpack.SetMaxStringLength(maxSection)
-		d.hpack.SetEmitFunc(d.field)
+		d.newFramer(&s.in[i])
+		d.newTable(4096)
 	}
 	return l
 }
 
 func (l *http2Layer) step(dir captures.Direction) {
 	in := &l.s.in[dir]
+	if !l.recover(dir) {
+		return
+	}
 	for in.len() >= frameHeader {
 		b := in.bytes()
 		n := frameHeader + (int(b[0])<<16 | int(b[1])<<8 | int(b[2]))
@@ -194,6 +191,8 @@ func (d *http2Direction) field(f hpack.HeaderField) {
 	b := &d.block
 	b.size += len(f.Name) + len(f.Value) + 32
 	switch {
+	case f.Name == unknownName && d.gap.why != "":
+		b.unknown = true
 	case b.size > maxSection:
 		b.tooLong = true
 	case f.IsPseudo():
@@ -227,6 +226,9 @@ func (l *http2Layer) section(dir captures.Direction, t time.Time, b *block) erro
 		st.x.trailers(down, b.fields)
 	default:
 		l.response(st, b)
+	}
+	if st = l.streams[b.stream]; b.unknown && st != nil {
+		st.x.lost = l.dirs[dir].gap.why + ": header fields that refer to it are left out"
 	}
 	if b.end {
 		l.finish(dir, b.stream, t)

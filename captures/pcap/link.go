@@ -32,7 +32,8 @@ const (
 // Why a packet is passed over.
 var (
 	errNotTCP   = errors.New("not TCP over IP")
-	errFragment = errors.New("a fragment of an IP packet")
+	errFragment = errors.New("a fragment of an IP packet that is not complete")
+	errQUIC     = errors.New("QUIC")
 	errLink     = errors.New("a link type that is not read")
 )
 
@@ -56,34 +57,40 @@ type linkDecoder struct {
 	ip6      layers.IPv6
 	ext      layers.IPv6ExtensionSkipper
 	tcp      layers.TCP
+	defrag   defragmenter
 }
 
 // decode returns the segment in p.
 //
-// Errors: errNotTCP, errFragment, errLink.
+// Errors: errNotTCP, errQUIC, errFragment, errLink.
 func (d *linkDecoder) decode(p packet) (segment, error) {
 	kind, data, err := d.network(p)
 	if err != nil {
 		return segment{}, err
 	}
 	s := segment{t: p.t}
-	var src, dst netip.Addr
+	var ip ipPayload
 	switch kind {
 	case layers.LayerTypeIPv4:
-		src, dst, data, err = d.v4(data)
+		ip, err = d.v4(data, p.t)
 	case layers.LayerTypeIPv6:
-		src, dst, data, err = d.v6(data)
+		ip, err = d.v6(data, p.t)
 	default:
 		return s, errNotTCP
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return s, err
+	case ip.protocol == layers.IPProtocolUDP && isQUIC(ip.data):
+		return s, errQUIC
+	case ip.protocol != layers.IPProtocolTCP:
+		return s, errNotTCP
 	}
 	d.tcp.Payload = nil
-	if err := d.tcp.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil && d.tcp.Payload == nil {
+	if err := d.tcp.DecodeFromBytes(ip.data, gopacket.NilDecodeFeedback); err != nil && d.tcp.Payload == nil {
 		return s, errNotTCP // malformed options are none of our business
 	}
-	s.src, s.dst = netip.AddrPortFrom(src, uint16(d.tcp.SrcPort)), netip.AddrPortFrom(dst, uint16(d.tcp.DstPort))
+	s.src, s.dst = netip.AddrPortFrom(ip.src, uint16(d.tcp.SrcPort)), netip.AddrPortFrom(ip.dst, uint16(d.tcp.DstPort))
 	s.seq, s.data = d.tcp.Seq, d.tcp.Payload
 	s.syn, s.fin, s.rst, s.ack = d.tcp.SYN, d.tcp.FIN, d.tcp.RST, d.tcp.ACK
 	return s, nil
@@ -137,35 +144,81 @@ func byVersion(p []byte) gopacket.LayerType {
 	return gopacket.LayerTypeZero
 }
 
-func (d *linkDecoder) v4(data []byte) (src, dst netip.Addr, rest []byte, err error) {
-	if err := d.ip4.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil || d.ip4.Protocol != layers.IPProtocolTCP {
-		return src, dst, nil, errNotTCP
-	}
-	if d.ip4.FragOffset != 0 || d.ip4.Flags&layers.IPv4MoreFragments != 0 {
-		return src, dst, nil, errFragment
-	}
-	return netip.AddrFrom4([4]byte(d.ip4.SrcIP)), netip.AddrFrom4([4]byte(d.ip4.DstIP)), d.ip4.Payload, nil
+// An ipPayload is what an IP packet carries.
+type ipPayload struct {
+	src, dst netip.Addr
+	protocol layers.IPProtocol
+	data     []byte
 }
 
-func (d *linkDecoder) v6(data []byte) (src, dst netip.Addr, rest []byte, err error) {
-	if err := d.ip6.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
-		return src, dst, nil, errNotTCP
+func (d *linkDecoder) v4(data []byte, t time.Time) (ipPayload, error) {
+	if err := d.ip4.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
+		return ipPayload{}, errNotTCP
 	}
-	src, dst = netip.AddrFrom16([16]byte(d.ip6.SrcIP)), netip.AddrFrom16([16]byte(d.ip6.DstIP))
-	kind, rest := d.ip6.NextLayerType(), d.ip6.Payload
+	ip := ipPayload{
+		src: netip.AddrFrom4([4]byte(d.ip4.SrcIP)), dst: netip.AddrFrom4([4]byte(d.ip4.DstIP)),
+		protocol: d.ip4.Protocol, data: d.ip4.Payload,
+	}
+	more := d.ip4.Flags&layers.IPv4MoreFragments != 0
+	if d.ip4.FragOffset == 0 && !more {
+		return ip, nil
+	}
+	return d.whole(ip, uint32(d.ip4.Id), int(d.ip4.FragOffset)*8, more, t)
+}
+
+// whole returns a packet's payload when this fragment completes it.
+func (d *linkDecoder) whole(ip ipPayload, id uint32, offset int, more bool, t time.Time) (ipPayload, error) {
+	key := datagramKey{ip.src, ip.dst, id, uint8(ip.protocol)}
+	data, ok := d.defrag.add(fragment{key, offset, more, ip.data, t})
+	if !ok {
+		return ip, errFragment
+	}
+	ip.data = data
+	return ip, nil
+}
+
+func (d *linkDecoder) v6(data []byte, t time.Time) (ipPayload, error) {
+	if err := d.ip6.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
+		return ipPayload{}, errNotTCP
+	}
+	ip := ipPayload{src: netip.AddrFrom16([16]byte(d.ip6.SrcIP)), dst: netip.AddrFrom16([16]byte(d.ip6.DstIP))}
+	kind, protocol, rest := d.ip6.NextLayerType(), d.ip6.NextHeader, d.ip6.Payload
 	for range 8 {
 		switch {
-		case kind == layers.LayerTypeTCP:
-			return src, dst, rest, nil
+		case kind == layers.LayerTypeTCP || kind == layers.LayerTypeUDP:
+			ip.protocol, ip.data = protocol, rest
+			return ip, nil
 		case kind == layers.LayerTypeIPv6Fragment:
-			return src, dst, nil, errFragment
+			// next(1) reserved(1) offset(13 bits) reserved(2) more(1) id(4)
+			if len(rest) < 8 {
+				return ip, errNotTCP
+			}
+			ip.protocol, ip.data = layers.IPProtocol(rest[0]), rest[8:]
+			at := int(binary.BigEndian.Uint16(rest[2:]))
+			return d.whole(ip, binary.BigEndian.Uint32(rest[4:]), at&^7, at&1 != 0, t)
 		case !d.ext.CanDecode().Contains(kind):
-			return src, dst, nil, errNotTCP
+			return ip, errNotTCP
 		}
 		if err := d.ext.DecodeFromBytes(rest, gopacket.NilDecodeFeedback); err != nil {
-			return src, dst, nil, errNotTCP
+			return ip, errNotTCP
 		}
-		kind, rest = d.ext.NextLayerType(), d.ext.Payload
+		kind, protocol, rest = d.ext.NextLayerType(), d.ext.NextHeader, d.ext.Payload
 	}
-	return src, dst, nil, errNotTCP
+	return ip, errNotTCP
+}
+
+// isQUIC reports whether a UDP datagram looks like QUIC: a long header of a
+// version that there is, or any header at HTTP/3's port.
+//
+// Source: RFC 8999, RFC 9369.
+func isQUIC(udp []byte) bool {
+	const header, https, fixed, long = 8, 443, 0x40, 0x80
+	if len(udp) < header+5 || udp[header]&fixed == 0 {
+		return false
+	}
+	if binary.BigEndian.Uint16(udp) == https || binary.BigEndian.Uint16(udp[2:]) == https {
+		return true
+	}
+	version := binary.BigEndian.Uint32(udp[header+1:])
+	return udp[header]&long != 0 && (version == 1 || version == 0x6b3343cf)
 }

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	maxConns   = 4096      // that are read at once; the idlest quarter ends when there are more
-	maxHeldAll = 128 << 20 // bytes held back in all connections
-	sweepEvery = 4096      // packets between looks for connections that are over
+	maxConns   = 4096     // that are read at once; the idlest quarter ends when there are more
+	maxHeldAll = 64 << 20 // bytes held back in all connections
+	sweepEvery = 4096     // packets between looks for connections that are over
 	afterReset = 2 * time.Second
 )
 
@@ -33,6 +33,9 @@ type Options struct {
 	// Keys open TLS. Those in the file's own secrets blocks are added to it.
 	// Nil: only those.
 	Keys *KeyLog
+	// Source is what the exchanges say recorded them; "" is "import pcap" or
+	// "import pcapng".
+	Source string
 	// Connection is called for each connection when it is over, in the order of
 	// ends. Nil: nobody wants to know.
 	Connection func(Connection)
@@ -43,8 +46,8 @@ type Options struct {
 //
 // Shape: an exchange has the times of the packets that completed its parts.
 // Limits: a packet of 16 MiB; 4,096 connections at once; 4 MiB of a direction
-// wait for a lost segment and 8 MiB for the other direction, 128 MiB in all;
-// IP fragments are counted, not put together. Memory does not grow with the file.
+// wait for a lost segment and 8 MiB for the other direction, 64 MiB in all;
+// 1,024 IP packets wait for fragments. Memory does not grow with the file.
 // Errors: of reading, with the place: what was read before it is stored and
 // counted; and what stopped the recording. Source: RESEARCH.md#packets
 func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
@@ -59,6 +62,8 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	}
 	err := im.read(ctx, r)
 	im.finishAll()
+	im.links.defrag.finish()
+	im.sum.Fragments = im.links.defrag.lost
 	im.sum.Keys = im.o.Keys.Len()
 	if im.failed != nil {
 		err = im.failed
@@ -105,9 +110,12 @@ func (im *importer) read(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	im.source = "import pcap"
-	if f.ng {
+	switch im.source = im.o.Source; {
+	case im.source != "":
+	case f.ng:
 		im.source = "import pcapng"
+	default:
+		im.source = "import pcap"
 	}
 	for {
 		p, err := f.next()
@@ -137,8 +145,9 @@ func (im *importer) packet(p packet) {
 	}
 	s, err := im.links.decode(p)
 	switch {
-	case errors.Is(err, errFragment):
-		im.sum.Fragments++
+	case errors.Is(err, errFragment): // counted where they are kept
+	case errors.Is(err, errQUIC):
+		im.sum.QUIC++
 	case errors.Is(err, errLink):
 		im.sum.OtherLink++
 	case err != nil:

@@ -26,6 +26,7 @@ type Connection struct {
 	BytesDown  int64       `json:"bytes_down"`
 	Gaps       []Gap       `json:"gaps,omitempty"`
 	Undecoded  []Undecoded `json:"undecoded,omitempty"`
+	NoKey      bool        `json:"no_key,omitempty"` // the key log has nothing of this TLS session
 }
 
 // A Gap is a run of bytes that was not captured.
@@ -51,7 +52,8 @@ type Summary struct {
 	Keys        int   `json:"keys"`      // TLS sessions in the key logs
 	// Packets that were passed over:
 	NotTCP    int64 `json:"not_tcp"`
-	Fragments int64 `json:"fragments"`
+	QUIC      int64 `json:"quic"`       // datagrams: HTTP/3 is not read
+	Fragments int64 `json:"fragments"`  // of IP packets that were never complete
 	OtherLink int64 `json:"other_link"` // of a link type that is not read
 	Cut       int64 `json:"cut"`        // not passed over: of which the capture has only the beginning
 }

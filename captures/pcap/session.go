@@ -36,8 +36,9 @@ type session struct {
 	secure  bool // within TLS
 	depth   int
 	in      [2]inbox
-	layer   layer // nil until it is known what is spoken
-	noWait  bool  // a direction no longer waits for the other
+	layer   layer   // nil until it is known what is spoken
+	noWait  bool    // a direction no longer waits for the other
+	forced  [2]bool // nor does this one, for now
 	pumping bool
 	done    bool
 }
@@ -104,7 +105,7 @@ func (s *session) shut(in *inbox, why string) {
 
 // waits reports whether a direction may wait for what comes from the other.
 func (s *session) waits(dir captures.Direction) bool {
-	return !s.noWait && !s.in[1-dir].closed
+	return !s.noWait && !s.forced[dir] && !s.in[1-dir].closed
 }
 
 // pump lets the layer take what it can, until neither direction moves.

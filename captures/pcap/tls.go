@@ -52,6 +52,7 @@ type tlsDirection struct {
 	secret    []byte      // TLS 1.3: what protect was made of
 	handshake []byte      // a message that is not complete
 	skipped   int         // bytes of early data passed over
+	gap       recordGap
 }
 
 // A phase says which TLS 1.3 keys a direction uses.
@@ -70,8 +71,11 @@ func newTLS(s *session) *tlsLayer {
 
 // step opens the records of a direction, as far as the other one has come.
 func (l *tlsLayer) step(dir captures.Direction) {
-	in := &l.raw.in[dir]
+	in, d := &l.raw.in[dir], &l.dirs[dir]
 	for in.len() >= recordHeader {
+		if d.gap.bytes > 0 && !l.findRecord(dir) {
+			break
+		}
 		b := in.bytes()
 		kind, length := b[0], int(binary.BigEndian.Uint16(b[3:]))
 		if !isTLS(b) || length > maxRecord {
@@ -95,6 +99,9 @@ func (l *tlsLayer) step(dir captures.Direction) {
 		in.take(recordHeader + length)
 	}
 	if in.closed {
+		if d.gap.bytes > 0 {
+			l.inner.fail(dir, d.gap.why)
+		}
 		l.inner.end(dir, in.ending)
 	}
 }
@@ -294,6 +301,7 @@ func (l *tlsLayer) findKeys() error {
 	}
 	l.secrets = l.raw.conn.keys.sessions[l.hello.random]
 	if l.secrets == nil {
+		l.raw.conn.report.NoKey = true
 		return fmt.Errorf("no key for this session (client random %x)", l.hello.random)
 	}
 	if l.hello.version == version12 && l.secrets.master == nil {

@@ -84,6 +84,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "export", "--format", "jsonl", "a.uwc")
 	s.ok(0, "export", "--format", "raw", "a.uwc", "-o", "frames")
 	s.ok(0, "export", "--format", "parquet", "a.uwc", "-o", "tables")
+	s.ok(0, "export", "--format", "pcapng", "a.uwc", "-o", "a.pcapng")
+	s.ok(0, "import", "a.pcapng", "-o", "frompcapng.uwc")
 	s.write("secret.har", []byte(`{"log":{"entries":[{"request":{"method":"GET","url":"https://h.example/?api_key=`+secret+`",
 		"headers":[{"name":"Cookie","value":"a=`+secret+`"}]},"response":{"status":200,"content":{"text":"again: `+secret+`"}}}]}}`))
 	s.ok(0, "import", "secret.har", "-o", "fromhar.uwc")

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxMessage = 8 << 10
-	maxSockets = 4
+	maxSockets = 5
 )
 
 // A message is what RunTransparent and NamespaceInit tell each other. Sockets
@@ -20,7 +20,7 @@ const (
 type message struct {
 	Bind string `json:"bind,omitempty"` // asks for a UDP socket at this address
 
-	Sockets []string `json:"sockets,omitempty"` // what the files are: tcp or udp
+	Sockets []string `json:"sockets,omitempty"` // what the files are: tcp, udp or packets
 	Status  int      `json:"status,omitempty"`  // the command was not run: its exit status
 	Error   string   `json:"error,omitempty"`
 	Missing string   `json:"missing,omitempty"` // what the system lacks

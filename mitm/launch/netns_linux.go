@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	controlFD   = 3
-	wantsRoute6 = "UNWIRE_NAMESPACE_IPV6"
-	backlog     = 4096 // the kernel cuts it to net.core.somaxconn
+	controlFD    = 3
+	wantsRoute6  = "UNWIRE_NAMESPACE_IPV6"
+	wantsPackets = "UNWIRE_NAMESPACE_PACKETS"
+	backlog      = 4096 // the kernel cuts it to net.core.somaxconn
 
 	missingRights  = "no rights over the network of a user namespace (kernel.apparmor_restrict_unprivileged_userns may forbid it)"
 	missingRules   = "the kernel lacks nf_tables with tproxy and socket (modules nft_tproxy and nft_socket)"
+	missingPackets = "the kernel gives no packet sockets (CONFIG_PACKET, or a container's rules)"
 	missingSockets = "the kernel lacks what a network of its own takes (rtnetlink, transparent sockets)"
 )
 
@@ -31,7 +33,7 @@ const (
 func namespaceInit(args []string) int {
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK || len(args) < 2 {
-		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' only")
+		fmt.Fprintln(os.Stderr, "unwire: error: this is started by 'unwire capture --transparent' and --passive only")
 		return statusNotExecutable
 	}
 	c, err := newControl(controlFD)
@@ -40,12 +42,20 @@ func namespaceInit(args []string) int {
 		return statusNotExecutable
 	}
 	route6 := os.Getenv(wantsRoute6) != ""
-	if err := os.Unsetenv(wantsRoute6); err != nil {
+	withPackets := os.Getenv(wantsPackets) != ""
+	if err := errors.Join(os.Unsetenv(wantsRoute6), os.Unsetenv(wantsPackets)); err != nil {
 		return c.fail(statusNotExecutable, err, "")
 	}
 	kinds, files, err := takeEverything(route6)
 	if err != nil {
 		return c.fail(statusNotExecutable, err, missingFor(err))
+	}
+	if withPackets {
+		tap, err := openPackets()
+		if err != nil {
+			return c.fail(statusNotExecutable, err, missingPackets)
+		}
+		files, kinds = append(files, tap), append(kinds, packetSocket)
 	}
 	runtime.LockOSThread() // rights are a thread's, and so is the death signal
 	if err := keepRightsFromCommand(); err != nil {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,15 +19,17 @@ type Namespace struct {
 
 // An UnsupportedError says what a system lacks for a namespace.
 type UnsupportedError struct {
+	Mode    string // what was asked for; "" is a transparent capture
 	Missing string
 	Err     error // what was refused; nil if nothing was tried
 }
 
 func (e *UnsupportedError) Error() string {
+	mode := cmp.Or(e.Mode, "transparent capture")
 	if e.Err == nil {
-		return "transparent capture: " + e.Missing
+		return mode + ": " + e.Missing
 	}
-	return fmt.Sprintf("transparent capture: %s: %v", e.Missing, e.Err)
+	return fmt.Sprintf("%s: %s: %v", mode, e.Missing, e.Err)
 }
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }

@@ -19,7 +19,20 @@ import (
 const setUpTimeout = 30 * time.Second
 
 func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
-	if len(o.Argv) == 0 || len(n.Init) == 0 {
+	return runNamespaced(ctx, o, namespaced{
+		init: n.Init, environment: directEnvironment, server: &namespaceServer{serve: n.Serve},
+	})
+}
+
+// A namespaced says how a command is run in a namespace, and what serves it.
+type namespaced struct {
+	init        []string
+	environment func(o Options, dir string) ([]string, error)
+	server      *namespaceServer
+}
+
+func runNamespaced(ctx context.Context, o Options, n namespaced) (exit int, err error) {
+	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
 	path, err := exec.LookPath(o.Argv[0])
@@ -31,12 +44,15 @@ func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	env, err := directEnvironment(o, dir)
+	env, err := n.environment(o, dir)
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
 	if hasRoute6() {
 		env = append(env, wantsRoute6+"=1")
+	}
+	if n.server.packets != nil {
+		env = append(env, wantsPackets+"=1")
 	}
 	c, theirs, err := controlPair()
 	if err != nil {
@@ -45,14 +61,15 @@ func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 	defer c.conn.Close()
 	defer theirs.Close()
 
-	args := append(append(n.Init[1:len(n.Init):len(n.Init)], path), o.Argv...)
-	cmd := exec.CommandContext(ctx, n.Init[0], args...)
+	args := append(append(n.init[1:len(n.init):len(n.init)], path), o.Argv...)
+	cmd := exec.CommandContext(ctx, n.init[0], args...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 	cmd.ExtraFiles = []*os.File{theirs} // as controlFD
 	cmd.SysProcAttr = namespaceAttr()
 
-	s := &namespaceServer{control: c, serve: n.Serve}
+	s := n.server
+	s.control = c
 	defer s.close()
 	begun := false
 	code, err := runCommand(cmd, func() error {
@@ -67,7 +84,7 @@ func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err 
 	case errors.As(err, &failed):
 		return failed.status, err
 	case !begun && refusesNamespace(err):
-		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{missingNamespace(), err})
+		return statusNotExecutable, fmt.Errorf("launch: %w", &UnsupportedError{Missing: missingNamespace(), Err: err})
 	}
 	return code, err
 }
@@ -146,6 +163,7 @@ func (e *startError) Unwrap() error { return e.err }
 type namespaceServer struct {
 	control   *control
 	serve     func(net.Listener)
+	packets   *packetTap // nil: packets are not recorded
 	listeners []net.Listener
 	relays    []*relay
 }
@@ -162,7 +180,7 @@ func (s *namespaceServer) start() error {
 	defer closeAll(files)
 	switch {
 	case m.Missing != "":
-		return &startError{statusNotExecutable, &UnsupportedError{m.Missing, errors.New(m.Error)}}
+		return &startError{statusNotExecutable, &UnsupportedError{Missing: m.Missing, Err: errors.New(m.Error)}}
 	case m.Error != "":
 		return &startError{m.Status, errors.New(strings.TrimPrefix(m.Error, "launch: "))}
 	case len(m.Sockets) != len(files):
@@ -173,7 +191,13 @@ func (s *namespaceServer) start() error {
 	}
 	binder := &binder{control: s.control}
 	for i, kind := range m.Sockets {
-		if kind == "tcp" {
+		switch kind {
+		case packetSocket:
+			if err := s.packets.start(files[i]); err != nil {
+				return &startError{statusNotExecutable, err}
+			}
+			continue
+		case "tcp":
 			ln, err := net.FileListener(files[i])
 			if err != nil {
 				return &startError{statusNotExecutable, err}

@@ -41,15 +41,17 @@ var allowed = map[string][]string{
 	"captures/jsonl":    {"captures", "captures/transfer"},
 	"captures/flow":     {"captures", "captures/transfer"},
 	"captures/raw":      {"captures/transfer", "decode"},
+	"captures/pcapng":   {"captures", "captures/transfer"},
 	"captures/parquet":  {"captures", "captures/transfer", "decode"},
 }
 
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"captures/pcap": {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
-	"proto":         {},
+	"captures":        {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"captures/pcap":   {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
+	"captures/pcapng": {"github.com/google/gopacket", "golang.org/x/net"},
+	"proto":           {},
 }
 
 // cliOnly may be imported below cmd/ and nowhere else.

@@ -24,6 +24,8 @@ const shutdownGrace = 5 * time.Second
 type captureFlags struct {
 	out, listen, reverse, upstreamCA string
 	json, keepSecrets, transparent   bool
+	passive                          bool
+	packets                          string
 	only, skip, also                 []string
 	maxBody, rotate, keylog          string
 }
@@ -44,6 +46,13 @@ DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
 back to TCP. Anything else is refused. What listens on the host's loopback is
 reached at the same address, unless CMD itself listens there.
 
+--passive (Linux) is for clients that pin certificates or measure: nothing stands
+in the middle. CMD runs in a network of its own as with --transparent, its packets
+are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
+packets and keys become exchanges, and both are deleted. --packets FILE.pcapng
+keeps them, for Wireshark: the file holds the keys, and what they open.
+
 --reverse stands in front of one server, each --also in front of one more.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
@@ -58,6 +67,7 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 		Example: `  unwire capture -o cli.uwc -- node client.mjs
   unwire capture -o cli.uwc --listen 127.0.0.1:8080
   unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
   unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), f, args) },
@@ -67,6 +77,8 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 	cmd.Flags().StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
 	cmd.Flags().StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
 	cmd.Flags().BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
+	cmd.Flags().BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
+	cmd.Flags().StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
 	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
 	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
@@ -84,6 +96,9 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 	}
 	if err := checkModes(f, argv); err != nil {
 		return err
+	}
+	if f.passive {
+		return a.capturePassive(ctx, f, argv)
 	}
 	rec, err := a.startRecorder(f)
 	if err != nil {
@@ -193,7 +208,9 @@ func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.Serie
 	o := captures.SeriesOptions{Options: summarised(captures.Options{
 		KeepSecrets: f.keepSecrets,
 		Failed: func(err error) {
-			failed.Store(true)
+			if failed != nil {
+				failed.Store(true)
+			}
 			a.say("unwire: %s recording has stopped: %v", a.err.Red("error:"), err)
 			kept := "; what was recorded before this stays readable"
 			if errors.Is(err, captures.ErrGone) {
@@ -323,34 +340,17 @@ func (r *recorder) close() error {
 
 // captureSummary says what was recorded, and what to do if nothing was.
 func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder, ran bool) {
-	files := rec.store.Files()
-	n, unfinished, err := countExchanges(ctx, files)
-	if err != nil {
-		a.say("unwire: %v", err)
-		return
-	}
-	if f.json {
-		_ = a.printJSON(struct {
-			V          int      `json:"v"`
-			Event      string   `json:"event"`
-			File       string   `json:"file"`
-			Exchanges  int      `json:"exchanges"`
-			Incomplete int      `json:"incomplete"`
-			Files      []string `json:"files"`
-		}{1, "ended", f.out, n, unfinished, files})
-		return
-	}
-	where := f.out
-	if len(files) > 1 {
-		where = fmt.Sprintf("%d files, %s to %s", len(files), f.out, files[len(files)-1])
-	}
 	early := ""
 	if rec.failed.Load() {
 		early = ", up to where recording stopped"
 	}
-	a.say("unwire: %s in %s (%d incomplete)%s", counted(n, "exchange"), where, unfinished, early)
+	n, err := a.sayEnded(ctx, f, rec.store.Files(), early)
+	if err != nil {
+		a.say("unwire: %v", err)
+		return
+	}
 	switch {
-	case early != "":
+	case early != "" || f.json:
 	case n == 0 && ran && f.transparent:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
@@ -358,6 +358,30 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
 		a.say("unwire: hint: %s", whySome(rec.report.Runtime))
 	}
+}
+
+// sayEnded says what was recorded, with a remark behind it, and counts it.
+func (a *app) sayEnded(ctx context.Context, f captureFlags, files []string, remark string) (int, error) {
+	n, unfinished, err := countExchanges(ctx, files)
+	if err != nil {
+		return n, err
+	}
+	if f.json {
+		return n, a.printJSON(struct {
+			V          int      `json:"v"`
+			Event      string   `json:"event"`
+			File       string   `json:"file"`
+			Exchanges  int      `json:"exchanges"`
+			Incomplete int      `json:"incomplete"`
+			Files      []string `json:"files"`
+		}{1, "ended", f.out, n, unfinished, files})
+	}
+	where := f.out
+	if len(files) > 1 {
+		where = fmt.Sprintf("%d files, %s to %s", len(files), f.out, files[len(files)-1])
+	}
+	a.say("unwire: %s in %s (%d incomplete)%s", counted(n, "exchange"), where, unfinished, remark)
+	return n, nil
 }
 
 func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {

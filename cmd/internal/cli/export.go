@@ -16,6 +16,7 @@ import (
 	"unwire/captures/har"
 	"unwire/captures/jsonl"
 	"unwire/captures/parquet"
+	"unwire/captures/pcapng"
 	"unwire/captures/raw"
 	"unwire/captures/transfer"
 	"unwire/decode"
@@ -40,12 +41,13 @@ type exporter struct {
 	folder func(ctx context.Context, dir string, src transfer.Source, find typeFinder) (string, error)
 }
 
-func exporters() []exporter {
+func exporters(name string) []exporter {
 	return []exporter{
 		{name: "har", stream: exportHAR},
 		{name: "jsonl", stream: exportJSONL},
 		{name: "raw", folder: exportRaw},
 		{name: "parquet", folder: exportParquet},
+		{name: "pcapng", stream: exportPackets(name)},
 	}
 }
 
@@ -53,13 +55,15 @@ func (a *app) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export F.uwc",
-		Short: "Write a capture as HAR, JSON Lines, raw frames or Parquet",
+		Short: "Write a capture as HAR, JSON Lines, raw frames, Parquet or packets",
 		Long: `export writes a capture, or one exchange of it (F.uwc#7), in an open format:
 
   har      HTTP Archive 1.2; what it has no place for, and the frames, in _unwire
   jsonl    an exchange a line, with every chunk of its bodies; nothing is lost
   raw      a folder with a file a frame, decompressed, and index.jsonl
   parquet  a folder with frames.parquet and fields.parquet
+  pcapng   packets with the TLS secrets that open them, for Wireshark and tshark:
+           made from the exchanges, not those that were on the wire
 
 What is written passes what 'unwire redact' does: secrets that were recorded (by
 --keep-secrets, or an older version) are replaced in headers, URLs and bodies,
@@ -70,12 +74,13 @@ their values as well, equal ones for equal values; --keep-headers leaves these.
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
-  unwire export F.uwc --format parquet -o tables/`,
+  unwire export F.uwc --format parquet -o tables/
+  unwire export F.uwc --format pcapng -o F.pcapng`,
 		Args: exactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), f, args[0]) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw or parquet (default: as the name of -o ends)")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of har and jsonl")
+	cmd.Flags().StringVar(&f.format, "format", "", "har, jsonl, raw, parquet or pcapng (default: as the name of -o ends)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of the others")
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
@@ -83,7 +88,7 @@ their values as well, equal ones for equal values; --keep-headers leaves these.
 }
 
 func (a *app) export(ctx context.Context, f exportFlags, name string) error {
-	e, err := f.exporter()
+	e, err := f.exporter(name)
 	if err != nil {
 		return err
 	}
@@ -163,13 +168,13 @@ func exportRules(defs *schema.Schema) (*secret.Rules, error) {
 }
 
 // exporter is the format that --format or the name of -o says.
-func (f exportFlags) exporter() (exporter, error) {
+func (f exportFlags) exporter(name string) (exporter, error) {
 	format := f.format
 	if format == "" {
 		format = strings.TrimPrefix(filepath.Ext(f.out), ".")
 	}
 	var names []string
-	for _, e := range exporters() {
+	for _, e := range exporters(name) {
 		if e.name == format {
 			return e, nil
 		}
@@ -215,6 +220,21 @@ func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeF
 func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
 	n, err := jsonl.Export(ctx, w, src)
 	return counted(n, "exchange") + " written", err
+}
+
+func exportPackets(name string) func(context.Context, io.Writer, transfer.Source, typeFinder) (string, error) {
+	return func(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
+		done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: name})
+		said := fmt.Sprintf("%s written as %s of %s, with the secrets that open them",
+			counted(done.Exchanges, "exchange"), counted(int(done.Packets), "packet"), counted(done.Connections, "connection"))
+		if done.LeftOut > 0 {
+			said += fmt.Sprintf("; %d left out, which never reached the server or are tunnels", done.LeftOut)
+		}
+		if done.Reframed > 0 {
+			said += fmt.Sprintf("; %d bodies are sent in chunks, as they have not the length that their headers say", done.Reframed)
+		}
+		return said, err
+	}
 }
 
 func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinder) (string, error) {

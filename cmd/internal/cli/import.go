@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,11 @@ func importers() []importer {
 // sniffBytes is how much of a file its format is told from.
 const sniffBytes = 4096
 
+const (
+	importQueue  = 16 << 20  // bytes that wait for the disk: a file can wait, other than traffic
+	importMemory = 192 << 20 // bytes from which on garbage is collected at once
+)
+
 func (a *app) importCommand() *cobra.Command {
 	var out string
 	var keyLogs []string
@@ -50,16 +56,16 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE -o F.uwc",
 		Short: "Read what another tool recorded into a capture",
-		Long: `import reads FILE, whose format it tells from its content, and adds its
-exchanges to a capture. Secrets are replaced as when recording.
+		Long: `import reads FILE, whose format it tells from its content (it may be compressed
+with gzip or zstd), and adds its exchanges to a capture. Secrets are replaced as when recording.
 
 pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
 --keylog and of the file's own secrets blocks, HTTP/1.1 and HTTP/2 are read off.
-Connections are listed with what could not be decoded, and why.
+Connections are listed with what could not be decoded, and why. QUIC is counted.
 
 HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them):
 what could not be read, or was not in the file, is listed with its place.`,
-		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import page.har -o F.uwc",
+		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
 		Args:    exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
@@ -89,13 +95,17 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 		return err
 	}
 	defer closeIn()
+	if in, head, err = inflate(in, head); err != nil {
+		return fmt.Errorf("%s: %w", j.file, err)
+	}
+	defer limitMemory()()
 	var names []string
 	for _, imp := range importers() {
 		names = append(names, imp.name)
 		if !imp.sniff(head) {
 			continue
 		}
-		store, err := captures.Create(out, summarised(captures.Options{KeepSecrets: keep}))
+		store, err := captures.Create(out, summarised(captures.Options{KeepSecrets: keep, QueueBytes: importQueue}))
 		if err != nil {
 			return err
 		}
@@ -104,6 +114,14 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 		return errors.Join(err, store.Close())
 	}
 	return fail(exitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+}
+
+// limitMemory has garbage collected before an import has grown beyond its
+// memory, and returns what undoes that.
+func limitMemory() func() {
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, importMemory))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // openForeign opens a file, or stdin for "-", and looks at its beginning.

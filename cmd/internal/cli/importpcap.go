@@ -110,7 +110,8 @@ func importSummary(s pcap.Summary) string {
 	}{
 		{s.Undecoded, "connection", " not fully decoded"},
 		{s.NotTCP, "packet", " not TCP"},
-		{s.Fragments, "IP fragment", ""},
+		{s.QUIC, "datagram", " of QUIC (HTTP/3), which is not read"},
+		{s.Fragments, "IP fragment", " without the others"},
 		{s.OtherLink, "packet", " of another link type"},
 		{s.Cut, "packet", " cut short by the recorder"},
 	} {

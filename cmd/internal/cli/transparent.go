@@ -34,6 +34,9 @@ func (a *app) namespaceCommand() *cobra.Command {
 
 // checkModes refuses flags that do not go together, before anything is made.
 func checkModes(f captureFlags, argv []string) error {
+	if err := checkPassive(f, argv); err != nil {
+		return err
+	}
 	switch {
 	case f.transparent && len(argv) == 0:
 		return fail(exitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
@@ -74,8 +77,17 @@ func launchHint(err error) string {
 	if !errors.As(err, &unsupported) {
 		return ""
 	}
+	if unsupported.Mode != "" {
+		return passiveHint
+	}
 	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
 }
+
+// passiveHint says how packets are recorded where --passive cannot.
+const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
+SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
+'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or without --passive, where the
+proxy stands in the middle`
 
 // tryTransparent runs a command that does nothing in a namespace.
 func tryTransparent(ctx context.Context) error {

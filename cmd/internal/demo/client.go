@@ -17,8 +17,9 @@ import (
 	"unwire/schema"
 )
 
-// ClientOptions say whom the client talks to. HTTPS_PROXY and SSL_CERT_FILE are
-// taken from the environment, as a client that is being captured does.
+// ClientOptions say whom the client talks to. HTTPS_PROXY, SSL_CERT_FILE and
+// SSLKEYLOGFILE are taken from the environment, as a client that is being
+// captured does.
 type ClientOptions struct {
 	// URL is the server's base URL.
 	URL string

@@ -34,8 +34,15 @@ func newHTTPClient(o ClientOptions) (*http.Client, error) {
 			return nil, fmt.Errorf("demo: %s holds no certificate", file)
 		}
 	}
+	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
+		// It stays open as long as the process: a connection may begin at any time.
+		if config.KeyLogWriter, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+			return nil, fmt.Errorf("demo: %w", err)
+		}
+	}
 	tr := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   config,
 		ForceAttemptHTTP2: true,
 	}
 	if o.Fallback != "" {

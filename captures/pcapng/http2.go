@@ -1,0 +1,173 @@
+package pcapng
+
+import (
+	"bytes"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+)
+
+const (
+	h2MaxFrame  = 1<<24 - 1 // as both sides say they take
+	h2MaxWindow = 1<<31 - 1
+	h2Split     = 4 << 20 // larger chunks become several DATA frames
+)
+
+// An http2Speaker speaks for both sides of an HTTP/2 connection.
+type http2Speaker struct {
+	link  *link
+	sides [2]http2Side
+	next  uint32 // stream
+}
+
+// An http2Side is what one side's frames are made with. A write to the link is
+// one frame.
+type http2Side struct {
+	out    bytes.Buffer
+	framer *http2.Framer
+	block  bytes.Buffer
+	hpack  *hpack.Encoder
+}
+
+func newHTTP2(l *link) (*http2Speaker, error) {
+	s := &http2Speaker{link: l, next: 1}
+	for dir := range s.sides {
+		side := &s.sides[dir]
+		side.framer, side.hpack = http2.NewFramer(&side.out, nil), hpack.NewEncoder(&side.block)
+	}
+	s.sides[captures.Up].out.WriteString(http2.ClientPreface)
+	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
+		f := s.sides[dir].framer
+		err := f.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: h2MaxFrame}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2MaxWindow})
+		if err == nil {
+			err = f.WriteWindowUpdate(0, h2MaxWindow-65535)
+		}
+		if err := s.send(dir, err); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
+		if err := s.send(dir, s.sides[dir].framer.WriteSettingsAck()); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// send writes what a side's framer has made.
+func (s *http2Speaker) send(dir captures.Direction, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = s.link.ends[dir].Write(s.sides[dir].out.Bytes())
+	s.sides[dir].out.Reset()
+	return err
+}
+
+func (s *http2Speaker) request(t *talk) error {
+	scheme, authority, path := splitURL(t.ex.URL)
+	pseudo := []hpack.HeaderField{{Name: ":method", Value: t.ex.Method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority}, {Name: ":path", Value: path}}
+	t.stream = s.stream()
+	end := t.ex.BytesUp == 0 && t.endsUp() && len(t.ex.RequestTrailers) == 0
+	t.done[captures.Up] = end
+	return s.headers(captures.Up, t.stream, pseudo, t.ex.RequestHeaders, end)
+}
+
+func (s *http2Speaker) stream() uint32 {
+	id := s.next
+	s.next += 2
+	return id
+}
+
+func (s *http2Speaker) response(t *talk) error {
+	if t.stream == 0 { // its request was not captured
+		t.stream = s.stream()
+	}
+	end := t.ex.BytesDown == 0 && t.ex.Outcome == captures.Complete && len(t.ex.ResponseTrailers) == 0
+	t.done[captures.Down] = end
+	return s.headers(captures.Down, t.stream, []hpack.HeaderField{{Name: ":status", Value: strconv.Itoa(t.ex.Status)}}, t.ex.ResponseHeaders, end)
+}
+
+func (s *http2Speaker) headers(dir captures.Direction, id uint32, pseudo []hpack.HeaderField, fields captures.Headers, end bool) error {
+	side := &s.sides[dir]
+	side.block.Reset()
+	for _, f := range pseudo {
+		if err := side.hpack.WriteField(f); err != nil {
+			return err
+		}
+	}
+	for _, f := range fields {
+		if strings.HasPrefix(f.Name, ":") {
+			continue
+		}
+		if err := side.hpack.WriteField(hpack.HeaderField{Name: strings.ToLower(f.Name), Value: f.Value}); err != nil {
+			return err
+		}
+	}
+	return s.send(dir, side.framer.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: id, BlockFragment: side.block.Bytes(), EndHeaders: true, EndStream: end,
+	}))
+}
+
+func (s *http2Speaker) data(t *talk, dir captures.Direction, p []byte, last bool) error {
+	if t.stream == 0 {
+		t.stream = s.stream()
+	}
+	for len(p) > 0 {
+		n := min(len(p), h2Split)
+		if err := s.send(dir, s.sides[dir].framer.WriteData(t.stream, last && n == len(p), p[:n])); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	t.done[dir] = t.done[dir] || last
+	return nil
+}
+
+func (s *http2Speaker) end(t *talk, dir captures.Direction) error {
+	if fields := t.trailers(dir); len(fields) > 0 {
+		return s.headers(dir, t.stream, nil, fields, true)
+	}
+	return s.send(dir, s.sides[dir].framer.WriteData(t.stream, true, nil))
+}
+
+func (s *http2Speaker) cut(t *talk, by captures.Direction) error {
+	code := http2.ErrCodeCancel
+	if by == captures.Down {
+		code = http2.ErrCodeInternal
+	}
+	for c := http2.ErrCodeNo; c <= http2.ErrCodeHTTP11Required; c++ {
+		if strings.Contains(t.ex.Error, c.String()) {
+			code = c
+		}
+	}
+	if t.stream == 0 {
+		return nil // there is nothing to cut
+	}
+	return s.send(by, s.sides[by].framer.WriteRSTStream(t.stream, code))
+}
+
+// splitURL keeps the text of a URL's parts as it is.
+func splitURL(text string) (scheme, authority, path string) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return "https", "", text
+	}
+	at := strings.IndexAny(rest, "/?")
+	if at < 0 {
+		return scheme, rest, "/"
+	}
+	authority, path = rest[:at], rest[at:]
+	if path[0] == '?' {
+		path = "/" + path
+	}
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		authority = u.Host // what is before it is no part of a request
+	}
+	return scheme, authority, path
+}

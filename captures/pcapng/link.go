@@ -1,0 +1,259 @@
+package pcapng
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"unwire/captures"
+)
+
+const (
+	maxSegment = 1400 // bytes of TCP in a packet
+	window     = 65535
+)
+
+// A link is one TCP connection whose packets are made, with TLS on it or not.
+type link struct {
+	out  *Writer
+	addr [2]netip.AddrPort // client, server: whose directions are up and down
+	seq  [2]uint32
+	fin  [2]bool
+	now  time.Time // no packet is earlier than the one before it
+
+	ends    [2]io.Writer // what is written there is sent by the client, by the server
+	packets int64
+	buf     gopacket.SerializeBuffer
+	held    []heldPacket // until the secrets that open them are written
+	holding bool
+}
+
+type heldPacket struct {
+	t    time.Time
+	data []byte
+}
+
+// newLink opens a connection at t.
+func newLink(out *Writer, client, server netip.AddrPort, t time.Time) (*link, error) {
+	l := &link{out: out, addr: [2]netip.AddrPort{client, server}, seq: [2]uint32{1000, 5000}, now: t, buf: gopacket.NewSerializeBuffer()}
+	for dir := range l.ends {
+		l.ends[dir] = segments{l, captures.Direction(dir)}
+	}
+	for _, p := range []struct {
+		dir captures.Direction
+		set func(*layers.TCP)
+	}{
+		{captures.Up, func(h *layers.TCP) { h.SYN, h.ACK = true, false }},
+		{captures.Down, func(h *layers.TCP) { h.SYN = true }},
+	} {
+		if err := l.packet(p.dir, nil, p.set); err != nil {
+			return nil, err
+		}
+		l.seq[p.dir]++
+	}
+	return l, l.packet(captures.Up, nil, nil)
+}
+
+// at moves the clock on.
+func (l *link) at(t time.Time) {
+	if t.After(l.now) {
+		l.now = t
+	}
+}
+
+// A segments sends what is written to it as packets, each write acknowledged.
+type segments struct {
+	l   *link
+	dir captures.Direction
+}
+
+func (s segments) Write(p []byte) (int, error) {
+	for part := range slices.Chunk(p, maxSegment) {
+		if err := s.l.packet(s.dir, part, func(h *layers.TCP) { h.PSH = true }); err != nil {
+			return 0, err
+		}
+		s.l.seq[s.dir] += uint32(len(part))
+	}
+	return len(p), s.l.packet(1-s.dir, nil, nil)
+}
+
+// close ends a direction.
+func (l *link) close(dir captures.Direction) error {
+	if l.fin[dir] {
+		return nil
+	}
+	l.fin[dir] = true
+	if c, ok := l.ends[dir].(*tls.Conn); ok {
+		if err := c.CloseWrite(); err != nil {
+			return err
+		}
+	}
+	err := l.packet(dir, nil, func(h *layers.TCP) { h.FIN = true })
+	l.seq[dir]++
+	return err
+}
+
+// reset has one side break the connection.
+func (l *link) reset(dir captures.Direction) error {
+	l.fin = [2]bool{true, true}
+	return l.packet(dir, nil, func(h *layers.TCP) { h.RST = true })
+}
+
+func (l *link) packet(dir captures.Direction, payload []byte, set func(*layers.TCP)) error {
+	src, dst := l.addr[dir], l.addr[1-dir]
+	h := layers.TCP{
+		SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()),
+		Seq: l.seq[dir], Ack: l.seq[1-dir], ACK: true, Window: window,
+	}
+	if set != nil {
+		set(&h)
+	}
+	if !h.ACK {
+		h.Ack = 0
+	}
+	eth := layers.Ethernet{SrcMAC: hardware(dir), DstMAC: hardware(1 - dir), EthernetType: layers.EthernetTypeIPv4}
+	var ip gopacket.SerializableLayer
+	if src.Addr().Is4() {
+		v4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
+		ip = v4
+		_ = h.SetNetworkLayerForChecksum(v4) // fails for other layers only
+	} else {
+		v6 := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
+		ip, eth.EthernetType = v6, layers.EthernetTypeIPv6
+		_ = h.SetNetworkLayerForChecksum(v6)
+	}
+	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
+	if err := gopacket.SerializeLayers(l.buf, options, &eth, ip, &h, gopacket.Payload(payload)); err != nil {
+		return fmt.Errorf("pcapng: %w", err)
+	}
+	l.packets++
+	if l.holding {
+		l.held = append(l.held, heldPacket{l.now, bytes.Clone(l.buf.Bytes())})
+		return nil
+	}
+	return l.out.Packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
+}
+
+// hardware is a side's address: locally administered ones of nobody.
+func hardware(dir captures.Direction) net.HardwareAddr {
+	return net.HardwareAddr{2, 0, 0, 0, 0, byte(dir) + 1}
+}
+
+// secure puts TLS onto the connection: a real client and a real server of
+// crypto/tls shake hands over it, and their secrets are written before their
+// packets.
+func (l *link) secure(version uint16, name, protocol string, cert tls.Certificate) error {
+	var keys bytes.Buffer
+	client := &tls.Config{
+		ServerName: name, InsecureSkipVerify: true, //nolint:gosec // both ends are this function
+		MinVersion: version, MaxVersion: version, KeyLogWriter: &keys, DynamicRecordSizingDisabled: true,
+	}
+	server := &tls.Config{
+		Certificates: []tls.Certificate{cert}, MinVersion: version, MaxVersion: version,
+		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
+	}
+	if protocol != "" {
+		client.NextProtos, server.NextProtos = []string{protocol}, []string{protocol}
+	}
+	l.holding = true
+	w := &wire{l: l}
+	w.cond = sync.NewCond(&w.mu)
+	ends := [2]*tls.Conn{tls.Client(&wireEnd{w, captures.Up}, client), tls.Server(&wireEnd{w, captures.Down}, server)}
+	done := make(chan error, 1)
+	go func() {
+		err := ends[captures.Down].Handshake()
+		w.fail(err)
+		done <- err
+	}()
+	err := ends[captures.Up].Handshake()
+	w.fail(err)
+	if err = errors.Join(err, <-done); err != nil {
+		return fmt.Errorf("pcapng: handshake: %w", err)
+	}
+	w.settled = true
+	l.holding = false
+	if err := l.out.Secrets(keys.Bytes()); err != nil {
+		return err
+	}
+	for _, p := range l.held {
+		if err := l.out.Packet(p.t, p.data, len(p.data)); err != nil {
+			return err
+		}
+	}
+	l.held = nil
+	for dir := range l.ends {
+		l.ends[dir] = ends[dir]
+	}
+	return nil
+}
+
+// A wire carries the handshake from end to end, and makes packets of it. Later
+// nobody reads what is written.
+type wire struct {
+	l       *link
+	mu      sync.Mutex
+	cond    *sync.Cond
+	pending [2][]byte // written by the client, by the server
+	err     error
+	settled bool
+}
+
+// fail ends the waiting of the other end.
+func (w *wire) fail(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	w.cond.Broadcast()
+}
+
+// A wireEnd is one end of a wire.
+type wireEnd struct {
+	w   *wire
+	dir captures.Direction // of what it writes
+}
+
+func (e *wireEnd) Write(p []byte) (int, error) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	if !e.w.settled {
+		e.w.pending[e.dir] = append(e.w.pending[e.dir], p...)
+		e.w.cond.Broadcast()
+	}
+	return segments{e.w.l, e.dir}.Write(p)
+}
+
+func (e *wireEnd) Read(p []byte) (int, error) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	from := &e.w.pending[1-e.dir]
+	for len(*from) == 0 {
+		if e.w.err != nil {
+			return 0, e.w.err
+		}
+		e.w.cond.Wait()
+	}
+	n := copy(p, *from)
+	*from = (*from)[n:]
+	return n, nil
+}
+
+func (e *wireEnd) Close() error        { return nil }
+func (e *wireEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
+
+func (e *wireEnd) RemoteAddr() net.Addr             { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
+func (e *wireEnd) SetDeadline(time.Time) error      { return nil }
+func (e *wireEnd) SetReadDeadline(time.Time) error  { return nil }
+func (e *wireEnd) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/pcap"
+	"unwire/captures/pcapng"
+	"unwire/mitm/launch"
+)
+
+const (
+	progressEvery = 2 * time.Second
+	maxKeyLog     = 256 << 20 // bytes that are put into a secrets block
+)
+
+// capturePassive runs a command while its packets are recorded, and then makes
+// exchanges of them.
+func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string) (err error) {
+	series, err := a.seriesOptions(f, nil)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "unwire-passive-") // mode 0700
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	keys, err := a.passiveKeyLog(f.keylog, dir)
+	if err != nil {
+		return err
+	}
+	record, err := newPacketFile(filepath.Join(dir, "packets.pcapng"))
+	if err != nil {
+		return err
+	}
+	defer record.Close()
+	stdout := a.out.Writer
+	if f.json {
+		stdout = a.err.Writer
+	}
+	// The command gets the signals itself, and ends the recording by ending.
+	ctx = context.WithoutCancel(ctx)
+	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer}, launch.Passive{
+		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.add,
+	})
+	if err != nil {
+		return fail(code, err, launchHint(err))
+	}
+	failed := record.finish()
+	if failed != nil {
+		a.say("unwire: %s recording of packets has stopped: %v", a.err.Red("error:"), failed)
+	}
+	a.say("unwire: %s recorded (%s bytes)%s", counted(count.Recorded, "packet"), byteSize(record.written), lostPackets(count))
+	if err := a.keepPackets(f.packets, record, keys); err != nil {
+		return err
+	}
+	if err := a.importRecorded(ctx, f, series.Options, record, keys, launch.Inspect(argv[0])); err != nil {
+		return err
+	}
+	switch {
+	case code != 0:
+		return fail(code, nil, "")
+	case failed != nil:
+		return fail(exitInput, nil, "")
+	}
+	return nil
+}
+
+func lostPackets(n launch.Packets) string {
+	text := ""
+	if n.Dropped > 0 {
+		text += fmt.Sprintf("; %d more were lost: they came faster than they could be taken", n.Dropped)
+	}
+	if n.Cut > 0 {
+		text += fmt.Sprintf("; %d are cut short", n.Cut)
+	}
+	return text
+}
+
+// passiveKeyLog makes the file that the command writes its secrets to: the one
+// that was asked for, which stays, or one that goes with the folder.
+func (a *app) passiveKeyLog(name, dir string) (string, error) {
+	if name == "" {
+		name = filepath.Join(dir, "keys.txt")
+		return name, os.WriteFile(name, nil, 0o600)
+	}
+	keys, err := a.openKeyLog(name)
+	if err != nil {
+		return "", err
+	}
+	if err := keys.Close(); err != nil {
+		return "", err
+	}
+	return filepath.Abs(name)
+}
+
+// importRecorded makes exchanges of what was recorded.
+func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Options, record *packetFile, keyFile string, on launch.Runtime) error {
+	keys := new(pcap.KeyLog)
+	if err := readKeyLog(keys, keyFile); err != nil {
+		return err
+	}
+	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	defer limitMemory()()
+	o.QueueBytes = importQueue
+	store, err := captures.Create(f.out, o)
+	if err != nil {
+		return err
+	}
+	var undecoded []pcap.Connection
+	var printErr error
+	noKey := 0
+	sum, err := pcap.Import(ctx, &progressReader{r: record.file, size: record.written, say: a.say, next: time.Now().Add(progressEvery)}, pcap.Options{
+		Store: store, Keys: keys, Source: "passive",
+		Connection: func(c pcap.Connection) {
+			if c.NoKey {
+				noKey++
+			}
+			switch {
+			case f.json:
+				printErr = errors.Join(printErr, a.printJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+			case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
+				undecoded = append(undecoded, c)
+			}
+		},
+	})
+	if err := errors.Join(err, printErr, store.Close()); err != nil {
+		return err
+	}
+	if f.json {
+		if err := a.printJSON(importedLine{V: 1, Event: "imported", Summary: sum}); err != nil {
+			return err
+		}
+	}
+	for _, c := range undecoded {
+		name := c.ServerName
+		if name != "" {
+			name = " (" + name + ")"
+		}
+		for _, p := range problems(c) {
+			a.say("unwire: %s%s: %s", c.Server, name, p)
+		}
+	}
+	files := []string{f.out}
+	n, err := a.sayEnded(ctx, f, files, "")
+	if err != nil {
+		return err
+	}
+	switch {
+	case noKey > 0:
+		a.say("unwire: hint: %s", whyNoKey(noKey, on))
+	case n == 0:
+		a.say("unwire: hint: the command opened no connection that speaks HTTP")
+	}
+	return nil
+}
+
+// whyNoKey says what to do about connections whose keys the command did not write.
+func whyNoKey(n int, on launch.Runtime) string {
+	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
+	switch on {
+	case launch.Go, launch.Static:
+		why = "a Go program does so only if it was written to (tls.Config.KeyLogWriter)"
+	case launch.NodeSEA, launch.Bun, launch.Deno, launch.Electron:
+		why = fmt.Sprintf("it runs on %s, which takes no NODE_OPTIONS", on)
+	case launch.Node:
+		why = "it clears NODE_OPTIONS for a Node that it starts, or that is another program's connection"
+	}
+	return fmt.Sprintf("the command wrote no key for %d of its connections: %s.\n"+
+		"'unwire capture -- CMD' or 'unwire capture --transparent -- CMD' stands in the middle instead,\nwhich needs no keys", n, why)
+}
+
+// A packetFile is what is recorded while a command runs: a pcapng file without
+// the secrets, which are known in the end only.
+type packetFile struct {
+	file    *os.File
+	w       *pcapng.Writer
+	begin   int64 // of the packets in it
+	written int64
+	failed  error
+}
+
+const passiveComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
+
+func newPacketFile(name string) (*packetFile, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w, err := pcapng.NewWriter(f, passiveComment)
+	if err == nil {
+		err = w.Flush()
+	}
+	p := &packetFile{file: f, w: w}
+	if err == nil {
+		p.begin, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return p, nil
+}
+
+// add writes a packet. After an error the command goes on, unrecorded.
+func (p *packetFile) add(t time.Time, data []byte, length int) {
+	if p.failed == nil {
+		p.failed = p.w.Packet(t, data, length)
+	}
+}
+
+func (p *packetFile) finish() error {
+	if p.failed == nil {
+		p.failed = p.w.Flush()
+	}
+	at, err := p.file.Seek(0, io.SeekCurrent)
+	p.written = at
+	return errors.Join(p.failed, err)
+}
+
+func (p *packetFile) Close() error { return p.file.Close() }
+
+// keepPackets writes the packets to a file, with the secrets that open them
+// before them, as readers want it.
+func (a *app) keepPackets(name string, p *packetFile, keyFile string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(keyFile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	keys, err := io.ReadAll(io.LimitReader(f, maxKeyLog))
+	if err != nil {
+		return err
+	}
+	err = wholeFile(name, 0o600, func(out io.Writer) error {
+		w, err := pcapng.NewWriter(out, passiveComment)
+		if err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			if err := w.Secrets(keys); err != nil {
+				return err
+			}
+		}
+		_, err = io.Copy(out, io.NewSectionReader(p.file, p.begin, p.written-p.begin))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.say("unwire: warning: %s holds the packets and the secrets that open them, tokens included: whoever\nhas it reads them all; delete it when you are done", name)
+	return nil
+}
+
+// A progressReader says from time to time how far it is.
+type progressReader struct {
+	r    io.Reader
+	done int64
+	size int64
+	say  func(string, ...any)
+	next time.Time
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.done += int64(n)
+	if now := time.Now(); now.After(p.next) && p.size > 0 {
+		p.next = now.Add(progressEvery)
+		p.say("unwire: reading the packets: %d %%", 100*p.done/p.size)
+	}
+	return n, err
+}
+
+// checkPassive refuses flags that do not go with --passive.
+func checkPassive(f captureFlags, argv []string) error {
+	if !f.passive {
+		if f.packets != "" {
+			return fail(exitUsage, errors.New("--packets belongs to --passive"), "usage: unwire capture --passive --packets FILE.pcapng -- CMD ARGS…")
+		}
+		return nil
+	}
+	if len(argv) == 0 {
+		return fail(exitUsage, errors.New("--passive wants a command"), "usage: unwire capture --passive -- CMD ARGS…")
+	}
+	var wrong []string
+	for _, c := range []struct {
+		name string
+		set  bool
+	}{
+		{"--transparent", f.transparent},
+		{"--reverse", f.reverse != ""},
+		{"--only", len(f.only) > 0},
+		{"--skip", len(f.skip) > 0},
+		{"--rotate", f.rotate != ""},
+		{"--upstream-ca", f.upstreamCA != ""},
+	} {
+		if c.set {
+			wrong = append(wrong, c.name)
+		}
+	}
+	if len(wrong) > 0 {
+		return usagef("--passive does not go with %s: nothing stands in the middle", strings.Join(wrong, ", "))
+	}
+	return nil
+}

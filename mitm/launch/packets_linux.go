@@ -1,0 +1,180 @@
+package launch
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	packetSocket = "packets" // as messages name it
+
+	blockBytes  = 1 << 20
+	blockCount  = 64
+	retireAfter = 50 * time.Millisecond // a block that is not full is handed over
+)
+
+// Layout of a block: version(4) private(4) status(4) packets(4) first(4) …; of a
+// packet tpacket3_hdr, aligned to 16, then sockaddr_ll, then the frame.
+const (
+	blockStatusAt  = 8
+	blockPacketsAt = 12
+	blockFirstAt   = 16
+	linkAddressAt  = (unix.SizeofTpacket3Hdr + 15) &^ 15
+	packetTypeAt   = linkAddressAt + 10
+	minPacket      = linkAddressAt + unix.SizeofSockaddrLinklayer
+)
+
+// openPackets opens a socket that takes what arrives at the loopback device,
+// with a ring that it is written to. Every packet of a namespace in which all
+// addresses are local arrives there once.
+func openPackets() (*os.File, error) {
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		return nil, fmt.Errorf("packet socket: %w", err)
+	}
+	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("packet socket: %w", err)
+	}
+	if err := bindPackets(s, lo.Index); err != nil {
+		_ = unix.Close(s)
+		return nil, fmt.Errorf("packet socket: %w", err)
+	}
+	return os.NewFile(uintptr(s), packetSocket), nil
+}
+
+func bindPackets(s, device int) error {
+	if err := unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
+		return err
+	}
+	_ = unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1) // before Linux 4.20 they are passed over in the ring
+	err := unix.SetsockoptTpacketReq3(s, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq3{
+		Block_size: blockBytes, Block_nr: blockCount,
+		Frame_size: 2048, Frame_nr: blockBytes / 2048 * blockCount,
+		Retire_blk_tov: uint32(retireAfter.Milliseconds()),
+	})
+	if err != nil {
+		return err
+	}
+	all := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ALL))
+	return unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device})
+}
+
+// A packetTap reads the ring of a packet socket.
+type packetTap struct {
+	packet  func(t time.Time, data []byte, length int)
+	payload atomic.Int64 // bytes of TCP in the packets so far
+
+	socket int
+	ring   []byte
+	stop   chan struct{}
+	done   chan struct{}
+	count  Packets
+}
+
+// start begins to read the ring of a socket, of which it keeps a copy.
+func (p *packetTap) start(f *os.File) error {
+	s, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("packet socket: %w", err)
+	}
+	ring, err := unix.Mmap(s, 0, blockBytes*blockCount, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		_ = unix.Close(s)
+		return fmt.Errorf("ring of packets: %w", err)
+	}
+	p.socket, p.ring, p.stop, p.done = s, ring, make(chan struct{}), make(chan struct{})
+	go p.run()
+	return nil
+}
+
+// finish takes what was recorded until now, and ends.
+func (p *packetTap) finish() Packets {
+	if p.done == nil {
+		return p.count // never started
+	}
+	time.Sleep(2 * retireAfter) // the last block is handed over
+	close(p.stop)
+	<-p.done
+	if stats, err := unix.GetsockoptTpacketStatsV3(p.socket, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.count.Dropped = int64(stats.Drops)
+	}
+	_ = unix.Munmap(p.ring)
+	_ = unix.Close(p.socket)
+	return p.count
+}
+
+func (p *packetTap) run() {
+	defer close(p.done)
+	for n := 0; ; n = (n + 1) % blockCount {
+		block := p.ring[n*blockBytes:][:blockBytes]
+		status := (*uint32)(unsafe.Pointer(&block[blockStatusAt])) // aligned: a block begins with a page
+		for atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
+			select {
+			case <-p.stop:
+				return
+			default:
+			}
+			poll := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN | unix.POLLERR}}
+			_, _ = unix.Poll(poll, int(retireAfter.Milliseconds())) // interrupted: the block is looked at again
+		}
+		p.block(block)
+		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
+	}
+}
+
+// block takes the packets of a block. The kernel wrote it, so a length that
+// leads out of it ends it only.
+func (p *packetTap) block(b []byte) {
+	at := int(binary.NativeEndian.Uint32(b[blockFirstAt:]))
+	for range binary.NativeEndian.Uint32(b[blockPacketsAt:]) {
+		if at < 0 || at+minPacket > len(b) {
+			return
+		}
+		h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[at])) // aligned: the kernel aligns to 16
+		from, kept := at+int(h.Mac), int(h.Snaplen)
+		if from+kept > len(b) {
+			return
+		}
+		if b[at+packetTypeAt] != unix.PACKET_OUTGOING {
+			p.count.Recorded++
+			if h.Snaplen < h.Len {
+				p.count.Cut++
+			}
+			p.payload.Add(payloadOf(b[from : from+kept]))
+			p.packet(time.Unix(int64(h.Sec), int64(h.Nsec)), b[from:from+kept], int(h.Len))
+		}
+		if h.Next_offset == 0 {
+			return
+		}
+		at += int(h.Next_offset)
+	}
+}
+
+// payloadOf is how many bytes of TCP an Ethernet frame carries, as far as its
+// headers are the usual ones.
+func payloadOf(frame []byte) int64 {
+	const ethernet, minTCP = 14, 20
+	at := ethernet
+	switch {
+	case len(frame) < ethernet+20+minTCP:
+		return 0
+	case frame[at]>>4 == 4 && frame[at+9] == unix.IPPROTO_TCP:
+		at += int(frame[at]&0x0f) * 4
+	case frame[at]>>4 == 6 && frame[at+6] == unix.IPPROTO_TCP:
+		at += 40
+	default:
+		return 0
+	}
+	if at+minTCP > len(frame) {
+		return 0
+	}
+	return max(0, int64(len(frame)-at-int(frame[at+12]>>4)*4))
+}
