@@ -85,8 +85,7 @@ func placed(src []byte, off int64, err error) error {
 	case errors.As(err, &typed):
 		off = typed.Offset - 1
 	}
-	before := src[:max(min(off, int64(len(src))), 0)]
-	return fmt.Errorf("text: line %d, column %d: %w", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'), err)
+	return errorAt(src, off, err, "")
 }
 
 func appendContent(dst []byte, text *string, raw []byte, fields []*node) ([]byte, error) {

@@ -290,27 +290,50 @@ func plausible(f float64) bool { return f == 0 || math.Abs(f) > 1e-9 && math.Abs
 func fixedText(v uint64, narrow, float bool) string {
 	if narrow {
 		f := math.Float32frombits(uint32(v))
-		if s := floatText(float64(f), 32); float && s != "" {
+		switch s := floatText(float64(f), 32); {
+		case math.IsInf(float64(f), 0):
+			return infText(float64(f)) + "32"
+		case math.IsNaN(float64(f)):
+			return fmt.Sprintf("%#xi32", uint32(v))
+		case float && s != "":
 			return s + "i32"
 		}
 		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
 	}
-	if s := floatText(math.Float64frombits(v), 64); float && s != "" {
+	f := math.Float64frombits(v)
+	switch s := floatText(f, 64); {
+	case math.IsInf(f, 0):
+		return infText(f) + "64"
+	case math.IsNaN(f) && float:
+		return fmt.Sprintf("%#xi64", v)
+	case float && s != "":
 		return s
 	}
 	return strconv.FormatInt(int64(v), 10) + "i64"
 }
 
-// floatText is "" for what is no number.
+func infText(f float64) string {
+	if f < 0 {
+		return "-inf"
+	}
+	return "inf"
+}
+
+// floatText is "" for what is no number. There is always a point, and no plus,
+// as Protoscope has it.
 func floatText(f float64, bits int) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return ""
 	}
 	s := strconv.FormatFloat(f, 'g', -1, bits)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
+	mantissa, exponent, scientific := strings.Cut(s, "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
 	}
-	return s
+	if scientific {
+		return mantissa + "e" + strings.TrimPrefix(exponent, "+")
+	}
+	return mantissa
 }
 
 // quoted writes text as one literal a line of it.
