@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -41,6 +42,7 @@ type node struct {
 
 	// Readings that TreeJSON writes and nothing here needs.
 	Val          ignored `json:"val,omitzero"`
+	Inner        ignored `json:"inner,omitzero"`
 	Symbol       ignored `json:"symbol,omitzero"`
 	Alternatives ignored `json:"alternatives,omitzero"`
 }
@@ -52,7 +54,9 @@ type ignored struct{}
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // JSON writes the document as JSON that ParseJSON reads: one object with "v",
-// "in" (how the input was written), "as", and "fields", "frames" or "text".
+// "in" (how the input was written), "as", and "fields", "frames", "messages"
+// (delimited ones) or "text". What a field's value holds in another form is its
+// "inner": to be read, not edited; the value is what is written back.
 //
 // Limits: it is written as it is made, as Text is.
 func (d *Document) JSON(w io.Writer) error {
@@ -78,6 +82,16 @@ func (d *Document) JSON(w io.Writer) error {
 			return p.err
 		})
 		p.w.WriteString("\n]")
+	case "delimited":
+		p.w.WriteString(`,"messages":[`)
+		sep := "\n"
+		err = delimited(d.data, func(m delimitedPiece) error {
+			p.w.WriteString(sep)
+			sep = ",\n"
+			p.delimitedPiece(m)
+			return p.err
+		})
+		p.w.WriteString("\n]")
 	default:
 		p.content(d.data, d.as == "text")
 	}
@@ -100,6 +114,9 @@ type jsonPrinter struct {
 	err error
 
 	base int // offset of the tree's bytes in the message
+
+	find nested.Finder
+	deep int
 }
 
 // value writes v; what we hand it can be written.
@@ -210,7 +227,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	}
 	j.Kind, j.Type = string(kind), typ
 	var value any
-	nested := false
+	branch := false
 	switch n.Type {
 	case wire.Varint:
 		v := p.t.Uint(c)
@@ -219,7 +236,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	case wire.I32, wire.I64:
 		value, j.Type = fixedValue(p.t.Uint(c), n.Type == wire.I32, typ == "float" || typ == "double" || isFloat(fd))
 	case wire.StartGroup:
-		nested, j.Open = true, wire.IsOpen(n)
+		branch, j.Open = true, wire.IsOpen(n)
 		if !j.Open {
 			j.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
 		}
@@ -231,7 +248,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 		switch kind {
 		case wire.KindMessage:
-			nested = true
+			branch = true
 		case wire.KindString:
 			value = string(data)
 		case wire.KindPacked:
@@ -242,20 +259,100 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	default:
 		value = p.t.Payload(c)
 	}
-	if !nested {
+	if !branch {
 		j.Value = bytes.Clone(p.marshal(value))
 	}
-	p.head(j, nested)
-	if nested {
+	if kind == wire.KindString || kind == wire.KindBytes {
+		if in, ok := p.inside(p.t.Payload(c)); ok {
+			p.closed(j, in)
+			return
+		}
+	}
+	p.head(j, branch)
+	if branch {
 		p.fields(c, messageOf(fd), ",")
 		p.w.WriteString("]}")
 	}
 }
 
-// head writes a node; with nested, all but the end of its fields.
-func (p *jsonPrinter) head(j node, nested bool) {
+// closed writes a node with what is inside its value.
+func (p *jsonPrinter) closed(j node, in []byte) {
 	b := p.marshal(j)
-	if nested && len(b) > 0 {
+	if len(b) == 0 {
+		return
+	}
+	p.w.Write(b[:len(b)-1])
+	p.w.WriteString(`,"inner":`)
+	p.w.Write(in)
+	p.w.WriteString("}")
+}
+
+// inside is what a payload holds in another form, as a JSON object.
+func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
+	if p.deep >= maxInside {
+		return nil, false
+	}
+	c, ok := p.find.Find(data)
+	if !ok {
+		return nil, false
+	}
+	var out bytes.Buffer
+	s := &jsonPrinter{w: bufio.NewWriter(&out), o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}, find: p.find, deep: p.deep + 1}
+	s.w.WriteString(`{"form":"` + string(c.Form) + `"`)
+	if c.Encoding != "" {
+		s.w.WriteString(`,"encoding":"` + c.Encoding + `"`)
+	}
+	switch c.Form {
+	case nested.Message:
+		s.content(c.Data, false)
+	case nested.Frames:
+		s.w.WriteString(`,"frames":[`)
+		d := Document{data: c.Data, o: s.o}
+		sep := ""
+		_ = d.pieces(func(f piece) error { // its errors are s.err
+			s.w.WriteString(sep)
+			sep = ","
+			s.piece(f)
+			return s.err
+		})
+		s.w.WriteString("]")
+	case nested.JSON:
+		s.w.WriteString(`,"value":`)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, c.Data); err != nil {
+			return nil, false
+		}
+		s.w.Write(compact.Bytes())
+	default:
+		s.content(c.Data, isPlain(c.Data))
+	}
+	s.w.WriteString("}")
+	p.find = s.find
+	if s.err != nil || s.w.Flush() != nil {
+		return nil, false
+	}
+	return out.Bytes(), true
+}
+
+func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
+	if !m.whole {
+		p.w.WriteString(`{"rest":`)
+		p.value(m.data)
+		p.w.WriteString("}")
+		return
+	}
+	fmt.Fprintf(p.w, `{"len":%d`, len(m.data))
+	if m.long > 0 {
+		fmt.Fprintf(p.w, `,"long_len":%d`, m.long)
+	}
+	p.content(m.data, false)
+	p.w.WriteString("}")
+}
+
+// head writes a node; of a branch, all but the end of its fields.
+func (p *jsonPrinter) head(j node, branch bool) {
+	b := p.marshal(j)
+	if branch && len(b) > 0 {
 		b = append(b[:len(b)-1], `,"fields":[`...)
 	}
 	p.w.Write(b)

@@ -24,6 +24,30 @@ type document struct {
 	Bytes  []byte  `json:"bytes"`
 	Fields []*node `json:"fields"`
 	Frames []frame `json:"frames"`
+
+	Messages []delimitedJSON `json:"messages"`
+}
+
+// delimitedJSON is a message behind its length.
+type delimitedJSON struct {
+	Len     ignored `json:"len"` // it is what the fields make
+	LongLen int     `json:"long_len"`
+	Fields  []*node `json:"fields"`
+	Rest    []byte  `json:"rest"` // bytes that are no such message
+}
+
+func (m *delimitedJSON) append(dst []byte) ([]byte, error) {
+	if m.Rest != nil {
+		return append(dst, m.Rest...), nil
+	}
+	payload, err := appendFields(nil, m.Fields)
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = appendLong(dst, uint64(len(payload)), m.LongLen); err != nil {
+		return dst, fmt.Errorf("long_len: %w", err)
+	}
+	return append(dst, payload...), nil
 }
 
 type frame struct {
@@ -70,6 +94,11 @@ func ParseJSON(src []byte) ([]byte, error) {
 	for i := range doc.Frames {
 		if out, err = doc.Frames[i].append(out); err != nil {
 			return nil, fmt.Errorf("text: frames[%d]: %w", i, err)
+		}
+	}
+	for i := range doc.Messages {
+		if out, err = doc.Messages[i].append(out); err != nil {
+			return nil, fmt.Errorf("text: messages[%d]: %w", i, err)
 		}
 	}
 	return from.restore(out), nil

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -46,6 +47,11 @@ func (d *Document) Text(w io.Writer) error {
 			p.piece(f, d.o)
 			return nil
 		})
+	case "delimited":
+		err = delimited(d.data, func(m delimitedPiece) error {
+			p.delimitedPiece(m, d.o)
+			return nil
+		})
 	default:
 		p.message(d.data, d.o, 0)
 	}
@@ -70,6 +76,10 @@ type printer struct {
 	w *bufio.Writer
 	t wire.Tree
 	r *wire.Reader
+
+	find nested.Finder
+	sub  *printer // of what is inside fields
+	deep int      // how far inside
 }
 
 // piece writes an envelope.
@@ -215,6 +225,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
+			p.inside(data, depth)
 			return
 		}
 		p.quote(data)
@@ -226,12 +237,16 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
+			p.inside(data, depth)
 			return
 		}
 		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
 	}
 	p.w.WriteByte('}')
 	p.remark(c, fd, true)
+	if kind != wire.KindPacked {
+		p.inside(data, depth)
+	}
 }
 
 // remark ends a line: with the field's name and type where a schema has it,

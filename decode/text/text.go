@@ -10,6 +10,7 @@
 //	4: !{ … }                a group
 //	5:VARINT 5:I64 5:LEN 5:SGROUP 5:EGROUP 5:I32    a tag alone
 //	"text" `0a ff`           bytes as they are
+//	{1: 2}                   a message behind its length, as delimited messages are
 //	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
 //	                         before the } of a group, its end tag
 //	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
@@ -37,7 +38,7 @@ const maxDepth = 1000
 // Options says how to understand an input. The zero value finds out.
 type Options struct {
 	In   string                         // how the bytes are written: "auto" (""), "raw", "hex", "base64"
-	As   string                         // what they are: "auto" (""), "message", "frames"
+	As   string                         // what they are: "auto" (""), "message", "frames", "delimited" (messages, each behind its length)
 	Type protoreflect.MessageDescriptor // of the message or of all frames, for names in comments; may be nil
 
 	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
@@ -50,7 +51,7 @@ type Options struct {
 type Document struct {
 	source source
 	data   []byte // after hex or base64
-	as     string // "message", "frames" or "text"
+	as     string // "message", "frames", "delimited" or "text"
 	o      Options
 }
 
@@ -65,27 +66,31 @@ func Decode(in []byte, o Options) (*Document, error) {
 	}
 	d := &Document{o: o}
 	var err error
-	if d.source, d.data, err = readSource(in, o.In); err != nil {
+	if d.source, d.data, err = readSource(in, o); err != nil {
 		return nil, err
 	}
 	switch o.As {
 	case "", "auto":
 		d.as = shapeOf(d.data, o, new(wire.Tree))
-	case "message", "frames":
+	case "message", "frames", "delimited":
 		d.as = o.As
 	default:
-		return nil, fmt.Errorf("text: %q is neither auto, message nor frames", o.As)
+		return nil, fmt.Errorf("text: %q is neither auto, message, frames nor delimited", o.As)
 	}
 	return d, nil
 }
 
-// As is "message", "frames", or "text" for what is no protobuf but text.
+// As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
 
-// shapeOf tells frames from a message from plain text. It parses into scratch.
+// shapeOf tells frames from delimited messages from one message from plain
+// text. It parses into scratch.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 	if envelope.IsFrames(data) {
 		return "frames"
+	}
+	if isDelimited(data, o, scratch) {
+		return "delimited"
 	}
 	if len(data) > 0 {
 		sample := segment(data, o.segmentLen)
