@@ -14,6 +14,7 @@ import (
 
 type decodeFlags struct {
 	in, as, format, schema, typeName string
+	hex, all                         bool
 }
 
 func (a *app) decodeCommand() *cobra.Command {
@@ -24,16 +25,22 @@ func (a *app) decodeCommand() *cobra.Command {
 		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
 taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
 A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
-bytes, hex or base64; - or nothing is stdin. Names stand in comments: of a
+bytes, hex (a dump too) or base64 (a data: URL too), of one message, of delimited
+messages or of envelopes, or such a body in gzip or zstd; - or nothing is stdin.
+What a field holds in another form (hex, base64, gzip, JSON, envelopes) stands
+below it, in comments: the field itself is what is written back. Names stand in comments: of a
 capture's frame as its method's definitions have them, of a file with --type.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
-  echo 'CgVoZWxsbw==' | unwire decode`,
+  echo 'CgVoZWxsbw==' | unwire decode
+  unwire decode --hex frame.bin`,
 		Args: argsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), f, inputArg(args)) },
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
-	cmd.Flags().StringVar(&f.as, "as", "auto", "the bytes are auto, one message, or frames (envelopes)")
+	cmd.Flags().StringVar(&f.as, "as", "auto", "the bytes are auto, one message, frames (envelopes), or delimited messages")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
+	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
 	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
@@ -52,11 +59,14 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if err := oneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
 	}
-	if err := oneOf("--as", f.as, "auto", "message", "frames"); err != nil {
+	if err := oneOf("--as", f.as, "auto", "message", "frames", "delimited"); err != nil {
 		return err
 	}
 	if err := oneOf("--format", f.format, "text", "json"); err != nil {
 		return err
+	}
+	if f.hex && f.format != "text" || f.all && !f.hex {
+		return usagef("--hex is a format of its own, and --all goes with it")
 	}
 	if f.schema != "" && f.typeName == "" && parseAddress(name).Exchange == 0 {
 		return usagef("--schema needs --type, the full name of the message")
@@ -84,9 +94,12 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 		return err
 	}
 	w := bufio.NewWriter(a.out)
-	if f.format == "json" {
+	switch {
+	case f.hex:
+		err = a.hexDocument(w, doc, opts.Type, f.all)
+	case f.format == "json":
 		err = doc.JSON(w)
-	} else {
+	default:
 		err = doc.Text(w)
 	}
 	if err != nil {
