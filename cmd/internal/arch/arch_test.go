@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"decode/diff":     {"captures", "decode", "decode/"},
 	"decode/score":    {"captures", "decode", "decode/"},
 	"decode/secret":   {"captures", "decode", "decode/"},
+	"decode/search":   {"captures", "decode", "decode/"},
 	"schema":          {"decode", "decode/", "captures", "schema/"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
