@@ -59,6 +59,7 @@ type Searcher struct {
 	find  nested.Finder
 	tails map[tailKey]*tail
 	round int // frames seen
+	found int
 
 	frame *decode.Frame
 	steps []step
@@ -167,14 +168,16 @@ func (s *Searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 			return
 		}
 	}
-	if s.q.Text != nil {
-		s.text(data, "", true)
-	}
 	if s.q.Number != nil {
 		s.packed(t, c, data)
 	}
-	if len(s.steps) > 0 && s.depth() < maxDepth {
+	// What is found in a member of JSON need not be found in its text again.
+	before := s.found
+	if s.depth() < maxDepth {
 		s.inside(data)
+	}
+	if s.q.Text != nil && s.found == before {
+		s.text(data, "", true)
 	}
 }
 
@@ -441,6 +444,7 @@ func (s *Searcher) send(m Match, frames []int) {
 		m.Frame = frames[0]
 	}
 	m.Path = s.path()
+	s.found++
 	if !s.emit(m) {
 		s.over = true
 	}

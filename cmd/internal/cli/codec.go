@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -14,7 +15,7 @@ import (
 
 type decodeFlags struct {
 	in, as, format, schema, typeName string
-	hex, all                         bool
+	hex, all, follow                 bool
 }
 
 func (a *app) decodeCommand() *cobra.Command {
@@ -33,7 +34,8 @@ capture's frame as its method's definitions have them, of a file with --type.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode
-  unwire decode --hex frame.bin`,
+  unwire decode --hex frame.bin
+  unwire decode --follow F.uwc#2`,
 		Args: argsBetween(0, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), f, inputArg(args)) },
 	}
@@ -42,6 +44,7 @@ capture's frame as its method's definitions have them, of a file with --type.`,
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
 	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
 	return cmd
@@ -67,6 +70,9 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	}
 	if f.hex && f.format != "text" || f.all && !f.hex {
 		return usagef("--hex is a format of its own, and --all goes with it")
+	}
+	if f.follow {
+		return a.followDecode(ctx, f, parseAddress(name))
 	}
 	if f.schema != "" && f.typeName == "" && parseAddress(name).Exchange == 0 {
 		return usagef("--schema needs --type, the full name of the message")
@@ -94,18 +100,21 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 		return err
 	}
 	w := bufio.NewWriter(a.out)
-	switch {
-	case f.hex:
-		err = a.hexDocument(w, doc, opts.Type, f.all)
-	case f.format == "json":
-		err = doc.JSON(w)
-	default:
-		err = doc.Text(w)
-	}
-	if err != nil {
+	if err := a.writeDocument(w, doc, f, opts.Type); err != nil {
 		return err
 	}
 	return w.Flush()
+}
+
+// writeDocument writes a document in the form that the flags name.
+func (a *app) writeDocument(w io.Writer, doc *text.Document, f decodeFlags, md protoreflect.MessageDescriptor) error {
+	switch {
+	case f.hex:
+		return a.hexDocument(w, doc, md, f.all)
+	case f.format == "json":
+		return doc.JSON(w)
+	}
+	return doc.Text(w)
 }
 
 // message is the descriptor that --schema and --type name, or nil.

@@ -20,7 +20,7 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
-	var parts bool
+	var parts, follow bool
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers, then every frame decoded and annotated",
@@ -30,13 +30,20 @@ definitions know the method; a reading that is not certain has its probability.
 
 Where a bidirectional stream was carried in several calls (RunSSE and its
 BidiAppend calls), the exchange that asked for the server's half shows all of it
-as the one stream that it is, with what was missing, repeated or out of order.`,
-		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree",
+as the one stream that it is, with what was missing, repeated or out of order
+(but not with --follow, which shows each call as it comes).`,
+		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
 		Args:    argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			addr, err := addressArgs(args, false)
+			addr, err := addressArgs(args, follow)
 			if err != nil {
 				return err
+			}
+			if follow {
+				if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
+					return usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --all goes with it")
+				}
+				return a.followShow(cmd.Context(), addr, f)
 			}
 			addr.Part = addr.Part || parts
 			return a.show(cmd.Context(), addr, f)
@@ -45,6 +52,7 @@ as the one stream that it is, with what was missing, repeated or out of order.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
 	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
 	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
@@ -207,9 +215,7 @@ func (a *app) printHead(w io.Writer, ex found) {
 		{"↓", "", ex.ResponseHeaders},
 		{"↓", "trailer ", ex.ResponseTrailers},
 	} {
-		for _, h := range section.lines {
-			fmt.Fprintf(w, "%s %s\n", section.arrow, a.out.Dim(section.name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
-		}
+		a.printHeaders(w, section.arrow, section.name, section.lines)
 	}
 	fmt.Fprintln(w)
 	switch {
@@ -217,6 +223,12 @@ func (a *app) printHead(w io.Writer, ex found) {
 		a.printJoined(w, ex.joined)
 	case ex.head != 0:
 		fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", ex.head)))
+	}
+}
+
+func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Headers) {
+	for _, h := range lines {
+		fmt.Fprintf(w, "%s %s\n", arrow, a.out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
 	}
 }
 
