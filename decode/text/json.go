@@ -60,7 +60,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 //
 // Limits: it is written as it is made, as Text is.
 func (d *Document) JSON(w io.Writer) error {
-	p := &jsonPrinter{w: bufio.NewWriterSize(w, 64<<10), o: d.o}
+	p := &jsonPrinter{w: bufio.NewWriterSize(w, 4<<10), o: d.o}
 	p.w.WriteString(`{"v":1`)
 	words, err := d.source.words()
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 //
 // Limits: it is written as it is made, frame by frame; one frame's tree is held.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10)}
+	p := &printer{w: bufio.NewWriterSize(w, 4<<10)}
 	words, err := d.source.words()
 	if err != nil {
 		return err

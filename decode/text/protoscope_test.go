@@ -9,8 +9,6 @@ import (
 	"github.com/protocolbuffers/protoscope"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"pgregory.net/rapid"
-
-	"unwire/decode/wire"
 )
 
 // assemble runs Protoscope's own assembler.
@@ -148,16 +146,4 @@ func disassemble(in []byte, o protoscope.WriterOptions) (s string, ok bool) {
 		}
 	}()
 	return protoscope.Write(in, o), true
-}
-
-func BenchmarkProtoscope(b *testing.B) {
-	data := descriptors(b)
-	b.SetBytes(int64(len(data)))
-	var s string
-	for b.Loop() {
-		s = protoscope.Write(data, protoscope.WriterOptions{})
-	}
-	if len(s) == 0 || wire.Parse(data, wire.Options{}).Err() != nil {
-		b.Fatal("nothing written")
-	}
 }

@@ -99,7 +99,7 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(a.out)
+	w := bufio.NewWriterSize(a.out, 256<<10)
 	if err := a.writeDocument(w, doc, f, opts.Type); err != nil {
 		return err
 	}
