@@ -113,7 +113,8 @@ type jsonPrinter struct {
 	buf bytes.Buffer
 	err error
 
-	base int // offset of the tree's bytes in the message
+	line []byte // a node that is being written
+	base int    // offset of the tree's bytes in the message
 
 	find nested.Finder
 	deep int
@@ -221,7 +222,10 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	kind, typ, prob := p.r.Best(c)
+	kind, typ, prob := wire.KindVarint, "int64", 1.0
+	if n.Type != wire.Varint {
+		kind, typ, prob = p.r.Best(c)
+	}
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
@@ -232,7 +236,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	case wire.Varint:
 		v := p.t.Uint(c)
 		j.LongValue = n.End - n.Val - wire.SizeVarint(v)
-		value, j.Type = int64(v), "int64"
+		value = int64(v)
 	case wire.I32, wire.I64:
 		value, j.Type = fixedValue(p.t.Uint(c), n.Type == wire.I32, typ == "float" || typ == "double" || isFloat(fd))
 	case wire.StartGroup:
@@ -250,7 +254,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		case wire.KindMessage:
 			branch = true
 		case wire.KindString:
-			value = string(data)
+			value = textValue(data)
 		case wire.KindPacked:
 			value = wire.PackedValues(typ, data)
 		default:
@@ -259,32 +263,22 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	default:
 		value = p.t.Payload(c)
 	}
-	if !branch {
-		j.Value = bytes.Clone(p.marshal(value))
-	}
-	if kind == wire.KindString || kind == wire.KindBytes {
-		if in, ok := p.inside(p.t.Payload(c)); ok {
-			p.closed(j, in)
-			return
-		}
-	}
-	p.head(j, branch)
+	p.line = j.appendJSON(p.line[:0])
 	if branch {
+		p.w.Write(append(p.line, `,"fields":[`...))
 		p.fields(c, messageOf(fd), ",")
 		p.w.WriteString("]}")
-	}
-}
-
-// closed writes a node with what is inside its value.
-func (p *jsonPrinter) closed(j node, in []byte) {
-	b := p.marshal(j)
-	if len(b) == 0 {
 		return
 	}
-	p.w.Write(b[:len(b)-1])
-	p.w.WriteString(`,"inner":`)
-	p.w.Write(in)
-	p.w.WriteString("}")
+	p.line = appendValue(append(p.line, `,"value":`...), value)
+	p.w.Write(p.line)
+	if kind == wire.KindString || kind == wire.KindBytes {
+		if in, ok := p.inside(p.t.Payload(c)); ok {
+			p.w.WriteString(`,"inner":`)
+			p.w.Write(in)
+		}
+	}
+	p.w.WriteByte('}')
 }
 
 // inside is what a payload holds in another form, as a JSON object.
@@ -347,15 +341,6 @@ func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	}
 	p.content(m.data, false)
 	p.w.WriteString("}")
-}
-
-// head writes a node; of a branch, all but the end of its fields.
-func (p *jsonPrinter) head(j node, branch bool) {
-	b := p.marshal(j)
-	if branch && len(b) > 0 {
-		b = append(b[:len(b)-1], `,"fields":[`...)
-	}
-	p.w.Write(b)
 }
 
 // fixedValue is a fixed value as a number of JSON, with the type that gives
