@@ -1,7 +1,7 @@
 // Package nested finds data inside data: a message that travels in a string or
 // bytes field as hex, base64 or gzip, a run of envelopes, a JSON document.
 //
-// Source: RESEARCH.md#wire
+// Source: RESEARCH.md#text
 package nested
 
 import (

@@ -1,7 +1,8 @@
 // Package text writes bytes as text or JSON that people can read and edit, and
 // reads both back: for any input, what is read back is the input, to the byte.
 //
-// The text is a superset of Protoscope:
+// The text is a superset of Protoscope: whatever that reads, Parse reads with
+// the same result; and it reads what Text writes, but for frames.
 //
 //	1: 150                   a varint; -5, true and 0x10 are ones, too
 //	2: {"text"}              a length and what it counts: "text", `hex`, fields,
@@ -17,7 +18,7 @@
 //	# …                      a comment; `# unwire: …` before all else tells how the
 //	                         input was written (hex, base64), and so how to write it
 //
-// Source: RESEARCH.md#wire
+// Source: RESEARCH.md#text
 package text
 
 import (
