@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,31 +13,31 @@ import (
 
 // A Number is a number in every form that the wire has for it.
 type Number struct {
-	varints map[uint64]bool // what a varint or a fixed value may be, bit by bit
-	fixed32 map[uint64]bool
-	fixed64 map[uint64]bool
+	varints []uint64 // what a varint or a fixed value may be, bit by bit
+	fixed32 []uint64
+	fixed64 []uint64
 	text    string
 	value   float64
 }
 
 // ParseNumber reads an integer (decimal, 0x…) or a number with a point.
 func ParseNumber(s string) (*Number, error) {
-	n := &Number{varints: map[uint64]bool{}, fixed32: map[uint64]bool{}, fixed64: map[uint64]bool{}, text: s}
+	n := &Number{text: s}
 	var integer, found bool
 	var bits uint64
 	if v, err := strconv.ParseInt(s, 0, 64); err == nil {
 		integer, found, bits, n.value = true, true, uint64(v), float64(v)
-		n.varints[uint64(v)] = true
-		n.varints[uint64(v)<<1^uint64(v>>63)] = true // zigzag
+		n.varints = append(n.varints, uint64(v))
+		n.varints = append(n.varints, uint64(v)<<1^uint64(v>>63)) // zigzag
 		if v < 0 && v >= math.MinInt32 {
-			n.varints[uint64(uint32(v))] = true // an int32 that was not extended
+			n.varints = append(n.varints, uint64(uint32(v))) // an int32 that was not extended
 		}
 		if v >= math.MinInt32 && v <= math.MaxUint32 {
-			n.fixed32[uint64(uint32(v))] = true
+			n.fixed32 = append(n.fixed32, uint64(uint32(v)))
 		}
 	} else if u, err := strconv.ParseUint(s, 0, 64); err == nil {
 		integer, found, bits, n.value = true, true, u, float64(u)
-		n.varints[u] = true
+		n.varints = append(n.varints, u)
 	}
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !found {
 		found, n.value = true, f
@@ -45,11 +46,11 @@ func ParseNumber(s string) (*Number, error) {
 		return nil, fmt.Errorf("%.40q is no number", s)
 	}
 	if integer {
-		n.fixed64[bits] = true
+		n.fixed64 = append(n.fixed64, bits)
 	}
-	n.fixed64[math.Float64bits(n.value)] = true
+	n.fixed64 = append(n.fixed64, math.Float64bits(n.value))
 	if f := float32(n.value); !integer || float64(f) == n.value {
-		n.fixed32[uint64(math.Float32bits(f))] = true
+		n.fixed32 = append(n.fixed32, uint64(math.Float32bits(f)))
 	}
 	return n, nil
 }
@@ -58,11 +59,11 @@ func ParseNumber(s string) (*Number, error) {
 func (n *Number) matches(typ wire.Type, v uint64) bool {
 	switch typ {
 	case wire.I32:
-		return n.fixed32[v]
+		return slices.Contains(n.fixed32, v)
 	case wire.I64:
-		return n.fixed64[v]
+		return slices.Contains(n.fixed64, v)
 	}
-	return n.varints[v]
+	return slices.Contains(n.varints, v)
 }
 
 // matchesText is matches for a number of JSON.

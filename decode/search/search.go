@@ -40,12 +40,13 @@ type Match struct {
 }
 
 const (
-	contextLen  = 60       // bytes of text on either side of a match
-	maxDepth    = 4        // levels of data inside data
-	tailLen     = 4 << 10  // bytes of a path's text that are kept for what goes on in the next frame
-	maxTails    = 4096     // paths of an exchange whose text is joined
-	maxPerValue = 1000     // matches in one value
-	maxJSONLen  = 16 << 20 // bytes of a JSON document that is taken apart
+	contextLen    = 60       // bytes of text on either side of a match
+	maxDepth      = 4        // levels of data inside data
+	tailLen       = 4 << 10  // bytes of a path's text that are kept for what goes on in the next frame
+	maxTails      = 4096     // paths of an exchange whose text is joined
+	maxPerValue   = 1000     // matches in one value
+	maxPackedText = 16       // bytes
+	maxJSONLen    = 16 << 20 // bytes of a JSON document that is taken apart
 )
 
 // A Searcher looks into the frames of one exchange, in order. A text that goes
@@ -60,6 +61,7 @@ type Searcher struct {
 	tails map[tailKey]*tail
 	round int // frames seen
 	found int
+	both  []byte // the end of a field's text and what goes on, joined
 
 	frame *decode.Frame
 	steps []step
@@ -351,6 +353,9 @@ func (s *Searcher) bytes(t *wire.Tree, enc string) {
 
 // packed finds the number in a value that is rather packed than anything else.
 func (s *Searcher) packed(t *wire.Tree, c int32, data []byte) {
+	if len(data) > maxPackedText && isPlain(data) {
+		return // numbers do not look like that much text
+	}
 	for _, typ := range [...]string{"packed varint", "packed fixed32", "packed fixed64"} {
 		for _, v := range wire.PackedValues(typ, data) {
 			if !s.q.Number.matches(packedType(typ), v) {

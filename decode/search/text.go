@@ -233,8 +233,16 @@ func (s *Searcher) join(data []byte, kind string) {
 }
 
 func (s *Searcher) across(t *tail, data []byte, kind string) {
-	edge := len(t.text)
-	both := append(bytes.Clone(t.text), data[:min(len(data), tailLen)]...)
+	before, reach := t.text, tailLen
+	if s.q.Text.literal != nil {
+		// It cannot reach further than it is long.
+		reach = min(max(len(s.q.Text.literal)-1, 0), tailLen)
+		before = before[max(len(before)-reach, 0):]
+	}
+	skipped := len(t.text) - len(before)
+	edge := len(before)
+	s.both = append(append(s.both[:0], before...), data[:min(len(data), reach)]...)
+	both := s.both
 	s.q.Text.findAll(both, func(lo, hi int) bool {
 		if lo >= edge || hi <= edge {
 			return lo < edge
@@ -243,7 +251,7 @@ func (s *Searcher) across(t *tail, data []byte, kind string) {
 		m.Kind = kind
 		var frames []int
 		for i, seg := range t.starts {
-			if i+1 == len(t.starts) || t.starts[i+1].off > lo {
+			if i+1 == len(t.starts) || t.starts[i+1].off > lo+skipped {
 				frames = append(frames, seg.frame)
 			}
 		}
