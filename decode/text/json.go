@@ -93,6 +93,7 @@ func (d *Document) JSON(w io.Writer) error {
 		})
 		p.w.WriteString("\n]")
 	default:
+		p.passed = d.passed
 		p.content(d.data, d.as == "text")
 	}
 	p.w.WriteString("}\n")
@@ -118,6 +119,8 @@ type jsonPrinter struct {
 
 	find nested.Finder
 	deep int
+
+	passed func(off int)
 }
 
 // value writes v; what we hand it can be written.
@@ -160,6 +163,9 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 		p.w.WriteString(sep)
 		sep = ",\n"
 		p.fields(0, p.o.Type, ",\n")
+		if p.passed != nil {
+			p.passed(p.base + len(p.t.Data))
+		}
 	}
 	p.w.WriteString("]")
 }

@@ -28,8 +28,12 @@ func (p *parser) literal(quote byte) error {
 			}
 			continue
 		}
-		p.body = append(p.body, c)
-		p.pos++
+		run := p.pos + 1
+		for run < len(p.src) && p.src[run] != quote && p.src[run] != '\\' {
+			run++
+		}
+		p.body = append(p.body, p.src[p.pos:run]...)
+		p.pos = run
 	}
 	p.pos = start
 	return p.advise("a string ends with the quote that it begins with; within it, write \\"+string(quote), "this string is not closed")

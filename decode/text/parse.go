@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -23,24 +24,65 @@ import (
 // Errors: an *Error, with line, column, and often a hint.
 func Parse(src []byte) ([]byte, error) {
 	p := &parser{src: src}
-	var from source
-	if rest, ok := bytes.CutPrefix(src, []byte(directive)); ok {
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return p.from.restore(p.out), nil
+}
+
+// Encode is Parse that writes as it reads, in pieces of whole fields at the
+// outermost level. Done, if it is not nil, is told which beginning of src is not
+// needed any more.
+//
+// Limits: it holds the piece; all, where the bytes were hex, base64 or compressed.
+// Errors: after an error in the text, what precedes it may have been written.
+func Encode(w io.Writer, src []byte, done func(off int)) error {
+	p := &parser{src: src, w: w, done: done}
+	if err := p.run(); err != nil {
+		return err
+	}
+	_, err := w.Write(p.from.restore(p.out))
+	return err
+}
+
+// run reads the directive and the text.
+func (p *parser) run() error {
+	if rest, ok := bytes.CutPrefix(p.src, []byte(directive)); ok {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
 		p.pos = len(directive)
 		words := strings.Fields(string(line))
 		if len(words) == 0 {
-			return nil, p.fail("an empty directive")
+			return p.fail("an empty directive")
 		}
 		var err error
-		if from, err = parseWords(words); err != nil {
-			return nil, p.fail("directive: %w", err)
+		if p.from, err = parseWords(words); err != nil {
+			return p.fail("directive: %w", err)
 		}
 		p.pos += len(line)
 	}
-	if err := p.parse(); err != nil {
-		return nil, err
+	return p.parse()
+}
+
+// pieceLen is how much is encoded before it is written.
+const pieceLen = 1 << 20
+
+// drain writes what is finished, if that is much and no brace is open.
+func (p *parser) drain() error {
+	if p.w == nil || len(p.levels) > 0 || len(p.body)+len(p.out) < pieceLen || !p.from.plain() {
+		return nil
 	}
-	return from.restore(p.out), nil
+	if p.out == nil {
+		p.out = make([]byte, 0, pieceLen)
+	}
+	p.out = p.assemble(p.out)
+	if _, err := p.w.Write(p.out); err != nil {
+		return err
+	}
+	p.out = p.out[:0]
+	if p.done != nil {
+		p.done(p.pos)
+	}
+	return nil
 }
 
 // maxLong is how many bytes more than it needs a varint may be given.
@@ -75,6 +117,10 @@ type parser struct {
 	frame    frameHead
 	long     int  // of a long-form that waits for what it belongs to
 	pending  bool // there is one
+
+	from source
+	w    io.Writer // nil: all is gathered in out
+	done func(off int)
 }
 
 // fail is an error at the current position.
@@ -92,6 +138,9 @@ func (p *parser) parse() error {
 			break
 		}
 		if err := p.item(); err != nil {
+			return err
+		}
+		if err := p.drain(); err != nil {
 			return err
 		}
 	}

@@ -53,6 +53,7 @@ func (d *Document) Text(w io.Writer) error {
 			return nil
 		})
 	default:
+		p.passed = d.passed
 		p.message(d.data, d.o, 0)
 	}
 	if err != nil {
@@ -80,6 +81,8 @@ type printer struct {
 	find nested.Finder
 	sub  *printer // of what is inside fields
 	deep int      // how far inside
+
+	passed func(off int) // told of a message's segments that were written; may be nil
 }
 
 // piece writes an envelope.
@@ -119,12 +122,16 @@ func (p *printer) piece(f piece, o Options) {
 
 // message writes data as fields.
 func (p *printer) message(data []byte, o Options, depth int) {
-	for len(data) > 0 {
+	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
 		p.r = wire.NewReader(&p.t)
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
+		off += len(part)
+		if p.passed != nil && depth == 0 {
+			p.passed(off)
+		}
 	}
 }
 
@@ -370,23 +377,36 @@ func (p *printer) quoted(data []byte, depth int) {
 func (p *printer) quote(data []byte) {
 	const digits = "0123456789abcdef"
 	p.w.WriteByte('"')
-	for len(data) > 0 {
-		r, n := utf8.DecodeRune(data)
-		switch {
-		case r == '"' || r == '\\':
-			p.w.WriteByte('\\')
-			p.w.WriteRune(r)
-		case r == '\n':
+	from := 0
+	for i := 0; i < len(data); {
+		c := data[i]
+		if c < utf8.RuneSelf && c >= ' ' && c != 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		n := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, n = utf8.DecodeRune(data[i:]); n > 1 && unicode.IsPrint(r) {
+				i += n
+				continue
+			}
+		}
+		p.w.Write(data[from:i])
+		switch c {
+		case '"', '\\':
+			p.w.Write([]byte{'\\', c})
+		case '\n':
 			p.w.WriteString(`\n`)
-		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f, n > 1 && unicode.IsPrint(r):
-			p.w.Write(data[:n])
 		default:
-			for _, c := range data[:n] {
+			for _, c := range data[i : i+n] {
 				p.w.Write([]byte{'\\', 'x', digits[c>>4], digits[c&15]})
 			}
 		}
-		data = data[n:]
+		i += n
+		from = i
 	}
+	p.w.Write(data[from:])
 	p.w.WriteByte('"')
 }
 

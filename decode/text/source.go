@@ -255,6 +255,9 @@ func (s style) appendHex(dst, data []byte) []byte {
 	return dst
 }
 
+// plain reports that the bytes were written as they are.
+func (s source) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
+
 // restore writes data as the source was written.
 func (s source) restore(data []byte) []byte {
 	if s.packed != "" {

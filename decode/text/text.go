@@ -45,6 +45,10 @@ type Options struct {
 	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
 	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
 
+	// Done, if it is not nil, is told while the document is written which beginning
+	// of the input is not needed any more. The document can be written once then.
+	Done func(off int)
+
 	segmentLen int // for tests; default 1 MiB
 }
 
@@ -168,8 +172,16 @@ func (d *Document) pieces(f func(piece) error) error {
 		if err := f(p); err != nil {
 			return err
 		}
+		d.passed(len(d.data) - len(rest))
 	}
 	return nil
+}
+
+// passed says that the first off bytes have been written.
+func (d *Document) passed(off int) {
+	if d.o.Done != nil && d.source.plain() {
+		d.o.Done(off)
+	}
 }
 
 // inflate undoes the compression of a piece if its magic number tells which.

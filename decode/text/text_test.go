@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -387,7 +388,7 @@ func TestAnyInputComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{
 			In: rapid.SampledFrom([]string{"", "auto", "raw", "hex", "base64"}).Draw(t, "in"),
-			As: rapid.SampledFrom([]string{"", "auto", "message", "frames"}).Draw(t, "as"),
+			As: rapid.SampledFrom([]string{"", "auto", "message", "frames", "delimited"}).Draw(t, "as"),
 		}
 		if rapid.Bool().Draw(t, "schema") {
 			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
@@ -555,7 +556,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func modeOf(mode uint8) Options {
-	return Options{In: []string{"", "raw", "hex", "base64"}[mode&3], As: []string{"", "message", "frames", ""}[mode>>2&3]}
+	return Options{In: []string{"", "raw", "hex", "base64"}[mode&3], As: []string{"", "message", "frames", "delimited"}[mode>>2&3]}
 }
 
 func seeds(f *testing.F) {
@@ -563,6 +564,13 @@ func seeds(f *testing.F) {
 		f.Add([]byte(s), uint8(i))
 	}
 	f.Add(envelope.Append(nil, 1, gz(f, "\x0a\x05hello")), uint8(0))
+	f.Add([]byte("00000000  0a 05 68 65 6c 6c 6f 10  96 01 1a 00 00 00 00 00  |..hello.........|\n*\n00000030  1a 00    |..|\n00000032\n"), uint8(0))
+	f.Add([]byte("00000000: 0a05 6865 6c6c 6f10 9601  ..hello...\n"), uint8(0))
+	f.Add([]byte("data:a/b;base64,CgVoZWxsbxCWAQ=="), uint8(0))
+	f.Add([]byte("0x0a, 0x05, \"\\x68\""), uint8(0))
+	f.Add([]byte("\x07\x0a\x05hello\x02\x08\x01"), uint8(0))
+	f.Add(gz(f, "\x0a\x05hello"), uint8(0))
+	f.Add([]byte("\x0a\x14"+hex.EncodeToString([]byte("\x0a\x05hello\x10\x96\x01"))), uint8(1))
 }
 
 func BenchmarkText(b *testing.B) {
@@ -592,4 +600,73 @@ func BenchmarkText(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What is written while it is read is what Parse gives.
+func TestEncodeInPieces(t *testing.T) {
+	line := "1: {\"some text\" 2: !{3: 1.5}} # a comment\n2: long-form:2 7\n"
+	for _, src := range []string{"", line, strings.Repeat(line, 200_000), "# unwire: hex end:0a\n" + strings.Repeat(line, 100_000), strings.Repeat("frame 0 {1: 5}\n", 300_000)} {
+		want, err := Parse([]byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		last := 0
+		err = Encode(&out, []byte(src), func(off int) {
+			if off < last {
+				t.Errorf("%d behind %d", off, last)
+			}
+			last = off
+		})
+		if err != nil || !bytes.Equal(out.Bytes(), want) {
+			t.Errorf("%.40q: %d bytes, %v, want %d", src, out.Len(), err, len(want))
+		}
+		if len(want) > 2*pieceLen && src[0] != '#' && last == 0 {
+			t.Errorf("%.40q: nothing is released", src)
+		}
+	}
+	var out bytes.Buffer
+	if err := Encode(&out, []byte(strings.Repeat(line, 100_000)+"}"), nil); err == nil || !strings.Contains(err.Error(), "line 200001, column 1") {
+		t.Error(err)
+	}
+}
+
+func TestHints(t *testing.T) {
+	for src, want := range map[string]string{
+		"1: {\n2: 3": "add as many }", "1: nan": "write its bits", "text: 5": "fields go by their numbers", "1: 2; 3: 4": "white space between",
+		"1: [1 2]": "2: {1 2 3}", "1: \"a": "ends with the quote", "1: null": "left out", "1:LENGTH {}": "VARINT, I64", "1: True": "written small",
+	} {
+		_, err := Parse([]byte(src))
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, want) {
+			t.Errorf("%q: %v, hint %q, want %q", src, err, e.Hint, want)
+		}
+	}
+}
+
+func TestDelimited(t *testing.T) {
+	one := []byte("\x0a\x05hello\x10\x96\x01")
+	var many []byte
+	for range 5 {
+		many = append(wire.AppendVarint(many, uint64(len(one))), one...)
+	}
+	for name, c := range map[string]struct {
+		in   []byte
+		want string
+	}{
+		"several":         {many, "delimited"},
+		"one":             {append([]byte{byte(len(one))}, one...), "delimited"},
+		"a message":       {one, "message"},
+		"a small message": {[]byte("\x02\x08\x01"), "message"},
+		"with a rest":     {append(bytes.Clone(many), 9), "message"},
+		"text":            {[]byte("\nhello world"), "text"},
+		"words":           {[]byte("some words of a text"), "text"},
+		"zeros":           {make([]byte, 7), "message"},
+	} {
+		d, err := Decode(c.in, Options{In: "raw"})
+		if err != nil || d.As() != c.want {
+			t.Errorf("%s: %s, want %s, %v", name, d.As(), c.want, err)
+		}
+		roundTrip(t, c.in, Options{As: "delimited"})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -81,10 +82,12 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if opts.Type, err = f.message(); err != nil {
 		return err
 	}
-	data, ex, err := a.readBytes(ctx, name)
+	src, ex, err := a.openBytes(ctx, name)
 	if err != nil {
 		return err
 	}
+	defer src.Close()
+	opts.Done = src.Release
 	if ex != nil {
 		opts.In = "raw"
 		if opts.Type == nil {
@@ -95,7 +98,7 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 			opts.Type = frameType(defs, ex.Call, parseAddress(name).Dir)
 		}
 	}
-	doc, err := text.Decode(data, opts)
+	doc, err := text.Decode(src.Data, opts)
 	if err != nil {
 		return err
 	}
@@ -153,19 +156,46 @@ func (a *app) encode(name, format, out string) error {
 	if err := oneOf("--format", format, "text", "json"); err != nil {
 		return err
 	}
-	src, err := a.readInput(name)
+	src, err := a.openInput(name)
 	if err != nil {
 		return err
+	}
+	defer src.Close()
+	if format == "text" && len(src.Data) > streamed {
+		return a.encodeStream(name, src, out)
 	}
 	parse := text.Parse
 	if format == "json" {
 		parse = text.ParseJSON
 	}
-	data, err := parse(src)
+	data, err := parse(src.Data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	return a.writeBinary(data, out)
+}
+
+// streamed is how large a text is that is written while it is read. Of a
+// smaller one nothing is written if there is an error in it.
+const streamed = 16 << 20
+
+func (a *app) encodeStream(name string, src *input, out string) error {
+	to := io.Writer(a.out)
+	switch {
+	case out != "" && out != "-":
+		f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return fmt.Errorf("write result: %w", err)
+		}
+		defer f.Close()
+		to = f
+	case out == "" && a.out.TTY:
+		return a.writeBinary(nil, out)
+	}
+	if err := text.Encode(to, src.Data, src.Release); err != nil {
+		return fmt.Errorf("%s: %w", inputName(name), err)
+	}
+	return nil
 }
 
 // oneOf checks a flag's value.
@@ -176,6 +206,17 @@ func oneOf(flag, value string, allowed ...string) error {
 		}
 	}
 	return usagef("%s is one of %v, not %q", flag, allowed, value)
+}
+
+// openBytes opens a frame's data, with its exchange, if name is the address of a
+// frame, else a file.
+func (a *app) openBytes(ctx context.Context, name string) (*input, *decode.Exchange, error) {
+	if parseAddress(name).Exchange == 0 {
+		in, err := a.openInput(name)
+		return in, nil, err
+	}
+	data, ex, err := a.readBytes(ctx, name)
+	return &input{Data: data}, ex, err
 }
 
 // readBytes reads a frame's data, with its exchange, if name is the address of
