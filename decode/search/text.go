@@ -309,6 +309,7 @@ func around(data []byte, lo, hi int, asHex bool) Match {
 		m := Match{Value: hexText(data[a:b])}
 		m.Start, m.End = 3*(lo-a), 3*(hi-a)-1
 		if hi == lo {
+			m.Start = min(m.Start, len(m.Value))
 			m.End = m.Start
 		}
 		return m

@@ -297,8 +297,16 @@ func TestParseJSON(t *testing.T) {
 		{`{"fields":[{"n":1,"wire":"varint","value":1,"long_value":10}]}`, "long_value"},
 		{`{"in":"hex x"}`, "in:"},
 		{`{"v":1} 2`, "more behind"},
+		{"{\"v\":1,\"fields\":[\n{\"n\":1,\"wire\":\"varint\",\"value\":1},\n{\"n\":1,\"wire\":\"varint\" \"value\":1}]}", "line 3, column 24: invalid character"},
+		{"{\"fields\":[\n{\"n\":1,\"wire\":\"varint\",\"value\":1},\n {\"n\":1,\"wire\":\"varint\",\"value\":\"x\"}]}", "line 3, column 2: fields[1]: value x"},
+		{"{\"fields\":[\n{\"n\":\"a\",\"wire\":\"varint\",\"value\":1}]}", "line 2, column "},
+		{"{\"fields\":[\n{\"number\":1}]}", "line 2, column 1: json: unknown field"},
+		{"{\"fields\":[\nnull]}", "line 2, column 1: fields[0]: null"},
+		{`{"fields":5}`, "fields: found 5 where a list is expected"},
+		{`[]`, "found [ where { is expected"},
+		{"{\"v\":1,\"fields\":[{\"n\":1", "unexpected end"},
 	} {
-		if got, err := ParseJSON([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if got, err := ParseJSON([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "text: line ") {
 			t.Errorf("%s: %x, %v, want %s", c.in, got, err, c.want)
 		}
 	}
@@ -624,6 +632,18 @@ func TestEncodeInPieces(t *testing.T) {
 		if len(want) > 2*pieceLen && src[0] != '#' && last == 0 {
 			t.Errorf("%.40q: nothing is released", src)
 		}
+	}
+	d, err := Decode(bytes.Repeat([]byte("\x0a\x0asome words\x10\x96\x01"), 150_000), Options{In: "raw", As: "message"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var js, back bytes.Buffer
+	if err := d.JSON(&js); err != nil {
+		t.Fatal(err)
+	}
+	released := 0
+	if err := EncodeJSON(&back, js.Bytes(), func(off int) { released = off }); err != nil || !bytes.Equal(back.Bytes(), d.data) || released == 0 {
+		t.Errorf("JSON: %d bytes, %v, released %d", back.Len(), err, released)
 	}
 	var out bytes.Buffer
 	if err := Encode(&out, []byte(strings.Repeat(line, 100_000)+"}"), nil); err == nil || !strings.Contains(err.Error(), "line 200001, column 1") {

@@ -161,8 +161,8 @@ func (a *app) encode(name, format, out string) error {
 		return err
 	}
 	defer src.Close()
-	if format == "text" && len(src.Data) > streamed {
-		return a.encodeStream(name, src, out)
+	if len(src.Data) > streamed {
+		return a.encodeStream(name, format, src, out)
 	}
 	parse := text.Parse
 	if format == "json" {
@@ -179,7 +179,7 @@ func (a *app) encode(name, format, out string) error {
 // smaller one nothing is written if there is an error in it.
 const streamed = 16 << 20
 
-func (a *app) encodeStream(name string, src *input, out string) error {
+func (a *app) encodeStream(name, format string, src *input, out string) error {
 	to := io.Writer(a.out)
 	switch {
 	case out != "" && out != "-":
@@ -192,7 +192,11 @@ func (a *app) encodeStream(name string, src *input, out string) error {
 	case out == "" && a.out.TTY:
 		return a.writeBinary(nil, out)
 	}
-	if err := text.Encode(to, src.Data, src.Release); err != nil {
+	encode := text.Encode
+	if format == "json" {
+		encode = text.EncodeJSON
+	}
+	if err := encode(to, src.Data, src.Release); err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
 	return nil
