@@ -210,6 +210,9 @@ func TestExact(t *testing.T) {
 		if msg := e.check(m, in, o); msg != "" {
 			t.Fatalf("input %d, %+v, %x: %s", i, o, in, msg)
 		}
+		if (i+1)%1_000_000 == 0 {
+			t.Logf("%d inputs, %v", i+1, time.Since(start).Round(time.Second))
+		}
 	}
 	took := time.Since(start)
 	t.Logf("%d inputs, %d bytes, %v: %.0f inputs a second; %d were taken for frames, %d for delimited messages, %d for text; %d edits",
