@@ -193,7 +193,7 @@ func (m *maker) mutate(b []byte) []byte {
 // bytes and the lengths around it. UNWIRE_LONG says how many inputs, if it is a
 // number above 1; 1 is ten million.
 func TestExact(t *testing.T) {
-	n := 60_000
+	n := 50_000
 	if s := os.Getenv("UNWIRE_LONG"); s != "" {
 		n = 10_000_000
 		if v, err := strconv.Atoi(s); err == nil && v > 1 {

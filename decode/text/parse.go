@@ -64,7 +64,7 @@ func (p *parser) run() error {
 }
 
 // pieceLen is how much is encoded before it is written.
-const pieceLen = 1 << 20
+const pieceLen = 256 << 10
 
 // drain writes what is finished, if that is much and no brace is open.
 func (p *parser) drain() error {
