@@ -4,7 +4,6 @@
 # make bench  benchmarks; ratios are within one run
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
 # make eval   how good inference and extraction are, on what is generated
-# make fuzz   every fuzz target for FUZZTIME each
 # make fuzz   ten million generated and mutated inputs through text and JSON, and every fuzz target for FUZZTIME each
 
 GO        ?= go

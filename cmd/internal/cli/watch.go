@@ -15,20 +15,20 @@ import (
 	"unwire/decode/text"
 )
 
-const followEvery = 100 * time.Millisecond
+const frameEvery = 100 * time.Millisecond
 
-// A follower is told what happens in a capture while it is recorded. Any of the
+// A watcher is told what happens in a capture while it is recorded. Any of the
 // functions may be nil.
-type follower struct {
+type watcher struct {
 	began  func(ex *captures.Exchange, call decode.Call) error
 	status func(ex *captures.Exchange, call decode.Call) error // the response's headers have come
 	frame  func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error
 	ended  func(ex *captures.Exchange, s *decode.Stream) error
 }
 
-// follow tells f of an exchange until it has ended, or of all of them until the
+// watch tells f of an exchange until it has ended, or of all of them until the
 // interrupt. It waits for a capture that does not exist yet.
-func (a *app) follow(ctx context.Context, addr address, f follower) error {
+func (a *app) watch(ctx context.Context, addr address, f watcher) error {
 	store, err := a.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
@@ -37,8 +37,8 @@ func (a *app) follow(ctx context.Context, addr address, f follower) error {
 	if _, err := store.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
 		a.say("unwire: waiting for exchange %d", addr.Exchange)
 	}
-	running := map[int64]*followed{}
-	for e, err := range store.Follow(ctx, followEvery) {
+	running := map[int64]*watched{}
+	for e, err := range store.Follow(ctx, frameEvery) {
 		if err != nil {
 			return err
 		}
@@ -62,19 +62,19 @@ func (a *app) follow(ctx context.Context, addr address, f follower) error {
 	return nil
 }
 
-// A followed exchange is one that has not ended.
-type followed struct {
+// A watched exchange is one that has not ended.
+type watched struct {
 	ex *captures.Exchange
 	s  *decode.Stream
 }
 
-func (f follower) event(running map[int64]*followed, id int64, e captures.Event) error {
+func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) error {
 	r := running[id]
 	if r == nil {
 		if e.Exchange == nil {
 			return nil // a chunk of an exchange that has ended
 		}
-		r = &followed{e.Exchange, decode.NewStream(e.Exchange, decode.Options{})}
+		r = &watched{e.Exchange, decode.NewStream(e.Exchange, decode.Options{})}
 		running[id] = r
 	}
 	if e.Exchange != nil {
@@ -136,7 +136,7 @@ func (a *app) awaitCapture(ctx context.Context, path string) (*captures.Store, e
 		select {
 		case <-ctx.Done():
 			return nil, fail(exitInterrupted, nil, "")
-		case <-time.After(followEvery):
+		case <-time.After(frameEvery):
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 		return err
 	}
 	w := bufio.NewWriter(a.out)
-	return a.follow(ctx, addr, follower{
+	return a.watch(ctx, addr, watcher{
 		frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
 			at := address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
@@ -185,19 +185,19 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 	}
 	w := bufio.NewWriter(a.out)
 	if o.json {
-		return a.follow(ctx, addr, follower{frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+		return a.watch(ctx, addr, watcher{frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			return a.printJSON(newFrameLine(found{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, defs))
 		}})
 	}
 	last := int64(0)
-	// Where several are followed, a line says whose frames come.
+	// Where several are watched, a line says whose frames come.
 	turn := func(id int64) {
 		if addr.Exchange == 0 && last != id {
 			fmt.Fprintf(w, "%s\n", a.out.Dim(fmt.Sprintf("— exchange %d —", id)))
 		}
 		last = id
 	}
-	return a.follow(ctx, addr, follower{
+	return a.watch(ctx, addr, watcher{
 		began: func(ex *captures.Exchange, call decode.Call) error {
 			last = ex.ID
 			fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
