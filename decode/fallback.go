@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/envelope"
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -182,7 +183,7 @@ func (h *headShape) polled(f *Frame, sealed bool) (p piece, ok bool) {
 // protobuf: an envelope's first byte names field 0, and gzip's a group's end.
 func open(data []byte) (out []byte, zipped, enveloped bool) {
 	if len(data) >= envelopeHead && data[0] <= byte(envelope.Compressed|envelope.EndStream) {
-		d := envelope.NewDecoder(envelope.Options{Framed: true, Encoding: "gzip", MaxInflated: maxInnerBytes})
+		d := envelope.NewDecoder(envelope.Options{Framed: true, Encoding: "gzip", MaxInflated: nested.MaxInflated})
 		frames, err := d.Feed(data)
 		rest, cerr := d.Close()
 		if err == nil && cerr == nil && len(rest) == 0 && len(frames) == 1 && frames[0].Err == nil && frames[0].Flags <= envelope.Compressed {

@@ -1,13 +1,12 @@
 package decode
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -17,15 +16,14 @@ import (
 // Shape: Tree has Data as its bytes; its offsets are not those of the frame.
 type Inner struct {
 	Node     int32  // of the frame's tree
-	Encoding string // "hex", "base64", "gzip", or two of them joined by "+", outermost first
+	Encoding string // "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first
 	Data     []byte
 	Tree     *wire.Tree // nil where Data is no message
 }
 
 const (
-	maxInner      = 64      // of a frame
-	leastInner    = 8       // bytes; of less, chance makes messages
-	maxInnerBytes = 4 << 20 // after decompression
+	maxInner   = 64 // of a frame
+	leastInner = 8  // bytes; of less, chance makes messages
 )
 
 // inner looks for encoded messages in the leaves of a frame's tree.
@@ -43,13 +41,13 @@ func (s *Stream) inner(f *Frame) []Inner {
 			continue
 		}
 		payload := f.Tree.Payload(int32(i))
-		encoding, data := unwrap(payload)
+		encoding, data := s.find.Unwrap(payload)
 		if encoding == "" {
 			continue
 		}
 		t := wire.Parse(data, s.o.Wire)
 		if !known && (len(data) < leastInner || wire.Readings(t, 0)[0].Kind != wire.KindMessage) {
-			if !strings.HasSuffix(encoding, "gzip") {
+			if !strings.HasSuffix(encoding, "gzip") && !strings.HasSuffix(encoding, "zstd") {
 				continue
 			}
 			t = nil
@@ -72,48 +70,13 @@ func (s *Stream) carrier(dir captures.Direction) uint64 {
 	return 0
 }
 
-// unwrap undoes one text encoding and, around or below it, gzip.
-func unwrap(b []byte) (encoding string, data []byte) {
-	if out, ok := gunzip(b); ok {
-		return "gzip", out
-	}
-	switch {
-	case isHex(b):
-		encoding = "hex"
-		data = make([]byte, len(b)/2)
-		if _, err := hex.Decode(data, b); err != nil {
-			return "", nil
-		}
-	case len(b) >= 4 && len(b)%4 == 0:
-		encoding = "base64"
-		var err error
-		if data, err = base64.StdEncoding.Strict().DecodeString(string(b)); err != nil {
-			return "", nil
-		}
-	default:
-		return "", nil
-	}
-	if out, ok := gunzip(data); ok {
-		return encoding + "+gzip", out
-	}
-	return encoding, data
-}
-
+// gunzip undoes gzip that holds to the end.
 func gunzip(b []byte) ([]byte, bool) {
 	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
 		return nil, false
 	}
-	out, err := envelope.Decompress("gzip", b, maxInnerBytes)
+	out, err := envelope.Decompress("gzip", b, nested.MaxInflated)
 	return out, err == nil
-}
-
-func isHex(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return len(b) > 0 && len(b)%2 == 0
 }
 
 // isText reports UTF-8 without control characters that text does not have.

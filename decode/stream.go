@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -48,6 +49,7 @@ type Stream struct {
 	nodes    int   // of all trees
 	full     bool
 	shallow  bool // trees, but not what is inside their fields
+	find     nested.Finder
 }
 
 // A direction is one body.

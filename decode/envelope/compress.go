@@ -78,8 +78,9 @@ func normalEncoding(name string) string {
 	return name
 }
 
-// sniffEncoding tells a compression by its magic number; "" if it has none.
-func sniffEncoding(p []byte) string {
+// Sniff tells a compression by its magic number: "gzip" or "zstd", or "" if it
+// has none.
+func Sniff(p []byte) string {
 	switch {
 	case bytes.HasPrefix(p, []byte{0x1f, 0x8b}):
 		return "gzip"

@@ -250,7 +250,7 @@ func (f *Frame) inflate(o Options) {
 	encoding := normalEncoding(o.Encoding)
 	if encoding == "" {
 		// The headers may be lost or wrong; the flag is the sender's word.
-		if encoding = sniffEncoding(f.Raw); encoding == "" {
+		if encoding = Sniff(f.Raw); encoding == "" {
 			f.Err = fmt.Errorf("envelope: frame at %#x: compressed, but no header names the compression", f.Offset)
 			return
 		}

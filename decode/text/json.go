@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -41,6 +42,7 @@ type node struct {
 
 	// Readings that TreeJSON writes and nothing here needs.
 	Val          ignored `json:"val,omitzero"`
+	Inner        ignored `json:"inner,omitzero"`
 	Symbol       ignored `json:"symbol,omitzero"`
 	Alternatives ignored `json:"alternatives,omitzero"`
 }
@@ -52,11 +54,13 @@ type ignored struct{}
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // JSON writes the document as JSON that ParseJSON reads: one object with "v",
-// "in" (how the input was written), "as", and "fields", "frames" or "text".
+// "in" (how the input was written), "as", and "fields", "frames", "messages"
+// (delimited ones) or "text". What a field's value holds in another form is its
+// "inner": to be read, not edited; the value is what is written back.
 //
 // Limits: it is written as it is made, as Text is.
 func (d *Document) JSON(w io.Writer) error {
-	p := &jsonPrinter{w: bufio.NewWriterSize(w, 64<<10), o: d.o}
+	p := &jsonPrinter{w: bufio.NewWriterSize(w, 4<<10), o: d.o}
 	p.w.WriteString(`{"v":1`)
 	words, err := d.source.words()
 	if err != nil {
@@ -78,7 +82,18 @@ func (d *Document) JSON(w io.Writer) error {
 			return p.err
 		})
 		p.w.WriteString("\n]")
+	case "delimited":
+		p.w.WriteString(`,"messages":[`)
+		sep := "\n"
+		err = delimited(d.data, func(m delimitedPiece) error {
+			p.w.WriteString(sep)
+			sep = ",\n"
+			p.delimitedPiece(m)
+			return p.err
+		})
+		p.w.WriteString("\n]")
 	default:
+		p.passed = d.passed
 		p.content(d.data, d.as == "text")
 	}
 	p.w.WriteString("}\n")
@@ -99,7 +114,13 @@ type jsonPrinter struct {
 	buf bytes.Buffer
 	err error
 
-	base int // offset of the tree's bytes in the message
+	line []byte // a node that is being written
+	base int    // offset of the tree's bytes in the message
+
+	find nested.Finder
+	deep int
+
+	passed func(off int)
 }
 
 // value writes v; what we hand it can be written.
@@ -142,6 +163,9 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 		p.w.WriteString(sep)
 		sep = ",\n"
 		p.fields(0, p.o.Type, ",\n")
+		if p.passed != nil {
+			p.passed(p.base + len(p.t.Data))
+		}
 	}
 	p.w.WriteString("]")
 }
@@ -204,22 +228,25 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	kind, typ, prob := p.r.Best(c)
+	kind, typ, prob := wire.KindVarint, "int64", 1.0
+	if n.Type != wire.Varint {
+		kind, typ, prob = p.r.Best(c)
+	}
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
 	j.Kind, j.Type = string(kind), typ
 	var value any
-	nested := false
+	branch := false
 	switch n.Type {
 	case wire.Varint:
 		v := p.t.Uint(c)
 		j.LongValue = n.End - n.Val - wire.SizeVarint(v)
-		value, j.Type = int64(v), "int64"
+		value = int64(v)
 	case wire.I32, wire.I64:
 		value, j.Type = fixedValue(p.t.Uint(c), n.Type == wire.I32, typ == "float" || typ == "double" || isFloat(fd))
 	case wire.StartGroup:
-		nested, j.Open = true, wire.IsOpen(n)
+		branch, j.Open = true, wire.IsOpen(n)
 		if !j.Open {
 			j.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
 		}
@@ -231,9 +258,9 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 		switch kind {
 		case wire.KindMessage:
-			nested = true
+			branch = true
 		case wire.KindString:
-			value = string(data)
+			value = textValue(data)
 		case wire.KindPacked:
 			value = wire.PackedValues(typ, data)
 		default:
@@ -242,23 +269,84 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	default:
 		value = p.t.Payload(c)
 	}
-	if !nested {
-		j.Value = bytes.Clone(p.marshal(value))
-	}
-	p.head(j, nested)
-	if nested {
+	p.line = j.appendJSON(p.line[:0])
+	if branch {
+		p.w.Write(append(p.line, `,"fields":[`...))
 		p.fields(c, messageOf(fd), ",")
 		p.w.WriteString("]}")
+		return
 	}
+	p.line = appendValue(append(p.line, `,"value":`...), value)
+	p.w.Write(p.line)
+	if kind == wire.KindString || kind == wire.KindBytes {
+		if in, ok := p.inside(p.t.Payload(c)); ok {
+			p.w.WriteString(`,"inner":`)
+			p.w.Write(in)
+		}
+	}
+	p.w.WriteByte('}')
 }
 
-// head writes a node; with nested, all but the end of its fields.
-func (p *jsonPrinter) head(j node, nested bool) {
-	b := p.marshal(j)
-	if nested && len(b) > 0 {
-		b = append(b[:len(b)-1], `,"fields":[`...)
+// inside is what a payload holds in another form, as a JSON object.
+func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
+	if p.deep >= maxInside {
+		return nil, false
 	}
-	p.w.Write(b)
+	c, ok := p.find.Find(data)
+	if !ok {
+		return nil, false
+	}
+	var out bytes.Buffer
+	s := &jsonPrinter{w: bufio.NewWriter(&out), o: Options{segmentLen: defaultSegmentLen, MaxInflated: nested.MaxInflated}, find: p.find, deep: p.deep + 1}
+	s.w.WriteString(`{"form":"` + string(c.Form) + `"`)
+	if c.Encoding != "" {
+		s.w.WriteString(`,"encoding":"` + c.Encoding + `"`)
+	}
+	switch c.Form {
+	case nested.Message:
+		s.content(c.Data, false)
+	case nested.Frames:
+		s.w.WriteString(`,"frames":[`)
+		d := Document{data: c.Data, o: s.o}
+		sep := ""
+		_ = d.pieces(func(f piece) error { // its errors are s.err
+			s.w.WriteString(sep)
+			sep = ","
+			s.piece(f)
+			return s.err
+		})
+		s.w.WriteString("]")
+	case nested.JSON:
+		s.w.WriteString(`,"value":`)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, c.Data); err != nil {
+			return nil, false
+		}
+		s.w.Write(compact.Bytes())
+	default:
+		s.content(c.Data, isPlain(c.Data))
+	}
+	s.w.WriteString("}")
+	p.find = s.find
+	if s.err != nil || s.w.Flush() != nil {
+		return nil, false
+	}
+	return out.Bytes(), true
+}
+
+func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
+	if !m.whole {
+		p.w.WriteString(`{"rest":`)
+		p.value(m.data)
+		p.w.WriteString("}")
+		return
+	}
+	fmt.Fprintf(p.w, `{"len":%d`, len(m.data))
+	if m.long > 0 {
+		fmt.Fprintf(p.w, `,"long_len":%d`, m.long)
+	}
+	p.content(m.data, false)
+	p.w.WriteString("}")
 }
 
 // fixedValue is a fixed value as a number of JSON, with the type that gives

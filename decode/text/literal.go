@@ -1,9 +1,11 @@
 package text
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -20,53 +22,57 @@ func (p *parser) literal(quote byte) error {
 		case c == quote:
 			p.pos++
 			return p.noLong()
-		case c == '\n':
-			return p.fail("the string is not closed on its line")
 		case c == '\\':
 			if err := p.escape(); err != nil {
 				return err
 			}
 			continue
 		}
-		p.body = append(p.body, c)
-		p.pos++
+		run := p.pos + 1
+		for run < len(p.src) && p.src[run] != quote && p.src[run] != '\\' {
+			run++
+		}
+		p.body = append(p.body, p.src[p.pos:run]...)
+		p.pos = run
 	}
 	p.pos = start
-	return p.fail("this string is not closed")
+	return p.advise("a string ends with the quote that it begins with; within it, write \\"+string(quote), "this string is not closed")
 }
 
 // escape reads \n, \", \xff, \377 and the like.
 func (p *parser) escape() error {
+	start := p.pos
 	p.pos++
 	if p.pos >= len(p.src) {
 		return p.fail("the text ends inside an escape")
 	}
 	c := p.src[p.pos]
-	if k := strings.IndexByte(`nrtabfv0\"'?`, c); k >= 0 && c != '0' {
-		p.body = append(p.body, "\n\r\t\a\b\f\v0\\\"'?"[k])
+	if k := strings.IndexByte(`nrtabfv\"'?`, c); k >= 0 {
+		p.body = append(p.body, "\n\r\t\a\b\f\v\\\"'?"[k])
 		p.pos++
 		return nil
 	}
-	digits, base, n := 0, 8, 0
+	end, base := p.pos, 8
 	switch {
 	case c == 'x' || c == 'X':
 		p.pos++
-		digits, base = 2, 16
-	case c >= '0' && c <= '3':
-		digits = 3
+		base, end = 16, min(p.pos+2, len(p.src))
+	case c >= '0' && c <= '7':
+		for end < len(p.src) && end < p.pos+3 && p.src[end] >= '0' && p.src[end] <= '7' {
+			end++
+		}
 	default:
-		return p.fail("\\%c is no escape", c)
+		p.pos = start
+		return p.advise("escapes are \\n \\r \\t \\\\ \\\" \\x and two hex digits, \\ and one to three octal ones", "\\%c is no escape", c)
 	}
-	if p.pos+digits > len(p.src) {
-		return p.fail("the text ends inside an escape")
+	v, err := strconv.ParseUint(string(p.src[p.pos:end]), base, 8)
+	if err != nil || base == 16 && end != p.pos+2 {
+		found := p.src[start:end]
+		p.pos = start
+		return p.advise("", "%q is no escape: want \\x and two hex digits, or \\ and one to three octal ones up to \\377", found)
 	}
-	v, err := strconv.ParseUint(string(p.src[p.pos:p.pos+digits]), base, 8)
-	if err != nil {
-		return p.fail("an escape of %d digits is expected", digits)
-	}
-	n += digits
 	p.body = append(p.body, byte(v))
-	p.pos += n
+	p.pos = end
 	return nil
 }
 
@@ -76,14 +82,9 @@ func (p *parser) hexLiteral() error {
 	high, half := byte(0), false
 	for p.pos++; p.pos < len(p.src); p.pos++ {
 		c := p.src[p.pos]
-		var d byte
+		d, ok := hexDigit(c)
 		switch {
-		case c >= '0' && c <= '9':
-			d = c - '0'
-		case c >= 'a' && c <= 'f':
-			d = c - 'a' + 10
-		case c >= 'A' && c <= 'F':
-			d = c - 'A' + 10
+		case ok:
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			continue
 		case c == '`':
@@ -93,7 +94,7 @@ func (p *parser) hexLiteral() error {
 			p.pos++
 			return p.noLong()
 		default:
-			return p.fail("%q is no hex digit", c)
+			return p.advise("hex stands between ` and `, with spaces where you like", "%q is no hex digit", c)
 		}
 		if half {
 			p.body = append(p.body, high<<4|d)
@@ -110,18 +111,55 @@ type number struct {
 	bits uint64
 }
 
+// suffixOf splits a number's suffix off: z, i32, i64.
+func suffixOf(word []byte) (digits, suffix []byte) {
+	n := len(word)
+	switch {
+	case n > 1 && word[n-1] == 'z':
+		return word[:n-1], word[n-1:]
+	case n > 3 && word[n-3] == 'i' && (word[n-2] == '3' && word[n-1] == '2' || word[n-2] == '6' && word[n-1] == '4'):
+		return word[:n-3], word[n-3:]
+	}
+	return word, nil
+}
+
+// isFloatText tells whether digits are those of a float: 1.5, 1e9, 0x1.8p3.
+func isFloatText(digits []byte) bool {
+	hexadecimal := bytes.HasPrefix(bytes.TrimLeft(digits, "+-"), []byte("0x"))
+	for _, c := range digits {
+		switch {
+		case c == '.', !hexadecimal && (c == 'e' || c == 'E'), hexadecimal && (c == 'p' || c == 'P'):
+			return true
+		}
+	}
+	return false
+}
+
+// typeOfNumber is the wire type that a number's form has; Varint for what is none.
+func typeOfNumber(word []byte) wire.Type {
+	switch string(word) {
+	case "inf32", "+inf32", "-inf32":
+		return wire.I32
+	case "inf64", "+inf64", "-inf64":
+		return wire.I64
+	}
+	digits, suffix := suffixOf(word)
+	switch {
+	case string(suffix) == "i32":
+		return wire.I32
+	case string(suffix) == "i64":
+		return wire.I64
+	case len(suffix) == 0 && len(digits) > 0 && isFloatText(digits) && digits[0] <= '9':
+		return wire.I64
+	}
+	return wire.Varint
+}
+
 // parseNumber reads 150, -5, 0x10, 5z, true, 1.5, 1.5i32, 7i32, 7i64, inf64.
-func parseNumber(word string) (number, error) {
-	if word == "" {
-		return number{}, errors.New("a number is expected")
-	}
-	digits, typ := word, wire.Varint
-	if s, ok := strings.CutSuffix(word, "i32"); ok {
-		digits, typ = s, wire.I32
-	} else if s, ok := strings.CutSuffix(word, "i64"); ok {
-		digits, typ = s, wire.I64
-	}
-	switch word {
+func parseNumber(word []byte) (number, error) {
+	switch string(word) {
+	case "":
+		return number{}, errors.New("found nothing")
 	case "true":
 		return number{wire.Varint, 1}, nil
 	case "false":
@@ -131,81 +169,126 @@ func parseNumber(word string) (number, error) {
 	case "inf64", "+inf64", "-inf64":
 		return number{wire.I64, math.Float64bits(infinity(word))}, nil
 	}
-	hexadecimal := strings.HasPrefix(strings.TrimLeft(digits, "+-"), "0x")
-	if strings.Contains(digits, ".") || !hexadecimal && strings.ContainsAny(digits, "eE") || hexadecimal && strings.ContainsAny(digits, "pP") {
-		return parseFloat(word, digits, typ)
-	}
-	if s, ok := strings.CutSuffix(digits, "z"); ok && typ == wire.Varint {
-		v, err := strconv.ParseInt(s, 0, 64)
-		if err != nil || strings.Contains(s, "_") {
+	digits, suffix := suffixOf(word)
+	typ := typeOfNumber(word)
+	if string(suffix) == "z" {
+		v, err := parseInteger(digits, 64)
+		if err != nil {
 			return number{}, fmt.Errorf("%.40q is no number", word)
 		}
-		return number{typ, uint64(v)<<1 ^ uint64(v>>63)}, nil
+		return number{typ, v<<1 ^ uint64(int64(v)>>63)}, nil
 	}
-	return parseInteger(word, digits, typ)
+	size := 64
+	if typ == wire.I32 {
+		size = 32
+	}
+	var v uint64
+	var err error
+	if isFloatText(digits) {
+		v, err = parseFloat(digits, size)
+	} else {
+		v, err = parseInteger(digits, size)
+	}
+	if err != nil {
+		return number{}, fmt.Errorf("%.40q is no number of %d bits", word, size)
+	}
+	return number{typ, v}, nil
 }
 
-func infinity(word string) float64 {
+func infinity(word []byte) float64 {
 	if word[0] == '-' {
 		return math.Inf(-1)
 	}
 	return math.Inf(1)
 }
 
-func parseFloat(word, digits string, typ wire.Type) (number, error) {
-	size := 64
-	if typ == wire.I32 {
-		size = 32
+// parseFloat reads a float's bits. A hex float may lack its exponent.
+func parseFloat(digits []byte, size int) (uint64, error) {
+	s := string(digits)
+	if strings.Contains(s, "_") || strings.ContainsAny(s, "nN") {
+		return 0, strconv.ErrSyntax
 	}
-	f, err := strconv.ParseFloat(digits, size)
-	if err != nil || strings.Contains(digits, "_") {
-		return number{}, fmt.Errorf("%.40q is no number of %d bits", word, size)
+	if strings.Contains(s, "0x") && !strings.ContainsAny(s, "pP") {
+		s += "p0"
 	}
-	if typ == wire.I32 {
-		return number{typ, uint64(math.Float32bits(float32(f)))}, nil
-	}
-	return number{wire.I64, math.Float64bits(f)}, nil
-}
-
-// parseInteger reads an integer, signed or unsigned, that fits its type.
-func parseInteger(word, digits string, typ wire.Type) (number, error) {
-	size := 64
-	if typ == wire.I32 {
-		size = 32
-	}
-	// strconv takes 010 for octal and 0b1 for binary; Protoscope does not.
-	base := 10
-	plain := strings.TrimLeft(digits, "+-")
-	if rest, ok := strings.CutPrefix(plain, "0x"); ok {
-		plain, base = rest, 16
-	}
-	sign := digits[:len(digits)-len(strings.TrimLeft(digits, "+-"))]
-	if sign == "-" {
-		v, err := strconv.ParseInt("-"+plain, base, size)
-		if err != nil {
-			return number{}, fmt.Errorf("%.40q is no number of %d bits", word, size)
-		}
-		if typ == wire.I32 {
-			return number{typ, uint64(uint32(v))}, nil
-		}
-		return number{typ, uint64(v)}, nil
-	}
-	v, err := strconv.ParseUint(plain, base, size)
-	if err != nil || sign != "" && sign != "+" {
-		return number{}, fmt.Errorf("%.40q is no number of %d bits", word, size)
-	}
-	return number{typ, v}, nil
-}
-
-// parseFieldNumber reads a field number, which may be one that is not allowed:
-// up to 2^61-1 can be written on the wire.
-func parseFieldNumber(word string) (uint64, error) {
-	v, err := parseInteger(word, word, wire.Varint)
+	f, err := strconv.ParseFloat(s, size)
 	if err != nil {
 		return 0, err
 	}
-	if strings.HasPrefix(word, "-") || v.bits >= 1<<61 {
-		return 0, errors.New("want 0 to 2^61-1")
+	if size == 32 {
+		return uint64(math.Float32bits(float32(f))), nil
 	}
-	return v.bits, nil
+	return math.Float64bits(f), nil
+}
+
+// parseInteger reads an integer, signed or unsigned, of at most size bits.
+// 010 is ten, as in Protoscope.
+func parseInteger(digits []byte, size int) (uint64, error) {
+	negative := false
+	if len(digits) > 0 && (digits[0] == '-' || digits[0] == '+') {
+		negative = digits[0] == '-'
+		digits = digits[1:]
+	}
+	base := uint64(10)
+	if len(digits) > 1 && digits[0] == '0' && digits[1] == 'x' {
+		base, digits = 16, digits[2:]
+	}
+	if len(digits) == 0 {
+		return 0, strconv.ErrSyntax
+	}
+	var v uint64
+	for _, c := range digits {
+		d, ok := hexDigit(c)
+		if !ok || uint64(d) >= base {
+			return 0, strconv.ErrSyntax
+		}
+		hi, lo := bits.Mul64(v, base)
+		sum, carry := bits.Add64(lo, uint64(d), 0)
+		if hi != 0 || carry != 0 {
+			return 0, strconv.ErrRange
+		}
+		v = sum
+	}
+	if negative {
+		if v > 1<<(size-1) {
+			return 0, strconv.ErrRange
+		}
+		v = -v
+	} else if size == 32 && v > math.MaxUint32 {
+		return 0, strconv.ErrRange
+	}
+	if size == 32 {
+		v = uint64(uint32(v))
+	}
+	return v, nil
+}
+
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+// parseFieldNumber reads a field number, which may be one that is not allowed:
+// any that leaves three bits of a tag for the wire type. With the suffix z the
+// whole tag is zigzag.
+func parseFieldNumber(word []byte) (number uint64, zigzag bool, err error) {
+	digits, suffix := suffixOf(word)
+	v, err := parseInteger(digits, 64)
+	top := int64(v) >> 61
+	switch {
+	case err != nil:
+		return 0, false, errors.New("want a number")
+	case len(suffix) > 1:
+		return 0, false, errors.New("a tag has no fixed width")
+	case top != 0 && top != -1:
+		return 0, false, errors.New("want -2^61 to 2^61-1")
+	}
+	return v, len(suffix) == 1, nil
 }

@@ -3,8 +3,11 @@ package text
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 
 	"unwire/decode/envelope"
@@ -18,28 +21,72 @@ import (
 // a compression to apply, and with it of:HASH raw:`…`: what the sender's own
 // compression gave, used as long as the data still has that hash.
 // Limits: time and memory are linear in the text, however deep it nests.
-// Errors: with line and column.
+// Errors: an *Error, with line, column, and often a hint.
 func Parse(src []byte) ([]byte, error) {
 	p := &parser{src: src}
-	var from source
-	if rest, ok := bytes.CutPrefix(src, []byte(directive)); ok {
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return p.from.restore(p.out), nil
+}
+
+// Encode is Parse that writes as it reads, in pieces of whole fields at the
+// outermost level. Done, if it is not nil, is told which beginning of src is not
+// needed any more.
+//
+// Limits: it holds the piece; all, where the bytes were hex, base64 or compressed.
+// Errors: after an error in the text, what precedes it may have been written.
+func Encode(w io.Writer, src []byte, done func(off int)) error {
+	p := &parser{src: src, w: w, done: done}
+	if err := p.run(); err != nil {
+		return err
+	}
+	_, err := w.Write(p.from.restore(p.out))
+	return err
+}
+
+// run reads the directive and the text.
+func (p *parser) run() error {
+	if rest, ok := bytes.CutPrefix(p.src, []byte(directive)); ok {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
 		p.pos = len(directive)
 		words := strings.Fields(string(line))
 		if len(words) == 0 {
-			return nil, p.fail("an empty directive")
+			return p.fail("an empty directive")
 		}
 		var err error
-		if from, err = parseWords(words); err != nil {
-			return nil, p.fail("directive: %w", err)
+		if p.from, err = parseWords(words); err != nil {
+			return p.fail("directive: %w", err)
 		}
 		p.pos += len(line)
 	}
-	if err := p.parse(); err != nil {
-		return nil, err
-	}
-	return from.restore(p.out), nil
+	return p.parse()
 }
+
+// pieceLen is how much is encoded before it is written.
+const pieceLen = 256 << 10
+
+// drain writes what is finished, if that is much and no brace is open.
+func (p *parser) drain() error {
+	if p.w == nil || len(p.levels) > 0 || len(p.body)+len(p.out) < pieceLen || !p.from.plain() {
+		return nil
+	}
+	if p.out == nil {
+		p.out = make([]byte, 0, pieceLen)
+	}
+	p.out = p.assemble(p.out)
+	if _, err := p.w.Write(p.out); err != nil {
+		return err
+	}
+	p.out = p.out[:0]
+	if p.done != nil {
+		p.done(p.pos)
+	}
+	return nil
+}
+
+// maxLong is how many bytes more than it needs a varint may be given.
+const maxLong = 1 << 12
 
 // A prefix is a length that stands in front of body[pos:].
 type prefix struct {
@@ -68,16 +115,20 @@ type parser struct {
 	prefixes []prefix
 	levels   []level
 	frame    frameHead
-	long     int // of a long-form that waits for what it belongs to
-	tagged   bool
+	long     int  // of a long-form that waits for what it belongs to
+	pending  bool // there is one
+
+	from source
+	w    io.Writer // nil: all is gathered in out
+	done func(off int)
 }
 
 // fail is an error at the current position.
-func (p *parser) fail(format string, args ...any) error {
-	before := p.src[:min(p.pos, len(p.src))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("text: line %d, column %d: %w", line, column, fmt.Errorf(format, args...))
+func (p *parser) fail(format string, args ...any) error { return p.advise("", format, args...) }
+
+// advise is fail with a hint.
+func (p *parser) advise(hint, format string, args ...any) error {
+	return errorAt(p.src, int64(p.pos), fmt.Errorf(format, args...), hint)
 }
 
 func (p *parser) parse() error {
@@ -89,13 +140,16 @@ func (p *parser) parse() error {
 		if err := p.item(); err != nil {
 			return err
 		}
+		if err := p.drain(); err != nil {
+			return err
+		}
 	}
-	if p.tagged || p.long > 0 {
-		return p.fail("the text ends where a value is expected")
+	if p.pending {
+		return p.fail("the text ends where a number or a brace is expected behind long-form")
 	}
 	if k := len(p.levels); k > 0 {
 		p.pos = p.levels[k-1].at
-		return p.fail("this brace is not closed")
+		return p.advise(fmt.Sprintf("the text ends with %d braces open: add as many }", k), "this brace is not closed")
 	}
 	p.out = p.assemble(p.out)
 	return nil
@@ -110,7 +164,7 @@ func (p *parser) assemble(dst []byte) []byte {
 	pos := 0
 	for _, f := range p.prefixes {
 		dst = append(dst, p.body[pos:f.pos]...)
-		dst = wire.AppendVarintWidth(dst, f.length, f.width)
+		dst = appendWide(dst, f.length, f.width)
 		pos = f.pos
 	}
 	dst = append(dst, p.body[pos:]...)
@@ -138,67 +192,57 @@ func (p *parser) space() {
 
 // item reads one token and does what it says.
 func (p *parser) item() error {
-	tagged := p.tagged
-	p.tagged = false
-	switch c := p.src[p.pos]; {
-	case c == '"' || c == '\'':
+	switch c := p.src[p.pos]; c {
+	case '"', '\'':
 		return p.literal(c)
-	case c == '`':
+	case '`':
 		return p.hexLiteral()
-	case c == '{':
+	case '{':
 		return p.open('l', 1, 0)
-	case c == '}':
-		if tagged {
-			return p.fail("a value is expected behind the field number")
-		}
+	case '}':
 		return p.shut()
-	case c == '!':
-		return p.fail("!{ is only for groups, behind a field number")
+	case '!':
+		return p.advise("as in 4: !{ 1: 2 }", "!{ is only for groups, behind a field number")
 	}
 	word := p.word()
-	if word == "" {
-		return p.fail("%q begins nothing", p.src[p.pos])
+	if len(word) == 0 {
+		return p.stray()
 	}
-	if n, ok := strings.CutPrefix(word, "long-form"); ok && n == "" {
-		return p.longForm(tagged)
+	if string(word) == "long-form" {
+		return p.longForm()
 	}
 	if p.pos+len(word) < len(p.src) && p.src[p.pos+len(word)] == ':' {
-		if tagged {
-			return p.fail("a value is expected behind the field number")
-		}
 		return p.tag(word)
 	}
-	if word == "frame" {
+	if string(word) == "frame" {
 		return p.openFrame()
 	}
 	v, err := parseNumber(word)
 	if err != nil {
-		return p.fail("%w", err)
+		return p.advise(hintForWord(word), "a value or a field is expected: %w", err)
 	}
 	p.pos += len(word)
 	switch v.typ {
 	case wire.Varint:
 		return p.varint(v.bits)
 	case wire.I32:
-		p.body = append(p.body, byte(v.bits), byte(v.bits>>8), byte(v.bits>>16), byte(v.bits>>24))
+		p.body = binary.LittleEndian.AppendUint32(p.body, uint32(v.bits))
 	case wire.I64:
-		for k := range 8 {
-			p.body = append(p.body, byte(v.bits>>(8*k)))
-		}
+		p.body = binary.LittleEndian.AppendUint64(p.body, v.bits)
 	}
 	return p.noLong()
 }
 
 // noLong refuses a long-form in front of what is no varint.
 func (p *parser) noLong() error {
-	if p.long > 0 {
-		return p.fail("long-form stands only before a number, a field number or a brace")
+	if p.pending {
+		return p.advise("it lengthens a varint: a number, a tag, a length, or a group's end", "long-form stands only before a number, a field number or a brace")
 	}
 	return nil
 }
 
 // word is the run of letters, digits and signs at the position.
-func (p *parser) word() string {
+func (p *parser) word() []byte {
 	end := p.pos
 	for end < len(p.src) {
 		c := p.src[end]
@@ -208,22 +252,27 @@ func (p *parser) word() string {
 		}
 		end++
 	}
-	return string(p.src[p.pos:end])
+	return p.src[p.pos:end]
 }
 
 func (p *parser) varint(v uint64) error {
-	width := wire.SizeVarint(v) + p.long
-	if width > 10 {
-		return p.fail("long-form:%d makes %d bytes of a varint, 10 are the most", p.long, width)
-	}
-	p.long = 0
-	p.body = wire.AppendVarintWidth(p.body, v, width)
+	p.body = appendWide(p.body, v, wire.SizeVarint(v)+p.long)
+	p.long, p.pending = 0, false
 	return nil
 }
 
+// appendWide appends v in width bytes, which may be more than a varint can have.
+func appendWide(dst []byte, v uint64, width int) []byte {
+	for ; width > 1; width-- {
+		dst = append(dst, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(dst, byte(v))
+}
+
 // longForm reads long-form:N.
-func (p *parser) longForm(tagged bool) error {
-	if p.long > 0 {
+func (p *parser) longForm() error {
+	if p.pending {
 		return p.fail("two long-forms in a row")
 	}
 	p.pos += len("long-form")
@@ -232,41 +281,49 @@ func (p *parser) longForm(tagged bool) error {
 	}
 	p.pos++
 	w := p.word()
-	n, err := positive(w)
-	if err != nil || n > 9 {
-		return p.fail("long-form:%.20s: want 1 to 9", w)
+	n, err := strconv.Atoi(string(w))
+	if err != nil || n < 0 || n > maxLong {
+		return p.fail("long-form:%.20s: want 0 to %d", w, maxLong)
 	}
 	p.pos += len(w)
-	p.long, p.tagged = n, tagged
+	p.long, p.pending = n, true
 	return nil
 }
 
 // tag reads a field number with its wire type, or finds the type from what
 // follows.
-func (p *parser) tag(word string) error {
-	number, err := parseFieldNumber(word)
+func (p *parser) tag(word []byte) error {
+	number, zigzag, err := parseFieldNumber(word)
 	if err != nil {
-		return p.fail("field number %.40q: %w", word, err)
+		return p.advise(hintForWord(word), "field number %.40q: %w", word, err)
 	}
 	p.pos += len(word) + 1
 	explicit := p.word()
-	typ, named := wireTypes[explicit]
+	typ, named := wireType(explicit)
 	switch {
 	case named:
 		p.pos += len(explicit)
-	case explicit != "":
-		return p.fail("%.40q is no wire type; put a space before a value", explicit)
+	case len(explicit) > 0:
+		return p.advise("VARINT, I64, LEN, SGROUP, EGROUP, I32 or 0 to 7; a value stands behind a space", "%.40q is no wire type", explicit)
 	default:
-		if typ, err = p.ahead(); err != nil {
-			return err
-		}
-		p.tagged = true
+		typ = p.ahead()
 	}
-	if err := p.varint(number<<3 | uint64(typ)); err != nil {
+	v := number<<3 | uint64(typ)
+	if zigzag {
+		// The sign is folded into the whole tag, as Protoscope does it.
+		v = number << 3
+		if named {
+			v |= uint64(typ)
+		}
+		v = v<<1 ^ uint64(int64(v)>>63)
+		if !named {
+			v |= uint64(typ)
+		}
+	}
+	if err := p.varint(v); err != nil {
 		return err
 	}
 	if typ == wire.StartGroup && !named {
-		p.tagged = false
 		p.space()
 		p.pos++ // the !
 		return p.open('g', 1, number)
@@ -274,43 +331,61 @@ func (p *parser) tag(word string) error {
 	return nil
 }
 
-var wireTypes = map[string]wire.Type{
-	"VARINT": wire.Varint, "I64": wire.I64, "LEN": wire.Len, "SGROUP": wire.StartGroup, "EGROUP": wire.EndGroup, "I32": wire.I32,
-	"0": 0, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7,
+// wireType reads a wire type's name or number.
+func wireType(word []byte) (wire.Type, bool) {
+	switch string(word) {
+	case "VARINT":
+		return wire.Varint, true
+	case "I64":
+		return wire.I64, true
+	case "LEN":
+		return wire.Len, true
+	case "SGROUP":
+		return wire.StartGroup, true
+	case "EGROUP":
+		return wire.EndGroup, true
+	case "I32":
+		return wire.I32, true
+	}
+	if len(word) == 0 || word[0] < '0' || word[0] > '9' {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(word), 10, 8)
+	return wire.Type(v), err == nil && v < 8
 }
 
-// ahead tells the wire type of the value that follows.
-func (p *parser) ahead() (wire.Type, error) {
+// ahead tells the wire type that a tag gets by what follows it: Varint where
+// that says nothing.
+func (p *parser) ahead() wire.Type {
+	at := p.pos
+	defer func() { p.pos = at }()
 	p.space()
-	if p.pos >= len(p.src) {
-		return 0, p.fail("the text ends where a value is expected")
-	}
-	switch c := p.src[p.pos]; c {
-	case '{', '"', '\'', '`':
-		return wire.Len, nil
-	case '!':
-		if p.pos+1 < len(p.src) && p.src[p.pos+1] == '{' {
-			return wire.StartGroup, nil
-		}
-		return 0, p.fail("! is followed by {")
-	}
-	word := p.word()
-	if word == "long-form" {
-		at := p.pos
-		defer func() { p.pos = at }()
-		p.pos += len(word) + 1
+	if string(p.word()) == "long-form" {
+		p.pos += len("long-form:")
 		p.pos += len(p.word())
 		p.space()
 		if p.pos < len(p.src) && p.src[p.pos] == '{' {
-			return wire.Len, nil
+			return wire.Len
 		}
-		return wire.Varint, nil
+		return wire.Varint
 	}
-	v, err := parseNumber(word)
-	if err != nil {
-		return 0, p.fail("a value is expected behind the field number: %w", err)
+	if p.pos >= len(p.src) {
+		return wire.Varint
 	}
-	return v.typ, nil
+	switch p.src[p.pos] {
+	case '{':
+		return wire.Len
+	case '!':
+		if p.pos+1 < len(p.src) && p.src[p.pos+1] == '{' {
+			return wire.StartGroup
+		}
+		return wire.Varint
+	}
+	word := p.word()
+	if end := p.pos + len(word); end < len(p.src) && p.src[end] == ':' {
+		return wire.Varint // the next tag
+	}
+	return typeOfNumber(word)
 }
 
 // open begins a brace of skip bytes.
@@ -318,7 +393,7 @@ func (p *parser) open(kind byte, skip int, number uint64) error {
 	l := level{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
 	if kind == 'l' {
 		p.prefixes = append(p.prefixes, prefix{pos: len(p.body)})
-		p.long = 0
+		p.long, p.pending = 0, false
 	}
 	p.levels = append(p.levels, l)
 	p.pos += skip
@@ -329,7 +404,7 @@ func (p *parser) open(kind byte, skip int, number uint64) error {
 func (p *parser) shut() error {
 	k := len(p.levels) - 1
 	if k < 0 {
-		return p.fail("no brace is open here")
+		return p.advise("take this } out, or add the { that it belongs to", "no brace is open here")
 	}
 	l := p.levels[k]
 	p.levels = p.levels[:k]
@@ -342,10 +417,6 @@ func (p *parser) shut() error {
 		f := &p.prefixes[l.prefix]
 		f.length = uint64(len(p.body) - f.pos + l.extra)
 		f.width = wire.SizeVarint(f.length) + l.long
-		if f.width > 10 {
-			p.pos = l.at
-			return p.fail("long-form:%d makes %d bytes of a length, 10 are the most", l.long, f.width)
-		}
 		extra += f.width
 	case 'g':
 		if err := p.varint(l.number<<3 | uint64(wire.EndGroup)); err != nil {
@@ -413,7 +484,7 @@ func (p *parser) frameWord() error {
 		p.pos++
 	}
 	switch {
-	case word == "len" && valued:
+	case string(word) == "len" && valued:
 		w := p.word()
 		v, err := parseNumber(w)
 		if err != nil || v.typ != wire.Varint || v.bits > 1<<32-1 {
@@ -421,10 +492,10 @@ func (p *parser) frameWord() error {
 		}
 		p.pos += len(w)
 		p.frame.length = int64(v.bits)
-	case word == "of" && valued:
-		p.frame.of = p.word()
+	case string(word) == "of" && valued:
+		p.frame.of = string(p.word())
 		p.pos += len(p.frame.of)
-	case word == "raw" && valued:
+	case string(word) == "raw" && valued:
 		body := p.body
 		p.body = nil
 		if p.pos >= len(p.src) || p.src[p.pos] != '`' {
@@ -433,12 +504,12 @@ func (p *parser) frameWord() error {
 		err := p.hexLiteral()
 		p.frame.raw, p.body = p.body, body
 		return err
-	case word != "" && !valued:
-		if _, err := envelope.Compress(word, nil); err != nil {
+	case len(word) > 0 && !valued:
+		if _, err := envelope.Compress(string(word), nil); err != nil {
 			p.pos = at
-			return p.fail("%w", err)
+			return p.advise("gzip, br, zstd or deflate; flags as in frame 0x02 { … }", "%w", err)
 		}
-		p.frame.encoding = word
+		p.frame.encoding = string(word)
 	default:
 		p.pos = at
 		return p.fail("a frame's brace is expected")

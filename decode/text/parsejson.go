@@ -1,11 +1,9 @@
 package text
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,15 +13,26 @@ import (
 	"unwire/decode/wire"
 )
 
-// document is the JSON of a Document.
-type document struct {
-	V      int     `json:"v"`
-	In     string  `json:"in"`
-	As     string  `json:"as"`
-	Text   *string `json:"text"`
-	Bytes  []byte  `json:"bytes"`
-	Fields []*node `json:"fields"`
-	Frames []frame `json:"frames"`
+// delimitedJSON is a message behind its length.
+type delimitedJSON struct {
+	Len     ignored `json:"len"` // it is what the fields make
+	LongLen int     `json:"long_len"`
+	Fields  []*node `json:"fields"`
+	Rest    []byte  `json:"rest"` // bytes that are no such message
+}
+
+func (m *delimitedJSON) append(dst []byte) ([]byte, error) {
+	if m.Rest != nil {
+		return append(dst, m.Rest...), nil
+	}
+	payload, err := appendFields(nil, m.Fields)
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = appendLong(dst, uint64(len(payload)), m.LongLen); err != nil {
+		return dst, fmt.Errorf("long_len: %w", err)
+	}
+	return append(dst, payload...), nil
 }
 
 type frame struct {
@@ -36,57 +45,6 @@ type frame struct {
 	Bytes    []byte  `json:"bytes"`
 	Fields   []*node `json:"fields"`
 	Rest     []byte  `json:"rest"` // bytes that are no frame
-}
-
-// ParseJSON returns the bytes that a document in JSON describes, written as the
-// document was that it was made of. The fields may also be those of the
-// contract's T, as `unwire show --json` writes them.
-//
-// Errors: with line and column where it is no JSON, else with the place in it.
-func ParseJSON(src []byte) ([]byte, error) {
-	var doc document
-	dec := json.NewDecoder(bytes.NewReader(src))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&doc); err != nil {
-		return nil, placed(src, dec.InputOffset(), err)
-	}
-	if rest := bytes.TrimSpace(src[dec.InputOffset():]); len(rest) > 0 {
-		return nil, placed(src, dec.InputOffset(), errors.New("more behind the document"))
-	}
-	if doc.V > 1 {
-		return nil, fmt.Errorf("text: version %d is newer than this program", doc.V)
-	}
-	var from source
-	if words := strings.Fields(doc.In); len(words) > 0 {
-		var err error
-		if from, err = parseWords(words); err != nil {
-			return nil, fmt.Errorf("text: in: %w", err)
-		}
-	}
-	out, err := appendContent(nil, doc.Text, doc.Bytes, doc.Fields)
-	if err != nil {
-		return nil, fmt.Errorf("text: %w", err)
-	}
-	for i := range doc.Frames {
-		if out, err = doc.Frames[i].append(out); err != nil {
-			return nil, fmt.Errorf("text: frames[%d]: %w", i, err)
-		}
-	}
-	return from.restore(out), nil
-}
-
-// placed puts the line and column into an error of the JSON decoder.
-func placed(src []byte, off int64, err error) error {
-	var syntax *json.SyntaxError
-	var typed *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		off = syntax.Offset - 1
-	case errors.As(err, &typed):
-		off = typed.Offset - 1
-	}
-	before := src[:max(min(off, int64(len(src))), 0)]
-	return fmt.Errorf("text: line %d, column %d: %w", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'), err)
 }
 
 func appendContent(dst []byte, text *string, raw []byte, fields []*node) ([]byte, error) {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -30,7 +31,7 @@ const (
 //
 // Limits: it is written as it is made, frame by frame; one frame's tree is held.
 func (d *Document) Text(w io.Writer) error {
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10)}
+	p := &printer{w: bufio.NewWriterSize(w, 4<<10)}
 	words, err := d.source.words()
 	if err != nil {
 		return err
@@ -46,7 +47,13 @@ func (d *Document) Text(w io.Writer) error {
 			p.piece(f, d.o)
 			return nil
 		})
+	case "delimited":
+		err = delimited(d.data, func(m delimitedPiece) error {
+			p.delimitedPiece(m, d.o)
+			return nil
+		})
 	default:
+		p.passed = d.passed
 		p.message(d.data, d.o, 0)
 	}
 	if err != nil {
@@ -70,6 +77,12 @@ type printer struct {
 	w *bufio.Writer
 	t wire.Tree
 	r *wire.Reader
+
+	find nested.Finder
+	sub  *printer // of what is inside fields
+	deep int      // how far inside
+
+	passed func(off int) // told of a message's segments that were written; may be nil
 }
 
 // piece writes an envelope.
@@ -109,12 +122,16 @@ func (p *printer) piece(f piece, o Options) {
 
 // message writes data as fields.
 func (p *printer) message(data []byte, o Options, depth int) {
-	for len(data) > 0 {
+	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
 		p.r = wire.NewReader(&p.t)
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
+		off += len(part)
+		if p.passed != nil && depth == 0 {
+			p.passed(off)
+		}
 	}
 }
 
@@ -215,6 +232,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
+			p.inside(data, depth)
 			return
 		}
 		p.quote(data)
@@ -226,12 +244,16 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
+			p.inside(data, depth)
 			return
 		}
 		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
 	}
 	p.w.WriteByte('}')
 	p.remark(c, fd, true)
+	if kind != wire.KindPacked {
+		p.inside(data, depth)
+	}
 }
 
 // remark ends a line: with the field's name and type where a schema has it,
@@ -290,27 +312,50 @@ func plausible(f float64) bool { return f == 0 || math.Abs(f) > 1e-9 && math.Abs
 func fixedText(v uint64, narrow, float bool) string {
 	if narrow {
 		f := math.Float32frombits(uint32(v))
-		if s := floatText(float64(f), 32); float && s != "" {
+		switch s := floatText(float64(f), 32); {
+		case math.IsInf(float64(f), 0):
+			return infText(float64(f)) + "32"
+		case math.IsNaN(float64(f)):
+			return fmt.Sprintf("%#xi32", uint32(v))
+		case float && s != "":
 			return s + "i32"
 		}
 		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
 	}
-	if s := floatText(math.Float64frombits(v), 64); float && s != "" {
+	f := math.Float64frombits(v)
+	switch s := floatText(f, 64); {
+	case math.IsInf(f, 0):
+		return infText(f) + "64"
+	case math.IsNaN(f) && float:
+		return fmt.Sprintf("%#xi64", v)
+	case float && s != "":
 		return s
 	}
 	return strconv.FormatInt(int64(v), 10) + "i64"
 }
 
-// floatText is "" for what is no number.
+func infText(f float64) string {
+	if f < 0 {
+		return "-inf"
+	}
+	return "inf"
+}
+
+// floatText is "" for what is no number. There is always a point, and no plus,
+// as Protoscope has it.
 func floatText(f float64, bits int) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return ""
 	}
 	s := strconv.FormatFloat(f, 'g', -1, bits)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
+	mantissa, exponent, scientific := strings.Cut(s, "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
 	}
-	return s
+	if scientific {
+		return mantissa + "e" + strings.TrimPrefix(exponent, "+")
+	}
+	return mantissa
 }
 
 // quoted writes text as one literal a line of it.
@@ -332,23 +377,36 @@ func (p *printer) quoted(data []byte, depth int) {
 func (p *printer) quote(data []byte) {
 	const digits = "0123456789abcdef"
 	p.w.WriteByte('"')
-	for len(data) > 0 {
-		r, n := utf8.DecodeRune(data)
-		switch {
-		case r == '"' || r == '\\':
-			p.w.WriteByte('\\')
-			p.w.WriteRune(r)
-		case r == '\n':
+	from := 0
+	for i := 0; i < len(data); {
+		c := data[i]
+		if c < utf8.RuneSelf && c >= ' ' && c != 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		n := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, n = utf8.DecodeRune(data[i:]); n > 1 && unicode.IsPrint(r) {
+				i += n
+				continue
+			}
+		}
+		p.w.Write(data[from:i])
+		switch c {
+		case '"', '\\':
+			p.w.Write([]byte{'\\', c})
+		case '\n':
 			p.w.WriteString(`\n`)
-		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f, n > 1 && unicode.IsPrint(r):
-			p.w.Write(data[:n])
 		default:
-			for _, c := range data[:n] {
+			for _, c := range data[i : i+n] {
 				p.w.Write([]byte{'\\', 'x', digits[c>>4], digits[c&15]})
 			}
 		}
-		data = data[n:]
+		i += n
+		from = i
 	}
+	p.w.Write(data[from:])
 	p.w.WriteByte('"')
 }
 

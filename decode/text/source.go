@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode/envelope"
 	"unwire/decode/wire"
 )
 
@@ -26,10 +28,15 @@ type source struct {
 	style  style
 	kept   []byte // the text itself, or nil
 	ofHash string // of the bytes that kept stands for
+
+	packed     string // the compression of all of it: "gzip", "zstd"; "" for none
+	packedRaw  []byte // what the sender's compressor gave; nil where ours gives the same
+	packedHash string // of the bytes that packedRaw stands for
 }
 
 // A style is a regular way to write hex or base64.
 type style struct {
+	begin string // in front of all: 0x, or the head of a data: URL
 	upper bool   // hex: A to F
 	group int    // hex: bytes between spaces; 0 for no spaces
 	url   bool   // base64: the alphabet for URLs
@@ -42,7 +49,15 @@ type style struct {
 const maxKept = 1 << 30 // bytes of a kept text that we inflate
 
 // readSource finds the bytes that in stands for.
-func readSource(in []byte, form string) (source, []byte, error) {
+func readSource(in []byte, o Options) (source, []byte, error) {
+	s, data, err := readForm(in, o.In)
+	if err != nil {
+		return s, nil, err
+	}
+	return s, s.unpack(data, o.MaxInflated), nil
+}
+
+func readForm(in []byte, form string) (source, []byte, error) {
 	switch form {
 	case "raw":
 		return source{form: "raw"}, in, nil
@@ -54,6 +69,9 @@ func readSource(in []byte, form string) (source, []byte, error) {
 		return newSource(in, form, data), data, nil
 	case "", "auto":
 		for _, form := range []string{"hex", "base64"} {
+			if !mayBe(in) {
+				continue
+			}
 			if data, err := decodeForm(in, form); err == nil && plausibleForm(in, form, data) {
 				return newSource(in, form, data), data, nil
 			}
@@ -63,16 +81,54 @@ func readSource(in []byte, form string) (source, []byte, error) {
 	return source{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
 }
 
+// mayBe looks at the beginning, so that a large input of bytes is not read for
+// nothing.
+func mayBe(in []byte) bool {
+	for _, c := range in[:min(len(in), 4096)] {
+		if c >= 0x7f || c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// unpack undoes the compression of data as a whole, if its magic number tells
+// one and it holds to the end.
+func (s *source) unpack(data []byte, limit int64) []byte {
+	name := envelope.Sniff(data)
+	if name == "" {
+		return data
+	}
+	out, err := envelope.Decompress(name, data, limit)
+	if err != nil {
+		return data
+	}
+	s.packed = name
+	if again, err := envelope.Compress(name, out); err != nil || !bytes.Equal(again, data) {
+		s.packedRaw, s.packedHash = data, hashOf(out)
+	}
+	return out
+}
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
 // plausibleForm tells whether a text that could be hex or base64 is meant so.
 func plausibleForm(in []byte, form string, data []byte) bool {
 	if form == "hex" {
 		return len(data) >= 2
 	}
+	if head, _ := dataURL(in); head != nil || envelope.Sniff(data) != "" {
+		return true
+	}
 	if len(data) < 5 {
 		return false
 	}
 	// Words are base64, too: what they decode to must make sense.
-	if shapeOf(data, Options{segmentLen: defaultSegmentLen}, new(wire.Tree)) == "frames" {
+	switch shapeOf(data, Options{segmentLen: defaultSegmentLen}, new(wire.Tree)) {
+	case "frames", "delimited":
 		return true
 	}
 	kind, _, _ := wire.NewReader(wire.Parse(data, wire.Options{})).Best(0)
@@ -84,31 +140,38 @@ func newSource(in []byte, form string, data []byte) source {
 	if bytes.Equal(s.style.append(nil, form, data), in) {
 		return s
 	}
-	sum := sha256.Sum256(data)
-	return source{form: form, style: s.style, kept: in, ofHash: hex.EncodeToString(sum[:16])}
+	return source{form: form, style: s.style, kept: in, ofHash: hashOf(data)}
 }
 
-// decodeForm reads hex or base64 with white space anywhere.
+// decodeForm reads hex or base64 with white space anywhere; hex also as a dump
+// or with 0x or \x before the bytes, base64 also as a data: URL.
 func decodeForm(in []byte, form string) ([]byte, error) {
-	clean := make([]byte, 0, len(in))
-	for _, c := range in {
+	body := in
+	if form == "base64" {
+		_, body = dataURL(in)
+	}
+	clean := make([]byte, 0, len(body))
+	for _, c := range body {
 		switch c {
 		case ' ', '\t', '\n', '\r':
 		default:
 			clean = append(clean, c)
 		}
 	}
-	if form == "hex" {
-		n, err := hex.Decode(clean, clean)
-		return clean[:n], err
+	if form == "base64" {
+		return runs(clean)
 	}
-	enc := base64.StdEncoding
-	if bytes.ContainsAny(clean, "-_") {
-		enc = base64.URLEncoding
+	if data, err := undump(in); err == nil && bytes.ContainsAny(in, " :") {
+		return data, nil
 	}
-	clean = bytes.TrimRight(clean, "=")
-	n, err := enc.WithPadding(base64.NoPadding).Decode(clean, clean)
-	return clean[:n], err
+	n, err := hex.Decode(clean, clean)
+	if err == nil {
+		return clean[:n], nil
+	}
+	if data, err := unescape(in); err == nil {
+		return data, nil
+	}
+	return nil, err
 }
 
 // styleOf guesses the style from the first line; the caller checks it.
@@ -116,6 +179,17 @@ func styleOf(in []byte, form string) style {
 	var s style
 	body := bytes.TrimRight(in, "\r\n\t ")
 	s.end = string(in[len(body):])
+	if head, rest := dataURL(body); form == "base64" && head != nil {
+		s.begin, body = string(head), rest
+	}
+	if form == "hex" {
+		if _, err := undump(in); err == nil && bytes.ContainsAny(in, " :") {
+			return style{group: 1, cols: 47, nl: "\n", end: s.end}
+		}
+		if rest, ok := bytes.CutPrefix(body, []byte("0x")); ok {
+			s.begin, body = "0x", rest
+		}
+	}
 	line := body
 	if i := bytes.IndexByte(body, '\n'); i >= 0 {
 		line, s.nl = body[:i], "\n"
@@ -138,6 +212,7 @@ func styleOf(in []byte, form string) style {
 
 // append writes data in the style.
 func (s style) append(dst []byte, form string, data []byte) []byte {
+	dst = append(dst, s.begin...)
 	if form == "hex" {
 		return append(s.appendHex(dst, data), s.end...)
 	}
@@ -180,25 +255,41 @@ func (s style) appendHex(dst, data []byte) []byte {
 	return dst
 }
 
+// plain reports that the bytes were written as they are.
+func (s source) plain() bool { return (s.form == "raw" || s.form == "") && s.packed == "" }
+
 // restore writes data as the source was written.
 func (s source) restore(data []byte) []byte {
+	if s.packed != "" {
+		data = s.pack(data)
+	}
 	if s.form == "raw" || s.form == "" {
 		return data
 	}
-	if s.kept != nil {
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:16]) == s.ofHash {
-			return s.kept
-		}
+	if s.kept != nil && hashOf(data) == s.ofHash {
+		return s.kept
 	}
 	return s.style.append(nil, s.form, data)
 }
 
+// pack compresses data as a whole.
+func (s source) pack(data []byte) []byte {
+	if s.packedRaw != nil && hashOf(data) == s.packedHash {
+		return s.packedRaw
+	}
+	out, err := envelope.Compress(s.packed, data)
+	if err != nil {
+		return data // the name was checked when it was read
+	}
+	return out
+}
+
 // words writes the source as the words of a directive; raw has none.
 func (s source) words() ([]string, error) {
-	if s.form == "raw" || s.form == "" {
+	if (s.form == "raw" || s.form == "") && s.packed == "" {
 		return nil, nil
 	}
-	w := []string{s.form}
+	w := []string{cmp.Or(s.form, "raw")}
 	flag := func(on bool, word string) {
 		if on {
 			w = append(w, word)
@@ -211,6 +302,12 @@ func (s source) words() ([]string, error) {
 	flag(s.style.cols > 0, "cols:"+strconv.Itoa(s.style.cols))
 	flag(s.style.nl != "", "nl:"+hex.EncodeToString([]byte(s.style.nl)))
 	flag(s.style.end != "", "end:"+hex.EncodeToString([]byte(s.style.end)))
+	flag(s.style.begin != "", "begin:"+hex.EncodeToString([]byte(s.style.begin)))
+	if s.packed != "" {
+		flag(true, s.packed)
+		flag(s.packedRaw != nil, "packed-of:"+s.packedHash)
+		flag(s.packedRaw != nil, "packed:"+base64.RawStdEncoding.EncodeToString(s.packedRaw))
+	}
 	if s.kept == nil {
 		return w, nil
 	}
@@ -231,8 +328,8 @@ func (s source) words() ([]string, error) {
 // parseWords reads what words wrote.
 func parseWords(words []string) (source, error) {
 	s := source{form: words[0]}
-	if s.form != "hex" && s.form != "base64" {
-		return s, fmt.Errorf("%.40q is neither hex nor base64", s.form)
+	if s.form != "hex" && s.form != "base64" && s.form != "raw" {
+		return s, fmt.Errorf("%.40q is neither hex nor base64 nor raw", s.form)
 	}
 	for _, w := range words[1:] {
 		key, value, _ := strings.Cut(w, ":")
@@ -252,6 +349,14 @@ func parseWords(words []string) (source, error) {
 			s.style.nl, err = unhexString(value)
 		case "end":
 			s.style.end, err = unhexString(value)
+		case "begin":
+			s.style.begin, err = unhexString(value)
+		case "gzip", "zstd":
+			s.packed = key
+		case "packed-of":
+			s.packedHash = value
+		case "packed":
+			s.packedRaw, err = base64.RawStdEncoding.DecodeString(value)
 		case "of":
 			s.ofHash = value
 		case "text":

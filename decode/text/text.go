@@ -1,7 +1,8 @@
 // Package text writes bytes as text or JSON that people can read and edit, and
 // reads both back: for any input, what is read back is the input, to the byte.
 //
-// The text is a superset of Protoscope:
+// The text is a superset of Protoscope: whatever that reads, Parse reads with
+// the same result; and it reads what Text writes, but for frames.
 //
 //	1: 150                   a varint; -5, true and 0x10 are ones, too
 //	2: {"text"}              a length and what it counts: "text", `hex`, fields,
@@ -10,13 +11,14 @@
 //	4: !{ … }                a group
 //	5:VARINT 5:I64 5:LEN 5:SGROUP 5:EGROUP 5:I32    a tag alone
 //	"text" `0a ff`           bytes as they are
+//	{1: 2}                   a message behind its length, as delimited messages are
 //	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
 //	                         before the } of a group, its end tag
 //	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
 //	# …                      a comment; `# unwire: …` before all else tells how the
 //	                         input was written (hex, base64), and so how to write it
 //
-// Source: RESEARCH.md#wire
+// Source: RESEARCH.md#text
 package text
 
 import (
@@ -37,11 +39,15 @@ const maxDepth = 1000
 // Options says how to understand an input. The zero value finds out.
 type Options struct {
 	In   string                         // how the bytes are written: "auto" (""), "raw", "hex", "base64"
-	As   string                         // what they are: "auto" (""), "message", "frames"
+	As   string                         // what they are: "auto" (""), "message", "frames", "delimited" (messages, each behind its length)
 	Type protoreflect.MessageDescriptor // of the message or of all frames, for names in comments; may be nil
 
 	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
 	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
+
+	// Done, if it is not nil, is told while the document is written which beginning
+	// of the input is not needed any more. The document can be written once then.
+	Done func(off int)
 
 	segmentLen int // for tests; default 1 MiB
 }
@@ -50,7 +56,7 @@ type Options struct {
 type Document struct {
 	source source
 	data   []byte // after hex or base64
-	as     string // "message", "frames" or "text"
+	as     string // "message", "frames", "delimited" or "text"
 	o      Options
 }
 
@@ -65,27 +71,31 @@ func Decode(in []byte, o Options) (*Document, error) {
 	}
 	d := &Document{o: o}
 	var err error
-	if d.source, d.data, err = readSource(in, o.In); err != nil {
+	if d.source, d.data, err = readSource(in, o); err != nil {
 		return nil, err
 	}
 	switch o.As {
 	case "", "auto":
 		d.as = shapeOf(d.data, o, new(wire.Tree))
-	case "message", "frames":
+	case "message", "frames", "delimited":
 		d.as = o.As
 	default:
-		return nil, fmt.Errorf("text: %q is neither auto, message nor frames", o.As)
+		return nil, fmt.Errorf("text: %q is neither auto, message, frames nor delimited", o.As)
 	}
 	return d, nil
 }
 
-// As is "message", "frames", or "text" for what is no protobuf but text.
+// As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
 
-// shapeOf tells frames from a message from plain text. It parses into scratch.
+// shapeOf tells frames from delimited messages from one message from plain
+// text. It parses into scratch.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 	if envelope.IsFrames(data) {
 		return "frames"
+	}
+	if isDelimited(data, o, scratch) {
+		return "delimited"
 	}
 	if len(data) > 0 {
 		sample := segment(data, o.segmentLen)
@@ -162,8 +172,16 @@ func (d *Document) pieces(f func(piece) error) error {
 		if err := f(p); err != nil {
 			return err
 		}
+		d.passed(len(d.data) - len(rest))
 	}
 	return nil
+}
+
+// passed says that the first off bytes have been written.
+func (d *Document) passed(off int) {
+	if d.o.Done != nil && d.source.plain() {
+		d.o.Done(off)
+	}
 }
 
 // inflate undoes the compression of a piece if its magic number tells which.

@@ -29,7 +29,7 @@ func (t *Tree) Reset(data []byte, o Options) {
 		p.maxNodes = defaultNodes
 	}
 	if p.nodes == nil {
-		p.nodes = make([]Node, 0, min(len(data)/8+4, 1<<12))
+		p.nodes = make([]Node, 0, min(len(data)/32+8, 1<<12))
 	}
 	p.add(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})
 	p.fields(0, len(data), 0, 0, noGroup, false)

@@ -14,6 +14,7 @@ func (a *app) commands() []*cobra.Command {
 		a.showCommand(),
 		a.decodeCommand(),
 		a.encodeCommand(),
+		a.grepCommand(),
 		a.extractCommand(),
 		a.diffCommand(),
 		a.schemaCommand(),

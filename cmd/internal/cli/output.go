@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"unwire/captures"
+	"unwire/decode/text"
 	"unwire/replay"
 )
 
@@ -129,6 +130,10 @@ func openCapture(path string) (*captures.Store, error) {
 
 // hintFor says what to do about the errors that people meet most.
 func hintFor(err error) string {
+	var syntax *text.Error
+	if errors.As(err, &syntax) {
+		return syntax.Hint
+	}
 	switch {
 	case errors.Is(err, captures.ErrNoExchange):
 		return "'unwire ls F.uwc' lists the exchanges"

@@ -19,8 +19,8 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var asJSON, parts bool
-	var dir string
+	var f showFlags
+	var parts, follow bool
 	cmd := &cobra.Command{
 		Use:   "show F.uwc ID",
 		Short: "Show one exchange: headers, then every frame decoded and annotated",
@@ -30,26 +30,44 @@ definitions know the method; a reading that is not certain has its probability.
 
 Where a bidirectional stream was carried in several calls (RunSSE and its
 BidiAppend calls), the exchange that asked for the server's half shows all of it
-as the one stream that it is, with what was missing, repeated or out of order.`,
-		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree",
+as the one stream that it is, with what was missing, repeated or out of order
+(but not with --follow, which shows each call as it comes).`,
+		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
 		Args:    argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			addr, err := addressArgs(args, false)
+			addr, err := addressArgs(args, follow)
 			if err != nil {
 				return err
 			}
+			if follow {
+				if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
+					return usagef("--follow goes with a capture or an exchange of it; --hex is not for --json, and --all goes with it")
+				}
+				return a.followShow(cmd.Context(), addr, f)
+			}
 			addr.Part = addr.Part || parts
-			return a.show(cmd.Context(), addr, dir, asJSON)
+			return a.show(cmd.Context(), addr, f)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a frame")
+	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a frame")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
+	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
 	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
-	cmd.Flags().StringVar(&dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) error {
-	defs, err := loadDefinitions(dir)
+type showFlags struct {
+	dir            string
+	json, hex, all bool
+}
+
+func (a *app) show(ctx context.Context, addr address, o showFlags) error {
+	if o.hex && o.json || o.all && !o.hex {
+		return usagef("--hex is for people, not --json, and --all goes with it")
+	}
+	defs, err := loadDefinitions(o.dir)
 	if err != nil {
 		return err
 	}
@@ -71,7 +89,7 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 		}
 		frames = []decode.Frame{*f}
 	}
-	if asJSON {
+	if o.json {
 		for i := range frames {
 			if err := a.printJSON(newFrameLine(at, &frames[i], defs)); err != nil {
 				return err
@@ -84,7 +102,7 @@ func (a *app) show(ctx context.Context, addr address, dir string, asJSON bool) e
 		a.printHead(w, at)
 	}
 	for i := range frames {
-		a.printRemarked(w, at, &frames[i], defs)
+		a.printRemarked(w, at, &frames[i], defs, o)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -197,9 +215,7 @@ func (a *app) printHead(w io.Writer, ex found) {
 		{"↓", "", ex.ResponseHeaders},
 		{"↓", "trailer ", ex.ResponseTrailers},
 	} {
-		for _, h := range section.lines {
-			fmt.Fprintf(w, "%s %s\n", section.arrow, a.out.Dim(section.name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
-		}
+		a.printHeaders(w, section.arrow, section.name, section.lines)
 	}
 	fmt.Fprintln(w)
 	switch {
@@ -210,8 +226,14 @@ func (a *app) printHead(w io.Writer, ex found) {
 	}
 }
 
+func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Headers) {
+	for _, h := range lines {
+		fmt.Fprintf(w, "%s %s\n", arrow, a.out.Dim(name+term.Clean(h.Name)+": "+term.Clean(h.Value)))
+	}
+}
+
 // printRemarked prints a frame with what is remarked on it.
-func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema.Schema) {
+func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema.Schema, o showFlags) {
 	var before, after []string
 	if ex.joined != nil {
 		before, after = anomaliesOf(ex.joined, f)
@@ -219,7 +241,7 @@ func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema
 	for _, s := range before {
 		fmt.Fprintf(w, "%s %s\n", arrow(f.Dir), a.out.Red(s))
 	}
-	a.printFrame(w, ex.Exchange, f, defs)
+	a.printFrame(w, ex.Exchange, f, defs, o)
 	for _, s := range after {
 		fmt.Fprintf(w, "    %s\n", a.out.Red(s))
 	}
@@ -240,7 +262,7 @@ func arrow(d captures.Direction) string {
 }
 
 // printFrame prints one frame's line and what is in it.
-func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs *schema.Schema) {
+func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs *schema.Schema, o showFlags) {
 	md := frameType(defs, ex.Call, f.Dir)
 	head := fmt.Sprintf("%s %d", arrow(f.Dir), f.Seq)
 	about := []string{fmt.Sprintf("%.1f ms", millis(f.T)), counted(len(f.Raw), "byte")}
@@ -264,6 +286,8 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 		fmt.Fprintf(w, "    %s %s\n", a.out.Red("error:"), term.Clean(f.Err.Error()))
 	}
 	switch {
+	case o.hex:
+		_ = a.hexFrame(w, f, md, o.all)
 	case f.Tree != nil:
 		_ = decode.Render(w, f.Tree, md, decode.RenderOptions{Indent: "    "})
 		for _, in := range f.Inner {

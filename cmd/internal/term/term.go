@@ -96,10 +96,13 @@ func writeTSV(w io.Writer, header []string, rows [][]string) error {
 }
 
 // Bold, Dim and the colours return s marked up where colour is on.
-func (o *Output) Bold(s string) string  { return o.sgr("1", s) }
-func (o *Output) Dim(s string) string   { return o.sgr("2", s) }
-func (o *Output) Red(s string) string   { return o.sgr("31", s) }
-func (o *Output) Green(s string) string { return o.sgr("32", s) }
+func (o *Output) Bold(s string) string    { return o.sgr("1", s) }
+func (o *Output) Dim(s string) string     { return o.sgr("2", s) }
+func (o *Output) Red(s string) string     { return o.sgr("31", s) }
+func (o *Output) Yellow(s string) string  { return o.sgr("33", s) }
+func (o *Output) Magenta(s string) string { return o.sgr("35", s) }
+func (o *Output) Cyan(s string) string    { return o.sgr("36", s) }
+func (o *Output) Green(s string) string   { return o.sgr("32", s) }
 
 func (o *Output) sgr(code, s string) string {
 	if !o.Color || s == "" {

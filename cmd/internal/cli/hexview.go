@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/text"
+	"unwire/decode/wire"
+)
+
+// hexOptions are those of a view on stdout.
+func (a *app) hexOptions(all bool) decode.HexOptions {
+	return decode.HexOptions{All: all, Paint: func(p decode.Part, s string) string {
+		switch p {
+		case decode.PartHead:
+			return a.out.Cyan(s)
+		case decode.PartLength:
+			return a.out.Dim(s)
+		case decode.PartText:
+			return a.out.Green(s)
+		case decode.PartNumber:
+			return a.out.Yellow(s)
+		case decode.PartBytes:
+			return a.out.Magenta(s)
+		case decode.PartBad:
+			return a.out.Red(s)
+		}
+		return s
+	}}
+}
+
+// hexDocument writes a document's bytes beside its fields.
+func (a *app) hexDocument(w io.Writer, doc *text.Document, md protoreflect.MessageDescriptor, all bool) error {
+	o := a.hexOptions(all)
+	o.Inside = true
+	v := decode.NewHexView(w, o)
+	if s := doc.Source(); s != "" {
+		v.Line(a.out.Dim("in " + s + "; offsets are those of the bytes"))
+	}
+	var tree wire.Tree
+	err := doc.Parts(func(p text.Part) error {
+		switch {
+		case len(p.Head) > 1:
+			v.Rows(p.Off, []decode.Run{{Part: decode.PartHead, Data: p.Head[:1]}, {Part: decode.PartLength, Data: p.Head[1:]}}, p.Title)
+		case len(p.Head) == 1:
+			v.Rows(p.Off, []decode.Run{{Part: decode.PartLength, Data: p.Head}}, p.Title)
+		case p.Title != "":
+			v.Line(p.Title)
+		}
+		base, body := p.DataOff, v
+		if base < 0 {
+			v.Rows(p.Off+len(p.Head), []decode.Run{{Part: decode.PartBytes, Data: p.Raw}}, "compressed")
+			inner := o
+			inner.Indent = "  "
+			if err := v.Flush(); err != nil {
+				return err
+			}
+			base, body = 0, decode.NewHexView(w, inner)
+			body.Line(a.out.Dim("decompressed, with offsets of its own:"))
+		}
+		switch {
+		case len(p.Data) == 0:
+		case p.Kind == "message":
+			tree.Reset(p.Data, wire.Options{})
+			body.Tree(&tree, md, base)
+		case p.Kind == "text":
+			body.Rows(base, []decode.Run{{Part: decode.PartText, Data: p.Data}}, a.out.Green(strconv.Quote(shortText(p.Data, all))))
+		default:
+			body.Rows(base, []decode.Run{{Part: decode.PartBytes, Data: p.Data}}, fmt.Sprintf("bytes[%d]", len(p.Data)))
+		}
+		return body.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	return v.Flush()
+}
+
+func shortText(data []byte, all bool) string {
+	if all {
+		return string(data)
+	}
+	return term.Cut(string(data), 60)
+}
+
+// hexFrame writes a frame's bytes beside its fields, and what is inside them.
+func (a *app) hexFrame(w io.Writer, f *decode.Frame, md protoreflect.MessageDescriptor, all bool) error {
+	o := a.hexOptions(all)
+	o.Indent = "    "
+	v := decode.NewHexView(w, o)
+	switch {
+	case f.Tree == nil:
+		if len(f.Data) > 0 {
+			v.Rows(0, []decode.Run{{Part: decode.PartText, Data: f.Data}}, a.out.Green(strconv.Quote(shortText(f.Data, all))))
+		}
+		return v.Flush()
+	default:
+		v.Tree(f.Tree, md, 0)
+	}
+	if err := v.Flush(); err != nil {
+		return err
+	}
+	o.Indent = "      "
+	for _, in := range f.Inner {
+		v := decode.NewHexView(w, o)
+		v.Line(a.out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
+		if in.Tree != nil {
+			v.Tree(in.Tree, nil, 0)
+		} else {
+			v.Rows(0, []decode.Run{{Part: decode.PartBytes, Data: in.Data}}, fmt.Sprintf("bytes[%d]", len(in.Data)))
+		}
+		if err := v.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

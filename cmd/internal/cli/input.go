@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+)
+
+// mapped is how large an input is that is mapped into memory, not read.
+const mapped = 16 << 20
+
+// An input is all of a file or of stdin. What is large is mapped where the
+// system can do that: it takes memory only as far as it is looked at.
+type input struct {
+	Data     []byte
+	unmap    func() error
+	released int
+}
+
+// openInput opens a file, or stdin for "-". It has to be closed, and Data is
+// not to be used after that.
+func (a *app) openInput(name string) (*input, error) {
+	r := a.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
+			return mapInput(f, name, info.Size())
+		}
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	if len(data) <= mapped {
+		return &input{Data: data}, nil
+	}
+	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name)
+}
+
+// spoolInput maps what comes from a pipe by way of a file that nobody sees.
+func spoolInput(r io.Reader, name string) (*input, error) {
+	f, err := os.CreateTemp("", "unwire-*")
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	defer f.Close()
+	defer os.Remove(f.Name()) //nolint:errcheck // at worst a file stays in the temporary folder
+	n, err := io.Copy(f, io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	return mapInput(f, name, n)
+}
+
+func mapInput(f *os.File, name string, size int64) (*input, error) {
+	if size > maxInput {
+		return nil, fmt.Errorf("%s is larger than %d bytes", inputName(name), maxInput)
+	}
+	data, unmap, err := mapFile(f, int(size))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
+	}
+	return &input{Data: data, unmap: unmap}, nil
+}
+
+// Release gives the memory of the first off bytes back. They may be looked at
+// again.
+func (in *input) Release(off int) {
+	const least = 1 << 20
+	if in.unmap == nil || off-in.released < least {
+		return
+	}
+	page := os.Getpagesize()
+	end := off / page * page
+	releasePages(in.Data[in.released:end])
+	in.released = end
+}
+
+// Close lets go of Data.
+func (in *input) Close() error {
+	if in.unmap == nil {
+		return nil
+	}
+	err := in.unmap()
+	in.Data, in.unmap = nil, nil
+	return err
+}

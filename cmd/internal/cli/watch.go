@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/text"
+)
+
+const frameEvery = 100 * time.Millisecond
+
+// A watcher is told what happens in a capture while it is recorded. Any of the
+// functions may be nil.
+type watcher struct {
+	began  func(ex *captures.Exchange, call decode.Call) error
+	status func(ex *captures.Exchange, call decode.Call) error // the response's headers have come
+	frame  func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error
+	ended  func(ex *captures.Exchange, s *decode.Stream) error
+}
+
+// watch tells f of an exchange until it has ended, or of all of them until the
+// interrupt. It waits for a capture that does not exist yet.
+func (a *app) watch(ctx context.Context, addr address, f watcher) error {
+	store, err := a.awaitCapture(ctx, addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if _, err := store.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
+		a.say("unwire: waiting for exchange %d", addr.Exchange)
+	}
+	running := map[int64]*watched{}
+	for e, err := range store.Follow(ctx, frameEvery) {
+		if err != nil {
+			return err
+		}
+		id := e.Chunk.Exchange
+		if e.Exchange != nil {
+			id = e.Exchange.ID
+		}
+		if addr.Exchange != 0 && id != addr.Exchange {
+			continue
+		}
+		if err := f.event(running, id, e); err != nil {
+			return err
+		}
+		if e.Kind == captures.Ended && addr.Exchange != 0 {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return fail(exitInterrupted, nil, "")
+	}
+	return nil
+}
+
+// A watched exchange is one that has not ended.
+type watched struct {
+	ex *captures.Exchange
+	s  *decode.Stream
+}
+
+func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) error {
+	r := running[id]
+	if r == nil {
+		if e.Exchange == nil {
+			return nil // a chunk of an exchange that has ended
+		}
+		r = &watched{e.Exchange, decode.NewStream(e.Exchange, decode.Options{})}
+		running[id] = r
+	}
+	if e.Exchange != nil {
+		r.ex = e.Exchange
+	}
+	ex, s := r.ex, r.s
+	frames := func(fs []decode.Frame) error {
+		for i := range fs {
+			if err := f.frame(ex, s.Call(), &fs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch e.Kind {
+	case captures.Began:
+		if f.began != nil {
+			return f.began(ex, s.Call())
+		}
+	case captures.Responded:
+		s.Update(ex)
+		if f.status != nil {
+			return f.status(ex, s.Call())
+		}
+	case captures.Received:
+		return frames(s.Feed(e.Chunk))
+	case captures.Ended:
+		s.Update(ex)
+		if err := frames(s.Close()); err != nil {
+			return err
+		}
+		delete(running, id)
+		if f.ended != nil {
+			return f.ended(ex, s)
+		}
+	}
+	return nil
+}
+
+// awaitCapture opens a capture as soon as there is one.
+func (a *app) awaitCapture(ctx context.Context, path string) (*captures.Store, error) {
+	told := false
+	for tries := 0; ; {
+		info, err := os.Stat(path)
+		if err == nil && info.Size() > 0 {
+			// Its recorder may be about to write its tables.
+			store, err := openCapture(path)
+			if tries++; err == nil || !told || tries > 20 {
+				return store, err
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if !told {
+			a.say("unwire: waiting for %s", term.Clean(path))
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fail(exitInterrupted, nil, "")
+		case <-time.After(frameEvery):
+		}
+	}
+}
+
+// followDecode prints frames as text while they are recorded.
+func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) error {
+	if addr.Frame >= 0 {
+		return usagef("--follow goes with a capture or an exchange of it, not with a frame")
+	}
+	defs, err := loadDefinitions(f.schema)
+	if err != nil {
+		return err
+	}
+	md, err := f.message()
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(a.out)
+	return a.watch(ctx, addr, watcher{
+		frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
+			at := address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
+			if f.format != "json" {
+				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), millis(fr.T), len(fr.Raw))
+			}
+			o := text.Options{In: "raw", As: f.as, Type: md}
+			if o.Type == nil {
+				o.Type = frameType(defs, call, fr.Dir)
+			}
+			doc, err := text.Decode(fr.Data, o)
+			if err != nil {
+				return err
+			}
+			if err := a.writeDocument(w, doc, f, o.Type); err != nil {
+				return err
+			}
+			return w.Flush()
+		},
+	})
+}
+
+// followShow shows exchanges while they are recorded.
+func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
+	defs, err := loadDefinitions(o.dir)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(a.out)
+	if o.json {
+		return a.watch(ctx, addr, watcher{frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+			return a.printJSON(newFrameLine(found{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, defs))
+		}})
+	}
+	last := int64(0)
+	// Where several are watched, a line says whose frames come.
+	turn := func(id int64) {
+		if addr.Exchange == 0 && last != id {
+			fmt.Fprintf(w, "%s\n", a.out.Dim(fmt.Sprintf("— exchange %d —", id)))
+		}
+		last = id
+	}
+	return a.watch(ctx, addr, watcher{
+		began: func(ex *captures.Exchange, call decode.Call) error {
+			last = ex.ID
+			fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
+			fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
+			a.printHeaders(w, "↑", "", ex.RequestHeaders)
+			return w.Flush()
+		},
+		status: func(ex *captures.Exchange, _ decode.Call) error {
+			turn(ex.ID)
+			fmt.Fprintf(w, "↓ status %d\n", ex.Status)
+			a.printHeaders(w, "↓", "", ex.ResponseHeaders)
+			return w.Flush()
+		},
+		frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+			turn(ex.ID)
+			a.printFrame(w, &decode.Exchange{Exchange: *ex, Call: call}, f, defs, o)
+			return w.Flush()
+		},
+		ended: func(ex *captures.Exchange, s *decode.Stream) error {
+			turn(ex.ID)
+			a.printHeaders(w, "↓", "trailer ", ex.ResponseTrailers)
+			code, message := s.Verdict()
+			fmt.Fprintf(w, "%s\n", a.out.Dim(fmt.Sprintf("%s · %s · %s", outcomeWord(ex.Outcome), term.Clean(code), ex.Duration.Round(10*time.Microsecond))))
+			if message != "" {
+				fmt.Fprintf(w, "message: %s\n", term.Clean(message))
+			}
+			return w.Flush()
+		},
+	})
+}

@@ -1,0 +1,223 @@
+package decode
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/nested"
+	"unwire/decode/wire"
+)
+
+// A Part says what bytes of a field are, and what is said about them beside.
+type Part int
+
+const (
+	PartHead   Part = iota // a tag, or the flags of an envelope
+	PartLength             // a length
+	PartText               // a value: text
+	PartNumber             // a number
+	PartBytes              // bytes
+	PartBad                // what does not parse
+	PartOther              // what belongs to none
+)
+
+// HexOptions says how a HexView writes. The zero value is the default.
+type HexOptions struct {
+	Columns int                       // bytes on a line; default 16
+	All     bool                      // every byte of every value, and the values in full
+	Indent  string                    // in front of every line
+	Inside  bool                      // messages that values hold in hex, base64 or compressed, too
+	Paint   func(Part, string) string // colours; nil for none
+}
+
+const (
+	defaultColumns = 16
+	maxHexLines    = 4 // of a value, before it is cut
+
+	maxInsideIndent = 12 // columns, of messages within messages
+)
+
+// A HexView writes bytes beside the fields that they are, a line or more a
+// field: offset, hex, what it is. Nothing in it can control a terminal.
+type HexView struct {
+	w    *bufio.Writer
+	o    HexOptions
+	find nested.Finder
+}
+
+// NewHexView returns a HexView that writes to w.
+func NewHexView(w io.Writer, o HexOptions) *HexView {
+	if o.Columns <= 0 {
+		o.Columns = defaultColumns
+	}
+	if o.Paint == nil {
+		o.Paint = func(_ Part, s string) string { return s }
+	}
+	return &HexView{w: bufio.NewWriter(w), o: o}
+}
+
+// Flush writes what is still held.
+func (v *HexView) Flush() error { return v.w.Flush() }
+
+// Line writes a line about no bytes.
+func (v *HexView) Line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
+
+// A Run is bytes of one Part.
+type Run struct {
+	Part Part
+	Data []byte
+}
+
+// Rows writes runs of bytes that follow each other, from offset off on, with
+// text beside the first line. What of the last run is more than a few lines is
+// left out, unless All was asked for.
+func (v *HexView) Rows(off int, runs []Run, text string) {
+	total := 0
+	for _, r := range runs {
+		total += len(r.Data)
+	}
+	most := total
+	if !v.o.All && total > maxHexLines*v.o.Columns {
+		most = (maxHexLines - 1) * v.o.Columns
+	}
+	at, run, done := 0, 0, 0 // done: bytes of run
+	for first := true; first || at < most; first = false {
+		fmt.Fprintf(v.w, "%s%08x  ", v.o.Indent, off+at)
+		n := 0
+		for n < v.o.Columns && at < most {
+			for done == len(runs[run].Data) {
+				run, done = run+1, 0
+			}
+			k := min(len(runs[run].Data)-done, v.o.Columns-n, most-at)
+			if n > 0 {
+				v.w.WriteByte(' ')
+			}
+			v.w.WriteString(v.o.Paint(runs[run].Part, hexBytes(runs[run].Data[done:done+k])))
+			n, at, done = n+k, at+k, done+k
+		}
+		if first && text != "" {
+			v.w.WriteString(strings.Repeat("   ", v.o.Columns-n) + "  " + text)
+		}
+		v.w.WriteByte('\n')
+	}
+	if most < total {
+		v.Line(fmt.Sprintf("          … %d more bytes (--all)", total-most))
+	}
+}
+
+// hexBytes is `0a 05 68`.
+func hexBytes(b []byte) string {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, 3*len(b))
+	for i, c := range b {
+		if i > 0 {
+			out = append(out, ' ')
+		}
+		out = append(out, digits[c>>4], digits[c&15])
+	}
+	return string(out)
+}
+
+// Tree writes a tree whose bytes begin at offset base. With md, which may be
+// nil, fields have names.
+func (v *HexView) Tree(t *wire.Tree, md protoreflect.MessageDescriptor, base int) {
+	v.fields(t, 0, TreeJSON(t, md), base, 0)
+}
+
+func (v *HexView) fields(t *wire.Tree, i int32, fields []Field, base, depth int) {
+	k := 0
+	for c := range t.Children(i) {
+		v.field(t, c, &fields[k], base, depth)
+		k++
+	}
+}
+
+func (v *HexView) field(t *wire.Tree, c int32, f *Field, base, depth int) {
+	n := t.Node(c)
+	part := partOf(n, f)
+	text := strings.Repeat("  ", depth) + v.label(f, part)
+	runs := []Run{{PartHead, t.Data[n.Off:n.Tag]}, {PartLength, t.Data[n.Tag:n.Val]}}
+	if f.Fields == nil {
+		if n.Type == wire.Garbage {
+			runs = []Run{{PartBad, t.Data[n.Off:n.End]}}
+		} else {
+			runs = append(runs, Run{part, t.Data[n.Val:n.End]})
+		}
+		v.Rows(base+n.Off, runs, text)
+		if v.o.Inside && (part == PartText || part == PartBytes) {
+			v.inside(t.Payload(c))
+		}
+		return
+	}
+	v.Rows(base+n.Off, runs, text)
+	v.fields(t, c, f.Fields, base, depth+1)
+	if end := t.EndTag(c); end < n.End {
+		v.Rows(base+end, []Run{{PartHead, t.Data[end:n.End]}}, strings.Repeat("  ", depth)+v.o.Paint(PartHead, "end of "+strconv.FormatUint(f.N, 10)))
+	}
+}
+
+// inside writes a message that a value holds in another form.
+func (v *HexView) inside(data []byte) {
+	c, ok := v.find.Find(data)
+	if !ok || c.Form != nested.Message {
+		return
+	}
+	sub := &HexView{w: v.w, o: v.o, find: v.find}
+	sub.o.Indent += "    "
+	sub.o.Inside = len(sub.o.Indent) <= maxInsideIndent
+	sub.Line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
+	sub.Tree(c.Tree, nil, 0)
+	v.find = sub.find
+}
+
+func partOf(n *wire.Node, f *Field) Part {
+	switch {
+	case n.Type == wire.Garbage:
+		return PartBad
+	case n.Type != wire.Len && n.Type != wire.StartGroup, f.Kind == string(wire.KindPacked):
+		return PartNumber
+	case f.Kind == string(wire.KindString):
+		return PartText
+	}
+	return PartBytes
+}
+
+// label is what stands beside a field's bytes.
+func (v *HexView) label(f *Field, part Part) string {
+	limit := 60
+	if v.o.All {
+		limit = -1
+	}
+	head := "garbage"
+	if part != PartBad {
+		head = strconv.FormatUint(f.N, 10)
+		if f.Name != "" {
+			head += " " + f.Name
+		}
+		head += ":"
+	}
+	value := f.summary(RenderOptions{MaxText: limit})
+	if f.Fields == nil && part == PartBytes || part == PartBad {
+		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val) // they stand beside it
+	}
+	if f.Fields != nil {
+		part = PartLength
+	}
+	s := v.o.Paint(PartHead, head) + " " + v.o.Paint(part, value)
+	if f.P < surely {
+		s += fmt.Sprintf("  (p %.2f", f.P)
+		if len(f.Alternatives) > 0 {
+			s += fmt.Sprintf(", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
+		}
+		s += ")"
+	}
+	if f.Error != "" {
+		s += "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package text
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// An Error is the place at which a text or a JSON document is not what was
+// expected, with what that was and what was found.
+type Error struct {
+	Line, Column int // from 1; the column counts bytes
+	Err          error
+	Hint         string // what to do about it; "" where that is plain
+}
+
+// Error reads `text: line 2, column 4: this string is not closed`.
+func (e *Error) Error() string {
+	return fmt.Sprintf("text: line %d, column %d: %v", e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// errorAt is an Error at an offset of src.
+func errorAt(src []byte, off int64, err error, hint string) *Error {
+	before := src[:max(min(off, int64(len(src))), 0)]
+	return &Error{
+		Line: bytes.Count(before, []byte("\n")) + 1, Column: len(before) - bytes.LastIndexByte(before, '\n'),
+		Err: err, Hint: hint,
+	}
+}
+
+// stray is the error for a character that begins nothing.
+func (p *parser) stray() error {
+	c := p.src[p.pos]
+	hint := ""
+	switch c {
+	case ',', ';':
+		hint = "values and fields stand behind each other with white space between them"
+	case '=', ':':
+		hint = "a field is NUMBER: VALUE, as in 1: 150"
+	case '[', ']':
+		hint = "packed numbers stand in braces: 2: {1 2 3}"
+	case '(', ')', '<', '>':
+		hint = "messages stand in braces: 2: {1: 150}"
+	}
+	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
+}
+
+// hintForWord says what a word that is no number may have been meant to be.
+func hintForWord(word []byte) string {
+	switch string(word) {
+	case "nan", "NaN", "nan32", "nan64":
+		return "there are many: write its bits, as in 0x7ff8000000000000i64"
+	case "inf", "+inf", "-inf":
+		return "inf32 or inf64"
+	case "null", "none", "nil":
+		return "an absent field is left out; {} is empty"
+	case "True", "TRUE", "False", "FALSE":
+		return "true and false are written small"
+	}
+	if c := word[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
+		return "numbers are 150, -5, 0x10, 5z, 7i32, 7i64, 1.5, 1.5i32"
+	}
+	return "fields go by their numbers, and names stand only in comments; text stands in quotes"
+}
