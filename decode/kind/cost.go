@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"math"
@@ -110,7 +110,7 @@ var costVarintLen = func() (t [11]int64) {
 
 // costLengths is the cost, in nats, of varints by their length in bits, and of
 // describing how those lengths are distributed; the bits below the top one are free.
-func costLengths(s *varintStats) (values, shape float64) {
+func costLengths(s *Varints) (values, shape float64) {
 	for n, count := range s.Bits {
 		if count == 0 {
 			continue
@@ -125,7 +125,7 @@ func costLengths(s *varintStats) (values, shape float64) {
 }
 
 // costVarints is the cost, in nats, of a field's varints one by one.
-func costVarints(s *varintStats) float64 {
+func costVarints(s *Varints) float64 {
 	if s.N == 0 {
 		return 0
 	}
@@ -139,7 +139,7 @@ func costVarints(s *varintStats) float64 {
 }
 
 // costFixeds is the cost, in nats, of a field's fixed-width values.
-func costFixeds(s *fixedStats) float64 {
+func costFixeds(s *Fixeds) float64 {
 	cost := float64(min(s.Float, s.Int)) / nat
 	if !s.Values.Full {
 		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
@@ -149,7 +149,7 @@ func costFixeds(s *fixedStats) float64 {
 
 // costDistinct is the cost of values out of a small set: each is described
 // once at the given price, and every occurrence then chooses one.
-func costDistinct(s *sketch, each float64) float64 {
+func costDistinct(s *Sketch, each float64) float64 {
 	var n, cost float64
 	for _, it := range s.Items {
 		n += float64(it.Count)

@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// lenStats is what was seen of a field's length-delimited payloads, a cost and
+// Payloads is what was seen of a field's length-delimited payloads, a cost and
 // a veto for each hypothesis. A veto is final, and the numbers that it makes
 // pointless are zeroed, so that the order of samples does not show.
-type lenStats struct {
+type Payloads struct {
 	N        int64 `json:"n"`
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
@@ -37,27 +37,27 @@ type lenStats struct {
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
 
-	Elements *varintStats `json:"elements,omitempty"` // of packed varints
+	Elements *Varints `json:"elements,omitempty"` // of packed varints
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
 
-	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most prefixLen bytes; unset while N is 0
-	Values *sketch `json:"values,omitempty"`
+	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
+	Values *Sketch `json:"values,omitempty"`
 }
 
 const (
-	prefixLen = 24
+	PrefixLen = 24
 	// costBytes is how much of a payload is judged by its content; the rest is
 	// only checked for validity, and taken to cost as much a byte.
 	costBytes = 2048
 )
 
-func newLenStats() *lenStats {
-	return &lenStats{Shortest: math.MaxInt64, Values: &sketch{}, Elements: newVarintStats()}
+func newLenStats() *Payloads {
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newVarintStats()}
 }
 
-func (l *lenStats) add(p []byte) {
+func (l *Payloads) add(p []byte) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
@@ -75,9 +75,9 @@ func (l *lenStats) add(p []byte) {
 }
 
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
-func (l *lenStats) addPrefix(p []byte, first bool) {
+func (l *Payloads) addPrefix(p []byte, first bool) {
 	if first {
-		l.Prefix = bytes.Clone(p[:min(len(p), prefixLen)])
+		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
 		return
 	}
 	i := 0
@@ -87,7 +87,7 @@ func (l *lenStats) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
-func (l *lenStats) addText(p []byte) {
+func (l *Payloads) addText(p []byte) {
 	if l.NotText {
 		return
 	}
@@ -103,7 +103,7 @@ func (l *lenStats) addText(p []byte) {
 	}
 }
 
-func (l *lenStats) addVarints(p []byte) {
+func (l *Payloads) addVarints(p []byte) {
 	if l.NotVarints {
 		return
 	}
@@ -133,7 +133,7 @@ func (l *lenStats) addVarints(p []byte) {
 	l.Varints += whole(cost, len(p))
 }
 
-func (l *lenStats) addFixed(p []byte) {
+func (l *Payloads) addFixed(p []byte) {
 	if l.NotFixed32 {
 		return // eight bytes are twice four
 	}
@@ -177,7 +177,7 @@ func whole(cost int64, size int) int64 {
 	return int64(float64(cost) * float64(size) / costBytes)
 }
 
-func (l *lenStats) merge(o *lenStats) {
+func (l *Payloads) merge(o *Payloads) {
 	if o.N == 0 {
 		return
 	}

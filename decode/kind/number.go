@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// varintStats is what was seen of a field's varints. Counts only: it merges by
+// Varints is what was seen of a field's varints. Counts only: it merges by
 // addition, minimum and maximum.
-type varintStats struct {
+type Varints struct {
 	N        int64     `json:"n"`
 	Zero     int64     `json:"zero,omitempty"`
 	Overlong int64     `json:"overlong,omitempty"` // longer than need be
@@ -21,17 +21,17 @@ type varintStats struct {
 	Lowest   int64     `json:"lowest,omitempty"`   // the smallest of those as int64
 	Bits     histogram `json:"bits"`               // values by bit length
 	Odd      int64     `json:"odd,omitempty"`
-	Values   *sketch   `json:"values,omitempty"`
+	Values   *Sketch   `json:"values,omitempty"`
 	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
 	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
 	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
 }
 
-func newVarintStats() *varintStats {
-	return &varintStats{Min: math.MaxUint64, Values: &sketch{}}
+func newVarintStats() *Varints {
+	return &Varints{Min: math.MaxUint64, Values: &Sketch{}}
 }
 
-func (s *varintStats) add(v uint64, size int) {
+func (s *Varints) add(v uint64, size int) {
 	s.N++
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
@@ -60,7 +60,7 @@ func (s *varintStats) add(v uint64, size int) {
 	}
 }
 
-func (s *varintStats) merge(o *varintStats) {
+func (s *Varints) merge(o *Varints) {
 	s.N += o.N
 	s.Zero += o.Zero
 	s.Overlong += o.Overlong
@@ -77,19 +77,19 @@ func (s *varintStats) merge(o *varintStats) {
 	s.Micros += o.Micros
 }
 
-// fixedStats is what was seen of a field's 4- or 8-byte values. The costs are
+// Fixeds is what was seen of a field's 4- or 8-byte values. The costs are
 // description lengths in thousandths of a nat, integers so that sums commute.
-type fixedStats struct {
+type Fixeds struct {
 	N      int64   `json:"n"`
 	Zero   int64   `json:"zero,omitempty"`
 	Float  int64   `json:"float"`           // cost as floating point
 	Int    int64   `json:"int"`             // cost as an integer
 	Small  int64   `json:"small,omitempty"` // negative integers near zero
 	Max    uint64  `json:"max"`
-	Values *sketch `json:"values,omitempty"`
+	Values *Sketch `json:"values,omitempty"`
 }
 
-func (s *fixedStats) add64(v uint64) {
+func (s *Fixeds) add64(v uint64) {
 	s.Float += costDouble(v)
 	s.Int += costFixed(v, 64)
 	if int64(v) < 0 && int64(v) > -1<<48 {
@@ -98,7 +98,7 @@ func (s *fixedStats) add64(v uint64) {
 	s.addBits(v)
 }
 
-func (s *fixedStats) add32(v uint32) {
+func (s *Fixeds) add32(v uint32) {
 	s.Float += costFloat(v)
 	s.Int += costFixed(uint64(v), 32)
 	if int32(v) < 0 && int32(v) > -1<<20 {
@@ -107,19 +107,19 @@ func (s *fixedStats) add32(v uint32) {
 	s.addBits(uint64(v))
 }
 
-func (s *fixedStats) addBits(v uint64) {
+func (s *Fixeds) addBits(v uint64) {
 	s.N++
 	if v == 0 {
 		s.Zero++
 	}
 	s.Max = max(s.Max, v)
 	if s.Values == nil {
-		s.Values = &sketch{}
+		s.Values = &Sketch{}
 	}
 	s.Values.add(v)
 }
 
-func (s *fixedStats) merge(o *fixedStats) {
+func (s *Fixeds) merge(o *Fixeds) {
 	s.N += o.N
 	s.Zero += o.Zero
 	s.Float += o.Float
@@ -127,7 +127,7 @@ func (s *fixedStats) merge(o *fixedStats) {
 	s.Small += o.Small
 	s.Max = max(s.Max, o.Max)
 	if s.Values == nil {
-		s.Values = &sketch{}
+		s.Values = &Sketch{}
 	}
 	s.Values.merge(o.Values)
 }

@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"cmp"
@@ -7,110 +7,110 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A field is the evidence of one field number of one message.
-type field struct {
-	seen   int64 // messages with the field
-	occurs int64 // occurrences in all
-	most   int64 // occurrences in the message with the most
+// A Field is the evidence of one field number of one message.
+type Field struct {
+	Seen   int64 // messages with the field
+	Occurs int64 // occurrences in all
+	Most   int64 // occurrences in the message with the most
 	now    int64 // occurrences in the message that is being read; 0 between messages
 
-	// before holds the fields that began earlier in some message with this one:
+	// Before holds the fields that began earlier in some message with this one:
 	// two fields met if one is in the other's set, and a smaller number behind a
 	// greater one tells a oneof, which the Go runtime writes last.
-	before bitset
+	Before Bitset
 
-	varint  *varintStats
-	fixed32 *fixedStats
-	fixed64 *fixedStats
-	len     *lenStats
-	child   *message // payloads read as messages; nil once one could not be
-	group   *message
-	groups  int64
+	Varint  *Varints
+	Fixed32 *Fixeds
+	Fixed64 *Fixeds
+	Len     *Payloads
+	Child   *Message // payloads read as messages; nil once one could not be
+	Group   *Message
+	Groups  int64
 }
 
 // addValue enters one occurrence, whose encoding without the tag is data.
-func (f *field) addValue(e *Evidence, typ protowire.Type, data []byte, path []int32) {
-	f.occurs++
+func (f *Field) addValue(e *Evidence, typ protowire.Type, data []byte, path []int32) {
+	f.Occurs++
 	switch typ {
 	case protowire.VarintType:
 		v, n := protowire.ConsumeVarint(data)
-		if f.varint == nil {
-			f.varint = newVarintStats()
+		if f.Varint == nil {
+			f.Varint = newVarintStats()
 		}
-		f.varint.add(v, n)
+		f.Varint.add(v, n)
 	case protowire.Fixed32Type:
 		v, _ := protowire.ConsumeFixed32(data)
-		if f.fixed32 == nil {
-			f.fixed32 = &fixedStats{}
+		if f.Fixed32 == nil {
+			f.Fixed32 = &Fixeds{}
 		}
-		f.fixed32.add32(v)
+		f.Fixed32.add32(v)
 	case protowire.Fixed64Type:
 		v, _ := protowire.ConsumeFixed64(data)
-		if f.fixed64 == nil {
-			f.fixed64 = &fixedStats{}
+		if f.Fixed64 == nil {
+			f.Fixed64 = &Fixeds{}
 		}
-		f.fixed64.add64(v)
+		f.Fixed64.add64(v)
 	case protowire.BytesType:
 		payload, n := protowire.ConsumeBytes(data)
-		if f.len == nil {
-			f.len = newLenStats()
+		if f.Len == nil {
+			f.Len = newLenStats()
 		}
 		if n != len(payload)+protowire.SizeVarint(uint64(len(payload))) {
-			f.len.Overlong++
+			f.Len.Overlong++
 		}
 		f.addPayload(e, payload, path)
 	case protowire.StartGroupType:
-		f.groups++
-		if f.group == nil {
-			f.group = &message{}
+		f.Groups++
+		if f.Group == nil {
+			f.Group = &Message{}
 		}
 		body, _ := protowire.ConsumeGroup(protowire.Number(path[len(path)-1]), data)
 		if _, ok := validate(body); ok {
-			e.add(f.group, body, path)
+			e.add(f.Group, body, path)
 		}
 	}
 }
 
 // addPayload enters a length-delimited payload under every hypothesis.
-func (f *field) addPayload(e *Evidence, payload []byte, path []int32) {
-	l := f.len
+func (f *Field) addPayload(e *Evidence, payload []byte, path []int32) {
+	l := f.Len
 	l.add(payload)
 	if l.NotMessage {
 		return
 	}
 	if _, ok := validate(payload); !ok {
 		l.NotMessage = true
-		e.count -= f.child.size()
-		f.child = nil
+		e.count -= f.Child.size()
+		f.Child = nil
 		return
 	}
-	if f.child == nil {
-		f.child = &message{}
+	if f.Child == nil {
+		f.Child = &Message{}
 	}
-	e.add(f.child, payload, path)
+	e.add(f.Child, payload, path)
 }
 
-// children returns the messages below the field.
-func (f *field) children() []*message {
-	var list []*message
-	if f.child != nil {
-		list = append(list, f.child)
+// Children returns the messages below the field.
+func (f *Field) Children() []*Message {
+	var list []*Message
+	if f.Child != nil {
+		list = append(list, f.Child)
 	}
-	if f.group != nil {
-		list = append(list, f.group)
+	if f.Group != nil {
+		list = append(list, f.Group)
 	}
 	return list
 }
 
 // size counts the fields at and below m.
-func (m *message) size() int {
+func (m *Message) size() int {
 	if m == nil {
 		return 0
 	}
 	n := 0
-	for _, number := range m.numbers() {
+	for _, number := range m.Numbers() {
 		n++
-		for _, c := range m.get(number).children() {
+		for _, c := range m.Field(number).Children() {
 			n += c.size()
 		}
 	}
@@ -121,7 +121,7 @@ func (m *message) size() int {
 //
 // An entry is exactly a key, field 1, and a value, field 2: every encoder known
 // writes both, also when they are zero, which an ordinary message never does.
-func addEntries(m *message, lv *level) {
+func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func addEntries(m *message, lv *level) {
 		for n < len(list) && list[n].number == list[0].number {
 			n++
 		}
-		if l := m.get(list[0].number).len; !l.NotMap {
+		if l := m.Field(list[0].number).Len; !l.NotMap {
 			clear(lv.keys)
 			l.addMap(list[:n], lv.keys)
 		}
@@ -147,7 +147,7 @@ func addEntries(m *message, lv *level) {
 }
 
 // addMap judges the entries of one message; keys is empty.
-func (l *lenStats) addMap(list []entry, keys map[string]struct{}) {
+func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
 	var last []byte
 	for i, en := range list {
 		key, ok := entryKey(en.payload)

@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"slices"
@@ -26,19 +26,19 @@ type entry struct {
 }
 
 // add enters a valid message. path is its place below its root.
-func (e *Evidence) add(m *message, data []byte, path []int32) {
+func (e *Evidence) add(m *Message, data []byte, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
 		e.scratch.levels = append(e.scratch.levels, level{})
 	}
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
-	m.samples++
-	var seen bitset
+	m.Samples++
+	var seen Bitset
 	for len(data) > 0 {
 		number, typ, n := protowire.ConsumeTag(data)
 		data = data[n:]
-		f := m.get(int32(number))
+		f := m.Field(int32(number))
 		if f == nil {
 			f = e.newField(m, int32(number), path)
 		}
@@ -49,23 +49,23 @@ func (e *Evidence) add(m *message, data []byte, path []int32) {
 		}
 		if f.now == 0 {
 			lv.touched = append(lv.touched, int32(number))
-			f.before.or(&seen)
-			if number < lowNumbers {
-				seen.set(int32(number))
+			f.Before.or(&seen)
+			if number < LowNumbers {
+				seen.Set(int32(number))
 			}
 		}
 		f.now++
 		f.addValue(e, typ, data[:size], append(path, int32(number)))
-		if typ == protowire.BytesType && !f.len.NotMap {
+		if typ == protowire.BytesType && !f.Len.NotMap {
 			payload, _ := protowire.ConsumeBytes(data)
 			lv.entries = append(lv.entries, entry{int32(number), payload})
 		}
 		data = data[size:]
 	}
 	for _, n := range lv.touched {
-		f := m.get(n)
-		f.seen++
-		f.most = max(f.most, f.now)
+		f := m.Field(n)
+		f.Seen++
+		f.Most = max(f.Most, f.now)
 		f.now = 0
 	}
 	addEntries(m, &lv)
@@ -73,8 +73,8 @@ func (e *Evidence) add(m *message, data []byte, path []int32) {
 }
 
 // newField makes room for a field, or returns nil where there is none.
-func (e *Evidence) newField(m *message, number int32, path []int32) *field {
-	if len(path) >= maxEvidenceDepth {
+func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
+	if len(path) >= MaxDepth {
 		return nil
 	}
 	if e.cut != nil {
@@ -83,7 +83,7 @@ func (e *Evidence) newField(m *message, number int32, path []int32) *field {
 			return nil
 		}
 	}
-	f := &field{}
+	f := &Field{}
 	m.set(number, f)
 	e.count++
 	return f
