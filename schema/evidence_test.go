@@ -134,7 +134,7 @@ func TestReadEvidenceRefuses(t *testing.T) {
 	good := written(t, evidenceOf(t, []byte{8, 1, 0x12, 2, 'h', 'i'}))
 	for name, edit := range map[string][2]string{
 		"no JSON":          {good, "{"},
-		"a newer format":   {`"unwire_evidence":1`, `"unwire_evidence":2`},
+		"a newer format":   {`"unwire_evidence":2`, `"unwire_evidence":3`},
 		"more than seen":   {`"most":1`, `"most":9`},
 		"negative counts":  {`"samples":1`, `"samples":-1`},
 		"a number of zero": {`"fields":{"1"`, `"fields":{"0"`},

@@ -10,7 +10,7 @@ import (
 
 // evidenceFormat is the version of Evidence's own JSON. It is not that of the
 // contract's evidence list, which is made of verdicts (Inferred.WriteEvidence).
-const evidenceFormat = 1
+const evidenceFormat = 2
 
 // maxEvidenceBytes bounds the JSON that ReadEvidence takes; 100,000 fields need a tenth of it.
 const maxEvidenceBytes = 512 << 20

@@ -90,7 +90,7 @@ func FuzzReadEvidence(f *testing.F) {
 		f.Add([]byte(written(f, ev)))
 	}
 	f.Add([]byte(written(f, evidenceOf(f, []byte{8, 1}, []byte("\x12\x02hi\x1a\x08abcdefgh\x25abcd\x29abcdefgh")))))
-	f.Add([]byte(`{"unwire_evidence":1,"roots":{"/a.B/C:up":{"samples":1}},"methods":{"a.B/C":{"calls":1}}}`))
+	f.Add([]byte(`{"unwire_evidence":2,"roots":{"/a.B/C:up":{"samples":1}},"methods":{"a.B/C":{"calls":1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ev, err := ReadEvidence(bytes.NewReader(data))
 		if err != nil {

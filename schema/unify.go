@@ -332,8 +332,7 @@ func (c *class) cost() (sum kind.Cost) {
 	for _, n := range c.numbers {
 		f := c.fields[n]
 		one := kind.FieldCost(f.Field, n, c.samples, f.messageCost)
-		sum.Values += one.Values
-		sum.Shape += one.Shape
+		sum.Add(one)
 	}
 	return sum
 }

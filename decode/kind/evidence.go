@@ -1,8 +1,11 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"unwire/decode/wire"
 )
 
 // Bounds of the evidence. Real schemas stay far below: the largest message
@@ -44,8 +47,21 @@ func NewEvidence() *Evidence {
 // Errors: data that is no protobuf message is not entered, and the error says
 // where it stopped being one.
 func (e *Evidence) Add(root string, data []byte) error {
-	if at, ok := validate(data); !ok {
-		return fmt.Errorf("kind: a sample of %s is no protobuf message: stops at 0x%x of 0x%x", root, at, len(data))
+	t := &e.scratch.tree
+	t.Reset(data, wire.Options{MaxDepth: MaxDepth})
+	return e.AddTree(root, t)
+}
+
+// AddTree is Add for a message that is parsed.
+func (e *Evidence) AddTree(root string, t *wire.Tree) error {
+	for i := range t.Nodes {
+		if err := t.Nodes[i].Err; err != nil && t.Nodes[i].Type != wire.Len {
+			at := len(t.Data)
+			if bad, ok := errors.AsType[*wire.Error](err); ok {
+				at = bad.Off
+			}
+			return fmt.Errorf("kind: a sample of %s is no protobuf message: stops at 0x%x of 0x%x: %w", root, at, len(t.Data), err)
+		}
 	}
 	m := e.roots[root]
 	if m == nil {
@@ -56,7 +72,7 @@ func (e *Evidence) Add(root string, data []byte) error {
 		e.roots[root] = m
 	}
 	e.scratch.root = root
-	e.add(m, data, nil)
+	e.add(m, t, 0, nil)
 	if e.count > 2*MaxFields {
 		e.trim()
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"unwire/decode/wire"
 )
 
 // A Field is the evidence of one field number of one message.
@@ -28,58 +28,53 @@ type Field struct {
 	Groups  int64
 }
 
-// addValue enters one occurrence, whose encoding without the tag is data.
-func (f *Field) addValue(e *Evidence, typ protowire.Type, data []byte, path []int32) {
+// addNode enters one occurrence, node i of t.
+func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	f.Occurs++
-	switch typ {
-	case protowire.VarintType:
-		v, n := protowire.ConsumeVarint(data)
+	n := &t.Nodes[i]
+	switch n.Type {
+	case wire.Varint:
 		if f.Varint == nil {
-			f.Varint = newVarintStats()
+			f.Varint = newVarints()
 		}
-		f.Varint.add(v, n)
-	case protowire.Fixed32Type:
-		v, _ := protowire.ConsumeFixed32(data)
+		f.Varint.add(t.Uint(i), n.End-n.Val)
+	case wire.I32:
 		if f.Fixed32 == nil {
 			f.Fixed32 = &Fixeds{}
 		}
-		f.Fixed32.add32(v)
-	case protowire.Fixed64Type:
-		v, _ := protowire.ConsumeFixed64(data)
+		f.Fixed32.add32(uint32(t.Uint(i)))
+	case wire.I64:
 		if f.Fixed64 == nil {
 			f.Fixed64 = &Fixeds{}
 		}
-		f.Fixed64.add64(v)
-	case protowire.BytesType:
-		payload, n := protowire.ConsumeBytes(data)
+		f.Fixed64.add64(t.Uint(i))
+	case wire.Len:
 		if f.Len == nil {
-			f.Len = newLenStats()
+			f.Len = newPayloads()
 		}
-		if n != len(payload)+protowire.SizeVarint(uint64(len(payload))) {
+		if n.Val-n.Tag != wire.SizeVarint(uint64(n.End-n.Val)) {
 			f.Len.Overlong++
 		}
-		f.addPayload(e, payload, path)
-	case protowire.StartGroupType:
+		f.addPayload(e, t, i, path)
+	case wire.StartGroup:
 		f.Groups++
 		if f.Group == nil {
 			f.Group = &Message{}
 		}
-		body, _ := protowire.ConsumeGroup(protowire.Number(path[len(path)-1]), data)
-		if _, ok := validate(body); ok {
-			e.add(f.Group, body, path)
-		}
+		e.add(f.Group, t, i, path)
 	}
 }
 
-// addPayload enters a length-delimited payload under every hypothesis.
-func (f *Field) addPayload(e *Evidence, payload []byte, path []int32) {
-	l := f.Len
-	l.add(payload)
-	if l.NotMessage {
+// addPayload enters a length-delimited payload under every hypothesis. One that
+// was not followed for its depth may be a message, of unknown fields.
+func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
+	n := &t.Nodes[i]
+	f.Len.add(t.Data[n.Val:n.End])
+	if f.Len.NotMessage {
 		return
 	}
-	if _, ok := validate(payload); !ok {
-		l.NotMessage = true
+	if n.First == wire.None && n.Val < n.End && n.Err == nil {
+		f.Len.NotMessage = true
 		e.count -= f.Child.size()
 		f.Child = nil
 		return
@@ -87,7 +82,7 @@ func (f *Field) addPayload(e *Evidence, payload []byte, path []int32) {
 	if f.Child == nil {
 		f.Child = &Message{}
 	}
-	e.add(f.Child, payload, path)
+	e.add(f.Child, t, i, path)
 }
 
 // Children returns the messages below the field.

@@ -206,8 +206,8 @@ func (s *Varints) valid() bool {
 		}
 		sum += n
 	}
-	return countsValid(s.N, s.Zero, s.Overlong, s.Negative, s.Odd, s.Epoch, s.Nanos, s.Micros) && sum == s.N &&
-		max(s.Zero, s.Overlong, s.Negative, s.Odd, s.Epoch, s.Nanos, s.Micros) <= s.N &&
+	return countsValid(s.N, s.Zero, s.Overlong, s.Negative, s.Odd, s.Twos, s.Small, s.Epoch, s.Nanos, s.Micros) && sum == s.N &&
+		max(s.Zero, s.Overlong, s.Negative, s.Odd, s.Twos, s.Small, s.Epoch, s.Nanos, s.Micros) <= s.N &&
 		s.Lowest <= 0 && int64(s.Max) >= 0 && s.Values.valid()
 }
 
@@ -217,7 +217,7 @@ func (s *Fixeds) valid() bool {
 
 func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Shortest, l.Longest, l.Raw, l.Text, l.Control,
-		l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Ascending, l.Descending) &&
+		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Ascending, l.Descending) &&
 		l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
 		len(l.Prefix) <= PrefixLen && l.Values.valid() && l.Elements != nil && l.Elements.valid()
 }

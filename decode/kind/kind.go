@@ -1,3 +1,13 @@
+// Package kind decides what the fields of unknown protobuf are, from all that
+// was seen of them, with a probability.
+//
+// Evidence pools samples of root types: Add enters a message, Merge the
+// evidence of another machine. Message.At(path...) is the Field at a place;
+// Field.Readings ranks how it can be read, each with its probability and its
+// pieces of evidence. A Reader gives the readings of the nodes of one tree, by
+// its own repeats or by Evidence of a whole capture.
+//
+// Source: RESEARCH.md#inference
 package kind
 
 import (
@@ -15,6 +25,8 @@ type Kind = wire.Kind
 type Alternative struct {
 	Kind Kind    `json:"kind"`
 	P    float64 `json:"p"`
+
+	element Element
 }
 
 // The prior cost, in nats, of what a length-delimited field is, and of an empty
@@ -36,6 +48,10 @@ const (
 	costOddWire    = 8.0 // an occurrence with another wire type than the field's
 	costNewGroup   = 12.0
 	costOverlong   = 8.0
+
+	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
+	bytesOfMessage = 2.5
+	maxSizes       = 3 // sizes that count as a coincidence
 )
 
 // Samples of one field resemble each other, so their costs do not simply add
@@ -43,6 +59,8 @@ const (
 const (
 	poolPower = 0.75
 	heat      = 0.55 // how much of a difference in cost is believed
+
+	doubtOfOne = 0.04 // what is held back for what was not thought of
 )
 
 // An Element is what a packed field holds.
@@ -68,7 +86,9 @@ type Verdict struct {
 type hypothesis struct {
 	kind    Kind
 	element Element
-	cost    float64
+	cost    float64 // all of it
+
+	prior, empty, sizes float64 // parts of cost
 }
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
@@ -139,33 +159,63 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	if l.Empty > 0 { // the second says less than the first
 		empty = 1 + math.Log(float64(l.Empty))
 	}
-	unit := l.Novelty() / nat
-	list := []hypothesis{{wire.KindBytes, NotPacked, priorBytes + emptyBytes*empty + float64(l.Raw)*unit}}
-	if !l.NotText {
-		list = append(list, hypothesis{wire.KindString, NotPacked, priorString + emptyString*empty + float64(l.Text)*unit})
+	list := make([]hypothesis, 0, 6)
+	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
+		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
+		h.cost = h.prior + h.empty + h.sizes + content
+		list = append(list, h)
 	}
+	novelty := l.Novelty()
+	unit := novelty / nat
+	raw := float64(l.Raw) * unit
+	text := float64(l.Text) * unit
+	if !l.NotText {
+		add(wire.KindString, NotPacked, priorString, emptyString, 0, text)
+	}
+	add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, 0, raw)
 	if !l.NotMessage {
-		list = append(list, hypothesis{wire.KindMessage, NotPacked, priorMessage + emptyMessage*empty + messageCost})
+		add(wire.KindMessage, NotPacked, priorMessage, emptyMessage, 0, messageCost)
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
+	}
+	if !l.NotText {
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfText, emptyBytes, 0, text)
 	}
 	if l.Empty == l.N {
 		return list
 	}
-	packed := func(e Element, prior float64, cost float64) {
-		list = append(list, hypothesis{wire.KindPacked, e, prior + emptyPacked*empty + cost})
-	}
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements)
-		packed(PackedVarint, priorVarints, min(float64(l.Varints)*unit, values*nat*unit+shape))
+		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
 	}
-	// That all sizes are multiples of the width is a coincidence under any other hypothesis.
-	sizes := float64(l.sizes())
+	// That sizes differ and all are multiples of the width is a coincidence under
+	// any other hypothesis, but for blocks of a cipher or a file.
+	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
 	if !l.NotFixed32 {
-		packed(PackedFixed32, priorFixed-sizes*math.Log(4), float64(min(l.Float32, l.Int32))*unit)
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32)*novelty))
 	}
 	if !l.NotFixed64 {
-		packed(PackedFixed64, priorFixed-sizes*math.Log(8), float64(min(l.Float64, l.Int64))*unit)
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64)*novelty))
 	}
 	return list
+}
+
+// costTops is the cost, in nats, of fixed values of so many bits by the
+// histogram of their top six; the others are free.
+func costTops(h *histogram, width int) float64 {
+	n, used := 0.0, 0.0
+	for _, c := range h {
+		n += float64(c)
+		if c > 0 {
+			used++
+		}
+	}
+	cost := 0.0
+	for _, c := range h {
+		if c > 0 {
+			cost -= float64(c) * math.Log(float64(c)/n)
+		}
+	}
+	return cost + used*(1.5+0.5*math.Log(n+1)) + n*float64(width-6)*math.Ln2
 }
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.
@@ -193,50 +243,76 @@ func (l *Payloads) Novelty() float64 {
 	return first / all
 }
 
-// judge turns costs over n samples into probabilities.
+// judge turns costs over n samples into probabilities: how common a kind is
+// counts in full, the content less, the more samples there are.
 func judge(list []hypothesis, n int64) Verdict {
-	slices.SortStableFunc(list, func(a, b hypothesis) int { return cmp.Compare(a.cost, b.cost) })
 	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
-	var sum float64
-	weight := make([]float64, len(list))
-	for i, h := range list {
-		weight[i] = math.Exp(-scale * (h.cost - list[0].cost))
-		sum += weight[i]
+	score := func(h *hypothesis) float64 {
+		return -(h.prior + h.empty*heat + scale*(h.cost-h.prior-h.empty))
 	}
-	v := Verdict{Kind: list[0].kind, Element: list[0].element}
+	best := math.Inf(-1)
+	for i := range list {
+		best = max(best, score(&list[i]))
+	}
+	type one struct {
+		kind        Kind
+		element     Element
+		weight, top float64
+	}
+	kinds := make([]one, 0, 4)
+	sum := 0.0
+	for i := range list {
+		h := &list[i]
+		w := math.Exp(score(h) - best)
+		sum += w
+		at := slices.IndexFunc(kinds, func(k one) bool { return k.kind == h.kind })
+		if at < 0 {
+			at = len(kinds)
+			kinds = append(kinds, one{kind: h.kind})
+		}
+		k := &kinds[at]
+		if k.weight += w; w > k.top {
+			k.top, k.element = w, h.element
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
+	v := Verdict{Kind: kinds[0].kind, Element: kinds[0].element}
 	// Nothing is certain from few samples: another kind may still show.
-	doubt := 0.04 / (float64(n) + 1)
-	byKind := map[Kind]float64{}
-	for i, h := range list {
-		byKind[h.kind] += weight[i] / sum
-	}
-	for i, h := range list {
-		p, left := byKind[h.kind]
-		if !left {
-			continue
-		}
-		delete(byKind, h.kind)
-		if p = round(p*(1-doubt) + doubt/8); i == 0 {
+	doubt := doubtOfOne / (float64(n) + 1)
+	for i, k := range kinds {
+		p := round(k.weight/sum*(1-doubt) + doubt/8)
+		if i == 0 {
 			v.P = p
-		} else if p >= 0.001 {
-			v.Others = append(v.Others, Alternative{h.kind, p})
+		} else if p >= leastP {
+			v.Others = append(v.Others, Alternative{Kind: k.kind, P: p, element: k.element})
 		}
 	}
-	slices.SortStableFunc(v.Others, func(a, b Alternative) int { return cmp.Compare(b.P, a.P) })
 	return v
 }
 
 // round keeps four digits of a probability.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
 
-// A Cost is what samples of a message cost, in nats: their values, in which
-// repetition is accounted for, and their shape, which fields there are how often.
+// A Cost is what samples of a message cost, in nats: what is described once; the
+// values, one by one and with their repetition accounted for; and the shape,
+// which fields there are how often.
 type Cost struct {
-	Values, Shape float64
+	Once, Each, Values, Shape float64
 }
 
-// Of is the cost of payloads of which only a share is new.
-func (c Cost) Of(novelty float64) float64 { return c.Values + c.Shape*novelty }
+// Of is the cost of payloads of which only a share is new: there is no need to
+// tell twice what repeats, be it the payload or the values in it.
+func (c Cost) Of(novelty float64) float64 {
+	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
+}
+
+// Add adds the cost of what is described beside it.
+func (c *Cost) Add(o Cost) {
+	c.Once += o.Once
+	c.Each += o.Each
+	c.Values += o.Values
+	c.Shape += o.Shape
+}
 
 // A Costs computes the costs of messages, each once.
 type Costs map[*Message]Cost
@@ -252,11 +328,10 @@ func (c Costs) Message(m *Message) Cost {
 		one := FieldCost(f, n, m.Samples, c.Payloads(f))
 		if f.Group != nil {
 			inner := c.Message(f.Group)
-			one.Values += costNewGroup + inner.Values
-			one.Shape += inner.Shape
+			one.Add(inner)
+			one.Once += costNewGroup
 		}
-		sum.Values += one.Values
-		sum.Shape += one.Shape
+		sum.Add(one)
 	}
 	c[m] = sum
 	return sum
@@ -273,22 +348,26 @@ func (c Costs) Payloads(f *Field) float64 {
 // FieldCost is the cost of one field of messages, given that of its payloads as messages.
 func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost {
 	c := Cost{
-		Values: costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(JudgeField(f, messageCost).Odd),
-		Shape:  costPresence(f.Seen, samples),
+		Once:  costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(JudgeField(f, messageCost).Odd),
+		Shape: costPresence(f.Seen, samples),
 	}
 	if f.Most > 1 {
 		c.Shape += 0.7 * float64(f.Occurs)
 	}
 	if f.outOfOrder(number) {
-		c.Values += costOutOfOrder
+		c.Once += costOutOfOrder
 	}
 	if f.Varint != nil {
-		c.Values += costVarints(f.Varint)
+		each, values := costVarints(f.Varint)
+		c.Each += each
+		c.Values += values
 		c.Shape += float64(f.Varint.Zero) / 2
 	}
 	for _, s := range []*Fixeds{f.Fixed32, f.Fixed64} {
 		if s != nil {
-			c.Values += costFixeds(s)
+			each, values := costFixeds(s)
+			c.Each += each
+			c.Values += values
 			c.Shape += float64(s.Zero)
 		}
 	}
@@ -298,7 +377,11 @@ func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost 
 			least = min(least, h.cost)
 		}
 		mean := float64(l.Bytes) / float64(l.N)
-		c.Values += least + float64(l.N)*l.Novelty()*(1+math.Log(1+mean)) + costOverlong*float64(l.Overlong)
+		novelty := l.Novelty()
+		size := float64(l.N) * (1 + math.Log(1+mean))
+		odd := costOverlong * float64(l.Overlong)
+		c.Each += least/novelty + size + odd
+		c.Values += least + size*novelty + odd
 	}
 	return c
 }

@@ -78,7 +78,7 @@ func (f *Field) MergeFlat(o *Field) {
 	f.Before.or(&o.Before)
 	if o.Varint != nil {
 		if f.Varint == nil {
-			f.Varint = newVarintStats()
+			f.Varint = newVarints()
 		}
 		f.Varint.merge(o.Varint)
 	}
@@ -96,7 +96,7 @@ func (f *Field) MergeFlat(o *Field) {
 	}
 	if o.Len != nil {
 		if f.Len == nil {
-			f.Len = newLenStats()
+			f.Len = newPayloads()
 		}
 		f.Len.merge(o.Len)
 	}

@@ -21,13 +21,15 @@ type Varints struct {
 	Lowest   int64     `json:"lowest,omitempty"`   // the smallest of those as int64
 	Bits     histogram `json:"bits"`               // values by bit length
 	Odd      int64     `json:"odd,omitempty"`
+	Twos     int64     `json:"twos,omitempty"`  // even, and not a multiple of four
+	Small    int64     `json:"small,omitempty"` // below 8: parity says nothing
 	Values   *Sketch   `json:"values,omitempty"`
 	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
 	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
 	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
 }
 
-func newVarintStats() *Varints {
+func newVarints() *Varints {
 	return &Varints{Min: math.MaxUint64, Values: &Sketch{}}
 }
 
@@ -37,7 +39,14 @@ func (s *Varints) add(v uint64, size int) {
 		s.Overlong++
 	}
 	s.Values.add(v)
-	s.Odd += int64(v & 1)
+	switch {
+	case v < 8:
+		s.Small++
+	case v&1 != 0:
+		s.Odd++
+	case v&2 != 0:
+		s.Twos++
+	}
 	if int64(v) < 0 {
 		s.Negative++
 		s.Lowest = min(s.Lowest, int64(v))
@@ -67,10 +76,10 @@ func (s *Varints) merge(o *Varints) {
 	s.Max, s.Min = max(s.Max, o.Max), min(s.Min, o.Min)
 	s.Negative += o.Negative
 	s.Lowest = min(s.Lowest, o.Lowest)
-	for i := range s.Bits {
-		s.Bits[i] += o.Bits[i]
-	}
+	s.Bits.add(&o.Bits)
 	s.Odd += o.Odd
+	s.Twos += o.Twos
+	s.Small += o.Small
 	s.Values.merge(o.Values)
 	s.Epoch += o.Epoch
 	s.Nanos += o.Nanos
@@ -86,6 +95,7 @@ type Fixeds struct {
 	Int    int64   `json:"int"`             // cost as an integer
 	Small  int64   `json:"small,omitempty"` // negative integers near zero
 	Max    uint64  `json:"max"`
+	Min    uint64  `json:"min"`
 	Values *Sketch `json:"values,omitempty"`
 }
 
@@ -108,11 +118,13 @@ func (s *Fixeds) add32(v uint32) {
 }
 
 func (s *Fixeds) addBits(v uint64) {
-	s.N++
+	if s.N++; s.N == 1 {
+		s.Min = v
+	}
 	if v == 0 {
 		s.Zero++
 	}
-	s.Max = max(s.Max, v)
+	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
 	if s.Values == nil {
 		s.Values = &Sketch{}
 	}
@@ -120,8 +132,12 @@ func (s *Fixeds) addBits(v uint64) {
 }
 
 func (s *Fixeds) merge(o *Fixeds) {
+	if s.N == 0 {
+		s.Min = o.Min
+	}
 	s.N += o.N
 	s.Zero += o.Zero
+	s.Min = min(s.Min, o.Min)
 	s.Float += o.Float
 	s.Int += o.Int
 	s.Small += o.Small
@@ -135,6 +151,23 @@ func (s *Fixeds) merge(o *Fixeds) {
 // A histogram counts values by their length in bits. Its JSON leaves the
 // zeros at its end out.
 type histogram [65]int64
+
+func (h *histogram) add(o *histogram) {
+	for i := range h {
+		h[i] += o[i]
+	}
+}
+
+// sum counts all values; it is negative where a count is, or the sum overflows.
+func (h *histogram) sum() (n int64) {
+	for _, c := range h {
+		if c < 0 || n < 0 {
+			return -1
+		}
+		n += c
+	}
+	return n
+}
 
 // MarshalJSON writes the counts up to the last that is not zero.
 func (h histogram) MarshalJSON() ([]byte, error) {

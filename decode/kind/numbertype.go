@@ -22,6 +22,15 @@ type TypeVerdict struct {
 // read each other's small values alike, so a wrong choice loses nothing until a
 // value outside the seen range comes.
 func varintType(s *Varints) TypeVerdict {
+	for _, t := range varintScalars(s) {
+		if t.Type == "sint64" && t.P > 0.5 {
+			v := TypeVerdict{Name: "sint32", P: round(t.P), Note: "zigzag by the parity of its values", Settle: "the client's own code"}
+			if s.Max > math.MaxUint32 {
+				v.Name = "sint64"
+			}
+			return v
+		}
+	}
 	switch {
 	case s.Negative > 0:
 		return signedType(s)
@@ -125,7 +134,7 @@ func fixedType(asFloat, asInt, n, small int64, width int) TypeVerdict {
 func NumberType(f *Field, v Verdict) TypeVerdict {
 	switch {
 	case v.Kind == wire.KindVarint || v.Element == PackedVarint:
-		s := newVarintStats()
+		s := newVarints()
 		if f.Varint != nil {
 			s.merge(f.Varint)
 		}

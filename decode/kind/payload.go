@@ -37,6 +37,9 @@ type Payloads struct {
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
 
+	Tops32 histogram `json:"tops32"` // packed values by their top six bits
+	Tops64 histogram `json:"tops64"`
+
 	Elements *Varints `json:"elements,omitempty"` // of packed varints
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
@@ -50,11 +53,11 @@ const (
 	PrefixLen = 24
 	// costBytes is how much of a payload is judged by its content; the rest is
 	// only checked for validity, and taken to cost as much a byte.
-	costBytes = 2048
+	costBytes = 512
 )
 
-func newLenStats() *Payloads {
-	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newVarintStats()}
+func newPayloads() *Payloads {
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newVarints()}
 }
 
 func (l *Payloads) add(p []byte) {
@@ -68,10 +71,40 @@ func (l *Payloads) add(p []byte) {
 		l.Empty++
 		return
 	}
-	l.Raw += n * costRawByte
-	l.addText(p)
+	prose := l.addText(p)
+	l.Raw += costRaw(p, prose)
+	if prose {
+		l.notVarints()
+		l.notFixed()
+		return
+	}
 	l.addVarints(p)
 	l.addFixed(p)
+}
+
+// Nobody's numbers look like that much text: so many bytes or more, at no more
+// than so much each.
+const (
+	proseLen  = 32
+	proseCost = 3400
+)
+
+func (l *Payloads) notVarints() {
+	if !l.NotVarints {
+		l.NotVarints = true
+		l.Varints, l.Elements = 0, newVarints()
+	}
+}
+
+func (l *Payloads) notFixed() {
+	l.NotFixed32 = true
+	l.Float32, l.Int32, l.Tops32 = 0, 0, histogram{}
+	l.notFixed64()
+}
+
+func (l *Payloads) notFixed64() {
+	l.NotFixed64 = true
+	l.Float64, l.Int64, l.Tops64 = 0, 0, histogram{}
 }
 
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
@@ -87,20 +120,22 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
-func (l *Payloads) addText(p []byte) {
+// addText enters p as text, and reports whether it is surely that: long, and of usual characters.
+func (l *Payloads) addText(p []byte) (prose bool) {
 	if l.NotText {
-		return
+		return false
 	}
 	if !utf8.Valid(p) {
 		l.NotText = true
 		l.Text, l.Control = 0, 0
-		return
+		return false
 	}
 	cost, control := costText(p)
-	l.Text += whole(cost, len(p))
 	if control {
 		l.Control++
 	}
+	l.Text += whole(cost, len(p))
+	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
 }
 
 func (l *Payloads) addVarints(p []byte) {
@@ -126,8 +161,7 @@ func (l *Payloads) addVarints(p []byte) {
 		rest = rest[n:]
 	}
 	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
-		l.NotVarints = true
-		l.Varints, l.Elements = 0, newVarintStats()
+		l.notVarints()
 		return
 	}
 	l.Varints += whole(cost, len(p))
@@ -138,8 +172,7 @@ func (l *Payloads) addFixed(p []byte) {
 		return // eight bytes are twice four
 	}
 	if len(p)%4 != 0 {
-		l.NotFixed32, l.NotFixed64 = true, true
-		l.Float32, l.Int32, l.Float64, l.Int64 = 0, 0, 0, 0
+		l.notFixed()
 		return
 	}
 	head := p[:min(len(p), costBytes)]
@@ -148,6 +181,7 @@ func (l *Payloads) addFixed(p []byte) {
 		v, _ := protowire.ConsumeFixed32(b)
 		asFloat += costFloat(v)
 		asInt += costFixed(uint64(v), 32)
+		l.Tops32[v>>26]++
 	}
 	l.Float32 += whole(asFloat, len(p))
 	l.Int32 += whole(asInt, len(p))
@@ -155,8 +189,7 @@ func (l *Payloads) addFixed(p []byte) {
 		return
 	}
 	if len(p)%8 != 0 {
-		l.NotFixed64 = true
-		l.Float64, l.Int64 = 0, 0
+		l.notFixed64()
 		return
 	}
 	asFloat, asInt = 0, 0
@@ -164,6 +197,7 @@ func (l *Payloads) addFixed(p []byte) {
 		v, _ := protowire.ConsumeFixed64(b)
 		asFloat += costDouble(v)
 		asInt += costFixed(v, 64)
+		l.Tops64[v>>58]++
 	}
 	l.Float64 += whole(asFloat, len(p))
 	l.Int64 += whole(asInt, len(p))
@@ -201,23 +235,25 @@ func (l *Payloads) merge(o *Payloads) {
 		l.Text += o.Text
 		l.Control += o.Control
 	}
-	if l.NotVarints = l.NotVarints || o.NotVarints; l.NotVarints {
-		l.Varints, l.Elements = 0, newVarintStats()
-	} else {
+	if o.NotVarints {
+		l.notVarints()
+	} else if !l.NotVarints {
 		l.Varints += o.Varints
 		l.Elements.merge(o.Elements)
 	}
-	if l.NotFixed32 = l.NotFixed32 || o.NotFixed32; l.NotFixed32 {
-		l.Float32, l.Int32 = 0, 0
-	} else {
+	if o.NotFixed32 {
+		l.notFixed()
+	} else if !l.NotFixed32 {
 		l.Float32 += o.Float32
 		l.Int32 += o.Int32
+		l.Tops32.add(&o.Tops32)
 	}
-	if l.NotFixed64 = l.NotFixed64 || o.NotFixed64; l.NotFixed64 {
-		l.Float64, l.Int64 = 0, 0
-	} else {
+	if o.NotFixed64 {
+		l.notFixed64()
+	} else if !l.NotFixed64 {
 		l.Float64 += o.Float64
 		l.Int64 += o.Int64
+		l.Tops64.add(&o.Tops64)
 	}
 	l.Values.merge(o.Values)
 }

@@ -3,13 +3,17 @@ package kind
 import (
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"unwire/decode/wire"
 )
+
+// maxNumber is the greatest field number.
+const maxNumber = 1<<29 - 1
 
 // scratch is memory that Add reuses between messages, one entry a level.
 type scratch struct {
 	levels []level
-	root   string // of the message that is being read
+	tree   wire.Tree // of the message that is being read
+	root   string    // of the message that is being read
 }
 
 // A level holds the fields of the message that is being read at one depth.
@@ -25,8 +29,8 @@ type entry struct {
 	payload []byte
 }
 
-// add enters a valid message. path is its place below its root.
-func (e *Evidence) add(m *Message, data []byte, path []int32) {
+// add enters the fields of node i of t. path is its place below its root.
+func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
 		e.scratch.levels = append(e.scratch.levels, level{})
@@ -35,32 +39,30 @@ func (e *Evidence) add(m *Message, data []byte, path []int32) {
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
 	m.Samples++
 	var seen Bitset
-	for len(data) > 0 {
-		number, typ, n := protowire.ConsumeTag(data)
-		data = data[n:]
-		f := m.Field(int32(number))
-		if f == nil {
-			f = e.newField(m, int32(number), path)
-		}
-		size := protowire.ConsumeFieldValue(number, typ, data)
-		if f == nil { // beyond the bounds
-			data = data[size:]
+	for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
+		n := &t.Nodes[c]
+		if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
 			continue
 		}
+		number := int32(n.Number)
+		f := m.Field(number)
+		if f == nil {
+			if f = e.newField(m, number, path); f == nil { // beyond the bounds
+				continue
+			}
+		}
 		if f.now == 0 {
-			lv.touched = append(lv.touched, int32(number))
+			lv.touched = append(lv.touched, number)
 			f.Before.or(&seen)
 			if number < LowNumbers {
-				seen.Set(int32(number))
+				seen.Set(number)
 			}
 		}
 		f.now++
-		f.addValue(e, typ, data[:size], append(path, int32(number)))
-		if typ == protowire.BytesType && !f.Len.NotMap {
-			payload, _ := protowire.ConsumeBytes(data)
-			lv.entries = append(lv.entries, entry{int32(number), payload})
+		f.addNode(e, t, c, append(path, number))
+		if n.Type == wire.Len && !f.Len.NotMap {
+			lv.entries = append(lv.entries, entry{number, t.Data[n.Val:n.End]})
 		}
-		data = data[size:]
 	}
 	for _, n := range lv.touched {
 		f := m.Field(n)
@@ -87,22 +89,4 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	m.set(number, f)
 	e.count++
 	return f
-}
-
-// validate reports whether data is a message in the way the Go runtime accepts
-// one, and where it stops being one. Payloads are not looked into.
-func validate(data []byte) (at int, ok bool) {
-	size := len(data)
-	for len(data) > 0 {
-		number, typ, n := protowire.ConsumeTag(data)
-		if n < 0 || number < 1 || number > protowire.MaxValidNumber || typ == protowire.EndGroupType {
-			return size - len(data), false
-		}
-		v := protowire.ConsumeFieldValue(number, typ, data[n:])
-		if v < 0 {
-			return size - len(data), false
-		}
-		data = data[n+v:]
-	}
-	return size, true
 }
