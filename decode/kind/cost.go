@@ -33,8 +33,10 @@ const (
 	costUnassigned  = 14 * nat
 	costNextDigit   = 2500    // a digit behind a digit
 	costMark        = 4 * nat // what stands between letters and is not seen
-	costSameByte    = 500     // a byte that is like the one two before
-	costOtherByte   = 900     // and one that is not, beyond its eight bits
+	costShort       = 2 * nat // bytes that are too few for what bytes are used for
+	costUneven      = 1200
+	costSameByte    = 500 // a byte that is like the one two before
+	costOtherByte   = 900 // and one that is not, beyond its eight bits
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -120,6 +122,12 @@ var magics = [...]string{
 // and samples of sound. It is not looked for in prose.
 func costRaw(p []byte, prose bool) int64 {
 	flat := int64(len(p)) * costRawByte
+	switch {
+	case len(p) < 4:
+		flat += costShort
+	case len(p) < 64 && len(p)%4 != 0: // ids, hashes and keys have even sizes
+		flat += costUneven
+	}
 	if prose || len(p) < 6 {
 		return flat
 	}
@@ -151,18 +159,35 @@ var costVarintLen = func() (t [11]int64) {
 	return t
 }()
 
-// costLengths is the cost, in nats, of varints by their length in bits, and of
-// describing how those lengths are distributed; the bits below the top one are free.
+// costLengths is the cost, in nats, of varints by their length, and of describing
+// how those lengths are distributed: in bits, of which those below the top one
+// are free, or in bytes, of which seven bits are.
 func costLengths(s *Varints) (values, shape float64) {
-	for n, count := range s.Bits {
+	var sizes [11]float64
+	n := float64(s.N)
+	each := 0.5 * math.Log(n+1)
+	for length, count := range s.Bits {
 		if count == 0 {
 			continue
 		}
-		shape += 1.5 + 0.5*math.Log(float64(s.N))
-		values -= float64(count) * math.Log(float64(count)/float64(s.N))
-		if n > 1 {
-			values += float64(count) * float64(n-1) * math.Ln2
+		c := float64(count)
+		shape += 1.5 + each
+		values -= c * math.Log(c/n)
+		if length > 1 {
+			values += c * float64(length-1) * math.Ln2
 		}
+		sizes[max(length+6, 7)/7] += c
+	}
+	// Below zero the ten bytes hold fewer bits than they could; that is not told here.
+	coarse, coarseShape := 0.0, 0.0
+	for size, c := range sizes {
+		if c > 0 {
+			coarseShape += 0.7 + each
+			coarse += c * (float64(7*size)*math.Ln2 - math.Log(c/n))
+		}
+	}
+	if coarse+coarseShape < values+shape {
+		return coarse, coarseShape
 	}
 	return values, shape
 }

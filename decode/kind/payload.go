@@ -154,17 +154,15 @@ func (l *Payloads) addVarints(p []byte) {
 				break
 			}
 		}
-		if len(p)-len(rest) < costBytes {
-			cost += costVarintLen[n]
-			l.Elements.add(v, n)
-		}
+		cost += costVarintLen[n]
+		l.Elements.add(v, n)
 		rest = rest[n:]
 	}
 	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
 		l.notVarints()
 		return
 	}
-	l.Varints += whole(cost, len(p))
+	l.Varints += cost
 }
 
 func (l *Payloads) addFixed(p []byte) {
