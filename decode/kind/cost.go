@@ -125,6 +125,8 @@ func costRaw(p []byte, prose bool) int64 {
 	switch {
 	case len(p) < 4:
 		flat += costShort
+	case isDigestLen(len(p)) && !prose:
+		flat -= costShort / 2
 	case len(p) < 64 && len(p)%4 != 0: // ids, hashes and keys have even sizes
 		flat += costUneven
 	}
@@ -147,6 +149,15 @@ func costRaw(p []byte, prose bool) int64 {
 	zeros := bytes.Count(head, []byte{0})
 	most := int64(max(same, zeros))
 	return min(flat, whole(most*costSameByte+(int64(len(head))-most)*(costRawByte+costOtherByte)+3*nat, len(p)))
+}
+
+// isDigestLen reports the sizes of digests, keys and identifiers.
+func isDigestLen(n int) bool {
+	switch n {
+	case 12, 16, 20, 24, 28, 32, 48, 64:
+		return true
+	}
+	return false
 }
 
 // costVarintLen is the cost of a packed varint by its encoded length: how rare

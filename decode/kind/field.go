@@ -69,7 +69,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 // was not followed for its depth may be a message, of unknown fields.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
-	f.Len.add(t.Data[n.Val:n.End])
+	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None)
 	if f.Len.NotMessage {
 		return
 	}

@@ -149,7 +149,7 @@ func (d *FieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 	}
 	var sum int64
 	if f.Varint = d.Varint; f.Varint != nil {
-		if !f.Varint.valid() || f.Varint.N == 0 {
+		if !f.Varint.valid() || !f.Varint.Values.valid() || f.Varint.N == 0 {
 			return bad("varint")
 		}
 		sum += f.Varint.N
@@ -208,7 +208,7 @@ func (s *Varints) valid() bool {
 	}
 	return countsValid(s.N, s.Zero, s.Overlong, s.Negative, s.Odd, s.Twos, s.Small, s.Epoch, s.Nanos, s.Micros) && sum == s.N &&
 		max(s.Zero, s.Overlong, s.Negative, s.Odd, s.Twos, s.Small, s.Epoch, s.Nanos, s.Micros) <= s.N &&
-		s.Lowest <= 0 && int64(s.Max) >= 0 && s.Values.valid()
+		s.Lowest <= 0 && int64(s.Max) >= 0
 }
 
 func (s *Fixeds) valid() bool {
@@ -219,7 +219,7 @@ func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Shortest, l.Longest, l.Raw, l.Text, l.Control,
 		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Ascending, l.Descending) &&
 		l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
-		len(l.Prefix) <= PrefixLen && l.Values.valid() && l.Elements != nil && l.Elements.valid()
+		len(l.Prefix) <= PrefixLen && l.Values.valid() && l.Elements != nil && l.Elements.valid() && l.Elements.Values == nil
 }
 
 func (s *Sketch) valid() bool {

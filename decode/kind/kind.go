@@ -36,8 +36,8 @@ const (
 	priorString, emptyString   = 0.6, 3.0
 	priorMessage, emptyMessage = 1.0, 0.7
 	priorBytes, emptyBytes     = 2.7, 3.2
-	priorVarints               = 4.8
-	priorFixed                 = 5.0
+	priorVarints               = 3.4
+	priorFixed                 = 4.4
 	emptyPacked                = 8.0
 
 	// Costs of the shape of a message: a field is described once, its presence
@@ -47,10 +47,12 @@ const (
 	costOutOfOrder = 2.5
 	costOddWire    = 8.0 // an occurrence with another wire type than the field's
 	costNewGroup   = 12.0
+	costFixedField = 2.5 // fixed-width fields are rarer than others
 	costOverlong   = 8.0
 
 	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
 	bytesOfMessage = 2.5
+	mixedBonus     = 2.5 // for packed, of a field whose numbers also came one by one
 	maxSizes       = 3 // sizes that count as a coincidence
 )
 
@@ -129,12 +131,18 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	if best.n == 0 {
 		return judge(list, f.Len.N)
 	}
-	for _, h := range list {
-		if h.kind == wire.KindPacked && h.element == best.element {
-			// Written packed and one by one: readers accept both.
-			odd := f.Occurs - best.n - f.Len.N
-			return Verdict{Kind: wire.KindPacked, Element: h.element, Odd: odd, P: share(best.n+f.Len.N, odd)}
+	// Written packed and one by one: readers accept both, few writers do it.
+	mixed := slices.Clone(list)
+	for i := range mixed {
+		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
+			h.prior -= mixedBonus + math.Log(float64(best.n))
+			h.cost -= mixedBonus + math.Log(float64(best.n))
 		}
+	}
+	if v := judge(mixed, f.Len.N); v.Kind == wire.KindPacked && v.Element == best.element {
+		v.Odd = f.Occurs - best.n - f.Len.N
+		v.P *= share(best.n+f.Len.N, v.Odd)
+		return v
 	}
 	// A list of numbers would have readers take the payloads for packed ones, and
 	// fail; a single number, and a payload, have them skip what does not fit.
@@ -215,7 +223,7 @@ func costTops(h *histogram, width int) float64 {
 			cost -= float64(c) * math.Log(float64(c)/n)
 		}
 	}
-	return cost + used*(1.5+0.5*math.Log(n+1)) + n*float64(width-6)*math.Ln2
+	return cost + used*(math.Log(64)+0.5*math.Log(n+1)) + n*float64(width-6)*math.Ln2
 }
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.
@@ -366,6 +374,7 @@ func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost 
 	for _, s := range []*Fixeds{f.Fixed32, f.Fixed64} {
 		if s != nil {
 			each, values := costFixeds(s)
+			c.Once += costFixedField
 			c.Each += each
 			c.Values += values
 			c.Shape += float64(s.Zero)

@@ -33,12 +33,29 @@ func newVarints() *Varints {
 	return &Varints{Min: math.MaxUint64, Values: &Sketch{}}
 }
 
+// newElements is Varints that do not know their distinct values.
+func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
+
 func (s *Varints) add(v uint64, size int) {
-	s.N++
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
 	}
 	s.Values.add(v)
+	s.count(v)
+	if v >= 1_000_000_000 && v < 4_102_444_800 {
+		s.Epoch++
+	}
+	if v >= 1_000 && v < 1_000_000_000 {
+		s.Nanos++
+		if v%1000 == 0 {
+			s.Micros++
+		}
+	}
+}
+
+// count is what add does for an element of a packed field too.
+func (s *Varints) count(v uint64) {
+	s.N++
 	switch {
 	case v < 8:
 		s.Small++
@@ -58,15 +75,6 @@ func (s *Varints) add(v uint64, size int) {
 	if v == 0 {
 		s.Zero++
 	}
-	if v >= 1_000_000_000 && v < 4_102_444_800 {
-		s.Epoch++
-	}
-	if v >= 1_000 && v < 1_000_000_000 {
-		s.Nanos++
-		if v%1000 == 0 {
-			s.Micros++
-		}
-	}
 }
 
 func (s *Varints) merge(o *Varints) {
@@ -80,7 +88,13 @@ func (s *Varints) merge(o *Varints) {
 	s.Odd += o.Odd
 	s.Twos += o.Twos
 	s.Small += o.Small
-	s.Values.merge(o.Values)
+	switch {
+	case s.Values == nil:
+	case o.Values == nil:
+		s.Values.Full = s.Values.Full || o.N > 0
+	default:
+		s.Values.merge(o.Values)
+	}
 	s.Epoch += o.Epoch
 	s.Nanos += o.Nanos
 	s.Micros += o.Micros

@@ -57,10 +57,11 @@ const (
 )
 
 func newPayloads() *Payloads {
-	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newVarints()}
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newElements()}
 }
 
-func (l *Payloads) add(p []byte) {
+// add enters a payload; message says that it parses as one and is not empty.
+func (l *Payloads) add(p []byte, message bool) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
@@ -73,7 +74,7 @@ func (l *Payloads) add(p []byte) {
 	}
 	prose := l.addText(p)
 	l.Raw += costRaw(p, prose)
-	if prose {
+	if prose || message && n >= messageLen {
 		l.notVarints()
 		l.notFixed()
 		return
@@ -81,6 +82,10 @@ func (l *Payloads) add(p []byte) {
 	l.addVarints(p)
 	l.addFixed(p)
 }
+
+// messageLen is the size from which what parses as a message is no list of
+// numbers: one list of a few thousand does at ten bytes, and ever fewer do.
+const messageLen = 64
 
 // Nobody's numbers look like that much text: so many bytes or more, at no more
 // than so much each.
@@ -92,7 +97,7 @@ const (
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
-		l.Varints, l.Elements = 0, newVarints()
+		l.Varints, l.Elements = 0, newElements()
 	}
 }
 
@@ -155,7 +160,7 @@ func (l *Payloads) addVarints(p []byte) {
 			}
 		}
 		cost += costVarintLen[n]
-		l.Elements.add(v, n)
+		l.Elements.count(v)
 		rest = rest[n:]
 	}
 	if len(rest) > 0 || p[len(p)-1] >= 0x80 {

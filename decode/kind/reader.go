@@ -38,12 +38,13 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 // rootField is the evidence of all the data as if it were a field's payload.
 func rootField(t *wire.Tree, m *Message) *Field {
 	f := &Field{Seen: 1, Occurs: 1, Most: 1, Len: newPayloads(), Child: m}
-	f.Len.add(t.Data)
+	whole := t.Nodes[0].First != wire.None
 	for c := range t.Children(0) {
 		if n := t.Node(c); n.Type == wire.Garbage || n.Err != nil && n.Type != wire.Len {
-			f.Len.NotMessage, f.Child = true, nil
+			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
+	f.Len.add(t.Data, whole)
 	return f
 }
 

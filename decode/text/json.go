@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -95,7 +96,7 @@ type jsonPrinter struct {
 	w   *bufio.Writer
 	o   Options
 	t   wire.Tree
-	r   *wire.Reader
+	r   *kind.Reader
 	buf bytes.Buffer
 	err error
 
@@ -138,7 +139,7 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	sep := "\n"
 	for p.base = 0; p.base < len(data); p.base += len(p.t.Data) {
 		p.t.Reset(segment(data[p.base:], p.o.segmentLen), p.o.Wire)
-		p.r = wire.NewReader(&p.t)
+		p.r = kind.NewReader(&p.t, nil)
 		p.w.WriteString(sep)
 		sep = ",\n"
 		p.fields(0, p.o.Type, ",\n")
@@ -204,11 +205,11 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	kind, typ, prob := p.r.Best(c)
+	is, typ, prob := p.r.Best(c)
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
-	j.Kind, j.Type = string(kind), typ
+	j.Kind, j.Type = string(is), typ
 	var value any
 	nested := false
 	switch n.Type {
@@ -227,15 +228,15 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		j.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
 		data := p.t.Payload(c)
 		if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
-			kind, j.Kind, j.Type, j.P = k, string(k), string(k), 0
+			is, j.Kind, j.Type, j.P = k, string(k), string(k), 0
 		}
-		switch kind {
+		switch is {
 		case wire.KindMessage:
 			nested = true
 		case wire.KindString:
 			value = string(data)
 		case wire.KindPacked:
-			value = wire.PackedValues(typ, data)
+			value = kind.PackedValues(typ, data)
 		default:
 			value = data
 		}

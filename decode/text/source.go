@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -75,7 +76,7 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 	if shapeOf(data, Options{segmentLen: defaultSegmentLen}, new(wire.Tree)) == "frames" {
 		return true
 	}
-	kind, _, _ := wire.NewReader(wire.Parse(data, wire.Options{})).Best(0)
+	kind, _, _ := kind.NewReader(wire.Parse(data, wire.Options{}), nil).Best(0)
 	return kind == wire.KindMessage
 }
 

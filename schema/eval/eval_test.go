@@ -357,6 +357,9 @@ func corpora(t testing.TB, long bool) []corpus {
 	var out []corpus
 	for i := range styles {
 		s := styles[i]
+		if s.held && os.Getenv("UNWIRE_EVAL") == "tuning" {
+			continue
+		}
 		if !long {
 			s.schemas = 3
 		}
@@ -366,7 +369,7 @@ func corpora(t testing.TB, long bool) []corpus {
 		}
 		out = append(out, s.generate(t, uint64(1000*i), n)...)
 	}
-	if long {
+	if long && os.Getenv("UNWIRE_EVAL") != "tuning" {
 		out = append(out, kubernetesCorpora(t)...)
 		raw := descriptors(t)
 		out = append(out, descriptorCorpus(raw))
