@@ -33,10 +33,9 @@ const (
 	costUnassigned  = 14 * nat
 	costNextDigit   = 2500    // a digit behind a digit
 	costMark        = 4 * nat // what stands between letters and is not seen
-	costShort       = 2 * nat // bytes that are too few for what bytes are used for
-	costUneven      = 1200
-	costSameByte    = 500 // a byte that is like the one two before
-	costOtherByte   = 900 // and one that is not, beyond its eight bits
+	costFull        = 120     // that a number fills its width
+	costSameByte    = 500     // a byte that is like the one two before
+	costOtherByte   = 900     // and one that is not, beyond its eight bits
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -106,6 +105,27 @@ func costText(p []byte) (cost int64, control bool) {
 	return cost, control
 }
 
+// costUTF16 is the cost of text in UTF-16 of little or big end first, ASCII in most of it.
+func costUTF16(p []byte) (cost int64, ok bool) {
+	for first := range 2 {
+		cost, wide := int64(3*nat), 0
+		for i := 0; i+1 < len(p); i += 2 {
+			c, high := p[i+first], p[i+1-first]
+			switch {
+			case high == 0 && c < utf8.RuneSelf:
+				cost += costASCII[c] + 200
+			default:
+				wide++
+				cost += 2 * costRawByte
+			}
+		}
+		if 16*wide < len(p) {
+			return cost, true
+		}
+	}
+	return 0, false
+}
+
 // isLetterRange is a quick test for the scripts that are written most.
 func isLetterRange(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x410 && r <= 0x44f || r >= 0x3041 && r <= 0x3096 || r >= 0xac00 && r <= 0xd7a3 || r >= 0xc0 && r <= 0x17f
@@ -122,14 +142,6 @@ var magics = [...]string{
 // and samples of sound. It is not looked for in prose.
 func costRaw(p []byte, prose bool) int64 {
 	flat := int64(len(p)) * costRawByte
-	switch {
-	case len(p) < 4:
-		flat += costShort
-	case isDigestLen(len(p)) && !prose:
-		flat -= costShort / 2
-	case len(p) < 64 && len(p)%4 != 0: // ids, hashes and keys have even sizes
-		flat += costUneven
-	}
 	if prose || len(p) < 6 {
 		return flat
 	}
@@ -147,17 +159,13 @@ func costRaw(p []byte, prose bool) int64 {
 		}
 	}
 	zeros := bytes.Count(head, []byte{0})
+	if 5*zeros > 2*len(head) && len(p)%2 == 0 {
+		if cost, ok := costUTF16(head); ok {
+			return whole(cost, len(p))
+		}
+	}
 	most := int64(max(same, zeros))
 	return min(flat, whole(most*costSameByte+(int64(len(head))-most)*(costRawByte+costOtherByte)+3*nat, len(p)))
-}
-
-// isDigestLen reports the sizes of digests, keys and identifiers.
-func isDigestLen(n int) bool {
-	switch n {
-	case 12, 16, 20, 24, 28, 32, 48, 64:
-		return true
-	}
-	return false
 }
 
 // costVarintLen is the cost of a packed varint by its encoded length: how rare
@@ -249,8 +257,8 @@ func costFixed(v uint64, width int) int64 {
 	} else if width == 64 && int64(v) < 0 && int64(v) > -1<<48 {
 		v = uint64(-int64(v))
 	}
-	// Hashes fill the width: they cost what bytes do.
-	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte)
+	// Hashes fill the width: they cost what bytes do, and that they are such.
+	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte+costFull)
 }
 
 // costBits is the cost of a number of so many bits, where nothing is known of

@@ -36,7 +36,7 @@ const (
 	priorString, emptyString   = 0.6, 3.0
 	priorMessage, emptyMessage = 1.0, 0.7
 	priorBytes, emptyBytes     = 2.7, 3.2
-	priorVarints               = 3.4
+	priorVarints               = 3.7
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
 
@@ -52,8 +52,12 @@ const (
 
 	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
 	bytesOfMessage = 2.5
+	costShort      = 2.0 // bytes that are too few for what bytes are used for
+	costDigest     = 3.0
+	costUneven     = 1.6
+	costHashes     = 3.0
 	mixedBonus     = 2.5 // for packed, of a field whose numbers also came one by one
-	maxSizes       = 3 // sizes that count as a coincidence
+	maxSizes       = 6   // sizes that count as a coincidence
 )
 
 // Samples of one field resemble each other, so their costs do not simply add
@@ -180,7 +184,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	if !l.NotText {
 		add(wire.KindString, NotPacked, priorString, emptyString, 0, text)
 	}
-	add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, 0, raw)
+	add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, l.costSize(), raw)
 	if !l.NotMessage {
 		add(wire.KindMessage, NotPacked, priorMessage, emptyMessage, 0, messageCost)
 		add(wire.KindBytes, NotPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
@@ -198,18 +202,45 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	// That sizes differ and all are multiples of the width is a coincidence under
 	// any other hypothesis, but for blocks of a cipher or a file.
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
+	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
 	if !l.NotFixed32 {
-		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32)*novelty))
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32, l.Bytes)*novelty, full))
 	}
 	if !l.NotFixed64 {
-		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64)*novelty))
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64, l.Bytes)*novelty, full))
 	}
 	return list
 }
 
-// costTops is the cost, in nats, of fixed values of so many bits by the
-// histogram of their top six; the others are free.
-func costTops(h *histogram, width int) float64 {
+// costSize is what the sizes of payloads say of bytes: digests, keys and
+// identifiers have one size, few have an uneven one, or three bytes.
+func (l *Payloads) costSize() float64 {
+	switch {
+	case l.Longest < 4:
+		return costShort
+	case l.Shortest < l.Longest:
+		return 0
+	case isDigestLen(l.Longest):
+		return -costDigest - min(math.Log(float64(l.N)), 3)/2
+	case l.Longest < 64 && l.Longest%4 != 0:
+		return costUneven
+	}
+	return 0
+}
+
+// isDigestLen reports the sizes of digests, keys and identifiers.
+func isDigestLen(n int64) bool {
+	switch n {
+	case 12, 16, 20, 24, 28, 32, 48, 64:
+		return true
+	}
+	return false
+}
+
+// costTops is the cost, in nats, of fixed values of so many bits in so many bytes
+// by the histogram of their top six bits; the others are free. The histogram is
+// of the payloads' heads.
+func costTops(h *histogram, width int, size int64) float64 {
 	n, used := 0.0, 0.0
 	for _, c := range h {
 		n += float64(c)
@@ -223,7 +254,8 @@ func costTops(h *histogram, width int) float64 {
 			cost -= float64(c) * math.Log(float64(c)/n)
 		}
 	}
-	return cost + used*(math.Log(64)+0.5*math.Log(n+1)) + n*float64(width-6)*math.Ln2
+	all := float64(size) * 8 / float64(width)
+	return (cost/n+float64(width-6)*math.Ln2)*all + used*(math.Log(64)+0.5*math.Log(n+1))
 }
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.
@@ -256,7 +288,7 @@ func (l *Payloads) Novelty() float64 {
 func judge(list []hypothesis, n int64) Verdict {
 	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
 	score := func(h *hypothesis) float64 {
-		return -(h.prior + h.empty*heat + scale*(h.cost-h.prior-h.empty))
+		return -(h.prior + (h.empty+h.sizes)*heat + scale*(h.cost-h.prior-h.empty-h.sizes))
 	}
 	best := math.Inf(-1)
 	for i := range list {
