@@ -43,7 +43,10 @@ func (ts trials) of(c *class) *trial {
 // compatible reports whether one type can describe the classes of each pair, and
 // whatever becomes one through joining them: for every field, the same wire
 // type and a kind that nobody's payloads refute.
-func compatible(pairs ...[2]*class) (trials, bool) {
+//
+// Within limits a field whose kind is in doubt follows the other's; where a
+// join is under way that cannot be undone, doubt is reason enough for any.
+func compatible(underWay bool, pairs ...[2]*class) (trials, bool) {
 	ts := trials{}
 	for work := slices.Clone(pairs); len(work) > 0; {
 		x, y := ts.of(work[len(work)-1][0]), ts.of(work[len(work)-1][1])
@@ -64,7 +67,7 @@ func compatible(pairs ...[2]*class) (trials, bool) {
 				x.fields[n] = g
 				continue
 			}
-			f, ok := joinFields(f, g)
+			f, ok := joinFields(f, g, underWay)
 			if !ok {
 				return nil, false
 			}
@@ -87,7 +90,7 @@ func (ts trials) approve(pair [2]*class) bool {
 }
 
 // joinFields reports whether two fields can be one, and what that one is.
-func joinFields(f, g trialField) (trialField, bool) {
+func joinFields(f, g trialField, underWay bool) (trialField, bool) {
 	x, y := f.field, g.field
 	if x.verdict.Odd > 0 || y.verdict.Odd > 0 || x.group != nil || y.group != nil {
 		return f, false
@@ -96,7 +99,7 @@ func joinFields(f, g trialField) (trialField, bool) {
 	if message && (f.kid == nil || g.kid == nil) {
 		return f, false
 	}
-	if !message && !sameKind(x, y) {
+	if !message && !sameKind(x, y, underWay) {
 		return f, false
 	}
 	if g.seen > f.seen {
@@ -112,7 +115,7 @@ func joinFields(f, g trialField) (trialField, bool) {
 // sameKind reports whether two fields without messages may be one. Where the
 // readings differ, the one seen more often must not be refuted by the other's
 // payloads, and the other must be in doubt.
-func sameKind(x, y *classField) bool {
+func sameKind(x, y *classField, underWay bool) bool {
 	if x.verdict.Kind == y.verdict.Kind && x.verdict.Element == y.verdict.Element {
 		return true
 	}
@@ -122,7 +125,7 @@ func sameKind(x, y *classField) bool {
 	if x.Len == nil || y.Len == nil || x.Len.N != x.Occurs || y.Len.N != y.Occurs {
 		return false // numbers, or numbers among payloads
 	}
-	return y.verdict.P < weakP && !refutes(y.Len, x.verdict)
+	return (underWay || y.verdict.P < weakP) && !refutes(y.Len, x.verdict)
 }
 
 // weakP is the probability below which a reading may be overruled by that of

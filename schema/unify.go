@@ -228,7 +228,7 @@ const maxPending = 64
 // were no part of the trial: they are tried together with what is still to be
 // joined, and are no messages if they fail.
 func tryJoin(a, b *class) bool {
-	ts, ok := compatible([2]*class{a, b})
+	ts, ok := compatible(false, [2]*class{a, b})
 	if !ok {
 		return false
 	}
@@ -244,7 +244,7 @@ func tryJoin(a, b *class) bool {
 				continue
 			}
 			if len(work) < maxPending {
-				if more, ok := compatible(append(slices.Clone(work), pair.kids)...); ok {
+				if more, ok := compatible(true, append(slices.Clone(work), pair.kids)...); ok {
 					ts, work = more, append(work, pair.kids)
 					continue
 				}
@@ -287,12 +287,24 @@ func merge(a, b *class) []kidPair {
 // absorb pools the evidence of two fields that are one. Their payloads may be
 // messages only if both have always been read as such.
 func (f *classField) absorb(o *classField) {
+	// Payloads that both have seen are told once, as under any other hypothesis.
+	each := f.eachCost() + o.eachCost()
 	f.MergeFlat(o.Field)
-	f.messageCost += o.messageCost
+	if f.messageCost = each; f.Len != nil {
+		f.messageCost *= f.Len.Novelty()
+	}
 	f.verdict = kind.JudgeField(f.Field, f.messageCost)
 	if f.Len != nil && (f.kid == nil) != (o.kid == nil) {
 		f.forbidMessage()
 	}
+}
+
+// eachCost is the cost of the payloads as messages if each were a new one.
+func (f *classField) eachCost() float64 {
+	if f.Len == nil {
+		return f.messageCost
+	}
+	return f.messageCost / f.Len.Novelty()
 }
 
 // forbidMessage takes the message hypothesis away.

@@ -53,7 +53,7 @@ const (
 	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
 	bytesOfMessage = 2.5
 	costShort      = 2.0 // bytes that are too few for what bytes are used for
-	costDigest     = 3.0
+	costDigest     = 3.3
 	costUneven     = 1.6
 	costHashes     = 3.0
 	mixedBonus     = 2.5 // for packed, of a field whose numbers also came one by one
