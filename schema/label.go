@@ -64,9 +64,9 @@ func zerosOf(f *kind.Field, k Kind) int64 {
 // things. Zeros that are written out, and keys in order, are not. Pairs of
 // numbers are mostly ranges.
 func mapOdds(l *kind.Payloads, entries, zeros int64, numbers bool) float64 {
-	odds := -1.6 + math.Min(0.15*float64(entries), 1.8)
+	odds := -0.3 + math.Min(0.15*float64(entries), 1.8)
 	if numbers {
-		odds -= 2.5
+		odds -= 2.2
 	}
 	if zeros > 0 {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
@@ -74,7 +74,7 @@ func mapOdds(l *kind.Payloads, entries, zeros int64, numbers bool) float64 {
 	if l.Descending == 0 {
 		odds += math.Min(0.5*float64(l.Ascending), 3)
 	} else {
-		odds -= 0.5
+		odds -= 0.2
 	}
 	return odds
 }
