@@ -139,10 +139,11 @@ var magics = [...]string{
 
 // costRaw is the cost of bytes without a structure that we know: eight bits
 // each, or less where many are zero or the same as two before, as in padding, UTF-16
-// and samples of sound. It is not looked for in prose.
-func costRaw(p []byte, prose bool) int64 {
+// and samples of sound. It is not looked for in
+// what is known to be text or a message.
+func costRaw(p []byte, known bool) int64 {
 	flat := int64(len(p)) * costRawByte
-	if prose || len(p) < 6 {
+	if known || len(p) < 6 {
 		return flat
 	}
 	for _, m := range magics {

@@ -73,7 +73,7 @@ func (l *Payloads) add(p []byte, message bool) {
 		return
 	}
 	prose := l.addText(p)
-	l.Raw += costRaw(p, prose)
+	l.Raw += costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
 		l.notVarints()
 		l.notFixed()

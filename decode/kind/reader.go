@@ -19,6 +19,7 @@ import (
 type Reader struct {
 	t      *wire.Tree
 	fields []*Field // of each node, or nil
+	pooled bool     // whether some are of evidence that has not seen t
 	costs  Costs
 	judged map[*Field][]Reading
 }
@@ -26,7 +27,7 @@ type Reader struct {
 // NewReader looks at all of t. With evidence, which may be nil, it is that
 // which judges, of fields that it has; the others are judged by t.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
-	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), costs: Costs{}, judged: map[*Field][]Reading{}}
+	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}, judged: map[*Field][]Reading{}}
 	e := NewEvidence()
 	own := &Message{}
 	e.add(own, t, 0, nil)
@@ -130,6 +131,9 @@ func (r *Reader) possible(i int32) []Reading {
 		all = r.costs.Readings(f)
 		r.judged[f] = all
 	}
+	if !r.pooled && f.pure() {
+		return all // what a payload refutes is not among them
+	}
 	fits := true
 	for j := range all {
 		fits = fits && r.fits(n, i, &all[j])
@@ -147,6 +151,17 @@ func (r *Reader) possible(i int32) []Reading {
 		return normalize(out)
 	}
 	return r.alone(i)
+}
+
+// pure reports whether all occurrences had one wire type.
+func (f *Field) pure() bool {
+	n := 0
+	for _, is := range [...]bool{f.Varint != nil, f.Fixed32 != nil, f.Fixed64 != nil, f.Len != nil, f.Group != nil} {
+		if is {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // alone judges node i by itself.
