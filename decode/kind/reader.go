@@ -2,6 +2,7 @@ package kind
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"unwire/decode/wire"
@@ -131,26 +132,25 @@ func (r *Reader) possible(i int32) []Reading {
 		all = r.costs.Readings(f)
 		r.judged[f] = all
 	}
-	if !r.pooled && f.pure() {
+	if !r.pooled && n.Err == nil && f.pure() {
 		return all // what a payload refutes is not among them
 	}
-	fits := true
-	for j := range all {
-		fits = fits && r.fits(n, i, &all[j])
+	if out := r.fitting(n, i, all); len(out) > 0 {
+		return out
 	}
-	if fits {
+	if out := r.fitting(n, i, r.alone(i)); len(out) > 0 {
+		return out
+	}
+	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
+}
+
+// fitting returns the readings that node i itself allows.
+func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
+	fits := func(g Reading) bool { return r.fits(n, i, &g) }
+	if !slices.ContainsFunc(all, func(g Reading) bool { return !fits(g) }) {
 		return all
 	}
-	var out []Reading
-	for j := range all {
-		if r.fits(n, i, &all[j]) {
-			out = append(out, all[j])
-		}
-	}
-	if len(out) > 0 {
-		return normalize(out)
-	}
-	return r.alone(i)
+	return normalize(slices.DeleteFunc(slices.Clone(all), func(g Reading) bool { return !fits(g) }))
 }
 
 // pure reports whether all occurrences had one wire type.

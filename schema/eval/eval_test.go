@@ -135,7 +135,6 @@ type row struct {
 	class, classes         int
 	label, labels          int
 	maps, oneofs, presence f1
-	stamps                 f1
 	bins                   [20]struct{ n, p, right float64 }
 	misses                 map[string]int
 }

@@ -194,8 +194,10 @@ func (g *generator) role(fd protoreflect.FieldDescriptor) role {
 	o, ok := g.roles[fd.FullName()]
 	if !ok {
 		s := g.style
-		o = role{text: one(g.r, s.strings), raw: one(g.r, s.bytes), number: one(g.r, s.ints), real: one(g.r, s.reals), lang: one(g.r, s.langs),
-			presence: one(g.r, []float64{1, 1, .95, .8, .5, .25, .08}), many: one(g.r, s.many), pick: g.r.IntN(1000), seed: g.r.Uint64()}
+		o = role{
+			text: one(g.r, s.strings), raw: one(g.r, s.bytes), number: one(g.r, s.ints), real: one(g.r, s.reals), lang: one(g.r, s.langs),
+			presence: one(g.r, []float64{1, 1, .95, .8, .5, .25, .08}), many: one(g.r, s.many), pick: g.r.IntN(1000), seed: g.r.Uint64(),
+		}
 		g.roles[fd.FullName()] = o
 	}
 	return o
