@@ -90,11 +90,10 @@ func (r *Reader) Field(i int32) *Field {
 		return r.fields[i]
 	}
 	n := r.t.Node(i)
-	if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
+	if n.Type == wire.Garbage {
 		return nil
 	}
-	e, f := NewEvidence(), &Field{Seen: 1, Most: 1}
-	f.addNode(e, r.t, i, []int32{int32(n.Number)})
+	f := r.alone(i)
 	r.fields[i] = f
 	return f
 }
@@ -138,7 +137,7 @@ func (r *Reader) possible(i int32) []Reading {
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
 	}
-	if out := r.fitting(n, i, r.alone(i)); len(out) > 0 {
+	if out := r.fitting(n, i, r.costs.Readings(r.alone(i))); len(out) > 0 {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
@@ -164,12 +163,11 @@ func (f *Field) pure() bool {
 	return n == 1
 }
 
-// alone judges node i by itself.
-func (r *Reader) alone(i int32) []Reading {
-	n := r.t.Node(i)
+// alone is the evidence of node i by itself.
+func (r *Reader) alone(i int32) *Field {
 	f := &Field{Seen: 1, Most: 1}
-	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(n.Number, maxNumber))})
-	return r.costs.Readings(f)
+	f.addNode(NewEvidence(), r.t, i, []int32{int32(min(r.t.Node(i).Number, maxNumber))})
+	return f
 }
 
 // fits reports whether node i can be read so.
