@@ -77,24 +77,29 @@ func (c Costs) Readings(f *Field) []Reading {
 // why lists the pieces of evidence for each reading of the payloads of f.
 func (c Costs) why(f *Field) map[string][]Feature {
 	all := map[string][]Feature{}
-	var bytes float64
+	least := map[string]float64{}
 	list := hypotheses(f.Len, c.Payloads(f))
-	for _, h := range list {
-		if h.kind == wire.KindBytes {
-			bytes = h.cost - h.prior - h.empty
-		}
+	content := func(h *hypothesis) float64 { return h.cost - h.prior - h.empty - h.sizes }
+	raw := 0.0
+	if at := slices.IndexFunc(list, func(h hypothesis) bool { return h.kind == wire.KindBytes }); at >= 0 {
+		raw = content(&list[at]) // bytes of no structure come first
 	}
-	for _, h := range list {
+	for i := range list {
+		h := &list[i]
 		typ := string(h.kind)
 		if h.kind == wire.KindPacked {
 			typ = packedTypes[h.element]
 		}
-		w := []Feature{{contentWords[h.kind], round2(bytes - (h.cost - h.prior - h.empty - h.sizes))}, {"how common it is", round2(-h.prior)}}
+		if cost, has := least[typ]; has && cost <= h.cost {
+			continue
+		}
+		least[typ] = h.cost
+		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common it is", round2(-h.prior)}}
 		if h.empty != 0 {
 			w = append(w, Feature{"empty payloads", round2(-h.empty)})
 		}
 		if h.sizes != 0 {
-			w = append(w, Feature{"sizes that are multiples of its width", round2(-h.sizes)})
+			w = append(w, Feature{"sizes of the payloads", round2(-h.sizes)})
 		}
 		all[typ] = w
 	}
