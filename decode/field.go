@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -114,10 +115,10 @@ func notNil(b []byte) []byte {
 // names, and those that agree with their declaration are read as declared, with
 // probability 1; a field that contradicts it says so in Error.
 func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []Field {
-	return fieldsOf(t, wire.NewReader(t), 0, md)
+	return fieldsOf(t, kind.NewReader(t, nil), 0, md)
 }
 
-func fieldsOf(t *wire.Tree, r *wire.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
+func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
 	out := []Field{}
 	for c := range t.Children(i) {
 		n := t.Node(c)
@@ -151,7 +152,7 @@ func fieldsOf(t *wire.Tree, r *wire.Reader, i int32, md protoreflect.MessageDesc
 }
 
 // guess takes the likeliest reading.
-func (f *Field) guess(rs []wire.Reading) {
+func (f *Field) guess(rs []kind.Reading) {
 	best := rs[0]
 	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), jsonValue(best.Value)
 	for _, r := range rs[1:] {

@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -46,7 +47,7 @@ func (s *Stream) inner(f *Frame) []Inner {
 			continue
 		}
 		t := wire.Parse(data, s.o.Wire)
-		if !known && (len(data) < leastInner || wire.Readings(t, 0)[0].Kind != wire.KindMessage) {
+		if !known && (len(data) < leastInner || kind.NewReader(t, nil).Readings(0)[0].Kind != wire.KindMessage) {
 			if !strings.HasSuffix(encoding, "gzip") && !strings.HasSuffix(encoding, "zstd") {
 				continue
 			}

@@ -2,47 +2,31 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
-// Bounds of the evidence. Real schemas stay far below: the largest message
-// known has 300 fields, the deepest object 20 levels. Fields with the smallest
-// (depth, path) are kept, so what is kept does not depend on the order of input.
-const (
-	maxEvidenceFields = 100_000 // in all
-	maxEvidenceDepth  = 48      // levels of nesting below the root
-	maxRoots          = 4096
-)
+// maxRoots bounds the methods of evidence, as kind bounds its root types.
+const maxRoots = 4096
 
-// Evidence is what was seen of every field of some root types, pooled over all
-// samples: a value that merges. Adding samples in any order, or merging the
-// evidence of parts in any order, gives the same evidence.
+// Evidence is what was seen of every field of some root types, and of the
+// methods that they belong to, pooled over all samples: a value that merges.
+// Adding samples in any order, or merging the evidence of parts in any order,
+// gives the same evidence.
 //
-// A payload of a length-delimited field is entered under every hypothesis it
-// does not refute by itself: text, bytes, packed numbers, and message, whose
-// fields are followed. The choice between them is made by Infer, once.
-//
-// Limits: 100,000 fields (twice that between two tidyings), 48 levels, 4,096
-// roots. Beyond that the fields with
-// the greatest depth and numbers are forgotten and Truncated says so; only
-// then can the order of input show, through fields that were kept for a while
-// below a payload that a later sample proves to be no message.
+// Limits: those of kind.Evidence, and 4,096 methods.
 type Evidence struct {
-	roots   map[string]*message
+	kinds   *kind.Evidence
 	methods map[string]*methodEvidence
-	count   int  // fields in all, vetoed subtrees taken off
-	cut     *key // fields after it were forgotten; nil while nothing was
-	scratch scratch
 }
 
 // NewEvidence returns evidence of nothing.
 func NewEvidence() *Evidence {
-	return &Evidence{roots: map[string]*message{}, methods: map[string]*methodEvidence{}}
+	return &Evidence{kinds: kind.NewEvidence(), methods: map[string]*methodEvidence{}}
 }
 
 // Add enters one serialized message of the named root type.
@@ -50,23 +34,31 @@ func NewEvidence() *Evidence {
 // Errors: data that is no protobuf message is not entered, and the error says
 // where it stopped being one.
 func (e *Evidence) Add(root string, data []byte) error {
-	if at, ok := validate(data); !ok {
-		return fmt.Errorf("schema: a sample of %s is no protobuf message: stops at 0x%x of 0x%x", root, at, len(data))
-	}
-	m := e.roots[root]
-	if m == nil {
-		if len(e.roots) >= maxRoots {
-			return fmt.Errorf("schema: more than %d root types: %s is left out", maxRoots, root)
-		}
-		m = &message{}
-		e.roots[root] = m
-	}
-	e.scratch.root = root
-	e.add(m, data, nil)
-	if e.count > 2*maxEvidenceFields {
-		e.trim()
+	if err := e.kinds.Add(root, data); err != nil {
+		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
+}
+
+// Merge adds what o has seen to e; o stays as it is. It commutes and
+// associates: the evidence of the parts of a corpus, merged in any order, is
+// that of the whole.
+//
+// Limits: as for Evidence; of more than 4,096 roots or methods the last by name are left out.
+func (e *Evidence) Merge(o *Evidence) {
+	e.kinds.Merge(o.kinds)
+	for name, om := range o.methods {
+		if m := e.methods[name]; m != nil {
+			m.merge(om)
+		} else {
+			e.methods[name] = om.clone()
+		}
+	}
+	if len(e.methods) > maxRoots {
+		for _, name := range sortedKeys(e.methods)[maxRoots:] {
+			delete(e.methods, name)
+		}
+	}
 }
 
 // AddFrame enters one message of a method, sent in the direction dir.
@@ -133,14 +125,10 @@ func isOther(ex *decode.Exchange, f *decode.Frame) bool {
 }
 
 // Truncated reports whether fields were forgotten for want of room.
-func (e *Evidence) Truncated() bool { return e.cut != nil }
+func (e *Evidence) Truncated() bool { return e.kinds.Truncated() }
 
 // Roots returns the names of the root types, sorted.
-func (e *Evidence) Roots() []string {
-	list := make([]string, 0, len(e.roots))
-	for name := range e.roots {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func (e *Evidence) Roots() []string { return e.kinds.Roots() }
+
+// Root returns the evidence of the named root type, or nil.
+func (e *Evidence) Root(name string) *kind.Message { return e.kinds.Root(name) }

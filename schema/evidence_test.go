@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
+	"unwire/decode/kind"
 )
 
 // fieldsGen draws message bytes: mostly valid fields, nested, at times text.
@@ -133,7 +134,7 @@ func TestReadEvidenceRefuses(t *testing.T) {
 	good := written(t, evidenceOf(t, []byte{8, 1, 0x12, 2, 'h', 'i'}))
 	for name, edit := range map[string][2]string{
 		"no JSON":          {good, "{"},
-		"a newer format":   {`"unwire_evidence":1`, `"unwire_evidence":2`},
+		"a newer format":   {`"unwire_evidence":2`, `"unwire_evidence":3`},
 		"more than seen":   {`"most":1`, `"most":9`},
 		"negative counts":  {`"samples":1`, `"samples":-1`},
 		"a number of zero": {`"fields":{"1"`, `"fields":{"0"`},
@@ -163,18 +164,18 @@ func TestEvidenceIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(in.Fields) > maxEvidenceDepth {
+		if len(in.Fields) > kind.MaxDepth {
 			t.Errorf("%d fields", len(in.Fields))
 		}
 	})
 	t.Run("fields", func(t *testing.T) {
 		var b []byte
-		for n := range 3 * maxEvidenceFields {
+		for n := range 3 * kind.MaxFields {
 			b = protowire.AppendVarint(protowire.AppendTag(b, protowire.Number(n+1), protowire.VarintType), 1)
 		}
 		ev := evidenceOf(t, b)
-		if !ev.Truncated() || ev.count > maxEvidenceFields {
-			t.Errorf("%d fields, truncated %v", ev.count, ev.Truncated())
+		if !ev.Truncated() || ev.kinds.Fields() > kind.MaxFields {
+			t.Errorf("%d fields, truncated %v", ev.kinds.Fields(), ev.Truncated())
 		}
 	})
 	t.Run("types", func(t *testing.T) {

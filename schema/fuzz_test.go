@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"unwire/decode/kind"
 
 	"unwire/decode/wire"
 )
@@ -53,13 +54,13 @@ func FuzzInfer(f *testing.F) {
 
 // deep reports whether fields may have been left out for their depth.
 func deep(ev *Evidence) bool {
-	var walk func(m *message, depth int) bool
-	walk = func(m *message, depth int) bool {
-		if depth >= maxEvidenceDepth {
+	var walk func(m *kind.Message, depth int) bool
+	walk = func(m *kind.Message, depth int) bool {
+		if depth >= kind.MaxDepth {
 			return true
 		}
-		for _, n := range m.numbers() {
-			for _, c := range m.get(n).children() {
+		for _, n := range m.Numbers() {
+			for _, c := range m.Field(n).Children() {
 				if walk(c, depth+1) {
 					return true
 				}
@@ -67,8 +68,8 @@ func deep(ev *Evidence) bool {
 		}
 		return false
 	}
-	for _, m := range ev.roots {
-		if walk(m, 0) {
+	for _, m := range []*kind.Message{ev.Root("A"), ev.Root("B"), ev.Root("Root")} {
+		if m != nil && walk(m, 0) {
 			return true
 		}
 	}
@@ -89,7 +90,7 @@ func FuzzReadEvidence(f *testing.F) {
 		f.Add([]byte(written(f, ev)))
 	}
 	f.Add([]byte(written(f, evidenceOf(f, []byte{8, 1}, []byte("\x12\x02hi\x1a\x08abcdefgh\x25abcd\x29abcdefgh")))))
-	f.Add([]byte(`{"unwire_evidence":1,"roots":{"/a.B/C:up":{"samples":1}},"methods":{"a.B/C":{"calls":1}}}`))
+	f.Add([]byte(`{"unwire_evidence":2,"roots":{"/a.B/C:up":{"samples":1}},"methods":{"a.B/C":{"calls":1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		ev, err := ReadEvidence(bytes.NewReader(data))
 		if err != nil {

@@ -254,7 +254,7 @@ func packageOf(full string, o Options) (pkg, base string) {
 func (p *plan) infer(ev *Evidence, in *Inferred) {
 	var seen []string
 	for _, root := range p.roots {
-		if ev.roots[root] != nil {
+		if ev.Root(root) != nil {
 			seen = append(seen, root)
 		}
 	}

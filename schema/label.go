@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -22,38 +23,38 @@ const (
 // Seen twice in one message is proof of a repeated field. Never seen twice is
 // weak proof of the contrary, weaker for messages, of which lists are made.
 // A zero that was written proves explicit presence: proto3 leaves zeros out.
-func labelOf(f *field, v kindVerdict) (label string, p float64) {
-	if v.kind == wire.KindPacked {
-		return Repeated, v.p
+func labelOf(f *kind.Field, v kind.Verdict) (label string, p float64) {
+	if v.Kind == wire.KindPacked {
+		return Repeated, v.P
 	}
-	if f.most > 1 {
+	if f.Most > 1 {
 		return Repeated, 0.998
 	}
 	prior := 0.08
-	switch v.kind {
+	switch v.Kind {
 	case wire.KindMessage:
 		prior = 0.3
 	case wire.KindString:
 		prior = 0.15
 	}
-	repeated := prior / (1 + 0.7*float64(f.seen))
-	if f.zeros(v.kind) > 0 {
+	repeated := prior / (1 + 0.7*float64(f.Seen))
+	if zerosOf(f, v.Kind) > 0 {
 		return Optional, round((1 - repeated) * 0.93)
 	}
 	return Singular, round((1 - repeated) * 0.9)
 }
 
 // zeros counts the occurrences that a field with implicit presence would have left out.
-func (f *field) zeros(kind Kind) int64 {
+func zerosOf(f *kind.Field, k Kind) int64 {
 	switch {
-	case kind == wire.KindVarint && f.varint != nil:
-		return f.varint.Zero
-	case kind == wire.KindFixed32 && f.fixed32 != nil:
-		return f.fixed32.Zero
-	case kind == wire.KindFixed64 && f.fixed64 != nil:
-		return f.fixed64.Zero
-	case (kind == wire.KindString || kind == wire.KindBytes) && f.len != nil:
-		return f.len.Empty
+	case k == wire.KindVarint && f.Varint != nil:
+		return f.Varint.Zero
+	case k == wire.KindFixed32 && f.Fixed32 != nil:
+		return f.Fixed32.Zero
+	case k == wire.KindFixed64 && f.Fixed64 != nil:
+		return f.Fixed64.Zero
+	case (k == wire.KindString || k == wire.KindBytes) && f.Len != nil:
+		return f.Len.Empty
 	}
 	return 0
 }
@@ -62,10 +63,10 @@ func (f *field) zeros(kind Kind) int64 {
 // shape alone, unique keys with values, is common to maps and to lists of named
 // things. Zeros that are written out, and keys in order, are not. Pairs of
 // numbers are mostly ranges.
-func mapOdds(l *lenStats, entries, zeros int64, numbers bool) float64 {
-	odds := -1.6 + math.Min(0.15*float64(entries), 1.8)
+func mapOdds(l *kind.Payloads, entries, zeros int64, numbers bool) float64 {
+	odds := -0.3 + math.Min(0.15*float64(entries), 1.8)
 	if numbers {
-		odds -= 2.5
+		odds -= 2.2
 	}
 	if zeros > 0 {
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
@@ -73,7 +74,7 @@ func mapOdds(l *lenStats, entries, zeros int64, numbers bool) float64 {
 	if l.Descending == 0 {
 		odds += math.Min(0.5*float64(l.Ascending), 3)
 	} else {
-		odds -= 0.5
+		odds -= 0.2
 	}
 	return odds
 }
@@ -104,12 +105,12 @@ func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
 func choices(samples int64, eligible []int32, get func(int32) *classField) []choice {
 	order := slices.Clone(eligible)
 	slices.SortStableFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(get(b).seen, get(a).seen), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(get(b).Seen, get(a).Seen), cmp.Compare(a, b))
 	})
-	met := func(a, b int32) bool { return get(a).before.has(b) || get(b).before.has(a) }
+	met := func(a, b int32) bool { return get(a).Before.Has(b) || get(b).Before.Has(a) }
 	var groups [][]int32
 	for _, n := range order {
-		if n >= lowNumbers || get(n).seen >= samples {
+		if n >= kind.LowNumbers || get(n).Seen >= samples {
 			continue // always there: meets whatever else is
 		}
 		for i := range groups {
@@ -140,14 +141,14 @@ func judgeChoice(samples int64, g []int32, get func(int32) *classField) (choice,
 	for {
 		var total int64
 		for _, k := range g {
-			total += get(k).seen
+			total += get(k).Seen
 		}
 		if len(g) < 2 || total > samples {
 			return choice{}, false
 		}
 		weakest, least := -1, math.Inf(1)
 		for i, k := range g {
-			seen := float64(get(k).seen)
+			seen := float64(get(k).Seen)
 			others := (float64(total) - seen) / n
 			// How surprising it is that none of its messages had one of the others.
 			odds := -seen * math.Log1p(-math.Min(others, 1-0.5/(n+1)))
@@ -156,11 +157,11 @@ func judgeChoice(samples int64, g []int32, get func(int32) *classField) (choice,
 			}
 		}
 		odds, covered := priorNumbers, 0.0
-		if slices.ContainsFunc(g, func(k int32) bool { return get(k).len != nil }) {
+		if slices.ContainsFunc(g, func(k int32) bool { return get(k).Len != nil }) {
 			odds = priorChoice
 		}
 		for _, k := range g {
-			share := float64(get(k).seen) / n
+			share := float64(get(k).Seen) / n
 			odds -= n * share * math.Log1p(-math.Min(covered, 1-0.5/(n+1)))
 			covered += share
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -131,13 +132,13 @@ func (k *Checker) Report() *Report {
 
 // reportUnknown judges the unknown fields by all that was seen of each.
 func (k *Checker) reportUnknown(r *Report) {
-	costs := costing{}
+	costs := kind.Costs{}
 	for at, f := range k.unknown {
 		u := UnknownField{Message: at.message, Number: at.number, Name: at.name, Kind: Kind(at.reason), P: 1, Seen: f.seen, Frames: f.frames}
-		if m := k.evidence.roots[at.message]; m != nil && at.number > 0 {
-			if ef := m.get(at.number); ef != nil {
-				v := kindOf(ef, costs.payloads(ef))
-				u.Kind, u.P = v.kind, v.p
+		if m := k.evidence.Root(at.message); m != nil && at.number > 0 {
+			if ef := m.Field(at.number); ef != nil {
+				v := kind.JudgeField(ef, costs.Payloads(ef))
+				u.Kind, u.P = v.Kind, v.P
 			}
 		}
 		if u.Kind == "" { // there was no room for its evidence; bytes are never refuted

@@ -3,6 +3,7 @@ package schema
 import (
 	"slices"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -29,7 +30,7 @@ func (ts trials) of(c *class) *trial {
 	if t == nil {
 		t = &trial{root: c.root, fields: make(map[int32]trialField, len(c.fields))}
 		for n, f := range c.fields {
-			t.fields[n] = trialField{field: f, seen: f.seen, message: f.likely(), kid: f.kid}
+			t.fields[n] = trialField{field: f, seen: f.Seen, message: f.likely(), kid: f.kid}
 		}
 		ts[c] = t
 	}
@@ -42,7 +43,10 @@ func (ts trials) of(c *class) *trial {
 // compatible reports whether one type can describe the classes of each pair, and
 // whatever becomes one through joining them: for every field, the same wire
 // type and a kind that nobody's payloads refute.
-func compatible(pairs ...[2]*class) (trials, bool) {
+//
+// Within limits a field whose kind is in doubt follows the other's; where a
+// join is under way that cannot be undone, doubt is reason enough for any.
+func compatible(underWay bool, pairs ...[2]*class) (trials, bool) {
 	ts := trials{}
 	for work := slices.Clone(pairs); len(work) > 0; {
 		x, y := ts.of(work[len(work)-1][0]), ts.of(work[len(work)-1][1])
@@ -63,7 +67,7 @@ func compatible(pairs ...[2]*class) (trials, bool) {
 				x.fields[n] = g
 				continue
 			}
-			f, ok := joinFields(f, g)
+			f, ok := joinFields(f, g, underWay)
 			if !ok {
 				return nil, false
 			}
@@ -86,16 +90,16 @@ func (ts trials) approve(pair [2]*class) bool {
 }
 
 // joinFields reports whether two fields can be one, and what that one is.
-func joinFields(f, g trialField) (trialField, bool) {
+func joinFields(f, g trialField, underWay bool) (trialField, bool) {
 	x, y := f.field, g.field
-	if x.verdict.odd > 0 || y.verdict.odd > 0 || x.group != nil || y.group != nil {
+	if x.verdict.Odd > 0 || y.verdict.Odd > 0 || x.group != nil || y.group != nil {
 		return f, false
 	}
 	message := f.message || g.message
 	if message && (f.kid == nil || g.kid == nil) {
 		return f, false
 	}
-	if !message && !sameKind(x, y) {
+	if !message && !sameKind(x, y, underWay) {
 		return f, false
 	}
 	if g.seen > f.seen {
@@ -111,17 +115,17 @@ func joinFields(f, g trialField) (trialField, bool) {
 // sameKind reports whether two fields without messages may be one. Where the
 // readings differ, the one seen more often must not be refuted by the other's
 // payloads, and the other must be in doubt.
-func sameKind(x, y *classField) bool {
-	if x.verdict.kind == y.verdict.kind && x.verdict.element == y.verdict.element {
+func sameKind(x, y *classField, underWay bool) bool {
+	if x.verdict.Kind == y.verdict.Kind && x.verdict.Element == y.verdict.Element {
 		return true
 	}
-	if y.seen > x.seen {
+	if y.Seen > x.Seen {
 		x, y = y, x
 	}
-	if x.len == nil || y.len == nil || x.len.N != x.occurs || y.len.N != y.occurs {
+	if x.Len == nil || y.Len == nil || x.Len.N != x.Occurs || y.Len.N != y.Occurs {
 		return false // numbers, or numbers among payloads
 	}
-	return y.verdict.p < weakP && !y.len.refutes(x.verdict)
+	return (underWay || y.verdict.P < weakP) && !refutes(y.Len, x.verdict)
 }
 
 // weakP is the probability below which a reading may be overruled by that of
@@ -129,14 +133,14 @@ func sameKind(x, y *classField) bool {
 const weakP = 0.97
 
 // refutes reports whether some payload cannot be of the kind.
-func (l *lenStats) refutes(v kindVerdict) bool {
-	switch v.kind {
+func refutes(l *kind.Payloads, v kind.Verdict) bool {
+	switch v.Kind {
 	case wire.KindString:
 		return l.NotText
 	case wire.KindMessage:
 		return l.NotMessage
 	case wire.KindPacked:
-		return v.element == packedVarint && l.NotVarints || v.element == packedFixed32 && l.NotFixed32 || v.element == packedFixed64 && l.NotFixed64
+		return v.Element == kind.PackedVarint && l.NotVarints || v.Element == kind.PackedFixed32 && l.NotFixed32 || v.Element == kind.PackedFixed64 && l.NotFixed64
 	}
 	return false
 }

@@ -6,12 +6,13 @@ import (
 	"math"
 	"slices"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
 // A node is the evidence of a message type at one place.
 type node struct {
-	m      *message
+	m      *kind.Message
 	parent *node
 	depth  int
 	class  *class
@@ -34,9 +35,9 @@ type class struct {
 
 // A classField is one field of a class.
 type classField struct {
-	*field              // pooled; child and group are not set
+	*kind.Field         // pooled; child and group are not set
 	messageCost float64 // of the payloads as messages
-	verdict     kindVerdict
+	verdict     kind.Verdict
 	kid, group  *class // payloads as messages, if they may be that
 }
 
@@ -52,11 +53,11 @@ func (c *class) find() *class {
 }
 
 // likely reports whether the field's payloads are taken for messages.
-func (f *classField) likely() bool { return f.verdict.kind == wire.KindMessage }
+func (f *classField) likely() bool { return f.verdict.Kind == wire.KindMessage }
 
 // A graph is the classes of one file.
 type graph struct {
-	costs costing
+	costs kind.Costs
 	nodes []*node // by depth, then place
 	roots []*class
 	made  int
@@ -64,9 +65,9 @@ type graph struct {
 
 // newGraph makes a class of each message below the roots, nothing joined yet.
 func newGraph(e *Evidence, roots []string) *graph {
-	g := &graph{costs: costing{}}
+	g := &graph{costs: kind.Costs{}}
 	for _, name := range roots {
-		c := g.build(e.roots[name], nil, true)
+		c := g.build(e.Root(name), nil, true)
 		c.root = name
 		g.roots = append(g.roots, c)
 	}
@@ -76,29 +77,29 @@ func newGraph(e *Evidence, roots []string) *graph {
 
 // build makes the class of m and of what is below it. Only classes of payloads
 // that are taken for messages become nodes, to be compared with others.
-func (g *graph) build(m *message, parent *node, live bool) *class {
+func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
 	n := &node{m: m, parent: parent}
 	if parent != nil {
 		n.depth = parent.depth + 1
 	}
-	c := &class{id: g.made, samples: m.samples, fields: map[int32]*classField{}, numbers: m.numbers(), depth: n.depth}
+	c := &class{id: g.made, samples: m.Samples, fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
 	g.made++
 	n.class = c
 	if live {
 		g.nodes = append(g.nodes, n)
 	}
 	for _, number := range c.numbers {
-		f := m.get(number)
-		cf := &classField{field: &field{}}
-		cf.mergeFlat(f)
-		cf.messageCost = g.costs.payloads(f)
-		cf.verdict = kindOf(f, cf.messageCost)
-		if f.child != nil {
-			cf.kid = g.build(f.child, n, live && cf.likely())
-			cf.kid.entry = !f.len.NotMap && f.most > 1
+		f := m.Field(number)
+		cf := &classField{Field: &kind.Field{}}
+		cf.MergeFlat(f)
+		cf.messageCost = g.costs.Payloads(f)
+		cf.verdict = kind.JudgeField(f, cf.messageCost)
+		if f.Child != nil {
+			cf.kid = g.build(f.Child, n, live && cf.likely())
+			cf.kid.entry = !f.Len.NotMap && f.Most > 1
 		}
-		if f.group != nil {
-			cf.group = g.build(f.group, n, false)
+		if f.Group != nil {
+			cf.group = g.build(f.Group, n, false)
 		}
 		c.fields[number] = cf
 	}
@@ -130,7 +131,7 @@ func (g *graph) unify() {
 		c = n.class.find()
 		tally := map[*class]int{}
 		for _, number := range c.numbers {
-			for _, o := range postings[feature{number, c.fields[number].verdict.kind}] {
+			for _, o := range postings[feature{number, c.fields[number].verdict.Kind}] {
 				if o = o.find(); o != c && o.entry == c.entry {
 					tally[o]++
 				}
@@ -149,7 +150,7 @@ func (g *graph) unify() {
 		}
 		c = n.class.find()
 		for _, number := range c.numbers {
-			k := feature{number, c.fields[number].verdict.kind}
+			k := feature{number, c.fields[number].verdict.Kind}
 			if list := postings[k]; len(list) < maxPosting && !slices.Contains(list, c) {
 				postings[k] = append(list, c)
 			}
@@ -193,7 +194,7 @@ func similarity(a, b *class) float64 {
 			continue
 		}
 		shared++
-		if x.verdict.kind != y.verdict.kind && !(x.kid != nil && y.kid != nil) {
+		if x.verdict.Kind != y.verdict.Kind && !(x.kid != nil && y.kid != nil) {
 			score -= 3
 			continue
 		}
@@ -213,7 +214,7 @@ func similarity(a, b *class) float64 {
 // absence is the evidence in a field of one class, of samples messages, being
 // unseen in another's.
 func absence(f *classField, samples, others int64) float64 {
-	expected := float64(f.seen) / float64(max(samples, 1)) * float64(others)
+	expected := float64(f.Seen) / float64(max(samples, 1)) * float64(others)
 	return minAbsence + min(expected, 3)
 }
 
@@ -227,7 +228,7 @@ const maxPending = 64
 // were no part of the trial: they are tried together with what is still to be
 // joined, and are no messages if they fail.
 func tryJoin(a, b *class) bool {
-	ts, ok := compatible([2]*class{a, b})
+	ts, ok := compatible(false, [2]*class{a, b})
 	if !ok {
 		return false
 	}
@@ -243,7 +244,7 @@ func tryJoin(a, b *class) bool {
 				continue
 			}
 			if len(work) < maxPending {
-				if more, ok := compatible(append(slices.Clone(work), pair.kids)...); ok {
+				if more, ok := compatible(true, append(slices.Clone(work), pair.kids)...); ok {
 					ts, work = more, append(work, pair.kids)
 					continue
 				}
@@ -286,19 +287,31 @@ func merge(a, b *class) []kidPair {
 // absorb pools the evidence of two fields that are one. Their payloads may be
 // messages only if both have always been read as such.
 func (f *classField) absorb(o *classField) {
-	f.mergeFlat(o.field)
-	f.messageCost += o.messageCost
-	f.verdict = kindOf(f.field, f.messageCost)
-	if f.len != nil && (f.kid == nil) != (o.kid == nil) {
+	// Payloads that both have seen are told once, as under any other hypothesis.
+	each := f.eachCost() + o.eachCost()
+	f.MergeFlat(o.Field)
+	if f.messageCost = each; f.Len != nil {
+		f.messageCost *= f.Len.Novelty()
+	}
+	f.verdict = kind.JudgeField(f.Field, f.messageCost)
+	if f.Len != nil && (f.kid == nil) != (o.kid == nil) {
 		f.forbidMessage()
 	}
 }
 
+// eachCost is the cost of the payloads as messages if each were a new one.
+func (f *classField) eachCost() float64 {
+	if f.Len == nil {
+		return f.messageCost
+	}
+	return f.messageCost / f.Len.Novelty()
+}
+
 // forbidMessage takes the message hypothesis away.
 func (f *classField) forbidMessage() {
-	f.len.NotMessage = true
+	f.Len.NotMessage = true
 	f.kid = nil
-	f.verdict = kindOf(f.field, 0)
+	f.verdict = kind.JudgeField(f.Field, 0)
 }
 
 // settleRounds is how often costs are passed upwards by settle.
@@ -312,14 +325,14 @@ func (g *graph) settle() {
 		for _, c := range slices.Backward(reached) {
 			for _, n := range c.numbers {
 				f := c.fields[n]
-				if f.kid == nil || f.len == nil {
+				if f.kid == nil || f.Len == nil {
 					continue
 				}
 				kid := f.kid.find()
-				cost := kid.cost().of(f.len.novelty()) * float64(f.len.N) / float64(max(kid.samples, 1))
+				cost := kid.cost().Of(f.Len.Novelty()) * float64(f.Len.N) / float64(max(kid.samples, 1))
 				if cost < f.messageCost {
 					f.messageCost = cost
-					f.verdict = kindOf(f.field, cost)
+					f.verdict = kind.JudgeField(f.Field, cost)
 				}
 			}
 		}
@@ -327,12 +340,11 @@ func (g *graph) settle() {
 }
 
 // cost is the cost of all messages of the class.
-func (c *class) cost() (sum cost) {
+func (c *class) cost() (sum kind.Cost) {
 	for _, n := range c.numbers {
 		f := c.fields[n]
-		one := costField(f.field, n, c.samples, f.messageCost)
-		sum.values += one.values
-		sum.shape += one.shape
+		one := kind.FieldCost(f.Field, n, c.samples, f.messageCost)
+		sum.Add(one)
 	}
 	return sum
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -193,14 +194,14 @@ func (w *writer) declare(c *class, number int32) *declared {
 	v := f.verdict
 	full := strings.TrimPrefix(w.pkg+"."+c.name, ".")
 	d := &declared{number: number, FieldEvidence: FieldEvidence{
-		Message: full, Number: number, Samples: c.samples, Seen: f.seen, Occurrences: f.occurs,
-		Kind: v.kind, P: v.p, TypeP: 1, Alternatives: v.others,
+		Message: full, Number: number, Samples: c.samples, Seen: f.Seen, Occurrences: f.Occurs,
+		Kind: v.Kind, P: v.P, TypeP: 1, Alternatives: v.Others,
 	}}
 	if d.Alternatives == nil {
 		d.Alternatives = []Alternative{}
 	}
-	d.Label, d.LabelP = labelOf(f.field, v)
-	switch v.kind {
+	d.Label, d.LabelP = labelOf(f.Field, v)
+	switch v.Kind {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
 			kid := w.typeOf(f.kid, c, number)
@@ -209,15 +210,15 @@ func (w *writer) declare(c *class, number int32) *declared {
 		}
 		d.Settle = settleMessage(f)
 	case wire.KindString, wire.KindBytes:
-		d.typeText, d.Type = string(v.kind), string(v.kind)
+		d.typeText, d.Type = string(v.Kind), string(v.Kind)
 		d.Settle = settlePayload(f, v)
-		d.Note = payloadNote(f.len)
+		d.Note = payloadNote(f.Len)
 	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
-		t := numberType(f.field, v)
-		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.name, t.name, t.p, t.note, t.settle
-		d.unpacked = v.kind != wire.KindPacked && d.Label == Repeated
+		t := kind.NumberType(f.Field, v)
+		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.Settle
+		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
 	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
 		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
@@ -229,12 +230,12 @@ func (w *writer) declare(c *class, number int32) *declared {
 // declareMap declares a field as a map if the evidence says so.
 func (w *writer) declareMap(d *declared, f *classField) bool {
 	kid := f.kid.find()
-	if f.len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
+	if f.Len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	odds := mapOdds(f.len, f.occurs, key.zeros(key.verdict.kind)+value.zeros(value.verdict.kind), key.len == nil && value.len == nil)
-	if f.most < 2 || key.verdict.odd+value.verdict.odd > 0 || value.group != nil || value.verdict.kind == wire.KindPacked {
+	odds := mapOdds(f.Len, f.Occurs, zerosOf(key.Field, key.verdict.Kind)+zerosOf(value.Field, value.verdict.Kind), key.Len == nil && value.Len == nil)
+	if f.Most < 2 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
 		return false
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
@@ -243,26 +244,26 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	keyType := ""
-	switch key.verdict.kind {
+	switch key.verdict.Kind {
 	case wire.KindString:
 		keyType = "string"
 	case wire.KindVarint:
-		keyType = numberType(key.field, key.verdict).name
+		keyType = kind.NumberType(key.Field, key.verdict).Name
 	case wire.KindFixed32, wire.KindFixed64:
-		if keyType = numberType(key.field, key.verdict).name; keyType == "double" || keyType == "float" {
+		if keyType = kind.NumberType(key.Field, key.verdict).Name; keyType == "double" || keyType == "float" {
 			return false
 		}
 	default:
 		return false
 	}
-	valueText, valueType := string(value.verdict.kind), string(value.verdict.kind)
-	switch value.verdict.kind {
+	valueText, valueType := string(value.verdict.Kind), string(value.verdict.Kind)
+	switch value.verdict.Kind {
 	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
 		c := w.typeOf(value.kid, entry, 2)
 		valueText, valueType = w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), ".")
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = numberType(value.field, value.verdict).name
+		valueText = kind.NumberType(value.Field, value.verdict).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p
@@ -272,7 +273,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 }
 
 // describe writes the field's comment.
-func (d *declared) describe(v kindVerdict) []string {
+func (d *declared) describe(v kind.Verdict) []string {
 	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
 	if d.Occurrences > d.Seen {
 		line += fmt.Sprintf(", %d times", d.Occurrences)
@@ -290,8 +291,8 @@ func (d *declared) describe(v kindVerdict) []string {
 		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
 	}
 	list := []string{line + "."}
-	if v.odd > 0 {
-		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", plural(v.odd, "occurrence")))
+	if v.Odd > 0 {
+		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", plural(v.Odd, "occurrence")))
 	}
 	return list
 }
@@ -304,7 +305,7 @@ func plural(n int64, what string) string {
 }
 
 // payloadNote says what text or bytes have in common.
-func payloadNote(l *lenStats) string {
+func payloadNote(l *kind.Payloads) string {
 	if l == nil {
 		return ""
 	}
@@ -312,7 +313,7 @@ func payloadNote(l *lenStats) string {
 	if l.Shortest == l.Longest {
 		size = fmt.Sprintf("%d bytes", l.Longest)
 	}
-	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < prefixLen && utf8.Valid(l.Prefix) {
+	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
 		size += fmt.Sprintf(", all begin %q", l.Prefix)
 	}
 	return size
@@ -320,19 +321,19 @@ func payloadNote(l *lenStats) string {
 
 func settleMessage(f *classField) string {
 	switch {
-	case f.len.Empty == f.len.N:
+	case f.Len.Empty == f.Len.N:
 		return "a payload that is not empty"
-	case f.verdict.p < 0.95:
+	case f.verdict.P < 0.95:
 		return "a payload that is no message, or more samples"
 	}
 	return ""
 }
 
-func settlePayload(f *classField, v kindVerdict) string {
+func settlePayload(f *classField, v kind.Verdict) string {
 	switch {
-	case v.kind == wire.KindString:
+	case v.Kind == wire.KindString:
 		return "a payload that is no UTF-8 would make it bytes"
-	case !f.len.NotText:
+	case !f.Len.NotText:
 		return "payloads that are text"
 	}
 	return ""
@@ -353,8 +354,8 @@ func wellKnown(c *class) string {
 	if len(c.numbers) != 2 || c.fields[1] == nil || c.fields[2] == nil {
 		return ""
 	}
-	sec, nano := c.fields[1].varint, c.fields[2].varint
-	if sec == nil || nano == nil || c.fields[1].most > 1 || c.fields[2].most > 1 || sec.N < 3 {
+	sec, nano := c.fields[1].Varint, c.fields[2].Varint
+	if sec == nil || nano == nil || c.fields[1].Most > 1 || c.fields[2].Most > 1 || sec.N < 3 {
 		return ""
 	}
 	if sec.Epoch == sec.N && nano.Negative == 0 && nano.Max < 1_000_000_000 && 2*nano.Nanos > nano.N {

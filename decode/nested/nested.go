@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -79,9 +80,9 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 		c.Form = Frames
 	default:
 		t := wire.Parse(data, f.Wire)
-		kind, _, _ := wire.NewReader(t).Best(0)
+		is, _, _ := kind.NewReader(t, nil).Best(0)
 		switch {
-		case kind == wire.KindMessage && len(data) >= leastMessage:
+		case is == wire.KindMessage && len(data) >= leastMessage:
 			c.Form, c.Tree = Message, t
 		case !compressed(encoding):
 			return Content{}, false

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -65,6 +66,9 @@ type Searcher struct {
 
 	frame *decode.Frame
 	steps []step
+
+	reader *kind.Reader // of the tree that was asked about last
+	readOf *wire.Tree
 }
 
 // A step is a field, or a member of JSON.
@@ -165,7 +169,12 @@ func (s *Searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 		return
 	}
 	if n.First != wire.None {
-		if !isPlain(data) || best(t, c) == wire.KindMessage {
+		message := !isPlain(data)
+		if !message {
+			is, _ := s.best(t, c)
+			message = is == wire.KindMessage
+		}
+		if message {
 			s.children(t, c, "")
 			return
 		}
@@ -357,11 +366,11 @@ func (s *Searcher) packed(t *wire.Tree, c int32, data []byte) {
 		return // numbers do not look like that much text
 	}
 	for _, typ := range [...]string{"packed varint", "packed fixed32", "packed fixed64"} {
-		for _, v := range wire.PackedValues(typ, data) {
+		for _, v := range kind.PackedValues(typ, data) {
 			if !s.q.Number.matches(packedType(typ), v) {
 				continue
 			}
-			if rs := wire.Readings(t, c); rs[0].Type == typ {
+			if _, best := s.best(t, c); best == typ {
 				s.value("packed", numberText(packedType(typ), v))
 				return
 			}
@@ -392,17 +401,24 @@ func (s *Searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 		return
 	}
 	data := t.Payload(c)
-	switch kind := best(t, c); kind {
+	switch is, _ := s.best(t, c); is {
 	case wire.KindMessage, wire.KindGroup:
-		s.value(string(kind), strconv.Itoa(len(data))+" bytes")
+		s.value(string(is), strconv.Itoa(len(data))+" bytes")
 	case wire.KindString:
 		s.value("string", string(data))
 	default:
-		s.value(string(kind), hexText(data))
+		s.value(string(is), hexText(data))
 	}
 }
 
-func best(t *wire.Tree, c int32) wire.Kind { return wire.Readings(t, c)[0].Kind }
+// best is the likeliest reading of a node, by its tree alone.
+func (s *Searcher) best(t *wire.Tree, c int32) (k kind.Kind, typ string) {
+	if s.readOf != t {
+		s.reader, s.readOf = kind.NewReader(t, nil), t
+	}
+	k, typ, _ = s.reader.Best(c)
+	return k, typ
+}
 
 func kindOf(typ wire.Type) string {
 	switch typ {

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -68,7 +69,7 @@ type walker struct {
 	rules  *Rules
 	red    *captures.Redactor
 	tree   *wire.Tree
-	reader *wire.Reader
+	reader *kind.Reader
 	found  []value
 }
 
@@ -124,7 +125,7 @@ func (w *walker) secret(i int32, field string) {
 
 func (w *walker) ratherMessage(i int32) bool {
 	if w.reader == nil {
-		w.reader = wire.NewReader(w.tree)
+		w.reader = kind.NewReader(w.tree, nil)
 	}
 	kind, _, _ := w.reader.Best(i)
 	return kind == wire.KindMessage

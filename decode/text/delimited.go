@@ -1,6 +1,7 @@
 package text
 
 import (
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -54,7 +55,7 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 			return false
 		}
 		if len(m) > 0 {
-			if kind, _, _ := wire.NewReader(scratch).Best(0); kind != wire.KindMessage {
+			if is, _, _ := kind.NewReader(scratch, nil).Best(0); is != wire.KindMessage {
 				return false
 			}
 		}
@@ -66,8 +67,8 @@ func isDelimited(data []byte, o Options, scratch *wire.Tree) bool {
 	if scratch.Reset(sample, o.Wire); scratch.Err() != nil {
 		return true
 	}
-	kind, _, _ := wire.NewReader(scratch).Best(0)
-	return kind != wire.KindMessage && kind != wire.KindString
+	is, _, _ := kind.NewReader(scratch, nil).Best(0)
+	return is != wire.KindMessage && is != wire.KindString
 }
 
 // delimitedPiece writes a delimited message in braces of its own.

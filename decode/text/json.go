@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -110,7 +111,7 @@ type jsonPrinter struct {
 	w   *bufio.Writer
 	o   Options
 	t   wire.Tree
-	r   *wire.Reader
+	r   *kind.Reader
 	buf bytes.Buffer
 	err error
 
@@ -159,7 +160,7 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	sep := "\n"
 	for p.base = 0; p.base < len(data); p.base += len(p.t.Data) {
 		p.t.Reset(segment(data[p.base:], p.o.segmentLen), p.o.Wire)
-		p.r = wire.NewReader(&p.t)
+		p.r = kind.NewReader(&p.t, nil)
 		p.w.WriteString(sep)
 		sep = ",\n"
 		p.fields(0, p.o.Type, ",\n")
@@ -228,14 +229,14 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	kind, typ, prob := wire.KindVarint, "int64", 1.0
+	is, typ, prob := wire.KindVarint, "int64", 1.0
 	if n.Type != wire.Varint {
-		kind, typ, prob = p.r.Best(c)
+		is, typ, prob = p.r.Best(c)
 	}
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
-	j.Kind, j.Type = string(kind), typ
+	j.Kind, j.Type = string(is), typ
 	var value any
 	branch := false
 	switch n.Type {
@@ -254,15 +255,15 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		j.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
 		data := p.t.Payload(c)
 		if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
-			kind, j.Kind, j.Type, j.P = k, string(k), string(k), 0
+			is, j.Kind, j.Type, j.P = k, string(k), string(k), 0
 		}
-		switch kind {
+		switch is {
 		case wire.KindMessage:
 			branch = true
 		case wire.KindString:
 			value = textValue(data)
 		case wire.KindPacked:
-			value = wire.PackedValues(typ, data)
+			value = kind.PackedValues(typ, data)
 		default:
 			value = data
 		}
@@ -278,7 +279,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	}
 	p.line = appendValue(append(p.line, `,"value":`...), value)
 	p.w.Write(p.line)
-	if kind == wire.KindString || kind == wire.KindBytes {
+	if is == wire.KindString || is == wire.KindBytes {
 		if in, ok := p.inside(p.t.Payload(c)); ok {
 			p.w.WriteString(`,"inner":`)
 			p.w.Write(in)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -66,7 +67,7 @@ func (d *Document) Text(w io.Writer) error {
 func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 	var b strings.Builder
 	p := &printer{w: bufio.NewWriter(&b)}
-	p.t, p.r = *t, wire.NewReader(t)
+	p.t, p.r = *t, kind.NewReader(t, nil)
 	p.fields(0, md, 0)
 	p.w.Flush() //nolint:errcheck // a strings.Builder does not fail
 	return b.String()
@@ -76,7 +77,7 @@ func Format(t *wire.Tree, md protoreflect.MessageDescriptor) string {
 type printer struct {
 	w *bufio.Writer
 	t wire.Tree
-	r *wire.Reader
+	r *kind.Reader
 
 	find nested.Finder
 	sub  *printer // of what is inside fields
@@ -125,7 +126,7 @@ func (p *printer) message(data []byte, o Options, depth int) {
 	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
-		p.r = wire.NewReader(&p.t)
+		p.r = kind.NewReader(&p.t, nil)
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)

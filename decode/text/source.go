@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -131,7 +132,7 @@ func plausibleForm(in []byte, form string, data []byte) bool {
 	case "frames", "delimited":
 		return true
 	}
-	kind, _, _ := wire.NewReader(wire.Parse(data, wire.Options{})).Best(0)
+	kind, _, _ := kind.NewReader(wire.Parse(data, wire.Options{}), nil).Best(0)
 	return kind == wire.KindMessage
 }
 

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -109,7 +110,7 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 			}
 		}
 		scratch.Reset(sample, o.Wire)
-		if kind, _, _ := wire.NewReader(scratch).Best(0); kind == wire.KindString {
+		if kind, _, _ := kind.NewReader(scratch, nil).Best(0); kind == wire.KindString {
 			return "text"
 		}
 	}

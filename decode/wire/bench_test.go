@@ -85,15 +85,3 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(bare), "x-walk")
 	b.ReportMetric(float64(len(tree.Nodes))*float64(b.N)/b.Elapsed().Seconds(), "nodes/s")
 }
-
-func BenchmarkReadings(b *testing.B) {
-	data := descriptors(b)
-	tree := Parse(data, Options{})
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		r := NewReader(tree)
-		for i := range tree.Nodes {
-			r.Readings(int32(i))
-		}
-	}
-}

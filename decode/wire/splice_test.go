@@ -203,22 +203,3 @@ func message(t *rapid.T, depth int) []byte {
 	}
 	return b
 }
-
-func FuzzReadings(f *testing.F) {
-	f.Add([]byte("\n\x03abc\x12\x02Hi"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		tree := Parse(b, Options{})
-		r := NewReader(tree)
-		for i := range tree.Nodes {
-			if i > 200 {
-				break
-			}
-			got := r.Readings(int32(i))
-			checkReadings(t, got)
-			alone := Readings(tree, int32(i))
-			if describe(got) != describe(alone) {
-				t.Fatalf("node %d: %s, alone %s", i, describe(got), describe(alone))
-			}
-		}
-	})
-}

@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"cmp"
@@ -16,25 +16,25 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim forgets the fields with the greatest keys, so that maxEvidenceFields are left.
+// trim forgets the fields with the greatest keys, so that MaxFields are left.
 func (e *Evidence) trim() {
 	var keys []key
 	for root, m := range e.roots {
 		collectKeys(m, root, nil, &keys)
 	}
-	if len(keys) <= maxEvidenceFields {
+	if len(keys) <= MaxFields {
 		e.count = len(keys)
 		return
 	}
 	slices.SortFunc(keys, key.compare)
-	e.forget(keys[maxEvidenceFields-1])
+	e.forget(keys[MaxFields-1])
 }
 
-func collectKeys(m *message, root string, path []int32, keys *[]key) {
-	for _, n := range m.numbers() {
+func collectKeys(m *Message, root string, path []int32, keys *[]key) {
+	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
 		*keys = append(*keys, key{p, root})
-		for _, c := range m.get(n).children() {
+		for _, c := range m.Field(n).Children() {
 			collectKeys(c, root, p, keys)
 		}
 	}
@@ -51,11 +51,11 @@ func (e *Evidence) forget(last key) {
 	}
 }
 
-func (e *Evidence) forgetIn(m *message, root string, path []int32) {
-	for _, n := range m.numbers() {
+func (e *Evidence) forgetIn(m *Message, root string, path []int32) {
+	for _, n := range m.Numbers() {
 		p := append(slices.Clone(path), n)
 		if (key{p, root}).compare(*e.cut) > 0 {
-			if n < lowNumbers {
+			if n < LowNumbers {
 				m.low[n] = nil
 			} else {
 				delete(m.high, n)
@@ -63,7 +63,7 @@ func (e *Evidence) forgetIn(m *message, root string, path []int32) {
 			continue
 		}
 		e.count++
-		for _, c := range m.get(n).children() {
+		for _, c := range m.Field(n).Children() {
 			e.forgetIn(c, root, p)
 		}
 	}

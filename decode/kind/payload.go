@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// lenStats is what was seen of a field's length-delimited payloads, a cost and
+// Payloads is what was seen of a field's length-delimited payloads, a cost and
 // a veto for each hypothesis. A veto is final, and the numbers that it makes
 // pointless are zeroed, so that the order of samples does not show.
-type lenStats struct {
+type Payloads struct {
 	N        int64 `json:"n"`
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
@@ -37,27 +37,31 @@ type lenStats struct {
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
 
-	Elements *varintStats `json:"elements,omitempty"` // of packed varints
+	Tops32 histogram `json:"tops32"` // packed values by their top six bits
+	Tops64 histogram `json:"tops64"`
+
+	Elements *Varints `json:"elements,omitempty"` // of packed varints
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
 
-	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most prefixLen bytes; unset while N is 0
-	Values *sketch `json:"values,omitempty"`
+	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
+	Values *Sketch `json:"values,omitempty"`
 }
 
 const (
-	prefixLen = 24
+	PrefixLen = 24
 	// costBytes is how much of a payload is judged by its content; the rest is
 	// only checked for validity, and taken to cost as much a byte.
-	costBytes = 2048
+	costBytes = 512
 )
 
-func newLenStats() *lenStats {
-	return &lenStats{Shortest: math.MaxInt64, Values: &sketch{}, Elements: newVarintStats()}
+func newPayloads() *Payloads {
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newElements()}
 }
 
-func (l *lenStats) add(p []byte) {
+// add enters a payload; message says that it parses as one and is not empty.
+func (l *Payloads) add(p []byte, message bool) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
@@ -68,16 +72,50 @@ func (l *lenStats) add(p []byte) {
 		l.Empty++
 		return
 	}
-	l.Raw += n * costRawByte
-	l.addText(p)
+	prose := l.addText(p)
+	l.Raw += costRaw(p, prose || message && n >= messageLen)
+	if prose || message && n >= messageLen {
+		l.notVarints()
+		l.notFixed()
+		return
+	}
 	l.addVarints(p)
 	l.addFixed(p)
 }
 
+// messageLen is the size from which what parses as a message is no list of
+// numbers: one list of a few thousand does at ten bytes, and ever fewer do.
+const messageLen = 64
+
+// Nobody's numbers look like that much text: so many bytes or more, at no more
+// than so much each.
+const (
+	proseLen  = 32
+	proseCost = 3400
+)
+
+func (l *Payloads) notVarints() {
+	if !l.NotVarints {
+		l.NotVarints = true
+		l.Varints, l.Elements = 0, newElements()
+	}
+}
+
+func (l *Payloads) notFixed() {
+	l.NotFixed32 = true
+	l.Float32, l.Int32, l.Tops32 = 0, 0, histogram{}
+	l.notFixed64()
+}
+
+func (l *Payloads) notFixed64() {
+	l.NotFixed64 = true
+	l.Float64, l.Int64, l.Tops64 = 0, 0, histogram{}
+}
+
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
-func (l *lenStats) addPrefix(p []byte, first bool) {
+func (l *Payloads) addPrefix(p []byte, first bool) {
 	if first {
-		l.Prefix = bytes.Clone(p[:min(len(p), prefixLen)])
+		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
 		return
 	}
 	i := 0
@@ -87,23 +125,25 @@ func (l *lenStats) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
-func (l *lenStats) addText(p []byte) {
+// addText enters p as text, and reports whether it is surely that: long, and of usual characters.
+func (l *Payloads) addText(p []byte) (prose bool) {
 	if l.NotText {
-		return
+		return false
 	}
 	if !utf8.Valid(p) {
 		l.NotText = true
 		l.Text, l.Control = 0, 0
-		return
+		return false
 	}
 	cost, control := costText(p)
-	l.Text += whole(cost, len(p))
 	if control {
 		l.Control++
 	}
+	l.Text += whole(cost, len(p))
+	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
 }
 
-func (l *lenStats) addVarints(p []byte) {
+func (l *Payloads) addVarints(p []byte) {
 	if l.NotVarints {
 		return
 	}
@@ -119,27 +159,23 @@ func (l *lenStats) addVarints(p []byte) {
 				break
 			}
 		}
-		if len(p)-len(rest) < costBytes {
-			cost += costVarintLen[n]
-			l.Elements.add(v, n)
-		}
+		cost += costVarintLen[n]
+		l.Elements.count(v)
 		rest = rest[n:]
 	}
 	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
-		l.NotVarints = true
-		l.Varints, l.Elements = 0, newVarintStats()
+		l.notVarints()
 		return
 	}
-	l.Varints += whole(cost, len(p))
+	l.Varints += cost
 }
 
-func (l *lenStats) addFixed(p []byte) {
+func (l *Payloads) addFixed(p []byte) {
 	if l.NotFixed32 {
 		return // eight bytes are twice four
 	}
 	if len(p)%4 != 0 {
-		l.NotFixed32, l.NotFixed64 = true, true
-		l.Float32, l.Int32, l.Float64, l.Int64 = 0, 0, 0, 0
+		l.notFixed()
 		return
 	}
 	head := p[:min(len(p), costBytes)]
@@ -148,6 +184,7 @@ func (l *lenStats) addFixed(p []byte) {
 		v, _ := protowire.ConsumeFixed32(b)
 		asFloat += costFloat(v)
 		asInt += costFixed(uint64(v), 32)
+		l.Tops32[v>>26]++
 	}
 	l.Float32 += whole(asFloat, len(p))
 	l.Int32 += whole(asInt, len(p))
@@ -155,8 +192,7 @@ func (l *lenStats) addFixed(p []byte) {
 		return
 	}
 	if len(p)%8 != 0 {
-		l.NotFixed64 = true
-		l.Float64, l.Int64 = 0, 0
+		l.notFixed64()
 		return
 	}
 	asFloat, asInt = 0, 0
@@ -164,6 +200,7 @@ func (l *lenStats) addFixed(p []byte) {
 		v, _ := protowire.ConsumeFixed64(b)
 		asFloat += costDouble(v)
 		asInt += costFixed(v, 64)
+		l.Tops64[v>>58]++
 	}
 	l.Float64 += whole(asFloat, len(p))
 	l.Int64 += whole(asInt, len(p))
@@ -177,7 +214,7 @@ func whole(cost int64, size int) int64 {
 	return int64(float64(cost) * float64(size) / costBytes)
 }
 
-func (l *lenStats) merge(o *lenStats) {
+func (l *Payloads) merge(o *Payloads) {
 	if o.N == 0 {
 		return
 	}
@@ -201,23 +238,25 @@ func (l *lenStats) merge(o *lenStats) {
 		l.Text += o.Text
 		l.Control += o.Control
 	}
-	if l.NotVarints = l.NotVarints || o.NotVarints; l.NotVarints {
-		l.Varints, l.Elements = 0, newVarintStats()
-	} else {
+	if o.NotVarints {
+		l.notVarints()
+	} else if !l.NotVarints {
 		l.Varints += o.Varints
 		l.Elements.merge(o.Elements)
 	}
-	if l.NotFixed32 = l.NotFixed32 || o.NotFixed32; l.NotFixed32 {
-		l.Float32, l.Int32 = 0, 0
-	} else {
+	if o.NotFixed32 {
+		l.notFixed()
+	} else if !l.NotFixed32 {
 		l.Float32 += o.Float32
 		l.Int32 += o.Int32
+		l.Tops32.add(&o.Tops32)
 	}
-	if l.NotFixed64 = l.NotFixed64 || o.NotFixed64; l.NotFixed64 {
-		l.Float64, l.Int64 = 0, 0
-	} else {
+	if o.NotFixed64 {
+		l.notFixed64()
+	} else if !l.NotFixed64 {
 		l.Float64 += o.Float64
 		l.Int64 += o.Int64
+		l.Tops64.add(&o.Tops64)
 	}
 	l.Values.merge(o.Values)
 }

@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"cmp"
@@ -6,33 +6,33 @@ import (
 	"slices"
 )
 
-// sketchSize is how many distinct values a sketch knows exactly.
+// sketchSize is how many distinct values a Sketch knows exactly.
 const sketchSize = 24
 
-// A sketch is a bounded summary of the distinct values of a field: the values
+// A Sketch is a bounded summary of the distinct values of a field: the values
 // with the smallest hashes, and how often each was seen. Whatever the order of
 // input, the same values are kept, and each kept value's count is exact.
-type sketch struct {
-	Items []item `json:"items,omitempty"` // by hash
+type Sketch struct {
+	Items []Item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
 }
 
-type item struct {
+type Item struct {
 	Hash  uint64 `json:"h"`
 	Value uint64 `json:"v,omitempty"` // a number itself, or the length of a payload
 	Count int64  `json:"n"`
 }
 
-func (s *sketch) add(v uint64) { s.insert(item{mix(v), v, 1}) }
+func (s *Sketch) add(v uint64) { s.insert(Item{mix(v), v, 1}) }
 
-func (s *sketch) addBytes(p []byte) { s.insert(item{hashBytes(p), uint64(len(p)), 1}) }
+func (s *Sketch) addBytes(p []byte) { s.insert(Item{hashBytes(p), uint64(len(p)), 1}) }
 
-func (s *sketch) insert(it item) {
+func (s *Sketch) insert(it Item) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return
 	}
-	i, found := slices.BinarySearchFunc(s.Items, it, func(a, b item) int { return cmp.Compare(a.Hash, b.Hash) })
+	i, found := slices.BinarySearchFunc(s.Items, it, func(a, b Item) int { return cmp.Compare(a.Hash, b.Hash) })
 	if found {
 		s.Items[i].Count += it.Count
 		return
@@ -44,7 +44,7 @@ func (s *sketch) insert(it item) {
 	}
 }
 
-func (s *sketch) merge(o *sketch) {
+func (s *Sketch) merge(o *Sketch) {
 	if o == nil {
 		return
 	}

@@ -1,6 +1,7 @@
-package schema
+package kind
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"unicode"
@@ -30,8 +31,11 @@ const (
 	costSameScript  = 4200     // a rune outside ASCII near the one before it
 	costOtherScript = 9 * nat
 	costUnassigned  = 14 * nat
-	costNextDigit   = 2500 // a digit behind a digit
-	costHash        = 1500 // that a number fills its width
+	costNextDigit   = 2500    // a digit behind a digit
+	costMark        = 4 * nat // what stands between letters and is not seen
+	costFull        = 120     // that a number fills its width
+	costSameByte    = 500     // a byte that is like the one two before
+	costOtherByte   = 900     // and one that is not, beyond its eight bits
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -85,7 +89,10 @@ func costText(p []byte) (cost int64, control bool) {
 		}
 		i += n
 		switch {
-		case !unicode.IsPrint(r) && r != 0x200d && r != 0xfe0f:
+		case r >= 0x200b && r <= 0x200f, r == 0xfe0f, r == 0xfeff, r == 0xad, r != 0x85 && r > 0x7f && unicode.IsSpace(r):
+			cost += costMark
+			continue
+		case !isLetterRange(r) && !unicode.IsPrint(r):
 			cost += costUnassigned
 			control = control || unicode.IsControl(r)
 		case r>>9 == script>>9 || r >= 0x3000 && r < 0xa000 && script >= 0x3000 && script < 0xa000:
@@ -98,6 +105,70 @@ func costText(p []byte) (cost int64, control bool) {
 	return cost, control
 }
 
+// costUTF16 is the cost of text in UTF-16 of little or big end first, ASCII in most of it.
+func costUTF16(p []byte) (cost int64, ok bool) {
+	for first := range 2 {
+		cost, wide := int64(3*nat), 0
+		for i := 0; i+1 < len(p); i += 2 {
+			c, high := p[i+first], p[i+1-first]
+			switch {
+			case high == 0 && c < utf8.RuneSelf:
+				cost += costASCII[c] + 200
+			default:
+				wide++
+				cost += 2 * costRawByte
+			}
+		}
+		if 16*wide < len(p) {
+			return cost, true
+		}
+	}
+	return 0, false
+}
+
+// isLetterRange is a quick test for the scripts that are written most.
+func isLetterRange(r rune) bool {
+	return r >= 0x4e00 && r <= 0x9fff || r >= 0x410 && r <= 0x44f || r >= 0x3041 && r <= 0x3096 || r >= 0xac00 && r <= 0xd7a3 || r >= 0xc0 && r <= 0x17f
+}
+
+// magics begin the file formats that are sent in bytes fields.
+var magics = [...]string{
+	"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "GIF8", "PK\x03\x04", "%PDF-",
+	"\x7fELF", "\x00asm", "RIFF", "SQLite format 3\x00", "OggS", "ID3", "BZh", "\xfd7zXZ\x00",
+}
+
+// costRaw is the cost of bytes without a structure that we know: eight bits
+// each, or less where many are zero or the same as two before, as in padding, UTF-16
+// and samples of sound. It is not looked for in
+// what is known to be text or a message.
+func costRaw(p []byte, known bool) int64 {
+	flat := int64(len(p)) * costRawByte
+	if known || len(p) < 6 {
+		return flat
+	}
+	for _, m := range magics {
+		if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
+			// As unlikely by chance as its bits, and one of a few formats.
+			return flat - int64(len(m))*costRawByte + 4*nat
+		}
+	}
+	head := p[:min(len(p), costBytes)]
+	same := 0
+	for i := 2; i < len(head); i++ {
+		if head[i] == head[i-2] {
+			same++
+		}
+	}
+	zeros := bytes.Count(head, []byte{0})
+	if 5*zeros > 2*len(head) && len(p)%2 == 0 {
+		if cost, ok := costUTF16(head); ok {
+			return whole(cost, len(p))
+		}
+	}
+	most := int64(max(same, zeros))
+	return min(flat, whole(most*costSameByte+(int64(len(head))-most)*(costRawByte+costOtherByte)+3*nat, len(p)))
+}
+
 // costVarintLen is the cost of a packed varint by its encoded length: how rare
 // the length is, and seven bits for each byte.
 var costVarintLen = func() (t [11]int64) {
@@ -108,48 +179,68 @@ var costVarintLen = func() (t [11]int64) {
 	return t
 }()
 
-// costLengths is the cost, in nats, of varints by their length in bits, and of
-// describing how those lengths are distributed; the bits below the top one are free.
-func costLengths(s *varintStats) (values, shape float64) {
-	for n, count := range s.Bits {
+// costLengths is the cost, in nats, of varints by their length, and of describing
+// how those lengths are distributed: in bits, of which those below the top one
+// are free, or in bytes, of which seven bits are.
+func costLengths(s *Varints) (values, shape float64) {
+	var sizes [11]float64
+	n := float64(s.N)
+	each := 0.5 * math.Log(n+1)
+	for length, count := range s.Bits {
 		if count == 0 {
 			continue
 		}
-		shape += 1.5 + 0.5*math.Log(float64(s.N))
-		values -= float64(count) * math.Log(float64(count)/float64(s.N))
-		if n > 1 {
-			values += float64(count) * float64(n-1) * math.Ln2
+		c := float64(count)
+		shape += 1.5 + each
+		values -= c * math.Log(c/n)
+		if length > 1 {
+			values += c * float64(length-1) * math.Ln2
 		}
+		sizes[max(length+6, 7)/7] += c
+	}
+	// Below zero the ten bytes hold fewer bits than they could; that is not told here.
+	coarse, coarseShape := 0.0, 0.0
+	for size, c := range sizes {
+		if c > 0 {
+			coarseShape += 0.7 + each
+			coarse += c * (float64(7*size)*math.Ln2 - math.Log(c/n))
+		}
+	}
+	if coarse+coarseShape < values+shape {
+		return coarse, coarseShape
 	}
 	return values, shape
 }
 
-// costVarints is the cost, in nats, of a field's varints one by one.
-func costVarints(s *varintStats) float64 {
+// costVarints is the cost, in nats, of a field's varints one by one, and where
+// few distinct values are each written once and then chosen.
+func costVarints(s *Varints) (each, least float64) {
 	if s.N == 0 {
-		return 0
+		return 0, 0
 	}
 	values, shape := costLengths(s)
-	cost := values + shape
+	odd := float64(s.Overlong) * costOverlong
+	each = values + shape
+	least = each
 	if !s.Values.Full {
-		// Few distinct values: each is written once, then chosen.
-		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
+		least = min(each, costDistinct(s.Values, each/float64(s.N)))
 	}
-	return cost + float64(s.Overlong)*costOverlong
+	return each + odd, least + odd
 }
 
-// costFixeds is the cost, in nats, of a field's fixed-width values.
-func costFixeds(s *fixedStats) float64 {
-	cost := float64(min(s.Float, s.Int)) / nat
+// costFixeds is costVarints for fixed-width values.
+func costFixeds(s *Fixeds) (each, least float64) {
+	each = float64(min(s.Float, s.Int)) / nat
+	least = each
 	if !s.Values.Full {
-		cost = min(cost, costDistinct(s.Values, cost/float64(s.N)))
+		least = min(each, costDistinct(s.Values, each/float64(s.N)))
 	}
-	return cost
+	return each, least
 }
 
 // costDistinct is the cost of values out of a small set: each is described
 // once at the given price, and every occurrence then chooses one.
-func costDistinct(s *sketch, each float64) float64 {
+func costDistinct(s *Sketch, each float64) float64 {
 	var n, cost float64
 	for _, it := range s.Items {
 		n += float64(it.Count)
@@ -167,8 +258,8 @@ func costFixed(v uint64, width int) int64 {
 	} else if width == 64 && int64(v) < 0 && int64(v) > -1<<48 {
 		v = uint64(-int64(v))
 	}
-	// Hashes fill the width: they cost what bytes do, and that they are hashes.
-	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte+costHash)
+	// Hashes fill the width: they cost what bytes do, and that they are such.
+	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte+costFull)
 }
 
 // costBits is the cost of a number of so many bits, where nothing is known of

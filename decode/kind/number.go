@@ -1,4 +1,4 @@
-package schema
+package kind
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// varintStats is what was seen of a field's varints. Counts only: it merges by
+// Varints is what was seen of a field's varints. Counts only: it merges by
 // addition, minimum and maximum.
-type varintStats struct {
+type Varints struct {
 	N        int64     `json:"n"`
 	Zero     int64     `json:"zero,omitempty"`
 	Overlong int64     `json:"overlong,omitempty"` // longer than need be
@@ -21,34 +21,27 @@ type varintStats struct {
 	Lowest   int64     `json:"lowest,omitempty"`   // the smallest of those as int64
 	Bits     histogram `json:"bits"`               // values by bit length
 	Odd      int64     `json:"odd,omitempty"`
-	Values   *sketch   `json:"values,omitempty"`
+	Twos     int64     `json:"twos,omitempty"`  // even, and not a multiple of four
+	Small    int64     `json:"small,omitempty"` // below 8: parity says nothing
+	Values   *Sketch   `json:"values,omitempty"`
 	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
 	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
 	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
 }
 
-func newVarintStats() *varintStats {
-	return &varintStats{Min: math.MaxUint64, Values: &sketch{}}
+func newVarints() *Varints {
+	return &Varints{Min: math.MaxUint64, Values: &Sketch{}}
 }
 
-func (s *varintStats) add(v uint64, size int) {
-	s.N++
+// newElements is Varints that do not know their distinct values.
+func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
+
+func (s *Varints) add(v uint64, size int) {
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
 	}
 	s.Values.add(v)
-	s.Odd += int64(v & 1)
-	if int64(v) < 0 {
-		s.Negative++
-		s.Lowest = min(s.Lowest, int64(v))
-		s.Bits[bits.Len64(uint64(-int64(v)))]++
-		return
-	}
-	s.Bits[bits.Len64(v)]++
-	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
-	if v == 0 {
-		s.Zero++
-	}
+	s.count(v)
 	if v >= 1_000_000_000 && v < 4_102_444_800 {
 		s.Epoch++
 	}
@@ -60,36 +53,67 @@ func (s *varintStats) add(v uint64, size int) {
 	}
 }
 
-func (s *varintStats) merge(o *varintStats) {
+// count is what add does for an element of a packed field too.
+func (s *Varints) count(v uint64) {
+	s.N++
+	switch {
+	case v < 8:
+		s.Small++
+	case v&1 != 0:
+		s.Odd++
+	case v&2 != 0:
+		s.Twos++
+	}
+	if int64(v) < 0 {
+		s.Negative++
+		s.Lowest = min(s.Lowest, int64(v))
+		s.Bits[bits.Len64(uint64(-int64(v)))]++
+		return
+	}
+	s.Bits[bits.Len64(v)]++
+	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
+	if v == 0 {
+		s.Zero++
+	}
+}
+
+func (s *Varints) merge(o *Varints) {
 	s.N += o.N
 	s.Zero += o.Zero
 	s.Overlong += o.Overlong
 	s.Max, s.Min = max(s.Max, o.Max), min(s.Min, o.Min)
 	s.Negative += o.Negative
 	s.Lowest = min(s.Lowest, o.Lowest)
-	for i := range s.Bits {
-		s.Bits[i] += o.Bits[i]
-	}
+	s.Bits.add(&o.Bits)
 	s.Odd += o.Odd
-	s.Values.merge(o.Values)
+	s.Twos += o.Twos
+	s.Small += o.Small
+	switch {
+	case s.Values == nil:
+	case o.Values == nil:
+		s.Values.Full = s.Values.Full || o.N > 0
+	default:
+		s.Values.merge(o.Values)
+	}
 	s.Epoch += o.Epoch
 	s.Nanos += o.Nanos
 	s.Micros += o.Micros
 }
 
-// fixedStats is what was seen of a field's 4- or 8-byte values. The costs are
+// Fixeds is what was seen of a field's 4- or 8-byte values. The costs are
 // description lengths in thousandths of a nat, integers so that sums commute.
-type fixedStats struct {
+type Fixeds struct {
 	N      int64   `json:"n"`
 	Zero   int64   `json:"zero,omitempty"`
 	Float  int64   `json:"float"`           // cost as floating point
 	Int    int64   `json:"int"`             // cost as an integer
 	Small  int64   `json:"small,omitempty"` // negative integers near zero
 	Max    uint64  `json:"max"`
-	Values *sketch `json:"values,omitempty"`
+	Min    uint64  `json:"min"`
+	Values *Sketch `json:"values,omitempty"`
 }
 
-func (s *fixedStats) add64(v uint64) {
+func (s *Fixeds) add64(v uint64) {
 	s.Float += costDouble(v)
 	s.Int += costFixed(v, 64)
 	if int64(v) < 0 && int64(v) > -1<<48 {
@@ -98,7 +122,7 @@ func (s *fixedStats) add64(v uint64) {
 	s.addBits(v)
 }
 
-func (s *fixedStats) add32(v uint32) {
+func (s *Fixeds) add32(v uint32) {
 	s.Float += costFloat(v)
 	s.Int += costFixed(uint64(v), 32)
 	if int32(v) < 0 && int32(v) > -1<<20 {
@@ -107,27 +131,33 @@ func (s *fixedStats) add32(v uint32) {
 	s.addBits(uint64(v))
 }
 
-func (s *fixedStats) addBits(v uint64) {
-	s.N++
+func (s *Fixeds) addBits(v uint64) {
+	if s.N++; s.N == 1 {
+		s.Min = v
+	}
 	if v == 0 {
 		s.Zero++
 	}
-	s.Max = max(s.Max, v)
+	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
 	if s.Values == nil {
-		s.Values = &sketch{}
+		s.Values = &Sketch{}
 	}
 	s.Values.add(v)
 }
 
-func (s *fixedStats) merge(o *fixedStats) {
+func (s *Fixeds) merge(o *Fixeds) {
+	if s.N == 0 {
+		s.Min = o.Min
+	}
 	s.N += o.N
 	s.Zero += o.Zero
+	s.Min = min(s.Min, o.Min)
 	s.Float += o.Float
 	s.Int += o.Int
 	s.Small += o.Small
 	s.Max = max(s.Max, o.Max)
 	if s.Values == nil {
-		s.Values = &sketch{}
+		s.Values = &Sketch{}
 	}
 	s.Values.merge(o.Values)
 }
@@ -135,6 +165,23 @@ func (s *fixedStats) merge(o *fixedStats) {
 // A histogram counts values by their length in bits. Its JSON leaves the
 // zeros at its end out.
 type histogram [65]int64
+
+func (h *histogram) add(o *histogram) {
+	for i := range h {
+		h[i] += o[i]
+	}
+}
+
+// sum counts all values; it is negative where a count is, or the sum overflows.
+func (h *histogram) sum() (n int64) {
+	for _, c := range h {
+		if c < 0 || n < 0 {
+			return -1
+		}
+		n += c
+	}
+	return n
+}
 
 // MarshalJSON writes the counts up to the last that is not zero.
 func (h histogram) MarshalJSON() ([]byte, error) {

@@ -1,0 +1,168 @@
+package kind
+
+import (
+	"cmp"
+	"slices"
+
+	"unwire/decode/wire"
+)
+
+// A Field is the evidence of one field number of one message.
+type Field struct {
+	Seen   int64 // messages with the field
+	Occurs int64 // occurrences in all
+	Most   int64 // occurrences in the message with the most
+	now    int64 // occurrences in the message that is being read; 0 between messages
+
+	// Before holds the fields that began earlier in some message with this one:
+	// two fields met if one is in the other's set, and a smaller number behind a
+	// greater one tells a oneof, which the Go runtime writes last.
+	Before Bitset
+
+	Varint  *Varints
+	Fixed32 *Fixeds
+	Fixed64 *Fixeds
+	Len     *Payloads
+	Child   *Message // payloads read as messages; nil once one could not be
+	Group   *Message
+	Groups  int64
+}
+
+// addNode enters one occurrence, node i of t.
+func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
+	f.Occurs++
+	n := &t.Nodes[i]
+	switch n.Type {
+	case wire.Varint:
+		if f.Varint == nil {
+			f.Varint = newVarints()
+		}
+		f.Varint.add(t.Uint(i), n.End-n.Val)
+	case wire.I32:
+		if f.Fixed32 == nil {
+			f.Fixed32 = &Fixeds{}
+		}
+		f.Fixed32.add32(uint32(t.Uint(i)))
+	case wire.I64:
+		if f.Fixed64 == nil {
+			f.Fixed64 = &Fixeds{}
+		}
+		f.Fixed64.add64(t.Uint(i))
+	case wire.Len:
+		if f.Len == nil {
+			f.Len = newPayloads()
+		}
+		if n.Val-n.Tag != wire.SizeVarint(uint64(n.End-n.Val)) {
+			f.Len.Overlong++
+		}
+		f.addPayload(e, t, i, path)
+	case wire.StartGroup:
+		f.Groups++
+		if f.Group == nil {
+			f.Group = &Message{}
+		}
+		e.add(f.Group, t, i, path)
+	}
+}
+
+// addPayload enters a length-delimited payload under every hypothesis. One that
+// was not followed for its depth may be a message, of unknown fields.
+func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
+	n := &t.Nodes[i]
+	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None)
+	if f.Len.NotMessage {
+		return
+	}
+	if n.First == wire.None && n.Val < n.End && n.Err == nil {
+		f.Len.NotMessage = true
+		e.count -= f.Child.size()
+		f.Child = nil
+		return
+	}
+	if f.Child == nil {
+		f.Child = &Message{}
+	}
+	e.add(f.Child, t, i, path)
+}
+
+// Children returns the messages below the field.
+func (f *Field) Children() []*Message {
+	var list []*Message
+	if f.Child != nil {
+		list = append(list, f.Child)
+	}
+	if f.Group != nil {
+		list = append(list, f.Group)
+	}
+	return list
+}
+
+// size counts the fields at and below m.
+func (m *Message) size() int {
+	if m == nil {
+		return 0
+	}
+	n := 0
+	for _, number := range m.Numbers() {
+		n++
+		for _, c := range m.Field(number).Children() {
+			n += c.size()
+		}
+	}
+	return n
+}
+
+// addEntries judges the repeated length-delimited fields of one message as maps.
+//
+// An entry is exactly a key, field 1, and a value, field 2: every encoder known
+// writes both, also when they are zero, which an ordinary message never does.
+func addEntries(m *Message, lv *level) {
+	if len(lv.entries) == 0 {
+		return
+	}
+	slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	if lv.keys == nil {
+		lv.keys = map[string]struct{}{}
+	}
+	for list := lv.entries; len(list) > 0; {
+		n := 1
+		for n < len(list) && list[n].number == list[0].number {
+			n++
+		}
+		if l := m.Field(list[0].number).Len; !l.NotMap {
+			clear(lv.keys)
+			l.addMap(list[:n], lv.keys)
+		}
+		list = list[n:]
+	}
+	if len(lv.keys) > 1024 {
+		lv.keys = nil // clearing a grown map costs its whole size every time
+	}
+	clear(lv.entries)
+}
+
+// addMap judges the entries of one message; keys is empty.
+func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
+	var last []byte
+	for i, en := range list {
+		key, ok := entryKey(en.payload)
+		if ok && len(list) > 1 {
+			_, dup := keys[string(key)]
+			keys[string(key)] = struct{}{}
+			ok = !dup
+		}
+		if !ok {
+			l.NotMap = true
+			l.Ascending, l.Descending = 0, 0
+			return
+		}
+		switch {
+		case i == 0:
+		case compareKeys(last, key) < 0:
+			l.Ascending++
+		default:
+			l.Descending++
+		}
+		last = key
+	}
+}

@@ -1,0 +1,446 @@
+// Package kind decides what the fields of unknown protobuf are, from all that
+// was seen of them, with a probability.
+//
+// Evidence pools samples of root types: Add enters a message, Merge the
+// evidence of another machine. Message.At(path...) is the Field at a place;
+// Field.Readings ranks how it can be read, each with its probability and its
+// pieces of evidence. A Reader gives the readings of the nodes of one tree, by
+// its own repeats or by Evidence of a whole capture.
+//
+// Source: RESEARCH.md#inference
+package kind
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"unwire/decode/wire"
+)
+
+// A Kind is how a field's bytes are read.
+type Kind = wire.Kind
+
+// An Alternative is a kind with its probability.
+type Alternative struct {
+	Kind Kind    `json:"kind"`
+	P    float64 `json:"p"`
+
+	element Element
+}
+
+// The prior cost, in nats, of what a length-delimited field is, and of an empty
+// payload under each hypothesis: writers of proto3 leave empty strings out, but
+// not empty messages and elements; packed fields are never empty.
+const (
+	priorString, emptyString   = 0.6, 3.0
+	priorMessage, emptyMessage = 1.0, 0.7
+	priorBytes, emptyBytes     = 2.7, 3.2
+	priorVarints               = 3.7
+	priorFixed                 = 4.4
+	emptyPacked                = 8.0
+
+	// Costs of the shape of a message: a field is described once, its presence
+	// and its length every time.
+	costNewField   = 2.5
+	costNumber     = 2.0 // times the logarithm of the number
+	costOutOfOrder = 2.5
+	costOddWire    = 8.0 // an occurrence with another wire type than the field's
+	costNewGroup   = 12.0
+	costFixedField = 2.5 // fixed-width fields are rarer than others
+	costOverlong   = 8.0
+
+	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
+	bytesOfMessage = 2.5
+	costShort      = 2.0 // bytes that are too few for what bytes are used for
+	costDigest     = 3.3
+	costUneven     = 1.6
+	costHashes     = 3.0
+	mixedBonus     = 2.5 // for packed, of a field whose numbers also came one by one
+	maxSizes       = 6   // sizes that count as a coincidence
+)
+
+// Samples of one field resemble each other, so their costs do not simply add
+// up to certainty: a sum over n samples counts as n to the power of poolPower.
+const (
+	poolPower = 0.75
+	heat      = 0.55 // how much of a difference in cost is believed
+
+	doubtOfOne = 0.04 // what is held back for what was not thought of
+)
+
+// An Element is what a packed field holds.
+type Element uint8
+
+const (
+	NotPacked Element = iota
+	PackedVarint
+	PackedFixed32
+	PackedFixed64
+)
+
+// A Verdict is what a field's occurrences are, pooled.
+type Verdict struct {
+	Kind    Kind
+	Element Element // of packed numbers
+	P       float64
+	Others  []Alternative // best first
+	Odd     int64         // occurrences whose wire type contradicts the kind
+}
+
+// A hypothesis is one reading of a length-delimited field with its cost in nats.
+type hypothesis struct {
+	kind    Kind
+	element Element
+	cost    float64 // all of it
+
+	prior, empty, sizes float64 // parts of cost
+}
+
+// JudgeField judges a field. messageCost is the cost of its payloads as messages.
+func JudgeField(f *Field, messageCost float64) Verdict {
+	counts := []struct {
+		kind    Kind
+		element Element
+		n       int64
+	}{
+		{kind: wire.KindVarint, element: PackedVarint},
+		{kind: wire.KindFixed32, element: PackedFixed32},
+		{kind: wire.KindFixed64, element: PackedFixed64},
+		{kind: wire.KindGroup, n: f.Groups},
+	}
+	if f.Varint != nil {
+		counts[0].n = f.Varint.N
+	}
+	if f.Fixed32 != nil {
+		counts[1].n = f.Fixed32.N
+	}
+	if f.Fixed64 != nil {
+		counts[2].n = f.Fixed64.N
+	}
+	slices.SortStableFunc(counts, func(a, b struct {
+		kind    Kind
+		element Element
+		n       int64
+	},
+	) int {
+		return cmp.Compare(b.n, a.n)
+	})
+	best := counts[0]
+	if f.Len == nil {
+		odd := f.Occurs - best.n
+		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+	}
+	list := hypotheses(f.Len, messageCost)
+	if best.n == 0 {
+		return judge(list, f.Len.N)
+	}
+	// Written packed and one by one: readers accept both, few writers do it.
+	mixed := slices.Clone(list)
+	for i := range mixed {
+		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
+			h.prior -= mixedBonus + math.Log(float64(best.n))
+			h.cost -= mixedBonus + math.Log(float64(best.n))
+		}
+	}
+	if v := judge(mixed, f.Len.N); v.Kind == wire.KindPacked && v.Element == best.element {
+		v.Odd = f.Occurs - best.n - f.Len.N
+		v.P *= share(best.n+f.Len.N, v.Odd)
+		return v
+	}
+	// A list of numbers would have readers take the payloads for packed ones, and
+	// fail; a single number, and a payload, have them skip what does not fit.
+	if best.n > f.Len.N && f.Most == 1 {
+		odd := f.Occurs - best.n
+		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
+	}
+	v := judge(list, f.Len.N)
+	v.Odd = f.Occurs - f.Len.N
+	v.P *= share(f.Len.N, v.Odd)
+	return v
+}
+
+// share is how sure a wire type is that n occurrences have and odd have not.
+func share(n, odd int64) float64 {
+	return round((float64(n) + 1) / (float64(n) + 1 + 1.5*float64(odd)))
+}
+
+// hypotheses lists what the payloads do not refute, with costs.
+func hypotheses(l *Payloads, messageCost float64) []hypothesis {
+	empty := 0.0
+	if l.Empty > 0 { // the second says less than the first
+		empty = 1 + math.Log(float64(l.Empty))
+	}
+	list := make([]hypothesis, 0, 6)
+	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
+		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
+		h.cost = h.prior + h.empty + h.sizes + content
+		list = append(list, h)
+	}
+	novelty := l.Novelty()
+	unit := novelty / nat
+	raw := float64(l.Raw) * unit
+	text := float64(l.Text) * unit
+	if !l.NotText {
+		add(wire.KindString, NotPacked, priorString, emptyString, 0, text)
+	}
+	add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, l.costSize(), raw)
+	if !l.NotMessage {
+		add(wire.KindMessage, NotPacked, priorMessage, emptyMessage, 0, messageCost)
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
+	}
+	if !l.NotText {
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfText, emptyBytes, 0, text)
+	}
+	if l.Empty == l.N {
+		return list
+	}
+	if !l.NotVarints {
+		values, shape := costLengths(l.Elements)
+		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
+	}
+	// That sizes differ and all are multiples of the width is a coincidence under
+	// any other hypothesis, but for blocks of a cipher or a file.
+	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
+	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
+	if !l.NotFixed32 {
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32, l.Bytes)*novelty, full))
+	}
+	if !l.NotFixed64 {
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64, l.Bytes)*novelty, full))
+	}
+	return list
+}
+
+// costSize is what the sizes of payloads say of bytes: digests, keys and
+// identifiers have one size, few have an uneven one, or three bytes.
+func (l *Payloads) costSize() float64 {
+	switch {
+	case l.Longest < 4:
+		return costShort
+	case l.Shortest < l.Longest:
+		return 0
+	case isDigestLen(l.Longest):
+		return -costDigest - min(math.Log(float64(l.N)), 3)/2
+	case l.Longest < 64 && l.Longest%4 != 0:
+		return costUneven
+	}
+	return 0
+}
+
+// isDigestLen reports the sizes of digests, keys and identifiers.
+func isDigestLen(n int64) bool {
+	switch n {
+	case 12, 16, 20, 24, 28, 32, 48, 64:
+		return true
+	}
+	return false
+}
+
+// costTops is the cost, in nats, of fixed values of so many bits in so many bytes
+// by the histogram of their top six bits; the others are free. The histogram is
+// of the payloads' heads.
+func costTops(h *histogram, width int, size int64) float64 {
+	n, used := 0.0, 0.0
+	for _, c := range h {
+		n += float64(c)
+		if c > 0 {
+			used++
+		}
+	}
+	cost := 0.0
+	for _, c := range h {
+		if c > 0 {
+			cost -= float64(c) * math.Log(float64(c)/n)
+		}
+	}
+	all := float64(size) * 8 / float64(width)
+	return (cost/n+float64(width-6)*math.Ln2)*all + used*(math.Log(64)+0.5*math.Log(n+1))
+}
+
+// sizes counts the distinct sizes of payloads, as far as they are remembered.
+func (l *Payloads) sizes() int {
+	var seen []uint64
+	for _, it := range l.Values.Items {
+		if it.Value > 0 && !slices.Contains(seen, it.Value) {
+			seen = append(seen, it.Value)
+		}
+	}
+	return len(seen)
+}
+
+// novelty is the share of the payloads' bytes that is in the first payload of
+// each value: one that repeats says nothing new under any hypothesis.
+func (l *Payloads) Novelty() float64 {
+	if l.Values.Full || len(l.Values.Items) == 0 {
+		return 1
+	}
+	var first, all float64
+	for _, it := range l.Values.Items {
+		first += float64(it.Value) + 1 // its length is a byte too
+		all += (float64(it.Value) + 1) * float64(it.Count)
+	}
+	return first / all
+}
+
+// judge turns costs over n samples into probabilities: how common a kind is
+// counts in full, the content less, the more samples there are.
+func judge(list []hypothesis, n int64) Verdict {
+	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
+	score := func(h *hypothesis) float64 {
+		return -(h.prior + (h.empty+h.sizes)*heat + scale*(h.cost-h.prior-h.empty-h.sizes))
+	}
+	best := math.Inf(-1)
+	for i := range list {
+		best = max(best, score(&list[i]))
+	}
+	type one struct {
+		kind        Kind
+		element     Element
+		weight, top float64
+	}
+	kinds := make([]one, 0, 4)
+	sum := 0.0
+	for i := range list {
+		h := &list[i]
+		w := math.Exp(score(h) - best)
+		sum += w
+		at := slices.IndexFunc(kinds, func(k one) bool { return k.kind == h.kind })
+		if at < 0 {
+			at = len(kinds)
+			kinds = append(kinds, one{kind: h.kind})
+		}
+		k := &kinds[at]
+		if k.weight += w; w > k.top {
+			k.top, k.element = w, h.element
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
+	v := Verdict{Kind: kinds[0].kind, Element: kinds[0].element}
+	// Nothing is certain from few samples: another kind may still show.
+	doubt := doubtOfOne / (float64(n) + 1)
+	for i, k := range kinds {
+		p := round(k.weight/sum*(1-doubt) + doubt/8)
+		if i == 0 {
+			v.P = p
+		} else if p >= leastP {
+			v.Others = append(v.Others, Alternative{Kind: k.kind, P: p, element: k.element})
+		}
+	}
+	return v
+}
+
+// round keeps four digits of a probability.
+func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
+
+// A Cost is what samples of a message cost, in nats: what is described once; the
+// values, one by one and with their repetition accounted for; and the shape,
+// which fields there are how often.
+type Cost struct {
+	Once, Each, Values, Shape float64
+}
+
+// Of is the cost of payloads of which only a share is new: there is no need to
+// tell twice what repeats, be it the payload or the values in it.
+func (c Cost) Of(novelty float64) float64 {
+	return c.Once + min(c.Values, c.Each*novelty) + c.Shape*novelty
+}
+
+// Add adds the cost of what is described beside it.
+func (c *Cost) Add(o Cost) {
+	c.Once += o.Once
+	c.Each += o.Each
+	c.Values += o.Values
+	c.Shape += o.Shape
+}
+
+// A Costs computes the costs of messages, each once.
+type Costs map[*Message]Cost
+
+// Message is the cost of all samples of m.
+func (c Costs) Message(m *Message) Cost {
+	sum, ok := c[m]
+	if ok {
+		return sum
+	}
+	for _, n := range m.Numbers() {
+		f := m.Field(n)
+		one := FieldCost(f, n, m.Samples, c.Payloads(f))
+		if f.Group != nil {
+			inner := c.Message(f.Group)
+			one.Add(inner)
+			one.Once += costNewGroup
+		}
+		sum.Add(one)
+	}
+	c[m] = sum
+	return sum
+}
+
+// Payloads is the cost of a field's payloads as messages, in nats.
+func (c Costs) Payloads(f *Field) float64 {
+	if f.Child == nil {
+		return 0
+	}
+	return c.Message(f.Child).Of(f.Len.Novelty())
+}
+
+// FieldCost is the cost of one field of messages, given that of its payloads as messages.
+func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost {
+	c := Cost{
+		Once:  costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(JudgeField(f, messageCost).Odd),
+		Shape: costPresence(f.Seen, samples),
+	}
+	if f.Most > 1 {
+		c.Shape += 0.7 * float64(f.Occurs)
+	}
+	if f.outOfOrder(number) {
+		c.Once += costOutOfOrder
+	}
+	if f.Varint != nil {
+		each, values := costVarints(f.Varint)
+		c.Each += each
+		c.Values += values
+		c.Shape += float64(f.Varint.Zero) / 2
+	}
+	for _, s := range []*Fixeds{f.Fixed32, f.Fixed64} {
+		if s != nil {
+			each, values := costFixeds(s)
+			c.Once += costFixedField
+			c.Each += each
+			c.Values += values
+			c.Shape += float64(s.Zero)
+		}
+	}
+	if l := f.Len; l != nil {
+		least := math.Inf(1)
+		for _, h := range hypotheses(l, messageCost) {
+			least = min(least, h.cost)
+		}
+		mean := float64(l.Bytes) / float64(l.N)
+		novelty := l.Novelty()
+		size := float64(l.N) * (1 + math.Log(1+mean))
+		odd := costOverlong * float64(l.Overlong)
+		c.Each += least/novelty + size + odd
+		c.Values += least + size*novelty + odd
+	}
+	return c
+}
+
+// costPresence is the cost of saying which of n messages have the field.
+func costPresence(seen, n int64) float64 {
+	k, rest := float64(seen), float64(max(n-seen, 0))
+	total := k + rest + 1
+	return -k*math.Log((k+0.5)/total) - rest*math.Log((rest+0.5)/total)
+}
+
+// outOfOrder reports whether the field ever came behind a greater number,
+// which no common encoder does, but for a oneof's.
+func (f *Field) outOfOrder(number int32) bool {
+	for _, n := range f.Before.List() {
+		if n > number {
+			return true
+		}
+	}
+	return false
+}

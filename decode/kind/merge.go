@@ -1,0 +1,103 @@
+package kind
+
+import (
+	"maps"
+	"slices"
+)
+
+// Merge adds what o has seen to e; o stays as it is. It commutes and
+// associates: the evidence of the parts of a corpus, merged in any order, is
+// that of the whole.
+//
+// Limits: as for Evidence; of more than 4,096 roots the last by name are left out.
+func (e *Evidence) Merge(o *Evidence) {
+	for _, name := range slices.Sorted(maps.Keys(o.roots)) {
+		m := e.roots[name]
+		if m == nil {
+			m = &Message{}
+			e.roots[name] = m
+		}
+		m.merge(o.roots[name])
+	}
+	keepFirst(e.roots)
+	if o.cut != nil {
+		e.forget(*o.cut)
+	}
+	if e.cut != nil {
+		e.forget(*e.cut)
+	}
+	e.trim()
+}
+
+func keepFirst[V any](m map[string]V) {
+	if len(m) <= maxRoots {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(m))[maxRoots:] {
+		delete(m, name)
+	}
+}
+
+func (m *Message) merge(o *Message) {
+	m.Samples += o.Samples
+	for _, n := range o.Numbers() {
+		f := m.Field(n)
+		if f == nil {
+			f = &Field{}
+			m.set(n, f)
+		}
+		f.merge(o.Field(n))
+	}
+}
+
+func (f *Field) merge(o *Field) {
+	f.MergeFlat(o)
+	switch {
+	case f.Len != nil && f.Len.NotMessage:
+		f.Child = nil
+	case o.Child != nil:
+		if f.Child == nil {
+			f.Child = &Message{}
+		}
+		f.Child.merge(o.Child)
+	}
+	if o.Group != nil {
+		if f.Group == nil {
+			f.Group = &Message{}
+		}
+		f.Group.merge(o.Group)
+	}
+}
+
+// MergeFlat merges all but the messages below the field.
+func (f *Field) MergeFlat(o *Field) {
+	f.Seen += o.Seen
+	f.Occurs += o.Occurs
+	f.Most = max(f.Most, o.Most)
+	f.Groups += o.Groups
+	f.Before.or(&o.Before)
+	if o.Varint != nil {
+		if f.Varint == nil {
+			f.Varint = newVarints()
+		}
+		f.Varint.merge(o.Varint)
+	}
+	if o.Fixed32 != nil {
+		if f.Fixed32 == nil {
+			f.Fixed32 = &Fixeds{}
+		}
+		f.Fixed32.merge(o.Fixed32)
+	}
+	if o.Fixed64 != nil {
+		if f.Fixed64 == nil {
+			f.Fixed64 = &Fixeds{}
+		}
+		f.Fixed64.merge(o.Fixed64)
+	}
+	if o.Len != nil {
+		if f.Len == nil {
+			f.Len = newPayloads()
+		}
+		f.Len.merge(o.Len)
+	}
+}

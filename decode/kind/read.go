@@ -1,0 +1,92 @@
+package kind
+
+import (
+	"slices"
+
+	"unwire/decode/wire"
+)
+
+// maxNumber is the greatest field number.
+const maxNumber = 1<<29 - 1
+
+// scratch is memory that Add reuses between messages, one entry a level.
+type scratch struct {
+	levels []level
+	tree   wire.Tree // of the message that is being read
+	root   string    // of the message that is being read
+}
+
+// A level holds the fields of the message that is being read at one depth.
+type level struct {
+	touched []int32
+	entries []entry
+	keys    map[string]struct{}
+}
+
+// An entry is one length-delimited occurrence, kept for the map hypothesis.
+type entry struct {
+	number  int32
+	payload []byte
+}
+
+// add enters the fields of node i of t. path is its place below its root.
+func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
+	depth := len(path)
+	for len(e.scratch.levels) <= depth {
+		e.scratch.levels = append(e.scratch.levels, level{})
+	}
+	lv := e.scratch.levels[depth]
+	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
+	m.Samples++
+	var seen Bitset
+	for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
+		n := &t.Nodes[c]
+		if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
+			continue
+		}
+		number := int32(n.Number)
+		f := m.Field(number)
+		if f == nil {
+			if f = e.newField(m, number, path); f == nil { // beyond the bounds
+				continue
+			}
+		}
+		if f.now == 0 {
+			lv.touched = append(lv.touched, number)
+			f.Before.or(&seen)
+			if number < LowNumbers {
+				seen.Set(number)
+			}
+		}
+		f.now++
+		f.addNode(e, t, c, append(path, number))
+		if n.Type == wire.Len && !f.Len.NotMap {
+			lv.entries = append(lv.entries, entry{number, t.Data[n.Val:n.End]})
+		}
+	}
+	for _, n := range lv.touched {
+		f := m.Field(n)
+		f.Seen++
+		f.Most = max(f.Most, f.now)
+		f.now = 0
+	}
+	addEntries(m, &lv)
+	e.scratch.levels[depth] = lv
+}
+
+// newField makes room for a field, or returns nil where there is none.
+func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
+	if len(path) >= MaxDepth {
+		return nil
+	}
+	if e.cut != nil {
+		k := key{append(slices.Clone(path), number), e.scratch.root}
+		if k.compare(*e.cut) > 0 {
+			return nil
+		}
+	}
+	f := &Field{}
+	m.set(number, f)
+	e.count++
+	return f
+}

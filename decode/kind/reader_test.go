@@ -1,0 +1,42 @@
+package kind
+
+import (
+	"fmt"
+	"testing"
+
+	"unwire/decode/wire"
+)
+
+// TestPooledEvidenceDecides: what one frame cannot tell, the others do, and a
+// node is never read in a way that its own bytes refute.
+func TestPooledEvidenceDecides(t *testing.T) {
+	ev := NewEvidence()
+	for i := range 40 {
+		if err := ev.Add("R", field([]byte(fmt.Sprintf("file %d of many", i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		payload string
+		want    Kind
+	}{
+		{"", wire.KindString}, // alone, an empty payload is rather a message
+		{"image.png", wire.KindString},
+		{"\xff\xfe\x00\x81", wire.KindBytes}, // no text, whatever the others are
+	} {
+		tree := wire.Parse(field([]byte(c.payload)), wire.Options{})
+		if got := NewReader(tree, ev.Root("R")).Readings(1); got[0].Kind != c.want {
+			t.Errorf("%q: %s", c.payload, describe(got))
+		}
+	}
+	if got := readingsOf(wire.Parse(field(nil), wire.Options{}), 1); got[0].Kind != wire.KindMessage {
+		t.Errorf("alone: %s", describe(got))
+	}
+	f := ev.Root("R").At(1)
+	if f == nil || ev.Root("R").At(1, 2) != nil || ev.Root("R").At(9) != nil {
+		t.Error("At")
+	}
+	if r := f.Readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {
+		t.Errorf("%+v", r)
+	}
+}

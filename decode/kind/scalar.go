@@ -1,0 +1,203 @@
+package kind
+
+import (
+	"math"
+
+	"unwire/decode/wire"
+)
+
+// A scalar is one type of a field of numbers, with its probability.
+type scalar struct {
+	Type string
+	P    float64
+	Why  []Feature
+}
+
+// weighed turns log-odds into probabilities.
+func weighed(in []scalar) []scalar {
+	best := math.Inf(-1)
+	for _, s := range in {
+		best = max(best, s.P)
+	}
+	sum := 0.0
+	for i := range in {
+		in[i].P = math.Exp(in[i].P - best)
+		sum += in[i].P
+	}
+	for i := range in {
+		in[i].P /= sum
+	}
+	return in
+}
+
+// scalarsOf returns the types of a field of numbers.
+func scalarsOf(f *Field, k Kind) []scalar {
+	switch k {
+	case wire.KindVarint:
+		return varintScalars(f.Varint)
+	case wire.KindFixed32:
+		return fixedScalars(f.Fixed32, 32)
+	}
+	return fixedScalars(f.Fixed64, 64)
+}
+
+// The log-odds of a varint field's types before its values are looked at.
+const (
+	oddsInt    = 0.0
+	oddsUint   = -1.2
+	oddsBool   = -0.75
+	oddsEnum   = -1.0
+	oddsZigzag = -2.8
+	oddsTime   = -1.5
+)
+
+// varintScalars weighs the types of varints. No value tells an enum from an int,
+// nor a small int from any other.
+func varintScalars(s *Varints) []scalar {
+	if s == nil || s.N == 0 {
+		return []scalar{{Type: "int64", P: 1}}
+	}
+	var list []scalar
+	add := func(typ string, prior, weight float64, why string) {
+		list = append(list, scalar{typ, prior + weight, []Feature{{why, round2(weight)}, {"how common it is", prior}}})
+	}
+	n := math.Log(float64(s.N))
+	// zigzagOdds is about parity; what is negative takes ten bytes only as an enormous zigzag.
+	zigzag := zigzagOdds(s)
+	if s.Negative > 0 {
+		small := s.Lowest > -1<<40
+		add("int64", oddsInt, 0, "ten bytes: below zero")
+		if small {
+			add("uint64", oddsUint, -3, "values just below 2^64")
+			add("sint64", oddsZigzag, -4, "zigzag would be enormous")
+		} else {
+			add("uint64", oddsUint, 1.2, "values fill 64 bits")
+			add("sint64", oddsZigzag, zigzag, "parity of the values")
+		}
+		return weighed(list)
+	}
+	switch {
+	case s.Max <= 1:
+		both := 0.0
+		if s.Zero > 0 && s.Zero < s.N {
+			both = -0.5
+		}
+		add("bool", oddsBool, 0.3, "0 or 1")
+		add("int64", oddsInt, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
+		add("enum", oddsEnum, -0.9-0.3*n+both, "an enum is rarely only 0 and 1")
+		add("uint64", oddsUint, -1.7-0.35*n+both, "an int is rarely only 0 and 1")
+		return weighed(list)
+	case s.Max < 100:
+		distinct := float64(len(s.Values.Items))
+		few := 0.0
+		if !s.Values.Full {
+			few = min(max(math.Log(float64(s.N)/distinct)-1, -0.5), 1.5)
+		}
+		add("int64", oddsInt, 0, "a number")
+		add("enum", oddsEnum, few+0.6-float64(s.Max)/24, "small numbers that repeat")
+	default:
+		add("int64", oddsInt, 0, "a number")
+	}
+	add("uint64", oddsUint, 0, "never negative")
+	add("sint64", oddsZigzag, zigzag, "parity of the values")
+	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) {
+		w := 5.0
+		if unit == "timestamp-s" {
+			w = 2.6
+		}
+		add(unit, oddsTime, w+min(n, 2), "times between 2001 and 2065")
+	}
+	return weighed(list)
+}
+
+// zigzagOdds is the log-odds of zigzag in the parity of values: half of ordinary
+// numbers are odd, and zigzag makes those that are not negative even. Multiples of
+// four are as common as other even numbers, or the values are round ones.
+func zigzagOdds(s *Varints) float64 {
+	seen := float64(s.N - s.Small - s.Negative)
+	if !s.Values.Full { // what repeats says nothing new
+		distinct := 0.0
+		for _, it := range s.Values.Items {
+			if it.Value >= 8 {
+				distinct++
+			}
+		}
+		seen = min(seen, distinct)
+	}
+	if seen < 1 {
+		return -0.3
+	}
+	all := float64(s.N - s.Small - s.Negative)
+	odd := float64(s.Odd) / all
+	even := all - float64(s.Odd)
+	twos := 0.5
+	if even > 0 {
+		twos = float64(s.Twos) / even
+	}
+	n := min(seen, 60)
+	// Beta-binomials: ints are about even, or rarely round; zigzags lean to even.
+	k := odd * n
+	ints := logSum(math.Log(0.96)+betaBinomial(n, k, 30, 30), math.Log(0.04)+betaBinomial(n, k, 1, 6)+roundness(n*(1-odd), twos, 1, 3))
+	zig := betaBinomial(n, k, 1.2, 3) + roundness(n*(1-odd), twos, 20, 20)
+	ints = max(ints, math.Log(0.96)+betaBinomial(n, k, 30, 30)+roundness(n*(1-odd), twos, 3, 4))
+	return min(max(zig-ints, -3), 12)
+}
+
+// roundness is the log-likelihood of twos of n even numbers being no multiples of four.
+func roundness(n, share, a, b float64) float64 { return betaBinomial(n, share*n, a, b) }
+
+// betaBinomial is the log-likelihood of a run of k successes in n, the chance of one being drawn from Beta(a, b).
+func betaBinomial(n, k, a, b float64) float64 {
+	l := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
+	return l(k+a) + l(n-k+b) - l(n+a+b) - l(a) - l(b) + l(a+b)
+}
+
+func logSum(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// timeUnit names the unit in which v is a time between 2001 and 2065, or "".
+func timeUnit(v uint64) string {
+	const from, to = 1e9, 3e9
+	for _, u := range [...]struct {
+		name string
+		per  uint64
+	}{{"timestamp-s", 1}, {"timestamp-ms", 1e3}, {"timestamp-us", 1e6}, {"timestamp-ns", 1e9}} {
+		if v >= from*u.per && v < to*u.per {
+			return u.name
+		}
+	}
+	return ""
+}
+
+// fixedScalars weighs the types of fixed values of so many bits.
+func fixedScalars(s *Fixeds, width int) []scalar {
+	names := [...]string{"float", "fixed32", "sfixed32"}
+	if width == 64 {
+		names = [...]string{"double", "fixed64", "sfixed64"}
+	}
+	if s == nil || s.N == 0 {
+		return []scalar{{Type: names[1], P: 1}}
+	}
+	diff := float64(s.Int-s.Float) / nat * math.Pow(float64(s.N), poolPower-1)
+	list := []scalar{
+		{names[0], diff + 1, []Feature{{"magnitudes and digits of a " + names[0], round2(diff)}, {"how common it is", 1}}},
+		{names[1], 0, []Feature{{"a number", 0}}},
+	}
+	signed := -1.5
+	if s.Small > 0 {
+		signed = 3
+	}
+	list = append(list, scalar{names[2], signed, []Feature{{"values close below zero", signed}}})
+	if unit := timeUnit(s.Min); unit != "" && unit == timeUnit(s.Max) && (width == 64 || unit == "timestamp-s") {
+		w := 2.0
+		if unit == "timestamp-s" && width == 64 {
+			w = 0.5
+		}
+		list = append(list, scalar{unit, w, []Feature{{"times between 2001 and 2065", w}}})
+	}
+	return weighed(list)
+}

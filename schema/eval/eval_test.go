@@ -1,0 +1,465 @@
+// Package eval measures what inference says of fields against what they are,
+// on labelled corpora, beside the rules of public tools.
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// A place is a field of a message type.
+type place struct {
+	message protoreflect.FullName
+	number  protoreflect.FieldNumber
+}
+
+// A truth is a field that was seen, with its payloads.
+type truth struct {
+	fd       protoreflect.FieldDescriptor
+	wire     protowire.Type
+	seen     int // messages with it
+	payloads [][]byte
+	many     bool // seen twice in a message
+	entry    bool // of a map's entry
+}
+
+// collect notes the fields of a message below md.
+func collect(md protoreflect.MessageDescriptor, data []byte, out map[place]*truth) {
+	count := map[protoreflect.FieldNumber]int{}
+	for len(data) > 0 {
+		n, typ, m := protowire.ConsumeTag(data)
+		size := protowire.ConsumeFieldValue(n, typ, data[m:])
+		value := data[m : m+size]
+		data = data[m+size:]
+		fd := md.Fields().ByNumber(n)
+		if fd == nil {
+			continue
+		}
+		at := place{md.FullName(), n}
+		f := out[at]
+		if f == nil {
+			f = &truth{fd: fd, wire: typ, entry: md.IsMapEntry()}
+			out[at] = f
+		}
+		if count[n]++; count[n] == 1 {
+			f.seen++
+		} else {
+			f.many = true
+		}
+		if typ == protowire.BytesType {
+			p, _ := protowire.ConsumeBytes(value)
+			f.payloads = append(f.payloads, p)
+			if sub := fd.Message(); sub != nil {
+				collect(sub, p, out)
+			}
+		}
+	}
+}
+
+// kind is the true kind, by how it was written.
+func (f *truth) kind() wire.Kind {
+	if f.fd.IsList() && f.wire == protowire.BytesType && schema.KindOf(f.fd) != wire.KindString && schema.KindOf(f.fd) != wire.KindBytes && schema.KindOf(f.fd) != wire.KindMessage {
+		return wire.KindPacked
+	}
+	if k := schema.KindOf(f.fd); k != wire.KindPacked {
+		return k
+	}
+	switch f.wire {
+	case protowire.Fixed32Type:
+		return wire.KindFixed32
+	case protowire.Fixed64Type:
+		return wire.KindFixed64
+	}
+	return wire.KindVarint
+}
+
+// resolvable reports whether the payloads tell the kind at all: not where all
+// are empty, and not where every one is flawless text and the field is of bytes,
+// or flawless as text and as a message alike, or a message in bytes.
+func (f *truth) resolvable() bool {
+	text, message, filled := true, true, false
+	for _, p := range f.payloads {
+		if len(p) == 0 {
+			continue
+		}
+		filled = true
+		text = text && utf8.Valid(p) && printable(p) == 1
+		message = message && parses(p)
+	}
+	switch {
+	case !filled || text && message:
+		return false
+	case f.kind() == wire.KindBytes:
+		return !text && !message
+	}
+	return true
+}
+
+// class is what a number's type is told by: its wire-compatible class.
+func class(k protoreflect.Kind) string {
+	switch k {
+	case protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.EnumKind:
+		return "int"
+	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
+		return "zigzag"
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return "fixed int"
+	}
+	return k.String()
+}
+
+// A row is the figures of a group of corpora at one count of samples.
+type row struct {
+	corpora                int
+	macro, macroResolvable float64 // sums of shares
+	macros                 int
+	right, fields          int // length-delimited
+	rightR, fieldsR        int // of those that are resolvable
+	base                   []float64
+	packedRight, packed    int
+	packedWrong            int // said to be packed and not
+	class, classes         int
+	label, labels          int
+	maps, oneofs, presence f1
+	bins                   [20]struct{ n, p, right float64 }
+	misses                 map[string]int
+}
+
+type f1 struct{ hit, miss, extra int }
+
+func (f *f1) add(got, want bool) {
+	switch {
+	case got && want:
+		f.hit++
+	case want:
+		f.miss++
+	case got:
+		f.extra++
+	}
+}
+
+func (f *f1) String() string {
+	if f.hit+f.miss+f.extra == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", 2*float64(f.hit)/float64(2*f.hit+f.miss+f.extra))
+}
+
+func (y *row) ece() float64 {
+	sum, n := 0.0, 0.0
+	for _, b := range y.bins {
+		sum += math.Abs(b.p - b.right)
+		n += b.n
+	}
+	return sum / max(n, 1)
+}
+
+// verdicts walks what was inferred beside the truth, and returns what is said of each true field.
+type verdicts struct {
+	said   map[place]schema.FieldEvidence
+	fields map[place][]protoreflect.FieldDescriptor
+	met    map[[2]protoreflect.FullName]bool
+}
+
+func (v *verdicts) walk(got, want protoreflect.MessageDescriptor) {
+	k := [2]protoreflect.FullName{got.FullName(), want.FullName()}
+	if v.met[k] {
+		return
+	}
+	v.met[k] = true
+	for i := range want.Fields().Len() {
+		fd := want.Fields().Get(i)
+		g := got.Fields().ByNumber(fd.Number())
+		if g == nil {
+			continue
+		}
+		at := place{want.FullName(), fd.Number()}
+		v.fields[at] = append(v.fields[at], g)
+		if g.Message() != nil && fd.Message() != nil {
+			v.walk(g.Message(), fd.Message())
+		}
+	}
+}
+
+func infer(t testing.TB, c *corpus, samples [][]byte) (*schema.Inferred, *verdicts) {
+	ev := schema.NewEvidence()
+	for _, s := range samples {
+		if err := ev.Add("Root", s); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+	}
+	in, err := schema.Infer(ev, schema.Options{Package: "p"})
+	if err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	v := &verdicts{said: map[place]schema.FieldEvidence{}, fields: map[place][]protoreflect.FieldDescriptor{}, met: map[[2]protoreflect.FullName]bool{}}
+	for _, f := range in.Fields {
+		v.said[place{protoreflect.FullName(f.Message), protoreflect.FieldNumber(f.Number)}] = f
+	}
+	v.walk(in.Schema.Message("p.Root"), c.truth)
+	return in, v
+}
+
+func (y *row) add(t testing.TB, c *corpus, n int) {
+	samples := c.samples[:min(n, len(c.samples))]
+	want := map[place]*truth{}
+	for _, s := range samples {
+		collect(c.truth, s, want)
+	}
+	_, v := infer(t, c, samples)
+	y.corpora++
+	if y.base == nil {
+		y.base = make([]float64, len(rules))
+		y.misses = map[string]int{}
+	}
+	right, fields, rightR, fieldsR := 0, 0, 0, 0
+	base := make([]int, len(rules))
+	for at, f := range want {
+		gs := v.fields[at]
+		if len(gs) == 0 {
+			if f.wire != protowire.BytesType {
+				continue
+			}
+		}
+		if f.wire == protowire.BytesType {
+			kind := f.kind()
+			ok := len(gs) > 0
+			for _, g := range gs {
+				ok = ok && schema.KindOf(g) == kind
+			}
+			if len(gs) == 0 {
+				continue // below a field that is wrong itself
+			}
+			fields++
+			res := f.resolvable()
+			if res {
+				fieldsR++
+			}
+			if ok {
+				right++
+				if res {
+					rightR++
+				}
+			} else {
+				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, schema.KindOf(gs[0]), res)]++
+			}
+			for i := range rules {
+				good := true
+				for _, k := range rules[i].read(f.payloads) {
+					good = good && k == kind
+				}
+				if good {
+					base[i]++
+				}
+			}
+			isPacked := kind == wire.KindPacked
+			saidPacked := schema.KindOf(gs[0]) == wire.KindPacked
+			if isPacked {
+				y.packed++
+				if saidPacked {
+					y.packedRight++
+				}
+			} else if saidPacked {
+				y.packedWrong++
+			}
+			for _, g := range gs {
+				if s, has := v.said[place{g.Parent().FullName(), g.Number()}]; has {
+					b := &y.bins[min(int(s.P*20), 19)]
+					b.n++
+					b.p += s.P
+					if schema.KindOf(g) == kind {
+						b.right++
+					}
+				}
+			}
+		}
+		y.shape(gs[0], f)
+	}
+	y.right += right
+	y.fields += fields
+	y.rightR += rightR
+	y.fieldsR += fieldsR
+	if fields > 0 {
+		y.macros++
+		y.macro += float64(right) / float64(fields)
+		if fieldsR > 0 {
+			y.macroResolvable += float64(rightR) / float64(fieldsR)
+		} else {
+			y.macroResolvable++
+		}
+		for i := range rules {
+			y.base[i] += float64(base[i]) / float64(fields)
+		}
+	}
+}
+
+// shape compares types and labels.
+func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
+	sameKind := schema.KindOf(g) == f.kind()
+	switch f.kind() {
+	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64, wire.KindPacked:
+		if sameKind {
+			y.classes++
+			if class(g.Kind()) == class(f.fd.Kind()) {
+				y.class++
+			} else {
+				y.misses[fmt.Sprintf("class: %s read as %s", class(f.fd.Kind()), class(g.Kind()))]++
+			}
+		}
+	}
+	if f.entry {
+		return
+	}
+	y.maps.add(g.IsMap(), f.fd.IsMap())
+	real := func(fd protoreflect.FieldDescriptor) bool {
+		o := fd.ContainingOneof()
+		return o != nil && !o.IsSynthetic()
+	}
+	y.oneofs.add(real(g), real(f.fd))
+	if f.fd.Message() == nil && !f.fd.IsList() && !real(f.fd) && !real(g) && !g.IsList() {
+		y.presence.add(g.HasPresence() && g.Message() == nil, f.fd.HasPresence())
+	}
+	y.labels++
+	if (g.IsList() || g.IsMap()) == (f.fd.IsList() || f.fd.IsMap()) {
+		y.label++
+	}
+}
+
+// counts are how many samples the figures are taken at.
+var counts = []int{1, 3, 10, 100, 1 << 30}
+
+func corpora(t testing.TB, long bool) []corpus {
+	var out []corpus
+	for i := range styles {
+		s := styles[i]
+		if s.held && os.Getenv("UNWIRE_EVAL") == "tuning" {
+			continue
+		}
+		if !long {
+			s.schemas = 3
+		}
+		n := 40
+		if long {
+			n = 150
+		}
+		out = append(out, s.generate(t, uint64(1000*i), n)...)
+	}
+	if long && os.Getenv("UNWIRE_EVAL") != "tuning" {
+		out = append(out, kubernetesCorpora(t)...)
+		raw := descriptors(t)
+		out = append(out, descriptorCorpus(raw))
+		out = append(out, googleCorpora(t, raw, 40, 100)...)
+	}
+	return out
+}
+
+// TestEval prints the tables of RESEARCH.md#inference; make eval runs it.
+func TestEval(t *testing.T) {
+	long := os.Getenv("UNWIRE_EVAL") != ""
+	all := corpora(t, long)
+	tables := map[string][]*row{}
+	var order []string
+	for i := range all {
+		c := &all[i]
+		names := []string{c.group, "= tuning"}
+		if c.held {
+			names[1] = "= validation"
+		}
+		for _, name := range names {
+			if tables[name] == nil {
+				tables[name] = make([]*row, len(counts))
+				for j := range counts {
+					tables[name][j] = &row{}
+				}
+				order = append(order, name)
+			}
+			for j, n := range counts {
+				tables[name][j].add(t, c, n)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(strings.Count(a, "="), strings.Count(b, "=")) })
+	if long {
+		report(os.Stdout, order, tables)
+		return
+	}
+	ten := tables["= validation"][2]
+	if macro := ten.macroResolvable / float64(ten.macros); macro < 0.94 || ten.ece() > 0.06 {
+		t.Errorf("validation at 10 samples: %.3f of what can be told is right, calibration error %.3f", macro, ten.ece())
+	}
+}
+
+func report(w io.Writer, order []string, tables map[string][]*row) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tmap F1\toneof F1\tpresence F1\tECE")
+	for _, r := range rules {
+		fmt.Fprint(tw, "\t", r.name)
+	}
+	fmt.Fprintln(tw)
+	share := func(a, b int) string {
+		if b == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.3f", float64(a)/float64(b))
+	}
+	for _, name := range order {
+		for j, y := range tables[name] {
+			n := fmt.Sprint(counts[j])
+			if counts[j] > 1000 {
+				n = "all"
+			}
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
+				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), &y.maps, &y.oneofs, &y.presence, y.ece())
+			for i := range rules {
+				fmt.Fprintf(tw, "\t%.3f", y.base[i]/float64(y.macros))
+			}
+			fmt.Fprintln(tw)
+		}
+	}
+	tw.Flush()
+	for _, name := range order {
+		if name[0] != '=' {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s: reliability at 1 to all samples\n", name)
+		var sum [20]struct{ n, p, right float64 }
+		misses := map[string]int{}
+		for _, y := range tables[name] {
+			for i, b := range y.bins {
+				sum[i].n += b.n
+				sum[i].p += b.p
+				sum[i].right += b.right
+			}
+			for k, n := range y.misses {
+				misses[k] += n
+			}
+		}
+		for i, b := range sum {
+			if b.n > 0 {
+				fmt.Fprintf(w, "  p %.2f to %.2f: %6.0f fields, said %.3f, right %.3f\n", float64(i)/20, float64(i+1)/20, b.n, b.p/b.n, b.right/b.n)
+			}
+		}
+		keys := make([]string, 0, len(misses))
+		for k := range misses {
+			keys = append(keys, k)
+		}
+		slices.SortFunc(keys, func(a, b string) int { return cmp.Or(misses[b]-misses[a], strings.Compare(a, b)) })
+		for _, k := range keys[:min(len(keys), 25)] {
+			fmt.Fprintf(w, "  %5d %s\n", misses[k], k)
+		}
+	}
+}
