@@ -62,8 +62,9 @@ type writer struct {
 
 // statements are prepared once; a transaction borrows them.
 type statements struct {
-	begin, update, event, chunk *sql.Stmt
-	blobs                       blobs
+	begin, update  *sql.Stmt
+	events, chunks *bulkInsert
+	blobs          blobs
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -92,14 +93,18 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 	}{
 		{&w.stmts.begin, insertExchange},
 		{&w.stmts.update, updateExchange},
-		{&w.stmts.event, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`},
-		{&w.stmts.chunk, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&w.stmts.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&w.stmts.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
 	} {
 		if *s.stmt, err = db.Prepare(s.text); err != nil {
 			return nil, err
 		}
+	}
+	if w.stmts.events, err = prepareBulk(db, `INSERT INTO events (n, exchange, kind) VALUES `, 3); err != nil {
+		return nil, err
+	}
+	if w.stmts.chunks, err = prepareBulk(db, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES `, 8); err != nil {
+		return nil, err
 	}
 	go w.loop()
 	return w, nil
@@ -313,7 +318,9 @@ func (w *writer) commit(batch []op) error {
 	for _, o := range batch {
 		switch {
 		case o.run != nil:
-			err = w.attempt(tx, o, failed)
+			if err = w.flushRows(tx); err == nil {
+				err = w.attempt(tx, o, failed)
+			}
 		case o.ex != nil:
 			err = w.writeExchange(tx, o, last)
 		default:
@@ -322,6 +329,9 @@ func (w *writer) commit(batch []op) error {
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
+	}
+	if err := w.flushRows(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
 		return err
@@ -362,8 +372,15 @@ func (w *writer) writeChunk(tx *sql.Tx, c *Chunk) error {
 	} else {
 		data = c.Data
 	}
-	_, err := tx.Stmt(w.stmts.chunk).Exec(w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
-	return err
+	return w.stmts.chunks.add(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
+}
+
+// flushRows writes what was gathered of events and chunks.
+func (w *writer) flushRows(tx *sql.Tx) error {
+	if err := w.stmts.events.flush(tx); err != nil {
+		return err
+	}
+	return w.stmts.chunks.flush(tx)
 }
 
 // lastStates returns the last state of each exchange in a batch. Nobody sees a
@@ -396,6 +413,5 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*Exchange) error
 			return err
 		}
 	}
-	_, err := tx.Stmt(w.stmts.event).Exec(w.n, o.ex.ID, int64(o.kind))
-	return err
+	return w.stmts.events.add(tx, w.n, o.ex.ID, int64(o.kind))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -19,6 +20,7 @@ type benchPath struct {
 	name   string
 	client *http.Client
 	took   time.Duration
+	cpu time.Duration
 }
 
 // benchPaths are straight, through an opaque tunnel, and recorded. They take
@@ -34,14 +36,24 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	opaque := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
-	return s.URL, []*benchPath{{"direct", direct(b, s, true), 0}, {"tunnel", tunnel, 0}, {"recorded", recording.client(true), 0}}
+	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca)}))
+	return s.URL, []*benchPath{
+		{name: "direct", client: direct(b, s, true)},
+		{name: "tunnel", client: tunnel},
+		{name: "recorded", client: recording.client(true)},
+		{name: "tls-relay", client: floor},
+	}
 }
 
 func reportPaths(b *testing.B, paths []*benchPath, n float64, unit string) {
 	for _, p := range paths {
 		b.ReportMetric(n/p.took.Seconds(), p.name+"-"+unit)
 	}
+	b.ReportMetric(100*paths[1].cpu.Seconds()/paths[2].cpu.Seconds(), "cpu-%-of-tunnel")
+	b.ReportMetric(100*paths[3].cpu.Seconds()/paths[2].cpu.Seconds(), "cpu-%-of-tls-relay")
+	for _, p := range paths { b.ReportMetric(1e6*p.cpu.Seconds()/n, p.name+"-us-cpu") }
 	b.ReportMetric(100*paths[1].took.Seconds()/paths[2].took.Seconds(), "%-of-tunnel")
+	b.ReportMetric(100*paths[3].took.Seconds()/paths[2].took.Seconds(), "%-of-tls-relay")
 	b.ReportMetric(100*paths[0].took.Seconds()/paths[2].took.Seconds(), "%-of-direct")
 }
 
@@ -133,6 +145,12 @@ func BenchmarkStreams(b *testing.B) {
 	})
 }
 
+func cpuNow() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(0, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
 func measure(b *testing.B, paths []*benchPath, each float64, unit string, round func(*http.Client)) {
 	for _, p := range paths {
 		round(p.client)
@@ -141,7 +159,9 @@ func measure(b *testing.B, paths []*benchPath, each float64, unit string, round 
 	for b.Loop() {
 		for _, p := range paths {
 			start := time.Now()
+			c0 := cpuNow()
 			round(p.client)
+			p.cpu += cpuNow() - c0
 			p.took += time.Since(start)
 		}
 		n += each
