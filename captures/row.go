@@ -15,8 +15,10 @@ const exchangeColumns = `id, method, url, http, status, request_headers, request
 	response_headers, response_trailers, started_ns, duration_ns, client, server, tls,
 	outcome, error, bytes_up, bytes_down, source`
 
-const insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `)
-	VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)`
+const (
+	exchangeWidth  = 19 // of exchangeColumns
+	insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `) VALUES `
+)
 
 // updateExchange leaves what is fixed when an exchange begins.
 const updateExchange = `UPDATE exchanges SET

@@ -62,9 +62,9 @@ type writer struct {
 
 // statements are prepared once; a transaction borrows them.
 type statements struct {
-	begin, update  *sql.Stmt
-	events, chunks *bulkInsert
-	blobs          blobs
+	update                *sql.Stmt
+	begin, events, chunks *bulkInsert
+	blobs                 blobs
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -91,7 +91,6 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&w.stmts.begin, insertExchange},
 		{&w.stmts.update, updateExchange},
 		{&w.stmts.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&w.stmts.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
@@ -100,11 +99,18 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 			return nil, err
 		}
 	}
-	if w.stmts.events, err = prepareBulk(db, `INSERT INTO events (n, exchange, kind) VALUES `, 3); err != nil {
-		return nil, err
-	}
-	if w.stmts.chunks, err = prepareBulk(db, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES `, 8); err != nil {
-		return nil, err
+	for _, b := range []struct {
+		bulk    **bulkInsert
+		text    string
+		columns int
+	}{
+		{&w.stmts.begin, insertExchange, exchangeWidth},
+		{&w.stmts.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
+		{&w.stmts.chunks, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES `, 8},
+	} {
+		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
+			return nil, err
+		}
 	}
 	go w.loop()
 	return w, nil
@@ -375,12 +381,14 @@ func (w *writer) writeChunk(tx *sql.Tx, c *Chunk) error {
 	return w.stmts.chunks.add(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
 }
 
-// flushRows writes what was gathered of events and chunks.
+// flushRows writes the rows that were gathered.
 func (w *writer) flushRows(tx *sql.Tx) error {
-	if err := w.stmts.events.flush(tx); err != nil {
-		return err
+	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events, w.stmts.chunks} {
+		if err := b.flush(tx); err != nil {
+			return err
+		}
 	}
-	return w.stmts.chunks.flush(tx)
+	return nil
 }
 
 // lastStates returns the last state of each exchange in a batch. Nobody sees a
@@ -405,11 +413,12 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*Exchange) error
 		if err != nil {
 			return err
 		}
-		stmt := w.stmts.update
 		if o.kind == Began {
-			stmt = w.stmts.begin
+			err = w.stmts.begin.add(tx, row...)
+		} else {
+			_, err = tx.Stmt(w.stmts.update).Exec(row...)
 		}
-		if _, err := tx.Stmt(stmt).Exec(row...); err != nil {
+		if err != nil {
 			return err
 		}
 	}
