@@ -125,14 +125,12 @@ func (p *pump) run() (broken *h2End, err error) {
 		p.compact()
 		n, readErr := p.src.conn.Read(p.buf[p.have:])
 		p.have += n
-		if err = p.parse(); err == nil {
+		if err = p.parse(); err == nil && readErr != nil {
 			err = readErr
+			p.remains()
 		}
 	}
-	if p.err == nil {
-		p.remains()
-		p.flush()
-	}
+	p.flush()
 	if err == nil {
 		return p.dst, p.err
 	}
@@ -180,7 +178,7 @@ func (p *pump) settle() {
 // remains passes on what the end of the connection has cut: a part of a frame.
 func (p *pump) remains() {
 	rest := p.buf[p.parsed:p.have]
-	if len(rest) == 0 || p.block != nil || p.refused != 0 {
+	if len(rest) == 0 || p.recode && p.block != nil || p.refused != 0 {
 		return
 	}
 	if len(rest) > frameHeaderSize {
