@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -113,9 +114,11 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err e
 	}
 	p.log.Warn("server not reached", "host", shown.Host, "err", err)
 	text := fmt.Sprintf("unwire: no connection to %s: %v\n", shown.Host, err)
-	var untrusted *untrustedError
-	if errors.As(err, &untrusted) {
-		text += "unwire: hint: give its CA with --upstream-ca, if you trust it, or do without with --upstream-insecure\n"
+	switch {
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
+	case errors.As(err, new(*untrustedError)):
+		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
 	}
 	http.Error(w, text, http.StatusBadGateway)
 }

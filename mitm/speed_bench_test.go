@@ -20,7 +20,7 @@ type benchPath struct {
 	name   string
 	client *http.Client
 	took   time.Duration
-	cpu time.Duration
+	cpu    time.Duration
 }
 
 // benchPaths are straight, through an opaque tunnel, and recorded. They take
@@ -51,7 +51,9 @@ func reportPaths(b *testing.B, paths []*benchPath, n float64, unit string) {
 	}
 	b.ReportMetric(100*paths[1].cpu.Seconds()/paths[2].cpu.Seconds(), "cpu-%-of-tunnel")
 	b.ReportMetric(100*paths[3].cpu.Seconds()/paths[2].cpu.Seconds(), "cpu-%-of-tls-relay")
-	for _, p := range paths { b.ReportMetric(1e6*p.cpu.Seconds()/n, p.name+"-us-cpu") }
+	for _, p := range paths {
+		b.ReportMetric(1e6*p.cpu.Seconds()/n, p.name+"-us-cpu")
+	}
 	b.ReportMetric(100*paths[1].took.Seconds()/paths[2].took.Seconds(), "%-of-tunnel")
 	b.ReportMetric(100*paths[3].took.Seconds()/paths[2].took.Seconds(), "%-of-tls-relay")
 	b.ReportMetric(100*paths[0].took.Seconds()/paths[2].took.Seconds(), "%-of-direct")
