@@ -3,16 +3,24 @@
 // it passes.
 //
 // goproxy is the front: it routes, answers CONNECT, and carries what is not
-// recorded. A recorded tunnel is served by one net/http server, whatever it
-// carries: TLS (with a certificate made for the name that the client asks for,
-// and the protocol that the server picks from the client's offer), HTTP/1, or
-// HTTP/2 with prior knowledge. Anything else is passed on unread.
+// recorded. In a recorded tunnel may be TLS (with a certificate made for the
+// name that the client asks for, and the protocol that the server picks from
+// the client's offer) or not, and in that HTTP. Anything else is passed on
+// unread.
 //
-// Limits: net/http ends HTTP/2 on both sides, so that the order of header
-// fields, PRIORITY, exact reset codes, SETTINGS and PING are not passed on, and
-// neither are HTTP/2 request trailers that were not announced, WebSockets over
-// HTTP/2, or the case of HTTP/1 header names. Recorded header sections are in
-// the order of their names.
+// HTTP/2, in TLS or with prior knowledge, is relayed frame by frame between one
+// connection of the client and one to the server, nothing being changed:
+// SETTINGS, PING, PRIORITY, windows, reset codes, header blocks and frames that
+// nobody knows are the other side's own. HTTP/1 ends in a net/http server, as
+// does an HTTP/2 client whose server cannot be reached, to be told so.
+//
+// Limits: over HTTP/1, header fields are recorded in the order of their names,
+// and their case is not passed on. HTTP/2 is not passed on any more after a
+// header block that HPACK does not explain, a header section of more than 8 MiB,
+// or a frame of more than 1 MiB that is not DATA; a header table of more than
+// 1 MiB is not offered.
+//
+// Source: RESEARCH.md#proxy
 package mitm
 
 import (
