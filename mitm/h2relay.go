@@ -204,7 +204,7 @@ func (r *h2Relay) settled(n int) {
 	for range n {
 		r.proxy.leave()
 	}
-	if r.idle() {
+	if n > 0 && r.idle() {
 		time.AfterFunc(lastAnswer, func() { r.end(captures.Complete, nil) })
 	}
 }

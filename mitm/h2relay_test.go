@@ -180,6 +180,10 @@ func TestH2Endings(t *testing.T) {
 		"answered, then reset": {func(k *talk) {
 			k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":status", "403")))
 			k.says(k.server, appendFrame(nil, frameRSTStream, 0, 1, code(0)))
+			k.says(k.client, appendFrame(nil, frameData, 0, 1, []byte("late")))
+			if ex := k.bench.one(); string(k.bench.body(ex.ID, captures.Up)) != "late" {
+				k.t.Errorf("what was on its way is not recorded: %+v", ex)
+			}
 		}, captures.Complete, ""},
 		"shorter than declared": {func(k *talk) {
 			k.says(k.client, appendFrame(nil, frameData, flagEndStream, 1, nil))

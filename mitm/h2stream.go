@@ -174,13 +174,21 @@ func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended
 }
 
 // reset notes that one side has broken a stream off, and returns how many
-// exchanges have ended by it.
+// exchanges have ended by it. A server that has answered in full says so to
+// have no more of the request: what of that is on its way is recorded still.
 func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
 	r.mu.Lock()
 	s := r.streams[id]
-	delete(r.streams, id)
+	late := s != nil && d == captures.Down && s.ended[captures.Down]
+	if !late {
+		delete(r.streams, id)
+	}
 	r.mu.Unlock()
 	if s == nil {
+		return 0
+	}
+	if late {
+		time.AfterFunc(lateBody, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
 		return 0
 	}
 	if d == captures.Up {
