@@ -79,7 +79,7 @@ func (p *Proxy) interceptH2(c *clientConn, wire *wireConn, conn net.Conn, t targ
 	}
 	r := &h2Relay{
 		proxy: p, target: t, origin: origin,
-		client:     &h2End{wireConn: wire, conn: conn},
+		client:     &h2End{wireConn: wire, conn: conn, inside: true}, // the server's SETTINGS come first
 		server:     &h2End{wireConn: server.wire, conn: server.conn},
 		clientAddr: c.RemoteAddr().String(), serverAddr: server.conn.RemoteAddr().String(),
 		tls:     p.tlsOf(server.conn),

@@ -33,6 +33,14 @@ type talk struct {
 // newTalk connects a client to a server, and both have said their prefaces.
 func newTalk(t *testing.T, set func(*Options)) *talk {
 	t.Helper()
+	k := beginTalk(t, set)
+	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
+	return k
+}
+
+// beginTalk is newTalk for a server that has said nothing yet.
+func beginTalk(t *testing.T, set func(*Options)) *talk {
+	t.Helper()
 	identity := newTLSOrigin(t, true, http.NotFoundHandler())
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: identity.TLS.Certificates, NextProtos: []string{protoH2}})
 	if err != nil {
@@ -57,7 +65,6 @@ func newTalk(t *testing.T, set func(*Options)) *talk {
 	}
 	t.Cleanup(func() { k.client.Close(); k.server.Close() })
 	k.hears(k.server, []byte(hello))
-	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 	return k
 }
 
@@ -266,6 +273,33 @@ func TestH2Stopping(t *testing.T) {
 	if ex := k.bench.one(); ex.Outcome != captures.Complete || ex.RequestTrailers.Get("x-indexed") != "/refused" {
 		t.Errorf("recorded %+v", ex)
 	}
+}
+
+// TestH2StoppingEarly: what the proxy says comes behind the server's SETTINGS,
+// which a client must hear first.
+func TestH2StoppingEarly(t *testing.T) {
+	k := beginTalk(t, nil)
+	k.says(k.client, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":method", "GET", ":path", "/", ":scheme", "https", ":authority", "x")))
+	stopped := make(chan error, 1)
+	go func() { stopped <- k.bench.proxy.Shutdown(t.Context()) }()
+	for left := false; !left; { // until it has said so
+		time.Sleep(time.Millisecond)
+		k.bench.proxy.mu.Lock()
+		for r := range k.bench.proxy.relays {
+			r.client.mu.Lock()
+			left = len(r.client.own) > 0
+			r.client.mu.Unlock()
+		}
+		k.bench.proxy.mu.Unlock()
+	}
+	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
+	k.hears(k.client, goAwayFrame(maxStreamID, 0, ""))
+	k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":status", "200")))
+	k.client.Close()
+	if err := <-stopped; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	k.bench.one()
 }
 
 // TestUnreachableServerIsTriedAnew: an HTTP/2 client is told why there is no
