@@ -2,8 +2,6 @@ package mitm
 
 import (
 	"encoding/binary"
-	"net"
-	"sync"
 
 	"golang.org/x/net/http2/hpack"
 
@@ -17,50 +15,6 @@ const (
 	maxHeaderTable = 1 << 20 // HPACK's
 	headerOverhead = 32      // of a field, as HPACK counts it
 )
-
-// An h2End is one side of a relayed connection. What the other side says is
-// written to it by one pump; frames of the proxy's own come between.
-type h2End struct {
-	wireConn *wireConn
-	conn     net.Conn // wireConn, or the TLS on it
-
-	mu     sync.Mutex
-	inside bool   // a frame or a header block is written in part
-	own    []byte // frames that wait for its end
-}
-
-// write writes what the other side said. Inside says that it ends within a
-// frame or a header block, where nothing may come between.
-func (e *h2End) write(p []byte, inside bool) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(p) > defaultFrameSize {
-		e.wireConn.cork()
-	}
-	_, err := e.conn.Write(p)
-	if len(p) > defaultFrameSize {
-		if flushErr := e.wireConn.uncork(); err == nil {
-			err = flushErr
-		}
-	}
-	if e.inside = inside; err != nil || inside || len(e.own) == 0 {
-		return err
-	}
-	_, err = e.conn.Write(e.own)
-	e.own = nil
-	return err
-}
-
-// inject writes frames of the proxy's own, as soon as they may be.
-func (e *h2End) inject(frames []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.inside {
-		e.own = append(e.own, frames...)
-		return
-	}
-	_, _ = e.conn.Write(frames) // who reads from it notices
-}
 
 // A pump passes one direction of an HTTP/2 connection on, frame by frame, and
 // has it recorded. What is not changed is written as it was read, many frames
@@ -88,13 +42,6 @@ type pump struct {
 	refused uint32 // the first stream that is not passed on; 0: none
 	body    bodyRun
 	ended   int // exchanges that end with what is not written yet
-}
-
-// A longFrame is one that does not fit into the buffer.
-type longFrame struct {
-	frameHeader
-	pad     int  // what of its end is padding
-	refused bool // it is not passed on
 }
 
 // A bodyRun is the DATA of one stream that came together.
@@ -347,58 +294,4 @@ func (p *pump) refuses(h frameHeader) bool {
 		p.src.inject(appendFrame(nil, frameWindowUpdate, 0, 0, binary.BigEndian.AppendUint32(nil, uint32(h.length))))
 	}
 	return true
-}
-
-// tooLong handles a frame that the buffer has no room for: one that must be
-// read as a whole gets more room, any other passes in pieces. It is not ready
-// while more of the frame is needed to begin.
-func (p *pump) tooLong(h frameHeader, rest []byte) (ready bool, err error) {
-	switch h.kind {
-	case frameHeaders, framePushPromise, frameContinuation, frameSettings, frameGoAway, frameRSTStream:
-		if h.length > maxHeaderFrame {
-			return false, badFrame(codeFrameSize, "a frame of type %d of %d bytes", h.kind, h.length)
-		}
-		p.flush()
-		p.buf = append(make([]byte, 0, frameHeaderSize+maxHeaderFrame), p.buf...)
-		p.buf = p.buf[:cap(p.buf)]
-		return false, nil
-	}
-	head := frameHeaderSize
-	l := longFrame{frameHeader: h}
-	if h.kind == frameData && h.has(flagPadded) {
-		if len(rest) == head {
-			return false, nil
-		}
-		l.pad = int(rest[head])
-		head++
-	}
-	if h.kind != frameData {
-		p.record()
-	}
-	if l.refused = p.refuses(h); !l.refused {
-		p.pass(rest[:head])
-	}
-	p.long, p.left = l, h.length-(head-frameHeaderSize)
-	p.parsed += head
-	return true, nil
-}
-
-// piece handles a part of a frame that is longer than the buffer.
-func (p *pump) piece(b []byte) {
-	p.left -= len(b)
-	p.parsed += len(b)
-	l := &p.long
-	if l.refused {
-		return
-	}
-	p.pass(b)
-	if l.kind != frameData {
-		return
-	}
-	s := p.relay.stream(l.stream)
-	p.data(s, b[:max(0, min(len(b), len(b)+p.left-l.pad))])
-	if p.left == 0 && l.has(flagEndStream) {
-		p.record()
-		p.ended += p.relay.sideEnded(s, l.stream, p.dir)
-	}
 }
