@@ -75,15 +75,32 @@ func (u *unpacker) unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	return data, nil
 }
 
+// maxRecentBlobs is how many payloads are found without asking the database:
+// what repeats mostly does so soon.
+const maxRecentBlobs = 1024
+
 // blobs finds and adds payloads by their hash within one transaction.
 type blobs struct {
 	find, add *sql.Stmt
 	pack      *packer
+	recent    map[[sha256.Size]byte]int64
 }
 
 // put stores p once and returns its id.
 func (b *blobs) put(tx *sql.Tx, p []byte) (id int64, err error) {
 	sum := sha256.Sum256(p)
+	if id, ok := b.recent[sum]; ok {
+		return id, nil
+	}
+	defer func() {
+		if err != nil {
+			return
+		}
+		if len(b.recent) >= maxRecentBlobs || b.recent == nil {
+			b.recent = make(map[[sha256.Size]byte]int64)
+		}
+		b.recent[sum] = id
+	}()
 	err = tx.Stmt(b.find).QueryRow(sum[:]).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err

@@ -15,8 +15,10 @@ const exchangeColumns = `id, method, url, http, status, request_headers, request
 	response_headers, response_trailers, started_ns, duration_ns, client, server, tls,
 	outcome, error, bytes_up, bytes_down, source`
 
-const insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `)
-	VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)`
+const (
+	exchangeWidth  = 19 // of exchangeColumns
+	insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `) VALUES `
+)
 
 // updateExchange leaves what is fixed when an exchange begins.
 const updateExchange = `UPDATE exchanges SET
@@ -144,6 +146,13 @@ func (c *cursor) exchange() *Exchange {
 // is not UTF-8, which HTTP allows, becomes [name, value, "base64"] with both
 // encoded.
 func appendHeaders(h Headers) string {
+	if text, ok := plainHeaders(h); ok {
+		return text
+	}
+	return jsonHeaders(h)
+}
+
+func jsonHeaders(h Headers) string {
 	rows := make([][]string, 0, len(h))
 	for _, f := range h {
 		if utf8.ValidString(f.Name) && utf8.ValidString(f.Value) {
@@ -158,6 +167,40 @@ func appendHeaders(h Headers) string {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(rows) // strings in slices cannot fail
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// plainHeaders is appendHeaders where JSON escapes nothing, as mostly.
+func plainHeaders(h Headers) (string, bool) {
+	if len(h) == 0 {
+		return "[]", true
+	}
+	n := 2
+	for _, f := range h {
+		if !plainJSON(f.Name) || !plainJSON(f.Value) {
+			return "", false
+		}
+		n += len(f.Name) + len(f.Value) + len(`["",""],`)
+	}
+	b := append(make([]byte, 0, n), '[')
+	for i, f := range h {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		b = append(append(append(b, '"'), f.Name...), `","`...)
+		b = append(append(b, f.Value...), `"]`...)
+	}
+	return string(append(b, ']')), true
+}
+
+// plainJSON reports whether s is ASCII that JSON has no escapes for.
+func plainJSON(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // parseHeaders reverses appendHeaders.

@@ -65,7 +65,8 @@ const (
 	// listedColumns are liveExchange without what a listing does not have.
 	listedColumns = `e.id, e.method, e.url, e.http, e.status, e.started_ns, e.duration_ns, e.outcome, e.error,
 		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 0), 0) ELSE e.bytes_up END,
-		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0) ELSE e.bytes_down END`
+		CASE e.outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = e.id AND dir = 1), 0) ELSE e.bytes_down END,
+		instr(e.tls, '"unverified":true') > 0`
 
 	// summarisedTo is the name in meta of the exchange up to which each has a
 	// Summary, with the version of these.
@@ -82,6 +83,7 @@ func (c *cursor) listed(version int) Listed {
 	e.Duration = time.Duration(c.size())
 	e.Outcome, e.Error = Outcome(c.text()), c.text()
 	e.BytesUp, e.BytesDown = c.size(), c.size()
+	e.TLS.Unverified = c.small(1) == 1
 	truthEnd := c.next + 5
 	if c.err != nil {
 		c.err = fmt.Errorf("exchange %d: %w", e.ID, c.err)
@@ -152,8 +154,8 @@ func (s *Store) listingQuery(rest string) string {
 }
 
 // Listing yields all exchanges in the order in which they began, without their
-// headers, and of those that have one the Summary of a version. It ends after
-// the first error.
+// headers, with nothing of TLS but Unverified, and of those that have one the
+// Summary of a version. It ends after the first error.
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[Listed, error] {

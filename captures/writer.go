@@ -62,8 +62,9 @@ type writer struct {
 
 // statements are prepared once; a transaction borrows them.
 type statements struct {
-	begin, update, event, chunk *sql.Stmt
-	blobs                       blobs
+	update                *sql.Stmt
+	begin, events, chunks *bulkInsert
+	blobs                 blobs
 }
 
 func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
@@ -90,14 +91,24 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&w.stmts.begin, insertExchange},
 		{&w.stmts.update, updateExchange},
-		{&w.stmts.event, `INSERT INTO events (n, exchange, kind) VALUES (?, ?, ?)`},
-		{&w.stmts.chunk, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&w.stmts.blobs.find, `SELECT id FROM blobs WHERE sha256 = ?`},
 		{&w.stmts.blobs.add, `INSERT INTO blobs (sha256, codec, size, data) VALUES (?, ?, ?, ?)`},
 	} {
 		if *s.stmt, err = db.Prepare(s.text); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range []struct {
+		bulk    **bulkInsert
+		text    string
+		columns int
+	}{
+		{&w.stmts.begin, insertExchange, exchangeWidth},
+		{&w.stmts.events, `INSERT INTO events (n, exchange, kind) VALUES `, 3},
+		{&w.stmts.chunks, `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob, data) VALUES `, 8},
+	} {
+		if *b.bulk, err = prepareBulk(db, b.text, b.columns); err != nil {
 			return nil, err
 		}
 	}
@@ -313,7 +324,9 @@ func (w *writer) commit(batch []op) error {
 	for _, o := range batch {
 		switch {
 		case o.run != nil:
-			err = w.attempt(tx, o, failed)
+			if err = w.flushRows(tx); err == nil {
+				err = w.attempt(tx, o, failed)
+			}
 		case o.ex != nil:
 			err = w.writeExchange(tx, o, last)
 		default:
@@ -322,6 +335,9 @@ func (w *writer) commit(batch []op) error {
 		if err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
+	}
+	if err := w.flushRows(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
 		return err
@@ -362,8 +378,17 @@ func (w *writer) writeChunk(tx *sql.Tx, c *Chunk) error {
 	} else {
 		data = c.Data
 	}
-	_, err := tx.Stmt(w.stmts.chunk).Exec(w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
-	return err
+	return w.stmts.chunks.add(tx, w.n, c.Exchange, c.Seq, int64(c.Dir), int64(c.T), len(c.Data), blob, data)
+}
+
+// flushRows writes the rows that were gathered.
+func (w *writer) flushRows(tx *sql.Tx) error {
+	for _, b := range []*bulkInsert{w.stmts.begin, w.stmts.events, w.stmts.chunks} {
+		if err := b.flush(tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lastStates returns the last state of each exchange in a batch. Nobody sees a
@@ -388,14 +413,14 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*Exchange) error
 		if err != nil {
 			return err
 		}
-		stmt := w.stmts.update
 		if o.kind == Began {
-			stmt = w.stmts.begin
+			err = w.stmts.begin.add(tx, row...)
+		} else {
+			_, err = tx.Stmt(w.stmts.update).Exec(row...)
 		}
-		if _, err := tx.Stmt(stmt).Exec(row...); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.Stmt(w.stmts.event).Exec(w.n, o.ex.ID, int64(o.kind))
-	return err
+	return w.stmts.events.add(tx, w.n, o.ex.ID, int64(o.kind))
 }

@@ -28,9 +28,14 @@ func (t target) host() string {
 // they are read again first. It tells the proxy when it is closed.
 type clientConn struct {
 	net.Conn
-	head    []byte
-	target  target
-	origin  *url.URL // that the client takes the proxy for; nil: none
+	head   []byte
+	target target
+	origin *url.URL // that the client takes the proxy for; nil: none
+
+	// unreached is why there is no connection to the server of an HTTP/2
+	// client's: its requests are answered with that.
+	unreached error
+
 	onClose func()
 	onHush  atomic.Pointer[func()] // called besides, once set
 	once    sync.Once

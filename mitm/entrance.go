@@ -89,9 +89,15 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 				_ = c.Close()
 				return
 			}
+			h2 := origin != nil && c.beginsH2()
 			_ = c.SetReadDeadline(time.Time{})
 			if c.head[0] == socksVersion {
 				p.serveSOCKS(c)
+				return
+			}
+			if h2 {
+				wire := &wireConn{Conn: c}
+				p.interceptH2(c, wire, wire, targetOf(origin), origin)
 				return
 			}
 			e.queue.push(c)

@@ -77,7 +77,7 @@ func (x *exchange) connected(conn net.Conn) {
 	x.mu.Lock()
 	x.reached = true
 	x.mu.Unlock()
-	x.with(func(rec *captures.Recording) { rec.Connection(tlsOf(conn), conn.RemoteAddr().String()) })
+	x.with(func(rec *captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
 // mayContinue reports, once, that nobody has told the client yet to send its
@@ -190,7 +190,7 @@ func (t *bodyTap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func tlsOf(conn net.Conn) captures.TLS {
+func (p *Proxy) tlsOf(conn net.Conn) captures.TLS {
 	c, ok := conn.(*tls.Conn)
 	if !ok {
 		return captures.TLS{}
@@ -201,5 +201,6 @@ func tlsOf(conn net.Conn) captures.TLS {
 		Cipher:     tls.CipherSuiteName(s.CipherSuite),
 		ServerName: s.ServerName,
 		ALPN:       s.NegotiatedProtocol,
+		Unverified: p.opts.UpstreamInsecure,
 	}
 }

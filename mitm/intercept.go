@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,12 +33,17 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	case protocolTLS:
 		p.interceptTLS(c, addr)
 	case protocolHTTP:
-		if p.hosts.captured(addr) {
-			c.target = target{scheme: "http", addr: addr}
-			p.conns.push(c)
+		if !p.hosts.captured(addr) {
+			p.pass(c, addr)
 			return
 		}
-		p.pass(c, addr)
+		c.target = target{scheme: "http", addr: addr}
+		if bytes.HasPrefix(c.head, []byte(prefaceH2)) {
+			wire := &wireConn{Conn: c}
+			p.interceptH2(c, wire, wire, c.target, nil)
+			return
+		}
+		p.conns.push(c)
 	case protocolOther:
 		p.pass(c, addr)
 	case undecided: // whoSpeaks has served it
@@ -110,6 +116,10 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		return
 	}
 	p.watchSilence(c)
+	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
+		p.interceptH2(c, conn.NetConn().(*wireConn), conn, c.target, nil)
+		return
+	}
 	p.conns.push(conn)
 }
 
@@ -125,6 +135,8 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 		MinVersion:             tls.VersionTLS12,
 		SessionTicketsDisabled: true, // each connection has a configuration of its own
 		KeyLogWriter:           p.opts.KeyLog,
+
+		DynamicRecordSizingDisabled: true,
 	}
 	if offer := h.offer(); len(offer) > 0 {
 		pick, err := p.origins.get(c.target).ask(ctx, offer)
@@ -139,7 +151,7 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 			cfg.NextProtos = []string{pick}
 		}
 	}
-	conn := tls.Server(c, cfg)
+	conn := tls.Server(&wireConn{Conn: c}, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}

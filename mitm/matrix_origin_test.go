@@ -120,11 +120,13 @@ func (o *matrixOrigin) hints(w http.ResponseWriter, _ *http.Request) {
 }
 
 // early refuses without reading.
-func (o *matrixOrigin) early(w http.ResponseWriter, _ *http.Request) {
+func (o *matrixOrigin) early(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).EnableFullDuplex() // else it reads first after all
 	w.Header().Set("Content-Length", "7")
 	w.WriteHeader(http.StatusForbidden)
 	_, _ = io.WriteString(w, "refused")
+	flush(w)
+	_ = r.Body.Close() // net/http does it too late in full duplex: a body that has come by then breaks the connection
 }
 
 // wait begins an answer that ends with the client.

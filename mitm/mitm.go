@@ -3,16 +3,24 @@
 // it passes.
 //
 // goproxy is the front: it routes, answers CONNECT, and carries what is not
-// recorded. A recorded tunnel is served by one net/http server, whatever it
-// carries: TLS (with a certificate made for the name that the client asks for,
-// and the protocol that the server picks from the client's offer), HTTP/1, or
-// HTTP/2 with prior knowledge. Anything else is passed on unread.
+// recorded. In a recorded tunnel may be TLS (with a certificate made for the
+// name that the client asks for, and the protocol that the server picks from
+// the client's offer) or not, and in that HTTP. Anything else is passed on
+// unread.
 //
-// Limits: net/http ends HTTP/2 on both sides, so that the order of header
-// fields, PRIORITY, exact reset codes, SETTINGS and PING are not passed on, and
-// neither are HTTP/2 request trailers that were not announced, WebSockets over
-// HTTP/2, or the case of HTTP/1 header names. Recorded header sections are in
-// the order of their names.
+// HTTP/2, in TLS or with prior knowledge, is relayed frame by frame between one
+// connection of the client and one to the server, nothing being changed:
+// SETTINGS, PING, PRIORITY, windows, reset codes, header blocks and frames that
+// nobody knows are the other side's own. HTTP/1 ends in a net/http server, as
+// does an HTTP/2 client whose server cannot be reached, to be told so.
+//
+// Limits: over HTTP/1, header fields are recorded in the order of their names,
+// and their case is not passed on. HTTP/2 is not passed on any more after a
+// header block that HPACK does not explain, a header section of more than 8 MiB,
+// or a frame of more than 1 MiB that is not DATA; a header table of more than
+// 1 MiB is not offered.
+//
+// Source: RESEARCH.md#proxy
 package mitm
 
 import (
@@ -54,8 +62,11 @@ type Options struct {
 	Store Recorder
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
-	// Servers are always verified.
 	UpstreamRoots *x509.CertPool
+
+	// UpstreamInsecure has servers not verified at all. Each exchange says so
+	// (captures.TLS.Unverified).
+	UpstreamInsecure bool
 
 	// Reverse makes the listener a server in front of this origin, for clients
 	// whose endpoint can be set. It speaks HTTP/1.1 and HTTP/2 in clear, and
@@ -108,6 +119,8 @@ type Proxy struct {
 	running  int           // exchanges
 	quiet    chan struct{} // closed when stopping and none is running
 	open     map[net.Conn]struct{}
+	relays   map[*h2Relay]struct{}
+	relaying sync.WaitGroup // of relays
 	addrs    []*net.TCPAddr // the proxy's own
 	taps     []net.Listener // of ServeTransparent
 	hushed   []func()       // connections that ended without a word, to be judged
@@ -138,17 +151,17 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: hosts,
 		conns: newConnQueue(), routes: newRouteTable(),
-		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}),
+		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2Relay]struct{}),
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, keyLog: o.KeyLog, itself: p.isItself}
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, itself: p.isItself}
 	p.origins = newOriginCache(p.dialer)
 	p.gate = p.newGate()
-	p.front = p.newServer(http.HandlerFunc(p.serveFront), o.Reverse != nil)
+	p.front = p.newServer(http.HandlerFunc(p.serveFront), false)
 	p.front.ConnContext = withOrigin
 	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
-	p.inner.ConnContext = withTarget
+	p.inner.ConnContext = withClient
 	return p, nil
 }
 
@@ -236,6 +249,9 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	for _, ln := range p.taps {
 		_ = ln.Close()
 	}
+	for r := range p.relays {
+		go r.leave()
+	}
 	p.mu.Unlock()
 	p.routes.close()
 
@@ -244,9 +260,10 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var both sync.WaitGroup
+		var both sync.WaitGroup // all three
 		both.Go(func() { _ = p.front.Shutdown(graceful) })
 		both.Go(func() { _ = p.inner.Shutdown(graceful) })
+		both.Go(p.relaying.Wait)
 		both.Wait()
 	}()
 	var cut error
@@ -310,19 +327,21 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-type targetKey struct{}
+type clientKey struct{}
 
-// withTarget hands the target of a tunnelled connection to its requests.
-func withTarget(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
-		c = t.NetConn()
-	}
-	return context.WithValue(ctx, targetKey{}, c.(*clientConn).target)
+// withClient hands a tunnelled connection to its requests.
+func withClient(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, clientKey{}, clientOf(c))
 }
 
 // serveTunnelled relays a request that came through a tunnel.
 func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
-	t := r.Context().Value(targetKey{}).(target)
+	c := r.Context().Value(clientKey{}).(*clientConn)
+	if c.origin != nil { // by HTTP/2, where the origin has none
+		p.serveReverse(w, r, c.origin)
+		return
+	}
+	t := c.target
 	shown := *r.URL
 	shown.Scheme, shown.Host = t.scheme, r.Host
 	if shown.Host == "" {

@@ -46,13 +46,15 @@ func (e *untrustedError) Error() string {
 
 func (e *untrustedError) Unwrap() error { return e.err }
 
-// An origin is a server as the clients name it, with the connections to it.
-// Connections for HTTP/2 clients and for HTTP/1 clients are kept apart: what a
-// client speaks is what its server gets.
+// An origin is a server as the clients name it. What a client speaks is what
+// its server gets: HTTP/1 through the transport, HTTP/2 through a relay, on a
+// connection of its own. An HTTP/2 client gets HTTP/1 only from a server that
+// has no HTTP/2, which happens where the client could not learn it: in front
+// of a reverse proxy, or when the server has lost it.
 type origin struct {
 	target target
 	dialer *dialer
-	h1, h2 *http.Transport
+	h1     *http.Transport
 	asked  atomic.Bool // a client got as far as a request
 
 	asking singleflight.Group
@@ -62,46 +64,22 @@ type origin struct {
 	expiry *time.Timer
 }
 
-// newOrigin builds both transports from nothing: a cloned one keeps "h2".
+// newOrigin builds the transport from nothing: a cloned one keeps "h2".
 func newOrigin(t target, d *dialer) *origin {
 	o := &origin{target: t, dialer: d, picks: make(map[string]string)}
-	transport := func(proto string, set func(*http.Protocols)) *http.Transport {
-		tr := &http.Transport{
-			DialContext:           d.dial,
-			DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, proto) },
-			DisableCompression:    true, // accept-encoding and content-encoding pass as they are
-			MaxIdleConnsPerHost:   maxIdlePerOrigin,
-			IdleConnTimeout:       keepIdle,
-			ExpectContinueTimeout: time.Second,
-			ReadBufferSize:        chunkSize,
-			WriteBufferSize:       chunkSize,
-			Protocols:             new(http.Protocols),
-		}
-		set(tr.Protocols)
-		return tr
+	o.h1 = &http.Transport{
+		DialContext:           d.dial,
+		DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },
+		DisableCompression:    true, // accept-encoding and content-encoding pass as they are
+		MaxIdleConnsPerHost:   maxIdlePerOrigin,
+		IdleConnTimeout:       keepIdle,
+		ExpectContinueTimeout: time.Second,
+		ReadBufferSize:        chunkSize,
+		WriteBufferSize:       chunkSize,
+		Protocols:             new(http.Protocols),
 	}
-	o.h1 = transport(protoH1, func(p *http.Protocols) { p.SetHTTP1(true) })
-	o.h2 = transport(protoH2, func(p *http.Protocols) {
-		p.SetHTTP2(t.scheme == "https")
-		p.SetUnencryptedHTTP2(t.scheme == "http")
-	})
+	o.h1.Protocols.SetHTTP1(true)
 	return o
-}
-
-// transport picks the transport for a client's HTTP version. A client that
-// speaks HTTP/2 gets HTTP/1 only from a server known to have no HTTP/2, which
-// happens where the client could not learn it: in front of a reverse proxy, or
-// when the server could not be asked.
-func (o *origin) transport(ctx context.Context, major int) *http.Transport {
-	if major < 2 {
-		return o.h1
-	}
-	if o.target.scheme == "https" && !o.picked(protoH2) {
-		if pick, err := o.ask(ctx, []string{protoH2, protoH1}); err == nil && pick != protoH2 {
-			return o.h1
-		}
-	}
-	return o.h2
 }
 
 // ask returns the protocol that the server picks from an offer, "" for none.
@@ -200,23 +178,26 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	if got := conn.ConnectionState().NegotiatedProtocol; proto == protoH2 && got != protoH2 {
 		_ = conn.Close()
 		o.forget()
-		return nil, fmt.Errorf("%s does not speak HTTP/2", o.target.addr)
+		return nil, fmt.Errorf("%s %w", o.target.addr, errNoHTTP2)
 	}
 	return conn, nil
 }
 
-// handshake connects and verifies the server's certificate, always.
+// handshake connects and verifies the server's certificate, unless told not to.
 func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, error) {
 	raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(raw, &tls.Config{
+	conn := tls.Client(&wireConn{Conn: raw}, &tls.Config{
 		ServerName:   o.target.host(),
 		RootCAs:      o.dialer.roots,
 		NextProtos:   slices.Clone(offer),
 		MinVersion:   tls.VersionTLS12,
 		KeyLogWriter: o.dialer.keyLog,
+
+		InsecureSkipVerify:          o.dialer.insecure, //nolint:gosec // asked for, and each exchange says so
+		DynamicRecordSizingDisabled: true,
 	})
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -233,7 +214,6 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 
 func (o *origin) close() {
 	o.h1.CloseIdleConnections()
-	o.h2.CloseIdleConnections()
 	o.mu.Lock()
 	parked := o.parked
 	o.mu.Unlock()
@@ -245,10 +225,11 @@ func (o *origin) close() {
 // A dialer connects to servers, but never to the proxy's own listeners.
 type dialer struct {
 	net.Dialer
-	roots  *x509.CertPool
-	keyLog io.Writer
-	spares spareConns
-	itself func(*net.TCPAddr) bool
+	roots    *x509.CertPool
+	insecure bool // servers are not verified
+	keyLog   io.Writer
+	spares   spareConns
+	itself   func(*net.TCPAddr) bool
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -2,6 +2,7 @@ package mitm
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,11 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		r.Header.Set("Expect", "100-continue")
 	}
 	x := p.begin(r, t, shown)
+	if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok && c.unreached != nil {
+		w.Header().Set("Connection", "close") // a new one tries anew
+		p.refuse(w, x, shown, c.unreached)
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
@@ -51,7 +57,7 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
 	o.asked.Store(true)
-	res, err := o.transport(ctx, r.ProtoMajor).RoundTrip(out)
+	res, err := o.h1.RoundTrip(out)
 	early.stop()
 	if err != nil {
 		p.refuse(w, x, shown, err)
@@ -108,9 +114,11 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err e
 	}
 	p.log.Warn("server not reached", "host", shown.Host, "err", err)
 	text := fmt.Sprintf("unwire: no connection to %s: %v\n", shown.Host, err)
-	var untrusted *untrustedError
-	if errors.As(err, &untrusted) {
+	switch {
+	case errors.As(err, new(x509.UnknownAuthorityError)):
 		text += "unwire: hint: give its CA with --upstream-ca, if you trust it\n"
+	case errors.As(err, new(*untrustedError)):
+		text += "unwire: hint: --upstream-insecure goes on all the same, and each exchange says so\n"
 	}
 	http.Error(w, text, http.StatusBadGateway)
 }

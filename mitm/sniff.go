@@ -88,6 +88,23 @@ func (c *clientConn) sniffing(wait time.Duration) (protocol, error) {
 	}
 }
 
+// beginsH2 reports whether a client begins with HTTP/2's preface, reading on
+// while it may.
+func (c *clientConn) beginsH2() bool {
+	for {
+		n := min(len(c.head), len(prefaceH2))
+		if string(c.head[:n]) != prefaceH2[:n] {
+			return false
+		}
+		if n == len(prefaceH2) {
+			return true
+		}
+		if err := c.fill(maxRequestLine); err != nil {
+			return false
+		}
+	}
+}
+
 func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()

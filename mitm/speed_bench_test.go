@@ -21,8 +21,10 @@ type benchPath struct {
 	took   time.Duration
 }
 
-// benchPaths are straight, through an opaque tunnel, and recorded. They take
-// turns within one run, so that their ratios hold on a busy machine too.
+// benchPaths are straight, through an opaque tunnel, and recorded; and to tell
+// what that is made of, through the least that ends TLS on both sides, and
+// through the proxy without a recorder. They take turns within one run, so that
+// their ratios hold on a busy machine too.
 func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	s := httptest.NewUnstartedServer(h)
 	s.EnableHTTP2 = true
@@ -31,10 +33,18 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	s.StartTLS()
 	b.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	recording := newBench(b, []*httptest.Server{s}, nil)
+	unrecorded := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Store = brokenRecorder{} })
 	opaque := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
-	return s.URL, []*benchPath{{"direct", direct(b, s, true), 0}, {"tunnel", tunnel, 0}, {"recorded", recording.client(true), 0}}
+	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca)}))
+	return s.URL, []*benchPath{
+		{name: "direct", client: direct(b, s, true)},
+		{name: "tunnel", client: tunnel},
+		{name: "recorded", client: recording.client(true)},
+		{name: "tls-relay", client: floor},
+		{name: "unrecorded", client: unrecorded.client(true)},
+	}
 }
 
 func reportPaths(b *testing.B, paths []*benchPath, n float64, unit string) {
@@ -42,6 +52,8 @@ func reportPaths(b *testing.B, paths []*benchPath, n float64, unit string) {
 		b.ReportMetric(n/p.took.Seconds(), p.name+"-"+unit)
 	}
 	b.ReportMetric(100*paths[1].took.Seconds()/paths[2].took.Seconds(), "%-of-tunnel")
+	b.ReportMetric(100*paths[3].took.Seconds()/paths[2].took.Seconds(), "%-of-tls-relay")
+	b.ReportMetric(100*paths[1].took.Seconds()/paths[4].took.Seconds(), "unrecorded-%-of-tunnel")
 	b.ReportMetric(100*paths[0].took.Seconds()/paths[2].took.Seconds(), "%-of-direct")
 }
 

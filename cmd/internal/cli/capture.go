@@ -24,7 +24,7 @@ const shutdownGrace = 5 * time.Second
 type captureFlags struct {
 	out, listen, reverse, upstreamCA string
 	json, keepSecrets, transparent   bool
-	passive                          bool
+	passive, upstreamInsecure        bool
 	packets                          string
 	only, skip, also                 []string
 	maxBody, rotate, keylog          string
@@ -80,6 +80,7 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
 	cmd.Flags().BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
 	cmd.Flags().StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
 	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
+	cmd.Flags().BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
 	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
 	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
 	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
@@ -156,7 +157,10 @@ func (a *app) startRecorder(f captureFlags) (*recorder, error) {
 }
 
 func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
-	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip}
+	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure}
+	if f.upstreamInsecure {
+		a.say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
+	}
 	if f.reverse != "" {
 		u, err := reverseURL("--reverse", f.reverse)
 		if err != nil {

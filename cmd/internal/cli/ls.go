@@ -36,8 +36,9 @@ type listing struct {
 	Complete   bool            `json:"complete"`
 	Outcome    string          `json:"outcome"`
 	Error      string          `json:"error,omitempty"`
-	Joined     int64           `json:"joined,omitempty"` // the head of the conversation that it is a piece of
-	Parts      []int64         `json:"parts,omitempty"`  // of a head: all pieces
+	Unverified bool            `json:"unverified,omitempty"` // the server's certificate was not checked
+	Joined     int64           `json:"joined,omitempty"`     // the head of the conversation that it is a piece of
+	Parts      []int64         `json:"parts,omitempty"`      // of a head: all pieces
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -106,9 +107,12 @@ func newListing(ex *decode.Listed) listing {
 		FramesUp: ex.FramesUp, FramesDown: ex.FramesDown, BytesUp: ex.BytesUp, BytesDown: ex.BytesDown,
 		Started: ex.Started.Format(time.RFC3339Nano), DurationMS: millis(ex.Duration),
 		Complete: ex.Outcome == captures.Complete, Outcome: string(ex.Outcome), Error: ex.Exchange.Error,
-		Joined: ex.Joined, Parts: ex.Parts,
+		Unverified: ex.TLS.Unverified, Joined: ex.Joined, Parts: ex.Parts,
 	}
 }
+
+// notVerified is said of a server's certificate (capture --upstream-insecure).
+const notVerified = "not verified"
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
@@ -117,6 +121,10 @@ func (a *app) lsTable(lines []listing) error {
 	joined := slices.ContainsFunc(lines, func(l listing) bool { return l.Joined != 0 })
 	if joined {
 		head = append(head, "JOINED")
+	}
+	unverified := slices.ContainsFunc(lines, func(l listing) bool { return l.Unverified })
+	if unverified {
+		head = append(head, "CERTIFICATE")
 	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
@@ -127,6 +135,9 @@ func (a *app) lsTable(lines []listing) error {
 		}
 		if joined {
 			rows[i] = append(rows[i], l.joined())
+		}
+		if unverified {
+			rows[i] = append(rows[i], map[bool]string{true: notVerified}[l.Unverified])
 		}
 	}
 	return a.out.Table(head, rows)

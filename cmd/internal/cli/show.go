@@ -195,6 +195,9 @@ func (a *app) printHead(w io.Writer, ex found) {
 	if ex.TLS.Version != "" {
 		fmt.Fprintf(w, " · TLS %s %s", term.Clean(ex.TLS.Version), term.Clean(ex.TLS.Cipher))
 	}
+	if ex.TLS.Unverified {
+		fmt.Fprintf(w, " · certificate %s", notVerified)
+	}
 	fmt.Fprintln(w)
 	if ex.Error != "" {
 		fmt.Fprintf(w, "%s %s\n", a.out.Red("error:"), term.Clean(ex.Error))

@@ -1,0 +1,63 @@
+package mitm
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// newTLSRelay is the least that a proxy can be which sees what passes: it ends
+// TLS on both sides and copies bytes, understanding and recording nothing. It
+// returns the address at which it takes CONNECT.
+func newTLSRelay(b *testing.B, origin *httptest.Server, ca *CA) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ln.Close() })
+	leaf, err := ca.leaf("127.0.0.1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(origin.Certificate())
+	serve := func(raw net.Conn) {
+		defer raw.Close()
+		r := bufio.NewReader(raw)
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		_, _ = io.WriteString(raw, "HTTP/1.1 200 OK\r\n\r\n")
+		client := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{protoH2}, DynamicRecordSizingDisabled: true})
+		server, err := tls.Dial("tcp", origin.Listener.Addr().String(), &tls.Config{RootCAs: roots, NextProtos: []string{protoH2}, DynamicRecordSizingDisabled: true})
+		if err != nil {
+			return
+		}
+		defer server.Close()
+		go func() {
+			_, _ = io.CopyBuffer(onlyWriter{server}, onlyReader{client}, make([]byte, chunkSize))
+			server.Close()
+		}()
+		_, _ = io.CopyBuffer(onlyWriter{client}, onlyReader{server}, make([]byte, chunkSize))
+	}
+	go func() {
+		for {
+			raw, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go serve(raw)
+		}
+	}()
+	return ln.Addr().String()
+}
+
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)

@@ -1,0 +1,218 @@
+package mitm
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"unwire/captures"
+)
+
+// An h2Stream is an exchange that is going on on a relayed connection. Its
+// fields but rec are guarded by the relay's mutex.
+type h2Stream struct {
+	rec      *captures.Recording // nil: it is not recorded
+	ended    [2]bool             // by direction
+	answered bool
+	head     bool  // the request was HEAD: no body answers it
+	declared int64 // length of the answer's body; -1: unknown
+	got      int64
+}
+
+// chunk records bytes of a body.
+func (s *h2Stream) chunk(d captures.Direction, p []byte) {
+	s.rec.Chunk(d, p)
+	if d == captures.Down {
+		s.got += int64(len(p)) // only the pump of this direction uses it
+	}
+}
+
+// isNew reports whether a stream that a client names is one that it opens.
+func (r *h2Relay) isNew(id uint32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return id%2 == 1 && id > r.newest
+}
+
+// skip notes a stream that was refused.
+func (r *h2Relay) skip(id uint32) {
+	r.mu.Lock()
+	r.newest = max(r.newest, id)
+	r.mu.Unlock()
+}
+
+// stream returns what goes on under a number; nil: nothing.
+func (r *h2Relay) stream(id uint32) *h2Stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams[id]
+}
+
+// open begins an exchange, which was counted. It returns how many have ended
+// by it: one if the connection ended meanwhile.
+func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
+	s := &h2Stream{declared: -1, head: field(fields, pseudoMethod) == "HEAD"}
+	s.ended[captures.Up] = pushed
+	s.rec = r.begin(fields)
+	r.asked.Store(true)
+	r.mu.Lock()
+	if !pushed {
+		r.newest = max(r.newest, id)
+	}
+	over := r.over || r.streams[id] != nil || id == 0
+	if !over {
+		r.streams[id] = s
+	}
+	r.mu.Unlock()
+	if over {
+		s.end(captures.Incomplete, errors.New("the connection ended"))
+		return 1
+	}
+	return 0
+}
+
+// begin starts the recording of a request, if it is to be recorded and can be.
+func (r *h2Relay) begin(fields []hpack.HeaderField) *captures.Recording {
+	p := r.proxy
+	host := field(fields, pseudoAuthority)
+	if host == "" {
+		host = field(fields, "host")
+	}
+	if host == "" {
+		host = r.target.addr
+	}
+	shown, escapedPath := shownURL(r.target.scheme, host, field(fields, pseudoPath))
+	if !p.hosts.recorded(escapedPath, withPort(host, portFor(&url.URL{Scheme: r.target.scheme})), r.target.addr) {
+		return nil
+	}
+	rec, err := p.opts.Store.Begin(captures.Exchange{
+		Method:         field(fields, pseudoMethod),
+		URL:            shown,
+		HTTP:           "2",
+		RequestHeaders: plainFields(fields),
+		Started:        time.Now(),
+		Client:         r.clientAddr,
+		Server:         r.serverAddr,
+		TLS:            r.tls,
+		Source:         p.opts.Source,
+	})
+	if err != nil {
+		p.log.Error("passes unrecorded", "host", host, "err", err)
+		return nil
+	}
+	return rec
+}
+
+// shownURL is the URL of a request, and its path with escapes, also where the
+// client's path is none that a URL can have.
+func shownURL(scheme, host, path string) (shown, escapedPath string) {
+	u, err := url.ParseRequestURI(path)
+	if err != nil || !strings.HasPrefix(path, "/") {
+		escapedPath, _, _ = strings.Cut(path, "?")
+		if path != "" && !strings.HasPrefix(path, "/") {
+			path = "/" + path
+		}
+		return scheme + "://" + host + path, escapedPath
+	}
+	u.Scheme, u.Host = scheme, host
+	return u.String(), u.EscapedPath()
+}
+
+// section takes a header section on a stream that is open: an informational or
+// the final response, or trailers.
+func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
+	r.mu.Lock()
+	s := r.streams[id]
+	if s == nil {
+		r.mu.Unlock()
+		return
+	}
+	trailers := d == captures.Up || s.answered
+	status, _ := strconv.Atoi(field(fields, pseudoStatus))
+	if !trailers {
+		if status >= 100 && status < 200 && !last {
+			r.mu.Unlock()
+			return // passed on; not part of the record
+		}
+		s.answered = true
+		if n, err := strconv.ParseInt(field(fields, "content-length"), 10, 64); err == nil && !s.head && status != 204 && status != 304 {
+			s.declared = n
+		}
+	}
+	r.mu.Unlock()
+	switch h := plainFields(fields); {
+	case s.rec == nil:
+	case !trailers:
+		s.rec.Response(status, h)
+	case len(h) > 0:
+		s.rec.Trailers(d, h)
+	}
+}
+
+// sideEnded notes that one side has said all on a stream, and returns how many
+// exchanges have ended by it.
+func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended int) {
+	r.mu.Lock()
+	if s == nil || r.streams[id] != s {
+		r.mu.Unlock()
+		return 0
+	}
+	s.ended[d] = true
+	if s.ended != [2]bool{true, true} {
+		r.mu.Unlock()
+		return 0
+	}
+	delete(r.streams, id)
+	r.mu.Unlock()
+	s.end(captures.Complete, nil)
+	return 1
+}
+
+// reset notes that one side has broken a stream off, and returns how many
+// exchanges have ended by it. A server that has answered in full says so to
+// have no more of the request: what of that is on its way is recorded still.
+func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
+	r.mu.Lock()
+	s := r.streams[id]
+	late := s != nil && d == captures.Down && s.ended[captures.Down]
+	if !late {
+		delete(r.streams, id)
+	}
+	r.mu.Unlock()
+	if s == nil {
+		return 0
+	}
+	if late {
+		time.AfterFunc(lateBody, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
+		return 0
+	}
+	if d == captures.Up {
+		s.end(captures.Canceled, fmt.Errorf("the client reset the stream: %v", code))
+	} else {
+		s.end(captures.Reset, fmt.Errorf("the server reset the stream: %v", code))
+	}
+	return 1
+}
+
+// end ends the recording of an exchange that is no longer among the streams.
+// One that was answered in full is complete, whatever came after.
+func (s *h2Stream) end(o captures.Outcome, err error) {
+	if s.rec == nil {
+		return
+	}
+	text := ""
+	switch {
+	case s.ended[captures.Down] && s.declared >= 0 && s.got != s.declared:
+		o, text = captures.Reset, fmt.Sprintf("the body ended after %d of %d bytes", s.got, s.declared)
+	case s.ended[captures.Down]:
+		o = captures.Complete
+	case err != nil:
+		text = err.Error()
+	}
+	s.rec.End(o, text)
+}
