@@ -42,8 +42,11 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 			return anchorDescriptor
 		}
 		if len(text) > 2 {
-			if string(text[1:len(text)-1]) == "nested" {
+			switch string(text[1 : len(text)-1]) {
+			case "nested":
 				return anchorNested
+			case "typeName":
+				return anchorTypeName
 			}
 		}
 		return anchorNone

@@ -311,7 +311,7 @@ func (b *builder) nest(d *descriptorpb.DescriptorProto, full, syntax string) {
 func synthesize(d *descriptorpb.DescriptorProto, fields []*field) {
 	optional := map[int64]bool{}
 	for _, f := range fields {
-		optional[f.no] = f.presence && f.oneof == "" && !f.repeated && f.mapKey == 0 && (f.ref == nil || f.ref.enum)
+		optional[f.no] = f.presence && f.oneof == "" && !f.repeated && f.mapKey == 0
 	}
 	for _, fd := range d.Field {
 		if !optional[int64(fd.GetNumber())] || fd.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED {

@@ -158,8 +158,8 @@ func (b *builder) service(full string, s *service) *descriptorpb.ServiceDescript
 		}
 		names[m.name] = true
 		md := &descriptorpb.MethodDescriptorProto{Name: proto.String(m.name)}
-		md.InputType = b.payload(element, "request", &m.in)
-		md.OutputType = b.payload(element, "response", &m.out)
+		md.InputType = b.payload(element, "request", m.in)
+		md.OutputType = b.payload(element, "response", m.out)
 		if m.client {
 			md.ClientStreaming = proto.Bool(true)
 		}

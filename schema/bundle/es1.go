@@ -45,7 +45,7 @@ func (x *scan) es1() {
 			}
 		}
 		if name == nil {
-			if _, declared := s.elements(call.kids[1]); declared {
+			if list, _ := s.elements(call.kids[1]); len(list) > 0 && s.object(list[0]).get("no") != nil {
 				x.unresolved("", at, "a list of fields without a typeName")
 			}
 			continue
@@ -67,6 +67,9 @@ func (s *script) callOf(at int32) *node {
 		open++
 	}
 	if s.typ(open) != js.OpenParenToken || s.typ(at-1) == js.FunctionToken {
+		return nil
+	}
+	if s.typ(s.brs[s.toks[open].br].close+1) == js.OpenBraceToken { // a method's definition
 		return nil
 	}
 	if n, ok := s.exprs[-open]; ok {
@@ -209,7 +212,7 @@ func (s *script) isParam(n *node) bool {
 		return v != nil && v.kind == nMember
 	}
 	b, ok := s.lookup(v.at, v.str)
-	return ok && b.kind == bindParam
+	return !ok || b.kind == bindParam
 }
 
 // runtimeOf returns the syntax of the runtime on which a token's function is

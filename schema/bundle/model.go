@@ -33,7 +33,7 @@ type service struct {
 
 type method struct {
 	name           string
-	in, out        ref
+	in, out        *ref
 	client, server bool
 	idempotency    descriptorpb.MethodOptions_IdempotencyLevel
 }

@@ -36,7 +36,7 @@ func (x *scan) connectService(at int32) {
 			x.unresolved(full, p.at, "a method without a constant name, I or O")
 			continue
 		}
-		md := &method{name: name, in: *x.ref(m.get("I")), out: *x.ref(m.get("O"))}
+		md := &method{name: name, in: x.ref(m.get("I")), out: x.ref(m.get("O"))}
 		kind, known := x.constant(m.get("kind"), "Unary", "ServerStreaming", "ClientStreaming", "BiDiStreaming")
 		if !known {
 			x.unresolved(full+"."+name, p.at, "its streaming kind is no constant; it is declared as unary")

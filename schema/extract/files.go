@@ -129,6 +129,7 @@ func (m *merger) file(name string, k pack, list []*element) *descriptorpb.FileDe
 	for _, e := range list {
 		switch d := e.msg.(type) {
 		case *descriptorpb.DescriptorProto:
+			arrange(e.full(), d)
 			f.MessageType = append(f.MessageType, d)
 		case *descriptorpb.EnumDescriptorProto:
 			f.EnumType = append(f.EnumType, d)

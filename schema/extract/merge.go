@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -375,7 +376,65 @@ func (m *merger) settle() {
 		}
 	}
 	m.elements = kept
+	m.openRanges()
 	m.distinctValues()
+}
+
+// openRanges lets messages be extended by what extends them: a codegen's output
+// does not tell which numbers its source left for that.
+func (m *merger) openRanges() {
+	messages := map[string]*descriptorpb.DescriptorProto{}
+	var walk func(full string, d *descriptorpb.DescriptorProto)
+	walk = func(full string, d *descriptorpb.DescriptorProto) {
+		messages[full] = d
+		for _, n := range d.NestedType {
+			walk(full+"."+n.GetName(), n)
+		}
+	}
+	for _, e := range m.elements {
+		if d, ok := e.msg.(*descriptorpb.DescriptorProto); ok {
+			walk("."+e.full(), d)
+		}
+	}
+	numbers := map[string][]int32{}
+	for _, e := range m.elements {
+		extensionsIn(e.msg, func(x *descriptorpb.FieldDescriptorProto) {
+			numbers[x.GetExtendee()] = append(numbers[x.GetExtendee()], x.GetNumber())
+		})
+	}
+	for name, list := range numbers {
+		d := messages[name]
+		if d == nil {
+			continue
+		}
+		slices.Sort(list)
+		for _, n := range list {
+			switch i := len(d.ExtensionRange) - 1; {
+			case slices.ContainsFunc(d.ExtensionRange, func(r *descriptorpb.DescriptorProto_ExtensionRange) bool {
+				return r.GetStart() <= n && n < r.GetEnd()
+			}):
+			case i >= 0 && d.ExtensionRange[i].GetEnd() == n && d.ExtensionRange[i].Options == nil:
+				d.ExtensionRange[i].End = proto.Int32(n + 1)
+			default:
+				d.ExtensionRange = append(d.ExtensionRange, &descriptorpb.DescriptorProto_ExtensionRange{Start: proto.Int32(n), End: proto.Int32(n + 1)})
+			}
+		}
+	}
+}
+
+// extensionsIn calls f with the extensions that a declaration holds or is.
+func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
+	switch d := msg.(type) {
+	case *descriptorpb.FieldDescriptorProto:
+		f(d)
+	case *descriptorpb.DescriptorProto:
+		for _, x := range d.Extension {
+			f(x)
+		}
+		for _, n := range d.NestedType {
+			extensionsIn(n, f)
+		}
+	}
 }
 
 func topOf(name string) string {
@@ -446,4 +505,3 @@ func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, tak
 		}
 	}
 }
-

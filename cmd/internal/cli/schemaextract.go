@@ -169,10 +169,7 @@ func (a *app) writeExtracted(set *extract.Set, f schemaExtractFlags) error {
 	if f.out == "" {
 		return nil
 	}
-	text, err := set.Print()
-	if err != nil {
-		return err
-	}
+	text := set.Print()
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		file := filepath.Join(f.out, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
