@@ -22,6 +22,7 @@ type builder struct {
 	locals   map[string][]*def
 	files    map[string]*descriptorpb.FileDescriptorProto // by package and syntax
 	children map[string][]string                          // of a message: names of the types in it
+	second   map[string]bool                              // packages that need proto2
 	outside  map[string]bool                              // types of descriptors among the scripts
 }
 
@@ -31,7 +32,7 @@ func newBuilder(e *Extractor) *builder {
 		messages: map[string]*message{}, enums: map[string]*enum{},
 		renamed: map[*def]string{}, locals: map[string][]*def{},
 		files: map[string]*descriptorpb.FileDescriptorProto{}, children: map[string][]string{},
-		outside: map[string]bool{},
+		outside: map[string]bool{}, second: map[string]bool{},
 	}
 }
 
@@ -43,6 +44,7 @@ func (b *builder) unresolved(element string, p Place, reason string) {
 func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	b.index()
 	b.indexOutside()
+	b.secondSyntax()
 	for _, full := range append(sortedKeys(b.messages), sortedKeys(b.enums)...) {
 		if parent := b.parentOf(full); parent != "" {
 			b.children[parent] = append(b.children[parent], full)
@@ -59,7 +61,7 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 		if parent := b.parentOf(full); parent == "" {
 			e := b.enums[full]
 			syntax := e.syntax
-			if len(e.values) > 0 && !hasZero(e) {
+			if syntax == "" && b.second[packageOfRoot(b, full)] {
 				syntax = "proto2"
 			}
 			f := b.file(full, syntax)
@@ -224,10 +226,7 @@ func (b *builder) parentOf(full string) string {
 
 // file returns the file for the package of a full name, in a syntax.
 func (b *builder) file(full, syntax string) *descriptorpb.FileDescriptorProto {
-	pkg := packageOf(full)
-	for b.messages[pkg] != nil {
-		pkg = packageOf(pkg)
-	}
+	pkg := packageOfRoot(b, full)
 	if syntax == "" {
 		syntax = "proto3"
 	}
@@ -249,12 +248,39 @@ func (b *builder) syntaxOf(m *message) string {
 	if m.syntax != "" {
 		return m.syntax
 	}
-	for _, f := range m.fields {
-		if f.required || f.group || f.value != nil || f.valueRef != "" {
-			return "proto2"
-		}
+	if b.second[packageOfRoot(b, strings.TrimPrefix(m.full, "."))] {
+		return "proto2"
 	}
 	return "proto3"
+}
+
+// secondSyntax finds the packages that proto2 is written in, where an output
+// does not say so, by what proto3 does not have.
+func (b *builder) secondSyntax() {
+	for full, m := range b.messages {
+		for _, f := range m.fields {
+			enum := b.enums[b.resolveQuietly(f.ref)]
+			if f.required || f.group || f.value != nil || f.valueRef != "" || enum != nil && enum.syntax == "proto2" {
+				if m.syntax == "" {
+					b.second[packageOfRoot(b, full)] = true
+				}
+			}
+		}
+	}
+	for full, e := range b.enums {
+		if e.syntax == "proto2" {
+			b.second[packageOfRoot(b, full)] = true
+		}
+	}
+}
+
+// packageOfRoot returns the package of the outermost message around a name.
+func packageOfRoot(b *builder, full string) string {
+	pkg := packageOf(full)
+	for b.messages[pkg] != nil {
+		pkg = packageOf(pkg)
+	}
+	return pkg
 }
 
 func (b *builder) message(full, syntax string) *descriptorpb.DescriptorProto {
@@ -336,7 +362,7 @@ func (b *builder) field(owner, syntax string, f *field, in *descriptorpb.Descrip
 	switch {
 	case f.repeated:
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
-	case f.required && syntax == "proto2":
+	case syntax == "proto2" && (f.required || f.implicit && f.ref == nil && f.oneof == ""):
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REQUIRED.Enum()
 	}
 	element := owner + "." + f.name
@@ -478,10 +504,6 @@ func jsonName(field string) string {
 		return field
 	}
 	return string(out)
-}
-
-func hasZero(e *enum) bool {
-	return slices.ContainsFunc(e.values, func(v enumValue) bool { return v.no == 0 })
 }
 
 func (b *builder) enum(full, syntax string) *descriptorpb.EnumDescriptorProto {

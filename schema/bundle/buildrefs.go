@@ -8,6 +8,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
+// resolveQuietly is resolve for a reference that may be nil.
+func (b *builder) resolveQuietly(r *ref) string {
+	if r == nil {
+		return ""
+	}
+	return b.resolve(r)
+}
+
 // resolve returns the full name of what a reference names, or "".
 func (b *builder) resolve(r *ref) string {
 	if r.to != nil {

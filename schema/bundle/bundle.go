@@ -41,7 +41,7 @@ type Result struct {
 // Codegens are the names of the codegens that are looked for.
 func Codegens() []string {
 	return []string{
-		formES1, formES2, formConnect,
+		formES1, formES2, formConnect, formPBTS,
 	}
 }
 
@@ -91,8 +91,8 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 		return nil
 	}
 	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms}
-	for _, read := range []func(){x.es1, x.es2} {
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS} {
 		read()
 		if err := ctx.Err(); err != nil {
 			return err
@@ -133,6 +133,7 @@ type scan struct {
 	*script
 	found
 	scalars map[string]int64
+	tsEnums map[string]bool // that were read
 	forms   map[string]bool
 	files   []*descriptorpb.FileDescriptorProto
 }

@@ -192,7 +192,7 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 	}
 	for _, id := range sub.ids {
 		for _, o := range s.namespaces()[id] {
-			if p := s.property(s.expr(o), name); p != nil {
+			if p := s.property(s.definition(o), name); p != nil {
 				return p
 			}
 		}
@@ -222,6 +222,26 @@ func (s *script) property(obj *node, name string) *node {
 		}
 	}
 	return p
+}
+
+// definition returns the object of a namespace.
+func (s *script) definition(at int32) *node {
+	n := s.expr(at)
+	if n.kind != nArray {
+		return n
+	}
+	o := &node{kind: nObject, at: n.at, end: n.end}
+	for i := 0; i+1 < len(n.kids); i += 2 {
+		name, value := n.kids[i], n.kids[i+1]
+		if value.kind == nNumber && i+2 < len(n.kids) {
+			value = n.kids[i+2]
+			i++
+		}
+		if name.kind == nString {
+			o.props = append(o.props, prop{name: name.str, at: name.at, value: value})
+		}
+	}
+	return o
 }
 
 // namespaces are the objects that define exports, by what they define them on.
@@ -399,7 +419,7 @@ func (s *script) exportTable(body int32) map[string]*node {
 	}
 	for _, p := range params {
 		for _, o := range s.namespaces()[p.tok] {
-			obj := s.expr(o)
+			obj := s.definition(o)
 			for _, p := range obj.props {
 				if v := s.property(obj, p.name); v != nil && table[p.name] == nil {
 					table[p.name] = v

@@ -56,6 +56,7 @@ type field struct {
 	repeated bool
 	required bool
 	presence bool // explicit: proto3's optional
+	implicit bool // not explicit, where the output tells so: in proto2 it is required
 	group    bool
 	packed   *bool
 	oneof    string

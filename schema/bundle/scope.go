@@ -36,7 +36,7 @@ type scopes struct {
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and
-// webpack's n.d(x, {…}).
+// webpack's n.d(x, {…}) or n.d(x, ["a", 0, value, "b", () => value]).
 type namespace struct{ name, object int32 }
 
 func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint32(name)) }
@@ -76,7 +76,8 @@ func (s *script) bind() {
 				s.assigns[name] = append(s.assigns[name], at-1)
 			}
 		case js.OpenParenToken:
-			if js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.CommaToken && s.typ(at+3) == js.OpenBraceToken && js.IsIdentifierName(s.typ(at-1)) {
+			if js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.CommaToken && js.IsIdentifierName(s.typ(at-1)) &&
+				(s.typ(at+3) == js.OpenBraceToken || s.typ(at+3) == js.OpenBracketToken && s.typ(at+4) == js.StringToken) {
 				s.spaces = append(s.spaces, namespace{at + 1, at + 3})
 			}
 		case js.ImportToken:

@@ -37,7 +37,12 @@ func TestCodegens(t *testing.T) {
 }
 
 // losses are what a codegen's output does not tell.
-var losses = map[string]func(fact, want, got string) bool{}
+var losses = map[string]func(fact, want, got string) bool{
+	// No syntax, no defaults, no groups, no extensions, no order.
+	"pbts": func(fact, want, got string) bool {
+		return strings.Contains(fact, "acme.legacy.") || fact == "field acme.kitchen.v1.Optionals.scalars"
+	},
+}
 
 func buildBundles(t *testing.T, dir string) {
 	t.Helper()
