@@ -1,6 +1,10 @@
 package bundle
 
-import "github.com/tdewolff/parse/v2/js"
+import (
+	"bytes"
+
+	"github.com/tdewolff/parse/v2/js"
+)
 
 // An anchorKind is a word that survives minifiers and stands where a codegen's
 // output may be.
@@ -23,6 +27,8 @@ const (
 	anchorGRPCWeb                  // MethodDescriptor("/pkg.Service/Method", …)
 	anchorRPCCall                  // this.rpcCall(…), a service of static protobufjs
 	anchorRPCRequest               // this.rpc.request(…), a client of ts-proto
+	anchorAddJSON                  // root.addJSON({…})
+	anchorJSON                     // a string that may be reflection JSON
 	anchorKinds
 )
 
@@ -36,12 +42,15 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorSuper
 	case js.NewToken:
 		return anchorNew
-	case js.StringToken:
+	case js.StringToken, js.TemplateToken:
 		// A FileDescriptorProto begins with its name: 0x0a and a length below 128.
 		if len(text) >= shortestDescriptor && text[1] == 'C' && 'g' <= text[2] && text[2] <= 'n' {
 			return anchorDescriptor
 		}
 		if len(text) > 2 {
+			if len(text) > 32 && text[1] == '{' && bytes.Contains(text, []byte("nested")) {
+				return anchorJSON
+			}
 			switch string(text[1 : len(text)-1]) {
 			case "nested":
 				return anchorNested
@@ -64,6 +73,8 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorTypeName
 	case "nested":
 		return anchorNested
+	case "addJSON":
+		return anchorAddJSON
 	case "uint32":
 		return anchorUint32
 	case "serializeBinaryToWriter":

@@ -380,6 +380,12 @@ func (b *builder) field(owner, syntax string, f *field, in *descriptorpb.Descrip
 		}
 		fd.Options.Jstype = f.jsType.Enum()
 	}
+	if f.deprecated {
+		if fd.Options == nil {
+			fd.Options = &descriptorpb.FieldOptions{}
+		}
+		fd.Options.Deprecated = proto.Bool(true)
+	}
 	if f.value != nil && syntax == "proto2" && !f.repeated {
 		fd.DefaultValue = f.value
 	}

@@ -41,7 +41,7 @@ type Result struct {
 // Codegens are the names of the codegens that are looked for.
 func Codegens() []string {
 	return []string{
-		formES1, formES2, formConnect, formPBTS,
+		formES1, formES2, formConnect, formPBTS, formReflection,
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	}
 	s.bind()
 	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
-	for _, read := range []func(){x.es1, x.es2, x.protobufTS} {
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection} {
 		read()
 		if err := ctx.Err(); err != nil {
 			return err
@@ -134,11 +134,15 @@ type scan struct {
 	found
 	scalars map[string]int64
 	tsEnums map[string]bool // that were read
+	fixed   *Place          // of all, where the script is in a string of another
 	forms   map[string]bool
 	files   []*descriptorpb.FileDescriptorProto
 }
 
 func (x *scan) place(at int32) Place {
+	if x.fixed != nil {
+		return *x.fixed
+	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
 		off := x.toks[at].start

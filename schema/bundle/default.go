@@ -9,7 +9,7 @@ import (
 )
 
 // es1Default sets a field's default, as a descriptor writes it.
-func (x *scan) es1Default(f *field, n *node) {
+func (x *scan) es1Default(element string, f *field, n *node) {
 	s := x.script
 	if f.ref != nil {
 		if no, ok := s.integer(n); ok {
@@ -22,7 +22,7 @@ func (x *scan) es1Default(f *field, n *node) {
 	if text, ok := x.literal(n, f.scalar); ok {
 		f.value = &text
 	} else {
-		x.unresolved(f.name, n.at, "its default is no constant")
+		x.unresolved(element, n.at, "its default is no constant")
 	}
 }
 
@@ -101,12 +101,21 @@ func (x *scan) bytes(n *node) (string, bool) {
 		return "", v != nil && v.kind == nNew
 	}
 	list, ok := x.elements(v.kids[1])
-	var b strings.Builder
+	var data []rune
 	for _, k := range list {
 		c, isByte := x.integer(k)
 		if ok = ok && isByte && 0 <= c && c < 256; !ok {
 			return "", false
 		}
+		data = append(data, rune(c))
+	}
+	return escapeBytes(data), ok
+}
+
+// escapeBytes writes bytes with the escapes of default_value.
+func escapeBytes(data []rune) string {
+	var b strings.Builder
+	for _, c := range data {
 		switch {
 		case c == '\n':
 			b.WriteString(`\n`)
@@ -119,10 +128,10 @@ func (x *scan) bytes(n *node) (string, bool) {
 			b.WriteByte(byte(c))
 		case c < 0x20 || c >= 0x7f:
 			b.WriteByte('\\')
-			b.WriteString(strconv.FormatInt(01000+c, 8)[1:])
+			b.WriteString(strconv.FormatInt(01000+int64(c&0xff), 8)[1:])
 		default:
 			b.WriteByte(byte(c))
 		}
 	}
-	return b.String(), ok
+	return b.String()
 }

@@ -319,7 +319,7 @@ func (x *scan) es1Field(owner string, o *node) *field {
 	if kind != "map" {
 		x.es1Type(owner+"."+name, f, kind, o.get("T"))
 		if d := o.get("default"); d != nil {
-			x.es1Default(f, d)
+			x.es1Default(owner+"."+name, f, d)
 		}
 		return f
 	}

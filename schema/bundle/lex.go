@@ -171,7 +171,7 @@ func (s *script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int
 		}
 	}
 	s.toks = append(s.toks, token{start: start, end: end, br: br, typ: typ, nl: nl})
-	if typ == js.IdentifierToken || typ == js.StringToken || typ == js.SuperToken || typ == js.NewToken {
+	if typ == js.IdentifierToken || typ == js.StringToken || typ == js.TemplateToken || typ == js.SuperToken || typ == js.NewToken {
 		if k := anchorOf(typ, s.src[start:end]); k != anchorNone {
 			s.anchors[k] = append(s.anchors[k], at)
 		}

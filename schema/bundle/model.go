@@ -50,25 +50,26 @@ type def struct {
 }
 
 type field struct {
-	name     string
-	json     string // where it is not what the name makes it
-	no       int64
-	repeated bool
-	required bool
-	presence bool // explicit: proto3's optional
-	implicit bool // not explicit, where the output tells so: in proto2 it is required
-	group    bool
-	packed   *bool
-	oneof    string
-	scalar   descriptorpb.FieldDescriptorProto_Type // 0 with ref
-	ref      *ref
-	mapKey   descriptorpb.FieldDescriptorProto_Type // 0 for no map
-	value    *string                                // default
-	valueRef string                                 // default of an enum as the script names it
-	jsType   descriptorpb.FieldOptions_JSType
-	place    Place
-	extendee *ref
-	full     string // of an extension
+	name       string
+	json       string // where it is not what the name makes it
+	no         int64
+	repeated   bool
+	required   bool
+	presence   bool // explicit: proto3's optional
+	implicit   bool // not explicit, where the output tells so: in proto2 it is required
+	group      bool
+	packed     *bool
+	oneof      string
+	scalar     descriptorpb.FieldDescriptorProto_Type // 0 with ref
+	ref        *ref
+	mapKey     descriptorpb.FieldDescriptorProto_Type // 0 for no map
+	value      *string                                // default
+	valueRef   string                                 // default of an enum as the script names it
+	jsType     descriptorpb.FieldOptions_JSType
+	deprecated bool
+	place      Place
+	extendee   *ref
+	full       string // of an extension
 }
 
 // A ref names a type: by its full name, by what the script's expression leads

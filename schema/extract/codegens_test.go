@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,10 @@ func TestCodegens(t *testing.T) {
 
 // losses are what a codegen's output does not tell.
 var losses = map[string]func(fact, want, got string) bool{
+	// A default is a number of JavaScript, or null.
+	"pbjsjson": func(fact, want, got string) bool {
+		return slices.Contains([]string{"field acme.legacy.Old.big", "field acme.legacy.Old.inf", "field acme.legacy.Old.ubig"}, fact)
+	},
 	// No syntax, no defaults, no groups, no extensions, no order.
 	"pbts": func(fact, want, got string) bool {
 		return strings.Contains(fact, "acme.legacy.") || fact == "field acme.kitchen.v1.Optionals.scalars"
