@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"sort"
+	"strings"
 
 	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/js"
@@ -34,6 +35,9 @@ type script struct {
 	src  []byte
 	toks []token
 	brs  []bracket
+
+	noRegexp int // up to where slashes divide
+	restarts int
 
 	lines []uint32 // starts, when a place was asked for
 
@@ -85,8 +89,10 @@ func (s *script) place(off uint32) (line, column int) {
 // tokenize reads all tokens and matches the brackets. It never fails: what is
 // no token is left out, and a bracket that closes nothing is ignored.
 func tokenize(name string, src []byte) *script {
-	s := &script{name: name, src: src}
-	s.toks = make([]token, 0, len(src)/3)
+	// One copy, with room for the NUL that the lexer ends its input with.
+	s := &script{name: name, src: append(make([]byte, 0, len(src)+1), src...)}
+	s.toks = make([]token, 0, len(src)/5*2)
+	s.brs = make([]bracket, 0, len(src)/16)
 	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})
 	stack := []int32{0}
 	base := 0
@@ -102,20 +108,20 @@ func tokenize(name string, src []byte) *script {
 // lexFrom runs a lexer from an offset until it ends or loses the way, and
 // returns the offset to go on at.
 func (s *script) lexFrom(base int, stack *[]int32) int {
-	// The capacity is cut so that the lexer copies what it terminates with NUL
-	// only when it must, and never writes into the caller's bytes.
-	in := parse.NewInputBytes(s.src[base:len(s.src):len(s.src)])
+	in := parse.NewInputBytes(s.src[base:])
 	lx := js.NewLexer(in)
 	nl := true
 	for {
 		before := in.Offset()
 		typ, data := lx.Next()
-		if (typ == js.DivToken || typ == js.DivEqToken) && s.regexpAllowed(*stack) {
+		if (typ == js.DivToken || typ == js.DivEqToken) && base+in.Offset() > s.noRegexp && s.regexpAllowed() {
 			after := in.Offset()
 			if typ2, data2 := lx.RegExp(); typ2 == js.RegExpToken {
 				typ, data = typ2, data2
 				before = in.Offset() - len(data)
-			} else {
+			} else { // no other on this line: it was looked through to its end
+				s.noRegexp = base + in.Offset()
+				s.push(js.DivToken, uint32(base+after-1), uint32(base+after), nl, stack)
 				return base + after
 			}
 		}
@@ -123,6 +129,10 @@ func (s *script) lexFrom(base int, stack *[]int32) int {
 		case js.ErrorToken:
 			after := in.Offset()
 			if base+after >= len(s.src) {
+				// A template or a comment without an end has swallowed the rest.
+				if s.restarts++; base+before+1 < len(s.src) && s.restarts <= maxRestarts && strings.IndexByte("`/}", s.src[base+before]) >= 0 {
+					return base + before + 1
+				}
 				return len(s.src)
 			}
 			if after == before {
@@ -178,6 +188,12 @@ func (s *script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int
 	}
 }
 
+// maxRestarts bounds how often what has no end is read again from within.
+const maxRestarts = 64
+
+// maxNesting bounds how far brackets are climbed.
+const maxNesting = 4096
+
 // maxSkew is over how many brackets of another kind a closing one is matched.
 const maxSkew = 8
 
@@ -209,7 +225,7 @@ func (s *script) opensFunction(at int32) bool {
 
 // regexpAllowed says whether a slash after what was read begins a regular
 // expression; otherwise it divides.
-func (s *script) regexpAllowed(stack []int32) bool {
+func (s *script) regexpAllowed() bool {
 	at := int32(len(s.toks)) - 1
 	if at < 0 {
 		return true

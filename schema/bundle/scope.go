@@ -107,7 +107,7 @@ func (s *script) add(scope, tok int32, b binding) {
 
 // function returns the body bracket of the function around a bracket.
 func (s *script) function(br int32) int32 {
-	for br != 0 && !s.brs[br].fn {
+	for n := 0; br != 0 && !s.brs[br].fn && n < maxNesting; n++ {
 		br = s.brs[br].parent
 	}
 	return br
@@ -161,7 +161,7 @@ func (s *script) declarator(at, own int32) int32 {
 			if t.typ != js.InToken && t.typ != js.OfToken || t.br != own {
 				return -1
 			}
-		case js.VarToken, js.ConstToken:
+		case js.VarToken, js.ConstToken, js.LetToken:
 			return -1
 		}
 		if t.nl && js.IsIdentifierName(t.typ) && t.typ != js.InToken && t.typ != js.InstanceofToken && s.endsValue(at-1) {
@@ -246,13 +246,13 @@ func (s *script) bindClass(at int32) {
 	}
 	own := s.toks[at].br
 	body := at + 1
-	for int(body) < len(s.toks) && s.typ(body) != js.OpenBraceToken {
+	for int(body) < min(len(s.toks), int(at)+maxSkew*maxSkew) && s.typ(body) != js.OpenBraceToken {
 		if s.toks[body].br == own && s.brs[own].close == body || s.typ(body) == js.SemicolonToken {
 			return
 		}
 		body = s.next(body)
 	}
-	if int(body) >= len(s.toks) {
+	if s.typ(body) != js.OpenBraceToken {
 		return
 	}
 	s.classes[s.toks[body].br] = at
@@ -322,12 +322,16 @@ func (s *script) lookup(at int32, name string) (binding, bool) {
 	if !ok || at < 0 || int(at) >= len(s.toks) {
 		return binding{}, false
 	}
-	for br := s.toks[at].br; ; br = s.brs[br].parent {
+	br := s.toks[at].br
+	for n := 0; ; n++ {
 		if b, ok := s.bindings[scopeKey(br, id)]; ok {
 			return b, true
 		}
 		if br == 0 {
 			return binding{}, false
+		}
+		if br = s.brs[br].parent; n > maxNesting {
+			br = 0
 		}
 	}
 }
