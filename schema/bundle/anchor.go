@@ -29,6 +29,10 @@ const (
 	anchorRPCRequest               // this.rpc.request(…), a client of ts-proto
 	anchorAddJSON                  // root.addJSON({…})
 	anchorJSON                     // a string that may be reflection JSON
+	anchorEnums                    // options.enums: toObject of static protobufjs
+	anchorOneofGetter              // oneOfGetter(…)
+	anchorTypeURL                  // Foo.getTypeUrl
+	anchorRPCService               // protobuf.rpc.Service
 	anchorKinds
 )
 
@@ -83,6 +87,14 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorRequestStream
 	case "MethodDescriptor":
 		return anchorGRPCWeb
+	case "getTypeUrl":
+		return anchorTypeURL
+	case "Service":
+		return anchorRPCService
+	case "enums":
+		return anchorEnums
+	case "oneOfGetter":
+		return anchorOneofGetter
 	case "rpcCall":
 		return anchorRPCCall
 	case "request":

@@ -267,6 +267,9 @@ func (b *builder) secondSyntax() {
 			}
 		}
 	}
+	for _, x := range b.Extractor.extensions {
+		b.second[packageOfRoot(b, b.resolve(x.extendee))] = true
+	}
 	for full, e := range b.enums {
 		if e.syntax == "proto2" {
 			b.second[packageOfRoot(b, full)] = true

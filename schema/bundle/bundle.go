@@ -41,7 +41,7 @@ type Result struct {
 // Codegens are the names of the codegens that are looked for.
 func Codegens() []string {
 	return []string{
-		formES1, formES2, formConnect, formPBTS, formReflection,
+		formES1, formES2, formConnect, formPBTS, formReflection, formPBJS,
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	}
 	s.bind()
 	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
-	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection} {
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS} {
 		read()
 		if err := ctx.Err(); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (x *scan) unresolved(element string, at int32, reason string) {
 // ref returns a reference to the type that an expression stands for.
 func (x *scan) ref(n *node) *ref {
 	t := x.follow(n)
-	r := &ref{ids: t.ids, place: x.place(n.at)}
+	r := &ref{ids: t.ids, chain: chain(n), place: x.place(n.at)}
 	if t.end != nil {
 		r.ids = append(r.ids, t.end.at)
 		r.local = t.end.str

@@ -78,6 +78,7 @@ type ref struct {
 	full  string
 	ids   []int32
 	local string
+	chain string // names of a member expression, without the first
 	enum  bool
 	to    *def
 	place Place

@@ -81,7 +81,7 @@ type tree struct {
 	*scan
 	types  map[string]bool
 	groups map[string]bool // of the types
-	proper bool // names that are not as in the .proto file say so
+	proper bool            // names that are not as in the .proto file say so
 }
 
 // namespaces reads a tree whose root is a namespace, or the members of one.
@@ -237,8 +237,8 @@ func (t *tree) field(owner, name string, o *node, at int32) *field {
 	return f
 }
 
-func (t *tree) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
-	no := t.scalars[strings.ToUpper(name)]
+func (x *scan) scalarNamed(name string) descriptorpb.FieldDescriptorProto_Type {
+	no := x.scalars[strings.ToUpper(name)]
 	if no == 10 || no == 11 || no == 14 || strings.ToLower(name) != name {
 		return 0
 	}
