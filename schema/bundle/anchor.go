@@ -33,12 +33,19 @@ const (
 	anchorOneofGetter              // oneOfGetter(…)
 	anchorTypeURL                  // Foo.getTypeUrl
 	anchorRPCService               // protobuf.rpc.Service
+	anchorPackage                  // protobufPackage = "pkg", of ts-proto
+	anchorEncode                   // {encode(…), decode(…), …}, of ts-proto
+	anchorFrozen                   // {__proto__: null, …}, a namespace of Rollup
 	anchorKinds
 )
 
 // shortestDescriptor is the length of the shortest string that is looked at as
 // a descriptor in base64, with its quotes.
 const shortestDescriptor = 18
+
+// packageWord is what ts-proto calls a package's name, and bundlers with a
+// number after it.
+const packageWord = "protobufPackage"
 
 func anchorOf(typ js.TokenType, text []byte) anchorKind {
 	switch typ {
@@ -63,6 +70,9 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 			}
 		}
 		return anchorNone
+	}
+	if len(text) >= len(packageWord) && string(text[:len(packageWord)]) == packageWord {
+		return anchorPackage
 	}
 	switch string(text) {
 	case "newFieldList":
@@ -91,13 +101,17 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorTypeURL
 	case "Service":
 		return anchorRPCService
+	case "encode":
+		return anchorEncode
+	case "__proto__":
+		return anchorFrozen
 	case "enums":
 		return anchorEnums
 	case "oneOfGetter":
 		return anchorOneofGetter
 	case "rpcCall":
 		return anchorRPCCall
-	case "request":
+	case "request", "clientStreamingRequest", "serverStreamingRequest", "bidirectionalStreamingRequest":
 		return anchorRPCRequest
 	}
 	return anchorNone

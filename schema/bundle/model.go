@@ -58,6 +58,7 @@ type field struct {
 	presence   bool // explicit: proto3's optional
 	implicit   bool // not explicit, where the output tells so: in proto2 it is required
 	group      bool
+	entry      bool // of a map, until it is made one
 	packed     *bool
 	oneof      string
 	scalar     descriptorpb.FieldDescriptorProto_Type // 0 with ref

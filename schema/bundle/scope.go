@@ -31,7 +31,8 @@ type scopes struct {
 	exports  map[int32]map[string]*node
 	assigned map[int32]map[int32][]int32 // by name, by binding
 	returns  map[int32]int32
-	steps    int // of resolution
+	arrows   []int32 // brackets that were made up, of functions without braces
+	steps    int     // of resolution
 	deep     int
 }
 

@@ -24,6 +24,7 @@ func (x *scan) encoders() []*encoder {
 	s := x.script
 	by := map[int32]*encoder{}
 	var list []*encoder
+	s.encodeArrows()
 	consumed := map[int32]bool{}
 	for _, at := range s.anchors[anchorUint32] {
 		if consumed[at] || s.typ(at-1) != js.DotToken || s.typ(at+1) != js.OpenParenToken || !js.IsNumeric(s.typ(at+2)) {
@@ -57,7 +58,32 @@ func (s *script) encodeAround(at int32) (body, word int32) {
 			return br, word
 		}
 	}
+	i, found := slices.BinarySearchFunc(s.arrows, at, func(br, at int32) int { return int(s.brs[br].open - at) })
+	if !found {
+		i--
+	}
+	if i >= 0 && s.brs[s.arrows[i]].open <= at && at < s.brs[s.arrows[i]].close {
+		return s.arrows[i], s.nameOf(s.arrows[i])
+	}
 	return 0, 0
+}
+
+// encodeArrows gives encode: (m, w) => expression a bracket of its own, as if
+// its body were in braces.
+func (s *script) encodeArrows() {
+	for _, at := range s.anchors[anchorEncode] {
+		if s.typ(at+1) != js.ColonToken {
+			continue
+		}
+		if fn := s.expr(at + 2); fn.kind == nFunc && len(fn.kids) == 1 {
+			s.arrows = append(s.arrows, int32(len(s.brs)))
+			open := at + 3
+			for s.typ(open-1) != js.ArrowToken && open < fn.end {
+				open = s.next(open)
+			}
+			s.brs = append(s.brs, bracket{open: open, close: fn.end, parent: s.toks[at].br, kind: '{', fn: true})
+		}
+	}
 }
 
 // nameOf returns the token of the name that a function with a body has or is
@@ -129,6 +155,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 	case own.kind == '(' && s.is(own.open-1, "encode"):
 		f.group = tag&7 == 3
 		f.ref = x.ref(s.objectOf(own.open - 1))
+		f.entry = s.typ(own.open+1) == js.OpenBraceToken && s.is(own.open+2, "key")
 		f.name, f.repeated = x.written1(e, own.open+1, at)
 	case word == "fork" && s.typ(open+2) == js.DotToken && s.is(open+3, "uint32"):
 		x.writtenMap(e, f, open+3, consumed)
@@ -505,5 +532,6 @@ func (x *scan) staticMethod(at int32) {
 func (x *scan) staticJS() {
 	if list := x.encoders(); len(list) > 0 {
 		x.protobufJS(list)
+		x.tsProto(list)
 	}
 }

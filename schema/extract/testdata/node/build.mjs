@@ -43,7 +43,9 @@ const codegens = {
 
 const every = ["esm", "iife-min", "cjs-min", "es5ish", "rollup", "rollup-terser", "webpack", "webpack-dev"];
 const some = ["esm", "iife-min", "rollup-terser", "webpack"];
-const forms = { es1: every, es1ts: every, es2: some };
+// Webpack's production mode leaves no names of ts-proto's objects.
+const named = ["esm", "iife-min", "rollup-terser", "webpack-dev"];
+const forms = { es1: every, es1ts: every, es2: some, tsproto: named, tsgeneric: named };
 
 async function generated(dir) {
   const list = [];
