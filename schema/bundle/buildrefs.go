@@ -28,7 +28,9 @@ func (b *builder) resolve(r *ref) string {
 		if b.messages[full] != nil || b.enums[full] != nil || b.elsewhere(full) {
 			return full
 		}
-		return ""
+		if r.local == "" {
+			return ""
+		}
 	}
 	return b.byName(r)
 }

@@ -41,7 +41,7 @@ type Result struct {
 // Codegens are the names of the codegens that are looked for.
 func Codegens() []string {
 	return []string{
-		formES1, formES2, formConnect, formPBTS, formReflection, formPBJS, formTSProto, formGRPC,
+		formES1, formES2, formConnect, formPBTS, formReflection, formPBJS, formTSProto, formJSPB, formGRPC,
 	}
 }
 
@@ -92,7 +92,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	}
 	s.bind()
 	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
-	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.grpcMethods} {
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
 		read()
 		if err := ctx.Err(); err != nil {
 			return err
