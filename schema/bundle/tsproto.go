@@ -207,10 +207,14 @@ func (x *scan) enumReader(o *node, name string) *node {
 		return nil
 	}
 	for i := v.at; i < v.end; i++ {
-		if !js.IsIdentifier(s.typ(i)) || s.typ(i+1) != js.OpenParenToken || s.typ(i-1) == js.DotToken {
+		called := s.typ(i+1) == js.OpenParenToken || s.typ(i+1) == js.CloseParenToken && s.typ(i+2) == js.OpenParenToken
+		if !js.IsIdentifier(s.typ(i)) || !called {
 			continue
 		}
 		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
+		if s.typ(i-1) == js.DotToken {
+			call = &node{kind: nMember, at: i, end: i + 1, str: s.text(i), kids: []*node{s.objectOf(i)}}
+		}
 		if f := s.value(call); f != nil && f.kind == nFunc && len(f.kids) == 0 && s.switches(f.body) {
 			return call
 		}
@@ -393,6 +397,11 @@ func (x *scan) tsProtoCall(at int32) {
 func (x *scan) addMethod(full, form string, at int32, m *method) {
 	for _, svc := range x.services {
 		if svc.full == full && svc.form == form {
+			for _, old := range svc.methods {
+				if old.name == m.name { // ts-proto writes a service for each library
+					return
+				}
+			}
 			svc.methods = append(svc.methods, m)
 			return
 		}

@@ -18,7 +18,6 @@ const out = resolve(process.argv[2]);
 const proto = join(here, "../proto");
 const files = ["acme/base/v1/base.proto", "acme/kitchen/v1/kitchen.proto", "acme/legacy/legacy.proto"];
 const run = promisify(execFile);
-const only = process.argv.slice(3);
 
 const protoc = (dir, ...args) => run("protoc", ["-I" + proto, ...args.map((a) => a.replace("DIR", dir)), ...files]);
 const pbjs = (dir, ...args) => run(join(bin, "pbjs"), [...args, "-o", join(dir, "all.js"), ...files], { cwd: proto });
@@ -41,11 +40,18 @@ const codegens = {
   pbjs: (dir) => pbjs(dir, "-t", "static-module", "-w", "es6"),
 };
 
-const every = ["esm", "iife-min", "cjs-min", "es5ish", "rollup", "rollup-terser", "webpack", "webpack-dev"];
-const some = ["esm", "iife-min", "rollup-terser", "webpack"];
-// Webpack's production mode leaves no names of ts-proto's objects.
-const named = ["esm", "iife-min", "rollup-terser", "webpack-dev"];
-const forms = { es1: every, es1ts: every, es2: some, tsproto: named, tsgeneric: named };
+// Which forms of which codegen: all bundlers for each, and all options for the
+// first. Webpack's production mode leaves no names of ts-proto's objects.
+const forms = {
+  es1: ["esm", "iife-min", "cjs-min", "rollup-terser", "webpack", "webpack-dev"],
+  es1ts: ["es5ish", "iife-min", "rollup", "rollup-terser", "webpack"],
+  es2: ["iife-min", "rollup-terser", "webpack"],
+  pbts: ["iife-min", "rollup-terser", "webpack"],
+  pbjsjson: ["iife-min", "webpack"],
+  pbjs: ["esm", "iife-min", "rollup-terser", "webpack"],
+  tsproto: ["iife-min", "rollup-terser", "webpack-dev"],
+  tsgeneric: ["esm", "iife-min"],
+};
 
 async function generated(dir) {
   const list = [];
@@ -124,14 +130,13 @@ async function transpiled(dir, plain) {
 }
 
 await Promise.all(Object.entries(codegens).map(async ([name, generate]) => {
-  if (only.length && !only.includes(name)) return;
   const dir = join(out, "gen", name), plain = join(out, "plain", name);
   await mkdir(dir, { recursive: true });
   await generate(dir);
   await transpiled(dir, plain);
   await mkdir(join(out, name), { recursive: true });
   const ts = await entry(dir), js = await entry(plain);
-  await Promise.all((forms[name] ?? some).map((form) => {
+  await Promise.all(forms[name].map((form) => {
     const from = /rollup|webpack/.test(form) ? js : ts;
     return bundlers[form](from, join(out, name, form + ".js"));
   }));
