@@ -173,6 +173,9 @@ func (x *scan) ref(n *node) *ref {
 	if n.kind == nMember || r.local == "" {
 		r.local = n.str
 	}
+	if r.local == "" && n.kind == nCall {
+		r.local = last(n.kids[0]).str
+	}
 	if b, ok := x.lookup(n.at, n.str); n.kind == nIdent && ok && b.kind == bindImport {
 		r.local = x.text(b.arg)
 	}

@@ -147,7 +147,7 @@ func (s *script) argument(b binding) *node {
 		return nil
 	}
 	r := reader{script: s}
-	args := r.list(at+1, s.brs[s.toks[at].br].close)
+	args := r.list(at+1, s.around(at).close)
 	if int(b.arg) < len(args) {
 		return args[b.arg]
 	}
@@ -329,7 +329,7 @@ func (s *script) moduleTable() map[string][]int32 {
 			at--
 		}
 		if s.typ(at) == js.CloseParenToken {
-			at = s.brs[s.toks[at].br].open
+			at = s.around(at).open
 		}
 		if s.typ(at-1) == js.FunctionToken {
 			at--

@@ -69,14 +69,14 @@ func (s *script) callOf(at int32) *node {
 	if s.typ(open) != js.OpenParenToken || s.typ(at-1) == js.FunctionToken {
 		return nil
 	}
-	if s.typ(s.brs[s.toks[open].br].close+1) == js.OpenBraceToken { // a method's definition
+	if s.typ(s.around(open).close+1) == js.OpenBraceToken { // a method's definition
 		return nil
 	}
 	if n, ok := s.exprs[-open]; ok {
 		return n
 	}
 	r := reader{script: s}
-	close := s.brs[s.toks[open].br].close
+	close := s.around(open).close
 	callee := &node{kind: nIdent, at: at, end: at + 1, str: s.text(at)}
 	n := &node{kind: nCall, at: open, end: close + 1, kids: append([]*node{callee}, r.list(open+1, close)...)}
 	s.exprs[-open] = n
@@ -88,7 +88,7 @@ func (s *script) startOf(at int32) int32 {
 	for s.typ(at-1) == js.DotToken || s.typ(at-1) == js.OptChainToken {
 		at -= 2
 		for t := s.typ(at); t == js.CloseParenToken || t == js.CloseBracketToken; t = s.typ(at) {
-			at = s.brs[s.toks[at].br].open - 1
+			at = s.around(at).open - 1
 			if t := s.typ(at); !js.IsIdentifierName(t) && t != js.CloseParenToken && t != js.CloseBracketToken {
 				return at + 1
 			}
@@ -116,10 +116,11 @@ func (s *script) owner(at int32) []int32 {
 		at--
 	}
 	switch {
+	case at < 0:
 	case s.typ(at-1) == js.DotToken:
 		return s.idsOf(s.startOf(at))
 	case s.typ(at) == js.StringToken:
-		if b := s.brs[s.toks[at].br]; b.kind == '(' {
+		if b := s.around(at); b.kind == '(' {
 			return s.idsOf(b.open + 1)
 		}
 	default:

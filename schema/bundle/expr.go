@@ -74,6 +74,12 @@ func (n *node) get(name string) *node {
 // maxDepth bounds how deep expressions nest.
 const maxDepth = 400
 
+// So many expressions are parsed, and so many for each token.
+const (
+	minParsed = 1 << 16
+	maxParsed = 4
+)
+
 // A reader reads expressions of a script.
 type reader struct {
 	*script
@@ -112,7 +118,9 @@ func (s *script) exprSeq(at int32) *node {
 func (r *reader) bad(at int32) *node { return &node{kind: nBad, at: at, end: at} }
 
 func (r *reader) assign(at int32) *node {
-	if r.depth++; r.depth > maxDepth {
+	// Expressions are read from many places, so that their number is bounded too.
+	r.parsed++
+	if r.depth++; r.depth > maxDepth || r.parsed > minParsed+maxParsed*len(r.toks) {
 		r.depth--
 		return r.bad(at)
 	}
@@ -150,7 +158,7 @@ func (r *reader) arrow(at int32) *node {
 	}
 	end := i + 1
 	if r.typ(i) == js.OpenParenToken {
-		end = r.brs[r.toks[i].br].close + 1
+		end = r.around(i).close + 1
 	} else if !js.IsIdentifier(r.typ(i)) {
 		return nil
 	}
@@ -271,7 +279,7 @@ func (r *reader) postfix(n *node) *node {
 		case js.TemplateToken:
 			n = &node{kind: nCall, at: n.end, end: n.end + 1, kids: []*node{n}}
 		case js.TemplateStartToken:
-			n = &node{kind: nCall, at: n.end, end: r.brs[r.toks[n.end].br].close + 1, kids: []*node{n}}
+			n = &node{kind: nCall, at: n.end, end: r.around(n.end).close + 1, kids: []*node{n}}
 		default:
 			return n
 		}
@@ -281,7 +289,7 @@ func (r *reader) postfix(n *node) *node {
 
 // bracketed parses the arguments of a call or an index that opens at a token.
 func (r *reader) bracketed(n *node, at int32) *node {
-	close := r.brs[r.toks[at].br].close
+	close := r.around(at).close
 	if r.typ(at) == js.OpenParenToken {
 		return &node{kind: nCall, at: at, end: close + 1, kids: append([]*node{n}, r.list(at+1, close)...)}
 	}
@@ -325,7 +333,7 @@ func (s *script) skip(at, close int32) int32 {
 
 // next returns the token after at, past the bracket that at opens.
 func (s *script) next(at int32) int32 {
-	if b := s.brs[s.toks[at].br]; b.open == at {
+	if b := s.around(at); b.open == at {
 		return max(b.close, at) + 1
 	}
 	return at + 1
@@ -354,7 +362,7 @@ func (r *reader) primary(at int32) *node {
 	case t == js.OpenParenToken:
 		return r.paren(at)
 	case t == js.OpenBracketToken:
-		n.kind, n.end = nArray, r.brs[r.toks[at].br].close+1
+		n.kind, n.end = nArray, r.around(at).close+1
 		n.kids = r.list(at+1, n.end-1)
 	case t == js.OpenBraceToken:
 		return r.object(at)
@@ -376,7 +384,7 @@ func (r *reader) primary(at int32) *node {
 }
 
 func (r *reader) paren(at int32) *node {
-	close := r.brs[r.toks[at].br].close
+	close := r.around(at).close
 	list := r.list(at+1, close)
 	var n *node
 	switch len(list) {
@@ -393,7 +401,7 @@ func (r *reader) paren(at int32) *node {
 }
 
 func (r *reader) template(at int32) *node {
-	close := r.brs[r.toks[at].br].close
+	close := r.around(at).close
 	n := &node{kind: nTemplate, at: at, end: close + 1}
 	n.kids = append(n.kids, &node{kind: nString, at: at, end: at + 1, str: unquote(r.text(at))})
 	for at < close {
@@ -410,7 +418,7 @@ func (r *reader) function(at int32) *node {
 	n := &node{kind: nFunc, at: at, end: at + 1}
 	for i := at + 1; i < at+6; i++ {
 		if r.typ(i) == js.OpenParenToken {
-			i = r.brs[r.toks[i].br].close + 1
+			i = r.around(i).close + 1
 			if r.typ(i) == js.OpenBraceToken {
 				n.body = r.toks[i].br
 				n.end = r.brs[n.body].close + 1
@@ -467,7 +475,7 @@ func (r *reader) construct(at int32) *node {
 	}
 	n := &node{kind: nNew, at: at, end: callee.end, kids: []*node{callee}}
 	if r.typ(n.end) == js.OpenParenToken {
-		close := r.brs[r.toks[n.end].br].close
+		close := r.around(n.end).close
 		n.kids = append(n.kids, r.list(n.end+1, close)...)
 		n.end = close + 1
 	}
@@ -475,7 +483,7 @@ func (r *reader) construct(at int32) *node {
 }
 
 func (r *reader) object(at int32) *node {
-	close := r.brs[r.toks[at].br].close
+	close := r.around(at).close
 	n := &node{kind: nObject, at: at, end: close + 1}
 	for i := at + 1; i < close; {
 		if r.typ(i) == js.CommaToken {
@@ -524,7 +532,7 @@ func (r *reader) property(at int32) (prop, int32) {
 		} else if key.kind == nNumber {
 			p.name = strconv.FormatFloat(key.num, 'f', -1, 64)
 		}
-		i = r.brs[r.toks[at].br].close + 1
+		i = r.around(at).close + 1
 	default:
 		return p, at
 	}
@@ -533,11 +541,11 @@ func (r *reader) property(at int32) (prop, int32) {
 		p.value = r.assign(i + 1)
 		return p, p.value.end
 	case js.OpenParenToken:
-		body := r.brs[r.toks[i].br].close + 1
+		body := r.around(i).close + 1
 		if r.typ(body) != js.OpenBraceToken {
 			return p, i
 		}
-		p.value = &node{kind: nFunc, at: at, body: r.toks[body].br, end: r.brs[r.toks[body].br].close + 1}
+		p.value = &node{kind: nFunc, at: at, body: r.toks[body].br, end: r.around(body).close + 1}
 		return p, p.value.end
 	}
 	if js.IsIdentifier(r.typ(at)) {

@@ -15,7 +15,7 @@ const formGRPC = "grpc"
 func (x *scan) grpcMethods() {
 	s := x.script
 	for _, at := range s.anchors[anchorRequestStream] {
-		own := s.brs[s.toks[at].br]
+		own := s.around(at)
 		if s.typ(at+1) != js.ColonToken || own.kind != '{' || own.fn {
 			continue
 		}

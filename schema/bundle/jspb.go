@@ -114,7 +114,7 @@ func (j *jspbFile) numberIn(fn *node) (int64, bool) {
 			continue
 		}
 		r := reader{script: s}
-		for _, arg := range r.list(i+3, s.brs[s.toks[i].br].close) {
+		for _, arg := range r.list(i+3, s.around(i).close) {
 			if arg.kind == nNumber {
 				return s.integer(arg)
 			}

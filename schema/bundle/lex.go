@@ -62,6 +62,14 @@ func (s *script) is(i int32, word string) bool {
 	return int(t.end-t.start) == len(word) && string(s.src[t.start:t.end]) == word
 }
 
+// around returns the innermost bracket that holds a token.
+func (s *script) around(i int32) bracket {
+	if i < 0 || int(i) >= len(s.toks) {
+		return s.brs[0]
+	}
+	return s.brs[s.toks[i].br]
+}
+
 func (s *script) typ(i int32) js.TokenType {
 	if i < 0 || int(i) >= len(s.toks) {
 		return js.ErrorToken

@@ -74,7 +74,7 @@ func (x *scan) construction(at int32) (construction, bool) {
 		return construction{}, false
 	}
 	r := reader{script: s}
-	args := r.list(open+1, s.brs[s.toks[open].br].close)
+	args := r.list(open+1, s.around(open).close)
 	if len(args) < 2 || args[1].kind != nArray {
 		return construction{}, false
 	}
@@ -267,7 +267,7 @@ func (s *script) membersIn(from, to int32) []enumValue {
 			continue
 		}
 		n := r.assign(i + 1)
-		if n.kind != nAssign || n.kids[0].kind != nMember || n.end != s.brs[s.toks[i].br].close {
+		if n.kind != nAssign || n.kids[0].kind != nMember || n.end != s.around(i).close {
 			continue
 		}
 		if no, ok := s.integer(n.kids[1]); ok {

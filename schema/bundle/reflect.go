@@ -16,7 +16,7 @@ func (x *scan) reflection() {
 	s := x.script
 	inside := map[int32]bool{} // objects that have a member nested
 	for _, at := range s.anchors[anchorNested] {
-		if s.typ(at+1) == js.ColonToken && s.brs[s.toks[at].br].kind == '{' {
+		if s.typ(at+1) == js.ColonToken && s.around(at).kind == '{' {
 			inside[s.toks[at].br] = true
 		}
 	}

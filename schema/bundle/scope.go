@@ -34,6 +34,7 @@ type scopes struct {
 	arrows   []int32 // brackets that were made up, of functions without braces
 	steps    int     // of resolution
 	deep     int
+	parsed   int // expressions
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and
@@ -68,7 +69,7 @@ func (s *script) bind() {
 				s.add(s.toks[at+1].br, at-1, binding{kind: bindParam, init: -1})
 			}
 		case js.OpenBraceToken:
-			if s.brs[s.toks[i].br].fn {
+			if s.around(at).fn {
 				s.bindParams(at)
 			}
 		case js.EqToken:
@@ -130,7 +131,7 @@ func (s *script) declare(at int32) {
 		case js.IsIdentifier(t):
 			after = i + 1
 		case t == js.OpenBraceToken || t == js.OpenBracketToken:
-			after = s.brs[s.toks[i].br].close + 1
+			after = s.around(i).close + 1
 		default:
 			return
 		}
@@ -186,7 +187,7 @@ func (s *script) endsValue(at int32) bool {
 
 // bindPattern binds the names of {a, b: c, d = 1}.
 func (s *script) bindPattern(scope, at, init int32) {
-	close := s.brs[s.toks[at].br].close
+	close := s.around(at).close
 	for i := at + 1; i < close; i = s.skip(i, close) + 1 {
 		if !js.IsIdentifierName(s.typ(i)) && s.typ(i) != js.StringToken {
 			continue
@@ -211,7 +212,7 @@ func (s *script) statementAt(at int32) bool {
 	case js.AsyncToken:
 		return s.statementAt(at - 1)
 	case js.CloseParenToken:
-		switch s.typ(s.brs[s.toks[at-1].br].open - 1) {
+		switch s.typ(s.around(at-1).open - 1) {
 		case js.IfToken, js.ForToken, js.WhileToken:
 			return true
 		}
@@ -230,7 +231,7 @@ func (s *script) bindFunction(at int32) {
 	if !js.IsIdentifier(s.typ(name)) || s.typ(name+1) != js.OpenParenToken {
 		return
 	}
-	body := s.brs[s.toks[name+1].br].close + 1
+	body := s.around(name+1).close + 1
 	if s.typ(body) != js.OpenBraceToken {
 		return
 	}
@@ -276,7 +277,7 @@ func (s *script) bindParams(at int32) {
 	if s.typ(i) != js.CloseParenToken {
 		return
 	}
-	open := s.brs[s.toks[i].br].open
+	open := s.around(i).open
 	n := int32(0)
 	for j := open + 1; j < i; j = s.skip(j, i) + 1 {
 		k := j

@@ -94,7 +94,7 @@ func (s *script) nameOf(body int32) int32 {
 		at--
 	}
 	if s.typ(at) == js.CloseParenToken {
-		at = s.brs[s.toks[at].br].open
+		at = s.around(at).open
 	}
 	at--
 	if js.IsIdentifier(s.typ(at)) && s.typ(at-1) == js.FunctionToken {
@@ -120,7 +120,7 @@ func (s *script) param(body int32, index int32) string {
 	if s.typ(at) != js.CloseParenToken {
 		return s.text(at)
 	}
-	open := s.brs[s.toks[at].br].open
+	open := s.around(at).open
 	for i := open + 1; i < at; i = s.skip(i, at) + 1 {
 		if index == 0 {
 			return s.text(i)
@@ -139,7 +139,7 @@ func (s *script) param(body int32, index int32) string {
 func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 	s := x.script
 	tag, ok := s.integer((&reader{script: s}).primary(at + 2))
-	next := s.brs[s.toks[at+1].br].close + 1
+	next := s.around(at+1).close + 1
 	if !ok || tag < 8 || tag&7 == 4 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 	if s.typ(next) == js.DotToken {
 		word = s.text(next + 1)
 	}
-	own := s.brs[s.toks[at].br]
+	own := s.around(at)
 	open := next + 2
 	switch {
 	case own.kind == '(' && s.is(own.open-1, "encode"):
@@ -197,7 +197,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 // whether one element of it is: m.x[i], or the variable of a loop over m.x.
 func (x *scan) written1(e *encoder, from, at int32) (name string, repeated bool) {
 	s := x.script
-	close := s.brs[s.toks[from-1].br].close
+	close := s.around(from - 1).close
 	if from == at { // a map: its name is in the loop
 		return s.memberBefore(e, at), false
 	}
@@ -230,15 +230,15 @@ func (s *script) memberBefore(e *encoder, at int32) string {
 func (x *scan) writtenMap(e *encoder, f *field, at int32, consumed map[int32]bool) {
 	s := x.script
 	consumed[at] = true
-	next := s.brs[s.toks[at+1].br].close + 1 // .int32(key)
+	next := s.around(at+1).close + 1 // .int32(key)
 	f.mapKey, _ = x.writerMethod(s.text(next + 1))
 	if f.mapKey == 0 {
 		f.mapKey = descriptorpb.FieldDescriptorProto_TYPE_STRING
 	}
-	after := s.brs[s.toks[next+2].br].close + 1 // .uint32(18)
+	after := s.around(next+2).close + 1 // .uint32(18)
 	if s.typ(after) == js.DotToken && s.is(after+1, "uint32") {
 		consumed[after+1] = true
-		value := s.brs[s.toks[after+2].br].close + 1
+		value := s.around(after+2).close + 1
 		if f.scalar, _ = x.writerMethod(s.text(value + 1)); f.scalar != 0 {
 			return
 		}
@@ -248,7 +248,7 @@ func (x *scan) writtenMap(e *encoder, f *field, at int32, consumed map[int32]boo
 	for i := next; i < end; i++ {
 		if s.is(i, "uint32") && s.typ(i-1) == js.DotToken {
 			consumed[i] = true
-			if own := s.brs[s.toks[i].br]; own.kind == '(' && s.is(own.open-1, "encode") {
+			if own := s.around(i); own.kind == '(' && s.is(own.open-1, "encode") {
 				f.ref = x.ref(s.objectOf(own.open - 1))
 				return
 			}
@@ -305,7 +305,7 @@ func (s *script) pathOf(at int32) string {
 			i--
 		}
 		if s.typ(i) == js.CloseParenToken {
-			i = s.brs[s.toks[i].br].open
+			i = s.around(i).open
 		}
 		for i--; s.typ(i) == js.FunctionToken || s.typ(i) == js.OpenParenToken || s.typ(i) == js.NotToken; i-- {
 		}
@@ -325,8 +325,8 @@ func (x *scan) protobufJS(list []*encoder) {
 		at := int32(i)
 		// values[valuesById[0] = "NAME"] = 0
 		if s.toks[i].typ == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
-			s.typ(s.brs[s.toks[at+2].br].close+1) == js.EqToken && s.typ(s.brs[s.toks[at].br].close+1) == js.EqToken {
-			body := s.function(s.brs[s.toks[at].br].parent)
+			s.typ(s.around(at+2).close+1) == js.EqToken && s.typ(s.around(at).close+1) == js.EqToken {
+			body := s.function(s.around(at).parent)
 			if !enums[body] && s.pathOf(at) != "" {
 				enums[body] = true
 				x.staticEnum(body, at)
@@ -460,7 +460,7 @@ func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[
 			continue
 		}
 		call := s.callOf(at)
-		object := s.brs[s.toks[at].br]
+		object := s.around(at)
 		if call == nil || len(call.kids) < 2 || s.typ(object.open-1) != js.CommaToken || s.typ(object.open-2) != js.StringToken {
 			continue
 		}

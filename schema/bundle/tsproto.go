@@ -21,7 +21,7 @@ func (x *scan) tsProto(list []*encoder) {
 	var origins map[int32]origin
 	enums := map[int32]bool{}
 	for _, e := range list {
-		object := s.brs[s.toks[e.at].br]
+		object := s.around(e.at)
 		if object.kind != '{' || object.fn || s.typ(e.at-1) == js.DotToken {
 			continue
 		}
@@ -42,7 +42,7 @@ func (x *scan) tsProto(list []*encoder) {
 		seen[s.toks[e.at].br] = true
 	}
 	for _, at := range s.anchors[anchorEncode] { // of messages without fields
-		object := s.brs[s.toks[at].br]
+		object := s.around(at)
 		if seen[s.toks[at].br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
 			continue
 		}
@@ -123,7 +123,7 @@ func (x *scan) origins() map[int32]origin {
 		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
 			continue
 		}
-		b := s.brs[s.toks[i+1].br]
+		b := s.around(int32(i) + 1)
 		for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
 			name := at
 			if s.typ(at+1) == js.AsToken {
