@@ -70,6 +70,10 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	}
 	b.buildServices()
 	for _, x := range b.Extractor.extensions {
+		if !validFull(x.full) || x.full != dotted(packageOf(x.full), x.name) || x.mapKey != 0 || !validNumber(x.no) {
+			b.unresolved(x.full, x.place, "its name, number or type is none that an extension can have; it is left out")
+			continue
+		}
 		f := b.file(x.full, "proto2")
 		fd := b.field(packageOf(x.full), "proto2", x, &descriptorpb.DescriptorProto{})
 		if target := b.resolve(x.extendee); target != "" && fd.GetType() != descriptorpb.FieldDescriptorProto_TYPE_GROUP {
@@ -204,6 +208,8 @@ func validFull(full string) bool {
 	return true
 }
 
+func validNumber(no int64) bool { return no > 0 && no < 1<<29 && (no < 19000 || no >= 20000) }
+
 func validName(name string) bool {
 	for i, c := range []byte(name) {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
@@ -298,7 +304,7 @@ func (b *builder) message(full, syntax string) *descriptorpb.DescriptorProto {
 		case !validName(f.name):
 			b.unresolved(element, f.place, "its name is no protobuf name; it is left out")
 			continue
-		case f.no < 1 || f.no > 1<<29-1 || f.no >= 19000 && f.no < 20000:
+		case !validNumber(f.no):
 			b.unresolved(element, f.place, fmt.Sprintf("%d is no field number; it is left out", f.no))
 			continue
 		case numbers[f.no] || names[f.name]:

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle"
@@ -56,7 +58,29 @@ func Merge(sources ...*Source) (*Set, error) {
 		m.add(s)
 	}
 	m.settle()
-	return m.set()
+	set, err := m.set()
+	if err != nil && m.dropBroken() {
+		m.settle()
+		set, err = m.set()
+	}
+	return set, err
+}
+
+// dropBroken leaves out declarations that no runtime takes, so that they do not
+// cost the others, and says whether there were any.
+func (m *merger) dropBroken() bool {
+	kept := m.elements[:0]
+	n := len(m.elements)
+	for _, e := range m.elements {
+		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
+		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
+			m.unresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
+			continue
+		}
+		kept = append(kept, e)
+	}
+	m.elements = kept
+	return len(kept) < n
 }
 
 type merger struct {
