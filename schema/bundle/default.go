@@ -128,7 +128,7 @@ func escapeBytes(data []rune) string {
 			b.WriteByte(byte(c))
 		case c < 0x20 || c >= 0x7f:
 			b.WriteByte('\\')
-			b.WriteString(strconv.FormatInt(01000+int64(c&0xff), 8)[1:])
+			b.WriteString(strconv.FormatInt(0o1000+int64(c&0xff), 8)[1:])
 		default:
 			b.WriteByte(byte(c))
 		}

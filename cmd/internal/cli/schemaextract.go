@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -161,7 +161,7 @@ func (a *app) writeExtracted(set *extract.Set, f schemaExtractFlags) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(f.set, func(w *bufio.Writer) error { _, err := w.Write(data); return err }); err != nil {
+		if err := wholeFile(f.set, forAll, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 			return err
 		}
 		a.say("%s", f.set)
@@ -175,7 +175,7 @@ func (a *app) writeExtracted(set *extract.Set, f schemaExtractFlags) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			return err
 		}
-		if err := writeFile(file, func(w *bufio.Writer) error { _, err := w.WriteString(text[name]); return err }); err != nil {
+		if err := wholeFile(file, forAll, func(w io.Writer) error { _, err := io.WriteString(w, text[name]); return err }); err != nil {
 			return err
 		}
 		a.say("%s", file)
