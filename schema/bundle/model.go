@@ -9,9 +9,7 @@ import (
 // A message is a message type as a codegen's output tells of it.
 type message struct {
 	def
-	fields     []*field
-	oneofs     []string // that the output names in an order, if it does
-	extensions []*field
+	fields []*field
 }
 
 // An enum is an enum type as a codegen's output tells of it.

@@ -51,6 +51,7 @@ func (s *Source) Form() string { return strings.Join(s.Forms, ",") }
 // to the collector: with Add the files inside, with AddFiles descriptors.
 type Format struct {
 	Name  string
+	Max   int64 // bytes of a file that is read; 0 is MaxFile
 	Match func(name string, head []byte) bool
 	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
 }
@@ -157,6 +158,16 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 	})
 }
 
+// limit is how many bytes of a file are read.
+func (c *Collector) limit(name string, head []byte) int64 {
+	for _, f := range c.formats {
+		if f.Match(name, head) && f.Max > 0 {
+			return f.Max
+		}
+	}
+	return MaxFile
+}
+
 func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -172,13 +183,14 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		c.skipped++
 		return nil
 	}
-	if info.Size() > MaxFile {
-		return fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, bundle.ErrTooLarge, info.Size(), MaxFile)
+	limit := c.limit(name, head[:n])
+	if info.Size() > limit {
+		return fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, bundle.ErrTooLarge, info.Size(), limit)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	// One byte more of capacity, as the lexer wants to end it with NUL.
+	// One byte more, so that the end is seen without growing.
 	data := make([]byte, 0, max(info.Size(), int64(n))+1)
 	for {
 		if len(data) == cap(data) {
@@ -192,8 +204,8 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		if len(data) > MaxFile {
-			return fmt.Errorf("%s: %w: at most %d bytes are read", name, bundle.ErrTooLarge, MaxFile)
+		if int64(len(data)) > limit {
+			return fmt.Errorf("%s: %w: at most %d bytes are read", name, bundle.ErrTooLarge, limit)
 		}
 	}
 	return c.Add(ctx, name, data)

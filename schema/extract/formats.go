@@ -10,12 +10,15 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle"
 )
 
 // scripts is JavaScript, by the file's name.
 func scripts() Format {
 	return Format{
 		Name: "JavaScript",
+		Max:  bundle.MaxScript,
 		Match: func(name string, _ []byte) bool {
 			return slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(name)))
 		},

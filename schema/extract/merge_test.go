@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle"
 )
 
 // source is a source of files in text format.
@@ -135,5 +138,20 @@ func TestDescriptorSet(t *testing.T) {
 	}
 	if want := []string{"acme/base/v1/base.proto", "acme/kitchen/v1/kitchen.proto", "acme/legacy/legacy.proto"}; !slices.Equal(names, want) {
 		t.Error(names)
+	}
+}
+
+// A file of 2 GB is refused before it is read.
+func TestHugeFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "huge.js")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, 2<<30); err != nil {
+		t.Fatal(err)
+	}
+	err := NewCollector("x", Formats()).AddPath(t.Context(), file)
+	if !errors.Is(err, bundle.ErrTooLarge) {
+		t.Error(err)
 	}
 }

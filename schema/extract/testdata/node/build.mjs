@@ -44,13 +44,13 @@ const codegens = {
 // first. Webpack's production mode leaves no names of ts-proto's objects.
 const forms = {
   es1: ["esm", "iife-min", "cjs-min", "rollup-terser", "webpack", "webpack-dev"],
-  es1ts: ["es5ish", "iife-min", "rollup", "rollup-terser", "webpack"],
-  es2: ["iife-min", "rollup-terser", "webpack"],
-  pbts: ["iife-min", "rollup-terser", "webpack"],
-  pbjsjson: ["iife-min", "webpack"],
-  pbjs: ["esm", "iife-min", "rollup-terser", "webpack"],
-  tsproto: ["iife-min", "rollup-terser", "webpack-dev"],
-  tsgeneric: ["esm", "iife-min"],
+  es1ts: ["es5ish", "rollup", "webpack"],
+  es2: ["iife-min", "webpack"],
+  pbts: ["rollup-terser", "webpack"],
+  pbjsjson: ["iife-min"],
+  pbjs: ["iife-min", "rollup-terser"],
+  tsproto: ["rollup-terser", "webpack-dev"],
+  tsgeneric: ["iife-min"],
 };
 
 async function generated(dir) {
