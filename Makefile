@@ -15,7 +15,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The folders that hold a Node client and its lock file.
-NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json cmd/internal/demo/node/package.json))
+NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json))
 
 .PHONY: build demo test check bench eval matrix fuzz node-deps test-deps clean
 

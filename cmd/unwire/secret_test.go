@@ -65,6 +65,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(-1, "diff", "-y", "--all", "a.uwc", "b.uwc")
 	s.ok(-1, "diff", "--series", "--all", "a.uwc#1", "b.uwc#1")
 	s.ok(0, "schema", "infer", "-o", "inferred", "--evidence", "evidence.json", "a.uwc")
+	s.write("app.js", []byte(`proto3.makeMessageType("a.B", () => [{ no: 1, name: "c", kind: "scalar", T: 9 }])`))
+	s.ok(0, "schema", "extract", "-o", "extracted", "--descriptor-set", "set.binpb", "--json", "app.js")
 	s.ok(-1, "schema", "check", "a.uwc")
 	s.ok(-1, "schema", "check", "--json", "a.uwc")
 	s.ok(0, "schema", "diff", "inferred", "inferred", "--captures", "a.uwc")

@@ -22,7 +22,7 @@ import (
 func (a *app) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Infer .proto files from traffic, check traffic against them, compare and search them",
+		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fail(exitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
@@ -32,7 +32,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.inferCommand(), a.checkCommand())
+	cmd.AddCommand(a.inferCommand(), a.schemaExtractCommand(), a.checkCommand())
 	cmd.AddCommand(a.schemaDiffCommand(), a.schemaPrintCommand(), a.schemaLsCommand(), a.schemaFindCommand(), a.schemaRefsCommand())
 	return cmd
 }

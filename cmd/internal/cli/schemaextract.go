@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"unwire/schema/bundle"
+	"unwire/schema/extract"
+)
+
+type schemaExtractFlags struct {
+	out, set string
+	asJSON   bool
+}
+
+func (a *app) schemaExtractCommand() *cobra.Command {
+	var f schemaExtractFlags
+	cmd := &cobra.Command{
+		Use:   "extract INPUT…",
+		Short: "Write the .proto that shipped code was generated from",
+		Long: `extract reads JavaScript (.js, .mjs, .cjs), folders of it, and descriptor sets,
+and writes the definitions in them: one file a package. Scripts may be bundled
+and minified. They are parsed, never executed.
+
+Codegens whose output is read: ` + strings.Join(bundle.Codegens(), ", ") + `.
+
+Without -o and --descriptor-set nothing is written but the summary. What could
+not be resolved is listed with its place; the rest compiles all the same: a
+field whose type is missing is declared as bytes, or int32 for an enum, which
+has the same wire format. The exit status is 3 if no input holds a schema.`,
+		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
+  unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, errors.New("unwire schema extract: missing argument INPUT"), "usage: "+cmd.UseLine())
+			}
+			return a.schemaExtract(cmd.Context(), f, args)
+		},
+	}
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "folder for the .proto files")
+	cmd.Flags().StringVar(&f.set, "descriptor-set", "", "file for a FileDescriptorSet of all, with what it imports")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "a summary of each input as JSON")
+	return cmd
+}
+
+// extracted is the summary of one input.
+type extracted struct {
+	V          int              `json:"v"`
+	Input      string           `json:"input"`
+	Form       string           `json:"form"`
+	Messages   int              `json:"messages"`
+	Enums      int              `json:"enums"`
+	Services   int              `json:"services"`
+	Fields     int              `json:"fields"`
+	Unresolved []unresolvedJSON `json:"unresolved"`
+}
+
+type unresolvedJSON struct {
+	Element string `json:"element"`
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Offset  int    `json:"offset"`
+	Reason  string `json:"reason"`
+}
+
+func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []string) error {
+	var sources []*extract.Source
+	var lines []extracted
+	total := 0
+	for _, input := range inputs {
+		c := extract.NewCollector(input, extract.Formats())
+		if err := c.AddPath(ctx, input); err != nil {
+			return fail(exitInput, err, "")
+		}
+		if c.Looked() == 0 {
+			return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
+		}
+		src := c.Source()
+		alone, err := extract.Merge(src)
+		if err != nil {
+			return fail(exitInput, fmt.Errorf("%s: %w", input, err), "")
+		}
+		n := alone.Count()
+		total += n.Messages + n.Enums + n.Services
+		line := extracted{
+			V: 1, Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
+			Unresolved: []unresolvedJSON{},
+		}
+		for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
+			if u.Place.File == "" {
+				u.Place.File = input
+			}
+			line.Unresolved = append(line.Unresolved, unresolvedJSON{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason})
+			if !f.asJSON {
+				a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+			}
+		}
+		sources, lines = append(sources, src), append(lines, line)
+	}
+	if err := a.printExtracted(lines, f.asJSON); err != nil {
+		return err
+	}
+	if total == 0 {
+		return fail(exitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
+			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptor sets")
+	}
+	set, err := extract.Merge(sources...)
+	if err != nil {
+		return fail(exitInput, err, "")
+	}
+	if len(sources) > 1 && !f.asJSON {
+		for _, u := range set.Unresolved {
+			a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+		}
+	}
+	return a.writeExtracted(set, f)
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range extract.Formats() {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) printExtracted(lines []extracted, asJSON bool) error {
+	if asJSON {
+		for _, l := range lines {
+			if err := a.printJSON(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = []string{
+			l.Input, l.Form, strconv.Itoa(l.Messages), strconv.Itoa(l.Enums), strconv.Itoa(l.Services), strconv.Itoa(l.Fields),
+			strconv.Itoa(len(l.Unresolved)),
+		}
+	}
+	return a.out.Table([]string{"INPUT", "FORM", "MESSAGES", "ENUMS", "SERVICES", "FIELDS", "UNRESOLVED"}, rows)
+}
+
+func (a *app) writeExtracted(set *extract.Set, f schemaExtractFlags) error {
+	if f.set != "" {
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set.DescriptorSet())
+		if err != nil {
+			return err
+		}
+		if err := wholeFile(f.set, forAll, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
+			return err
+		}
+		a.say("%s", f.set)
+	}
+	if f.out == "" {
+		return nil
+	}
+	text := set.Print()
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		file := filepath.Join(f.out, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return err
+		}
+		if err := wholeFile(file, forAll, func(w io.Writer) error { _, err := io.WriteString(w, text[name]); return err }); err != nil {
+			return err
+		}
+		a.say("%s", file)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// resolveQuietly is resolve for a reference that may be nil.
+func (b *builder) resolveQuietly(r *ref) string {
+	if r == nil {
+		return ""
+	}
+	return b.resolve(r)
+}
+
+// resolve returns the full name of what a reference names, or "".
+func (b *builder) resolve(r *ref) string {
+	if r.to != nil {
+		if name := b.renamed[r.to]; name != "" {
+			return name
+		}
+	}
+	if r.full != "" {
+		full := strings.TrimPrefix(r.full, ".")
+		if b.messages[full] != nil || b.enums[full] != nil || b.elsewhere(full) {
+			return full
+		}
+		if r.local == "" {
+			return ""
+		}
+	}
+	return b.byName(r)
+}
+
+// elsewhere says whether a type is declared by a descriptor of the scripts, or
+// is one that comes with protobuf.
+func (b *builder) elsewhere(full string) bool {
+	return b.outside[full] || strings.HasPrefix(full, "google.protobuf.")
+}
+
+// indexOutside names the types that the scripts' descriptors declare.
+func (b *builder) indexOutside() {
+	var walk func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
+	walk = func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+		for _, m := range messages {
+			b.outside[prefix+m.GetName()] = true
+			walk(prefix+m.GetName()+".", m.NestedType, m.EnumType)
+		}
+		for _, e := range enums {
+			b.outside[prefix+e.GetName()] = true
+		}
+	}
+	for _, f := range b.Extractor.files {
+		prefix := ""
+		if f.GetPackage() != "" {
+			prefix = f.GetPackage() + "."
+		}
+		walk(prefix, f.MessageType, f.EnumType)
+	}
+}
+
+// byName resolves a reference by its word in the script: Foo, Outer_Inner, or
+// with what a bundler appends to words that are there twice: Foo2, Foo$1.
+func (b *builder) byName(r *ref) string {
+	word := r.local
+	for range 2 {
+		var name string
+		for _, d := range b.locals[word] {
+			full := b.renamed[d]
+			if (b.enums[full] != nil) != r.enum || full == "" {
+				continue
+			}
+			if name != "" && name != full {
+				return "" // more than one it might be
+			}
+			name = full
+		}
+		if name != "" {
+			return name
+		}
+		if wellKnown(word) {
+			return "google.protobuf." + word
+		}
+		word = strings.TrimRight(word, "0123456789")
+		word = strings.TrimSuffix(strings.TrimSuffix(word, "$"), "_")
+	}
+	return ""
+}
+
+// wellKnown says whether a word names a type that comes with protobuf. Scripts
+// import those from the runtime, which may be in another file.
+func wellKnown(word string) bool {
+	switch word {
+	case "Any", "Api", "Duration", "Empty", "FieldMask", "SourceContext", "Struct", "Value", "ListValue", "NullValue",
+		"Timestamp", "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value", "UInt32Value", "BoolValue",
+		"StringValue", "BytesValue", "FileDescriptorProto", "FileDescriptorSet", "DescriptorProto", "Type":
+		return true
+	}
+	return false
+}
+
+// enumDefault sets a default that is a member of an enum, by number or name.
+func (b *builder) enumDefault(element string, f *field, fd *descriptorpb.FieldDescriptorProto) {
+	e := b.enums[strings.TrimPrefix(fd.GetTypeName(), ".")]
+	if e != nil {
+		for _, v := range e.values {
+			if fmt.Sprint(v.no) == f.valueRef || v.name == f.valueRef || strings.HasSuffix(v.name, "_"+f.valueRef) {
+				fd.DefaultValue = proto.String(v.name)
+				return
+			}
+		}
+	}
+	b.unresolved(element, f.place, "its default is no value of its enum")
+}
+
+func (b *builder) buildServices() {
+	shapes := map[string]string{}
+	for _, s := range b.Extractor.services {
+		full := strings.TrimPrefix(s.full, ".")
+		if !validFull(full) {
+			b.unresolved(full, s.place, "its name is no protobuf name; it is left out")
+			continue
+		}
+		sd := b.service(full, s)
+		shape := proto.MarshalOptions{Deterministic: true}
+		data, err := shape.Marshal(sd)
+		if err != nil {
+			b.unresolved(full, s.place, err.Error())
+			continue
+		}
+		name := full
+		for n := 2; shapes[name] != "" && shapes[name] != string(data); n++ {
+			name = fmt.Sprintf("%s_%d", full, n)
+		}
+		if shapes[name] != "" {
+			continue
+		}
+		shapes[name] = string(data)
+		if name != full {
+			b.notes[name] = "Another shape of " + full + " in the same source."
+			b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
+			sd.Name = proto.String(baseOf(name))
+		}
+		f := b.file(name, b.syntaxBeside(name))
+		f.Service = append(f.Service, sd)
+	}
+}
+
+// syntaxBeside returns the syntax of the package's other definitions.
+func (b *builder) syntaxBeside(full string) string {
+	if b.files[packageOf(full)+" proto3"] == nil && b.files[packageOf(full)+" proto2"] != nil {
+		return "proto2"
+	}
+	return "proto3"
+}
+
+func (b *builder) service(full string, s *service) *descriptorpb.ServiceDescriptorProto {
+	sd := &descriptorpb.ServiceDescriptorProto{Name: proto.String(baseOf(full))}
+	names := map[string]bool{}
+	for _, m := range s.methods {
+		element := full + "." + m.name
+		if !validName(m.name) || names[m.name] {
+			b.unresolved(element, s.place, "its name is no protobuf name or there twice; it is left out")
+			continue
+		}
+		names[m.name] = true
+		md := &descriptorpb.MethodDescriptorProto{Name: proto.String(m.name)}
+		md.InputType = b.payload(element, "request", m.in)
+		md.OutputType = b.payload(element, "response", m.out)
+		if m.client {
+			md.ClientStreaming = proto.Bool(true)
+		}
+		if m.server {
+			md.ServerStreaming = proto.Bool(true)
+		}
+		if m.idempotency != 0 {
+			md.Options = &descriptorpb.MethodOptions{IdempotencyLevel: m.idempotency.Enum()}
+		}
+		sd.Method = append(sd.Method, md)
+	}
+	return sd
+}
+
+// payload returns the type of a method's request or response. Where it is not
+// there Empty stands for it: a decoder keeps all fields of it as unknown.
+func (b *builder) payload(element, what string, r *ref) *string {
+	name := b.resolve(r)
+	if name == "" || b.enums[name] != nil {
+		word := r.local
+		if r.full != "" {
+			word = r.full
+		}
+		b.notes[element] = strings.TrimSpace(b.notes[element] + fmt.Sprintf(" The type of its %s was not found; Empty stands for it.", what))
+		b.unresolved(element, r.place, fmt.Sprintf("the type of its %s, %s, was not found; google.protobuf.Empty stands for it", what, word))
+		name = "google.protobuf.Empty"
+	}
+	return proto.String("." + name)
+}

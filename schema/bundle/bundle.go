@@ -1,0 +1,219 @@
+// Package bundle extracts protobuf schemas from JavaScript: from what code
+// generators wrote, as it is shipped, bundled and minified. It parses and
+// never executes.
+//
+// A script is tokenized as a whole and its brackets are matched; around words
+// that survive minifiers expressions are parsed, and names in them are followed
+// through scopes, aliases and the module systems of bundlers. No grammar has to
+// hold for the whole script, so broken JavaScript costs what is broken.
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// MaxScript bounds the size of a script in bytes.
+const MaxScript = 256 << 20
+
+// ErrTooLarge is returned for a script of more than MaxScript bytes.
+var ErrTooLarge = errors.New("script too large")
+
+// Options of an extraction. The zero value works.
+type Options struct{}
+
+// A Result is what a set of scripts declares.
+//
+// Shape: Files hold one package each and have no dependencies: references are
+// full names that begin with a dot. Two of one package differ in their syntax.
+type Result struct {
+	Files      []*descriptorpb.FileDescriptorProto
+	Forms      []string          // codegens whose output was found
+	Notes      map[string]string // by full name: what a comment should say
+	Unresolved []Unresolved
+}
+
+// Codegens are the names of the codegens that are looked for.
+func Codegens() []string {
+	return []string{
+		formES1, formES2, formConnect, formPBTS, formReflection, formPBJS, formTSProto, formJSPB, formGRPC,
+	}
+}
+
+// Extract returns what one script declares.
+func Extract(ctx context.Context, name string, src []byte, opts Options) (*Result, error) {
+	e := New(opts)
+	if err := e.Add(ctx, name, src); err != nil {
+		return nil, err
+	}
+	return e.Result(), nil
+}
+
+// An Extractor collects what scripts declare that belong together: one may
+// refer to a type that another declares.
+type Extractor struct {
+	found
+	files []*descriptorpb.FileDescriptorProto
+	forms map[string]bool
+}
+
+// found are definitions of one script or of several.
+type found struct {
+	messages   []*message
+	enums      []*enum
+	services   []*service
+	extensions []*field
+	refs       []*ref
+	open       []Unresolved
+}
+
+// New returns an extractor without scripts.
+func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}} }
+
+// Add reads a script.
+//
+// Limits: MaxScript.
+// Errors: ErrTooLarge, and the context's. What is no JavaScript is no error.
+func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
+	if len(src) > MaxScript {
+		return fmt.Errorf("bundle: %s: %w: %d bytes, at most %d are read", name, ErrTooLarge, len(src), MaxScript)
+	}
+	s := tokenize(name, src)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !s.anchored() {
+		return nil
+	}
+	s.bind()
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
+	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
+		read()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	x.link()
+	x.foldEntries()
+	e.messages = append(e.messages, x.messages...)
+	e.enums = append(e.enums, x.enums...)
+	e.services = append(e.services, x.services...)
+	e.extensions = append(e.extensions, x.extensions...)
+	e.refs = append(e.refs, x.refs...)
+	e.open = append(e.open, x.open...)
+	e.files = append(e.files, x.files...)
+	return nil
+}
+
+// Result returns what the scripts declare together.
+func (e *Extractor) Result() *Result {
+	b := newBuilder(e)
+	r := &Result{Notes: b.notes}
+	r.Files = append(b.build(), e.files...)
+	r.Unresolved = append(e.open, b.open...)
+	r.Forms = slices.Sorted(maps.Keys(e.forms))
+	return r
+}
+
+func (s *script) anchored() bool {
+	for _, list := range s.anchors {
+		if len(list) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A scan reads one script.
+type scan struct {
+	*script
+	found
+	scalars map[string]int64
+	tsEnums map[string]bool // that were read
+	fixed   *Place          // of all, where the script is in a string of another
+	forms   map[string]bool
+	files   []*descriptorpb.FileDescriptorProto
+}
+
+func (x *scan) place(at int32) Place {
+	if x.fixed != nil {
+		return *x.fixed
+	}
+	p := Place{File: x.name}
+	if at >= 0 && int(at) < len(x.toks) {
+		off := x.toks[at].start
+		p.Line, p.Column = x.script.place(off)
+		p.Offset = int(off)
+	}
+	return p
+}
+
+func (x *scan) def(full, form string, at int32, ids []int32) def {
+	x.forms[form] = true
+	return def{full: full, form: form, place: x.place(at), ids: ids, script: x.script}
+}
+
+func (x *scan) unresolved(element string, at int32, reason string) {
+	x.open = append(x.open, Unresolved{element, x.place(at), reason})
+}
+
+// ref returns a reference to the type that an expression stands for.
+func (x *scan) ref(n *node) *ref {
+	t := x.follow(n)
+	r := &ref{ids: t.ids, chain: chain(n), place: x.place(n.at)}
+	if t.end != nil {
+		r.ids = append(r.ids, t.end.at)
+		r.local = t.end.str
+	}
+	if n.kind == nMember || r.local == "" {
+		r.local = n.str
+	}
+	if r.local == "" && n.kind == nCall {
+		r.local = last(n.kids[0]).str
+	}
+	if b, ok := x.lookup(n.at, n.str); n.kind == nIdent && ok && b.kind == bindImport {
+		r.local = x.text(b.arg)
+	}
+	x.refs = append(x.refs, r)
+	return r
+}
+
+// link resolves the references of a script by what stands for its definitions,
+// and lets go of the script.
+func (x *scan) link() {
+	by := map[int32]*def{}
+	for _, d := range x.found.defs() {
+		for _, id := range d.ids {
+			by[id] = d
+		}
+		d.script, d.ids = nil, nil
+	}
+	for _, r := range x.refs {
+		for _, id := range r.ids {
+			if r.to == nil {
+				r.to = by[id]
+			}
+		}
+		r.ids = nil
+	}
+}
+
+// defs are the types among the definitions.
+func (f *found) defs() []*def {
+	var list []*def
+	for _, m := range f.messages {
+		list = append(list, &m.def)
+	}
+	for _, e := range f.enums {
+		list = append(list, &e.def)
+	}
+	for _, s := range f.services {
+		list = append(list, &s.def)
+	}
+	return list
+}

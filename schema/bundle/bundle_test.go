@@ -1,0 +1,224 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// summary is a result as lines: what is declared, sorted as the files are, then
+// what is unresolved.
+func summary(r *Result) string {
+	var b strings.Builder
+	var message func(full string, m *descriptorpb.DescriptorProto)
+	message = func(full string, m *descriptorpb.DescriptorProto) {
+		fmt.Fprintf(&b, "message %s\n", full)
+		for _, f := range m.Field {
+			kind := strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
+			fmt.Fprintf(&b, "  %d %s %s%s\n", f.GetNumber(), f.GetName(), kind, f.GetTypeName())
+		}
+		for _, n := range m.NestedType {
+			message(full+"."+n.GetName(), n)
+		}
+	}
+	for _, f := range r.Files {
+		for _, m := range f.MessageType {
+			message(f.GetPackage()+"."+m.GetName(), m)
+		}
+		for _, e := range f.EnumType {
+			fmt.Fprintf(&b, "enum %s.%s %d\n", f.GetPackage(), e.GetName(), len(e.Value))
+		}
+		for _, s := range f.Service {
+			fmt.Fprintf(&b, "service %s.%s\n", f.GetPackage(), s.GetName())
+			for _, m := range s.Method {
+				fmt.Fprintf(&b, "  %s(%s) %s %v %v\n", m.GetName(), m.GetInputType(), m.GetOutputType(), m.GetClientStreaming(), m.GetServerStreaming())
+			}
+		}
+	}
+	for _, u := range r.Unresolved {
+		fmt.Fprintf(&b, "unresolved %d:%d %s: %s\n", u.Place.Line, u.Place.Column, u.Element, u.Reason)
+	}
+	return b.String()
+}
+
+func TestExtract(t *testing.T) {
+	const a, b = "message p.A\n  1 b message.p.B\n", "message p.B\n  1 s string\n"
+	tests := map[string]struct{ src, want string }{
+		"webpack 5": {
+			`(()=>{var e={12:(e,t,n)=>{n.d(t,{x:()=>r});const r=n(7).proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])},
+			"./a.js":(e,t,n)=>{var r=n(12);n(7).proto3.makeMessageType("p.A",(()=>[{no:1,name:"b",kind:"message",T:r.x}]))}}})()`,
+			a + b,
+		},
+		"webpack 4": {
+			`!function(e){}({12:function(e,t,n){"use strict";n.d(t,"x",(function(){return r}));var r=n(7).proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])},
+			13:function(e,t,n){var r=n(12);n(7).proto3.makeMessageType("p.A",(function(){return[{no:1,name:"b",kind:"message",T:r.x}]}))}})`,
+			a + b,
+		},
+		"esbuild, lazy modules": {
+			`var e=(n,r)=>()=>(n&&(r=n(n=0)),r);var A,B,i=e(()=>{B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])});
+			var o=e(()=>{i();A=proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])});`,
+			a + b,
+		},
+		"esbuild, CommonJS": {
+			`var b=c((exports,module)=>{exports.Q=(0,z.proto3.makeMessageType)("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])});
+			var d=__toESM(b(),1);proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:d.Q}])`,
+			a + b,
+		},
+		"classes compiled for old browsers": {
+			`var B=(function(e){r(t,e);function t(n){var o=e.call(this)||this;return o}t.runtime=i.proto3;t.typeName="p.B";
+			t.fields=i.proto3.util.newFieldList(function(){return[{no:1,name:"s",kind:"scalar",T:i.ScalarType.STRING}]});return t}(i.Message));
+			var A=(function(e){function t(){}t.typeName="p."+"A";t.fields=i.proto3.util.newFieldList(function(){return[{no:1,name:"b",kind:"message",T:B}]});return t}(i.Message));`,
+			a + b,
+		},
+		"names taken apart, spread and put together": {
+			"const {proto3:q,ScalarType:{STRING:s}}=R;const one={no:1,name:`s`,kind:'sca'+'lar',T:0x9},rest=[one];var B=q.makeMessageType(`p.${'B'}`,()=>[...rest]);" +
+				`q.makeMessageType("p.A",()=>[{...{no:1,kind:"message"},name:"b",T:()=>B}])`,
+			a + b,
+		},
+		"a class in an inner scope has the name of another": {
+			`function f(){class X extends M{}X.typeName="p.B";X.fields=proto3.util.newFieldList(()=>[{no:1,name:"s",kind:"scalar",T:9}]);W=X}
+			class X extends M{static typeName="p.A";static fields=proto3.util.newFieldList(()=>[{no:1,name:"b",kind:"message",T:Y}])}let W,Y=W;`,
+			a + b,
+		},
+		"broken before, between and after": {
+			"var x = ( } ] function ( {{ \n proto3.makeMessageType('p.B',()=>[{no:1,name:'s',kind:'scalar',T:9}]);\n var s = 'never closed\n if (a /b) } else \n" +
+				"proto3.makeMessageType('p.A',()=>[{no:1,name:'b',kind:'message',T:B}]) \n `never ${ closed",
+			a + b,
+		},
+		"what cannot be told": {
+			`proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:gone()},{no:2,name:"n"+x,kind:"scalar",T:9}, 7])`,
+			"message p.A\n  1 b bytes\n" +
+				"unresolved 1:75 p.A: a field whose name, number or kind is no constant\nunresolved 1:112 p.A: a field that is no constant object\n" +
+				"unresolved 1:71 p.A.b: its type, the message gone, was not found; it is declared as bytes\n",
+		},
+		"two shapes of one name": {
+			`var B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);{let B=proto3.makeMessageType("p.B",()=>[{no:1,name:"i",kind:"scalar",T:5}]);
+			proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])}proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])`,
+			"message p.A\n  1 b message.p.B_2\n" + b + "message p.B_2\n  1 i int32\nunresolved 1:91 p.B: a second definition has another shape: it is kept as p.B_2\n",
+		},
+		"a service of connect-es": {
+			`const S={typeName:"p.S",methods:{get:{name:"Get",I:A,O:A,kind:k.MethodKind.BiDiStreaming},put:{name:"Put",I:A,O:A,kind:1}}};
+			var A=proto3.makeMessageType("p.A",[])`,
+			"message p.A\nservice p.S\n  Get(.p.A) .p.A true true\n  Put(.p.A) .p.A false true\n",
+		},
+		"grpc-web and grpc-js of google-protobuf": {
+			`proto.p.A.serializeBinaryToWriter=function(e,t){var f=void 0;f=e.getB();if(f!=null){t.writeMessage(1,f,proto.p.B.serializeBinaryToWriter)}};
+			proto.p.A.prototype.getB=function(){return jspb.Message.getWrapperField(this,proto.p.B,1)};
+			proto.p.B.serializeBinaryToWriter=function(e,t){(f=e.getS()).length>0&&t.writeString(1,f)};
+			proto.p.B.prototype.getS=function(){return jspb.Message.getFieldWithDefault(this,1,"")};
+			var m=new g.web.MethodDescriptor("/p.S/Get",g.web.MethodType.SERVER_STREAMING,proto.p.A,proto.p.B,e=>e.serializeBinary(),proto.p.B.deserializeBinary);
+			exports.T={chat:{path:"/p.T/Chat",requestStream:!0,responseStream:!0,requestType:x_pb.A,responseType:x_pb.B}}`,
+			a + b + "service p.S\n  Get(.p.A) .p.B false true\nservice p.T\n  Chat(.p.A) .p.B true true\n",
+		},
+		"reflection JSON in a string": {
+			`Root.fromJSON(JSON.parse('{"nested":{"p":{"nested":{"A":{"fields":{"b":{"type":"B","id":1}}},"B":{"fields":{"s":{"type":"string","id":1}}}}}}}'))`,
+			a + b,
+		},
+		"reflection JSON added to a root": {
+			`r.addJSON({p:{nested:{A:{fields:{b:{type:"B",id:1}}},B:{fields:{s:{type:"string",id:1}}}}}})`,
+			a + b,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, err := Extract(t.Context(), "x.js", []byte(test.src), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := summary(r); got != test.want {
+				t.Errorf("got\n%swant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// A bundle that would write a file if it ran is read and does not.
+func TestNothingRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ran")
+	src := fmt.Sprintf(`require("fs").writeFileSync(%q,"x");eval("require('fs').writeFileSync(%s,'x')");
+	proto3.makeMessageType((()=>{require("fs").writeFileSync(%q,"x");return "p.A"})(),()=>[{no:1,name:"s",kind:"scalar",T:9}])`, file, file, file)
+	r, err := Extract(t.Context(), "x.js", []byte(src), Options{})
+	if err != nil || len(r.Files) != 1 {
+		t.Errorf("%v, %d files", err, len(r.Files))
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the bundle ran")
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	_, err := Extract(t.Context(), "x.js", make([]byte, MaxScript+1), Options{})
+	if !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+}
+
+// What nests deep, or makes a slow reader look at things again and again.
+func TestHostileScripts(t *testing.T) {
+	const n = 200_000
+	for name, src := range map[string]string{
+		"parentheses": `proto3.makeMessageType("p.A",` + strings.Repeat("(", n),
+		"brackets":    `proto3.makeMessageType("p.A",` + strings.Repeat("[", n) + strings.Repeat("]", n) + ")",
+		"blocks":      strings.Repeat("{var a=1;", n/4) + `proto3.makeMessageType(a,a)`,
+		"plus":        `proto3.makeMessageType("p"` + strings.Repeat(`+"a"`, n) + `,[])`,
+		"self":        "var a=a+`${a}${b}`,b=a;proto3.makeMessageType(a,a,b);proto3.makeMessageType(b,()=>b)",
+		"regexps":     "newFieldList;" + strings.Repeat("=/[", n),
+		"backticks":   "newFieldList;" + strings.Repeat("`${", n),
+		"comments":    "newFieldList;" + strings.Repeat("/*", n),
+		"classes":     "newFieldList(" + strings.Repeat("class ", n),
+		"anchors":     strings.Repeat(`makeMessageType("a",`, n/100),
+		"news":        strings.Repeat(`new X("a",[`, n/100),
+		"nested":      strings.Repeat(`{nested:`, n/100),
+		"chain":       "proto3.makeMessageType" + strings.Repeat(".a", n) + `("p.A",[])`,
+		"lets":        "newFieldList;" + strings.Repeat("let a+", n),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if _, err := Extract(ctx, "x.js", []byte(src), Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNothing(t *testing.T) {
+	r, err := Extract(t.Context(), "x.js", []byte(`console.log("typeName", {nested: 1})`), Options{})
+	if err != nil || len(r.Files)+len(r.Unresolved)+len(r.Forms) > 0 {
+		t.Error(err, summary(r))
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, src := range []string{
+		`class A extends M{static typeName="p.A";static fields=proto3.util.newFieldList(()=>[{no:1,name:"s",kind:"map",K:9,V:{kind:"scalar",T:5}}])}`,
+		`proto2.makeEnum("p.E",[{no:1,name:"X"}]);proto2.makeExtension("p.x",A,()=>({no:100,kind:"scalar",T:9,default:"a"}))`,
+		`class A extends T{constructor(){super("p.A",[{no:1,name:"e",kind:"enum",T:()=>["p.E",E,"E_"]}])}}var E=(e=>(e[e.A=0]="A",e))(E||{})`,
+		`r.addJSON({p:{nested:{A:{oneofs:{o:{oneof:["s"]}},fields:{s:{type:"string",id:1}}},S:{methods:{G:{requestType:"A",responseType:"A"}}}}}})`,
+		`a.p=(function(){const p={};p.A=(function(){function A(){}A.encode=function(m,w){w.uint32(10).string(m.s);w.uint32(18).fork().uint32(8).int32(k).uint32(16).int32(m.m[k]).ldelim();return w};return A})();return p})()`,
+		`var protobufPackage="p",A={encode(m,w){for(const v of m.xs)w.uint32(10).string(v);A.encode(m.a,w.uint32(18).fork()).join();return w},decode(){}}`,
+		`proto.p.A.serializeBinaryToWriter=function(e,t){t.writeString(1,f)};proto.p.A.oneofGroups_=[[1]];proto.p.A.KindCase={KIND_NOT_SET:0,S:1}`,
+		"fileDesc(\"CgphLnByb3RvEgFwIgMKAUFiBnByb3RvMw\")/a`${b}`",
+	} {
+		f.Add([]byte(src))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		r, err := Extract(t.Context(), "x.js", src, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range r.Unresolved {
+			if u.Place.Offset > len(src) || u.Place.Line > bytes.Count(src, []byte("\n"))+1 {
+				t.Errorf("%v is not in the source", u.Place)
+			}
+		}
+	})
+}

@@ -1,0 +1,273 @@
+package bundle
+
+import (
+	"bytes"
+	"sort"
+	"strings"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/js"
+)
+
+// A token is one significant token of a script: white space and comments are
+// left out. br is the innermost bracket that holds it; an opening or closing
+// token belongs to its own bracket.
+type token struct {
+	start, end uint32
+	br         int32
+	typ        js.TokenType
+	nl         bool // a line ended before it
+}
+
+// A bracket is a pair of (), [], {} or of a template's ${ }.
+type bracket struct {
+	open, close int32 // token indices; the outermost has -1 and the number of tokens
+	parent      int32
+	kind        byte
+	fn          bool // the body of a function
+}
+
+// A script is a tokenized source with its brackets matched, as far as they do.
+// It is what everything else looks at: no grammar has to hold for all of it,
+// so that broken JavaScript is read up to its fault and after it.
+type script struct {
+	name string
+	src  []byte
+	toks []token
+	brs  []bracket
+
+	noRegexp int // up to where slashes divide
+	restarts int
+
+	lines []uint32 // starts, when a place was asked for
+
+	anchors [anchorKinds][]int32 // tokens where a codegen's output may be
+
+	scopes // what its names stand for
+}
+
+func (s *script) text(i int32) string {
+	if i < 0 || int(i) >= len(s.toks) {
+		return ""
+	}
+	t := s.toks[i]
+	return string(s.src[t.start:t.end])
+}
+
+func (s *script) is(i int32, word string) bool {
+	if i < 0 || int(i) >= len(s.toks) {
+		return false
+	}
+	t := s.toks[i]
+	return int(t.end-t.start) == len(word) && string(s.src[t.start:t.end]) == word
+}
+
+// around returns the innermost bracket that holds a token.
+func (s *script) around(i int32) bracket {
+	if i < 0 || int(i) >= len(s.toks) {
+		return s.brs[0]
+	}
+	return s.brs[s.toks[i].br]
+}
+
+func (s *script) typ(i int32) js.TokenType {
+	if i < 0 || int(i) >= len(s.toks) {
+		return js.ErrorToken
+	}
+	return s.toks[i].typ
+}
+
+// place returns the line and the column, from 1, of a byte.
+func (s *script) place(off uint32) (line, column int) {
+	if s.lines == nil {
+		s.lines = []uint32{0}
+		for i := 0; ; {
+			j := bytes.IndexByte(s.src[i:], '\n')
+			if j < 0 {
+				break
+			}
+			i += j + 1
+			s.lines = append(s.lines, uint32(i))
+		}
+	}
+	n := sort.Search(len(s.lines), func(i int) bool { return s.lines[i] > off })
+	return n, int(off-s.lines[n-1]) + 1
+}
+
+// tokenize reads all tokens and matches the brackets. It never fails: what is
+// no token is left out, and a bracket that closes nothing is ignored.
+func tokenize(name string, src []byte) *script {
+	// One copy, with room for the NUL that the lexer ends its input with.
+	s := &script{name: name, src: append(make([]byte, 0, len(src)+1), src...)}
+	s.toks = make([]token, 0, len(src)/5*2)
+	s.brs = make([]bracket, 0, len(src)/16)
+	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})
+	stack := []int32{0}
+	base := 0
+	for base < len(src) {
+		base = s.lexFrom(base, &stack)
+	}
+	for _, b := range stack {
+		s.brs[b].close = int32(len(s.toks))
+	}
+	return s
+}
+
+// lexFrom runs a lexer from an offset until it ends or loses the way, and
+// returns the offset to go on at.
+func (s *script) lexFrom(base int, stack *[]int32) int {
+	in := parse.NewInputBytes(s.src[base:])
+	lx := js.NewLexer(in)
+	nl := true
+	for {
+		before := in.Offset()
+		typ, data := lx.Next()
+		if (typ == js.DivToken || typ == js.DivEqToken) && base+in.Offset() > s.noRegexp && s.regexpAllowed() {
+			after := in.Offset()
+			if typ2, data2 := lx.RegExp(); typ2 == js.RegExpToken {
+				typ, data = typ2, data2
+				before = in.Offset() - len(data)
+			} else { // no other on this line: it was looked through to its end
+				s.noRegexp = base + in.Offset()
+				s.push(js.DivToken, uint32(base+after-1), uint32(base+after), nl, stack)
+				return base + after
+			}
+		}
+		switch typ {
+		case js.ErrorToken:
+			after := in.Offset()
+			if base+after >= len(s.src) {
+				// A template or a comment without an end has swallowed the rest.
+				if s.restarts++; base+before+1 < len(s.src) && s.restarts <= maxRestarts && strings.IndexByte("`/}", s.src[base+before]) >= 0 {
+					return base + before + 1
+				}
+				return len(s.src)
+			}
+			if after == before {
+				return base + after + 1
+			}
+			continue
+		case js.WhitespaceToken, js.CommentToken:
+			continue
+		case js.LineTerminatorToken, js.CommentLineTerminatorToken:
+			nl = true
+			continue
+		}
+		end := in.Offset()
+		s.push(typ, uint32(base+end-len(data)), uint32(base+end), nl, stack)
+		nl = false
+	}
+}
+
+func (s *script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int32) {
+	at := int32(len(s.toks))
+	top := (*stack)[len(*stack)-1]
+	br := top
+	switch typ {
+	case js.OpenBraceToken, js.OpenParenToken, js.OpenBracketToken, js.TemplateStartToken:
+		br = int32(len(s.brs))
+		b := bracket{open: at, close: -1, parent: top, kind: s.src[start]}
+		b.fn = b.kind == '{' && s.opensFunction(at)
+		s.brs = append(s.brs, b)
+		*stack = append(*stack, br)
+	case js.CloseBraceToken, js.CloseParenToken, js.CloseBracketToken, js.TemplateEndToken:
+		kind := byte('{')
+		switch typ {
+		case js.CloseParenToken:
+			kind = '('
+		case js.CloseBracketToken:
+			kind = '['
+		case js.TemplateEndToken:
+			kind = '`'
+		}
+		if n := s.matching(*stack, kind); n > 0 {
+			br = (*stack)[n]
+			for _, open := range (*stack)[n:] {
+				s.brs[open].close = at
+			}
+			*stack = (*stack)[:n]
+		}
+	}
+	s.toks = append(s.toks, token{start: start, end: end, br: br, typ: typ, nl: nl})
+	if typ == js.IdentifierToken || typ == js.StringToken || typ == js.TemplateToken || typ == js.SuperToken || typ == js.NewToken {
+		if k := anchorOf(typ, s.src[start:end]); k != anchorNone {
+			s.anchors[k] = append(s.anchors[k], at)
+		}
+	}
+}
+
+// maxRestarts bounds how often what has no end is read again from within.
+const maxRestarts = 64
+
+// maxNesting bounds how far brackets are climbed.
+const maxNesting = 4096
+
+// maxSkew is over how many brackets of another kind a closing one is matched.
+const maxSkew = 8
+
+// matching returns which open bracket a closing one closes, 0 for none.
+func (s *script) matching(stack []int32, kind byte) int {
+	for n := len(stack) - 1; n > 0 && n >= len(stack)-maxSkew; n-- {
+		if s.brs[stack[n]].kind == kind {
+			return n
+		}
+	}
+	return 0
+}
+
+// opensFunction says whether the brace that is about to be opened as token at
+// is the body of a function: what stands before is ) of parameters, or =>.
+func (s *script) opensFunction(at int32) bool {
+	switch s.typ(at - 1) {
+	case js.ArrowToken:
+		return true
+	case js.CloseParenToken:
+		switch open := s.brs[s.toks[at-1].br].open; s.typ(open - 1) {
+		case js.IfToken, js.ForToken, js.WhileToken, js.WithToken, js.SwitchToken, js.CatchToken, js.AwaitToken:
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+// regexpAllowed says whether a slash after what was read begins a regular
+// expression; otherwise it divides.
+func (s *script) regexpAllowed() bool {
+	at := int32(len(s.toks)) - 1
+	if at < 0 {
+		return true
+	}
+	t := s.toks[at]
+	switch t.typ {
+	case js.CloseParenToken:
+		switch s.typ(s.brs[t.br].open - 1) {
+		case js.IfToken, js.ForToken, js.WhileToken, js.WithToken:
+			return true
+		}
+		return false
+	case js.CloseBraceToken:
+		return s.isBlock(s.brs[t.br].open)
+	case js.CloseBracketToken, js.StringToken, js.TemplateToken, js.TemplateEndToken, js.RegExpToken,
+		js.PrivateIdentifierToken, js.IncrToken, js.DecrToken,
+		js.ThisToken, js.SuperToken, js.NullToken, js.TrueToken, js.FalseToken:
+		return false
+	}
+	if js.IsNumeric(t.typ) {
+		return false
+	}
+	if js.IsIdentifierName(t.typ) {
+		return js.IsReservedWord(t.typ) && s.typ(at-1) != js.DotToken
+	}
+	return true
+}
+
+// isBlock says whether the brace at open begins statements, not an object.
+func (s *script) isBlock(open int32) bool {
+	switch s.typ(open - 1) {
+	case js.CloseParenToken, js.SemicolonToken, js.OpenBraceToken, js.CloseBraceToken, js.ElseToken,
+		js.DoToken, js.TryToken, js.FinallyToken, js.ArrowToken, js.ErrorToken:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,356 @@
+package bundle
+
+import "github.com/tdewolff/parse/v2/js"
+
+type bindKind uint8
+
+const (
+	bindVar    bindKind = iota // init is the token of its first value, or -1
+	bindFunc                   // init is the function keyword
+	bindClass                  // init is the class keyword
+	bindParam                  // arg is the parameter's index; the scope is the body
+	bindProp                   // init is the token of what is taken apart, arg of the property's name
+	bindImport                 // init is the token of the module's name, arg of the imported name
+)
+
+// A binding is what a name stands for in a scope.
+type binding struct {
+	tok, init, arg, scope int32
+	kind                  bindKind
+}
+
+type scopes struct {
+	names    map[string]int32
+	bindings map[uint64]binding
+	assigns  map[int32][]int32 // by name: tokens that a value is assigned to
+	classes  map[int32]int32   // body bracket: class keyword
+	spaces   []namespace       // f(name, {Export: () => …})
+	spaceOf  map[int32][]int32 // by binding: objects of spaces
+	modules  map[string][]int32
+	exprs    map[int32]*node
+	exports  map[int32]map[string]*node
+	assigned map[int32]map[int32][]int32 // by name, by binding
+	returns  map[int32]int32
+	arrows   []int32 // brackets that were made up, of functions without braces
+	steps    int     // of resolution
+	deep     int
+	parsed   int // expressions
+}
+
+// A namespace is a call that defines exports: esbuild's __export(x, {…}) and
+// webpack's n.d(x, {…}) or n.d(x, ["a", 0, value, "b", () => value]).
+type namespace struct{ name, object int32 }
+
+func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint32(name)) }
+
+// bind collects what is declared where.
+func (s *script) bind() {
+	s.scopes = scopes{
+		names:    map[string]int32{},
+		bindings: make(map[uint64]binding, len(s.toks)/24),
+		assigns:  map[int32][]int32{},
+		classes:  map[int32]int32{},
+		exprs:    map[int32]*node{},
+		exports:  map[int32]map[string]*node{},
+		assigned: map[int32]map[int32][]int32{},
+		returns:  map[int32]int32{},
+	}
+	for i := range s.toks {
+		at := int32(i)
+		switch s.toks[i].typ {
+		case js.VarToken, js.ConstToken, js.LetToken:
+			s.declare(at)
+		case js.FunctionToken:
+			s.bindFunction(at)
+		case js.ClassToken:
+			s.bindClass(at)
+		case js.ArrowToken:
+			if s.typ(at+1) == js.OpenBraceToken && js.IsIdentifier(s.typ(at-1)) {
+				s.add(s.toks[at+1].br, at-1, binding{kind: bindParam, init: -1})
+			}
+		case js.OpenBraceToken:
+			if s.around(at).fn {
+				s.bindParams(at)
+			}
+		case js.EqToken:
+			if js.IsIdentifier(s.typ(at-1)) && s.typ(at-2) != js.DotToken && s.typ(at-2) != js.OptChainToken {
+				name := s.nameID(at - 1)
+				s.assigns[name] = append(s.assigns[name], at-1)
+			}
+		case js.OpenParenToken:
+			if js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.CommaToken && js.IsIdentifierName(s.typ(at-1)) &&
+				(s.typ(at+3) == js.OpenBraceToken || s.typ(at+3) == js.OpenBracketToken && s.typ(at+4) == js.StringToken) {
+				s.spaces = append(s.spaces, namespace{at + 1, at + 3})
+			}
+		case js.ImportToken:
+			s.bindImport(at)
+		}
+	}
+}
+
+func (s *script) nameID(tok int32) int32 {
+	t := s.toks[tok]
+	id, ok := s.names[string(s.src[t.start:t.end])]
+	if !ok {
+		id = int32(len(s.names))
+		s.names[string(s.src[t.start:t.end])] = id
+	}
+	return id
+}
+
+func (s *script) add(scope, tok int32, b binding) {
+	key := scopeKey(scope, s.nameID(tok))
+	b.tok, b.scope = tok, scope
+	if old, ok := s.bindings[key]; ok && b.kind == bindVar && (b.init < 0 || old.kind == bindFunc || old.kind == bindClass) {
+		return
+	}
+	s.bindings[key] = b
+}
+
+// function returns the body bracket of the function around a bracket.
+func (s *script) function(br int32) int32 {
+	for n := 0; br != 0 && !s.brs[br].fn && n < maxNesting; n++ {
+		br = s.brs[br].parent
+	}
+	return br
+}
+
+// declare binds the names of a var, let or const statement.
+func (s *script) declare(at int32) {
+	if t := s.typ(at - 1); t == js.DotToken || s.typ(at+1) == js.ColonToken {
+		return
+	}
+	scope := s.toks[at].br
+	if s.typ(at) == js.VarToken {
+		scope = s.function(scope)
+	}
+	own := s.toks[at].br
+	for i := at + 1; ; {
+		init, after := int32(-1), int32(0)
+		switch t := s.typ(i); {
+		case js.IsIdentifier(t):
+			after = i + 1
+		case t == js.OpenBraceToken || t == js.OpenBracketToken:
+			after = s.around(i).close + 1
+		default:
+			return
+		}
+		if s.typ(after) == js.EqToken {
+			init = after + 1
+		}
+		if after == i+1 {
+			s.add(scope, i, binding{kind: bindVar, init: init})
+		} else if s.typ(i) == js.OpenBraceToken {
+			s.bindPattern(scope, i, init)
+		}
+		if i = s.declarator(after, own); i < 0 {
+			return
+		}
+	}
+}
+
+// declarator returns the token after the comma that ends a declarator, or -1
+// where the statement ends.
+func (s *script) declarator(at, own int32) int32 {
+	for int(at) < len(s.toks) {
+		t := s.toks[at]
+		switch t.typ {
+		case js.CommaToken:
+			if t.br == own {
+				return at + 1
+			}
+		case js.SemicolonToken, js.CloseBraceToken, js.CloseParenToken, js.CloseBracketToken, js.OfToken, js.InToken:
+			if t.typ != js.InToken && t.typ != js.OfToken || t.br != own {
+				return -1
+			}
+		case js.VarToken, js.ConstToken, js.LetToken:
+			return -1
+		}
+		if t.nl && js.IsIdentifierName(t.typ) && t.typ != js.InToken && t.typ != js.InstanceofToken && s.endsValue(at-1) {
+			return -1
+		}
+		at = s.next(at)
+	}
+	return -1
+}
+
+// endsValue says whether an expression may end with a token.
+func (s *script) endsValue(at int32) bool {
+	switch t := s.typ(at); t {
+	case js.StringToken, js.TemplateToken, js.TemplateEndToken, js.RegExpToken, js.CloseBraceToken, js.CloseParenToken,
+		js.CloseBracketToken, js.TrueToken, js.FalseToken, js.NullToken, js.ThisToken, js.IncrToken, js.DecrToken:
+		return true
+	default:
+		return js.IsNumeric(t) || js.IsIdentifier(t)
+	}
+}
+
+// bindPattern binds the names of {a, b: c, d = 1}.
+func (s *script) bindPattern(scope, at, init int32) {
+	close := s.around(at).close
+	for i := at + 1; i < close; i = s.skip(i, close) + 1 {
+		if !js.IsIdentifierName(s.typ(i)) && s.typ(i) != js.StringToken {
+			continue
+		}
+		name := i
+		if s.typ(i+1) == js.ColonToken {
+			i += 2
+		}
+		if js.IsIdentifier(s.typ(i)) {
+			s.add(scope, i, binding{kind: bindProp, init: init, arg: name})
+		}
+	}
+}
+
+// statementAt says whether a keyword begins a statement.
+func (s *script) statementAt(at int32) bool {
+	switch s.typ(at - 1) {
+	case js.ErrorToken, js.SemicolonToken, js.CloseBraceToken, js.ExportToken, js.DefaultToken, js.ElseToken:
+		return true
+	case js.OpenBraceToken:
+		return s.isBlock(at - 1)
+	case js.AsyncToken:
+		return s.statementAt(at - 1)
+	case js.CloseParenToken:
+		switch s.typ(s.around(at-1).open - 1) {
+		case js.IfToken, js.ForToken, js.WhileToken:
+			return true
+		}
+	}
+	return s.toks[at].nl && s.endsValue(at-1)
+}
+
+func (s *script) bindFunction(at int32) {
+	if s.typ(at-1) == js.DotToken {
+		return
+	}
+	name := at + 1
+	if s.typ(name) == js.MulToken {
+		name++
+	}
+	if !js.IsIdentifier(s.typ(name)) || s.typ(name+1) != js.OpenParenToken {
+		return
+	}
+	body := s.around(name+1).close + 1
+	if s.typ(body) != js.OpenBraceToken {
+		return
+	}
+	scope := s.toks[body].br
+	if s.statementAt(at) {
+		scope = s.toks[at].br
+	}
+	s.add(scope, name, binding{kind: bindFunc, init: at})
+}
+
+func (s *script) bindClass(at int32) {
+	if s.typ(at-1) == js.DotToken || s.typ(at+1) == js.ColonToken {
+		return
+	}
+	own := s.toks[at].br
+	body := at + 1
+	for int(body) < min(len(s.toks), int(at)+maxSkew*maxSkew) && s.typ(body) != js.OpenBraceToken {
+		if s.toks[body].br == own && s.brs[own].close == body || s.typ(body) == js.SemicolonToken {
+			return
+		}
+		body = s.next(body)
+	}
+	if s.typ(body) != js.OpenBraceToken {
+		return
+	}
+	s.classes[s.toks[body].br] = at
+	if !js.IsIdentifier(s.typ(at + 1)) {
+		return
+	}
+	scope := own
+	if !s.statementAt(at) {
+		scope = s.toks[body].br
+	}
+	s.add(scope, at+1, binding{kind: bindClass, init: at})
+}
+
+// bindParams binds the parameters of the function whose body opens at a token.
+func (s *script) bindParams(at int32) {
+	i := at - 1
+	if s.typ(i) == js.ArrowToken {
+		i--
+	}
+	if s.typ(i) != js.CloseParenToken {
+		return
+	}
+	open := s.around(i).open
+	n := int32(0)
+	for j := open + 1; j < i; j = s.skip(j, i) + 1 {
+		k := j
+		if s.typ(k) == js.EllipsisToken {
+			k++
+		}
+		switch t := s.typ(k); {
+		case js.IsIdentifier(t):
+			s.add(s.toks[at].br, k, binding{kind: bindParam, init: -1, arg: n})
+		case t == js.OpenBraceToken:
+			s.bindPattern(s.toks[at].br, k, -1)
+		}
+		n++
+	}
+}
+
+// bindImport binds the names of an import statement.
+func (s *script) bindImport(at int32) {
+	if s.typ(at-1) == js.DotToken || s.typ(at+1) == js.OpenParenToken || s.typ(at+1) == js.DotToken {
+		return
+	}
+	from := at + 1
+	for n := 0; n < 8 && int(from) < len(s.toks) && s.typ(from) != js.FromToken; n++ {
+		from = s.next(from)
+	}
+	if s.typ(from+1) != js.StringToken {
+		return
+	}
+	for i := at + 1; i < from; i++ {
+		if !js.IsIdentifierName(s.typ(i)) {
+			continue
+		}
+		name := i
+		if s.typ(i+1) == js.AsToken && i+2 < from {
+			i += 2
+		}
+		s.add(0, i, binding{kind: bindImport, init: from + 1, arg: name})
+	}
+}
+
+// lookup returns what a name stands for at a token.
+func (s *script) lookup(at int32, name string) (binding, bool) {
+	id, ok := s.names[name]
+	if !ok || at < 0 || int(at) >= len(s.toks) {
+		return binding{}, false
+	}
+	br := s.toks[at].br
+	for n := 0; ; n++ {
+		if b, ok := s.bindings[scopeKey(br, id)]; ok {
+			return b, true
+		}
+		if br == 0 {
+			return binding{}, false
+		}
+		if br = s.brs[br].parent; n > maxNesting {
+			br = 0
+		}
+	}
+}
+
+// values returns the tokens of names through which a binding is assigned to.
+func (s *script) values(b binding) []int32 {
+	name := s.text(b.tok)
+	id := s.names[name]
+	by, ok := s.assigned[id]
+	if !ok {
+		by = map[int32][]int32{}
+		for _, at := range s.assigns[id] {
+			if to, ok := s.lookup(at, name); ok {
+				by[to.tok] = append(by[to.tok], at)
+			}
+		}
+		s.assigned[id] = by
+	}
+	return by[b.tok]
+}

@@ -1,0 +1,410 @@
+package bundle
+
+import (
+	"strings"
+
+	"github.com/tdewolff/parse/v2/js"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+const formTSProto = "ts-proto"
+
+// An origin is where a name of a script comes from.
+type origin struct {
+	name string // as it is exported
+	pkg  string
+}
+
+// tsProto reads the objects with encode and decode that ts-proto writes.
+func (x *scan) tsProto(list []*encoder) {
+	s := x.script
+	var origins map[int32]origin
+	enums := map[int32]bool{}
+	for _, e := range list {
+		object := s.around(e.at)
+		if object.kind != '{' || object.fn || s.typ(e.at-1) == js.DotToken {
+			continue
+		}
+		o := s.expr(object.open)
+		if o.kind != nObject || o.get("decode") == nil {
+			continue
+		}
+		if origins == nil {
+			origins = x.origins()
+		}
+		x.tsProtoMessage(o, e, origins, enums)
+	}
+	if origins == nil {
+		return
+	}
+	seen := map[int32]bool{}
+	for _, e := range list {
+		seen[s.toks[e.at].br] = true
+	}
+	for _, at := range s.anchors[anchorEncode] { // of messages without fields
+		object := s.around(at)
+		if seen[s.toks[at].br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
+			continue
+		}
+		if o := s.expr(object.open); o.kind == nObject && o.get("decode") != nil && (o.get("fromPartial") != nil || o.get("fromJSON") != nil) {
+			x.tsProtoMessage(o, &encoder{at: at}, origins, enums)
+		}
+	}
+	for _, at := range s.anchors[anchorRPCRequest] {
+		x.tsProtoCall(at)
+	}
+}
+
+// tsProtoMessage reads one message.
+func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
+	s := x.script
+	ids := append(s.objectNames(o.at), o.at)
+	full, sure := x.tsProtoName(o, ids, origins)
+	m := &message{def: x.def(full, formTSProto, o.at, ids)}
+	if !sure {
+		x.unresolved(full, o.at, "its name or package did not survive minification; it is one that was made up")
+	}
+	for _, f := range e.fields {
+		switch {
+		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
+			if fn := x.enumReader(o, f.name); fn != nil {
+				f.scalar, f.ref = 0, x.tsProtoEnum(fn, origins, enums)
+			}
+		case f.ref != nil && f.ref.full == "":
+			f.ref.chain = ""
+		}
+		f.presence = !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
+		f.name = snake(f.name)
+		m.fields = append(m.fields, f)
+	}
+	x.messages = append(x.messages, m)
+}
+
+// objectNames are the names that the object at a token is given.
+func (s *script) objectNames(at int32) []int32 {
+	var ids []int32
+	for at--; s.typ(at) == js.EqToken && js.IsIdentifier(s.typ(at-1)) && s.typ(at-2) != js.DotToken; at -= 2 {
+		if b, ok := s.lookup(at-1, s.text(at-1)); ok {
+			ids = append(ids, b.tok)
+		}
+	}
+	return ids
+}
+
+// origins finds the names under which the bindings of a script are exported,
+// and the package of each by the protobufPackage beside it.
+func (x *scan) origins() map[int32]origin {
+	s := x.script
+	out := map[int32]origin{}
+	var spaces []*node
+	for _, ns := range s.spaces {
+		spaces = append(spaces, s.definition(ns.object))
+	}
+	for _, at := range s.anchors[anchorFrozen] {
+		if s.typ(at+1) == js.ColonToken && s.typ(at-1) == js.OpenBraceToken {
+			spaces = append(spaces, s.expr(at-1))
+		}
+	}
+	for _, o := range spaces {
+		pkg, _ := s.str(s.property(o, "protobufPackage"))
+		for _, p := range o.props {
+			v := s.property(o, p.name)
+			if v == nil || v.kind != nIdent {
+				continue
+			}
+			if b, ok := s.lookup(v.at, v.str); ok {
+				if old := out[b.tok]; old.pkg == "" {
+					out[b.tok] = origin{p.name, pkg}
+				}
+			}
+		}
+	}
+	for i := range s.toks { // export { a as Foo }
+		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
+			continue
+		}
+		b := s.around(int32(i) + 1)
+		for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
+			name := at
+			if s.typ(at+1) == js.AsToken {
+				name = at + 2
+			}
+			if to, ok := s.lookup(at, s.text(at)); ok && out[to.tok].name == "" {
+				out[to.tok] = origin{name: s.text(name)}
+			}
+		}
+	}
+	return out
+}
+
+// tsProtoName returns the full name of the message that an object stands for,
+// and whether that is known.
+func (x *scan) tsProtoName(o *node, ids []int32, origins map[int32]origin) (string, bool) {
+	s := x.script
+	if full, ok := s.str(o.get("$type")); ok {
+		return full, true
+	}
+	word, pkg := "", ""
+	for _, id := range ids {
+		if from := origins[id]; from.name != "" {
+			word, pkg = from.name, from.pkg
+		} else if word == "" && js.IsIdentifier(s.typ(id)) {
+			word = s.text(id)
+		}
+	}
+	if pkg == "" {
+		pkg = x.packageBefore(o.at)
+	}
+	sure := pkg != "" && len(word) > 2
+	if !validName(word) || len(word) <= 2 {
+		word = "Message_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
+	}
+	return dotted(pkg, word), sure
+}
+
+// packageBefore returns the package of the last protobufPackage before a token:
+// bundlers put modules one after the other.
+func (x *scan) packageBefore(at int32) string {
+	s, pkg := x.script, ""
+	for _, i := range s.anchors[anchorPackage] {
+		if i > at {
+			break
+		}
+		if s.typ(i+1) == js.EqToken {
+			if text, ok := s.str(s.expr(i + 2)); ok {
+				pkg = text
+			}
+		}
+	}
+	return pkg
+}
+
+// againstUndefined says whether a field is written if it is not undefined:
+// what is written unless it is zero has no presence.
+func (x *scan) againstUndefined(e *encoder, name string) bool {
+	s := x.script
+	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
+		if !s.is(i, e.param) || s.typ(i+1) != js.DotToken || !s.is(i+2, name) {
+			continue
+		}
+		after := s.typ(i+3) == js.NotEqEqToken || s.typ(i+3) == js.NotEqToken
+		before := s.typ(i-1) == js.NotEqEqToken || s.typ(i-1) == js.NotEqToken
+		return after && (s.typ(i+4) == js.VoidToken || s.is(i+4, "undefined")) || before && (s.typ(i-3) == js.VoidToken || s.is(i-2, "undefined"))
+	}
+	return false
+}
+
+// enumReader returns the function by which fromJSON of an object reads a field
+// that is an enum, or nil.
+func (x *scan) enumReader(o *node, name string) *node {
+	s := x.script
+	fn := o.get("fromJSON")
+	if fn == nil || fn.kind != nFunc {
+		return nil
+	}
+	v := s.object(s.result(fn)).get(name)
+	if v == nil {
+		return nil
+	}
+	for i := v.at; i < v.end; i++ {
+		called := s.typ(i+1) == js.OpenParenToken || s.typ(i+1) == js.CloseParenToken && s.typ(i+2) == js.OpenParenToken
+		if !js.IsIdentifier(s.typ(i)) || !called {
+			continue
+		}
+		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
+		if s.typ(i-1) == js.DotToken {
+			call = &node{kind: nMember, at: i, end: i + 1, str: s.text(i), kids: []*node{s.objectOf(i)}}
+		}
+		if f := s.value(call); f != nil && f.kind == nFunc && len(f.kids) == 0 && s.switches(f.body) {
+			return call
+		}
+	}
+	return nil
+}
+
+// switches says whether a function's body begins with a switch.
+func (s *script) switches(body int32) bool {
+	return s.typ(s.brs[body].open+1) == js.SwitchToken
+}
+
+// tsProtoEnum reads an enum from colorFromJSON: switch (o) { case 1: case "RED".
+func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]bool) *ref {
+	s := x.script
+	t := s.follow(call)
+	r := x.ref(call)
+	r.enum = true
+	if done[t.end.at] {
+		return r
+	}
+	done[t.end.at] = true
+	word, pkg := "", ""
+	for _, id := range t.ids {
+		if from := origins[id]; from.name != "" {
+			word, pkg = from.name, from.pkg
+		} else if word == "" && js.IsIdentifier(s.typ(id)) {
+			word = s.text(id)
+		}
+	}
+	if pkg == "" {
+		pkg = x.packageBefore(t.end.at)
+	}
+	word = strings.TrimRight(word, "0123456789")
+	if short, ok := strings.CutSuffix(word, "FromJSON"); ok && short != "" {
+		word = strings.ToUpper(short[:1]) + short[1:]
+	} else {
+		word = "Enum_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
+		x.unresolved(dotted(pkg, word), t.end.at, "its name did not survive minification; it is one that was made up")
+	}
+	e := &enum{def: x.def(dotted(pkg, word), formTSProto, t.end.at, append(t.ids, t.end.at))}
+	b := s.brs[t.end.body]
+	for i := b.open; i < b.close; i++ {
+		if s.typ(i) != js.CaseToken {
+			continue
+		}
+		n := (&reader{script: s}).assign(i + 1)
+		no, ok := s.integer(n)
+		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
+			continue
+		}
+		if name := unquote(s.text(n.end + 2)); name != "UNRECOGNIZED" {
+			e.values = append(e.values, enumValue{name, int32(no)})
+		}
+	}
+	x.enums = append(x.enums, e)
+	return r
+}
+
+// foldEntries makes maps of the fields whose type is an entry, after references
+// have been linked, and drops the entries.
+func (x *scan) foldEntries() {
+	by := map[*def]*message{}
+	for _, m := range x.messages {
+		by[&m.def] = m
+	}
+	entries := map[*def]bool{}
+	for _, m := range x.messages {
+		for _, f := range m.fields {
+			if !f.entry || f.ref == nil || by[f.ref.to] == nil {
+				continue
+			}
+			var key, value *field
+			for _, p := range by[f.ref.to].fields {
+				switch p.no {
+				case 1:
+					key = p
+				case 2:
+					value = p
+				}
+			}
+			if key == nil || value == nil || key.scalar == 0 {
+				continue
+			}
+			entries[f.ref.to] = true
+			f.mapKey, f.scalar, f.ref, f.repeated, f.packed = key.scalar, value.scalar, value.ref, false, nil
+		}
+	}
+	kept := x.messages[:0]
+	for _, m := range x.messages {
+		if !entries[&m.def] {
+			kept = append(kept, m)
+		}
+	}
+	x.messages = kept
+	// Names with _ are of nested types, if what is before it is a message.
+	names := map[string]bool{}
+	for _, m := range x.messages {
+		names[m.full] = m.form == formTSProto
+	}
+	for _, d := range x.defs() {
+		if d.form == formTSProto {
+			d.full = nestedName(d.full, names)
+		}
+	}
+}
+
+// nestedName writes pkg.Outer_Inner as pkg.Outer.Inner where Outer is known.
+func nestedName(full string, names map[string]bool) string {
+	out := full
+	for i := len(packageOf(full)) + 1; i < len(full); i++ {
+		if full[i] == '_' && names[full[:i]] {
+			out = out[:i] + "." + out[i+1:]
+		}
+	}
+	return out
+}
+
+// tsProtoCall reads a method of a client: this.rpc.request(this.service, "Get",
+// data), with the types that the method encodes and decodes.
+func (x *scan) tsProtoCall(at int32) {
+	s := x.script
+	call := s.callOf(at)
+	if call == nil || len(call.kids) < 4 || !s.is(at-2, "rpc") {
+		return
+	}
+	name, ok := s.str(call.kids[2])
+	if !ok {
+		return
+	}
+	m := &method{name: name}
+	switch s.text(at) {
+	case "clientStreamingRequest":
+		m.client = true
+	case "serverStreamingRequest":
+		m.server = true
+	case "bidirectionalStreamingRequest":
+		m.client, m.server = true, true
+	}
+	// The method's body is the outermost function within the class.
+	class, body := int32(-1), int32(0)
+	for br, n := s.toks[at].br, 0; br != 0 && class < 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
+		if s.brs[br].fn {
+			body = br
+		}
+		if _, ok := s.classes[br]; ok {
+			class = br
+		}
+	}
+	if class < 0 {
+		return
+	}
+	for i := s.brs[body].open; i < s.brs[body].close; i++ {
+		switch {
+		case s.typ(i-1) != js.DotToken:
+		case s.is(i, "encode") && m.in == nil:
+			m.in = x.ref(s.objectOf(i))
+		case s.is(i, "decode") && m.out == nil:
+			m.out = x.ref(s.objectOf(i))
+		}
+	}
+	full := ""
+	for i := s.brs[class].open; i < s.brs[class].close && full == ""; i++ {
+		if s.is(i, "service") && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken {
+			v := s.expr(i + 2)
+			if v.kind == nBinary {
+				v = v.kids[1]
+			}
+			full, _ = s.str(v)
+		}
+	}
+	if full == "" || m.in == nil || m.out == nil {
+		x.unresolved(name, at, "a call of a service whose name or types are no constants")
+		return
+	}
+	x.addMethod(full, formTSProto, at, m)
+}
+
+// addMethod adds a method to the service of a name.
+func (x *scan) addMethod(full, form string, at int32, m *method) {
+	for _, svc := range x.services {
+		if svc.full == full && svc.form == form {
+			for _, old := range svc.methods {
+				if old.name == m.name { // ts-proto writes a service for each library
+					return
+				}
+			}
+			svc.methods = append(svc.methods, m)
+			return
+		}
+	}
+	x.services = append(x.services, &service{def: x.def(full, form, at, nil), methods: []*method{m}})
+}

@@ -1,0 +1,188 @@
+package extract
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// TestCodegens generates code of the definitions in testdata/proto with every
+// codegen, bundles it in several forms, and wants back what protoc says.
+func TestCodegens(t *testing.T) {
+	dir := os.Getenv("UNWIRE_BUNDLES")
+	if dir == "" {
+		dir = t.TempDir()
+		buildBundles(t, dir)
+	}
+	truth := facts(protocSet(t, "testdata/proto", "acme/base/v1/base.proto", "acme/kitchen/v1/kitchen.proto", "acme/legacy/legacy.proto").File)
+	for _, codegen := range []string{"es1", "es1ts", "es2", "pbts", "pbjsjson", "pbjs", "tsproto", "tsgeneric"} {
+		bundles, err := filepath.Glob(filepath.Join(dir, codegen, "*.js"))
+		if err != nil || len(bundles) == 0 {
+			t.Errorf("%s: no bundles", codegen)
+		}
+		for _, file := range bundles {
+			t.Run(codegen+"/"+strings.TrimSuffix(filepath.Base(file), ".js"), func(t *testing.T) {
+				set := extracted(t, file)
+				same := compare(t, truth, facts(set.Files), losses[codegen])
+				t.Logf("%d of %d facts", same, len(truth))
+				wantCompiles(t, set)
+			})
+		}
+	}
+}
+
+// losses are what a codegen's output does not tell.
+var losses = map[string]func(fact, want, got string) bool{
+	// A default is a number of JavaScript, or null.
+	"pbjsjson": func(fact, want, got string) bool {
+		return slices.Contains([]string{"field acme.legacy.Old.big", "field acme.legacy.Old.inf", "field acme.legacy.Old.ubig"}, fact)
+	},
+	// No defaults, no JSON names, no idempotency.
+	"pbjs": func(fact, want, got string) bool {
+		if kindOf(fact) == "method" {
+			return strings.HasPrefix(want, strings.TrimSuffix(got, "IDEMPOTENCY_UNKNOWN"))
+		}
+		return withoutDefault(want) == got || fact == "field acme.kitchen.v1.Outer.renamed"
+	},
+	"tsproto":   lossesOfTSProto,
+	"tsgeneric": lossesOfTSProto,
+	// No syntax, no defaults, no groups, no extensions, no order.
+	"pbts": func(fact, want, got string) bool {
+		return strings.Contains(fact, "acme.legacy.") || fact == "field acme.kitchen.v1.Optionals.scalars"
+	},
+}
+
+// lossesOfTSProto: its output tells neither syntax nor oneofs, JSON names,
+// defaults, extensions, groups, or options.
+func lossesOfTSProto(fact, want, got string) bool {
+	switch kindOf(fact) {
+	case "method":
+		return strings.HasPrefix(want, strings.TrimSuffix(got, "IDEMPOTENCY_UNKNOWN"))
+	case "extension", "service": // of services those without methods
+		return got == "nothing"
+	case "message":
+		return want == "syntax=" && got == "syntax=proto3"
+	}
+	if fact == "value acme.legacy.Mode.MODE_C" { // as -1 is UNRECOGNIZED too, Terser joins the two
+		return true
+	}
+	if strings.Contains(fact, ".snake_case") {
+		return strings.HasSuffix(fact, ".snake_case_1_name") || strings.HasSuffix(fact, ".snake_case1_name")
+	}
+	less := func(s string) string {
+		s = strings.NewReplacer("LABEL_REQUIRED", "LABEL_OPTIONAL", "TYPE_GROUP", "TYPE_MESSAGE", " optional", "", " packed=false", "").Replace(withoutDefault(s))
+		s, _, _ = strings.Cut(s, " oneof=")
+		s, _, _ = strings.Cut(s, " json=")
+		return s
+	}
+	return less(want) == less(got)
+}
+
+func withoutDefault(fact string) string {
+	fact, _, _ = strings.Cut(fact, " default=")
+	return fact
+}
+
+func buildBundles(t *testing.T, dir string) {
+	t.Helper()
+	needs(t, "node", "npm", "protoc")
+	if _, err := os.Stat("testdata/node/node_modules"); err != nil {
+		t.Skip("no node_modules in testdata/node: run 'make node-deps'")
+	}
+	out, err := exec.Command("node", "testdata/node/build.mjs", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("build.mjs: %v\n%s", err, out)
+	}
+}
+
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("%s is not installed", p)
+		}
+	}
+}
+
+func protocSet(t *testing.T, dir string, files ...string) *descriptorpb.FileDescriptorSet {
+	t.Helper()
+	needs(t, "protoc")
+	out := filepath.Join(t.TempDir(), "set.binpb")
+	args := append([]string{"-I" + dir, "--include_imports", "-o", out}, files...)
+	if msg, err := exec.Command("protoc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("protoc: %v\n%s", err, msg)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(data, set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func extracted(t *testing.T, paths ...string) *Set {
+	t.Helper()
+	c := NewCollector(paths[0], Formats())
+	for _, p := range paths {
+		if err := c.AddPath(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := c.Source()
+	for _, u := range src.Unresolved {
+		t.Logf("%s: %s: %s", u.Place, u.Element, u.Reason)
+	}
+	set, err := Merge(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range set.Unresolved {
+		t.Logf("merge: %s: %s", u.Element, u.Reason)
+	}
+	return set
+}
+
+// wantCompiles compiles the set's text with protoc and wants the set back.
+func wantCompiles(t *testing.T, set *Set) {
+	t.Helper()
+	text := set.Print()
+	dir := t.TempDir()
+	var names []string
+	for name, body := range text {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(body), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	compiled := protocSet(t, dir, names...)
+	by := map[string]*descriptorpb.FileDescriptorProto{}
+	for _, f := range compiled.File {
+		by[f.GetName()] = f
+	}
+	for _, want := range set.Files {
+		got := by[want.GetName()]
+		if got == nil {
+			t.Fatalf("protoc did not compile %s", want.GetName())
+		}
+		want = proto.Clone(want).(*descriptorpb.FileDescriptorProto)
+		if want.GetSyntax() == "proto2" {
+			want.Syntax = nil // as protoc leaves it out
+		}
+		if !proto.Equal(got, want) {
+			t.Errorf("%s: the text's descriptor is not the one that was extracted", want.GetName())
+		}
+	}
+}

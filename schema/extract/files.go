@@ -1,0 +1,265 @@
+package extract
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	// The files that come with protobuf, for what imports them.
+	_ "google.golang.org/protobuf/types/known/anypb"
+	_ "google.golang.org/protobuf/types/known/apipb"
+	_ "google.golang.org/protobuf/types/known/durationpb"
+	_ "google.golang.org/protobuf/types/known/emptypb"
+	_ "google.golang.org/protobuf/types/known/fieldmaskpb"
+	_ "google.golang.org/protobuf/types/known/sourcecontextpb"
+	_ "google.golang.org/protobuf/types/known/structpb"
+	_ "google.golang.org/protobuf/types/known/timestamppb"
+	_ "google.golang.org/protobuf/types/known/typepb"
+	_ "google.golang.org/protobuf/types/known/wrapperspb"
+	_ "google.golang.org/protobuf/types/pluginpb"
+)
+
+// standardTypes are the types that come with protobuf, by full name, and the
+// file of each.
+func standardTypes() map[string]string {
+	types := map[string]string{}
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(f.Path(), "google/protobuf/") || strings.HasSuffix(f.Path(), "_features.proto") {
+			return true
+		}
+		for i := range f.Messages().Len() {
+			enterTypes(types, f.Path(), f.Messages().Get(i))
+		}
+		for i := range f.Enums().Len() {
+			types[string(f.Enums().Get(i).FullName())] = f.Path()
+		}
+		return true
+	})
+	return types
+}
+
+func enterTypes(types map[string]string, path string, d protoreflect.MessageDescriptor) {
+	types[string(d.FullName())] = path
+	for i := range d.Messages().Len() {
+		enterTypes(types, path, d.Messages().Get(i))
+	}
+	for i := range d.Enums().Len() {
+		types[string(d.Enums().Get(i).FullName())] = path
+	}
+}
+
+// A pack is the elements that become one file.
+type pack struct {
+	pkg    string
+	syntax syntax
+	layer  int
+}
+
+// set makes files of the elements, with their imports, and links them.
+func (m *merger) set() (*Set, error) {
+	owner := map[string]*element{}
+	for _, e := range m.elements {
+		typesIn(e, func(full string) { owner["."+full] = e })
+	}
+	needs := map[*element]map[*element]bool{}
+	for _, e := range m.elements {
+		needs[e] = map[*element]bool{}
+		eachType(e.msg, func(_ string, name **string, _ *descriptorpb.FieldDescriptorProto) {
+			if to := owner[**name]; to != nil && to != e {
+				needs[e][to] = true
+			}
+		})
+	}
+	m.layer(needs)
+	packs := map[pack][]*element{}
+	for _, e := range m.elements {
+		k := pack{e.pkg, e.syntax, e.layer}
+		packs[k] = append(packs[k], e)
+	}
+	names := namePacks(packs)
+	set := &Set{Notes: m.notes, Unresolved: m.open}
+	files := map[string]*descriptorpb.FileDescriptorProto{}
+	imports := maps.Clone(m.found)
+	for k, list := range packs {
+		f := m.file(names[k], k, list)
+		deps := map[string]bool{}
+		for _, e := range list {
+			eachType(e.msg, func(_ string, name **string, _ *descriptorpb.FieldDescriptorProto) {
+				if *name == nil {
+					return
+				}
+				if to := owner[**name]; to != nil {
+					deps[names[pack{to.pkg, to.syntax, to.layer}]] = true
+				}
+				if file := m.std[strings.TrimPrefix(**name, ".")]; file != "" && owner[**name] == nil {
+					deps[file], imports[file] = true, true
+				}
+			})
+		}
+		delete(deps, names[k])
+		f.Dependency = slices.Sorted(maps.Keys(deps))
+		files[names[k]] = f
+	}
+	set.Imports = standardFiles(imports)
+	set.Files = ordered(files)
+	return set, set.link()
+}
+
+// file makes the descriptor of a file, in an order that does not depend on the
+// input's.
+func (m *merger) file(name string, k pack, list []*element) *descriptorpb.FileDescriptorProto {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].name < list[j].name })
+	f := &descriptorpb.FileDescriptorProto{Name: proto.String(name)}
+	if k.pkg != "" {
+		f.Package = proto.String(k.pkg)
+	}
+	f.Syntax = proto.String(k.syntax.name)
+	if k.syntax.name == "editions" {
+		f.Edition = k.syntax.edition.Enum()
+	}
+	f.Options = commonOptions(list)
+	for _, e := range list {
+		switch d := e.msg.(type) {
+		case *descriptorpb.DescriptorProto:
+			arrange(e.full(), d)
+			f.MessageType = append(f.MessageType, d)
+		case *descriptorpb.EnumDescriptorProto:
+			f.EnumType = append(f.EnumType, d)
+		case *descriptorpb.ServiceDescriptorProto:
+			f.Service = append(f.Service, d)
+		case *descriptorpb.FieldDescriptorProto:
+			f.Extension = append(f.Extension, d)
+		}
+	}
+	return f
+}
+
+// commonOptions are the options that all elements' files have. The features,
+// on which the meaning depends, are the same in all of a pack.
+func commonOptions(list []*element) *descriptorpb.FileOptions {
+	opts := list[0].options
+	for _, e := range list {
+		if !proto.Equal(opts, e.options) {
+			fs := opts.GetFeatures()
+			if fs == nil {
+				return nil
+			}
+			return &descriptorpb.FileOptions{Features: fs}
+		}
+	}
+	if opts == nil || proto.Size(opts) == 0 {
+		return nil
+	}
+	return proto.Clone(opts).(*descriptorpb.FileOptions)
+}
+
+// namePacks gives each pack its file: a/b/v1/b.proto for a.b.v1, and further
+// names where a package needs more than one.
+func namePacks(packs map[pack][]*element) map[pack]string {
+	keys := slices.Collect(maps.Keys(packs))
+	sort.Slice(keys, func(i, j int) bool {
+		a, b := keys[i], keys[j]
+		if a.pkg != b.pkg {
+			return a.pkg < b.pkg
+		}
+		if a.layer != b.layer {
+			return a.layer < b.layer
+		}
+		if la, lb := len(packs[a]), len(packs[b]); la != lb {
+			return la > lb
+		}
+		return fmt.Sprint(a.syntax) < fmt.Sprint(b.syntax)
+	})
+	names, taken := map[pack]string{}, map[string]bool{}
+	for _, k := range keys {
+		base := strings.ReplaceAll(k.pkg, ".", "/") + "/" + lastWord(k.pkg)
+		if k.pkg == "" {
+			base = "nopackage"
+		}
+		if strings.HasPrefix(base, "google/protobuf/") {
+			base += "_extracted"
+		}
+		name := base
+		for n := 2; taken[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s_%d", base, n)
+		}
+		taken[strings.ToLower(name)] = true
+		names[k] = name + ".proto"
+	}
+	return names
+}
+
+// lastWord is the last part of a package that is no version.
+func lastWord(pkg string) string {
+	parts := strings.Split(pkg, ".")
+	for i := len(parts) - 1; i > 0; i-- {
+		if p := parts[i]; len(p) < 2 || p[0] != 'v' || p[1] < '0' || p[1] > '9' {
+			return p
+		}
+	}
+	return parts[0]
+}
+
+// ordered puts each file after what it imports.
+func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb.FileDescriptorProto {
+	var list []*descriptorpb.FileDescriptorProto
+	done := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		f := files[name]
+		if f == nil || done[name] {
+			return
+		}
+		done[name] = true
+		for _, dep := range f.Dependency {
+			visit(dep)
+		}
+		list = append(list, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		visit(name)
+	}
+	return list
+}
+
+// standardFiles are files of protobuf itself, with all that they import.
+func standardFiles(names map[string]bool) []*descriptorpb.FileDescriptorProto {
+	all := map[string]*descriptorpb.FileDescriptorProto{}
+	var visit func(f protoreflect.FileDescriptor)
+	visit = func(f protoreflect.FileDescriptor) {
+		if all[f.Path()] != nil {
+			return
+		}
+		all[f.Path()] = protodesc.ToFileDescriptorProto(f)
+		for i := range f.Imports().Len() {
+			visit(f.Imports().Get(i).FileDescriptor)
+		}
+	}
+	for name := range names {
+		if f, err := protoregistry.GlobalFiles.FindFileByPath(name); err == nil {
+			visit(f)
+		}
+	}
+	return ordered(all)
+}
+
+// DescriptorSet returns all files, each after what it imports.
+func (s *Set) DescriptorSet() *descriptorpb.FileDescriptorSet {
+	return &descriptorpb.FileDescriptorSet{File: append(slices.Clone(s.Imports), s.Files...)}
+}
+
+// link says whether the set is one that a protobuf runtime takes.
+func (s *Set) link() error {
+	if _, err := protodesc.NewFiles(s.DescriptorSet()); err != nil {
+		return fmt.Errorf("extract: what was found does not link: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle"
+)
+
+// scripts is JavaScript, by the file's name.
+func scripts() Format {
+	return Format{
+		Name: "JavaScript",
+		Max:  bundle.MaxScript,
+		Match: func(name string, _ []byte) bool {
+			return slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(name)))
+		},
+		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+			return c.scripts.Add(ctx, name, data)
+		},
+	}
+}
+
+// formDescriptorSet is the form of a google.protobuf.FileDescriptorSet.
+const formDescriptorSet = "descriptor set"
+
+// descriptorSets is a FileDescriptorSet, by its first bytes: a file, that
+// begins with its name, or by the file's name.
+func descriptorSets() Format {
+	return Format{
+		Name: formDescriptorSet,
+		Match: func(name string, head []byte) bool {
+			if slices.Contains([]string{".binpb", ".pb", ".desc", ".protoset", ".fds"}, strings.ToLower(path.Ext(name))) {
+				return true
+			}
+			// 0a LEN 0a LEN NAME.proto
+			return len(head) > 8 && head[0] == 0x0a && bytes.Contains(head[:min(len(head), 300)], []byte(".proto")) && bytes.IndexByte(head[1:8], 0x0a) > 0
+		},
+		Read: func(_ context.Context, c *Collector, name string, data []byte) error {
+			set := &descriptorpb.FileDescriptorSet{}
+			if err := proto.Unmarshal(data, set); err != nil || len(set.File) == 0 {
+				return fmt.Errorf("%s is no descriptor set: it holds no files", name)
+			}
+			for _, f := range set.File {
+				if f.GetName() == "" {
+					return fmt.Errorf("%s is no descriptor set: a file in it has no name", name)
+				}
+			}
+			c.AddFiles(formDescriptorSet, set.File...)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,531 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle"
+)
+
+// A Set is what inputs declare together, as files that link.
+type Set struct {
+	Files      []*descriptorpb.FileDescriptorProto // ours, each after what it imports
+	Imports    []*descriptorpb.FileDescriptorProto // those of protobuf itself, in such an order
+	Notes      map[string]string                   // by full name: comments
+	Unresolved []bundle.Unresolved                 // what the merging itself had to leave open
+}
+
+// An element is what a file declares at its top level.
+type element struct {
+	pkg, name string
+	syntax    syntax
+	msg       proto.Message // DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
+	options   *descriptorpb.FileOptions
+	layer     int // within a cycle of packages
+}
+
+func (e *element) full() string { return join(e.pkg, e.name) }
+
+func join(pkg, name string) string {
+	if pkg == "" {
+		return name
+	}
+	return pkg + "." + name
+}
+
+// A syntax is what of a file decides how its declarations are read.
+type syntax struct {
+	name     string // proto2, proto3 or editions
+	edition  descriptorpb.Edition
+	features string // of the file's options, serialized
+}
+
+// Merge joins sources. Of declarations with one name and one shape one stays;
+// of those with one name and several shapes the later ones are renamed.
+func Merge(sources ...*Source) (*Set, error) {
+	m := &merger{
+		byName: map[string]*element{}, notes: map[string]string{}, std: standardTypes(), found: map[string]bool{},
+		extensions: map[string]bool{},
+	}
+	for _, s := range sources {
+		m.add(s)
+	}
+	m.settle()
+	set, err := m.set()
+	if err != nil && m.dropBroken() {
+		m.settle()
+		set, err = m.set()
+	}
+	return set, err
+}
+
+// dropBroken leaves out declarations that no runtime takes, so that they do not
+// cost the others, and says whether there were any.
+func (m *merger) dropBroken() bool {
+	kept := m.elements[:0]
+	n := len(m.elements)
+	for _, e := range m.elements {
+		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
+		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
+			m.unresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
+			continue
+		}
+		kept = append(kept, e)
+	}
+	m.elements = kept
+	return len(kept) < n
+}
+
+type merger struct {
+	elements   []*element
+	byName     map[string]*element
+	extensions map[string]bool
+	notes      map[string]string
+	open       []bundle.Unresolved
+	std        map[string]string // type of protobuf itself: its file
+	found      map[string]bool   // files of protobuf itself that a source declares
+}
+
+func (m *merger) unresolved(element, input, reason string) {
+	m.open = append(m.open, bundle.Unresolved{Element: element, Place: bundle.Place{File: input}, Reason: reason})
+}
+
+// add enters a source's declarations.
+func (m *merger) add(s *Source) {
+	// A source may declare a name more than once, so each of its files is its own.
+	var list []*element
+	renamed := map[string]string{}
+	own := map[string]proto.Message{}
+	for _, f := range s.Files {
+		for _, e := range elementsOf(f) {
+			if file, ok := m.std[e.full()]; ok {
+				m.found[file] = true
+				continue
+			}
+			if x, ok := e.msg.(*descriptorpb.FieldDescriptorProto); ok {
+				key := x.GetExtendee() + " " + e.full()
+				if !m.extensions[key] {
+					m.extensions[key] = true
+					list = append(list, e)
+				}
+				continue
+			}
+			name := e.full()
+			for n := 2; ; n++ {
+				other := own[name]
+				if there := m.byName[name]; other == nil && there != nil {
+					other = there.msg
+				}
+				if other == nil {
+					break
+				}
+				if sameShape(other, e.msg) {
+					name = ""
+					break
+				}
+				name = fmt.Sprintf("%s_%d", e.full(), n)
+			}
+			if name == "" {
+				continue
+			}
+			if name != e.full() {
+				m.notes[name] = "Another shape of " + e.full() + " in " + s.Input + "."
+				m.unresolved(e.full(), s.Input, "a second definition has another shape: it is kept as "+name)
+				renamed["."+e.full()] = "." + name
+			}
+			own[name] = proto.Clone(e.msg)
+			rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
+			list = append(list, e)
+		}
+	}
+	for _, e := range list {
+		retarget(e.msg, renamed)
+		if _, ok := e.msg.(*descriptorpb.FieldDescriptorProto); !ok {
+			m.byName[e.full()] = e
+		}
+		m.elements = append(m.elements, e)
+	}
+	for name, note := range s.Notes {
+		m.notes[name] = note
+	}
+}
+
+func prefixOf(pkg string) string {
+	if pkg == "" {
+		return ""
+	}
+	return pkg + "."
+}
+
+// elementsOf are the declarations of a file, as copies.
+func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
+	f = proto.Clone(f).(*descriptorpb.FileDescriptorProto)
+	syn := syntax{name: f.GetSyntax(), edition: f.GetEdition()}
+	if syn.name == "" {
+		syn.name = "proto2"
+	}
+	if fs := f.GetOptions().GetFeatures(); fs != nil {
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(fs)
+		if err == nil {
+			syn.features = string(data)
+		}
+	}
+	opts := f.GetOptions()
+	if opts != nil {
+		opts.UninterpretedOption = nil
+	}
+	var list []*element
+	enter := func(name string, msg proto.Message) {
+		list = append(list, &element{pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts})
+	}
+	for _, d := range f.MessageType {
+		complete(d)
+		enter(d.GetName(), d)
+	}
+	for _, d := range f.EnumType {
+		enter(d.GetName(), d)
+	}
+	for _, d := range f.Service {
+		enter(d.GetName(), d)
+	}
+	for _, d := range f.Extension {
+		completeField(d)
+		enter(d.GetName(), d)
+	}
+	return list
+}
+
+// complete adds what a descriptor may leave out and a compiler writes.
+func complete(d *descriptorpb.DescriptorProto) {
+	for _, f := range d.Field {
+		completeField(f)
+	}
+	for _, f := range d.Extension {
+		completeField(f)
+	}
+	for _, n := range d.NestedType {
+		complete(n)
+	}
+}
+
+func completeField(f *descriptorpb.FieldDescriptorProto) {
+	if f.JsonName == nil {
+		f.JsonName = proto.String(jsonName(f.GetName()))
+	}
+}
+
+func jsonName(field string) string {
+	var out []byte
+	up := false
+	for _, c := range []byte(field) {
+		if c == '_' {
+			up = true
+			continue
+		}
+		if up && 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		out, up = append(out, c), false
+	}
+	return string(out)
+}
+
+// sameShape says whether two declarations are the same.
+func sameShape(a, b proto.Message) bool {
+	if a.ProtoReflect().Descriptor() != b.ProtoReflect().Descriptor() {
+		return false
+	}
+	if x, ok := a.(*descriptorpb.DescriptorProto); ok {
+		return proto.Equal(canonical(x), canonical(b.(*descriptorpb.DescriptorProto)))
+	}
+	return proto.Equal(a, b)
+}
+
+// canonical orders what has no order.
+func canonical(d *descriptorpb.DescriptorProto) *descriptorpb.DescriptorProto {
+	d = proto.Clone(d).(*descriptorpb.DescriptorProto)
+	sortNested(d)
+	return d
+}
+
+func sortNested(d *descriptorpb.DescriptorProto) {
+	sort.SliceStable(d.Field, func(i, j int) bool { return d.Field[i].GetNumber() < d.Field[j].GetNumber() })
+	sort.SliceStable(d.NestedType, func(i, j int) bool { return d.NestedType[i].GetName() < d.NestedType[j].GetName() })
+	sort.SliceStable(d.EnumType, func(i, j int) bool { return d.EnumType[i].GetName() < d.EnumType[j].GetName() })
+	for _, n := range d.NestedType {
+		sortNested(n)
+	}
+}
+
+func rename(e *element, name string) {
+	if name == e.name {
+		return
+	}
+	suffix := strings.TrimPrefix(name, e.name)
+	switch d := e.msg.(type) {
+	case *descriptorpb.DescriptorProto:
+		d.Name = &name
+	case *descriptorpb.EnumDescriptorProto:
+		d.Name = &name
+		for _, v := range d.Value { // they stand in the package's scope
+			v.Name = proto.String(v.GetName() + suffix)
+		}
+	case *descriptorpb.ServiceDescriptorProto:
+		d.Name = &name
+	}
+	e.name = name
+}
+
+// retarget replaces names of types, and of what is nested in them.
+func retarget(msg proto.Message, renamed map[string]string) {
+	if len(renamed) == 0 {
+		return
+	}
+	eachType(msg, func(_ string, name **string, _ *descriptorpb.FieldDescriptorProto) {
+		for at := len(**name); at > 0; at = strings.LastIndexByte((**name)[:at], '.') {
+			if to, ok := renamed[(**name)[:at]]; ok {
+				*name = proto.String(to + (**name)[at:])
+				return
+			}
+		}
+	})
+}
+
+// eachType calls f with every name of a type in a declaration; where it is of a
+// field, with that too. path is the element's name below the declaration.
+func eachType(msg proto.Message, f func(path string, name **string, field *descriptorpb.FieldDescriptorProto)) {
+	field := func(path string, d *descriptorpb.FieldDescriptorProto) {
+		if d.TypeName != nil {
+			f(join(path, d.GetName()), &d.TypeName, d)
+		}
+		if d.Extendee != nil {
+			f(join(path, d.GetName()), &d.Extendee, nil)
+		}
+	}
+	var message func(path string, d *descriptorpb.DescriptorProto)
+	message = func(path string, d *descriptorpb.DescriptorProto) {
+		for _, x := range d.Field {
+			field(path, x)
+		}
+		for _, x := range d.Extension {
+			field(path, x)
+		}
+		for _, n := range d.NestedType {
+			message(join(path, n.GetName()), n)
+		}
+	}
+	switch d := msg.(type) {
+	case *descriptorpb.DescriptorProto:
+		message("", d)
+	case *descriptorpb.FieldDescriptorProto:
+		field("", d)
+	case *descriptorpb.ServiceDescriptorProto:
+		for _, x := range d.Method {
+			f(x.GetName(), &x.InputType, nil)
+			f(x.GetName(), &x.OutputType, nil)
+		}
+	}
+}
+
+// typesIn calls f with the full name of every type that a declaration declares.
+func typesIn(e *element, f func(full string)) {
+	var message func(full string, d *descriptorpb.DescriptorProto)
+	message = func(full string, d *descriptorpb.DescriptorProto) {
+		f(full)
+		for _, n := range d.NestedType {
+			message(full+"."+n.GetName(), n)
+		}
+		for _, n := range d.EnumType {
+			f(full + "." + n.GetName())
+		}
+	}
+	switch d := e.msg.(type) {
+	case *descriptorpb.DescriptorProto:
+		message(e.full(), d)
+	case *descriptorpb.EnumDescriptorProto:
+		f(e.full())
+	}
+}
+
+// settle replaces references to what nobody declares.
+func (m *merger) settle() {
+	types := map[string]bool{}
+	for _, e := range m.elements {
+		typesIn(e, func(full string) { types["."+full] = true })
+	}
+	for name := range m.std {
+		types["."+name] = true
+	}
+	known := func(name string) bool {
+		if types[name] {
+			return true
+		}
+		return strings.HasPrefix(name, ".google.protobuf.") && m.std[topOf(name)] != ""
+	}
+	kept := m.elements[:0]
+	for _, e := range m.elements {
+		drop := false
+		eachType(e.msg, func(path string, name **string, f *descriptorpb.FieldDescriptorProto) {
+			if !strings.HasPrefix(**name, ".") {
+				*name = proto.String("." + **name)
+			}
+			if known(**name) {
+				return
+			}
+			full := join(e.full(), path)
+			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
+			case isService:
+				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
+				m.unresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
+				*name = proto.String(".google.protobuf.Empty")
+			case f == nil: // what an extension extends
+				drop = true
+				m.unresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
+			default:
+				replaceType(f)
+				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				m.unresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				*name = nil
+			}
+		})
+		if !drop {
+			kept = append(kept, e)
+		}
+	}
+	m.elements = kept
+	m.openRanges()
+	m.distinctValues()
+}
+
+// openRanges lets messages be extended by what extends them: a codegen's output
+// does not tell which numbers its source left for that.
+func (m *merger) openRanges() {
+	messages := map[string]*descriptorpb.DescriptorProto{}
+	var walk func(full string, d *descriptorpb.DescriptorProto)
+	walk = func(full string, d *descriptorpb.DescriptorProto) {
+		messages[full] = d
+		for _, n := range d.NestedType {
+			walk(full+"."+n.GetName(), n)
+		}
+	}
+	for _, e := range m.elements {
+		if d, ok := e.msg.(*descriptorpb.DescriptorProto); ok {
+			walk("."+e.full(), d)
+		}
+	}
+	numbers := map[string][]int32{}
+	for _, e := range m.elements {
+		extensionsIn(e.msg, func(x *descriptorpb.FieldDescriptorProto) {
+			numbers[x.GetExtendee()] = append(numbers[x.GetExtendee()], x.GetNumber())
+		})
+	}
+	for name, list := range numbers {
+		d := messages[name]
+		if d == nil {
+			continue
+		}
+		slices.Sort(list)
+		for _, n := range list {
+			switch i := len(d.ExtensionRange) - 1; {
+			case slices.ContainsFunc(d.ExtensionRange, func(r *descriptorpb.DescriptorProto_ExtensionRange) bool {
+				return r.GetStart() <= n && n < r.GetEnd()
+			}):
+			case i >= 0 && d.ExtensionRange[i].GetEnd() == n && d.ExtensionRange[i].Options == nil:
+				d.ExtensionRange[i].End = proto.Int32(n + 1)
+			default:
+				d.ExtensionRange = append(d.ExtensionRange, &descriptorpb.DescriptorProto_ExtensionRange{Start: proto.Int32(n), End: proto.Int32(n + 1)})
+			}
+		}
+	}
+}
+
+// extensionsIn calls f with the extensions that a declaration holds or is.
+func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
+	switch d := msg.(type) {
+	case *descriptorpb.FieldDescriptorProto:
+		f(d)
+	case *descriptorpb.DescriptorProto:
+		for _, x := range d.Extension {
+			f(x)
+		}
+		for _, n := range d.NestedType {
+			extensionsIn(n, f)
+		}
+	}
+}
+
+func topOf(name string) string {
+	rest := strings.TrimPrefix(name, ".google.protobuf.")
+	top, _, _ := strings.Cut(rest, ".")
+	return "google.protobuf." + top
+}
+
+func replaceType(f *descriptorpb.FieldDescriptorProto) {
+	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
+		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
+		f.DefaultValue = nil
+		return
+	}
+	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
+}
+
+// distinctValues renames enum values that stand beside another of their name:
+// codegens that strip the enum's name leave such.
+func (m *merger) distinctValues() {
+	taken := map[string]bool{}
+	for _, e := range m.elements {
+		taken[e.full()] = true
+	}
+	for _, e := range m.elements {
+		switch d := e.msg.(type) {
+		case *descriptorpb.EnumDescriptorProto:
+			m.distinct(e.pkg, d, taken)
+		case *descriptorpb.DescriptorProto:
+			m.distinctIn(e.full(), d)
+		}
+	}
+}
+
+func (m *merger) distinctIn(full string, d *descriptorpb.DescriptorProto) {
+	taken := map[string]bool{}
+	for _, f := range d.Field {
+		taken[join(full, f.GetName())] = true
+	}
+	for _, f := range d.OneofDecl {
+		taken[join(full, f.GetName())] = true
+	}
+	for _, n := range d.NestedType {
+		taken[join(full, n.GetName())] = true
+		m.distinctIn(join(full, n.GetName()), n)
+	}
+	for _, e := range d.EnumType {
+		taken[join(full, e.GetName())] = true
+	}
+	for _, e := range d.EnumType {
+		m.distinct(full, e, taken)
+	}
+}
+
+func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
+	for _, v := range d.Value {
+		name := v.GetName()
+		for n := 1; taken[join(scope, name)]; n++ {
+			name = d.GetName() + "_" + v.GetName()
+			if n > 1 {
+				name = fmt.Sprintf("%s_%d", name, n)
+			}
+		}
+		taken[join(scope, name)] = true
+		if name != v.GetName() {
+			m.unresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
+			v.Name = &name
+		}
+	}
+}

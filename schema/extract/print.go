@@ -1,0 +1,421 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Print returns the text of the set's files, by path. Compiled, a text gives
+// the descriptor that it was printed from.
+func (s *Set) Print() map[string]string {
+	text := map[string]string{}
+	for _, f := range s.Files {
+		p := &printer{notes: s.Notes, syntax: f.GetSyntax()}
+		p.file(f)
+		text[f.GetName()] = p.String()
+	}
+	return text
+}
+
+// A printer prints one file.
+type printer struct {
+	strings.Builder
+	notes  map[string]string
+	syntax string
+	depth  int
+}
+
+func (p *printer) line(format string, args ...any) {
+	p.WriteString(strings.Repeat("  ", p.depth))
+	fmt.Fprintf(p, format, args...)
+	p.WriteByte('\n')
+}
+
+func (p *printer) note(full string) {
+	if note := p.notes[full]; note != "" {
+		p.line("// %s", strings.Join(strings.Fields(note), " "))
+	}
+}
+
+func (p *printer) file(f *descriptorpb.FileDescriptorProto) {
+	if p.syntax == "editions" {
+		p.line("edition = %q;", strings.TrimPrefix(f.GetEdition().String(), "EDITION_"))
+	} else {
+		p.line("syntax = %q;", p.syntax)
+	}
+	if f.GetPackage() != "" {
+		p.line("\npackage %s;", f.GetPackage())
+	}
+	if len(f.Dependency) > 0 {
+		p.line("")
+	}
+	for _, d := range f.Dependency {
+		p.line("import %q;", d)
+	}
+	if opts := optionList(f.Options); len(opts) > 0 {
+		p.line("")
+		for _, o := range opts {
+			p.line("option %s;", o)
+		}
+	}
+	for _, e := range f.EnumType {
+		p.line("")
+		p.enum(join(f.GetPackage(), e.GetName()), e)
+	}
+	for _, m := range f.MessageType {
+		p.line("")
+		p.message(join(f.GetPackage(), m.GetName()), m)
+	}
+	p.extensions(f.GetPackage(), f.Extension, f.MessageType)
+	for _, s := range f.Service {
+		p.line("")
+		p.service(join(f.GetPackage(), s.GetName()), s)
+	}
+}
+
+func (p *printer) message(full string, m *descriptorpb.DescriptorProto) {
+	p.note(full)
+	p.line("message %s {", m.GetName())
+	p.body(full, m)
+	p.line("}")
+}
+
+// body prints what a message or a group holds.
+func (p *printer) body(full string, m *descriptorpb.DescriptorProto) {
+	p.depth++
+	for _, o := range optionList(m.Options) {
+		p.line("option %s;", o)
+	}
+	maps := map[string]*descriptorpb.DescriptorProto{}
+	groups := map[string]*descriptorpb.DescriptorProto{}
+	for _, n := range m.NestedType {
+		if n.GetOptions().GetMapEntry() {
+			maps["."+full+"."+n.GetName()] = n
+		}
+	}
+	for _, f := range slices.Concat(m.Field, m.Extension) {
+		for _, n := range m.NestedType {
+			if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_GROUP && f.GetTypeName() == "."+full+"."+n.GetName() {
+				groups[f.GetTypeName()] = n
+			}
+		}
+	}
+	for _, e := range m.EnumType {
+		p.enum(full+"."+e.GetName(), e)
+	}
+	for _, n := range m.NestedType {
+		name := "." + full + "." + n.GetName()
+		if maps[name] == nil && groups[name] == nil {
+			p.message(full+"."+n.GetName(), n)
+		}
+	}
+	p.fields(full, m, maps, groups)
+	for _, r := range m.ExtensionRange {
+		p.line("extensions %s%s;", span(r.GetStart(), r.GetEnd()-1, 1<<29-1), brackets(optionList(r.Options)))
+	}
+	for _, r := range m.ReservedRange {
+		p.line("reserved %s;", span(r.GetStart(), r.GetEnd()-1, 1<<29-1))
+	}
+	p.reserved(m.ReservedName)
+	p.extensions(full, m.Extension, m.NestedType)
+	p.depth--
+}
+
+// fields prints fields in their order, those of a oneof where its first is.
+func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto) {
+	done := map[int32]bool{}
+	for _, f := range m.Field {
+		if f.OneofIndex == nil || f.GetProto3Optional() {
+			p.field(full, f, maps, groups, false)
+			continue
+		}
+		i := f.GetOneofIndex()
+		if done[i] || int(i) >= len(m.OneofDecl) {
+			continue
+		}
+		done[i] = true
+		p.line("oneof %s {", m.OneofDecl[i].GetName())
+		p.depth++
+		for _, o := range optionList(m.OneofDecl[i].Options) {
+			p.line("option %s;", o)
+		}
+		for _, x := range m.Field {
+			if x.OneofIndex != nil && x.GetOneofIndex() == i && !x.GetProto3Optional() {
+				p.field(full, x, maps, groups, true)
+			}
+		}
+		p.depth--
+		p.line("}")
+	}
+}
+
+func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto, inOneof bool) {
+	p.note(full + "." + f.GetName())
+	if entry := maps[f.GetTypeName()]; entry != nil && len(entry.Field) == 2 {
+		p.line("map<%s, %s> %s = %d%s;", typeName(entry.Field[0]), typeName(entry.Field[1]), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
+		return
+	}
+	label := ""
+	switch {
+	case f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED:
+		label = "repeated "
+	case f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REQUIRED:
+		label = "required "
+	case !inOneof && p.syntax == "proto2", f.GetProto3Optional():
+		label = "optional "
+	}
+	if group := groups[f.GetTypeName()]; group != nil {
+		p.line("%sgroup %s = %d%s {", label, group.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
+		p.body(f.GetTypeName()[1:], group)
+		p.line("}")
+		return
+	}
+	p.line("%s%s %s = %d%s;", label, typeName(f), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
+}
+
+// extensions prints extensions in their order, those in a row of one message
+// together.
+func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorProto, nested []*descriptorpb.DescriptorProto) {
+	groups := map[string]*descriptorpb.DescriptorProto{}
+	for _, n := range nested {
+		groups["."+join(scope, n.GetName())] = n
+	}
+	for i, x := range list {
+		if i == 0 || list[i-1].GetExtendee() != x.GetExtendee() {
+			if p.depth == 0 {
+				p.line("")
+			}
+			p.line("extend %s {", x.GetExtendee())
+		}
+		own := groups
+		if x.GetType() != descriptorpb.FieldDescriptorProto_TYPE_GROUP {
+			own = nil
+		}
+		p.depth++
+		p.field(scope, x, nil, own, false)
+		p.depth--
+		if i == len(list)-1 || list[i+1].GetExtendee() != x.GetExtendee() {
+			p.line("}")
+		}
+	}
+}
+
+func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
+	p.note(full)
+	p.line("enum %s {", e.GetName())
+	p.depth++
+	for _, o := range optionList(e.Options) {
+		p.line("option %s;", o)
+	}
+	for _, v := range e.Value {
+		p.line("%s = %d%s;", v.GetName(), v.GetNumber(), brackets(optionList(v.Options)))
+	}
+	for _, r := range e.ReservedRange {
+		p.line("reserved %s;", span(r.GetStart(), r.GetEnd(), 1<<31-1))
+	}
+	p.reserved(e.ReservedName)
+	p.depth--
+	p.line("}")
+}
+
+func (p *printer) reserved(names []string) {
+	for _, name := range names {
+		if p.syntax == "editions" {
+			p.line("reserved %s;", name)
+		} else {
+			p.line("reserved %q;", name)
+		}
+	}
+}
+
+func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
+	p.note(full)
+	p.line("service %s {", s.GetName())
+	p.depth++
+	for _, o := range optionList(s.Options) {
+		p.line("option %s;", o)
+	}
+	for _, m := range s.Method {
+		p.note(full + "." + m.GetName())
+		in, out := m.GetInputType(), m.GetOutputType()
+		if m.GetClientStreaming() {
+			in = "stream " + in
+		}
+		if m.GetServerStreaming() {
+			out = "stream " + out
+		}
+		opts := optionList(m.Options)
+		if len(opts) == 0 {
+			p.line("rpc %s(%s) returns (%s);", m.GetName(), in, out)
+			continue
+		}
+		p.line("rpc %s(%s) returns (%s) {", m.GetName(), in, out)
+		p.depth++
+		for _, o := range opts {
+			p.line("option %s;", o)
+		}
+		p.depth--
+		p.line("}")
+	}
+	p.depth--
+	p.line("}")
+}
+
+func span(from, to, most int32) string {
+	switch {
+	case to >= most:
+		return fmt.Sprintf("%d to max", from)
+	case from == to:
+		return strconv.Itoa(int(from))
+	}
+	return fmt.Sprintf("%d to %d", from, to)
+}
+
+func typeName(f *descriptorpb.FieldDescriptorProto) string {
+	if f.TypeName != nil {
+		return f.GetTypeName()
+	}
+	return strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
+}
+
+func brackets(opts []string) string {
+	if len(opts) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(opts, ", ") + "]"
+}
+
+// fieldOptions are a field's options with what is written as one of them.
+func fieldOptions(f *descriptorpb.FieldDescriptorProto) []string {
+	var list []string
+	if f.DefaultValue != nil {
+		list = append(list, "default = "+defaultText(f))
+	}
+	if f.JsonName != nil && f.GetJsonName() != jsonName(f.GetName()) && f.Extendee == nil {
+		list = append(list, "json_name = "+strconv.Quote(f.GetJsonName()))
+	}
+	return append(list, optionList(f.Options)...)
+}
+
+// defaultText is a default as it is written in a .proto file.
+func defaultText(f *descriptorpb.FieldDescriptorProto) string {
+	switch f.GetType() {
+	case descriptorpb.FieldDescriptorProto_TYPE_STRING:
+		return quote(f.GetDefaultValue())
+	case descriptorpb.FieldDescriptorProto_TYPE_BYTES: // escaped already
+		return `"` + f.GetDefaultValue() + `"`
+	}
+	return f.GetDefaultValue()
+}
+
+// quote writes a string as a literal of a .proto file.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(s) {
+		switch {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c == 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// optionList are the options that are set, as name = value, in their order of
+// numbers. Custom options, of which the definitions are not there, are left out.
+func optionList(opts proto.Message) []string {
+	var list []string
+	m := opts.ProtoReflect()
+	if !m.IsValid() {
+		return nil
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if !m.Has(f) || f.Name() == "map_entry" || f.Name() == "uninterpreted_option" {
+			continue
+		}
+		if !f.IsList() {
+			list = append(list, optionValues(string(f.Name()), f, m.Get(f))...)
+			continue
+		}
+		for j := range m.Get(f).List().Len() {
+			list = append(list, optionValues(string(f.Name()), f, m.Get(f).List().Get(j))...)
+		}
+	}
+	return list
+}
+
+func optionValues(name string, f protoreflect.FieldDescriptor, v protoreflect.Value) []string {
+	switch f.Kind() {
+	case protoreflect.EnumKind:
+		if d := f.Enum().Values().ByNumber(v.Enum()); d != nil {
+			return []string{name + " = " + string(d.Name())}
+		}
+		return nil
+	case protoreflect.StringKind:
+		return []string{name + " = " + quote(v.String())}
+	case protoreflect.MessageKind:
+		if f.IsList() {
+			text := prototext.MarshalOptions{}.Format(v.Message().Interface())
+			return []string{name + " = { " + text + " }"}
+		}
+		var list []string
+		fields := v.Message().Descriptor().Fields()
+		for i := range fields.Len() {
+			if sub := fields.Get(i); v.Message().Has(sub) && !sub.IsList() {
+				list = append(list, optionValues(name+"."+string(sub.Name()), sub, v.Message().Get(sub))...)
+			}
+		}
+		return list
+	}
+	return []string{name + " = " + v.String()}
+}
+
+// A Count says how much sources declare, without the entries of maps and what
+// comes with protobuf itself.
+type Count struct{ Messages, Enums, Services, Fields int }
+
+// Count counts the set's declarations.
+func (s *Set) Count() Count {
+	var c Count
+	var message func(d *descriptorpb.DescriptorProto)
+	message = func(d *descriptorpb.DescriptorProto) {
+		if d.GetOptions().GetMapEntry() {
+			return
+		}
+		c.Messages++
+		c.Fields += len(d.Field)
+		c.Enums += len(d.EnumType)
+		for _, n := range d.NestedType {
+			message(n)
+		}
+	}
+	for _, f := range s.Files {
+		c.Enums += len(f.EnumType)
+		c.Services += len(f.Service)
+		for _, d := range f.MessageType {
+			message(d)
+		}
+	}
+	return c
+}
