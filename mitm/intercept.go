@@ -109,10 +109,19 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.pass(c, addr)
 		return
 	}
+	counted := p.enter() // so that a refusal that is on its way is awaited
 	conn, err := p.terminate(ctx, c, h)
 	if err != nil {
-		p.refused(c, err)
+		p.log.Warn("client refused the connection", "addr", addr, "sni", h.sni, "err", err)
+		if counted { // else it was the proxy that hung up
+			p.recordRefusal(c, refusal(err, p.opts.CA.CertFile()))
+		}
 		_ = c.Close()
+	}
+	if counted {
+		p.leave()
+	}
+	if err != nil {
 		return
 	}
 	p.watchSilence(c)

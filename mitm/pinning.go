@@ -28,14 +28,12 @@ const (
 	maxHushed             = 1000
 )
 
-// refused records that TLS with a client failed.
-func (p *Proxy) refused(c *clientConn, err error) {
-	text := fmt.Sprintf("TLS with the client failed: %v", err)
+// refusal says how TLS with a client failed.
+func refusal(err error, certFile string) string {
 	if refuses(err) {
-		text = fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, p.opts.CA.CertFile())
+		return fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, certFile)
 	}
-	p.log.Warn("client refused the connection", "addr", c.target.addr, "sni", c.target.sni, "err", err)
-	p.recordRefusal(c, text)
+	return fmt.Sprintf("TLS with the client failed: %v", err)
 }
 
 // refuses reports whether a handshake failed because the client ended it: by an
@@ -65,7 +63,8 @@ func (p *Proxy) watchSilence(c *clientConn) {
 			return
 		}
 		decide := sync.OnceFunc(func() {
-			if !o.asked.Load() {
+			if !o.asked.Load() && p.enter() {
+				defer p.leave()
 				p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
 			}
 		})
@@ -91,10 +90,6 @@ func (p *Proxy) decideHushed() {
 }
 
 func (p *Proxy) recordRefusal(c *clientConn, text string) {
-	if !p.enter() { // it was the proxy that hung up
-		return
-	}
-	defer p.leave()
 	url := "https://" + withPort(c.target.host(), portOf(c.target.addr))
 	rec, err := p.opts.Store.Begin(captures.Exchange{
 		Method: http.MethodConnect, URL: url, HTTP: "1.1", Started: time.Now(),

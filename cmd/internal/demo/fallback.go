@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 
@@ -89,7 +90,14 @@ func (c *client) openSplit(ctx context.Context, service, rpc string) (*split, er
 	req.Header.Set("content-type", "application/connect+proto")
 	req.Header.Set("connect-protocol-version", "1")
 	req.Header.Set("x-cursor-streaming", "true")
-	go s.open(req)
+	sent := make(chan struct{})
+	var once sync.Once
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once.Do(func() { close(sent) }) }}
+	go s.open(req.WithContext(httptrace.WithClientTrace(s.ctx, trace)))
+	select { // the appends follow it
+	case <-sent:
+	case <-s.opened:
+	}
 	return s, nil
 }
 

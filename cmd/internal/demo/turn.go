@@ -51,9 +51,13 @@ func (c *client) turn(ctx context.Context) error {
 	if err := t.ask(); err != nil {
 		return err
 	}
-	beats := t.heartbeats(ctx)
-	err = t.listen()
-	cancel()
+	beating, stop := context.WithCancel(ctx)
+	defer stop()
+	beats := t.heartbeats(beating)
+	if err = t.listen(); err != nil {
+		cancel() // else what is being sent may end as it would
+	}
+	stop()
 	<-beats
 	return err
 }
