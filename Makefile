@@ -66,11 +66,6 @@ node-deps-if-possible:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node-deps >/dev/null 2>&1 \
 	  || echo "(npm could not install the Node client: the demo runs without it)"; fi
 
-# DuckDB's lock file names packages for other systems, which npm ci wants to see in the registry.
-captures/parquet/testdata/duckdb/node_modules/.installed: captures/parquet/testdata/duckdb/package.json captures/parquet/testdata/duckdb/package-lock.json
-	cd $(dir $<) && npm install --no-save --ignore-scripts --no-audit --no-fund
-	touch $@
-
 %/node_modules/.installed: %/package.json %/package-lock.json
 	cd $* && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
