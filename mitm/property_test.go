@@ -316,6 +316,21 @@ func firstDifference(a, b string) (string, string) {
 	}
 }
 
+// abridged keeps both ends of each line, and of the lines the first five.
+func abridged(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if len(line) > 200 {
+			line = fmt.Sprintf("%s… (%d bytes) …%s", line[:80], len(line), line[len(line)-80:])
+		}
+		if fmt.Fprintln(&b, line); strings.Count(b.String(), "\n") == 5 {
+			break
+		}
+	}
+	return b.String()
+}
+
 // TestRandomExchanges: neither side can tell from an exchange whether it went
 // through the proxy. UNWIRE_LONG=1 makes 10,000 of them (make matrix).
 func TestRandomExchanges(t *testing.T) {
@@ -358,9 +373,13 @@ func TestRandomExchanges(t *testing.T) {
 						saw[way] += "\nthe server never ended"
 					}
 				}
+				if strings.Contains(saw[0], context.DeadlineExceeded.Error()) {
+					t.Logf("seed %d ran out of time without the proxy, too", seed) // seen once in 30,000, on a busy machine
+					continue
+				}
 				if saw[0] != saw[1] {
 					via, straight := firstDifference(saw[1], saw[0])
-					t.Errorf("seed %d, %s, HTTP/2 %v, ending %d: through the proxy\n%.500s\ndirectly\n%.500s", seed, p.method, p.h2, p.end, via, straight)
+					t.Errorf("seed %d, %s, HTTP/2 %v, ending %d: through the proxy\n%s\ndirectly\n%s", seed, p.method, p.h2, p.end, abridged(via), abridged(straight))
 				}
 			}
 		})
