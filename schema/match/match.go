@@ -1,0 +1,278 @@
+// Package match says which of the known messages an anonymous one may be.
+//
+// Candidates compete by description length: how many bits it takes to write the
+// samples down if they are of a type. What a type says for certain of its fields
+// is a veto where bytes cannot be that; all else is a price. Types that nothing
+// in the samples tells apart are ties, and are named as such.
+//
+// Source: RESEARCH.md#match
+package match
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// Options tunes a Matcher. The zero value is the default.
+type Options struct {
+	Top        int // candidates, beside ties of the first, and vetoed types in a result; default 10
+	MaxSamples int // distinct samples that are looked at; default 2,000
+	MaxNodes   int // of their trees, together; default 1,000,000
+}
+
+// A Sample is a message: the fields of one node of a tree, 0 for all of it.
+type Sample struct {
+	Tree *wire.Tree
+	Node int32
+}
+
+// A Verdict says how much a result tells.
+type Verdict string
+
+const (
+	Matched   Verdict = "match"     // one type, by a margin
+	Tied      Verdict = "tie"       // a few types that the samples do not tell apart
+	Undecided Verdict = "undecided" // too little to go by: empty, or what many types would hold
+	NoMatch   Verdict = "none"      // no type that explains more than half
+)
+
+// A Result is the types that samples may be of, the best first.
+type Result struct {
+	Verdict    Verdict     `json:"verdict"`
+	Samples    int         `json:"samples"`   // given
+	Malformed  int         `json:"malformed"` // of them, that are no message and were left out
+	Distinct   int         `json:"distinct"`  // and looked at
+	Bytes      int64       `json:"bytes"`     // of those
+	Types      int         `json:"types"`     // that were compared
+	Possible   int         `json:"possible"`  // of which no veto ruled out, and that have a field of the samples
+	Candidates []Candidate `json:"candidates"`
+	Vetoed     []Candidate `json:"vetoed"` // that would be the best without their vetoes
+}
+
+// A Candidate is a type with what speaks for and against it.
+type Candidate struct {
+	Rank    int      `json:"rank,omitempty"` // the same for ties; 0 for vetoed ones
+	Message string   `json:"message"`
+	P       float64  `json:"p"`         // among the possible types, if the message is of one of them
+	Bits    float64  `json:"bits"`      // description length
+	Bytes   int64    `json:"explained"` // of Result.Bytes
+	Unknown []string `json:"unknown"`   // paths of fields that the type has not, the first of them
+	Ties    int      `json:"ties"`      // other types of the same rank
+	Vetoes  []string `json:"vetoes"`    // why it cannot be this type, with the path
+}
+
+const (
+	defaultTop        = 10
+	defaultMaxSamples = 2000
+	defaultMaxNodes   = 1_000_000
+	firstLook         = 24  // samples after which only the best types stay
+	stay              = 200 // of them
+	equalBits         = 1e-6
+	margin            = 4.0 // bits by which a type has to be the better one not to be a tie
+	maxNamed          = 100 // ties that are named beyond Options.Top
+	maxTies           = 5   // more tied types than this decide nothing
+	surely            = 0.6 // the probability of a match
+	temper            = 0.5 // lengths are taken for half as sure as they say: fields are not independent
+)
+
+// A Matcher compares messages with all types of a schema.
+//
+// Shape: the schema's own messages, and those of google/protobuf that they use.
+// It may be used by several goroutines at once.
+type Matcher struct {
+	o     Options
+	types []*typ
+}
+
+// New returns a Matcher for the types of s.
+func New(s *schema.Schema, o Options) *Matcher {
+	if o.Top <= 0 {
+		o.Top = defaultTop
+	}
+	if o.MaxSamples <= 0 {
+		o.MaxSamples = defaultMaxSamples
+	}
+	if o.MaxNodes <= 0 {
+		o.MaxNodes = defaultMaxNodes
+	}
+	m := &Matcher{o: o}
+	all := typeTable{}
+	for md := range s.Messages() {
+		all.add(md)
+	}
+	m.types = all.sorted()
+	return m
+}
+
+// Match ranks the types that all of the samples may be of. Equal samples count once.
+func (m *Matcher) Match(samples []Sample) *Result {
+	r := &Result{Samples: len(samples), Candidates: []Candidate{}, Vetoed: []Candidate{}}
+	trees := m.distinct(samples, r)
+	var rows []*row
+	for _, ty := range m.types {
+		if !ty.entry {
+			rows = append(rows, newRow(ty))
+		}
+	}
+	r.Types = len(rows)
+	fields := false
+	for i, s := range trees {
+		sc := newScorer(s.Tree)
+		fields = fields || len(sc.grouped(s.Node)) > 0
+		if i == firstLook {
+			rows = best(rows)
+		}
+		for _, row := range rows {
+			row.add(sc.message(row.ty, s.Node, 0))
+		}
+	}
+	rank(r, rows, fields, m.o.Top)
+	return r
+}
+
+// distinct returns the samples that differ, within the bounds.
+func (m *Matcher) distinct(samples []Sample, r *Result) []Sample {
+	seed := maphash.MakeSeed()
+	seen := map[uint64]bool{}
+	nodes := 0
+	var list []Sample
+	for _, s := range samples {
+		data := s.Tree.Payload(s.Node)
+		h := maphash.Bytes(seed, data)
+		switch {
+		case seen[h]:
+			continue
+		case !isMessage(s):
+			r.Malformed++
+			continue
+		}
+		if nodes += len(s.Tree.Nodes); len(list) == m.o.MaxSamples || nodes > m.o.MaxNodes && len(list) > 0 {
+			break
+		}
+		seen[h] = true
+		list = append(list, s)
+		r.Bytes += int64(len(data))
+	}
+	r.Distinct = len(list)
+	return list
+}
+
+// isMessage reports whether a sample is well-formed, as far down as its groups go.
+func isMessage(s Sample) bool {
+	if !s.Tree.IsMessage(s.Node) {
+		return false
+	}
+	for c := range s.Tree.Children(s.Node) {
+		if n := &s.Tree.Nodes[c]; n.Type == wire.Garbage || n.Number == 0 || n.Number > maxFieldNumber || n.Type == wire.StartGroup && n.Err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// best keeps the types that may still win, and the likeliest of those that cannot.
+func best(rows []*row) []*row {
+	for _, row := range rows {
+		row.settle()
+	}
+	slices.SortStableFunc(rows, compareRows)
+	keep := rows[:0]
+	for i, row := range rows {
+		if i < stay || len(row.vetoes) == 0 && row.length <= rows[0].length+equalBits {
+			keep = append(keep, row)
+		}
+	}
+	return keep
+}
+
+// compareRows puts what is possible before what is not, then the shorter before the longer.
+func compareRows(a, b *row) int {
+	return cmp.Or(cmp.Compare(min(len(a.vetoes), 1), min(len(b.vetoes), 1)), compareBits(a.length, b.length), cmp.Compare(a.ty.name, b.ty.name))
+}
+
+func compareBits(a, b float64) int {
+	if math.Abs(a-b) <= equalBits {
+		return 0
+	}
+	return cmp.Compare(a, b)
+}
+
+// rank fills the result from the rows of all types.
+func rank(r *Result, rows []*row, fields bool, top int) {
+	for _, row := range rows {
+		row.settle()
+	}
+	slices.SortStableFunc(rows, compareRows)
+	var sum float64
+	possible := rows[:0:0]
+	for _, row := range rows {
+		switch {
+		case len(row.vetoes) > 0:
+			if len(r.Vetoed) < top {
+				r.Vetoed = append(r.Vetoed, row.candidate())
+			}
+		case row.known > 0 || !fields:
+			possible = append(possible, row)
+			sum += math.Exp2(-temper * (row.length - possible[0].length))
+		}
+	}
+	r.Possible = len(possible)
+	ranked(r, possible, top, sum)
+	r.Verdict = verdict(r, fields)
+}
+
+// ranked lists the possible types: top of them, and the ties of the first.
+// Those within the margin of the best of a rank are of the same rank.
+func ranked(r *Result, possible []*row, top int, sum float64) {
+	for i := 0; i < len(possible); {
+		end := i + 1
+		for end < len(possible) && possible[end].length <= possible[i].length+margin {
+			end++
+		}
+		for j, row := range possible[i:end] {
+			if i+j >= top && (i > 0 || j >= maxNamed) {
+				return
+			}
+			c := row.candidate()
+			c.P = math.Exp2(-temper*(row.length-possible[0].length)) / sum
+			c.Rank, c.Ties = i+1, end-i-1
+			r.Candidates = append(r.Candidates, c)
+		}
+		i = end
+	}
+}
+
+func verdict(r *Result, fields bool) Verdict {
+	if len(r.Candidates) == 0 {
+		return NoMatch
+	}
+	first := r.Candidates[0]
+	switch {
+	case !fields:
+		return Undecided
+	case 2*first.Bytes < r.Bytes:
+		return NoMatch
+	case first.Ties > maxTies:
+		return Undecided
+	case first.Ties > 0:
+		return Tied
+	case first.P < surely:
+		return Undecided
+	}
+	return Matched
+}
+
+// FullName is the name of the best candidate, if the verdict is Matched.
+func (r *Result) FullName() protoreflect.FullName {
+	if r.Verdict != Matched {
+		return ""
+	}
+	return protoreflect.FullName(r.Candidates[0].Message)
+}
