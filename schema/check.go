@@ -37,8 +37,10 @@ type Checker struct {
 	unknown        map[finding]*found
 	contradicted   map[finding]*found
 	unknownMethods map[[2]string]*found
+	unknownTypes   map[string]*found
 
 	jsonFrames, brokenFrames int
+	details, detailsDecoded  int
 
 	frame    func() string // the address of the frame that is being read
 	instance int           // messages read so far
@@ -62,9 +64,11 @@ type methodRow struct{ MethodCoverage }
 
 // A messageInfo is a message type with what was seen of it.
 type messageInfo struct {
-	name   string
-	seen   int
-	fields map[int32]*fieldInfo
+	name     string
+	seen     int
+	fields   map[int32]*fieldInfo
+	required []*fieldInfo
+	any      bool // it is google.protobuf.Any
 }
 
 type fieldInfo struct {
@@ -103,6 +107,7 @@ func NewChecker(s *Schema, o CheckOptions) *Checker {
 	return &Checker{
 		schema: s, o: o, infos: map[protoreflect.MessageDescriptor]*messageInfo{}, methods: map[[3]string]*methodRow{}, evidence: NewEvidence(),
 		unknown: map[finding]*found{}, contradicted: map[finding]*found{}, unknownMethods: map[[2]string]*found{},
+		unknownTypes: map[string]*found{},
 	}
 }
 
@@ -113,12 +118,14 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
+		k.frame = func() string { return k.o.Address(ex, f) }
 		if isOther(ex, f) {
+			k.addEnd(f.End)
 			continue
 		}
-		k.frame = func() string { return k.o.Address(ex, f) }
 		k.addFrame(ex, f)
 	}
+	k.addStatus(ex)
 }
 
 func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
@@ -204,7 +211,7 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 	if m != nil {
 		return m
 	}
-	m = &messageInfo{name: string(md.FullName()), fields: map[int32]*fieldInfo{}}
+	m = &messageInfo{name: string(md.FullName()), fields: map[int32]*fieldInfo{}, any: md.FullName() == anyName}
 	oneofs := make([]*oneofInfo, md.Oneofs().Len())
 	for i := range oneofs {
 		oneofs[i] = &oneofInfo{name: md.Oneofs().Get(i).Name()}
@@ -219,6 +226,9 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 			f.oneof = oneofs[fd.ContainingOneof().Index()]
 		}
 		m.fields[int32(fd.Number())] = f
+		if fd.Cardinality() == protoreflect.Required {
+			m.required = append(m.required, f)
+		}
 	}
 	k.infos[md] = m
 	return m
@@ -278,9 +288,19 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 		// What is unknown is a message by itself; its evidence is pooled by type.
 		_ = k.evidence.Add(m.name, unknown) // fails beyond its bounds: then the kind is told by nothing
 	}
+	for _, f := range m.required {
+		if f.last != instance {
+			k.contradict(m, f, "missing, declared required")
+		}
+	}
+	if m.any {
+		more, fine := k.any(t, at, m)
+		return explained + more, ok && fine
+	}
 	if !nested {
 		return explained, ok
 	}
+	var keys mapKeys
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
 		if n.Type != wire.Len && n.Type != wire.StartGroup || n.Number > maxFieldNumber {
@@ -299,6 +319,9 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 		}
 		if f.below == nil {
 			f.below = k.info(f.message)
+		}
+		if f.fd.IsMap() && keys.twice(t, c, f) {
+			k.contradict(m, f, "a key more than once in a map")
 		}
 		inner, fine := k.message(t, c, f.below)
 		ok = ok && fine

@@ -25,6 +25,9 @@ type Report struct {
 	Unknown         []UnknownField   `json:"unknown"`
 	Contradicted    []Contradiction  `json:"contradicted"`
 	UnknownMethods  []UnknownMethod  `json:"unknown_methods"`
+	UnknownTypes    []UnknownType    `json:"unknown_types"` // that an Any or an error's detail names; no finding
+	Details         int              `json:"error_details"`
+	DetailsDecoded  int              `json:"error_details_decoded"` // of a known type, and well-formed
 	Methods         []MethodCoverage `json:"methods"`
 	Messages        []TypeCoverage   `json:"messages"` // those that were seen
 }
@@ -38,6 +41,7 @@ type UnknownField struct {
 	P       float64  `json:"p"`
 	Seen    int      `json:"seen"`   // messages with it
 	Frames  []string `json:"frames"` // addresses, the first of them
+	Allowed bool     `json:"allowed,omitempty"`
 }
 
 // A Contradiction is a declared field whose bytes cannot be what is declared.
@@ -48,6 +52,7 @@ type Contradiction struct {
 	Reason  string   `json:"reason"`
 	Seen    int      `json:"seen"`
 	Frames  []string `json:"frames"`
+	Allowed bool     `json:"allowed,omitempty"`
 }
 
 // An UnknownMethod is a method that was called and that the schema has not.
@@ -55,6 +60,14 @@ type UnknownMethod struct {
 	Service string   `json:"service"`
 	RPC     string   `json:"rpc"`
 	Count   int      `json:"count"`  // messages
+	Frames  []string `json:"frames"` // addresses, the first of them
+	Allowed bool     `json:"allowed,omitempty"`
+}
+
+// An UnknownType is a message type that a message names and that the schema has not.
+type UnknownType struct {
+	Message string   `json:"message"`
+	Count   int      `json:"count"`
 	Frames  []string `json:"frames"` // addresses, the first of them
 }
 
@@ -79,9 +92,28 @@ type TypeCoverage struct {
 	NeverSeen  []int32 `json:"never_seen"` // numbers
 }
 
-// Clean reports whether nothing was unknown or contradicted.
+// Clean reports whether nothing was unknown or contradicted that is not allowed.
 func (r *Report) Clean() bool {
-	return len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods) == 0
+	return r.AllowedFindings() == len(r.Unknown)+len(r.Contradicted)+len(r.UnknownMethods)
+}
+
+// AllowedFindings counts the findings that Allow has marked.
+func (r *Report) AllowedFindings() (n int) {
+	count := func(allowed bool) {
+		if allowed {
+			n++
+		}
+	}
+	for _, u := range r.Unknown {
+		count(u.Allowed)
+	}
+	for _, c := range r.Contradicted {
+		count(c.Allowed)
+	}
+	for _, m := range r.UnknownMethods {
+		count(m.Allowed)
+	}
+	return n
 }
 
 // WriteJSON writes the report as one line.
@@ -99,13 +131,14 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // Report returns what the frames added so far come to.
 func (k *Checker) Report() *Report {
 	r := &Report{
-		V: 1, Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{},
+		V: 1, Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []UnknownType{},
 		Methods: []MethodCoverage{}, Messages: []TypeCoverage{},
 	}
 	r.JSONFrames, r.BrokenFrames = k.jsonFrames, k.brokenFrames
+	r.Details, r.DetailsDecoded = k.details, k.detailsDecoded
 	k.reportUnknown(r)
 	for at, f := range k.contradicted {
-		r.Contradicted = append(r.Contradicted, Contradiction{at.message, at.number, at.name, at.reason, f.seen, f.frames})
+		r.Contradicted = append(r.Contradicted, Contradiction{at.message, at.number, at.name, at.reason, f.seen, f.frames, false})
 	}
 	slices.SortFunc(r.Contradicted, func(a, b Contradiction) int {
 		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Reason, b.Reason))
@@ -121,11 +154,15 @@ func (k *Checker) Report() *Report {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.RPC, b.RPC), cmp.Compare(b.Dir, a.Dir))
 	})
 	for name, f := range k.unknownMethods {
-		r.UnknownMethods = append(r.UnknownMethods, UnknownMethod{name[0], name[1], f.seen, f.frames})
+		r.UnknownMethods = append(r.UnknownMethods, UnknownMethod{name[0], name[1], f.seen, f.frames, false})
 	}
 	slices.SortFunc(r.UnknownMethods, func(a, b UnknownMethod) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.RPC, b.RPC))
 	})
+	for name, f := range k.unknownTypes {
+		r.UnknownTypes = append(r.UnknownTypes, UnknownType{name, f.seen, f.frames})
+	}
+	slices.SortFunc(r.UnknownTypes, func(a, b UnknownType) int { return cmp.Compare(a.Message, b.Message) })
 	k.reportCoverage(r)
 	return r
 }
