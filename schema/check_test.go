@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -221,6 +222,203 @@ func TestCheckJSON(t *testing.T) {
 	for _, broken := range []string{`{"text":`, `[]`, `{} {}`, `x`} {
 		if r := checkOne(t, talk("json", []byte(broken))); r.Decoded != 0 || len(r.Contradicted) != 1 || !strings.HasPrefix(r.Contradicted[0].Reason, "malformed: JSON: ") {
 			t.Errorf("%s: %+v", broken, r)
+		}
+	}
+}
+
+// innerProto has what is checked below and beside a message's own fields.
+const innerProto = `syntax = "proto2";
+package in.v1;
+import "google/protobuf/any.proto";
+import "google/protobuf/duration.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+service In { rpc Do(Req) returns (Req); }
+message Req {
+  required string id = 1;
+  optional google.protobuf.Any any = 2;
+  map<int32, string> names = 3;
+  optional group Part = 4 { optional bool on = 1; }
+  optional google.protobuf.Timestamp at = 5;
+  optional google.protobuf.Duration span = 6;
+  optional google.protobuf.Int32Value wrapped = 7;
+  optional int32 n = 8;
+  oneof c { string a = 9; string b = 10; }
+  optional uint64 big = 11;
+}
+message Held { optional bool ok = 1; optional string why = 2; }
+`
+
+func checkInner(t *testing.T, codec string, prepare func(*decode.Exchange), frames ...[]byte) *Report {
+	t.Helper()
+	s, err := Load(fstest.MapFS{"in.proto": {Data: []byte(innerProto)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex := talk(codec, frames...)
+	ex.Service, ex.RPC = "in.v1.In", "Do"
+	if prepare != nil {
+		prepare(ex)
+	}
+	k := NewChecker(s, CheckOptions{})
+	k.Add(ex)
+	return k.Report()
+}
+
+// reasons are the contradictions as message.field: reason.
+func reasons(r *Report) []string {
+	list := []string{}
+	for _, c := range r.Contradicted {
+		list = append(list, c.Message+"."+c.Name+": "+c.Reason)
+	}
+	return list
+}
+
+func TestCheckInside(t *testing.T) {
+	id := tags(nil).text(1, "x")
+	holds := func(name string, held []byte) []byte {
+		return append(bytes.Clone(id), tags(nil).text(2, string(tags(nil).text(1, "type.googleapis.com/"+name).text(2, string(held))))...)
+	}
+	entry := string(tags(nil).varint(1, 1).text(2, "v"))
+	group := func(b tags) []byte {
+		p := protowire.AppendTag(bytes.Clone(id), 4, protowire.StartGroupType)
+		return protowire.AppendTag(append(p, b...), 4, protowire.EndGroupType)
+	}
+	for _, c := range []struct {
+		name    string
+		data    []byte
+		want    []string
+		unknown string
+	}{
+		{"required", tags(nil).varint(8, 1), []string{"in.v1.Req.id: missing, declared required"}, ""},
+		{"in an Any", holds("in.v1.Held", tags(nil).varint(1, 7)), []string{"in.v1.Held.ok: bool with a value above 1"}, ""},
+		{"no message in an Any", holds("in.v1.Held", []byte{0xff}), []string{"google.protobuf.Any.value: payload is no in.v1.Held"}, ""},
+		{"an Any of its own", holds("google.protobuf.Duration", tags(nil).text(1, "x")), []string{"google.protobuf.Duration.seconds: wire type len, declared int64"}, ""},
+		{"a field in an Any", holds("in.v1.Held", tags(nil).varint(9, 7)), []string{}, "in.v1.Held"},
+		{"an unknown Any", holds("in.v1.Nothing", []byte{0xff}), []string{}, ""},
+		{"a key twice", append(bytes.Clone(id), tags(nil).text(3, entry).text(3, entry)...), []string{"in.v1.Req.names: a key more than once in a map"}, ""},
+		{"an entry of more", append(bytes.Clone(id), tags(nil).text(3, entry+string(tags(nil).varint(3, 1)))...), []string{}, "in.v1.Req.NamesEntry"},
+		{"a group", group(tags(nil).varint(1, 1)), []string{}, ""},
+		{"in a group", group(tags(nil).varint(1, 2)), []string{"in.v1.Req.Part.on: bool with a value above 1"}, ""},
+		{"a message for a group", append(bytes.Clone(id), tags(nil).text(4, "")...), []string{"in.v1.Req.part: wire type len, declared group"}, ""},
+	} {
+		r := checkInner(t, "proto", nil, c.data)
+		if d := cmp.Diff(c.want, reasons(r)); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+		if c.unknown != "" && (len(r.Unknown) != 1 || r.Unknown[0].Message != c.unknown) || c.unknown == "" && len(r.Unknown) > 0 {
+			t.Errorf("%s: unknown %+v", c.name, r.Unknown)
+		}
+		if r.BytesExplained < 0 || r.BytesExplained > r.Bytes {
+			t.Errorf("%s: %d of %d bytes", c.name, r.BytesExplained, r.Bytes)
+		}
+		if clean := r.Clean() && r.BytesExplained == r.Bytes; clean != (len(c.want) == 0 && c.unknown == "") {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		if named := c.name == "an unknown Any"; named != (len(r.UnknownTypes) == 1 && r.UnknownTypes[0].Message == "in.v1.Nothing") {
+			t.Errorf("%s: unknown types %+v", c.name, r.UnknownTypes)
+		}
+	}
+}
+
+func TestCheckErrorDetails(t *testing.T) {
+	detail := envelope.Detail{Type: "in.v1.Held", Value: tags(nil).varint(1, 7)}
+	want := []string{"in.v1.Held.ok: bool with a value above 1"}
+	r := checkInner(t, "proto", func(ex *decode.Exchange) {
+		ex.Frames[0].End = &envelope.End{Error: &envelope.Error{Code: "internal", Details: []envelope.Detail{detail, {Type: "x.Y"}}}}
+	}, []byte("{}"))
+	if d := cmp.Diff(want, reasons(r)); d != "" || r.Frames != 0 || r.Details != 2 || r.DetailsDecoded != 1 || len(r.UnknownTypes) != 1 || !cmp.Equal(r.Contradicted[0].Frames, []string{"#7/up/0"}) {
+		t.Errorf("%s %+v", d, r)
+	}
+
+	status := tags(nil).varint(1, 3).text(3, string(tags(nil).text(1, "type.googleapis.com/in.v1.Held").text(2, string(detail.Value))))
+	r = checkInner(t, "proto", func(ex *decode.Exchange) {
+		ex.Protocol = decode.GRPC
+		ex.ResponseTrailers = captures.Headers{{Name: "grpc-status", Value: "3"}, {Name: "grpc-status-details-bin", Value: base64.RawStdEncoding.EncodeToString(status)}}
+	}, tags(nil).text(1, "x"))
+	if d := cmp.Diff(want, reasons(r)); d != "" || r.Frames != 1 || r.Details != 1 {
+		t.Errorf("%s %+v", d, r)
+	}
+}
+
+func TestCheckJSONShapes(t *testing.T) {
+	for _, c := range []struct {
+		data string
+		want []string
+	}{
+		{`{"id":"x","at":"2026-01-02T03:04:05.5Z","span":"-1.5s","wrapped":7,"n":1e3,"names":{"1":"a"},"big":"18446744073709551615"}`, []string{}},
+		{`{"any":{"@type":"t/in.v1.Held","ok":true},"a":null,"b":"x"}`, []string{}},
+		{`{"any":{"@type":"t/in.v1.Held","ok":7}}`, []string{"in.v1.Held.ok: JSON number, declared bool"}},
+		{`{"any":{"@type":"t/google.protobuf.Duration","value":"1"}}`, []string{"google.protobuf.Duration.: JSON that is no google.protobuf.Duration"}},
+		{`{"at":"yesterday"}`, []string{"in.v1.Req.at: JSON that is no google.protobuf.Timestamp"}},
+		{`{"span":{"seconds":1}}`, []string{"in.v1.Req.span: JSON that is no google.protobuf.Duration"}},
+		{`{"wrapped":"x"}`, []string{"in.v1.Req.wrapped: JSON that is no google.protobuf.Int32Value"}},
+		{`{"n":2147483648}`, []string{"in.v1.Req.n: int32 with a value outside its range"}},
+		{`{"n":1e999999999}`, []string{"in.v1.Req.n: int32 with a value outside its range"}},
+		{`{"n":1.5}`, []string{"in.v1.Req.n: int32 with a fraction"}},
+		{`{"n":""}`, []string{"in.v1.Req.n: JSON string, declared int32"}},
+		{`{"big":-1}`, []string{"in.v1.Req.big: uint64 with a value outside its range"}},
+		{`{"n":1,"n":2}`, []string{"in.v1.Req.n: more than once in an object"}},
+		{`{"a":"x","b":"y"}`, []string{"in.v1.Req.b: together with a of the same oneof c"}},
+		{`{"names":{"one":"a"}}`, []string{"in.v1.Req.names: key that is no int32"}},
+	} {
+		r := checkInner(t, "json", nil, []byte(c.data))
+		if d := cmp.Diff(c.want, reasons(r)); d != "" || r.Decoded != 1 || len(r.Unknown) > 0 || r.BytesExplained != r.Bytes {
+			t.Errorf("%s: %s %+v", c.data, d, r)
+		}
+	}
+	if r := checkInner(t, "json", nil, []byte(`{"any":{"@type":"t/in.v1.Held","colour":1}}`)); len(r.Unknown) != 1 || r.Unknown[0].Message != "in.v1.Held" || r.BytesExplained >= r.Bytes {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAllowance(t *testing.T) {
+	report := func() *Report {
+		r := checkInner(t, "proto", nil, tags(nil).text(1, "x").varint(99, 1).varint(8, 1<<40))
+		r.UnknownMethods = append(r.UnknownMethods, UnknownMethod{Service: "a.B", RPC: "C"})
+		return r
+	}
+	for _, c := range []struct {
+		list    string
+		allowed int
+	}{
+		{"", 0},
+		{"# nothing\n\n", 0},
+		{"in.v1.Req 99", 1},
+		{"unknown in.v1.Req", 1},
+		{"contradicted in.v1.* n # known\n", 1},
+		{"contradicted in.v1.Req 99", 0},
+		{"in.v1.*\nmethod a.B/*", 3},
+		{"method a.B/D", 0},
+	} {
+		a, err := ReadAllowance(strings.NewReader(c.list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := report()
+		if r.Allow(a); r.AllowedFindings() != c.allowed || r.Clean() != (c.allowed == 3) {
+			t.Errorf("%q: %d allowed", c.list, r.AllowedFindings())
+		}
+	}
+	var before bytes.Buffer
+	if err := report().WriteJSON(&before); err != nil {
+		t.Fatal(err)
+	}
+	a, err := ReadAllowance(&before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report()
+	if r.Allow(a); !r.Clean() {
+		t.Errorf("%+v", r)
+	}
+	r.Contradicted = append(r.Contradicted, Contradiction{Message: "in.v1.Req", Number: 8, Name: "n", Reason: "another"})
+	if r.Clean() {
+		t.Error("a new finding passes")
+	}
+	for _, bad := range []string{"a b c", "method a", "[ x", "{"} {
+		if _, err := ReadAllowance(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
 		}
 	}
 }

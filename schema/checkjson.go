@@ -43,13 +43,19 @@ type jsonCheck struct {
 	dec         *json.Decoder
 	data        []byte
 	unexplained int64
+	inAny       bool // the next object has the member @type beside its own
 }
 
 // message reads an object as md.
 func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error {
-	if opaque(md) || depth > maxJSONDepth {
+	if depth > maxJSONDepth {
 		return d.skip()
 	}
+	if form := jsonShapeOf(md); form != jsonObject {
+		return d.wellKnown(md, form, depth)
+	}
+	inAny := d.inAny
+	d.inAny = false
 	tok, err := d.dec.Token()
 	if err != nil {
 		return err
@@ -63,6 +69,7 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 	m := d.info(md)
 	m.seen++
 	d.instance++
+	instance := d.instance
 	for d.dec.More() {
 		start := d.dec.InputOffset()
 		tok, err := d.dec.Token()
@@ -70,6 +77,12 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 			return err
 		}
 		name, _ := tok.(string)
+		if inAny && name == "@type" {
+			if err := d.skip(); err != nil {
+				return err
+			}
+			continue
+		}
 		fd := md.Fields().ByJSONName(name)
 		if fd == nil {
 			fd = md.Fields().ByTextName(name)
@@ -85,12 +98,27 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 		}
 		f := m.fields[int32(fd.Number())]
 		f.seen++
+		d.place(m, f, instance)
 		if err := d.field(m, f, depth); err != nil {
 			return err
 		}
 	}
 	_, err = d.dec.Token()
 	return err
+}
+
+// place checks what may not stand beside the member f in one object.
+func (d *jsonCheck) place(m *messageInfo, f *fieldInfo, instance int) {
+	if f.last == instance {
+		d.contradict(m, f, "more than once in an object")
+	}
+	f.last = instance
+	if o := f.oneof; o != nil && d.peek() != 'n' {
+		if o.last == instance && o.member != f {
+			d.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
+		}
+		o.last, o.member = instance, f
+	}
 }
 
 // field reads the value of a member, a list or a map of them.
@@ -113,8 +141,12 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	}
 	for d.dec.More() {
 		if f.fd.IsMap() {
-			if _, err := d.dec.Token(); err != nil {
+			tok, err := d.dec.Token()
+			if err != nil {
 				return err
+			}
+			if key, _ := tok.(string); !jsonKeyFits(key, f.fd.MapKey()) {
+				d.contradict(m, f, fmt.Sprintf("key that is no %s", f.fd.MapKey().Kind()))
 			}
 		}
 		if err := d.value(m, f, element, depth); err != nil {
@@ -128,7 +160,10 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 // value reads one value of the type of fd, which is f's or that of f's map.
 func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDescriptor, depth int) error {
 	if md := fd.Message(); md != nil {
-		if next := d.peek(); next == '{' || next == 'n' || opaque(md) {
+		if form := jsonShapeOf(md); form != jsonObject && form != jsonAny && d.peek() != 'n' {
+			return d.checkForm(m, f, md, form)
+		}
+		if next := d.peek(); next == '{' || next == 'n' {
 			return d.message(md, depth+1)
 		}
 	}
@@ -139,6 +174,9 @@ func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDes
 	if tok != nil && !jsonFits(tok, fd) {
 		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), fd.Kind()))
 		return d.rest(tok)
+	}
+	if reason := jsonRange(tok, fd); reason != "" {
+		d.contradict(m, f, reason)
 	}
 	if name, isName := tok.(string); isName && fd.Kind() == protoreflect.EnumKind && fd.Enum().Values().ByName(protoreflect.Name(name)) == nil {
 		d.contradict(m, f, fmt.Sprintf("name %q is not in %s", name[:min(len(name), maxName)], fd.Enum().FullName()))
@@ -194,11 +232,6 @@ func (d *jsonCheck) rest(tok json.Token) error {
 	return nil
 }
 
-// opaque reports whether JSON writes md in a way of its own.
-func opaque(md protoreflect.MessageDescriptor) bool {
-	return strings.HasPrefix(string(md.FullName()), "google.protobuf.")
-}
-
 func jsonType(tok json.Token) string {
 	switch v := tok.(type) {
 	case json.Delim:
@@ -235,7 +268,7 @@ func jsonFits(tok json.Token, fd protoreflect.FieldDescriptor) bool {
 			return false
 		}
 		_, err := strconv.ParseFloat(v, 64)
-		return err == nil
+		return err == nil && v != "" && !strings.ContainsAny(v, " _xXpP")
 	}
 	return false
 }
