@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,41 +16,72 @@ import (
 	"unwire/schema"
 )
 
+type checkFlags struct {
+	proto    string
+	json     bool
+	html     string
+	allow    []string
+	baseline []string
+}
+
 func (a *app) checkCommand() *cobra.Command {
-	var dir string
-	var asJSON bool
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check F.uwc…",
 		Short: "Say how far definitions explain traffic: coverage, unknown fields, contradictions",
 		Long: `check holds every message of captures against definitions: which fields were
 seen, which are unknown, which contradict their declaration, and how many bytes
-are explained. The exit status is 1 where something is unknown or contradicted.`,
-		Example: "  unwire schema check F.uwc\n  unwire schema check --proto proto/ --json F.uwc | jq .unknown",
+are explained. The exit status is 1 where something is unknown or contradicted.
+
+What is known already need not fail a build: --allow takes a file of lines, each
+[unknown|contradicted] MESSAGE [FIELD] or method SERVICE/RPC, where * stands for
+any run of characters in a name; and --baseline an earlier report of --json, whose
+findings then pass. --html writes one page for people, without any script, in
+which every finding leads to the frames that show it, their secrets replaced.`,
+		Example: `  unwire schema check F.uwc
+  unwire schema check --proto proto/ --json F.uwc | jq .unknown
+  unwire schema check --proto defs.binpb --baseline known.json --html report.html F.uwc`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail(exitUsage, errors.New("unwire schema check: missing argument F.uwc"), "usage: "+cmd.UseLine())
 			}
-			return a.check(cmd.Context(), dir, asJSON, args)
+			return a.check(cmd.Context(), f, args)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "proto", "", "folder of .proto files (default: the built-in ones)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the report as JSON")
+	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the report as JSON")
+	cmd.Flags().StringVar(&f.html, "html", "", "file for the report as a page")
+	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings that are known, a line each; may be repeated")
+	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier report of --json whose findings are known; may be repeated")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, dir string, asJSON bool, inputs []string) error {
-	if dir == noDefinitions {
-		return usagef("--proto none leaves nothing to check against")
-	}
-	defs, err := loadDefinitions(dir)
+func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
+	defs, err := needDefinitions(f.proto, "check")
 	if err != nil {
 		return err
+	}
+	var allow []*schema.Allowance
+	for _, name := range slices.Concat(f.allow, f.baseline) {
+		known, err := a.readAllowance(name)
+		if err != nil {
+			return err
+		}
+		allow = append(allow, known)
 	}
 	report, err := a.checkCaptures(ctx, defs, inputs)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	for _, known := range allow {
+		report.Allow(known)
+	}
+	if f.html != "" {
+		if err := a.writeCheckPage(ctx, f.html, defs, report, inputs); err != nil {
+			return err
+		}
+	}
+	if f.json {
 		err = report.WriteJSON(a.out)
 	} else {
 		err = a.printReport(report)
@@ -57,6 +90,18 @@ func (a *app) check(ctx context.Context, dir string, asJSON bool, inputs []strin
 		return fail(exitFinding, nil, "")
 	}
 	return err
+}
+
+func (a *app) readAllowance(name string) (*schema.Allowance, error) {
+	data, err := a.readInput(name)
+	if err != nil {
+		return nil, err
+	}
+	known, err := schema.ReadAllowance(bytes.NewReader(data))
+	if err != nil {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", inputName(name), err), "a line is MESSAGE FIELD, or the file is what check --json wrote")
+	}
+	return known, nil
 }
 
 // checkCaptures checks the exchanges of captures against definitions.
@@ -85,7 +130,7 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 	return k.Report(), nil
 }
 
-func (a *app) printReport(r *schema.Report) error {
+func methodRows(r *schema.Report) [][]string {
 	rows := make([][]string, len(r.Methods))
 	for i, m := range r.Methods {
 		typ := m.Type
@@ -97,18 +142,25 @@ func (a *app) printReport(r *schema.Report) error {
 			fmt.Sprintf("%d of %d", m.Decoded, m.Frames), percent(m.BytesExplained, m.Bytes),
 		}
 	}
-	if err := a.out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, rows); err != nil {
+	return rows
+}
+
+func (a *app) printReport(r *schema.Report) error {
+	if err := a.out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, methodRows(r)); err != nil {
 		return err
 	}
-	rows = rows[:0]
+	if err := a.printTypes(r); err != nil {
+		return err
+	}
+	var rows [][]string
 	for _, u := range r.Unknown {
-		rows = append(rows, []string{"unknown", u.Message, fieldLabel(u.Number, u.Name), fmt.Sprintf("%s (p %.2f)", u.Kind, u.P), strconv.Itoa(u.Seen), someFrames(u.Frames)})
+		rows = append(rows, []string{findingWord("unknown", u.Allowed), u.Message, fieldLabel(u.Number, u.Name), fmt.Sprintf("%s (p %.2f)", u.Kind, u.P), strconv.Itoa(u.Seen), someFrames(u.Frames)})
 	}
 	for _, c := range r.Contradicted {
-		rows = append(rows, []string{"contradicted", c.Message, fieldLabel(c.Number, c.Name), c.Reason, strconv.Itoa(c.Seen), someFrames(c.Frames)})
+		rows = append(rows, []string{findingWord("contradicted", c.Allowed), c.Message, fieldLabel(c.Number, c.Name), c.Reason, strconv.Itoa(c.Seen), someFrames(c.Frames)})
 	}
 	for _, m := range r.UnknownMethods {
-		rows = append(rows, []string{"unknown method", m.Service, m.RPC, "", strconv.Itoa(m.Count), someFrames(m.Frames)})
+		rows = append(rows, []string{findingWord("unknown method", m.Allowed), m.Service, m.RPC, "", strconv.Itoa(m.Count), someFrames(m.Frames)})
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(a.out)
@@ -120,12 +172,52 @@ func (a *app) printReport(r *schema.Report) error {
 	return nil
 }
 
+// printTypes prints how much was seen of each message type.
+func (a *app) printTypes(r *schema.Report) error {
+	if len(r.Messages) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.out)
+	return a.out.Table([]string{"MESSAGE", "SEEN", "FIELDS SEEN", "NEVER SEEN"}, typeRows(r))
+}
+
+func typeRows(r *schema.Report) [][]string {
+	rows := make([][]string, len(r.Messages))
+	for i, m := range r.Messages {
+		rows[i] = []string{m.Message, strconv.Itoa(m.Seen), fmt.Sprintf("%d of %d", m.FieldsSeen, m.Fields), someNumbers(m.NeverSeen)}
+	}
+	return rows
+}
+
+// someNumbers lists up to a dozen numbers.
+func someNumbers(list []int32) string {
+	const most = 12
+	words := make([]string, min(len(list), most))
+	for i := range words {
+		words[i] = strconv.Itoa(int(list[i]))
+	}
+	if len(list) > most {
+		words = append(words, "…")
+	}
+	return strings.Join(words, " ")
+}
+
+func findingWord(what string, allowed bool) string {
+	if allowed {
+		return "(known) " + what
+	}
+	return what
+}
+
 // reportSummary says a report in one line.
 func reportSummary(r *schema.Report) string {
 	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
 		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), counted(r.Bytes, "byte"), counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
 	if n := len(r.UnknownMethods); n > 0 {
 		s += ", " + counted(n, "unknown method")
+	}
+	if n := r.AllowedFindings(); n > 0 {
+		s += fmt.Sprintf("; %d of these known", n)
 	}
 	return s
 }

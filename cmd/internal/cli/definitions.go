@@ -30,6 +30,18 @@ func loadDefinitions(dir string) (*schema.Schema, error) {
 	return schema.LoadDir(dir)
 }
 
+// needDefinitions loads definitions from whatever holds them, "" the built-in
+// ones, for a command that does what verb says.
+func needDefinitions(name, verb string) (*schema.Schema, error) {
+	switch name {
+	case "":
+		return loadDefinitions("")
+	case noDefinitions:
+		return nil, usagef("--proto none leaves nothing to %s against", verb)
+	}
+	return loadSource(name)
+}
+
 // frameType is the message type of a call's frames in one direction, or nil.
 func frameType(s *schema.Schema, call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
 	if s == nil {
