@@ -202,6 +202,7 @@ func (k *Checker) reportCoverage(r *Report) {
 		}
 		r.FieldsSeen += row.FieldsSeen
 		r.FieldsNeverSeen += len(row.NeverSeen)
+		slices.Sort(row.NeverSeen)
 		if info != nil && info.seen > 0 {
 			row.Seen = info.seen
 			r.Messages = append(r.Messages, row)

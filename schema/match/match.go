@@ -127,7 +127,7 @@ func (m *Matcher) Match(samples []Sample) *Result {
 		sc := newScorer(s.Tree)
 		fields = fields || len(sc.grouped(s.Node)) > 0
 		if i == firstLook {
-			rows = best(rows)
+			rows = best(r, rows)
 		}
 		for _, row := range rows {
 			row.add(sc.message(row.ty, s.Node, 0))
@@ -178,7 +178,7 @@ func isMessage(s Sample) bool {
 }
 
 // best keeps the types that may still win, and the likeliest of those that cannot.
-func best(rows []*row) []*row {
+func best(r *Result, rows []*row) []*row {
 	for _, row := range rows {
 		row.settle()
 	}
@@ -187,6 +187,8 @@ func best(rows []*row) []*row {
 	for i, row := range rows {
 		if i < stay || len(row.vetoes) == 0 && row.length <= rows[0].length+equalBits {
 			keep = append(keep, row)
+		} else if len(row.vetoes) == 0 && row.known > 0 {
+			r.Possible++
 		}
 	}
 	return keep
@@ -223,7 +225,7 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 			sum += math.Exp2(-temper * (row.length - possible[0].length))
 		}
 	}
-	r.Possible = len(possible)
+	r.Possible += len(possible)
 	ranked(r, possible, top, sum)
 	r.Verdict = verdict(r, fields)
 }
@@ -241,7 +243,7 @@ func ranked(r *Result, possible []*row, top int, sum float64) {
 				return
 			}
 			c := row.candidate()
-			c.P = math.Exp2(-temper*(row.length-possible[0].length)) / sum
+			c.P = math.Round(1e6*math.Exp2(-temper*(row.length-possible[0].length))/sum) / 1e6
 			c.Rank, c.Ties = i+1, end-i-1
 			r.Candidates = append(r.Candidates, c)
 		}

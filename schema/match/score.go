@@ -324,7 +324,7 @@ func (w *row) settle() {
 }
 
 func (w *row) candidate() Candidate {
-	return Candidate{Message: w.ty.name, Bits: w.length, Bytes: w.known, Unknown: notNil(w.unknown), Vetoes: notNil(w.vetoes)}
+	return Candidate{Message: w.ty.name, Bits: math.Round(10*w.length) / 10, Bytes: w.known, Unknown: notNil(w.unknown), Vetoes: notNil(w.vetoes)}
 }
 
 func notNil(list []string) []string {

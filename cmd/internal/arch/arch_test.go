@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"decode/secret":   {"captures", "decode", "decode/"},
 	"decode/search":   {"captures", "decode", "decode/"},
 	"schema":          {"decode", "decode/", "captures", "schema/"},
+	"schema/match":    {"schema", "decode", "decode/", "captures"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":           {},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -25,6 +26,7 @@ type matchFlags struct {
 	json  bool
 	top   int
 	path  string
+	dir   string
 }
 
 // maxTargets bounds the places that are matched at once, matchSamples the
@@ -32,6 +34,7 @@ type matchFlags struct {
 const (
 	maxTargets   = 1000
 	matchSamples = 500
+	maxDeepening = 8
 	maxHeldBytes = 256 << 20
 	nodeBytes    = 80 // of a tree's node, roughly
 )
@@ -47,11 +50,12 @@ be of is named with the reason; types that nothing tells apart are ties.
 
 PATH is a field, such as 1.2, whose payloads are the messages. Without it, what
 the definitions leave open is matched: the messages of unknown methods, and the
-unknown fields that hold messages. All messages of one place, of all frames of
-the capture, exchange or frame that is named, are taken together. With --raw the
+unknown fields that hold messages; where none fits, what is inside them. All
+messages of one place, of all frames of the capture, exchange or frame that is
+named, are taken together. With --raw the
 arguments are files of one serialized message each, all of one type.
 
-The exit status is 1 where no known type fits some place.`,
+The exit status is 1 where no known type fits any place.`,
 		Example: `  unwire schema match F.uwc
   unwire schema match F.uwc#2/up/0 1.1.2
   unwire schema match --proto googleapis/ --raw message.bin --json`,
@@ -62,6 +66,9 @@ The exit status is 1 where no known type fits some place.`,
 			if f.top < 1 {
 				return usagef("--top must be at least 1")
 			}
+			if f.dir != "" && f.dir != captures.Up.String() && f.dir != captures.Down.String() {
+				return usagef("--dir is up or down, not %q", f.dir)
+			}
 			return a.match(cmd.Context(), f, args)
 		},
 	}
@@ -69,6 +76,7 @@ The exit status is 1 where no known type fits some place.`,
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
 	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a place")
 	cmd.Flags().IntVar(&f.top, "top", 10, "how many candidates to list, beside the ties of the first")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "only frames of this direction: up or down")
 	cmd.Flags().StringVar(&f.path, "path", "", "PATH, as a flag")
 	return cmd
 }
@@ -141,16 +149,17 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	if f.raw {
 		err = a.rawTargets(ts, path, args)
 	} else {
-		err = captureTargets(ctx, ts, defs, args[0], path)
+		err = captureTargets(ctx, ts, defs, args[0], path, f.dir)
 	}
 	if err != nil {
 		return err
 	}
 	if len(ts.list) == 0 {
-		a.say("nothing to match: no message %s", cmp.Or(map[bool]string{true: "at " + f.path}[f.path != ""], "that the definitions leave open"))
 		if f.path != "" {
+			a.say("no message at %s", f.path)
 			return fail(exitFinding, nil, "")
 		}
+		a.say("nothing to match: the definitions know every message")
 		return nil
 	}
 	if ts.full {
@@ -189,17 +198,17 @@ func addFound(ts *targets, name string, path wire.Path, frame string, t *wire.Tr
 }
 
 // captureTargets collects what a path names, or what definitions leave open.
-func captureTargets(ctx context.Context, ts *targets, defs *schema.Schema, name string, path wire.Path) error {
+func captureTargets(ctx context.Context, ts *targets, defs *schema.Schema, name string, path wire.Path, dir string) error {
 	addr := parseAddress(name)
 	whole := addr
-	whole.Frame, whole.Part = -1, addr.Part
+	whole.Frame = -1
 	return eachExchange(ctx, whole.String(), func(ex *decode.Exchange, piece bool) error {
 		if piece {
 			decode.DropJoined(ex)
 		}
 		for i := range ex.Frames {
 			fr := &ex.Frames[i]
-			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || fr.Tree == nil || ex.Codec == "json" {
+			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || fr.Tree == nil || ex.Codec == "json" || dir != "" && fr.Dir.String() != dir {
 				continue
 			}
 			at := address{addr.File, ex.ID, piece, fr.Dir, fr.Seq}.String()
@@ -238,17 +247,24 @@ func (o *openFields) message(at int32, md protoreflect.MessageDescriptor) {
 		}
 		fd := md.Fields().ByNumber(protoreflect.FieldNumber(min(n.Number, 1<<29)))
 		switch {
-		case fd == nil:
-			if o.reader == nil {
-				o.reader = wire.NewReader(o.tree)
-			}
-			if kind, _, _ := o.reader.Best(c); kind == wire.KindMessage || kind == wire.KindGroup {
-				o.targets.add("", string(md.FullName()), strconv.FormatUint(n.Number, 10), o.frame, match.Sample{Tree: o.tree, Node: c})
-			}
-		case fd.Message() != nil:
+		case fd == nil && o.holdsMessage(c):
+			o.targets.add("", string(md.FullName()), strconv.FormatUint(n.Number, 10), o.frame, match.Sample{Tree: o.tree, Node: c})
+		case fd != nil && fd.Message() != nil:
 			o.message(c, fd.Message())
 		}
 	}
+}
+
+// holdsMessage reports whether node c is rather a message than text.
+func (o *openFields) holdsMessage(c int32) bool {
+	if o.tree.Node(c).First == wire.None {
+		return false
+	}
+	if o.reader == nil {
+		o.reader = wire.NewReader(o.tree)
+	}
+	kind, _, _ := o.reader.Best(c)
+	return kind == wire.KindMessage || kind == wire.KindGroup
 }
 
 // A matchLine is a line of `unwire schema match --json`.
@@ -263,11 +279,15 @@ type matchLine struct {
 
 func (a *app) printMatches(f matchFlags, defs *schema.Schema, ts *targets) error {
 	m := match.New(defs, match.Options{Top: f.top})
-	unmatched := false
-	for i, t := range ts.list {
+	fits := false
+	for i := 0; i < len(ts.list); i++ { // it grows by what is below
+		t := ts.list[i]
 		r := m.Match(t.samples)
 		r.Samples = t.seen
-		unmatched = unmatched || r.Verdict == match.NoMatch
+		if f.path == "" {
+			ts.deepen(defs, t, r)
+		}
+		fits = fits || r.Verdict != match.NoMatch
 		if f.json {
 			if err := a.printJSON(matchLine{1, cmp.Or(t.within, t.name), t.path, string(r.FullName()), t.frames, r}); err != nil {
 				return err
@@ -277,21 +297,47 @@ func (a *app) printMatches(f matchFlags, defs *schema.Schema, ts *targets) error
 		if i > 0 {
 			fmt.Fprintln(a.out)
 		}
-		if err := a.printMatch(t, r); err != nil {
+		if err := a.printMatch(t, r, f.top); err != nil {
 			return err
 		}
 	}
-	if unmatched {
+	if !fits {
 		return fail(exitFinding, nil, "")
 	}
 	return nil
 }
 
-func (a *app) printMatch(t *target, r *match.Result) error {
+// deepen adds the places that a result leaves open: of a match, the unknown
+// fields; where there is none, the messages inside.
+func (ts *targets) deepen(defs *schema.Schema, t *target, r *match.Result) {
+	md := defs.Message(string(r.FullName()))
+	if md == nil && (r.Verdict != match.NoMatch || strings.Count(t.path, ".") >= maxDeepening) {
+		return
+	}
+	for _, s := range t.samples {
+		open := openFields{targets: ts, defs: defs, frame: cmp.Or(t.frames...), tree: s.Tree}
+		if md != nil {
+			open.message(s.Node, md)
+			continue
+		}
+		for c := range s.Tree.Children(s.Node) {
+			if n := s.Tree.Node(c); open.holdsMessage(c) {
+				path := strings.TrimPrefix(t.path+"."+strconv.FormatUint(n.Number, 10), ".")
+				ts.add(t.name, t.within, path, open.frame, match.Sample{Tree: s.Tree, Node: c})
+			}
+		}
+	}
+}
+
+func (a *app) printMatch(t *target, r *match.Result, top int) error {
 	a.say("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(cmp.Or(t.within, t.name)+" "+t.path, " "), "messages"),
 		counted(r.Samples, "message"), counted(r.Distinct, "distinct one"), counted(r.Bytes, "byte"), verdictWords(r))
 	var rows [][]string
-	for _, c := range r.Candidates {
+	for i, c := range r.Candidates {
+		if i == top {
+			rows = append(rows, []string{strconv.Itoa(c.Rank), fmt.Sprintf("… and %d more", len(r.Candidates)-i), "", "", "", ""})
+			break
+		}
 		rows = append(rows, []string{
 			strconv.Itoa(c.Rank), c.Message, fmt.Sprintf("%.3f", c.P), fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("unknown ", c.Unknown),
 		})
