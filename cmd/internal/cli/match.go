@@ -15,6 +15,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 	"unwire/schema"
 	"unwire/schema/match"
@@ -236,7 +237,7 @@ type openFields struct {
 	defs    *schema.Schema
 	frame   string
 	tree    *wire.Tree
-	reader  *wire.Reader
+	reader  *kind.Reader
 }
 
 func (o *openFields) message(at int32, md protoreflect.MessageDescriptor) {
@@ -261,10 +262,10 @@ func (o *openFields) holdsMessage(c int32) bool {
 		return false
 	}
 	if o.reader == nil {
-		o.reader = wire.NewReader(o.tree)
+		o.reader = kind.NewReader(o.tree, nil)
 	}
-	kind, _, _ := o.reader.Best(c)
-	return kind == wire.KindMessage || kind == wire.KindGroup
+	best, _, _ := o.reader.Best(c)
+	return best == wire.KindMessage || best == wire.KindGroup
 }
 
 // A matchLine is a line of `unwire schema match --json`.
