@@ -33,6 +33,7 @@ type Checker struct {
 	methods  map[[3]string]*methodRow
 	evidence *Evidence // of unknown fields, a root for each message type
 	scratch  []byte
+	mapKeys  []mapKey
 
 	unknown        map[finding]*found
 	contradicted   map[finding]*found
@@ -77,6 +78,7 @@ type fieldInfo struct {
 	wire     wire.Type
 	packable bool
 	single   bool // neither list nor map
+	isMap    bool
 	message  protoreflect.MessageDescriptor
 	below    *messageInfo // of message; nil until it is first met
 	oneof    *oneofInfo
@@ -220,7 +222,7 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 		fd := md.Fields().Get(i)
 		f := &fieldInfo{
 			fd: fd, kind: fd.Kind(), wire: wireOf(fd.Kind()), packable: packable(fd),
-			single: !fd.IsList() && !fd.IsMap(), message: fd.Message(),
+			single: !fd.IsList() && !fd.IsMap(), isMap: fd.IsMap(), message: fd.Message(),
 		}
 		if inOneof(fd) {
 			f.oneof = oneofs[fd.ContainingOneof().Index()]
@@ -244,7 +246,7 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	m.seen++
 	instance := k.instance
 	ok = true
-	nested := false
+	nested, maps := false, false
 	unknown := k.scratch[:0]
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
@@ -272,6 +274,7 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 		f.last = instance
 		if f.message != nil && n.Type == f.wire {
 			nested = true
+			maps = maps || f.isMap
 			continue
 		}
 		if reason := k.value(t, c, f); reason == "" {
@@ -300,7 +303,9 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	if !nested {
 		return explained, ok
 	}
-	var keys mapKeys
+	if maps {
+		k.keys(t, at, m)
+	}
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
 		if n.Type != wire.Len && n.Type != wire.StartGroup || n.Number > maxFieldNumber {
@@ -319,9 +324,6 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 		}
 		if f.below == nil {
 			f.below = k.info(f.message)
-		}
-		if f.fd.IsMap() && keys.twice(t, c, f) {
-			k.contradict(m, f, "a key more than once in a map")
 		}
 		inner, fine := k.message(t, c, f.below)
 		ok = ok && fine

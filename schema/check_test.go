@@ -297,6 +297,8 @@ func TestCheckInside(t *testing.T) {
 		{"a field in an Any", holds("in.v1.Held", tags(nil).varint(9, 7)), []string{}, "in.v1.Held"},
 		{"an unknown Any", holds("in.v1.Nothing", []byte{0xff}), []string{}, ""},
 		{"a key twice", append(bytes.Clone(id), tags(nil).text(3, entry).text(3, entry)...), []string{"in.v1.Req.names: a key more than once in a map"}, ""},
+		{"a key twice of many", append(bytes.Clone(id), manyEntries(20, 4)...), []string{"in.v1.Req.names: a key more than once in a map"}, ""},
+		{"many keys", append(bytes.Clone(id), manyEntries(20, 20)...), []string{}, ""},
 		{"an entry of more", append(bytes.Clone(id), tags(nil).text(3, entry+string(tags(nil).varint(3, 1)))...), []string{}, "in.v1.Req.NamesEntry"},
 		{"a group", group(tags(nil).varint(1, 1)), []string{}, ""},
 		{"in a group", group(tags(nil).varint(1, 2)), []string{"in.v1.Req.Part.on: bool with a value above 1"}, ""},
@@ -319,6 +321,15 @@ func TestCheckInside(t *testing.T) {
 			t.Errorf("%s: unknown types %+v", c.name, r.UnknownTypes)
 		}
 	}
+}
+
+// manyEntries are entries of the map Req.names, their keys repeated after a while.
+func manyEntries(n, keys int) []byte {
+	var b tags
+	for i := range n {
+		b = b.text(3, string(tags(nil).varint(1, uint64(i%keys)).text(2, "v")))
+	}
+	return b
 }
 
 func TestCheckErrorDetails(t *testing.T) {

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -98,28 +100,62 @@ func (k *Checker) addStatus(ex *decode.Exchange) {
 	}
 }
 
-// mapKeys are the encoded keys of a message's maps.
-type mapKeys map[mapKey]struct{}
-
+// A mapKey is a key, encoded, of one of a message's maps.
 type mapKey struct {
 	field *fieldInfo
-	key   string
+	key   []byte
 }
 
-// twice reports whether the map f has the key of entry already.
-func (m *mapKeys) twice(t *wire.Tree, entry int32, f *fieldInfo) bool {
-	at := mapKey{field: f}
-	for c := range t.Children(entry) {
-		if t.Nodes[c].Number == 1 {
-			at.key = string(t.Payload(c))
+// fewKeys are compared with each other; of more, a set is made.
+const fewKeys = 12
+
+// keys checks that no map of a message has a key twice.
+func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
+	list := k.mapKeys[:0]
+	for c := t.Nodes[at].First; c != wire.None; c = t.Nodes[c].Next {
+		n := &t.Nodes[c]
+		if n.Type != wire.Len || n.Number > maxFieldNumber {
+			continue
+		}
+		f := m.fields[int32(n.Number)]
+		if f == nil || !f.isMap {
+			continue
+		}
+		key := mapKey{field: f}
+		for e := n.First; e != wire.None; e = t.Nodes[e].Next {
+			if t.Nodes[e].Number == 1 {
+				key.key = t.Payload(e)
+			}
+		}
+		list = append(list, key)
+	}
+	k.mapKeys = list[:0]
+	if len(list) > fewKeys {
+		k.manyKeys(m, list)
+		return
+	}
+	for i, b := range list {
+		if slices.ContainsFunc(list[:i], func(a mapKey) bool { return a.field == b.field && bytes.Equal(a.key, b.key) }) {
+			k.twice(m, b.field)
 		}
 	}
-	if _, ok := (*m)[at]; ok {
-		return true
+}
+
+func (k *Checker) manyKeys(m *messageInfo, list []mapKey) {
+	sets := map[*fieldInfo]map[string]struct{}{}
+	for _, key := range list {
+		set := sets[key.field]
+		if set == nil {
+			set = map[string]struct{}{}
+			sets[key.field] = set
+		}
+		if _, twice := set[string(key.key)]; twice {
+			k.twice(m, key.field)
+		}
+		set[string(key.key)] = struct{}{}
 	}
-	if *m == nil {
-		*m = mapKeys{}
-	}
-	(*m)[at] = struct{}{}
-	return false
+}
+
+func (k *Checker) twice(m *messageInfo, f *fieldInfo) {
+	k.contradict(m, f, "a key more than once in a map")
 }
