@@ -249,18 +249,23 @@ message Req {
 message Held { optional bool ok = 1; optional string why = 2; }
 `
 
-func checkInner(t *testing.T, codec string, prepare func(*decode.Exchange), frames ...[]byte) *Report {
+func innerSchema(t testing.TB) *Schema {
 	t.Helper()
 	s, err := Load(fstest.MapFS{"in.proto": {Data: []byte(innerProto)}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func checkInner(t *testing.T, codec string, prepare func(*decode.Exchange), frames ...[]byte) *Report {
+	t.Helper()
 	ex := talk(codec, frames...)
 	ex.Service, ex.RPC = "in.v1.In", "Do"
 	if prepare != nil {
 		prepare(ex)
 	}
-	k := NewChecker(s, CheckOptions{})
+	k := NewChecker(innerSchema(t), CheckOptions{})
 	k.Add(ex)
 	return k.Report()
 }
