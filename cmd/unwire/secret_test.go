@@ -158,6 +158,7 @@ func TestSecretIsNowhere(t *testing.T) {
 func (s *secretRun) exported(file string) {
 	s.t.Helper()
 	s.ok(0, "export", "--format", "har", file)
+	s.ok(-1, "schema", "check", "--html", "-", "--proto", "inferred", file)
 	out := s.ok(0, "export", "--format", "jsonl", file)
 	s.write("again.jsonl", out)
 	s.ok(0, "import", "again.jsonl", "-o", "again-"+file, "--keep-secrets")

@@ -50,7 +50,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 	}
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the report as JSON")
-	cmd.Flags().StringVar(&f.html, "html", "", "file for the report as a page")
+	cmd.Flags().StringVar(&f.html, "html", "", "file for the report as a page; - for stdout")
 	cmd.Flags().StringArrayVar(&f.allow, "allow", nil, "file of findings that are known, a line each; may be repeated")
 	cmd.Flags().StringArrayVar(&f.baseline, "baseline", nil, "earlier report of --json whose findings are known; may be repeated")
 	return cmd
@@ -69,6 +69,9 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 		}
 		allow = append(allow, known)
 	}
+	if f.json && f.html == "-" {
+		return usagef("--json and --html - both write to stdout")
+	}
 	report, err := a.checkCaptures(ctx, defs, inputs)
 	if err != nil {
 		return err
@@ -81,9 +84,12 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 			return err
 		}
 	}
-	if f.json {
+	switch {
+	case f.html == "-":
+		a.say("%s", reportSummary(report))
+	case f.json:
 		err = report.WriteJSON(a.out)
-	} else {
+	default:
 		err = a.printReport(report)
 	}
 	if err == nil && !report.Clean() {
