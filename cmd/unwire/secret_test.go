@@ -158,7 +158,10 @@ func TestSecretIsNowhere(t *testing.T) {
 func (s *secretRun) exported(file string) {
 	s.t.Helper()
 	s.ok(0, "export", "--format", "har", file)
-	s.ok(-1, "schema", "check", "--html", "-", "--proto", "inferred", file)
+	s.write("bare.proto", []byte(`syntax = "proto3"; package agent.v1; message Nothing {} service AgentService { rpc Run(stream Nothing) returns (stream Nothing); }`))
+	if page := s.ok(1, "schema", "check", "--html", "-", "--proto", "bare.proto", file); file == "typed.uwc" && !bytes.Contains(page, []byte("redacted")) || !bytes.Contains(page, []byte("<pre>0")) {
+		s.t.Errorf("no excerpt in the page of %s: %s", file, page)
+	}
 	out := s.ok(0, "export", "--format", "jsonl", file)
 	s.write("again.jsonl", out)
 	s.ok(0, "import", "again.jsonl", "-o", "again-"+file, "--keep-secrets")
