@@ -190,6 +190,32 @@ func TestExplicitContext(t *testing.T) {
 	}
 }
 
+// TestHostile: wide and deep messages, against types that refer to each other,
+// are matched in bounded time.
+func TestHostile(t *testing.T) {
+	m := New(manyTypes(t, 400), Options{})
+	var wide, deep, list tags
+	for i := range 200_000 {
+		wide = wide.text(protowire.Number(1+i%12), string(tags(nil).varint(1, uint64(i)).text(2, "\x0a\x00\x12\x00")))
+		list = list.varint(1, uint64(i))
+	}
+	for range 90 {
+		deep = append(tags(nil).text(1, string(deep)).text(2, string(deep[:min(len(deep), 1000)])), 0x18, 1)
+	}
+	for name, data := range map[string][]byte{"wide": wide, "deep": deep, "list": list} {
+		start := time.Now()
+		r := m.Match(samples(data))
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%s: %v", name, d)
+		}
+		for _, c := range r.Candidates {
+			if c.Bytes > r.Bytes {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+	}
+}
+
 // A maker makes messages with random values.
 type maker struct {
 	r    *rand.Rand

@@ -11,18 +11,19 @@ import (
 
 const (
 	maxDepth  = 100
-	maxVetoes = 3 // reasons kept for one type
-	maxPaths  = 8 // unknown fields kept for one type
+	maxLooked = 64      // occurrences of a field in one message that are looked at; the others are taken to be like them
+	maxScores = 300_000 // messages in a sample, times types, that are looked into; others are priced as bytes
+	maxVetoes = 3       // reasons kept for one type
+	maxPaths  = 8       // unknown fields kept for one type
 
 	// Prices in bits.
-	costUnknown     = 18 // that a type lacks a field
-	costAgain       = 8  // a message that is declared singular, in two parts
-	costDefault     = 5  // a default value where none is written
-	costNoName      = 12 // an enum number that has no name
-	costKeyTwice    = 10 // an entry of a map that replaces another
-	costEntryLacks  = 3  // an entry without key or value
-	maxFieldNumber  = 1<<29 - 1
-	maxGroupedNodes = 1 << 20
+	costUnknown    = 18 // that a type lacks a field
+	costAgain      = 8  // a message that is declared singular, in two parts
+	costDefault    = 5  // a default value where none is written
+	costNoName     = 12 // an enum number that has no name
+	costKeyTwice   = 10 // an entry of a map that replaces another
+	costEntryLacks = 3  // an entry without key or value
+	maxFieldNumber = 1<<29 - 1
 )
 
 // A group is the fields of one number in a message.
@@ -153,10 +154,13 @@ func (s *scorer) message(ty *typ, node int32, depth int) *score {
 		return r
 	}
 	r := &score{size: ty.slots}
-	s.memo[key] = r
-	if depth > maxDepth {
+	if depth > maxDepth || len(s.memo) >= maxScores {
+		if depth > 0 {
+			r.bits = s.raw(node)
+		}
 		return r
 	}
+	s.memo[key] = r
 	oneofs := map[int]int32{}
 	groups := s.grouped(node)
 	for i := range groups {
@@ -211,10 +215,15 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 		}
 		r.bits += costAgain * float64(len(g.nodes)-1)
 	}
-	keys := map[string]bool{}
-	for _, c := range g.nodes {
+	looked, before := int64(0), r.bits
+	var keys map[string]bool
+	if f.below != nil && f.below.entry {
+		keys = map[string]bool{}
+	}
+	for _, c := range g.nodes[:min(len(g.nodes), maxLooked)] {
 		n := &s.t.Nodes[c]
 		own := int64(n.End - n.Off)
+		looked += own
 		if n.Type != f.wire {
 			if n.Type == wire.Len && f.packable {
 				known += s.packed(r, f, g, c)
@@ -245,10 +254,15 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 		if f.below.entry {
 			if k := s.key(c); keys[k] {
 				r.bits += costKeyTwice
-			} else if len(keys) < maxGroupedNodes {
+			} else {
 				keys[k] = true
 			}
 		}
+	}
+	if len(g.nodes) > maxLooked {
+		scale := float64(g.bytes) / float64(looked)
+		r.bits = before + scale*(r.bits-before)
+		known = int64(scale * float64(known))
 	}
 	return known
 }
