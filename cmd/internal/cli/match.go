@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
 	"unwire/captures"
 	"unwire/decode/wire"
 	"unwire/schema"
