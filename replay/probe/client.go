@@ -1,0 +1,403 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/replay"
+)
+
+// A Protocol is how a message is put into a request.
+type Protocol string
+
+const (
+	Auto          Protocol = ""
+	ConnectUnary  Protocol = "connect-unary"
+	ConnectStream Protocol = "connect-stream"
+	GRPC          Protocol = "grpc"
+	GRPCWeb       Protocol = "grpc-web"
+)
+
+// A stopError ends a probe early, with what was learnt.
+type stopError struct{ why string }
+
+func (e *stopError) Error() string { return e.why }
+
+// An answer is what a server said to one message.
+type answer struct {
+	Status   int    `json:"status"` // of HTTP
+	Code     string `json:"code"`   // Connect's name of the code; "" where there is none
+	Message  string `json:"message"`
+	Server   string `json:"server,omitempty"`
+	Accepted bool   `json:"accepted,omitempty"` // it was no error: the handler may have run
+	Type     string `json:"content_type,omitempty"`
+	Allow    string `json:"allow,omitempty"`
+	Fail     string `json:"fail,omitempty"` // why there is no answer
+
+	message    string        // Message, with white space made plain
+	parser     bool          // it is an error as parsers make them
+	retryAfter time.Duration // 0: none
+}
+
+func (a *answer) brief() string {
+	if a.Fail != "" {
+		return a.Fail
+	}
+	s := fmt.Sprintf("HTTP %d", a.Status)
+	if a.Code != "" {
+		s += " " + a.Code
+	}
+	if a.Message != "" {
+		s += " " + quote(a.Message)
+	}
+	return s
+}
+
+func quote(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// maxAnswer bounds how much of an answer is read.
+const maxAnswer = 1 << 20
+
+// A client asks one method, one request at a time.
+type client struct {
+	o        *Options
+	url      *url.URL
+	protocol Protocol
+	http     *http.Transport
+	journal  *journal
+	next     time.Time // when the next request may go
+
+	requests, executed, resumed int
+	bytes                       int64
+}
+
+func newClient(o *Options) (*client, error) {
+	u := *o.To
+	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
+	c := &client{o: o, url: &u, protocol: o.Protocol}
+	if c.protocol == Auto {
+		c.protocol = ConnectUnary
+	}
+	j, err := openJournal(o)
+	c.journal = j
+	c.transport(o.HTTP2 || c.protocol == GRPC)
+	return c, err
+}
+
+func (c *client) transport(http2 bool) {
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+	c.http = replay.NewTransport(c.url, http2, c.o.Reach)
+	c.http.ResponseHeaderTimeout = c.o.Timeout
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// ask sends a message in protobuf.
+func (c *client) ask(ctx context.Context, what string, message []byte) (*answer, error) {
+	return c.send(ctx, what, "proto", message)
+}
+
+// Answers that end a probe, whatever was asked.
+var stopCodes = map[string]bool{"resource_exhausted": true, "permission_denied": true, "unauthenticated": true}
+
+// maxRetries is how often in a row a server's retry-after is followed.
+const maxRetries = 5
+
+// send sends a message and reads the answer, or takes it from the journal.
+//
+// Errors: a stopError where the server wants no more, or took the message.
+func (c *client) send(ctx context.Context, what, codec string, message []byte) (*answer, error) {
+	for try := 0; ; try++ {
+		a, err := c.once(ctx, what, codec, message, try)
+		if err != nil {
+			return nil, err
+		}
+		a.finish(c.protocol)
+		switch {
+		case a.Accepted:
+			c.executed++
+			return a, &stopError{fmt.Sprintf("request %d was taken, though no parser should: the handler may have run", c.requests)}
+		case a.Status == http.StatusTooManyRequests || stopCodes[a.Code]:
+			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
+				return a, &stopError{fmt.Sprintf("the server answered %s to request %d", a.brief(), c.requests)}
+			}
+			c.next = time.Now().Add(a.retryAfter)
+		default:
+			return a, nil
+		}
+	}
+}
+
+// once makes one request.
+func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
+	if c.requests >= c.o.Budget {
+		return nil, &stopError{fmt.Sprintf("the budget of %d requests is used up", c.o.Budget)}
+	}
+	body := c.body(codec, message)
+	key := c.journal.key(c.protocol, codec, body, try)
+	if a := c.journal.answered(key); a != nil {
+		c.requests++
+		c.resumed++
+		c.bytes += int64(len(body))
+		return a, nil
+	}
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.journal.asking(key, c.requests+1, what, c, codec, body); err != nil {
+		return nil, err
+	}
+	c.requests++
+	c.bytes += int64(len(body))
+	a := c.exchange(ctx, codec, body)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return a, c.journal.answer(key, c.requests, a)
+}
+
+// wait keeps to the rate.
+func (c *client) wait(ctx context.Context) error {
+	if d := time.Until(c.next); d > 0 {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(d):
+		}
+	}
+	rate := c.o.Rate
+	if rate <= 0 && replay.CheckTarget(c.url, false, nil) != nil {
+		rate = 1
+	}
+	if rate > 0 {
+		c.next = time.Now().Add(time.Duration(float64(time.Second) / rate))
+	}
+	return nil
+}
+
+const envelopeSize = 5
+
+func (c *client) body(codec string, message []byte) []byte {
+	if c.protocol == ConnectUnary {
+		return message
+	}
+	b := make([]byte, envelopeSize, envelopeSize+len(message))
+	binary.BigEndian.PutUint32(b[1:], uint32(len(message)))
+	return append(b, message...)
+}
+
+func (c *client) contentType(codec string) string {
+	switch c.protocol {
+	case ConnectUnary:
+		return "application/" + codec
+	case ConnectStream:
+		return "application/connect+" + codec
+	}
+	return "application/" + string(c.protocol) + "+" + codec
+}
+
+func (c *client) exchange(ctx context.Context, codec string, body []byte) *answer {
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return &answer{Fail: err.Error()}
+	}
+	for _, h := range c.o.Header {
+		if !ownHeader(h.Name) {
+			req.Header.Add(h.Name, h.Value)
+		}
+	}
+	req.Header.Set("Content-Type", c.contentType(codec))
+	switch c.protocol {
+	case GRPC:
+		req.Header.Set("Te", "trailers")
+	case GRPCWeb:
+		req.Header.Set("X-Grpc-Web", "1")
+	default:
+		req.Header.Set("Connect-Protocol-Version", "1")
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header["User-Agent"] = nil
+	}
+	resp, err := c.http.RoundTrip(req)
+	if err != nil {
+		return &answer{Fail: plain(err)}
+	}
+	defer resp.Body.Close() //nolint:errcheck // it is read to its end or given up
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	a := &answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
+	if s := resp.Header.Get("Retry-After"); s != "" {
+		a.retryAfter = retryAfter(s, time.Now())
+	}
+	c.read(a, resp, data)
+	if err != nil && a.Code == "" {
+		a.Fail = plain(err)
+	}
+	return a
+}
+
+// ownHeader reports whether a header of a capture belongs to the body that was
+// captured, or to how it was carried.
+func ownHeader(name string) bool {
+	switch strings.ToLower(name) {
+	case "content-type", "content-length", "content-encoding", "connect-content-encoding", "grpc-encoding", "accept-encoding",
+		"connect-accept-encoding", "grpc-accept-encoding", "te", "x-grpc-web", "connect-protocol-version", "transfer-encoding",
+		"connect-timeout-ms", "grpc-timeout", "host", "connection":
+		return true
+	}
+	return false
+}
+
+func plain(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+func retryAfter(s string, now time.Time) time.Duration {
+	if n, err := strconv.Atoi(s); err == nil && n >= 0 && n < 1<<20 {
+		return max(time.Duration(n)*time.Second, time.Millisecond)
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(t.Sub(now), time.Millisecond)
+	}
+	return 0
+}
+
+// connectError is an error of the Connect protocol, in a body or in an end-of-stream message.
+type connectError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (c *client) read(a *answer, resp *http.Response, data []byte) {
+	switch c.protocol {
+	case ConnectUnary:
+		var e connectError
+		if json.Unmarshal(data, &e) == nil && a.Status != http.StatusOK {
+			a.Code, a.Message = e.Code, e.Message
+		}
+		a.Accepted = a.Status >= 200 && a.Status < 300
+	case ConnectStream:
+		readStream(a, data)
+	default:
+		status, message := resp.Trailer.Get("Grpc-Status"), resp.Trailer.Get("Grpc-Message")
+		if status == "" {
+			status, message = resp.Header.Get("Grpc-Status"), resp.Header.Get("Grpc-Message")
+		}
+		if status == "" {
+			status, message = webTrailer(data)
+		}
+		if n, err := strconv.Atoi(status); err == nil && n >= 0 && n < len(codeNames) {
+			a.Code = codeNames[n]
+			a.Accepted = n == 0
+		}
+		if text, err := url.PathUnescape(message); err == nil {
+			message = text
+		}
+		a.Message = message
+	}
+}
+
+var codeNames = [...]string{
+	"ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
+	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
+}
+
+// frames walks over envelopes.
+func frames(data []byte, each func(flags byte, message []byte)) {
+	for len(data) >= envelopeSize {
+		n := binary.BigEndian.Uint32(data[1:])
+		if uint64(n) > uint64(len(data)-envelopeSize) {
+			return
+		}
+		each(data[0], data[envelopeSize:envelopeSize+int(n)])
+		data = data[envelopeSize+int(n):]
+	}
+}
+
+func readStream(a *answer, data []byte) {
+	if a.Status != http.StatusOK {
+		return
+	}
+	frames(data, func(flags byte, message []byte) {
+		if flags&0b0000_0010 == 0 {
+			a.Accepted = true // a message: the handler ran
+			return
+		}
+		var end struct {
+			Error *connectError `json:"error"`
+		}
+		if json.Unmarshal(message, &end) != nil {
+			return
+		}
+		if end.Error == nil {
+			a.Accepted = true
+			return
+		}
+		a.Code, a.Message = end.Error.Code, end.Error.Message
+	})
+}
+
+func webTrailer(data []byte) (status, message string) {
+	frames(data, func(flags byte, m []byte) {
+		if flags&0b1000_0000 == 0 {
+			return
+		}
+		for line := range strings.Lines(string(m)) {
+			name, value, _ := strings.Cut(line, ":")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "grpc-status":
+				status = strings.TrimSpace(value)
+			case "grpc-message":
+				message = strings.TrimSpace(value)
+			}
+		}
+	})
+	return status, message
+}
+
+// finish works out what follows from an answer.
+func (a *answer) finish(p Protocol) {
+	// protobuf-go puts a non-breaking space in some of its errors, and an
+	// ordinary one in others, so that nobody compares them.
+	a.message = strings.Join(strings.Fields(strings.ReplaceAll(a.Message, "\u00a0", " ")), " ")
+	switch a.Code {
+	case "invalid_argument", "internal", "unknown":
+		a.parser = a.Message != "" && parserText(a.message)
+	}
+}
+
+func parserText(s string) bool {
+	s = strings.ToLower(s)
+	for _, known := range []string{
+		"illegal tag", "premature eof", "invalid varint", "cant skip wire type", "invalid end group", "call stack", "recursion", "parse binary",
+		"offset is outside", "out of bounds", "not valid for encoding", "cannot decode", "proto:", "utf-8", "unmarshal", "wire-format", "unexpected eof",
+	} {
+		if strings.Contains(s, known) {
+			return true
+		}
+	}
+	return false
+}

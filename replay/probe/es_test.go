@@ -1,0 +1,122 @@
+package probe_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/replay/probe"
+)
+
+// A node is a connect-es server of a schema, of version 1 or 2.
+type node struct{ url *url.URL }
+
+func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet) *node {
+	t.Helper()
+	dir := fmt.Sprintf("testdata/node%d", version)
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		t.Skip("connect-es is not installed: make node-deps")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	raw, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "set.bin")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", filepath.Join(dir, "server.mjs"), file)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stdin.Close(); cmd.Wait() }) //nolint:errcheck // it ends with its standard input
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse("http://127.0.0.1:" + strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &node{url: u}
+}
+
+// executed is how often the server's handlers ran.
+func (n *node) executed(t testing.TB) int {
+	t.Helper()
+	resp, err := http.Get(n.url.String() + "/executed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, err := strconv.Atoi(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func TestESFindsEveryFieldAndClass(t *testing.T) {
+	for version := 1; version <= 2; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			m := newSchemaMaker(uint64(version))
+			for i, size := range []int{1, 2, 3, 5, 8, 12, 41, 120} {
+				m.method(fmt.Sprintf("Call%d", i), size, int32(max(size, 1000)), i%3 == 2)
+			}
+			server := startNode(t, version, m.set())
+			for _, method := range methods(m.files(t)) {
+				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
+				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: false})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := compare(t, res, "", method.Input())
+				t.Logf("%s %s: %d fields, %d found, %d classed in %d requests, %d bytes", res.Runtime, name, v.fields, v.found, v.classed, res.Requests, res.Bytes)
+				if res.Stopped != "" || v.found != v.fields || v.classed < v.found-2 {
+					t.Errorf("%+v", res)
+				}
+				if want := probe.Runtime(fmt.Sprintf("connect-es %d", version)); res.Runtime != want {
+					t.Errorf("runtime %s, want %s", res.Runtime, want)
+				}
+				if want := string(method.Input().FullName()); res.RequestType != want {
+					t.Errorf("type %s, want %s", res.RequestType, want)
+				}
+				if res.Executed != 0 {
+					t.Errorf("%d executed", res.Executed)
+				}
+			}
+			if n := server.executed(t); n != 0 {
+				t.Errorf("handlers ran %d times", n)
+			}
+		})
+	}
+}

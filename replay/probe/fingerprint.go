@@ -1,0 +1,87 @@
+package probe
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// A print is what the first answers tell of a server and a method.
+type print struct {
+	runtime Runtime
+	kind    string
+	notes   []string
+}
+
+// fingerprint asks with one byte that is no message, and finds the protocol by
+// which the method is asked.
+//
+// Shape: for a protobuf-es server the answer to 0x07 is the same in all
+// versions; Type, or a name, tells them apart.
+// Errors: a stopError where the method cannot be asked.
+func fingerprint(ctx context.Context, c *client) (print, error) {
+	p := print{runtime: Unknown}
+	tried := map[Protocol]bool{}
+	for {
+		tried[c.protocol] = true
+		a, err := c.ask(ctx, "fingerprint: the byte 0x07", []byte{0x07})
+		if err != nil {
+			return p, err
+		}
+		switch {
+		case a.parser:
+			p.runtime = runtimeOf(a, c.protocol)
+			p.kind = map[Protocol]string{ConnectUnary: "unary", ConnectStream: "stream"}[c.protocol]
+			return p, nil
+		case c.o.Protocol != Auto:
+		case c.protocol == ConnectUnary && a.Status == http.StatusUnsupportedMediaType && !tried[ConnectStream]:
+			if c.url.Scheme == "https" { // it may be bidirectional
+				c.transport(true)
+			}
+			if !strings.Contains(a.Allow, "connect+proto") && strings.Contains(a.Allow, "grpc") {
+				c.protocol = GRPC
+				c.transport(true)
+				continue
+			}
+			c.protocol = ConnectStream
+			continue
+		case c.protocol == ConnectStream && a.Status == http.StatusHTTPVersionNotSupported && !c.http.Protocols.UnencryptedHTTP2():
+			p.notes = append(p.notes, "the method is bidirectional: HTTP/1.1 was refused with 505")
+			c.transport(true)
+			continue
+		case (a.Fail != "" || a.Status == http.StatusUnsupportedMediaType) && !tried[GRPC]:
+			c.protocol = GRPC
+			c.transport(true)
+			continue
+		}
+		return p, p.refused(a)
+	}
+}
+
+// refused says why an answer to the fingerprint is the last.
+func (p *print) refused(a *answer) error {
+	switch {
+	case a.Fail != "":
+		return &stopError{"no answer: " + a.Fail}
+	case a.Status == http.StatusNotFound || a.Code == "unimplemented":
+		return &stopError{"the server has no such method: " + a.brief()}
+	}
+	p.notes = append(p.notes, "the server answered "+a.brief())
+	return nil
+}
+
+func runtimeOf(a *answer, p Protocol) Runtime {
+	s := a.message
+	switch {
+	case strings.Contains(s, "illegal tag") && strings.Contains(s, "wire type"):
+		if a.Code == "invalid_argument" {
+			return ES1
+		}
+		return ES2
+	case strings.Contains(s, "grpc:") && strings.Contains(s, "proto:"):
+		return GRPCGo
+	case strings.Contains(s, "unmarshal message") || strings.Contains(s, "proto:"):
+		return ConnectGo
+	}
+	return Unknown
+}

@@ -1,0 +1,148 @@
+// Package probe learns field numbers, kinds, types and names of a request from
+// a server's own parse errors, without its handler ever running: every message
+// that it sends ends with bytes that no parser takes.
+//
+// Run asks one method. What the parser of a runtime tells differs, so there is
+// a strategy for each: canaries for protobuf-es (canary.go, es.go), poisoned
+// text for Go (golang.go), wrong-typed values for names in JSON (names.go).
+//
+// Source: RESEARCH.md#probe
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"unwire/replay"
+)
+
+// Options says what to ask whom. To and Method are needed.
+type Options struct {
+	To     *url.URL
+	Method string         // "/pkg.Service/Method"
+	Path   []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
+	First  int32          // number; default 1
+	Last   int32          // number; default 1,100
+	Hints  map[int32]Hint // what a capture shows of the message's fields
+	Names  []string       // candidates for JSON names; none: names are not asked for
+	Depth  int            // levels of messages below Path to ask about, too
+	Refine bool           // ask one more request a field for what it tells: string or bytes
+	Type   bool           // ask for the request's type and the runtime's version in JSON
+
+	Protocol Protocol           // default Auto
+	Header   []HeaderField      // of every request
+	HTTP2    bool               // over TLS it is negotiated, over http:// it is spoken unasked
+	Budget   int                // requests; default 2,000
+	Rate     float64            // requests a second; 0: no limit for this machine, 1 for others
+	Timeout  time.Duration      // of one request; default 20 s
+	MaxWait  time.Duration      // that a server's retry-after is followed; default 60 s
+	Journal  io.ReadWriteSeeker // every request and answer; what it holds already is not asked again; nil: none
+	Reach    replay.Options     // To, Live, AllowHosts, Roots are replay's
+}
+
+// A HeaderField is a header of a request.
+type HeaderField struct {
+	Name, Value string
+	Secret      bool
+}
+
+// A Hint is what a captured message shows of a field.
+type Hint struct {
+	Varint bool // it occurred with this wire type
+	Len    bool // it occurred length-delimited
+}
+
+const (
+	defaultLast    = 1100
+	maxNumber      = 1<<29 - 1
+	maxNumbers     = 100_000 // that are asked about in one run
+	defaultBudget  = 2000
+	defaultTimeout = 20 * time.Second
+	defaultMaxWait = time.Minute
+	maxDepth       = 8
+)
+
+func (o *Options) defaults() error {
+	if o.First == 0 {
+		o.First = 1
+	}
+	if o.Last == 0 {
+		o.Last = defaultLast
+	}
+	if o.Budget <= 0 {
+		o.Budget = defaultBudget
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.MaxWait <= 0 {
+		o.MaxWait = defaultMaxWait
+	}
+	switch {
+	case o.To == nil:
+		return errors.New("probe: no target")
+	case strings.Count(o.Method, "/") != 2 || !strings.HasPrefix(o.Method, "/") || strings.HasSuffix(o.Method, "/"):
+		return fmt.Errorf("probe: method %q is not /package.Service/Method", o.Method)
+	case o.First < 1 || o.Last < o.First || o.Last > maxNumber:
+		return fmt.Errorf("probe: numbers %d to %d: want 1 to %d", o.First, o.Last, maxNumber)
+	case o.Last-o.First >= maxNumbers:
+		return fmt.Errorf("probe: numbers %d to %d: at most %d at once", o.First, o.Last, maxNumbers)
+	case o.Depth < 0 || o.Depth > maxDepth:
+		return fmt.Errorf("probe: depth %d: want 0 to %d", o.Depth, maxDepth)
+	}
+	for _, n := range o.Path {
+		if n < 1 || n > maxNumber {
+			return fmt.Errorf("probe: path: %d is no field number", n)
+		}
+	}
+	return replay.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+}
+
+// Run asks a method's parser what it knows.
+//
+// Shape: what was learnt before the probe was stopped, by the server or by ctx,
+// is in the Result, and Stopped says why. The same answers give the same
+// requests, so a run with the journal of one that was killed goes on.
+// Limits: Options' Budget, Rate and Timeout; an answer is read to 1 MiB.
+// Errors: replay.ErrRefused; of options; ctx's; of the journal.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	c, err := newClient(&o)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}}
+	err = run(ctx, c, &o, res)
+	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
+	var stop *stopError
+	if errors.As(err, &stop) {
+		res.Stopped, err = stop.Error(), nil
+	}
+	res.finish()
+	return res, err
+}
+
+func run(ctx context.Context, c *client, o *Options, res *Result) error {
+	print, err := fingerprint(ctx, c)
+	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
+	if err != nil {
+		return err
+	}
+	res.note(print.notes...)
+	switch print.runtime {
+	case ES1, ES2:
+		return runES(ctx, c, o, res)
+	case ConnectGo, GRPCGo:
+		return runGo(ctx, c, o, res)
+	}
+	res.note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
+	return nil
+}

@@ -1,0 +1,118 @@
+package probe
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Runtime is the library that parses a server's requests.
+type Runtime string
+
+const (
+	ES1       Runtime = "connect-es 1"
+	ES2       Runtime = "connect-es 2"
+	ConnectGo Runtime = "connect-go"
+	GRPCGo    Runtime = "grpc-go"
+	Unknown   Runtime = "unknown"
+)
+
+// A Class is how a parser consumes a field's value.
+type Class string
+
+const (
+	Varint  Class = "varint"
+	Fixed32 Class = "fixed32"
+	Fixed64 Class = "fixed64"
+	Len     Class = "len"
+	Message Class = "message"
+)
+
+// A Result is what a server's parser told.
+type Result struct {
+	V           int      `json:"v"`
+	Method      string   `json:"method"`
+	Runtime     Runtime  `json:"runtime"`
+	Protocol    string   `json:"protocol"`
+	Kind        string   `json:"kind"`     // "unary", "stream", or "" where it is not known
+	Requests    int      `json:"requests"` // in all, with those of a journal
+	Resumed     int      `json:"resumed"`  // of them from the journal
+	Bytes       int64    `json:"bytes"`    // of request bodies
+	Executed    int      `json:"executed"` // requests that may have run the handler
+	RequestType string   `json:"request_type"`
+	Stopped     string   `json:"stopped,omitempty"` // why it did not come to its end
+	Notes       []string `json:"notes"`
+	Fields      []Field  `json:"fields"`
+}
+
+// A Field is what was learnt of one field. What is empty was not told.
+type Field struct {
+	Path     string   `json:"path"`   // of the message it is in: "" or "1.2"
+	Number   int32    `json:"number"` // 0 where only the name is known
+	Class    Class    `json:"class"`
+	Kind     string   `json:"kind"`
+	Label    string   `json:"label"`
+	Name     string   `json:"name"`
+	Type     string   `json:"type"` // full name of a message or an enum, or a scalar's
+	Evidence []string `json:"evidence"`
+}
+
+func (r *Result) note(notes ...string) {
+	for _, n := range notes {
+		if n != "" && !slices.Contains(r.Notes, n) {
+			r.Notes = append(r.Notes, n)
+		}
+	}
+}
+
+func (r *Result) finish() {
+	slices.SortStableFunc(r.Fields, func(a, b Field) int {
+		return cmp.Or(slices.Compare(numbers(a.Path), numbers(b.Path)), cmp.Compare(b.known(), a.known()), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (f Field) known() int {
+	if f.Number > 0 {
+		return 1
+	}
+	return 0
+}
+
+func numbers(path string) []int {
+	var out []int
+	for s := range strings.SplitSeq(path, ".") {
+		if n, err := strconv.Atoi(s); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// pathText writes numbers joined by dots.
+func pathText(path []int32) string {
+	var b strings.Builder
+	for i, n := range path {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(strconv.Itoa(int(n)))
+	}
+	return b.String()
+}
+
+// ParsePath reads field numbers joined by dots.
+func ParsePath(s string) ([]int32, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var path []int32
+	for part := range strings.SplitSeq(s, ".") {
+		n, err := strconv.ParseInt(part, 10, 32)
+		if err != nil || n < 1 || n > maxNumber {
+			return nil, &strconv.NumError{Func: "ParsePath", Num: part, Err: strconv.ErrSyntax}
+		}
+		path = append(path, int32(n))
+	}
+	return path, nil
+}

@@ -1,0 +1,35 @@
+// Serves every method of a descriptor set (a file, the first argument) with
+// connect-es 1.x; /executed tells how often a handler ran.
+import { readFileSync } from "node:fs";
+import * as http from "node:http";
+import { createRegistryFromDescriptors } from "@bufbuild/protobuf";
+import { FileDescriptorSet } from "@bufbuild/protobuf";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+
+const set = FileDescriptorSet.fromBinary(readFileSync(process.argv[2]));
+const registry = createRegistryFromDescriptors(set);
+let executed = 0;
+
+const routes = (router) => {
+  for (const file of set.file) {
+    for (const s of file.service) {
+      const service = registry.findService(file.package + "." + s.name);
+      const impl = {};
+      for (const [local, m] of Object.entries(service.methods)) {
+        impl[local] = async function* () { executed++; yield new m.O(); };
+        if (m.kind === 0) impl[local] = () => { executed++; return new m.O(); };
+        if (m.kind === 2) impl[local] = async (input) => { for await (const _ of input) { executed++; } return new m.O(); };
+        if (m.kind === 3) impl[local] = async function* (input) { for await (const _ of input) { executed++; yield new m.O(); } };
+      }
+      router.service(service, impl);
+    }
+  }
+};
+const handler = connectNodeAdapter({ routes });
+const server = http.createServer((req, res) => {
+  if (req.url === "/executed") { res.end(String(executed)); return; }
+  handler(req, res);
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+process.stdin.resume();
+process.stdin.on("end", () => process.exit(0));
