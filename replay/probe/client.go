@@ -83,6 +83,9 @@ type client struct {
 	journal  *journal
 	next     time.Time // when the next request may go
 
+	first       []byte // the message that the fingerprint was taken with
+	firstAnswer *answer
+
 	requests, executed, resumed int
 	bytes                       int64
 }
@@ -111,7 +114,12 @@ func (c *client) transport(http2 bool) {
 func (c *client) close() { c.http.CloseIdleConnections() }
 
 // ask sends a message in protobuf.
+//
+// Shape: what the fingerprint was taken with is not asked twice.
 func (c *client) ask(ctx context.Context, what string, message []byte) (*answer, error) {
+	if c.firstAnswer != nil && bytes.Equal(message, c.first) {
+		return c.firstAnswer, nil
+	}
 	return c.send(ctx, what, "proto", message)
 }
 

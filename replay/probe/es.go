@@ -14,11 +14,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 	for len(todo) > 0 {
 		path := todo[0]
 		todo = todo[1:]
-		hints := o.Hints
-		if len(path) != len(o.Path) {
-			hints = nil
-		}
-		m := &esMessage{c: c, path: path, first: o.First, last: o.Last, hints: hints, found: map[int32]*esField{}}
+		m := newESMessage(c, o, path)
 		err := m.run(ctx)
 		if err == nil && o.Refine {
 			err = m.refine(ctx)
@@ -49,17 +45,23 @@ type esMessage struct {
 	hints       map[int32]Hint
 	found       map[int32]*esField
 	excluded    map[int32]bool // numbers that could not be told apart from their neighbours
-	notes       []string
-	complete    bool // nothing was left in any batch
+	complete    bool           // nothing was left in any batch
+}
+
+func newESMessage(c *client, o *Options, path []int32) *esMessage {
+	m := &esMessage{c: c, path: path, first: o.First, last: o.Last, found: map[int32]*esField{}, excluded: map[int32]bool{}}
+	if len(path) == len(o.Path) {
+		m.hints = o.Hints
+	}
+	return m
 }
 
 type esField struct {
-	number    int32
-	slot      slot
-	group     bool
-	confirmed bool   // a varint that no message of the same shape can be
-	text      string // "string" or "bytes", or ""
-	evidence  []string
+	number   int32
+	slot     slot
+	group    bool
+	text     string // "string" or "bytes", or ""
+	evidence []string
 }
 
 func (m *esMessage) readingOf(n int32) (reading, bool) {
@@ -83,6 +85,7 @@ const (
 	finalReadings  = 40
 	finalAbsent    = 16 // numbers from 1 that are read though unknown
 	maxPayloadSize = 512 << 10
+	candidateSize  = 60 // about what the canaries of a candidate take
 )
 
 // readings are those that tell candidate n's own message from the outer one, of
@@ -125,69 +128,95 @@ func (m *esMessage) order() []int32 {
 	return out
 }
 
+// A batch is a run of candidates, from the highest number down.
+type batch struct {
+	numbers   []int32
+	high, low int32 // low is the first number that is not in it
+	last      bool  // nothing is below it
+}
+
+func (m *esMessage) batch(high int32) batch {
+	b := batch{high: high, low: high}
+	for size := 0; b.low >= m.first && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; b.low-- {
+		if m.found[b.low] == nil && !m.excluded[b.low] {
+			b.numbers = append(b.numbers, b.low)
+			size += candidateSize
+		}
+	}
+	b.last = b.low < m.first
+	return b
+}
+
 // run finds all fields, from the highest number down: a request a field.
 func (m *esMessage) run(ctx context.Context) error {
-	m.excluded = map[int32]bool{}
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := m.last; ; {
-		var batch []int32
-		size := 0
-		n := high
-		for ; n >= m.first && len(batch) < maxBatch-1 && size < maxPayloadSize; n-- {
-			if m.found[n] == nil && !m.excluded[n] {
-				batch = append(batch, n)
-				size += 60
-			}
-		}
-		low := n
-		last := low < m.first
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d", m.at(), high, low+1), m.payload(deep, batch, last))
+		batch := m.batch(high)
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d", m.at(), batch.high, batch.low+1), m.payload(deep, batch))
 		if err != nil {
 			return err
 		}
-		index, s, illegal, ok := readCanary(a.message)
-		switch {
-		case ok && s == slotEnd && index == len(batch):
-			m.settled(deep, "deep nesting is read without going down")
-			deep = 0
-			if last {
-				m.complete = true
-				return nil
-			}
-			high = low
-		case ok && index < len(batch) && s != slotEnd:
-			m.settled(deep, "deep nesting is read without going down")
-			f := &esField{number: batch[index], slot: s}
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.c.requests, quote(a.message)))
-			m.found[f.number] = f
-			deep = 0
-			if s == slotVarint && !m.hints[f.number].Varint {
-				deep = f.number
-			}
-		case ok && index > len(batch) && index-len(batch)-1 < len(m.candidatesForMessage()):
-			m.settled(deep, "deep nesting is read without going down")
-			deep = 0
-			f := m.found[m.candidatesForMessage()[index-len(batch)-1]]
-			f.slot = slotMessage
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: other fields are read in it than around it", m.c.requests))
-		case deep != 0 && a.parser:
-			f := m.found[deep]
-			f.slot = slotMessage
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: deep nesting is gone down: %s", m.c.requests, quote(a.message)))
-			deep = 0
-		case a.parser:
-			if err := m.isolate(ctx, batch, illegal); err != nil {
-				return err
-			}
-		default:
-			return &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+		next, done, err := m.learn(ctx, a, batch, deep)
+		if err != nil || done {
+			return err
+		}
+		if deep = next; m.passed(a, batch) {
+			high = batch.low
 		}
 	}
 }
 
-func (m *esMessage) settled(n int32, why string) {
-	if f := m.found[n]; f != nil && n != 0 {
-		f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.c.requests, why))
+// passed reports whether a parser met nothing in a batch.
+func (m *esMessage) passed(a *answer, b batch) bool {
+	index, s, _, ok := readCanary(a.message)
+	return ok && s == slotEnd && index == len(b.numbers)
+}
+
+// learn enters what an answer tells.
+//
+// Shape: next is the varint to nest deeply in the next request, or 0.
+func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (next int32, done bool, err error) {
+	index, s, illegal, ok := readCanary(a.message)
+	varints := m.candidatesForMessage()
+	confirmed := index - len(b.numbers) - 1
+	switch {
+	case ok && s != slotEnd && index < len(b.numbers):
+		m.isVarint(deep)
+		f := &esField{number: b.numbers[index], slot: s}
+		m.tell(f, quote(a.message))
+		m.found[f.number] = f
+		if s == slotVarint && !m.hints[f.number].Varint {
+			next = f.number
+		}
+	case m.passed(a, b):
+		m.isVarint(deep)
+		m.complete = b.last
+		return 0, b.last, nil
+	case ok && confirmed >= 0 && confirmed < len(varints):
+		m.isVarint(deep)
+		f := m.found[varints[confirmed]]
+		f.slot = slotMessage
+		m.tell(f, "other fields are read in it than around it")
+	case a.parser && deep != 0:
+		f := m.found[deep]
+		f.slot = slotMessage
+		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
+	case a.parser:
+		return 0, false, m.isolate(ctx, b.numbers, illegal)
+	default:
+		return 0, false, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+	}
+	return next, false, nil
+}
+
+func (m *esMessage) tell(f *esField, what string) {
+	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.c.requests, what))
+}
+
+// isVarint enters that a varint's deep nesting was read without going down.
+func (m *esMessage) isVarint(n int32) {
+	if f := m.found[n]; f != nil {
+		m.tell(f, "it cannot be nested deeply")
 	}
 }
 
@@ -204,53 +233,54 @@ func (m *esMessage) candidatesForMessage() []int32 {
 
 // payload lays the canaries of a batch, then of what is to be confirmed when
 // nothing of the batch is there, then the end.
-func (m *esMessage) payload(deep int32, batch []int32, last bool) []byte {
+func (m *esMessage) payload(deep int32, batch batch) []byte {
 	var b []byte
 	if deep != 0 {
 		b = appendDeep(b, deep)
 	}
-	for i, n := range batch {
+	count := len(batch.numbers)
+	for i, n := range batch.numbers {
 		b = appendFixedTest(b, n, i)
 		b = appendLenTest(b, n, i)
 		b = appendVarintTest(b, n, i, m.readings(n))
 	}
-	if last {
+	if batch.last {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
-			if i+len(batch)+1 < maxBatch {
-				b = appendConfirmation(b, n, len(batch)+1+i, readings)
+			if i+count+1 < maxBatch {
+				b = appendConfirmation(b, n, count+1+i, readings)
 			}
 		}
 	}
-	return wrap(m.path, appendEnd(b, len(batch)))
+	return wrap(m.path, appendEnd(b, count))
 }
 
 // isolate finds the number at which the parser stumbled without saying where:
 // a group, or what we do not know of. It is left out from then on.
-func (m *esMessage) isolate(ctx context.Context, batch []int32, illegal bool) error {
-	for len(batch) > 1 {
-		half := batch[:len(batch)/2]
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d, to isolate one", m.at(), half[0], half[len(half)-1]), m.payload(0, half, false))
+func (m *esMessage) isolate(ctx context.Context, numbers []int32, illegal bool) error {
+	for len(numbers) > 1 {
+		half := batch{numbers: numbers[:len(numbers)/2]}
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d, to isolate one", m.at(), half.numbers[0], half.numbers[len(half.numbers)-1]), m.payload(0, half))
 		if err != nil {
 			return err
 		}
-		if index, s, _, ok := readCanary(a.message); ok && s == slotEnd && index == len(half) {
-			batch = batch[len(batch)/2:]
+		if m.passed(a, half) {
+			numbers = numbers[len(half.numbers):]
 			continue
-		} else if ok {
+		}
+		if _, _, _, ok := readCanary(a.message); ok {
 			return nil // a field before it: it is found in its turn
 		}
-		batch = half
+		numbers = half.numbers
 	}
-	if len(batch) == 0 {
+	if len(numbers) == 0 {
 		return &stopError{"the parser stumbles over what has no field in it"}
 	}
-	n := batch[0]
+	n := numbers[0]
 	m.excluded[n] = true
 	if illegal {
-		m.found[n] = &esField{number: n, group: true, evidence: []string{
-			fmt.Sprintf("request %d: its value is read as tags at once, without a length", m.c.requests),
-		}}
+		m.found[n] = &esField{number: n, group: true}
+		m.tell(m.found[n], "its value is read as tags at once, without a length")
 	}
 	return nil
 }

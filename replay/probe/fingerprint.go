@@ -13,23 +13,25 @@ type print struct {
 	notes   []string
 }
 
-// fingerprint asks with one byte that is no message, and finds the protocol by
-// which the method is asked.
+// fingerprint asks with a message that no parser takes, and finds the protocol
+// by which the method is asked.
 //
-// Shape: for a protobuf-es server the answer to 0x07 is the same in all
-// versions; Type, or a name, tells them apart.
+// Shape: the message is the first that a protobuf-es server is asked with, so
+// that there it is no request of its own. The version of such a server is told
+// by its JSON (see requestType).
 // Errors: a stopError where the method cannot be asked.
-func fingerprint(ctx context.Context, c *client) (print, error) {
+func fingerprint(ctx context.Context, c *client, message []byte) (print, error) {
 	p := print{runtime: Unknown}
 	tried := map[Protocol]bool{}
 	for {
 		tried[c.protocol] = true
-		a, err := c.ask(ctx, "fingerprint: the byte 0x07", []byte{0x07})
+		a, err := c.ask(ctx, "fingerprint", message)
 		if err != nil {
 			return p, err
 		}
 		switch {
 		case a.parser:
+			c.first, c.firstAnswer = message, a
 			p.runtime = runtimeOf(a, c.protocol)
 			p.kind = map[Protocol]string{ConnectUnary: "unary", ConnectStream: "stream"}[c.protocol]
 			return p, nil

@@ -2,6 +2,214 @@ package probe
 
 import (
 	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-func runGo(ctx context.Context, c *client, o *Options, res *Result) error { return nil }
+// A goTest is a value that protobuf-go refuses for some kinds of fields, and
+// passes over for all others that are still asked about, unknown ones among them.
+//
+// Shape: a refusal for text says "invalid UTF-8", any other "cannot parse". A
+// request ends with what is refused in the other of the two ways.
+//
+// Source: RESEARCH.md#probe
+type goTest struct {
+	name  string
+	value []byte
+	text  bool // what it looks for is refused as text
+}
+
+// The tests in their order: each leaves out what those before it found.
+func goTests() []goTest {
+	return []goTest{
+		// An unknown field of a message, varints, and eight bytes, but no text.
+		{name: "text", value: []byte{0xE0, 0xA8, 0x09, 0x80, 0x80, 0x80, 0x80, 0x00}, text: true},
+		// Text, varints, and eight bytes; in a message it is an illegal tag.
+		{name: "message", value: []byte{7, 7, 7, 7, 7, 7, 7, 7}},
+		// Eight bytes, the last varint of which goes on.
+		{name: "list of varints", value: []byte{1, 1, 1, 1, 1, 1, 1, 0x80}},
+		// Neither four nor eight bytes.
+		{name: "list of numbers of fixed size", value: []byte{1}},
+	}
+}
+
+// goFixed64 tells lists of numbers of 8 bytes from those of 4.
+func goFixed64() goTest {
+	return goTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
+}
+
+// maxGoBatch is how many numbers are asked about in one request.
+const maxGoBatch = 20_000
+
+// A goMessage is what is known of one message of a Go server.
+type goMessage struct {
+	c      *client
+	path   []int32
+	poison []byte // of a whole request: text that is none; nil: none is known
+	fields map[int32]*Field
+}
+
+func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
+	var poison []byte
+	todo := [][]int32{o.Path}
+	for len(todo) > 0 {
+		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
+		todo = todo[1:]
+		err := m.run(ctx, o.First, o.Last)
+		for _, n := range m.order() {
+			f := m.fields[n]
+			res.Fields = append(res.Fields, *f)
+			if f.Class == Message && len(m.path)-len(o.Path) < o.Depth {
+				todo = append(todo, append(slices.Clone(m.path), n))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if poison = m.poison; poison == nil {
+			res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+		}
+	}
+	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
+	return namesGo(ctx, c, o, res)
+}
+
+func (m *goMessage) order() []int32 {
+	var out []int32
+	for n := range m.fields {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (m *goMessage) run(ctx context.Context, first, last int32) error {
+	for _, test := range goTests() {
+		if !test.text && m.poison == nil {
+			return nil
+		}
+		for low := first; low <= last; low += maxGoBatch {
+			var set []int32
+			for n := low; n <= last && n < low+maxGoBatch; n++ {
+				if m.fields[n] == nil {
+					set = append(set, n)
+				}
+			}
+			if err := m.find(ctx, test, set, false); err != nil {
+				return err
+			}
+		}
+		if test.text && m.poison == nil && len(m.fields) > 0 {
+			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
+		}
+	}
+	return m.sizes(ctx)
+}
+
+// find halves a set until each number that the test is refused for stands
+// alone; there says that one is there.
+func (m *goMessage) find(ctx context.Context, test goTest, set []int32, there bool) error {
+	if len(set) == 0 {
+		return nil
+	}
+	var a *answer
+	if !there {
+		hit, answer, err := m.test(ctx, test, set)
+		if err != nil || !hit {
+			return err
+		}
+		a = answer
+	}
+	if len(set) == 1 {
+		m.enter(test, set[0], a)
+		return nil
+	}
+	left, right := set[:len(set)/2], set[len(set)/2:]
+	before := len(m.fields)
+	if err := m.find(ctx, test, left, false); err != nil {
+		return err
+	}
+	return m.find(ctx, test, right, len(m.fields) == before)
+}
+
+// test asks whether a test is refused for one of the numbers of a set.
+func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit bool, a *answer, err error) {
+	var b []byte
+	for _, n := range set {
+		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
+		b = protowire.AppendBytes(b, test.value)
+	}
+	end := m.poison
+	if test.text {
+		end = []byte{0x07}
+	}
+	a, err = m.c.ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(wrap(m.path, b), end...))
+	if err != nil {
+		return false, nil, err
+	}
+	switch {
+	case a.parser && badTextGo(a.message):
+		return test.text, a, nil
+	case a.parser && strings.Contains(a.message, "cannot parse"):
+		return !test.text, a, nil
+	}
+	return false, nil, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+}
+
+func (m *goMessage) at() string {
+	if len(m.path) == 0 {
+		return ""
+	}
+	return " at " + pathText(m.path)
+}
+
+func badTextGo(message string) bool { return strings.Contains(message, "invalid UTF-8") }
+
+var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
+
+func (m *goMessage) enter(test goTest, n int32, a *answer) {
+	f := &Field{Path: pathText(m.path), Number: n}
+	switch test.name {
+	case "text":
+		f.Class, f.Kind, f.Type = Len, "string", "string"
+	case "message":
+		f.Class, f.Kind = Message, "message"
+	case "list of varints":
+		f.Class, f.Kind, f.Label = Varint, "varint", "repeated"
+	default:
+		f.Label = "repeated" // sizes tells the rest
+	}
+	why := fmt.Sprintf("by request %d: % x is refused as a %s", m.c.requests, test.value, test.name)
+	if a != nil {
+		why = fmt.Sprintf("request %d: % x is refused as a %s: %s", m.c.requests, test.value, test.name, quote(a.message))
+		if match := namedField.FindStringSubmatch(a.message); match != nil && test.text {
+			f.Name = match[2]
+		}
+	}
+	f.Evidence = []string{why}
+	m.fields[n] = f
+}
+
+// sizes tells lists of 8 bytes from lists of 4.
+func (m *goMessage) sizes(ctx context.Context) error {
+	for _, n := range m.order() {
+		f := m.fields[n]
+		if f.Class != "" {
+			continue
+		}
+		hit, a, err := m.test(ctx, goFixed64(), []int32{n})
+		if err != nil {
+			return err
+		}
+		f.Class, f.Kind = Fixed32, "fixed32"
+		if hit {
+			f.Class, f.Kind = Fixed64, "fixed64"
+		}
+		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.c.requests, quote(a.message)))
+	}
+	return nil
+}

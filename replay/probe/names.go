@@ -28,3 +28,5 @@ func requestType(ctx context.Context, c *client, res *Result) error {
 }
 
 func namesES(ctx context.Context, c *client, o *Options, res *Result) error { return nil }
+
+func namesGo(ctx context.Context, c *client, o *Options, res *Result) error { return nil }

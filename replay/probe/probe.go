@@ -131,7 +131,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	print, err := fingerprint(ctx, c)
+	first := newESMessage(c, o, o.Path)
+	print, err := fingerprint(ctx, c, first.payload(0, first.batch(o.Last)))
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err
