@@ -29,7 +29,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 			}
 		}
 	}
-	if o.Type {
+	if o.Type && res.RequestType == "" {
 		if err := requestType(ctx, c, res); err != nil {
 			return err
 		}

@@ -23,16 +23,18 @@ import (
 
 // Options says what to ask whom. To and Method are needed.
 type Options struct {
-	To     *url.URL
-	Method string         // "/pkg.Service/Method"
-	Path   []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
-	First  int32          // number; default 1
-	Last   int32          // number; default 1,100
-	Hints  map[int32]Hint // what a capture shows of the message's fields
-	Names  []string       // candidates for JSON names; none: names are not asked for
-	Depth  int            // levels of messages below Path to ask about, too
-	Refine bool           // ask one more request a field for what it tells: string or bytes
-	Type   bool           // ask for the request's type and the runtime's version in JSON
+	To           *url.URL
+	Method       string         // "/pkg.Service/Method"
+	Path         []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
+	First        int32          // number; default 1
+	Last         int32          // number; default 1,100
+	Hints        map[int32]Hint // what a capture shows of the message's fields
+	Names        []string       // candidates for JSON names; none: names are not asked for
+	Known        string         // a JSON name that exists, and is of no field of a float type; "": none is known
+	AllowExecute bool           // a request that would run the handler, if no name of a batch exists, may be sent to another machine, too
+	Depth        int            // levels of messages below Path to ask about, too
+	Refine       bool           // ask one more request a field for what it tells: string or bytes
+	Type         bool           // ask for the request's type and the runtime's version in JSON
 
 	Protocol Protocol           // default Auto
 	Header   []HeaderField      // of every request

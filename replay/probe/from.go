@@ -1,0 +1,103 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/decode"
+	"unwire/replay"
+)
+
+// FromCapture fills in what an exchange of a capture tells of a method: how it
+// is asked, with which headers, and what was seen of the fields at Path.
+//
+// Shape: what Options have already stays. reach holds the credentials for
+// headers that were redacted.
+// Errors: of reading the exchange; replay.ErrCredentials; replay.ErrRefused.
+func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, reach replay.Options) error {
+	reach.To, reach.Part = o.To, true
+	plan, err := replay.NewPlan(ctx, src, id, reach)
+	if err != nil {
+		return err
+	}
+	headers, secret, err := plan.RequestHeaders()
+	if err != nil {
+		return err
+	}
+	for i, h := range headers {
+		o.Header = append(o.Header, HeaderField{Name: h.Name, Value: h.Value, Secret: secret[i]})
+	}
+	if o.Method == "" {
+		o.Method = "/" + plan.Service + "/" + plan.RPC
+	}
+	if o.Protocol == Auto {
+		switch plan.Protocol {
+		case decode.ConnectUnary, decode.ConnectGet:
+			o.Protocol = ConnectUnary
+		case decode.ConnectStream:
+			o.Protocol = ConnectStream
+		case decode.GRPC:
+			o.Protocol = GRPC
+		case decode.GRPCWeb:
+			o.Protocol = GRPCWeb
+		default:
+			return fmt.Errorf("probe: exchange %d is %s, which cannot be probed", id, plan.Protocol)
+		}
+	}
+	o.HTTP2 = o.HTTP2 || plan.HTTP == "2"
+	if o.Hints == nil {
+		o.Hints = map[int32]Hint{}
+	}
+	for _, f := range plan.Frames {
+		if plan.Codec == "json" {
+			o.knowName(f.Data)
+			continue
+		}
+		o.hint(f.Data, o.Path)
+	}
+	return nil
+}
+
+// hint enters the wire types of a message's fields.
+func (o *Options) hint(data []byte, path []int32) {
+	for len(data) > 0 {
+		n, t, used := protowire.ConsumeTag(data)
+		if used < 0 {
+			return
+		}
+		data = data[used:]
+		size := protowire.ConsumeFieldValue(n, t, data)
+		if size < 0 {
+			return
+		}
+		switch {
+		case len(path) > 0 && t == protowire.BytesType && int32(n) == path[0]:
+			if value, used := protowire.ConsumeBytes(data); used > 0 {
+				o.hint(value, path[1:])
+			}
+		case len(path) == 0:
+			h := o.Hints[int32(n)]
+			h.Varint = h.Varint || t == protowire.VarintType
+			h.Len = h.Len || t == protowire.BytesType
+			o.Hints[int32(n)] = h
+		}
+		data = data[size:]
+	}
+}
+
+// knowName takes a name from captured JSON whose value is no number: a float
+// could take what ends a batch.
+func (o *Options) knowName(data []byte) {
+	var object map[string]json.RawMessage
+	if o.Known != "" || json.Unmarshal(data, &object) != nil {
+		return
+	}
+	for name, value := range object {
+		if len(value) > 0 && (value[0] == '"' || value[0] == 't' || value[0] == 'f') && (o.Known == "" || name < o.Known) {
+			o.Known = name
+		}
+	}
+}
