@@ -83,6 +83,11 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 		b.WriteString(`"`) // and there it breaks off
 		return b.Bytes(), starts
 	}
+	if n.known == "" {
+		b.Truncate(b.Len() - 1)
+		b.WriteByte('}')
+		return b.Bytes(), starts
+	}
 	key, _ := json.Marshal(n.known)
 	b.Write(key)
 	b.WriteString(`:0.5}`)
@@ -187,10 +192,6 @@ func namesES(ctx context.Context, c *client, o *Options, res *Result) error {
 		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}
-	if n.known == "" {
-		n.known = n.candidates[len(n.candidates)-1]
-	}
-	first := n.known
 	each := func(name string, a *answer) {
 		f := Field{Name: name}
 		if m := fieldES.FindStringSubmatch(a.message); m != nil {
@@ -212,7 +213,7 @@ func namesES(ctx context.Context, c *client, o *Options, res *Result) error {
 		n.known = name
 		each(name, a)
 	})
-	if err == nil && n.known != first {
+	if err == nil && n.known != "" {
 		n.drop()
 		err = n.ask(ctx, asText, func(name string, a *answer) {
 			each(name, a)

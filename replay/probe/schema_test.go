@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -88,6 +89,8 @@ func (m *schemaMaker) field(msg *messageProto, full, name string, n int32, field
 		Name: proto.String(fmt.Sprintf("%s_%d", words[m.r.IntN(len(words))], n)), Number: proto.Int32(n),
 		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 	}
+	jsonName := camel(f.GetName())
+	f.JsonName = proto.String(strings.ToLower(jsonName[:1]) + jsonName[1:])
 	msg.Field = append(msg.Field, f)
 	if m.r.IntN(4) == 0 {
 		f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
