@@ -14,8 +14,9 @@ FUZZTIME  ?= 30s
 GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# The folders that hold a Node client and its lock file.
-NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json))
+# The folders that hold a Node client or server and its lock file.
+NODE_DIRS = $(dir $(wildcard mitm/testdata/node/package.json schema/extract/testdata/node/package.json cmd/internal/demo/node/package.json \
+	replay/probe/testdata/node*/package.json))
 
 .PHONY: build demo test check bench eval matrix fuzz node-deps test-deps clean
 

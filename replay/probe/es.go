@@ -16,7 +16,10 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		todo = todo[1:]
 		m := newESMessage(c, o, path)
 		err := m.run(ctx)
-		if err == nil && o.Refine {
+		if err == nil && o.Type && res.RequestType == "" {
+			err = requestType(ctx, c, res)
+		}
+		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
 			err = m.refine(ctx)
 		}
 		m.report(res)
@@ -27,11 +30,6 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 			if f.Path == pathText(path) && f.Class == Message && f.Label != "map" && len(path)-len(o.Path) < o.Depth {
 				todo = append(todo, append(slices.Clone(path), f.Number))
 			}
-		}
-	}
-	if o.Type && res.RequestType == "" {
-		if err := requestType(ctx, c, res); err != nil {
-			return err
 		}
 	}
 	return namesES(ctx, c, o, res)
@@ -310,7 +308,7 @@ func (m *esMessage) refine(ctx context.Context) error {
 	if !strict { // a parser that does not look at text tells nothing
 		for _, f := range m.found {
 			if f.text == "bytes" {
-				f.text = ""
+				f.text, f.evidence = "", f.evidence[:len(f.evidence)-1]
 			}
 		}
 	}

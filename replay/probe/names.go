@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -127,6 +128,9 @@ func (n *namer) ask(ctx context.Context, as int, each func(name string, a *answe
 	for {
 		body, starts := n.object(left, as)
 		a, err := n.c.send(ctx, fmt.Sprintf("%d names", len(left)), "json", body)
+		if a != nil && a.Accepted && !n.goEnd && n.known == "" {
+			return errNoName
+		}
 		if err != nil {
 			return err
 		}
@@ -142,6 +146,9 @@ func (n *namer) ask(ctx context.Context, as int, each func(name string, a *answe
 		left = slices.DeleteFunc(left, func(s string) bool { return plainName(s) == plainName(name) })
 	}
 }
+
+// errNoName is a first batch without a name that exists.
+var errNoName = errors.New("none of the names exists")
 
 // drop takes the names that were found out of the candidates.
 func (n *namer) drop() {
@@ -213,7 +220,11 @@ func namesES(ctx context.Context, c *client, o *Options, res *Result) error {
 		n.known = name
 		each(name, a)
 	})
-	if err == nil && n.known != "" {
+	if err == errNoName {
+		res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
+		return nil
+	}
+	if err == nil {
 		n.drop()
 		err = n.ask(ctx, asText, func(name string, a *answer) {
 			each(name, a)

@@ -20,6 +20,7 @@ func (a *app) commands() []*cobra.Command {
 		a.schemaCommand(),
 		a.exportCommand(),
 		a.replayCommand(),
+		a.probeCommand(),
 		a.standinCommand(),
 		a.redactCommand(),
 		a.auditCommand(),

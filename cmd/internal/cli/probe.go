@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/term"
+	"unwire/replay"
+	"unwire/replay/probe"
+)
+
+type probeFlags struct {
+	to, method, from, path, fields, proto, credentials, upstreamCA string
+	protocol, journal, output, known                               string
+	names, allow                                                   []string
+	live, json, dryRun, resume, refine, allowExecute, http2        bool
+	noAuth                                                         bool
+	budget, depth                                                  int
+	rate                                                           float64
+	timeout                                                        time.Duration
+}
+
+func (a *app) probeCommand() *cobra.Command {
+	var f probeFlags
+	cmd := &cobra.Command{
+		Use:   "probe --to URL --method /pkg.Service/Method",
+		Short: "Learn a request's fields from a server's own parse errors",
+		Long: `probe learns field numbers, classes, kinds, types and names of a request from what
+a server's parser says of messages that cannot be parsed. Every message ends with
+bytes that no parser takes, so the method's handler never gets one; a handler of a
+client-streaming or bidirectional method starts all the same, and is told so.
+
+What can be learnt depends on the server's runtime, which is found out first:
+  connect-es    every field and its class: a request a field, and one or two more
+  connect-go,   text, messages, maps and lists of numbers; single numbers and
+  grpc-go       bytes never show in protobuf
+  any other, or a proxy that hides the texts: nothing, and probe says so
+With --names, JSON names and types are asked for, too, thousands in one request.
+
+It goes to loopback only, unless --live is given and --allow-host names the host:
+then one request a second. It stops at 429, resource_exhausted, permission_denied
+and unauthenticated; a Retry-After is waited for. Secrets come from the
+environment or from --credentials, as for replay, and are never written.
+
+The exit status is 0 where it came to its end, 1 where it was stopped or could
+learn nothing, 2 where it was refused.`,
+		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
+  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.probe(cmd.Context(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.to, "to", "", "URL of the server (default: where --from was captured)")
+	flags.StringVar(&f.method, "method", "", "/package.Service/Method (default: of --from)")
+	flags.StringVar(&f.from, "from", "", "F.uwc#ID: an exchange to take the method, headers and protocol from")
+	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
+	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about")
+	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
+	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
+	flags.StringVar(&f.known, "known", "", "a JSON name of the request that exists, of no float field")
+	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
+	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
+	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+	flags.IntVar(&f.budget, "budget", 2000, "requests at most")
+	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
+	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "send to another machine what might run the handler, too")
+	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
+	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.json, "json", false, "the result as JSON")
+	return cmd
+}
+
+func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
+	o, err := a.probeOptions(ctx, f)
+	if err != nil {
+		return err
+	}
+	plan, err := probe.NewPlan(o)
+	if err != nil {
+		return refusal(err)
+	}
+	if f.dryRun {
+		return a.printProbePlan(plan, f.json)
+	}
+	if plan.Live {
+		a.say("%s", strings.TrimSuffix(plan.Text(), "\n"))
+	}
+	if f.journal == "" && f.output != "" {
+		f.journal = f.output + ".journal"
+	}
+	if f.journal != "" {
+		journal, err := openProbeJournal(f.journal, f.resume)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, journal.Close()) }()
+		o.Journal = journal
+	}
+	res, err := probe.Run(ctx, *o)
+	if err != nil {
+		return refusal(err)
+	}
+	return a.printProbe(res, f)
+}
+
+// refusal gives a target that may not be sent to its exit status.
+func refusal(err error) error {
+	if errors.Is(err, replay.ErrRefused) {
+		return fail(exitUsage, err, "another host needs --live and --allow-host")
+	}
+	return err
+}
+
+func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, error) {
+	o := &probe.Options{
+		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
+		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute,
+	}
+	reach, err := (&replayFlags{to: f.to, live: f.live, allow: f.allow, upstreamCA: f.upstreamCA, credentials: f.credentials, omitSecrets: f.noAuth}).options()
+	if err != nil {
+		return nil, err
+	}
+	if f.noAuth {
+		reach.Credentials = nil
+	}
+	o.To, o.Reach = reach.To, reach
+	if o.Path, err = probe.ParsePath(f.path); err != nil {
+		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
+	}
+	if o.First, o.Last, err = parseRange(f.fields); err != nil {
+		return nil, err
+	}
+	switch o.Protocol {
+	case probe.Auto, probe.ConnectUnary, probe.ConnectStream, probe.GRPC, probe.GRPCWeb:
+	default:
+		return nil, usagef("--protocol wants connect-unary, connect-stream, grpc or grpc-web, not %q", f.protocol)
+	}
+	if f.from == "" {
+		if o.To == nil || o.Method == "" {
+			return nil, fail(exitUsage, errors.New("what is to be asked?"), "give --to URL and --method /pkg.Service/Method, or --from F.uwc#ID")
+		}
+		if value, ok := reach.Credentials.Authorization(); ok {
+			o.Header = append(o.Header, probe.HeaderField{Name: "authorization", Value: value, Secret: true})
+		}
+	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
+		return nil, err
+	}
+	o.Names, err = a.probeNames(f)
+	return o, err
+}
+
+// probeFrom takes from a captured exchange what was not said.
+func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.Options) error {
+	addr, err := addressArgs([]string{from}, false)
+	if err != nil {
+		return err
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	if o.To == nil {
+		if o.To, err = probe.TargetOf(ctx, store, addr.Exchange); err != nil {
+			return err
+		}
+	}
+	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
+}
+
+// parseRange reads 1-1100, or one number.
+func parseRange(s string) (first, last int32, err error) {
+	low, high, isRange := strings.Cut(s, "-")
+	if !isRange {
+		high = low
+	}
+	a, err1 := strconv.ParseInt(low, 10, 32)
+	b, err2 := strconv.ParseInt(high, 10, 32)
+	if err1 != nil || err2 != nil || a < 1 || b < a {
+		return 0, 0, usagef("--fields wants a range of numbers such as 1-1100, not %q", s)
+	}
+	return int32(a), int32(b), nil
+}
+
+// maxNamesFile bounds a file of names.
+const maxNamesFile = 16 << 20
+
+func (a *app) probeNames(f *probeFlags) ([]string, error) {
+	var names []string
+	for _, file := range f.names {
+		if file == "builtin" {
+			s, err := loadDefinitions(f.proto)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, probe.Dictionary(s)...)
+			continue
+		}
+		data, err := a.readInput(file)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) > maxNamesFile {
+			return nil, fmt.Errorf("%s has more than %d bytes", file, maxNamesFile)
+		}
+		lines := bufio.NewScanner(strings.NewReader(string(data)))
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
+				names = append(names, line)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return names, nil
+}
+
+// openProbeJournal opens a journal to append to it.
+func openProbeJournal(path string, resume bool) (*os.File, error) {
+	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, forOwner)
+	if err != nil {
+		return nil, err
+	}
+	end, err := j.Seek(0, io.SeekEnd)
+	if err == nil && end > 0 && !resume {
+		err = fail(exitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
+	}
+	if err == nil {
+		_, err = j.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+func (a *app) printProbePlan(p *probe.Plan, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(p)
+	}
+	_, err := fmt.Fprint(a.out, p.Text())
+	return err
+}
+
+func (a *app) printProbe(r *probe.Result, f *probeFlags) error {
+	if f.output != "" {
+		data, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.output, append(data, '\n'), forOwner); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.json:
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	default:
+		if err := a.probeTable(r); err != nil {
+			return err
+		}
+	}
+	if r.Stopped != "" {
+		return fail(exitFinding, errors.New(term.Clean(r.Stopped)), "what was learnt until then is above")
+	}
+	if r.Runtime == probe.Unknown {
+		return fail(exitFinding, nil, "")
+	}
+	return nil
+}
+
+func (a *app) probeTable(r *probe.Result) error {
+	rows := [][]string{}
+	for _, f := range r.Fields {
+		number := ""
+		if f.Number > 0 {
+			number = strconv.Itoa(int(f.Number))
+			if f.Path != "" {
+				number = f.Path + "." + number
+			}
+		}
+		last := ""
+		if len(f.Evidence) > 0 {
+			last = f.Evidence[len(f.Evidence)-1]
+		}
+		rows = append(rows, []string{
+			number, string(f.Class), term.Clean(f.Kind), term.Clean(f.Label), term.Clean(f.Name), term.Clean(f.Type), term.Cut(term.Clean(last), 100),
+		})
+	}
+	if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
+		return err
+	}
+	a.say("%s, %s: %s, %s of bodies; %s may have run the handler", r.Runtime, orUnknown(r.RequestType), counted(r.Requests, "request"), counted(r.Bytes, "byte"), counted(r.Executed, "request"))
+	for _, n := range r.Notes {
+		a.say("%s", term.Clean(n))
+	}
+	return nil
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "a request of a type that is not known"
+	}
+	return term.Clean(name)
+}
