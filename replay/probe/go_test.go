@@ -81,6 +81,15 @@ func parseURL(t testing.TB, s string) *url.URL {
 	return u
 }
 
+// authenticated lets nobody in.
+func authenticated() connect.HandlerOption {
+	return connect.WithInterceptors(connect.UnaryInterceptorFunc(func(connect.UnaryFunc) connect.UnaryFunc {
+		return func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+			return nil, connect.NewError(connect.CodeUnauthenticated, errors.New("who are you?"))
+		}
+	}))
+}
+
 // startGRPC serves with grpc-go.
 func startGRPC(t testing.TB, files *protoregistry.Files) *goServer {
 	t.Helper()
