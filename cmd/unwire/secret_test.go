@@ -81,6 +81,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "replay", "a.uwc", "2", "--dry-run", "--json")
 	s.ok(-1, "replay", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
 	s.ok(-1, "replay", "a.uwc", "1", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc", "--json")
+	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#1", "--fields", "1-20", "-o", "probe.json")
+	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#2", "--fields", "1-20", "--dry-run", "--json")
 	s.ok(0, "ls", "answers.uwc")
 	s.write("packets.pcapng", packetsWith(t, secret))
 	s.write("keys.txt", nil)

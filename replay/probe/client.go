@@ -99,7 +99,7 @@ func newClient(o *Options) (*client, error) {
 	}
 	j, err := openJournal(o)
 	c.journal = j
-	c.transport(o.HTTP2 || c.protocol == GRPC)
+	c.transport(o.HTTP2 || c.protocol == GRPC || u.Scheme == "https")
 	return c, err
 }
 

@@ -13,6 +13,9 @@ type print struct {
 	notes   []string
 }
 
+// statusHTTP2Wanted is how a load balancer refuses a protocol version.
+const statusHTTP2Wanted = 464
+
 // fingerprint asks with a message that no parser takes, and finds the protocol
 // by which the method is asked.
 //
@@ -30,6 +33,9 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 			return p, err
 		}
 		switch {
+		case a.Status == statusHTTP2Wanted && !c.http.Protocols.UnencryptedHTTP2() && c.url.Scheme == "http":
+			c.transport(true)
+			continue
 		case a.parser:
 			c.first, c.firstAnswer = message, a
 			p.runtime = runtimeOf(a, c.protocol)
@@ -37,9 +43,6 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 			return p, nil
 		case c.o.Protocol != Auto:
 		case c.protocol == ConnectUnary && a.Status == http.StatusUnsupportedMediaType && !tried[ConnectStream]:
-			if c.url.Scheme == "https" { // it may be bidirectional
-				c.transport(true)
-			}
 			if !strings.Contains(a.Allow, "connect+proto") && strings.Contains(a.Allow, "grpc") {
 				c.protocol = GRPC
 				c.transport(true)

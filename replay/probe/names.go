@@ -363,6 +363,9 @@ func (n *namer) report(res *Result, complete bool) {
 			if at.Kind == "" {
 				at.Kind = f.Kind
 			}
+			if at.Label == "" {
+				at.Label = f.Label
+			}
 			at.Evidence = append(append(at.Evidence, f.Evidence...), "no other number and no other name can be meant")
 			continue
 		}

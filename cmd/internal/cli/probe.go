@@ -98,8 +98,11 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 		return err
 	}
 	plan, err := probe.NewPlan(o)
-	if err != nil {
+	switch {
+	case errors.Is(err, replay.ErrRefused):
 		return refusal(err)
+	case err != nil:
+		return fail(exitUsage, err, "see 'unwire probe --help'")
 	}
 	if f.dryRun {
 		return a.printProbePlan(plan, f.json)
