@@ -81,6 +81,8 @@ type client struct {
 	protocol Protocol
 	http     *http.Transport
 	journal  *journal
+	http2    bool
+	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
 	first       []byte // the message that the fingerprint was taken with
@@ -107,7 +109,7 @@ func (c *client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http = replay.NewTransport(c.url, http2, c.o.Reach)
+	c.http, c.http2 = replay.NewTransport(c.url, http2, c.o.Reach), http2
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
 
@@ -161,6 +163,9 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
+	if c.starts {
+		c.executed++
+	}
 	if a := c.journal.answered(key); a != nil {
 		c.requests++
 		c.resumed++

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/replay/probe"
@@ -119,4 +120,60 @@ func TestESFindsEveryFieldAndClass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Small messages inside others are the hardest: there is little to tell a
+// varint from a message by.
+func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
+	for version := 1; version <= 2; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			m := newSchemaMaker(uint64(version + 100))
+			for i := range 24 {
+				m.method(fmt.Sprintf("Call%d", i), 1+i%6, int32(20+i%6), false)
+			}
+			server := startNode(t, version, m.set())
+			var sum verdict
+			for _, method := range methods(m.files(t)) {
+				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
+				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Last: 40, Depth: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Stopped != "" {
+					t.Error(res.Stopped)
+				}
+				sum.add(compare(t, res, "", method.Input()))
+				for i := range method.Input().Fields().Len() {
+					if f := method.Input().Fields().Get(i); f.Kind() == protoreflect.MessageKind && !f.IsMap() {
+						sum.add(compare(t, res, strconv.Itoa(int(f.Number())), f.Message()))
+					}
+				}
+			}
+			t.Logf("%+v", sum)
+			if sum.found != sum.fields || sum.classed*10 < sum.fields*9 || server.executed(t) != 0 {
+				t.Errorf("%+v", sum)
+			}
+		})
+	}
+}
+
+func (v *verdict) add(w verdict) {
+	v.fields, v.found, v.classed, v.wrong = v.fields+w.fields, v.found+w.found, v.classed+w.classed, v.wrong+w.wrong
+}
+
+// BenchmarkProbe is a run against connect-es 2 over a message of 41 fields.
+func BenchmarkProbe(b *testing.B) {
+	m := oneMethod(2)
+	server := startNode(b, 2, m.set())
+	var requests, size, fields int64
+	for b.Loop() {
+		res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Type: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		requests, size, fields = requests+int64(res.Requests), size+res.Bytes, fields+int64(len(res.Fields))
+	}
+	b.ReportMetric(float64(requests)/float64(fields), "requests/field")
+	b.ReportMetric(float64(size)/float64(fields), "bytes/field")
 }

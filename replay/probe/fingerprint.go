@@ -2,8 +2,11 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+
+	"unwire/replay"
 )
 
 // A print is what the first answers tell of a server and a method.
@@ -33,26 +36,35 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 			return p, err
 		}
 		switch {
-		case a.Status == statusHTTP2Wanted && !c.http.Protocols.UnencryptedHTTP2() && c.url.Scheme == "http":
-			c.transport(true)
-			continue
 		case a.parser:
 			c.first, c.firstAnswer = message, a
 			p.runtime = runtimeOf(a, c.protocol)
 			p.kind = map[Protocol]string{ConnectUnary: "unary", ConnectStream: "stream"}[c.protocol]
-			return p, nil
-		case c.o.Protocol != Auto:
-		case c.protocol == ConnectUnary && a.Status == http.StatusUnsupportedMediaType && !tried[ConnectStream]:
-			if !strings.Contains(a.Allow, "connect+proto") && strings.Contains(a.Allow, "grpc") {
-				c.protocol = GRPC
-				c.transport(true)
-				continue
+			if c.starts {
+				p.kind = "bidi"
 			}
-			c.protocol = ConnectStream
-			continue
-		case c.protocol == ConnectStream && a.Status == http.StatusHTTPVersionNotSupported && !c.http.Protocols.UnencryptedHTTP2():
-			p.notes = append(p.notes, "the method is bidirectional: HTTP/1.1 was refused with 505")
+			if p.kind == "stream" {
+				p.notes = append(p.notes, "whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
+			}
+			return p, nil
+		case !c.http2 && (a.Status == http.StatusHTTPVersionNotSupported || a.Status == statusHTTP2Wanted):
+			p.notes = append(p.notes, fmt.Sprintf("the method is bidirectional, as HTTP/1.1 was refused with %d: its handler starts at each request, and gets no message", a.Status))
+			if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+				return p, &stopError{"the handler of a bidirectional method would start: that is done to another machine only if it is allowed"}
+			}
+			c.starts = true
 			c.transport(true)
+			continue
+		case c.o.Protocol != Auto:
+		case c.protocol == ConnectUnary && a.Status == http.StatusUnsupportedMediaType && strings.Contains(a.Allow, "grpc") && !strings.Contains(a.Allow, "connect+proto"):
+			c.protocol = GRPC
+			c.transport(true)
+			continue
+		case c.protocol == ConnectUnary && a.Status == http.StatusUnsupportedMediaType && !tried[ConnectStream]:
+			c.protocol = ConnectStream
+			if !c.starts {
+				c.transport(false) // which a bidirectional method refuses
+			}
 			continue
 		case (a.Fail != "" || a.Status == http.StatusUnsupportedMediaType) && !tried[GRPC]:
 			c.protocol = GRPC

@@ -167,3 +167,39 @@ func TestGoFindsWhatTheParserTells(t *testing.T) {
 		})
 	}
 }
+
+// A bidirectional method is asked over HTTP/2, though http:// begins with 1.1.
+func TestBidirectional(t *testing.T) {
+	m := newSchemaMaker(3)
+	m.method("Call", 41, 500, false)
+	files := m.files(t)
+	md := methods(files)[0]
+	got := atomic.Int64{}
+	mux := http.NewServeMux()
+	mux.Handle(call, connect.NewBidiStreamHandler(call, func(_ context.Context, s *connect.BidiStream[dynamicpb.Message, dynamicpb.Message]) error {
+		for {
+			if _, err := s.Receive(); err != nil {
+				return err
+			}
+			got.Add(1)
+		}
+	}, connect.WithSchema(md), connect.WithRequestInitializer(func(_ connect.Spec, msg any) error {
+		if d, ok := msg.(*dynamicpb.Message); ok {
+			*d = *dynamicpb.NewMessage(md.Input())
+		}
+		return nil
+	})))
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	res, err := probe.Run(context.Background(), probe.Options{To: parseURL(t, server.URL), Method: call})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := compare(t, res, "", md.Input()); v.found == 0 || res.Stopped != "" || got.Load() != 0 || res.Executed == 0 {
+		t.Errorf("%d messages: %+v %+v", got.Load(), v, res)
+	}
+}

@@ -81,7 +81,10 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
 	}
-	p.Effects = append(p.Effects, "the handler of a client-streaming or bidirectional method starts, and gets no message")
+	if !p.Live || all.AllowExecute {
+		p.Effects = append(p.Effects, "the handler of a bidirectional method starts, and gets no message")
+	}
+	p.Effects = append(p.Effects, "the handler of a client-streaming method starts, and gets no message")
 	return p, nil
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 	Hints        map[int32]Hint // what a capture shows of the message's fields
 	Names        []string       // candidates for JSON names; none: names are not asked for
 	Known        string         // a JSON name that exists, and is of no field of a float type; "": none is known
-	AllowExecute bool           // a request that would run the handler, if no name of a batch exists, may be sent to another machine, too
+	AllowExecute bool           // requests that may start the handler, though with no message, may go to another machine, too
 	Depth        int            // levels of messages below Path to ask about, too
 	Refine       bool           // ask one more request a field for what it tells: string or bytes
 	Type         bool           // ask for the request's type and the runtime's version in JSON

@@ -35,7 +35,7 @@ type Result struct {
 	Method      string   `json:"method"`
 	Runtime     Runtime  `json:"runtime"`
 	Protocol    string   `json:"protocol"`
-	Kind        string   `json:"kind"`     // "unary", "stream", or "" where it is not known
+	Kind        string   `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
 	Requests    int      `json:"requests"` // in all, with those of a journal
 	Resumed     int      `json:"resumed"`  // of them from the journal
 	Bytes       int64    `json:"bytes"`    // of request bodies
