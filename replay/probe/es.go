@@ -32,7 +32,13 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 			}
 		}
 	}
-	return namesES(ctx, c, o, res)
+	if err := namesES(ctx, c, o, res); err != nil {
+		return err
+	}
+	if res.RequestType == "" {
+		res.note("the version of connect-es is a guess: only its JSON tells it")
+	}
+	return nil
 }
 
 // An esMessage is what is known of one message of a protobuf-es server.
