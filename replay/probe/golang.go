@@ -103,11 +103,65 @@ func (m *goMessage) run(ctx context.Context, first, last int32) error {
 				return err
 			}
 		}
-		if test.text && m.poison == nil && len(m.fields) > 0 {
+		if !test.text || m.poison != nil {
+			continue
+		}
+		if len(m.fields) > 0 {
 			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
+		} else if err := m.poisonBelow(ctx, first, last); err != nil {
+			return err
 		}
 	}
 	return m.sizes(ctx)
+}
+
+// nestedTexts is up to which number text is looked for in messages below: with
+// it a test has a multiple of eight bytes, which lists take.
+const nestedTexts = 12
+
+// poisonBelow looks for text in the messages of a message that has none.
+func (m *goMessage) poisonBelow(ctx context.Context, first, last int32) error {
+	var set, inner []int32
+	for n := first; n <= last && n < first+maxGoBatch/10; n++ {
+		set = append(set, n)
+	}
+	text := goTests()[0]
+	below := goTest{name: "text one level down", text: true}
+	for n := int32(1); n <= nestedTexts; n++ {
+		inner = append(inner, n)
+		below.value = protowire.AppendTag(below.value, protowire.Number(n), protowire.BytesType)
+		below.value = protowire.AppendBytes(below.value, text.value)
+	}
+	n, err := m.first(ctx, below, set)
+	if err != nil || n == 0 {
+		return err
+	}
+	child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
+	k, err := child.first(ctx, text, inner)
+	if k != 0 {
+		m.poison = wrap(child.path, appendBadText(nil, k))
+	}
+	return err
+}
+
+// first finds one number of a set that a test is refused for; 0 is none.
+func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
+	hit, _, err := m.test(ctx, test, set)
+	if err != nil || !hit {
+		return 0, err
+	}
+	for len(set) > 1 {
+		half := len(set) / 2
+		if hit, _, err = m.test(ctx, test, set[:half]); err != nil {
+			return 0, err
+		}
+		if hit {
+			set = set[:half]
+		} else {
+			set = set[half:]
+		}
+	}
+	return set[0], nil
 }
 
 // find halves a set until each number that the test is refused for stands
