@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
+
+	"unwire/schema"
 )
 
 // pairOf encodes a message both ways.
@@ -28,7 +30,9 @@ func pairOf(t interface{ Fatal(...any) }, name string, m *dynamicpb.Message, o p
 
 // truth looks a join up in the schema: types named after their place are
 // followed from the root's.
-type truth struct{ types map[string]protoreflect.MessageDescriptor }
+type truth struct {
+	types map[string]protoreflect.MessageDescriptor
+}
 
 func newTruth(root string, md protoreflect.MessageDescriptor) *truth {
 	t := &truth{types: map[string]protoreflect.MessageDescriptor{}}
@@ -142,6 +146,9 @@ func TestNoWrongJoin(t *testing.T) {
 		truth, report := newTruth("w.v1.Root", root), a.Solve()
 		if len(report.Skipped) > 0 || len(report.Differ) > 0 {
 			t.Fatalf("skipped %q, differ %q", report.Skipped, report.Differ)
+		}
+		if _, err := schema.FromDescriptorSet(report.DescriptorSet()); err != nil {
+			t.Fatalf("the definitions: %v", err)
 		}
 		for _, j := range report.Joins {
 			if complaint, _ := truth.wrong(j); complaint != "" {

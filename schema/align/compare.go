@@ -257,25 +257,47 @@ func (b *body) packed(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	return c
 }
 
-// mapped compares a map's entries with an object's members.
+// mapped compares a map's entries with an object's members. The type of the
+// keys says which entry is which member.
 func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 	if len(nodes) != len(v.elems) {
 		return c
 	}
-	c = cell{types: everyType, keys: everyType, values: everyType}
-	used := map[string]bool{}
+	for rest := tString | integers | tBool; rest != 0; rest &^= rest.first() {
+		c = c.or(b.keyed(t, nodes, v, rest.first()))
+	}
+	return c
+}
+
+// keyed is mapped for one type of key.
+func (b *body) keyed(t *wire.Tree, nodes []int32, v *value, key types) (c cell) {
+	c = cell{types: tMap, keys: key, values: everyType}
+	used := map[int]bool{}
 	for _, n := range nodes {
-		if b.left -= 2; b.left < 0 {
+		b.left--
+		fields, ok := fieldsOf(t, n)
+		if !ok || b.left < 0 || len(fields[1]) > 1 || len(fields[2]) > 1 || len(fields) != len(fields[1])+len(fields[2]) {
 			return cell{}
 		}
-		e, key, ok := b.entry(t, n, v)
-		if !ok || used[key] {
+		i := slices.IndexFunc(v.names, func(name string) bool {
+			b.left--
+			return keyTypes(t, fields[1], name)&key != 0
+		})
+		if i < 0 || used[i] {
 			return cell{}
 		}
-		used[key] = true
-		c.keys &= e.keys
-		c.values &= e.values
-		if c.keys == 0 || c.values == 0 {
+		used[i] = true
+		var e cell
+		switch m := v.elems[i]; {
+		case len(fields[2]) == 1:
+			e = b.single(t, fields[2][0], m)
+		case mayBeDefault(m):
+			e.types = absent(m)
+			if m.kind == text && e.types&tEnum != 0 {
+				e.names = []named{{m.text, 0}}
+			}
+		}
+		if c.values &= e.types; c.values == 0 {
 			return cell{}
 		}
 		c.names, c.sure = append(c.names, e.names...), c.sure+e.sure
@@ -285,54 +307,23 @@ func (b *body) mapped(t *wire.Tree, nodes []int32, v *value) (c cell) {
 				c.inside = append(c.inside, in)
 			}
 		}
+		if key == tString && len(v.names[i]) >= sureBytes {
+			c.sure += sureBits
+		}
 	}
-	c.types = tMap
 	return c
 }
 
-// entry compares one entry of a map with the member that it is.
-func (b *body) entry(t *wire.Tree, node int32, v *value) (c cell, key string, ok bool) {
-	fields, ok := fieldsOf(t, node)
-	if !ok || len(fields[1]) > 1 || len(fields[2]) > 1 || len(fields) != len(fields[1])+len(fields[2]) {
-		return c, "", false
-	}
-	for i, name := range v.names {
-		if b.left--; b.left < 0 {
-			return c, "", false
-		}
-		keys := keyTypes(t, fields[1], name)
-		if keys == 0 {
-			continue
-		}
-		m := v.elems[i]
-		switch {
-		case len(fields[2]) == 1:
-			c = b.single(t, fields[2][0], m)
-		case m.isDefault():
-			c.types = scalars &^ absentValue(m)
-		}
-		if c.types == 0 {
-			continue
-		}
-		c.keys, c.values = keys, c.types
-		if len(name) >= sureBytes && keys&tString != 0 {
-			c.sure += sureBits
-		}
-		return c, name, true
-	}
-	return c, "", false
-}
-
-// absentValue are the scalar types that a default is none of.
-func absentValue(m *value) types {
+// absent are the types of which m can stand for a value that is not written.
+func absent(m *value) types {
 	of := varintTypes(0, m) | fixed32Types(0, m) | fixed64Types(0, m)
-	if m.kind == text {
+	switch m.kind {
+	case text:
 		of |= textTypes(nil, m.text)
-	}
-	if m.kind == object {
+	case object:
 		of |= tMessage
 	}
-	return ^of
+	return of
 }
 
 // keyTypes are the types of a map's key whose name in JSON is name.
@@ -344,7 +335,7 @@ func keyTypes(t *wire.Tree, nodes []int32, name string) (out types) {
 		case "false":
 			return tBool
 		case "0":
-			return tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tFixed32 | tSfixed32 | tFixed64 | tSfixed64
+			return integers
 		}
 		return 0
 	}

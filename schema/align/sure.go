@@ -10,9 +10,8 @@ const (
 )
 
 const (
-	packable = tBool | tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tEnum |
-		tFixed32 | tSfixed32 | tFloat | tFixed64 | tSfixed64 | tDouble
-	scalars = packable | tString | tBytes | tMessage
+	integers = tInt32 | tUint32 | tSint32 | tInt64 | tUint64 | tSint64 | tFixed32 | tSfixed32 | tFixed64 | tSfixed64
+	packable = integers | tBool | tEnum | tFloat | tDouble
 )
 
 // sureness are the bits of evidence in one value that agrees.
