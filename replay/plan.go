@@ -28,6 +28,8 @@ type Options struct {
 
 	Part        bool // of a conversation in pieces send this exchange alone
 	Edits       []Edit
+	Codec       string         // CodecJSON or CodecProto, to have the request sent in; "": as captured
+	Message     []byte         // what to send in place of each message with Codec; nil: the message
 	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
 	Credentials *Credentials   // secrets that the capture does not hold; nil: none
 	OmitSecrets bool           // leave out headers whose secret is not given, instead of ErrCredentials
@@ -98,6 +100,8 @@ type Plan struct {
 	split    *splitting // where the request is sent in pieces; nil for one exchange
 	answers  int        // messages of the captured answer, heartbeats left out
 	types    [2]protoreflect.MessageDescriptor
+	recoded  bool // Codec is not the captured one
+	across   bool // and the captured answer is in the captured one
 	whole    bool // the body has a known length and goes out at once
 }
 
@@ -124,6 +128,12 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if o.Schema != nil {
 		p.types[captures.Up] = o.Schema.FrameType(ex.Call, captures.Up)
 		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
+	}
+	if o.Codec != "" && pieces != nil {
+		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", id)
+	}
+	if body, err = p.recode(body); err != nil {
+		return nil, fmt.Errorf("replay: exchange %d: %w", id, err)
 	}
 	if err := p.target(); err != nil {
 		return nil, err
@@ -262,7 +272,7 @@ func (p *Plan) bidirectional() bool {
 // finishGet puts the one message of a Connect GET into the query, where every
 // other parameter keeps its place and its spelling.
 func (p *Plan) finishGet() error {
-	if len(p.Frames) != 1 || !p.Frames[0].changed() && !inBody.Match(p.Frames[0].Data) {
+	if len(p.Frames) != 1 || !p.Frames[0].changed() && !p.recoded && !inBody.Match(p.Frames[0].Data) {
 		return nil
 	}
 	f := &p.Frames[0]

@@ -18,6 +18,7 @@ func (a *app) commands() []*cobra.Command {
 		a.extractCommand(),
 		a.diffCommand(),
 		a.schemaCommand(),
+		a.alignCommand(),
 		a.exportCommand(),
 		a.replayCommand(),
 		a.standinCommand(),

@@ -25,6 +25,7 @@ type replayFlags struct {
 	allow                                   []string
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
+	codec, jsonBody                         string
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -69,6 +70,8 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
 	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
+	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
+	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
@@ -143,11 +146,33 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
 		return opts, err
 	}
+	if err := f.recoding(&opts); err != nil {
+		return opts, err
+	}
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
 	opts.Credentials, err = replay.LoadCredentials(f.credentials, os.Getenv)
 	return opts, err
+}
+
+// recoding reads the flags of another codec.
+func (f *replayFlags) recoding(opts *replay.Options) (err error) {
+	switch opts.Codec = f.codec; f.codec {
+	case "", replay.CodecJSON, replay.CodecProto:
+	default:
+		return usagef("--codec is json or proto, not %q", f.codec)
+	}
+	if f.jsonBody == "" {
+		return nil
+	}
+	if f.codec != replay.CodecJSON {
+		return usagef("--json-body goes with --codec json")
+	}
+	if opts.Message, err = os.ReadFile(f.jsonBody); err == nil && !json.Valid(opts.Message) {
+		return fail(exitInput, fmt.Errorf("%s is no JSON", f.jsonBody), "")
+	}
+	return err
 }
 
 // send carries out a plan; the answer goes to the capture out, if one is named.
