@@ -132,3 +132,15 @@ func Same(proto, json []byte) (bool, error) {
 	}
 	return b.agree(b.root()) != differs, nil
 }
+
+// Alike reports whether a message and a JSON object, where they are not the
+// same data, have values in common that are none by chance.
+//
+// Errors: where one of them is malformed.
+func Alike(proto, json []byte) (bool, error) {
+	b, err := newBody(Pair{Proto: proto, JSON: json})
+	if err != nil {
+		return false, err
+	}
+	return b.agree(b.root()) != differs || b.overlap(b.root()) >= sureBits, nil
+}

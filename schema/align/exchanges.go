@@ -196,7 +196,38 @@ func (m *method) pairs() (out [][2]call, ambiguous bool) {
 		}
 		out = append(out, [2]call{protos[i], jsons[j]})
 	}
-	return out, ambiguous
+	return append(out, alikes(protos, jsons, out)...), ambiguous
+}
+
+// alikes are pairs of what is left whose requests are not the same, as with an
+// id that each request has anew, but alike, and like no others.
+func alikes(protos, jsons []call, paired [][2]call) (out [][2]call) {
+	taken := func(c *call, side int) bool {
+		return slices.ContainsFunc(paired, func(p [2]call) bool { return p[side].file == c.file && p[side].id == c.id })
+	}
+	like := make([][]bool, len(protos))
+	for i := range protos {
+		like[i] = make([]bool, len(jsons))
+		for j := range jsons {
+			like[i][j] = !taken(&protos[i], 0) && !taken(&jsons[j], 1) && alike(&protos[i], &jsons[j])
+		}
+	}
+	for i, row := range like {
+		if j := slices.Index(row, true); j >= 0 && count(row) == 1 && columnCount(like, j) == 1 {
+			out = append(out, [2]call{protos[i], jsons[j]})
+		}
+	}
+	return out
+}
+
+// alike reports whether the first messages of two requests are.
+func alike(p, j *call) bool {
+	protos, jsons := p.messages[captures.Up], j.messages[captures.Up]
+	if len(protos) == 0 || len(jsons) == 0 {
+		return false
+	}
+	ok, err := Alike(protos[0].data, jsons[0].data)
+	return err == nil && ok
 }
 
 // repeats reports whether all calls like call i of one codec, and like call j

@@ -300,7 +300,7 @@ func (b *board) distinct(i instance) map[[2]int]cell {
 			if !cell.ok() && v.kind == object && len(nodes) == 1 { // not the same, but perhaps in parts
 				p := at{i.tree, nodes[0], v}
 				if i.tree.IsMessage(nodes[0]) {
-					cell.types, cell.inside, cell.sure = tMessage, []inner{{at: p, of: tMessage}}, i.sureOf(p)
+					cell.types, cell.inside, cell.sure = tMessage, []inner{{at: p, of: tMessage}}, i.overlap(p)
 				}
 			}
 			if cell.ok() && cell.sure >= sureBits {

@@ -47,3 +47,27 @@ func (b *body) sureOf(p at) (bits int) {
 	}
 	return bits
 }
+
+// overlap is sureOf for a message that is not the same data in both halves: of
+// what in it is.
+func (b *body) overlap(p at) (bits int) {
+	fields, ok := fieldsOf(p.tree, p.node)
+	if !ok || p.obj.kind != object {
+		return 0
+	}
+	bits = b.sureOf(p)
+	for _, nodes := range fields {
+		if len(nodes) != 1 || !p.tree.IsMessage(nodes[0]) {
+			continue
+		}
+		for _, v := range p.obj.elems {
+			if b.left--; b.left < 0 {
+				return bits
+			}
+			if in := (at{p.tree, nodes[0], v}); v.kind == object && b.agree(in) == differs {
+				bits += b.overlap(in)
+			}
+		}
+	}
+	return bits
+}
