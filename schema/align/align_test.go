@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -203,4 +204,99 @@ func TestScore(t *testing.T) {
 			t.Errorf("%d pairs: %.3f of the names seen (at least %.2f), %d wrong", c.pairs, share, c.floor, wrong)
 		}
 	}
+}
+
+// stir gives some singular scalars of a message other values. Enums stay: of one
+// whose value, and nothing else, changes between two calls, any name fits any number.
+func (w *world) stir(m protoreflect.Message, share float64) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap() || fd.IsList() || fd.Enum() != nil:
+		case fd.Message() == nil && w.r.Float64() < share:
+			m.Set(fd, w.scalar(fd))
+		case fd.Message() != nil && !strings.HasPrefix(string(fd.Message().FullName()), "google.protobuf."):
+			w.stir(v.Message(), share)
+		}
+		return true
+	})
+}
+
+// TestVolatileAnswers: where the halves of a pair are not the same data, what
+// is joined is right all the same.
+func TestVolatileAnswers(t *testing.T) {
+	joins, differ := 0, 0
+	for s := range 150 {
+		r := rand.New(rand.NewPCG(uint64(s), 9))
+		w := newWorld(r, false, 1+r.IntN(6))
+		root := w.file.Messages().Get(0)
+		truth := newTruth("w.v1.Root", root)
+		var a Aligner
+		for range 1 + s%4 {
+			m := w.fill(root, 0.6, 0)
+			p := pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{})
+			w.stir(m, 0.2)
+			p.JSON = pairOf(t, "w.v1.Root", m, protojson.MarshalOptions{}).JSON
+			if err := a.Add(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report := a.Solve()
+		differ += len(report.Differ)
+		for _, j := range report.Joins {
+			joins++
+			if complaint, _ := truth.wrong(j); complaint != "" {
+				t.Errorf("schema %d: %s.%d = %s (%s): %s", s, j.Message, j.Number, j.JSONName, j.Type, complaint)
+			}
+		}
+	}
+	t.Logf("%d joins, %d pairs that differ", joins, differ)
+	if joins == 0 || differ == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// TestShards: neither the order of pairs nor how they were split over Aligners
+// matters, and a pair counts once.
+func TestShards(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	w := newWorld(r, true, 3)
+	root := w.file.Messages().Get(0)
+	var all, left, right Aligner
+	for i := range 6 {
+		p := pairOf(t, "w.v1.Root", w.fill(root, 0.5, 0), protojson.MarshalOptions{})
+		p.Evidence = [2]string{strings.Repeat("p", i+1), "j"}
+		for _, a := range []*Aligner{&all, []*Aligner{&left, &right}[i%2], &right} {
+			if err := a.Add(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := right.Merge(&left); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all.Solve(), right.Solve(), cmp.AllowUnexported(Join{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzSolve: whatever a capture holds, it ends.
+func FuzzSolve(f *testing.F) {
+	f.Add([]byte{0x08, 5, 0x12, 1, 'a'}, []byte(`{"count":5,"name":"a"}`), []byte{0x08, 0}, []byte(`{}`))
+	f.Add([]byte{0x0a, 4, 0x0a, 0, 0x12, 0}, []byte(`{"m":{"":""}}`), []byte{0x0b, 0x0c}, []byte(`{"g":{}}`))
+	f.Add([]byte{0x0a, 2, 1, 2}, []byte(`{"l":[1,2]}`), []byte{0x0a, 1, 1}, []byte(`{"l":["ONE"]}`))
+	f.Fuzz(func(t *testing.T, a, b, c, d []byte) {
+		var al Aligner
+		for _, p := range [][2][]byte{{a, b}, {c, d}} {
+			if err := al.Add(Pair{Message: "f.F", Proto: p[0], JSON: p[1]}); err != nil {
+				return
+			}
+		}
+		r := al.Solve()
+		if again := al.Solve(); len(again.Joins) != len(r.Joins) {
+			t.Errorf("%d joins, and then %d", len(r.Joins), len(again.Joins))
+		}
+		if _, err := schema.FromDescriptorSet(r.DescriptorSet()); err != nil {
+			t.Logf("%v", err)
+		}
+	})
 }
