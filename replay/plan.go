@@ -40,8 +40,9 @@ type Options struct {
 	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
 	MaxBytes int64          // of the answer's body; default 256 MiB
 
-	dial   dialFunc  // for tests; nil: a net.Dialer
-	random io.Reader // for tests; nil: crypto/rand
+	dial   dialFunc         // for tests; nil: a net.Dialer
+	now    func() time.Time // for tests; nil: time.Now
+	random io.Reader        // for tests; nil: crypto/rand
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -86,7 +87,8 @@ type Plan struct {
 	Secrets   []Secret         `json:"secrets"`
 	Edits     []string         `json:"edits"`
 	Frames    []PlanFrame      `json:"frames"`
-	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
+	Hold      bool             `json:"hold"` // the request stays open until the server has ended or is quiet
+	Warnings  []string         `json:"warnings,omitempty"`
 	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
 
 	o        Options
@@ -138,7 +140,13 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if err := p.target(); err != nil {
 		return nil, err
 	}
-	r := newRefresher(time.Now(), ex.Started, chosen)
+	p.o.Credentials = o.Credentials.forHost(p.url.Hostname())
+	now := time.Now()
+	if o.now != nil {
+		now = o.now()
+	}
+	p.checkVersion(now)
+	r := newRefresher(now, ex.Started, chosen)
 	if o.random != nil {
 		r.random = o.random
 	}
@@ -317,6 +325,9 @@ func (p *Plan) query(f *PlanFrame, data []byte) (string, error) {
 func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.Secrets {
+		if s.stale {
+			return fmt.Errorf("replay: %w: the token of %s, from %s, expires at %s, which leaves less than %s", ErrCredentials, s.Where, s.From, s.Expires, leastLife)
+		}
 		if s.From == "" && !s.Omitted {
 			missing = append(missing, s.Where+" (set "+strings.Join(s.Wants, " or ")+")")
 		}

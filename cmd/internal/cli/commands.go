@@ -21,6 +21,7 @@ func (a *app) commands() []*cobra.Command {
 		a.alignCommand(),
 		a.exportCommand(),
 		a.replayCommand(),
+		a.credentialsCommand(),
 		a.standinCommand(),
 		a.redactCommand(),
 		a.auditCommand(),

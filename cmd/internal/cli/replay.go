@@ -26,6 +26,7 @@ type replayFlags struct {
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
 	codec, jsonBody                         string
+	refresh, agentHost                      bool
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -75,7 +76,9 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
-	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
@@ -113,9 +116,17 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
 		return err
 	}
 	defer store.Close()
+	if f.refresh || f.agentHost {
+		if err := f.prepare(ctx, store, addr.Exchange, &opts); err != nil {
+			return err
+		}
+	}
 	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
 	if err != nil {
 		return err
+	}
+	for _, w := range plan.Warnings {
+		a.say("unwire: warning: %s", term.Clean(w))
 	}
 	if f.dryRun {
 		return a.printPlan(plan, f.json)
@@ -152,8 +163,28 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = replay.LoadCredentials(f.credentials, os.Getenv)
+	opts.Credentials, err = replay.Resolver{Getenv: os.Getenv}.Load(f.credentials)
 	return opts, err
+}
+
+// prepare chooses the host and gets a token, where that is asked for.
+func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replay.Options) error {
+	ex, err := store.Exchange(ctx, id)
+	if err != nil {
+		return err
+	}
+	if f.agentHost {
+		if opts.To != nil {
+			return usagef("--agent-host and --to name two servers")
+		}
+		if opts.To, err = agentEndpoint(ex); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return nil
+	}
+	return f.refreshToken(ctx, ex.URL, *opts)
 }
 
 // recoding reads the flags of another codec.
@@ -273,6 +304,9 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 			from = "left out"
 		case from == "":
 			from = "missing: set " + strings.Join(s.Wants, " or ")
+		}
+		if s.Expires != "" {
+			from += ", expires " + s.Expires
 		}
 		fmt.Fprintf(a.out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
 	}
