@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"unwire/replay/profile"
 )
 
 // ErrCredentials is wrapped where a secret of the captured request, which the
@@ -50,6 +52,8 @@ type Credentials struct {
 	lookup func(name string) string // an environment
 	file   map[string]string        // by variable's name, and by lower-case header name
 	path   string
+	held   map[string]held  // by variable's name, what came by a reference
+	hosts  *profile.Profile // whose hosts held may go to; nil: any
 }
 
 // LoadCredentials returns the secrets of an environment and, where path is not
@@ -109,6 +113,11 @@ func readCredentials(r io.Reader) (map[string]string, error) {
 func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
 	if c == nil {
 		return "", "", false
+	}
+	for _, name := range names {
+		if h, ok := c.held[name]; ok {
+			return h.secret, h.from, true
+		}
 	}
 	for _, name := range names {
 		if v := c.file[strings.ToLower(name)]; v != "" {

@@ -74,7 +74,7 @@ func (p *Plan) buildFrames(body []byte) {
 // is in base64, and of a GET, there are none that could be sent alone.
 func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
 	switch {
-	case p.Protocol == decode.GRPCWebText || p.Protocol == decode.ConnectGet:
+	case p.recoded || p.Protocol == decode.GRPCWebText || p.Protocol == decode.ConnectGet:
 		return nil
 	case !f.Framed:
 		return body

@@ -1,10 +1,14 @@
 package replay
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"unwire/captures"
+	"unwire/replay/profile"
 )
 
 // hopByHop are the header fields that belong to one connection, or that the
@@ -52,14 +56,18 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 		if isHopByHop(h, named) {
 			continue
 		}
-		value, display, keep := h.Value, h.Value, h.Value
+		h, display := p.foreign(h)
+		value, keep := h.Value, h.Value
 		if isRedacted(h.Value) {
 			var ok bool
 			if value, display, ok = p.headerSecret(h, r); !ok {
 				continue
 			}
 		} else if fresh, ok := r.header(h.Name, h.Value); ok {
-			value, display, keep = fresh, fresh, fresh
+			if display == value {
+				display = fresh
+			}
+			value, keep = fresh, fresh
 			p.refreshed(h.Name)
 		}
 		sent = append(sent, captures.Header{Name: h.Name, Value: value})
@@ -72,5 +80,43 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 func (p *Plan) refreshed(name string) {
 	if name = strings.ToLower(name); !slices.Contains(p.Refreshed, name) {
 		p.Refreshed = append(p.Refreshed, name)
+	}
+}
+
+// placeholder stands for a secret that the capture has and that is not sent.
+const placeholder = "[redacted:00000000]"
+
+// foreign looks at a captured header with a secret that was kept: it goes to the
+// host that it came from and to no other, and is never shown.
+func (p *Plan) foreign(h captures.Header) (_ captures.Header, shown string) {
+	if isRedacted(h.Value) || len(captures.DefaultRedactor().FindHeaders(captures.Headers{h})) == 0 {
+		return h, h.Value
+	}
+	hidden := placeholder
+	if scheme, _, ok := strings.Cut(h.Value, " "); ok && strings.EqualFold(h.Name, "authorization") {
+		hidden = scheme + " " + placeholder
+	}
+	if from, err := url.Parse(p.captured.URL); err != nil || !sameHost(from.Hostname(), p.url.Hostname()) {
+		h.Value = hidden
+	}
+	return h, hidden
+}
+
+// sameHost reports whether two names are one host; this machine has many.
+func sameHost(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a == b || isLoopbackName(a) && isLoopbackName(b)
+}
+
+// oldVersion is the age at which a client's version is warned of: servers turn
+// old ones away, and not always in so many words.
+const oldVersion = 60 * 24 * time.Hour
+
+// checkVersion warns of a captured client version that is old.
+func (p *Plan) checkVersion(now time.Time) {
+	name := profile.Cursor().VersionHeader
+	version := p.captured.RequestHeaders.Get(name)
+	if released, ok := profile.Released(version); ok && now.Sub(released) > oldVersion {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
 	}
 }

@@ -28,6 +28,8 @@ type Options struct {
 
 	Part        bool // of a conversation in pieces send this exchange alone
 	Edits       []Edit
+	Codec       string         // CodecJSON or CodecProto, to have the request sent in; "": as captured
+	Message     []byte         // what to send in place of each message with Codec; nil: the message
 	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
 	Credentials *Credentials   // secrets that the capture does not hold; nil: none
 	OmitSecrets bool           // leave out headers whose secret is not given, instead of ErrCredentials
@@ -38,8 +40,9 @@ type Options struct {
 	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
 	MaxBytes int64          // of the answer's body; default 256 MiB
 
-	dial   dialFunc  // for tests; nil: a net.Dialer
-	random io.Reader // for tests; nil: crypto/rand
+	dial   dialFunc         // for tests; nil: a net.Dialer
+	now    func() time.Time // for tests; nil: time.Now
+	random io.Reader        // for tests; nil: crypto/rand
 }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -84,7 +87,8 @@ type Plan struct {
 	Secrets   []Secret         `json:"secrets"`
 	Edits     []string         `json:"edits"`
 	Frames    []PlanFrame      `json:"frames"`
-	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
+	Hold      bool             `json:"hold"` // the request stays open until the server has ended or is quiet
+	Warnings  []string         `json:"warnings,omitempty"`
 	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
 
 	o        Options
@@ -98,6 +102,8 @@ type Plan struct {
 	split    *splitting // where the request is sent in pieces; nil for one exchange
 	answers  int        // messages of the captured answer, heartbeats left out
 	types    [2]protoreflect.MessageDescriptor
+	recoded  bool // Codec is not the captured one
+	across   bool // and the captured answer is in the captured one
 	whole    bool // the body has a known length and goes out at once
 }
 
@@ -125,10 +131,22 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		p.types[captures.Up] = o.Schema.FrameType(ex.Call, captures.Up)
 		p.types[captures.Down] = o.Schema.FrameType(ex.Call, captures.Down)
 	}
+	if o.Codec != "" && pieces != nil {
+		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", id)
+	}
+	if body, err = p.recode(body); err != nil {
+		return nil, fmt.Errorf("replay: exchange %d: %w", id, err)
+	}
 	if err := p.target(); err != nil {
 		return nil, err
 	}
-	r := newRefresher(time.Now(), ex.Started, chosen)
+	p.o.Credentials = o.Credentials.forHost(p.url.Hostname())
+	now := time.Now()
+	if o.now != nil {
+		now = o.now()
+	}
+	p.checkVersion(now)
+	r := newRefresher(now, ex.Started, chosen)
 	if o.random != nil {
 		r.random = o.random
 	}
@@ -262,7 +280,7 @@ func (p *Plan) bidirectional() bool {
 // finishGet puts the one message of a Connect GET into the query, where every
 // other parameter keeps its place and its spelling.
 func (p *Plan) finishGet() error {
-	if len(p.Frames) != 1 || !p.Frames[0].changed() && !inBody.Match(p.Frames[0].Data) {
+	if len(p.Frames) != 1 || !p.Frames[0].changed() && !p.recoded && !inBody.Match(p.Frames[0].Data) {
 		return nil
 	}
 	f := &p.Frames[0]
@@ -307,6 +325,9 @@ func (p *Plan) query(f *PlanFrame, data []byte) (string, error) {
 func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.Secrets {
+		if s.stale {
+			return fmt.Errorf("replay: %w: the token of %s, from %s, expires at %s, which leaves less than %s", ErrCredentials, s.Where, s.From, s.Expires, leastLife)
+		}
 		if s.From == "" && !s.Omitted {
 			missing = append(missing, s.Where+" (set "+strings.Join(s.Wants, " or ")+")")
 		}

@@ -103,7 +103,11 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 			r.Received++
 		}
 	}
-	if live.Status != 0 {
+	if p.across && live.Status != 0 && live.Code == "ok" {
+		if changes := p.acrossCodecs(live); changes != nil {
+			r.Diff = changes
+		}
+	} else if live.Status != 0 {
 		if changes := diff.Exchanges(p.captured, live, diff.Options{Answer: true}); changes != nil {
 			r.Diff = changes
 		}

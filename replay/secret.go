@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/decode/wire"
@@ -18,6 +19,8 @@ type Secret struct {
 	From    string   `json:"from"`              // where its value comes from: "$UNWIRE_TOKEN", a file; "" if it is missing
 	Wants   []string `json:"wants"`             // environment variables that could give it
 	Omitted bool     `json:"omitted,omitempty"` // it is missing, and is done without
+	Expires string   `json:"expires,omitempty"` // RFC 3339; of a token that says so
+	stale   bool
 }
 
 // Placeholders as a capture has them. In a body one is cut or padded with dots
@@ -88,6 +91,9 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	}
 	if !ok {
 		s.From = ""
+	}
+	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
+		s.Expires, s.stale = t.Expires.Format(time.RFC3339), t.stale(r.now)
 	}
 	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) { // pieces repeat them
 		p.Secrets = append(p.Secrets, s)

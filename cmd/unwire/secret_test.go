@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ const secret = "zq-7f3b-made-up-SECRET-9d41x"
 func TestSecretIsNowhere(t *testing.T) {
 	bin := buildUnwire(t)
 	work := t.TempDir()
-	s := &secretRun{t: t, bin: bin, work: work, ran: map[string]bool{}}
+	s := &secretRun{t: t, bin: bin, work: work, config: clientConfig(t), ran: map[string]bool{}}
 
 	standin := s.start("standin", "--json")
 	s.ok(0, "capture", "-o", "a.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)
@@ -84,6 +85,18 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#1", "--fields", "1-20", "-o", "probe.json")
 	s.ok(-1, "probe", "--to", standin.URL, "--upstream-ca", standin.CA, "--from", "a.uwc#2", "--fields", "1-20", "--dry-run", "--json")
 	s.ok(0, "ls", "answers.uwc")
+	s.ok(0, "replay", "a.uwc", "1", "--codec", "proto", "--refresh", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
+	s.ok(0, "align", "a.uwc", "answers.uwc")
+	s.ok(0, "align", "--json", "--all", "a.uwc", "answers.uwc", "--descriptor-set", "names.binpb")
+	s.ok(0, "credentials")
+	s.ok(0, "credentials", "--json", "env:UNWIRE_TOKEN")
+	if runtime.GOOS != "darwin" { // there it is in the Keychain
+		s.ok(0, "credentials", "cursor")
+		s.ok(0, "replay", "a.uwc", "2", "--credentials", "cursor", "--dry-run", "--json")
+		s.ok(-1, "replay", "a.uwc", "2", "--credentials", "cursor", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
+	}
+	s.ok(-1, "replay", "a.uwc", "2", "--credentials", "env:UNWIRE_TOKEN", "--dry-run", "--json")
+	s.ok(4, "credentials", "keyring:not-there/nobody", "file:missing")
 	s.write("packets.pcapng", packetsWith(t, secret))
 	s.write("keys.txt", nil)
 	s.ok(0, "import", "packets.pcapng", "--keylog", "keys.txt", "-o", "imported.uwc")
@@ -225,10 +238,25 @@ func typedCapture(t *testing.T, path string) {
 	}
 }
 
+// clientConfig is a folder with the tokens that a client has stored.
+func clientConfig(t *testing.T) string {
+	t.Helper()
+	config := t.TempDir()
+	if err := os.Mkdir(filepath.Join(config, "cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	auth := `{"accessToken":"` + secret + `","refreshToken":"` + secret + `","apiKey":"` + secret + `"}`
+	if err := os.WriteFile(filepath.Join(config, "cursor", "auth.json"), []byte(auth), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 // A secretRun runs commands in a folder, with the secret as their credential.
 type secretRun struct {
 	t         *testing.T
 	bin, work string
+	config    string // with what a client has stored
 	ran       map[string]bool
 
 	unredacted bool // a secret that is found is no error
@@ -240,7 +268,7 @@ func (s *secretRun) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.bin, args...)
 	cmd.Dir = s.work
 	cmd.Env = append(os.Environ(), "UNWIRE_CONFIG="+filepath.Join(s.work, "config"), "TMPDIR="+s.work,
-		"UNWIRE_TOKEN="+secret, "UNWIRE_MACHINE_ID="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
+		"UNWIRE_TOKEN="+secret, "UNWIRE_API_KEY="+secret, "XDG_CONFIG_HOME="+s.config, "UNWIRE_MACHINE_ID="+secret, "UNWIRE_STANDIN_TOKEN="+secret, "NO_COLOR=1")
 	return cmd
 }
 

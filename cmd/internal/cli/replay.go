@@ -25,6 +25,8 @@ type replayFlags struct {
 	allow                                   []string
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
+	codec, jsonBody                         string
+	refresh, agentHost                      bool
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -69,10 +71,14 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
 	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
+	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
+	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
-	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
+	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
@@ -110,9 +116,17 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
 		return err
 	}
 	defer store.Close()
+	if f.refresh || f.agentHost {
+		if err := f.prepare(ctx, store, addr.Exchange, &opts); err != nil {
+			return err
+		}
+	}
 	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
 	if err != nil {
 		return err
+	}
+	for _, w := range plan.Warnings {
+		a.say("unwire: warning: %s", term.Clean(w))
 	}
 	if f.dryRun {
 		return a.printPlan(plan, f.json)
@@ -143,11 +157,53 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
 		return opts, err
 	}
+	if err := f.recoding(&opts); err != nil {
+		return opts, err
+	}
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = replay.LoadCredentials(f.credentials, os.Getenv)
+	opts.Credentials, err = replay.Resolver{Getenv: os.Getenv}.Load(f.credentials)
 	return opts, err
+}
+
+// prepare chooses the host and gets a token, where that is asked for.
+func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replay.Options) error {
+	ex, err := store.Exchange(ctx, id)
+	if err != nil {
+		return err
+	}
+	if f.agentHost {
+		if opts.To != nil {
+			return usagef("--agent-host and --to name two servers")
+		}
+		if opts.To, err = agentEndpoint(ex); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return nil
+	}
+	return f.refreshToken(ctx, ex.URL, *opts)
+}
+
+// recoding reads the flags of another codec.
+func (f *replayFlags) recoding(opts *replay.Options) (err error) {
+	switch opts.Codec = f.codec; f.codec {
+	case "", replay.CodecJSON, replay.CodecProto:
+	default:
+		return usagef("--codec is json or proto, not %q", f.codec)
+	}
+	if f.jsonBody == "" {
+		return nil
+	}
+	if f.codec != replay.CodecJSON {
+		return usagef("--json-body goes with --codec json")
+	}
+	if opts.Message, err = os.ReadFile(f.jsonBody); err == nil && !json.Valid(opts.Message) {
+		return fail(exitInput, fmt.Errorf("%s is no JSON", f.jsonBody), "")
+	}
+	return err
 }
 
 // send carries out a plan; the answer goes to the capture out, if one is named.
@@ -248,6 +304,9 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 			from = "left out"
 		case from == "":
 			from = "missing: set " + strings.Join(s.Wants, " or ")
+		}
+		if s.Expires != "" {
+			from += ", expires " + s.Expires
 		}
 		fmt.Fprintf(a.out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
 	}

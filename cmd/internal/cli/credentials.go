@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/replay"
+	"unwire/replay/profile"
+)
+
+// A credentialLine is a line of `unwire credentials --json`.
+type credentialLine struct {
+	V         int      `json:"v"`
+	Reference string   `json:"reference"`
+	What      string   `json:"what"`  // "token", "API key"
+	State     string   `json:"state"` // "found", "missing", "expired"
+	From      string   `json:"from"`  // where it is; "" if it is nowhere
+	Expires   string   `json:"expires"`
+	Issuer    string   `json:"issuer"`
+	Audience  []string `json:"audience"`
+	Hosts     []string `json:"hosts"` // that it may be sent to; empty: those that --allow-host names
+	Error     string   `json:"error"`
+}
+
+func (a *app) credentialsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "credentials [REFERENCE…]",
+		Short: "Say which references to credentials resolve, and until when, without their values",
+		Long: `credentials looks up what 'unwire replay --credentials REFERENCE' would use, and says
+where it is, when it expires (of a JWT, whose signature is not checked), whom it is
+for, and which hosts it may be sent to. No value is shown, and nothing is sent.
+
+  env:NAME                  an environment variable with the token
+  keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
+                            the Secret Service on Linux, the Credential Manager on Windows
+  cursor                    what Cursor's CLI has stored; for *.cursor.sh and loopback only
+  FILE, file:FILE           secrets, NAME: value a line, mode 0600
+
+Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
+and what the clients that it knows have stored.
+The exit status is 4 where a named reference does not resolve or has expired.`,
+		Example: "  unwire credentials\n  unwire credentials cursor keyring:my-service/me",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.credentials(args, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a secret")
+	return cmd
+}
+
+func (a *app) credentials(refs []string, asJSON bool) error {
+	named := len(refs) > 0
+	if !named {
+		refs = []string{"env:" + replay.EnvToken, profile.Cursor().Name}
+	}
+	bad := false
+	var lines []credentialLine
+	for _, ref := range refs {
+		found := credentialLines(ref, time.Now())
+		bad = bad || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State != "found" })
+		lines = append(lines, found...)
+	}
+	if asJSON {
+		for _, l := range lines {
+			if err := a.printJSON(l); err != nil {
+				return err
+			}
+		}
+	} else {
+		rows := make([][]string, len(lines))
+		for i, l := range lines {
+			state := l.State
+			if l.Error != "" {
+				state += ": " + l.Error
+			}
+			hosts := "loopback, " + strings.Join(l.Hosts, ", ")
+			if len(l.Hosts) == 0 {
+				hosts = "loopback, and --allow-host with --live"
+			}
+			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
+		}
+		if err := a.out.Table([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+			return err
+		}
+	}
+	if bad && named {
+		return fail(exitCredentials, errors.New("not every reference resolves"), "")
+	}
+	return nil
+}
+
+// credentialLines says what is behind a reference.
+func credentialLines(ref string, now time.Time) []credentialLine {
+	line := credentialLine{V: 1, Reference: ref, What: "token", State: "missing", Audience: []string{}, Hosts: []string{}}
+	if ref == profile.Cursor().Name {
+		line.Hosts = profile.Cursor().Hosts
+	}
+	c, err := replay.Resolver{Getenv: os.Getenv}.Load(ref)
+	if err != nil {
+		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), replay.ErrCredentials.Error()+": ")
+		return []credentialLine{line}
+	}
+	var lines []credentialLine
+	if t, from, ok := c.Token(); ok {
+		line.State, line.From, line.Issuer = "found", from, t.Issuer
+		if t.Audience != nil {
+			line.Audience = t.Audience
+		}
+		if !t.Expires.IsZero() {
+			line.Expires = t.Expires.Format(time.RFC3339)
+		}
+		if c.Stale(now) {
+			line.State = "expired"
+		}
+		lines = append(lines, line)
+	}
+	if from, ok := c.HasKey(); ok {
+		key := credentialLine{V: 1, Reference: ref, What: "API key", State: "found", From: from, Audience: []string{}, Hosts: line.Hosts}
+		lines = append(lines, key)
+	}
+	if len(lines) == 0 {
+		line.Error = "it has neither a token nor an API key"
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// refreshToken exchanges the API key for a token where that is asked for.
+func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replay.Options) error {
+	if !f.refresh {
+		return nil
+	}
+	base, err := baseOf(captured, opts)
+	if err != nil {
+		return err
+	}
+	p := profile.Cursor()
+	if p.For(base.Hostname()) {
+		base = p.Backend
+	}
+	return opts.Credentials.Refresh(ctx, p, base, opts)
+}
+
+// baseOf is the server that a captured request would be sent to.
+func baseOf(captured string, opts replay.Options) (*url.URL, error) {
+	if opts.To != nil {
+		return opts.To, nil
+	}
+	u, err := url.Parse(captured)
+	if err != nil {
+		return nil, err
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}
+
+// agentEndpoint chooses the agent's host by the privacy mode that a captured
+// request says.
+func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
+	base, err := baseOf(ex.URL, replay.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := profile.Cursor()
+	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.PrivacyHeader))), nil
+}

@@ -1,0 +1,74 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"unwire/replay/profile"
+)
+
+// maxTokens bounds the answer to an exchange.
+const maxTokens = 1 << 20
+
+// Refresh exchanges the API key for a token, which c has from then on, in
+// memory alone. One request is sent, to the host of base, which has to pass
+// CheckTarget.
+//
+// Errors: ErrCredentials where there is no key, or the server gives no token;
+// ErrRefused.
+func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, o Options) error {
+	if err := CheckTarget(base, o.Live, o.AllowHosts); err != nil {
+		return err
+	}
+	here := c.forHost(base.Hostname())
+	key, _, ok := here.find(EnvAPIKey)
+	if !ok {
+		return fmt.Errorf("replay: %w: no API key to exchange at %s: set %s", ErrCredentials, base.Host, EnvAPIKey)
+	}
+	o.defaults()
+	ctx, stop := context.WithTimeout(ctx, o.Timeout)
+	defer stop()
+	u := *base
+	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange, "", nil, ""
+	p := &Plan{HTTP: "1.1", o: o, url: &u}
+	tr := p.transport()
+	defer tr.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader("{}"))
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+	}
+	defer resp.Body.Close()
+	var tokens struct {
+		AccessToken string `json:"accessToken"`
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokens))
+	if err != nil {
+		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(data, &tokens) != nil || tokens.AccessToken == "" {
+		return fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, base.Host, pr.Exchange, resp.StatusCode)
+	}
+	if c.held == nil {
+		c.held = map[string]held{}
+	}
+	c.held[EnvToken] = held{tokens.AccessToken, "exchange at " + base.Host}
+	return nil
+}
+
+// Stale reports whether the token is there and of no more use.
+func (c *Credentials) Stale(now time.Time) bool {
+	t, _, ok := c.Token()
+	return ok && t.stale(now)
+}

@@ -1,0 +1,221 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/diff"
+	"unwire/decode/wire"
+	"unwire/schema/align"
+)
+
+// Codecs that Options.Codec can ask for.
+const (
+	CodecJSON  = "json"
+	CodecProto = "proto"
+)
+
+// recode has the request sent in the other codec: it puts the captured exchange
+// into it, so that all that follows is as if that had been captured.
+//
+// Shape: the media type changes, and each message of both directions is written
+// anew by the schema. Options.Message stands in for the client's where no
+// schema knows their type; where the server's cannot be written in the other
+// codec, they stay, and answers are compared across codecs.
+// Errors: a message of the client that the schema cannot say in full: what
+// would be lost is named.
+func (p *Plan) recode(body []byte) ([]byte, error) {
+	to := p.o.Codec
+	if to == "" || to == p.Codec {
+		return body, nil
+	}
+	if p.Codec != CodecJSON && p.Codec != CodecProto {
+		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.Codec)
+	}
+	ex := *p.captured
+	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if !isData(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
+			continue
+		}
+		data, err := p.recodeFrame(f, to)
+		switch {
+		case err == nil:
+			f.Data, f.Tree, f.Inner = data, nil, nil
+			if to == CodecProto {
+				f.Tree = wire.Parse(data, wire.Options{})
+			}
+		case f.Dir == captures.Up:
+			return nil, fmt.Errorf("up/%d in %s: %w", f.Seq, to, err)
+		default:
+			p.across = true
+		}
+	}
+	if ex.Protocol == decode.ConnectGet {
+		before, query, _ := strings.Cut(ex.URL, "?")
+		ex.URL = before + "?" + withParameter(query, "encoding", to)
+	}
+	for i, h := range ex.RequestHeaders {
+		if strings.EqualFold(h.Name, "content-type") {
+			ex.RequestHeaders[i].Value = otherMedia(h.Value, p.Codec, to)
+		}
+	}
+	ex.Codec = to
+	p.captured, p.Codec, p.recoded = &ex, to, true
+	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up { // a unary body of no bytes may be no frame
+		return recodeEmpty(body, to), nil
+	}
+	return body, nil
+}
+
+// recodeEmpty is the body of a message without fields.
+func recodeEmpty(body []byte, to string) []byte {
+	if to == CodecJSON && len(body) == 0 {
+		return []byte("{}")
+	}
+	return body
+}
+
+func withParameter(query, name, value string) string {
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		if n, _, _ := strings.Cut(part, "="); n == name {
+			parts[i] = name + "=" + url.QueryEscape(value)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// otherMedia is a media type with another codec: of application/grpc, which
+// means proto, and of application/connect+proto the part behind the plus.
+func otherMedia(media, from, to string) string {
+	base, _, _ := strings.Cut(media, ";")
+	base = strings.TrimSpace(base)
+	switch {
+	case strings.HasSuffix(base, "+"+from):
+		return strings.TrimSuffix(base, from) + to
+	case base == "application/"+from:
+		return "application/" + to
+	}
+	return base + "+" + to // application/grpc and its like
+}
+
+func (p *Plan) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
+	md := p.types[f.Dir]
+	switch {
+	case f.Dir == captures.Up && p.o.Message != nil:
+		return p.o.Message, nil
+	case md != nil:
+		return recodeMessage(f.Data, md, to)
+	case to == CodecJSON && len(f.Data) == 0: // a message without fields needs no definitions
+		return []byte("{}"), nil
+	case to == CodecProto && string(bytes.TrimSpace(f.Data)) == "{}":
+		return nil, nil
+	}
+	return nil, errors.New("no definitions know the message's type: give them, or a body to send instead")
+}
+
+// recodeMessage writes a message in another codec.
+func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([]byte, error) {
+	m := dynamicpb.NewMessage(md)
+	if to == CodecProto {
+		if err := protojson.Unmarshal(data, m); err != nil {
+			return nil, err
+		}
+		return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	}
+	if err := proto.Unmarshal(data, m); err != nil {
+		return nil, err
+	}
+	if where := unknownIn(m); where != "" {
+		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
+	}
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer // without the spaces that protojson strews in
+	err = json.Compact(&out, text)
+	return out.Bytes(), err
+}
+
+// unknownIn names a message type with unknown fields in it, or is "".
+func unknownIn(m protoreflect.Message) (where string) {
+	if len(m.GetUnknown()) > 0 {
+		return string(m.Descriptor().FullName())
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap() && fd.MapValue().Message() != nil:
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+				where = unknownIn(v.Message())
+				return where == ""
+			})
+		case fd.IsMap() || fd.Message() == nil:
+		case fd.IsList():
+			for i := 0; i < v.List().Len() && where == ""; i++ {
+				where = unknownIn(v.List().Get(i).Message())
+			}
+		default:
+			where = unknownIn(v.Message())
+		}
+		return where == ""
+	})
+	return where
+}
+
+// acrossCodecs compares the answer to a recoded request with the captured one,
+// message by message: whether one can be the other is all that can be told.
+func (p *Plan) acrossCodecs(live *decode.Exchange) (changes []diff.Change) {
+	was, is := answerOf(p.captured), answerOf(live)
+	for i := range max(len(was), len(is)) {
+		c := diff.Change{Path: fmt.Sprintf("%s/%d", captures.Down, i), Op: "change"}
+		switch {
+		case i >= len(is):
+			c.Op, c.Old = "remove", shown(was[i])
+		case i >= len(was):
+			c.Op, c.New = "add", shown(is[i])
+		default:
+			message, text := was[i].Data, is[i].Data
+			if p.Codec == CodecProto {
+				message, text = text, message
+			}
+			if same, err := align.Same(message, text); err == nil && same {
+				continue
+			}
+			c.Old, c.New = shown(was[i]), shown(is[i])
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// shown is a message in a difference.
+func shown(f *decode.Frame) any {
+	if json.Valid(f.Data) && len(f.Data) > 0 {
+		return json.RawMessage(f.Data)
+	}
+	return f.Data
+}
+
+func answerOf(ex *decode.Exchange) (out []*decode.Frame) {
+	for i := range ex.Frames {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && isData(f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

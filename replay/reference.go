@@ -1,0 +1,155 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/zalando/go-keyring"
+
+	"unwire/replay/profile"
+)
+
+// EnvAPIKey is the environment variable of an API key that Refresh exchanges.
+const EnvAPIKey = "UNWIRE_API_KEY"
+
+// keyringWait is how long a key store may take: it may ask its user.
+const keyringWait = 30 * time.Second
+
+// Keyring reads an item of the system's key store: the Keychain on macOS, the
+// Secret Service on Linux, the Credential Manager on Windows.
+//
+// Limits: 30 seconds.
+// Errors: profile.ErrMissing; what the store says.
+func Keyring(service, account string) (string, error) {
+	type answer struct {
+		secret string
+		err    error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		secret, err := keyring.Get(service, account)
+		got <- answer{secret, err}
+	}()
+	select {
+	case a := <-got:
+		switch {
+		case errors.Is(a.err, keyring.ErrNotFound):
+			return "", fmt.Errorf("the key store has no %s/%s: %w", service, account, profile.ErrMissing)
+		case a.err != nil:
+			return "", fmt.Errorf("the key store: %w", a.err)
+		}
+		return a.secret, nil
+	case <-time.After(keyringWait):
+		return "", fmt.Errorf("the key store did not answer within %s", keyringWait)
+	}
+}
+
+// A held secret came by a reference.
+type held struct{ secret, from string }
+
+// A Resolver turns references into credentials. Its zero value knows nothing of
+// an environment, and asks the system's key store.
+type Resolver struct {
+	OS      string // "": this one
+	Getenv  func(string) string
+	Keyring func(service, account string) (string, error) // nil: Keyring
+}
+
+func (r Resolver) place() profile.Place {
+	at := profile.Place{OS: r.OS, Getenv: r.Getenv, Keyring: r.Keyring}
+	if at.OS == "" {
+		at.OS = runtime.GOOS
+	}
+	if at.Getenv == nil {
+		at.Getenv = func(string) string { return "" }
+	}
+	if at.Keyring == nil {
+		at.Keyring = Keyring
+	}
+	return at
+}
+
+// Load returns the secrets that a reference names, beside those of the
+// environment, which come after them.
+//
+// Shape: "" is the environment alone; env:NAME the variable that holds the
+// token; keyring:SERVICE/ACCOUNT an item of the system's key store that is the
+// token; a profile's name what that client has stored, which goes to its own
+// hosts and loopback only; file:PATH, or just PATH, a file as LoadCredentials
+// reads it.
+// Errors: ErrCredentials where there is no such secret.
+func (r Resolver) Load(ref string) (*Credentials, error) {
+	at := r.place()
+	kind, rest, _ := strings.Cut(ref, ":")
+	c := &Credentials{lookup: at.Getenv, held: map[string]held{}}
+	switch {
+	case kind == "env" && rest != "":
+		secret := at.Getenv(rest)
+		if secret == "" {
+			return nil, fmt.Errorf("replay: %w: $%s is not set", ErrCredentials, rest)
+		}
+		c.held[EnvToken] = held{secret, "$" + rest}
+	case kind == "keyring":
+		service, account, ok := strings.Cut(rest, "/")
+		if !ok || service == "" || account == "" {
+			return nil, fmt.Errorf("replay: %w: a key store's item is keyring:SERVICE/ACCOUNT", ErrCredentials)
+		}
+		secret, err := at.Keyring(service, account)
+		if err != nil {
+			return nil, fmt.Errorf("replay: %w: %w", ErrCredentials, err)
+		}
+		c.held[EnvToken] = held{secret, ref}
+	case ref == profile.Cursor().Name:
+		return c, c.loadProfile(profile.Cursor(), at)
+	default:
+		return LoadCredentials(strings.TrimPrefix(ref, "file:"), at.Getenv)
+	}
+	return c, nil
+}
+
+// loadProfile takes what a client has stored; an API key alone will do, too:
+// it can be exchanged.
+func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
+	c.hosts = p
+	secret, from, err := p.Find(profile.Access, at)
+	if err == nil {
+		c.held[EnvToken] = held{secret, from}
+	}
+	key, from, keyErr := p.Find(profile.Key, at)
+	if keyErr == nil {
+		c.held[EnvAPIKey] = held{key, from}
+	}
+	if err != nil && keyErr != nil {
+		return fmt.Errorf("replay: %w: %w", ErrCredentials, err)
+	}
+	return nil
+}
+
+// forHost are the credentials that may go to a host: what a client has stored
+// goes to its own hosts, and to this machine.
+func (c *Credentials) forHost(host string) *Credentials {
+	if c == nil || c.hosts == nil || isLoopbackName(strings.ToLower(host)) || c.hosts.For(host) {
+		return c
+	}
+	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}
+}
+
+// Token says what the bearer token says of itself, and where it comes from;
+// ok is false where there is none.
+func (c *Credentials) Token() (t Token, from string, ok bool) {
+	secret, from, ok := c.find(EnvToken, HeaderVariable("authorization"), "authorization")
+	if !ok {
+		return t, "", false
+	}
+	t, _ = ParseToken(secret)
+	return t, from, true
+}
+
+// HasKey reports whether there is an API key, and where it comes from.
+func (c *Credentials) HasKey() (from string, ok bool) {
+	_, from, ok = c.find(EnvAPIKey)
+	return from, ok
+}

@@ -1,0 +1,146 @@
+// Package align joins the names of JSON to the numbers of protobuf.
+//
+// The same message in both codecs has the same fields with the same values, so
+// over some pairs of a method's messages each number has one name that it can
+// have. A pair of bodies is a bipartite graph, numbers against names, with an
+// edge where presence and value allow it in every pair; the true assignment is
+// one of its perfect matchings. A join is an edge that all of them have. What
+// could be exchanged without any pair contradicting it is left in doubt.
+//
+// Nothing of that holds for a body that is not the same data in both halves,
+// such as an answer with a time in it. Of such a one only values count that
+// are long and stand once on either side.
+//
+// Source: RESEARCH.md#align
+package align
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// Bounds of what an Aligner holds.
+const (
+	maxPairs      = 2000
+	maxPositions  = 20_000
+	maxBodyBytes  = 4 << 20
+	maxNodes      = 1 << 18
+	maxInstances  = 4096 // of one position
+	maxBoard      = 512  // different numbers, or names, of one position
+	maxRefinement = 16   // exchangeable fields that are told apart by what is in them
+	maxEvidence   = 8    // addresses of a join
+)
+
+// ErrLimit is wrapped where a pair is beyond a bound.
+var ErrLimit = errors.New("beyond the limits of align")
+
+// A Pair is one message in both codecs.
+type Pair struct {
+	Message  string                         // full name of its type, or one made from its method
+	Type     protoreflect.MessageDescriptor // where definitions know it, for the names of types in it; may be nil
+	Proto    []byte
+	JSON     []byte
+	Evidence [2]string // addresses of both
+}
+
+// An Aligner collects pairs. The zero value is ready. It is not for several
+// goroutines at once.
+//
+// Shape: the order of pairs, and the way in which they were split over
+// Aligners that were merged, does not matter. A pair that comes again counts once.
+type Aligner struct {
+	pairs map[string]Pair // by content
+}
+
+// Add takes a pair.
+//
+// Limits: 2,000 pairs, 4 MiB a body.
+// Errors: ErrLimit.
+func (a *Aligner) Add(p Pair) error {
+	if a.pairs == nil {
+		a.pairs = map[string]Pair{}
+	}
+	key := fmt.Sprintf("%s\x00%d\x00%s%s", p.Message, len(p.Proto), p.Proto, p.JSON)
+	if old, ok := a.pairs[key]; ok {
+		if slices.Compare(old.Evidence[:], p.Evidence[:]) > 0 {
+			a.pairs[key] = p
+		}
+		return nil
+	}
+	if len(a.pairs) == maxPairs || len(p.Proto) > maxBodyBytes || len(p.JSON) > maxBodyBytes {
+		return fmt.Errorf("align: %s, %s: %w", p.Evidence[0], p.Evidence[1], ErrLimit)
+	}
+	a.pairs[key] = p
+	return nil
+}
+
+// Merge takes all pairs of another Aligner.
+//
+// Errors: those of Add.
+func (a *Aligner) Merge(o *Aligner) error {
+	var errs []error
+	for _, p := range o.sorted() {
+		errs = append(errs, a.Add(p))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Aligner) sorted() []Pair {
+	out := make([]Pair, 0, len(a.pairs))
+	for _, p := range a.pairs {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(x, y Pair) int {
+		return slices.Compare([]string{x.Message, x.Evidence[0], x.Evidence[1], string(x.Proto), string(x.JSON)},
+			[]string{y.Message, y.Evidence[0], y.Evidence[1], string(y.Proto), string(y.JSON)})
+	})
+	return out
+}
+
+// newBody parses a pair.
+//
+// Errors: where one half is not what it should be.
+func newBody(p Pair) (*body, error) {
+	v, err := parseJSON(p.JSON)
+	if err != nil {
+		return nil, err
+	}
+	if v.kind != object {
+		return nil, errors.New("the JSON is no object")
+	}
+	t := wire.Parse(p.Proto, wire.Options{MaxDepth: maxDepth, MaxNodes: maxNodes})
+	if err := t.Err(); err != nil {
+		return nil, err
+	}
+	return &body{proto: t, json: v, left: maxComparisons, feasible: map[at]mode{}, sure: map[at]int{}}, nil
+}
+
+func (b *body) root() at { return at{b.proto, 0, b.json} }
+
+// Same reports whether a message and a JSON object can be the same data.
+//
+// Errors: where one of them is malformed.
+func Same(proto, json []byte) (bool, error) {
+	b, err := newBody(Pair{Proto: proto, JSON: json})
+	if err != nil {
+		return false, err
+	}
+	return b.agree(b.root()) != differs, nil
+}
+
+// Alike reports whether a message and a JSON object, where they are not the
+// same data, have values in common that are none by chance.
+//
+// Errors: where one of them is malformed.
+func Alike(proto, json []byte) (bool, error) {
+	b, err := newBody(Pair{Proto: proto, JSON: json})
+	if err != nil {
+		return false, err
+	}
+	return b.agree(b.root()) != differs || b.overlap(b.root()) >= sureBits, nil
+}

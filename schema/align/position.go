@@ -1,0 +1,212 @@
+package align
+
+import (
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// An instance is one message of a pair.
+type instance struct {
+	*body
+	at
+	pair int // which pair's
+	// trusted says that both halves are the same data: the whole bodies agree,
+	// or the message does in values that no chance explains. Of another, only
+	// such values count.
+	trusted bool
+}
+
+// A position is a message type: one that definitions name, or else whatever
+// stands in one place of a method's messages.
+type position struct {
+	key       string // full name
+	desc      protoreflect.MessageDescriptor
+	instances []instance
+	seen      map[at]bool
+}
+
+func (p *position) add(i instance) bool {
+	if p.seen[i.at] {
+		return false
+	}
+	p.seen[i.at] = true
+	i.trusted = i.trusted || i.agree(i.at) != differs && i.sureOf(i.at) >= sureBits
+	p.instances = append(p.instances, i)
+	return true
+}
+
+// An edge is a field that may be a member, with all that pairs say of it.
+type edge struct {
+	cell
+	byName   map[string]int32
+	byNumber map[int32]string
+	insides  []inside
+	pairs    []int
+}
+
+// An inside is a message in a field of an instance.
+type inside struct {
+	of   types
+	name string
+	instance
+}
+
+// messages are those that the edge's field holds, if nothing but one kind of
+// message can be in it.
+func (e *edge) messages() (out []inside) {
+	of := (e.types | e.lists) & (tMessage | tGroup | tMap | tAny | tStruct | tValue)
+	for _, in := range e.insides {
+		if in.of == of {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// join adds what one more pair of values says; it reports whether anything is left.
+func (e *edge) join(i instance, c cell) bool {
+	if e.pairs == nil {
+		e.cell.types, e.cell.lists, e.keys, e.values = everyType, everyType, everyType, everyType
+		e.byName, e.byNumber = map[string]int32{}, map[int32]string{}
+	}
+	e.types &= c.types
+	e.lists &= c.lists
+	if c.types&tMap != 0 {
+		e.keys &= c.keys
+		e.values &= c.values
+	}
+	for _, n := range c.names {
+		e.name(n)
+	}
+	if e.types&tMap != 0 && (e.keys == 0 || e.values == 0) {
+		e.types &^= tMap
+	}
+	for _, in := range c.inside {
+		e.insides = append(e.insides, inside{in.of, in.name, instance{body: i.body, at: in.at, pair: i.pair, trusted: i.trusted}})
+	}
+	if len(e.pairs) == 0 || e.pairs[len(e.pairs)-1] != i.pair {
+		e.pairs = append(e.pairs, i.pair)
+		e.sure += c.sure
+	}
+	return e.ok()
+}
+
+// name adds an enum's value. A number has one name and a name one number, or
+// it is no enum.
+func (e *edge) name(n named) {
+	number, hasName := e.byName[n.name]
+	name, hasNumber := e.byNumber[n.number]
+	if hasName && number != n.number || hasNumber && name != n.name {
+		e.types &^= tEnum
+		e.lists &^= tEnum
+		e.values &^= tEnum
+	}
+	e.byName[n.name], e.byNumber[n.number] = n.number, n.name
+}
+
+// A board is all fields of a position against all members.
+type board struct {
+	numbers []uint64
+	names   []string
+	edges   map[[2]int]*edge // by row and column; nil where it cannot be
+	spare   [2][]bool        // rows and columns that need no partner
+	row     map[uint64]int
+	column  map[string]int
+}
+
+func newBoard(p *position) *board {
+	numbers, names := map[uint64]bool{}, map[string]bool{}
+	for _, i := range p.instances {
+		fields, _ := fieldsOf(i.tree, i.node)
+		for n := range fields {
+			numbers[n] = true
+		}
+		for _, name := range i.obj.names {
+			names[name] = true
+		}
+	}
+	b := &board{
+		numbers: slices.Sorted(maps.Keys(numbers)), names: slices.Sorted(maps.Keys(names)),
+		edges: map[[2]int]*edge{}, row: map[uint64]int{}, column: map[string]int{},
+	}
+	b.spare = [2][]bool{make([]bool, len(b.numbers)), make([]bool, len(b.names))}
+	for i, n := range b.numbers {
+		b.row[n], b.spare[0][i] = i, true
+	}
+	for i, n := range b.names {
+		b.column[n], b.spare[1][i] = i, true
+	}
+	for r := range b.numbers {
+		for c := range b.names {
+			b.edges[[2]int{r, c}] = &edge{}
+		}
+	}
+	return b
+}
+
+// fill looks at the trusted instances.
+func (b *board) fill(p *position) {
+	for _, i := range p.instances {
+		if i.trusted {
+			b.look(i)
+		}
+	}
+	for at, e := range b.edges {
+		if e != nil && e.pairs == nil {
+			b.edges[at] = nil // never together
+		}
+	}
+}
+
+// look takes away what one instance rules out.
+func (b *board) look(i instance) {
+	how := i.agree(i.at)
+	fields, _ := fieldsOf(i.tree, i.node)
+	for r, n := range b.numbers {
+		nodes := fields[n]
+		empty := nodes != nil && how == loosely && isDefault(i.tree, nodes)
+		if nodes != nil && !empty {
+			b.spare[0][r] = false
+		}
+		for c, name := range b.names {
+			e := b.edges[[2]int{r, c}]
+			if e == nil {
+				continue
+			}
+			v := i.obj.member(name)
+			switch {
+			case nodes != nil && v != nil:
+				cell := i.cell(i.tree, nodes, v)
+				if !cell.ok() || !e.join(i, cell) {
+					b.edges[[2]int{r, c}] = nil
+				}
+			case nodes != nil && !empty, v != nil && (how == exactly || !mayBeDefault(v)):
+				b.edges[[2]int{r, c}] = nil
+			case v != nil && v.kind == text && !v.isDefault():
+				if e.pairs != nil { // the name of the enum's first value, or nothing
+					e.name(named{v.text, 0})
+					if !e.ok() {
+						b.edges[[2]int{r, c}] = nil
+					}
+				}
+			}
+		}
+	}
+	for c, name := range b.names {
+		if v := i.obj.member(name); v != nil && (how == exactly || !mayBeDefault(v)) {
+			b.spare[1][c] = false
+		}
+	}
+}
+
+func (b *board) graph() *graph {
+	g := newGraph(len(b.numbers), len(b.names))
+	for at, e := range b.edges {
+		g.edges[at[0]][at[1]] = e != nil
+	}
+	copy(g.spareRow, b.spare[0])
+	copy(g.spareColumn, b.spare[1])
+	return g
+}

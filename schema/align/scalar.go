@@ -1,0 +1,188 @@
+package align
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+
+	"unwire/decode/wire"
+)
+
+// A named is a name of an enum's value with its number.
+type named struct {
+	name   string
+	number int32
+}
+
+// isIdentifier reports whether s can be the name of an enum's value.
+func isIdentifier(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isInt32 reports whether a varint is one as int32 and enum write it.
+func isInt32(u uint64) bool { return int64(u) == int64(int32(u)) }
+
+func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// varintTypes are the types as which a varint says v.
+func varintTypes(u uint64, v *value) (t types) {
+	switch v.kind {
+	case boolean:
+		if v.truth == (u == 1) && u <= 1 {
+			t = tBool
+		}
+	case number:
+		x, ok := integer(v.text)
+		if !ok {
+			return 0
+		}
+		if isInt32(u) && int64(u) == x {
+			t |= tInt32 | tEnum
+		}
+		if u <= math.MaxUint32 && int64(u) == x {
+			t |= tUint32
+		}
+		if u <= math.MaxUint32 && zigzag(u) == x {
+			t |= tSint32
+		}
+	case text:
+		t = wideTypes(u, v.text, tInt64, tUint64)
+		if strconv.FormatInt(zigzag(u), 10) == v.text {
+			t |= tSint64
+		}
+		if isInt32(u) && isIdentifier(v.text) {
+			t |= tEnum
+		}
+	case null:
+		if u == 0 {
+			t = tEnum
+		}
+	}
+	return t
+}
+
+// wideTypes are those of 64-bit integers, which JSON has as strings.
+func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
+	if strconv.FormatInt(int64(u), 10) == s {
+		t |= signed
+	}
+	if strconv.FormatUint(u, 10) == s {
+		t |= unsigned
+	}
+	return t
+}
+
+// integer reads a JSON number that is whole, however it is written.
+func integer(s string) (int64, bool) {
+	if x, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return x, true
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
+}
+
+func fixed32Types(u uint32, v *value) (t types) {
+	if x, ok := integer(v.text); ok && v.kind == number {
+		if x == int64(u) {
+			t |= tFixed32
+		}
+		if x == int64(int32(u)) {
+			t |= tSfixed32
+		}
+	}
+	if f, ok := float(v, 32); ok && sameFloat(float64(math.Float32frombits(u)), f) {
+		t |= tFloat
+	}
+	return t
+}
+
+func fixed64Types(u uint64, v *value) (t types) {
+	if v.kind == text {
+		t = wideTypes(u, v.text, tSfixed64, tFixed64)
+	}
+	if f, ok := float(v, 64); ok && sameFloat(math.Float64frombits(u), f) {
+		t |= tDouble
+	}
+	return t
+}
+
+func sameFloat(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+func float(v *value, bits int) (float64, bool) {
+	switch {
+	case v.kind == number:
+		f, err := strconv.ParseFloat(v.text, bits)
+		return f, err == nil
+	case v.kind != text:
+		return 0, false
+	case v.text == "NaN":
+		return math.NaN(), true
+	case v.text == "Infinity":
+		return math.Inf(1), true
+	case v.text == "-Infinity":
+		return math.Inf(-1), true
+	}
+	return 0, false
+}
+
+// textTypes are those as which a payload says the string s.
+func textTypes(data []byte, s string) (t types) {
+	if string(data) == s {
+		t |= tString
+	}
+	if isBase64(data, s) {
+		t |= tBytes
+	}
+	return t
+}
+
+// isBase64 reports whether s is data in either alphabet, padded or not.
+func isBase64(data []byte, s string) bool {
+	s = strings.TrimRight(s, "=")
+	if base64.RawStdEncoding.EncodedLen(len(data)) != len(s) {
+		return false
+	}
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	return base64.RawStdEncoding.EncodeToString(data) == s
+}
+
+// packedTypes are those as which payloads are the numbers of an array.
+func packedTypes(data []byte, elems []*value) types {
+	t := everyType
+	rest := data
+	for _, e := range elems {
+		u, n := wire.ConsumeVarint(rest)
+		if n <= 0 {
+			t = 0
+			break
+		}
+		rest, t = rest[n:], t&varintTypes(u, e)
+	}
+	if len(rest) > 0 {
+		t = 0
+	}
+	return t | packedFixed(data, elems, 4) | packedFixed(data, elems, 8)
+}
+
+func packedFixed(data []byte, elems []*value, size int) types {
+	if len(data) != size*len(elems) {
+		return 0
+	}
+	t := everyType
+	for i, e := range elems {
+		u := wire.Fixed(data[i*size : (i+1)*size])
+		if size == 4 {
+			t &= fixed32Types(uint32(u), e)
+		} else {
+			t &= fixed64Types(u, e)
+		}
+	}
+	return t
+}

@@ -1,0 +1,267 @@
+package align
+
+import (
+	"math/big"
+	"strings"
+	"time"
+
+	"unwire/decode/wire"
+)
+
+// fieldsOf groups the fields of a message by number, each in order.
+// ok is false where it is none, or has something malformed in it.
+func fieldsOf(t *wire.Tree, at int32) (fields map[uint64][]int32, ok bool) {
+	if !t.IsMessage(at) {
+		return nil, false
+	}
+	fields = map[uint64][]int32{}
+	for c := range t.Children(at) {
+		n := t.Node(c)
+		if n.Type == wire.Garbage || n.Number == 0 {
+			return nil, false
+		}
+		fields[n.Number] = append(fields[n.Number], c)
+	}
+	return fields, true
+}
+
+// only returns the one field of a message with a number; none and true where
+// it has no field at all, false where it has others.
+func only(t *wire.Tree, at int32, number uint64) (node int32, ok bool) {
+	fields, ok := fieldsOf(t, at)
+	if !ok || len(fields) == 0 {
+		return wire.None, ok
+	}
+	if nodes := fields[number]; len(fields) == 1 && len(nodes) == 1 {
+		return nodes[0], true
+	}
+	return wire.None, false
+}
+
+// wellKnownTypes are those of google.protobuf that have a form of their own in
+// JSON, as which a Len node says v.
+func wellKnownTypes(t *wire.Tree, at int32, v *value) (out types) {
+	if !t.IsMessage(at) {
+		return 0
+	}
+	switch v.kind {
+	case text:
+		out |= textWellKnown(t, at, v.text)
+	case array:
+		if isListValue(t, at, v, 0) {
+			out |= tListValue
+		}
+	case object:
+		if isStruct(t, at, v, 0) {
+			out |= tStruct
+		}
+	}
+	if isValue(t, at, v, 0) {
+		out |= tValue
+	}
+	return out | wrapperTypes(t, at, v)
+}
+
+func textWellKnown(t *wire.Tree, at int32, s string) (out types) {
+	seconds, nanos, ok := moment(t, at)
+	if ok {
+		if when, err := time.Parse(time.RFC3339Nano, s); err == nil && when.Unix() == seconds && int64(when.Nanosecond()) == nanos {
+			out |= tTimestamp
+		}
+		if isDuration(seconds, nanos, s) {
+			out |= tDuration
+		}
+	}
+	if isFieldMask(t, at, s) {
+		out |= tFieldMask
+	}
+	return out
+}
+
+// moment reads {1 seconds, 2 nanos}.
+func moment(t *wire.Tree, at int32) (seconds, nanos int64, ok bool) {
+	fields, ok := fieldsOf(t, at)
+	if !ok {
+		return 0, 0, false
+	}
+	for number, nodes := range fields {
+		if number > 2 || len(nodes) > 1 || t.Node(nodes[0]).Type != wire.Varint {
+			return 0, 0, false
+		}
+		if number == 1 {
+			seconds = int64(t.Uint(nodes[0]))
+		} else {
+			nanos = int64(t.Uint(nodes[0]))
+		}
+	}
+	return seconds, nanos, true
+}
+
+func isDuration(seconds, nanos int64, s string) bool {
+	digits, ok := strings.CutSuffix(s, "s")
+	if !ok || len(digits) > 40 || strings.ContainsAny(digits, "eE/_xX") {
+		return false
+	}
+	x, ok := new(big.Rat).SetString(digits)
+	if !ok {
+		return false
+	}
+	want := new(big.Rat).SetFrac64(nanos, 1e9)
+	return want.Add(want, new(big.Rat).SetInt64(seconds)).Cmp(x) == 0
+}
+
+// isFieldMask compares paths, lower_snake on the wire and lowerCamel in JSON.
+func isFieldMask(t *wire.Tree, at int32, s string) bool {
+	fields, ok := fieldsOf(t, at)
+	if !ok || len(fields) > 1 || len(fields) == 1 && fields[1] == nil {
+		return false
+	}
+	var paths []string
+	for _, node := range fields[1] {
+		if t.Node(node).Type != wire.Len {
+			return false
+		}
+		paths = append(paths, lowerCamel(string(t.Payload(node))))
+	}
+	return strings.Join(paths, ",") == s
+}
+
+// lowerCamel is the JSON name of a field's name.
+func lowerCamel(s string) string {
+	var b strings.Builder
+	up := false
+	for _, c := range []byte(s) {
+		switch {
+		case c == '_':
+			up = true
+			continue
+		case up && c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
+		}
+		up = false
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// wrapperTypes are the wrappers as which a message says v.
+func wrapperTypes(t *wire.Tree, at int32, v *value) (out types) {
+	node, ok := only(t, at, 1)
+	if !ok || v.kind == null || v.kind == array || v.kind == object {
+		return 0
+	}
+	var inner types
+	if node == wire.None { // of a default value nothing is written
+		if !v.isDefault() {
+			return 0
+		}
+		inner = varintTypes(0, v) | fixed32Types(0, v) | fixed64Types(0, v)
+		if v.kind == text {
+			inner |= textTypes(nil, v.text)
+		}
+	} else {
+		inner = scalarTypes(t, node, v)
+	}
+	for _, w := range [...]struct{ scalar, wrapper types }{
+		{tDouble, tDoubleValue},
+		{tFloat, tFloatValue},
+		{tInt64, tInt64Value},
+		{tUint64, tUint64Value},
+		{tInt32, tInt32Value},
+		{tUint32, tUint32Value},
+		{tBool, tBoolValue},
+		{tString, tStringValue},
+		{tBytes, tBytesValue},
+	} {
+		if inner&w.scalar != 0 {
+			out |= w.wrapper
+		}
+	}
+	return out
+}
+
+// scalarTypes are the scalar types as which one node says v.
+func scalarTypes(t *wire.Tree, node int32, v *value) types {
+	n := t.Node(node)
+	switch n.Type {
+	case wire.Varint:
+		return varintTypes(t.Uint(node), v)
+	case wire.I32:
+		return fixed32Types(uint32(t.Uint(node)), v)
+	case wire.I64:
+		return fixed64Types(t.Uint(node), v)
+	case wire.Len:
+		if v.kind == text {
+			return textTypes(t.Payload(node), v.text)
+		}
+	}
+	return 0
+}
+
+func isListValue(t *wire.Tree, at int32, v *value, depth int) bool {
+	fields, ok := fieldsOf(t, at)
+	if !ok || v.kind != array || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
+		return false
+	}
+	for i, node := range fields[1] {
+		if t.Node(node).Type != wire.Len || !isValue(t, node, v.elems[i], depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func isStruct(t *wire.Tree, at int32, v *value, depth int) bool {
+	fields, ok := fieldsOf(t, at)
+	if !ok || v.kind != object || len(fields) > 1 || len(fields[1]) != len(v.elems) || len(fields) != min(1, len(v.elems)) {
+		return false
+	}
+	for _, node := range fields[1] {
+		entry, ok := fieldsOf(t, node)
+		if !ok || len(entry[1]) > 1 || len(entry[2]) != 1 || len(entry) != len(entry[1])+1 {
+			return false
+		}
+		key := ""
+		if len(entry[1]) == 1 {
+			if t.Node(entry[1][0]).Type != wire.Len {
+				return false
+			}
+			key = string(t.Payload(entry[1][0]))
+		}
+		m := v.member(key)
+		if m == nil || t.Node(entry[2][0]).Type != wire.Len || !isValue(t, entry[2][0], m, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// isValue reports whether a message is a google.protobuf.Value of v.
+func isValue(t *wire.Tree, at int32, v *value, depth int) bool {
+	fields, ok := fieldsOf(t, at)
+	if !ok || len(fields) != 1 || depth > maxDepth {
+		return false
+	}
+	for number, nodes := range fields {
+		node := nodes[0]
+		if len(nodes) != 1 {
+			return false
+		}
+		types := scalarTypes(t, node, v)
+		switch number {
+		case 1:
+			return v.kind == null && t.Node(node).Type == wire.Varint
+		case 2:
+			return types&tDouble != 0
+		case 3:
+			return types&tString != 0
+		case 4:
+			return types&tBool != 0
+		case 5:
+			return t.Node(node).Type == wire.Len && isStruct(t, node, v, depth+1)
+		case 6:
+			return t.Node(node).Type == wire.Len && isListValue(t, node, v, depth+1)
+		}
+	}
+	return false
+}
