@@ -5,6 +5,8 @@ package cli
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // mapFile maps a file's first size bytes into memory.
@@ -19,6 +21,6 @@ func mapFile(f *os.File, size int) (data []byte, unmap func() error, err error) 
 // releasePages gives the memory of whole pages of a mapped file back.
 func releasePages(pages []byte) {
 	if len(pages) > 0 {
-		_ = syscall.Madvise(pages, syscall.MADV_DONTNEED) // it only saves memory
+		_ = unix.Madvise(pages, unix.MADV_DONTNEED) // it only saves memory
 	}
 }
