@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"decode/search":   {"captures", "decode", "decode/"},
 	"schema":          {"decode", "decode/", "captures", "schema/"},
 	"schema/match":    {"schema", "decode", "decode/", "captures"},
+	"schema/update":   {"schema"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":           {},
