@@ -44,6 +44,9 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 			m.field(wf, hf, b)
 			continue
 		}
+		if o := wf.ContainingOneof(); o != nil && newOneofs[o.Name()] {
+			continue // written with the first of its members
+		}
 		if reason := m.refuse(wf, h); reason != "" {
 			m.note(Change{
 				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: schema.FieldElement, Number: int32(wf.Number()),
@@ -78,8 +81,8 @@ func (m *merge) refuse(w protoreflect.FieldDescriptor, h protoreflect.MessageDes
 	if m.haveAll[h.FullName().Append(w.Name())] {
 		return "the name is taken there"
 	}
-	if h.Options() != nil && w.Kind() == protoreflect.GroupKind && m.document(h.ParentFile().Path()).syntax == "proto3" {
-		return "proto3 has no groups"
+	if d := m.document(h.ParentFile().Path()); w.Kind() == protoreflect.GroupKind && d != nil && d.syntax != "editions" {
+		return "a group is not added"
 	}
 	return ""
 }
@@ -95,8 +98,6 @@ func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageD
 		switch {
 		case into != nil && !into.IsSynthetic():
 			target = b.doc.blocks[string(into.FullName())]
-		case newOneofs[o.Name()]:
-			return // written with the first of its members
 		case !m.src.Guessed && m.newMembers(o, h) == o.Fields().Len() && !m.haveAll[h.FullName().Append(o.Name())]:
 			newOneofs[o.Name()] = true
 			m.addOneof(o, h, b)
@@ -177,7 +178,7 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	if m.src.Guessed && !finer(w, h) {
 		return
 	}
-	marked := placeholderField.MatchString(string(h.Name())) || m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
+	marked := m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) || m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
 	if !marked && !m.o.TakeTypes {
 		if m.src.Guessed {
 			return

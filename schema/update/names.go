@@ -53,6 +53,9 @@ func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *
 	m.note(Change{Op: Rename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
 	renamed := strings.TrimSuffix(elementName(h), old) + now
 	m.log.rename(elementName(h), renamed)
+	if placeholder.MatchString(old) {
+		m.renamed[renamed] = true
+	}
 	m.log.confirm(renamed, kindOf(h), number, m.src, "")
 	return true
 }

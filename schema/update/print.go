@@ -216,7 +216,7 @@ func (p *printer) method(w protoreflect.MethodDescriptor) (string, bool) {
 		if o.GetDeprecated() {
 			options = append(options, "deprecated = true")
 		}
-		if o.IdempotencyLevel != nil {
+		if o != nil && o.IdempotencyLevel != nil {
 			options = append(options, "idempotency_level = "+o.GetIdempotencyLevel().String())
 		}
 	}

@@ -121,8 +121,9 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 	}
 	r := &Result{}
 	for i := range from {
+		renamed := map[string]bool{}
 		for _, pass := range []func(*merge) error{(*merge).names, (*merge).additions} {
-			m := &merge{have: have, src: &from[i], o: o, log: log, docs: map[string]*document{}, texts: now}
+			m := &merge{have: have, src: &from[i], o: o, log: log, docs: map[string]*document{}, texts: now, renamed: renamed}
 			m.pair()
 			if err := pass(m); err != nil {
 				return nil, err
@@ -165,6 +166,7 @@ type merge struct {
 	enums   map[protoreflect.FullName]protoreflect.EnumDescriptor // of the files
 	haveAll map[protoreflect.FullName]bool                        // symbols of the files, and those to be added
 	changes []Change
+	renamed map[string]bool // fields whose name was a placeholder until now
 
 	placed map[protoreflect.FullName]*place // new types of the source
 	order  []protoreflect.FullName
