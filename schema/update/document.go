@@ -27,6 +27,7 @@ type document struct {
 	pkg        string
 	syntax     string // proto2, proto3 or editions
 	eol, unit  string
+	marked     bool // begins with a byte order mark
 	fresh      bool // is not in the tree yet
 	root       *block
 	blocks     map[string]*block // messages, enums, services and oneofs by full name
@@ -66,19 +67,21 @@ type decl struct {
 	oneof    *block
 	// Of a field, a value or a method:
 	label, typ, name, equals, number, semicolon span
-	refs                                        []*ast.IdentNode // not used for anything but their places
 	node                                        ast.Node
 }
 
+const byteOrderMark = "\ufeff"
+
 // parse reads a file that compiles.
 func parse(name, text string) (*document, error) {
+	text, marked := strings.CutPrefix(text, byteOrderMark) // the parser does not count it
 	node, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
 	if err != nil {
 		return nil, fmt.Errorf("update: %w", err)
 	}
 	d := &document{
 		name: name, text: text, node: node, syntax: "proto2", eol: "\n", unit: "  ",
-		blocks: map[string]*block{}, added: map[slot][]addition{},
+		blocks: map[string]*block{}, added: map[slot][]addition{}, marked: marked,
 	}
 	switch {
 	case node.Syntax != nil:
@@ -105,7 +108,6 @@ func (d *document) at(n ast.Node) span {
 	return span{start, start + len(info.RawText())}
 }
 
-// tokenEnd is the offset behind one token, without the text of what precedes it.
 func (d *document) brace(n *ast.RuneNode) int { return d.at(n).start }
 
 func (d *document) readFile() {
@@ -131,7 +133,19 @@ func (d *document) readFile() {
 		case *ast.ServiceNode:
 			b.add(d.service(e))
 		default:
+			d.extend(d.pkg, e)
 			b.add(decl{span: d.at(e), node: e})
+		}
+	}
+}
+
+// extend reads the groups that extensions declare.
+func (d *document) extend(scope string, n ast.Node) {
+	if x, ok := n.(*ast.ExtendNode); ok {
+		for _, e := range x.Decls {
+			if g, ok := e.(*ast.GroupNode); ok {
+				d.group(scope, g)
+			}
 		}
 	}
 }
@@ -168,6 +182,7 @@ func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 		case *ast.GroupNode:
 			b.add(d.group(full, e))
 		default:
+			d.extend(full, e)
 			b.add(decl{span: d.at(e), node: e})
 		}
 	}
@@ -290,6 +305,9 @@ func (d *document) apply() string {
 	d.render()
 	slices.SortStableFunc(d.edits, func(a, b edit) int { return a.start - b.start })
 	var b strings.Builder
+	if d.marked {
+		b.WriteString(byteOrderMark)
+	}
 	at := 0
 	for _, e := range d.edits {
 		b.WriteString(d.text[at:e.start])
@@ -323,7 +341,7 @@ func (d *document) findUnit() string {
 // but blanks.
 func (d *document) indentAt(offset int) (string, bool) {
 	line := strings.LastIndexByte(d.text[:offset], '\n') + 1
-	before := strings.TrimPrefix(d.text[line:offset], "\ufeff")
+	before := d.text[line:offset]
 	blank := before[:len(before)-len(strings.TrimLeft(before, " \t"))]
 	return blank, blank == before
 }

@@ -117,14 +117,10 @@ func (d *document) renderSlot(s slot, list []addition) {
 		end = s.b.decls[s.after].end
 	}
 	if s.b.open < 0 && s.after < 0 {
-		at := 0
-		if strings.HasPrefix(d.text, "\ufeff") {
-			at = len("\ufeff")
-		}
-		if len(d.text) > at {
+		if d.text != "" {
 			text += d.eol
 		}
-		d.replace(span{at, at}, text)
+		d.replace(span{0, 0}, text)
 		return
 	}
 	t := d.tail(end)

@@ -18,7 +18,7 @@ type mutator struct {
 
 func (m *mutator) name(prefix string) *string {
 	m.n++
-	return proto.String(fmt.Sprintf("%s%d", prefix, m.n))
+	return proto.String(fmt.Sprintf("%s%dq", prefix, m.n))
 }
 
 // mutate adds fields, types, values and methods at random.
@@ -173,8 +173,12 @@ func (m *mutator) oneof(d *descriptorpb.DescriptorProto) {
 		return // those of optional fields have to be last
 	}
 	d.OneofDecl = append(d.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: m.name("zz_pick")})
-	for range 2 {
+	for range 1 + m.r.Intn(2) {
 		f := m.field(d)
+		if f == nil {
+			d.OneofDecl = d.OneofDecl[:len(d.OneofDecl)-1]
+			return
+		}
 		f.Label, f.OneofIndex = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), proto.Int32(int32(len(d.OneofDecl)-1))
 	}
 }

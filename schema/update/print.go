@@ -266,7 +266,7 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	for _, v := range values {
 		b.WriteString(plain.aligned(inner, "", string(v.Name()), itoa(int(v.Number())), valueOptions(v)) + "\n")
 	}
-	writeReserved(&b, inner, enumRanges(w), w.ReservedNames())
+	p.reserved(&b, inner, enumRanges(w), w.ReservedNames())
 	return b.String() + p.pad + "}"
 }
 
@@ -289,7 +289,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	if o, ok := w.Options().(*descriptorpb.MessageOptions); ok && o.GetDeprecated() {
 		b.WriteString(inner.pad + "option deprecated = true;\n")
 	}
-	writeReserved(&b, inner.pad, messageRanges(w.ReservedRanges()), w.ReservedNames())
+	p.reserved(&b, inner.pad, messageRanges(w.ReservedRanges()), w.ReservedNames())
 	if p.doc.syntax != "proto3" {
 		for _, r := range messageRanges(w.ExtensionRanges()) {
 			b.WriteString(inner.pad + "extensions " + r + ";\n")
@@ -325,13 +325,17 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	return p.pad + "message " + string(full.Name()) + " {\n" + strings.TrimRight(b.String(), "\n") + "\n" + p.pad + "}"
 }
 
-func writeReserved(b *strings.Builder, pad string, ranges []string, names protoreflect.Names) {
+func (p *printer) reserved(b *strings.Builder, pad string, ranges []string, names protoreflect.Names) {
 	if len(ranges) > 0 {
 		b.WriteString(pad + "reserved " + strings.Join(ranges, ", ") + ";\n")
 	}
 	var list []string
 	for i := range names.Len() {
-		list = append(list, strconv.Quote(string(names.Get(i))))
+		name := string(names.Get(i))
+		if p.doc.syntax != "editions" {
+			name = strconv.Quote(name)
+		}
+		list = append(list, name)
 	}
 	if len(list) > 0 {
 		b.WriteString(pad + "reserved " + strings.Join(list, ", ") + ";\n")

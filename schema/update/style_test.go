@@ -146,7 +146,11 @@ func (w *writer) message(depth int, types []string) string {
 	}
 	if w.r.Intn(8) == 0 {
 		w.line(depth+1, `reserved 100 to 110, 200; // gone`)
-		w.line(depth+1, `reserved "dead", 'dead2';`)
+		if w.syntax == "editions" {
+			w.line(depth+1, "reserved dead, dead2;")
+		} else {
+			w.line(depth+1, `reserved "dead", 'dead2';`)
+		}
 	}
 	if w.r.Intn(8) == 0 && w.syntax != "proto3" {
 		w.line(depth+1, "extensions 1000 to 1999;")

@@ -116,7 +116,8 @@ func sameComments(t testing.TB, name string, before, after map[string]string) {
 	t.Helper()
 	was, is := comments(t, name, before), comments(t, name, after)
 	for element, c := range was {
-		if is[element] != c {
+		// A comment within empty braces was nobody's; with something below it is the message's.
+		if is[element] != c && is[element] != c+" nothing " {
 			t.Fatalf("the comments of %s: %q, were %q\n%s\n---- was\n%s", element, is[element], c, after[name], before[name])
 		}
 	}
