@@ -3,6 +3,7 @@ package update_test
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -144,11 +145,22 @@ func (m *mutator) field(d *descriptorpb.DescriptorProto) *descriptorpb.FieldDesc
 	if m.r.Intn(6) == 0 {
 		f.Options = &descriptorpb.FieldOptions{Deprecated: proto.Bool(true)}
 	}
-	d.Field = append(d.Field, f)
 	if n := m.realOneofs(d); len(n) > 0 && f.GetLabel() != descriptorpb.FieldDescriptorProto_LABEL_REPEATED && m.r.Intn(2) == 0 {
 		f.OneofIndex = &n[m.r.Intn(len(n))]
 	}
+	put(d, f)
 	return f
+}
+
+// put declares a field, behind the others of its oneof.
+func put(d *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorProto) {
+	at := len(d.Field)
+	for i, other := range d.Field {
+		if f.OneofIndex != nil && other.OneofIndex != nil && other.GetOneofIndex() == f.GetOneofIndex() {
+			at = i + 1
+		}
+	}
+	d.Field = slices.Insert(d.Field, at, f)
 }
 
 // realOneofs are the oneofs that are not of an optional field.
@@ -169,17 +181,15 @@ func (m *mutator) realOneofs(d *descriptorpb.DescriptorProto) []int32 {
 }
 
 func (m *mutator) oneof(d *descriptorpb.DescriptorProto) {
-	if len(m.realOneofs(d)) < len(d.OneofDecl) {
+	if len(m.realOneofs(d)) < len(d.OneofDecl) || m.free(d) > 1<<29-1 {
 		return // those of optional fields have to be last
 	}
 	d.OneofDecl = append(d.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: m.name("zz_pick")})
 	for range 1 + m.r.Intn(2) {
-		f := m.field(d)
-		if f == nil {
-			d.OneofDecl = d.OneofDecl[:len(d.OneofDecl)-1]
-			return
-		}
-		f.Label, f.OneofIndex = descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), proto.Int32(int32(len(d.OneofDecl)-1))
+		d.Field = append(d.Field, &descriptorpb.FieldDescriptorProto{
+			Name: m.name("zz_choice_"), Number: proto.Int32(m.free(d)), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), OneofIndex: proto.Int32(int32(len(d.OneofDecl) - 1)),
+		})
 	}
 }
 

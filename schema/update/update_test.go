@@ -36,7 +36,7 @@ func later(t testing.TB, r *rand.Rand, texts map[string]string) update.Source {
 	}
 	want, err := schema.FromDescriptorSet(set)
 	if err != nil {
-		t.Skipf("the mutated files do not link: %v", err)
+		t.Fatalf("the mutated files do not link: %v", err)
 	}
 	return update.Source{Name: "test", Certainty: "reported", Version: "2", Date: "2026-01-02", Schema: want, Complete: true}
 }
@@ -292,7 +292,7 @@ func TestModules(t *testing.T) {
 				t.Fatal(err)
 			}
 			texts := map[string]string{"a.proto": string(text)}
-			if _, err := schema.FromTexts(texts); err != nil || len(text) > 200_000 {
+			if _, err := schema.FromTexts(texts); err != nil || len(text) > 200_000 || strings.Contains(string(text), "message_set_wire_format") {
 				continue // it imports others, or is meant to be broken
 			}
 			files++
