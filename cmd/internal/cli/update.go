@@ -44,8 +44,7 @@ SOURCE is a folder of .proto files, a .proto file, a descriptor set, captures, t
 evidence of 'schema infer', or the JSON of a probe. Placeholders (field_7, unknown7,
 Unknown3) get real names. A real name is replaced only with --take-names, and a type
 that the same bytes fit only with --take-types or where a comment says that it is a
-guess; what cannot be decided is listed as a conflict, and nothing is written before
-it is, unless --write is given all the same: conflicts are left out then.
+guess; what is to be decided first is listed as a conflict, and left out.
 
 What definitions have no more is marked "last seen", never removed; --partial says
 that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
