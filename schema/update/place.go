@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"unwire/schema"
 )
 
 // A place is where a new type goes.
@@ -142,7 +140,6 @@ func (m *merge) placeType(w protoreflect.Descriptor, user string) {
 	}
 	m.placed[w.FullName()] = pl
 	m.order = append(m.order, w.FullName())
-	m.confirmAll(pl)
 }
 
 // claim takes the names of a new type.
@@ -175,25 +172,6 @@ func (m *merge) claim(pl *place) bool {
 		}
 	}
 	return true
-}
-
-// confirmAll enters the parts of a new type into the evidence.
-func (m *merge) confirmAll(pl *place) {
-	switch w := pl.want.(type) {
-	case protoreflect.EnumDescriptor:
-		for i := range w.Values().Len() {
-			v := w.Values().Get(i)
-			m.log.confirm(string(pl.full)+"."+string(v.Name()), schema.ValueElement, int32(v.Number()), m.src, "")
-		}
-	case protoreflect.MessageDescriptor:
-		if w.Fields().Len() == 0 && w.Messages().Len() == 0 && w.Enums().Len() == 0 {
-			m.log.confirm(string(pl.full), schema.MessageElement, 0, m.src, "")
-		}
-		for i := range w.Fields().Len() {
-			f := w.Fields().Get(i)
-			m.log.confirm(string(pl.full.Append(f.Name())), schema.FieldElement, int32(f.Number()), m.src, "")
-		}
-	}
 }
 
 // within reports whether the type was placed in the new type of that name.

@@ -9,5 +9,5 @@ var (
 	placeholderValue = regexp.MustCompile(`(?i)^(\w+_)?(unknown|unnamed|field|value)_?[0-9]+$`)
 	placeholderOneof = regexp.MustCompile(`(?i)^(choice|oneof|unknown)_?[0-9]+$`)
 	// What says in a comment that a declaration is a guess.
-	guessed = regexp.MustCompile(`(?i)\b(guess|guessed|assumed|unsure|placeholder)\b`)
+	guessed = regexp.MustCompile(`(?i)\b(guess|guessed|assumed|unsure|placeholder)\b|\bSeen in [0-9]+ of [0-9]+\b`)
 )

@@ -47,6 +47,11 @@ func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, b
 	return b.aligned(p.pad, typ, string(w.Name()), itoa(int(w.Number())), p.fieldOptions(w, inOneof)), true
 }
 
+// confirm enters a field that was written into the evidence.
+func (p *printer) confirm(f protoreflect.FieldDescriptor) {
+	p.m.log.confirm(string(p.scope.Append(f.Name())), schema.FieldElement, int32(f.Number()), p.m.src, "")
+}
+
 // typeOf is the label and the type of a field.
 func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	if w.Kind() == protoreflect.GroupKind && p.doc.syntax != "editions" {
@@ -188,6 +193,7 @@ func (p *printer) oneof(o protoreflect.OneofDescriptor) (text string, least int,
 		if !ok {
 			continue
 		}
+		inner.confirm(f)
 		b.WriteString(line + "\n")
 		least = min(least, int(f.Number()))
 	}
@@ -264,6 +270,7 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	}
 	plain := &block{doc: p.doc}
 	for _, v := range values {
+		p.m.log.confirm(string(p.scope.Append(w.Name()))+"."+string(v.Name()), schema.ValueElement, int32(v.Number()), p.m.src, "")
 		b.WriteString(plain.aligned(inner, "", string(v.Name()), itoa(int(v.Number())), valueOptions(v)) + "\n")
 	}
 	p.reserved(&b, inner, enumRanges(w), w.ReservedNames())
@@ -309,6 +316,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 		f := w.Fields().Get(i)
 		if !inOneof(f) {
 			if line, ok := inner.field(f, false); ok {
+				inner.confirm(f)
 				b.WriteString(line + "\n")
 			}
 			continue
@@ -320,6 +328,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 		}
 	}
 	if b.Len() == 0 {
+		p.m.log.confirm(string(full), schema.MessageElement, 0, p.m.src, "")
 		return p.pad + "message " + string(full.Name()) + " {}"
 	}
 	return p.pad + "message " + string(full.Name()) + " {\n" + strings.TrimRight(b.String(), "\n") + "\n" + p.pad + "}"

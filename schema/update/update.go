@@ -175,6 +175,9 @@ type merge struct {
 
 func (m *merge) note(c Change) {
 	c.Source = m.src.Name
+	if c.Op == Conflict && slices.Contains(m.changes, c) {
+		return // of a method's request and response
+	}
 	m.changes = append(m.changes, c)
 }
 
