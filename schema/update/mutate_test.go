@@ -14,17 +14,18 @@ type mutator struct {
 	r    *rand.Rand
 	file *descriptorpb.FileDescriptorProto
 	n    int
+	salt int // names of files do not meet
 	all  []string // messages that a field may have
 }
 
 func (m *mutator) name(prefix string) *string {
 	m.n++
-	return proto.String(fmt.Sprintf("%s%dq", prefix, m.n))
+	return proto.String(fmt.Sprintf("%s%dq%d", prefix, m.n, m.salt))
 }
 
 // mutate adds fields, types, values and methods at random.
 func mutate(r *rand.Rand, file *descriptorpb.FileDescriptorProto) *descriptorpb.FileDescriptorProto {
-	m := &mutator{r: r, file: proto.CloneOf(file)}
+	m := &mutator{r: r, file: proto.CloneOf(file), salt: r.Intn(1_000_000)}
 	scope := ""
 	if p := file.GetPackage(); p != "" {
 		scope = "." + p
