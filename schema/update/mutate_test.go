@@ -14,7 +14,7 @@ type mutator struct {
 	r    *rand.Rand
 	file *descriptorpb.FileDescriptorProto
 	n    int
-	salt int // names of files do not meet
+	salt int      // names of files do not meet
 	all  []string // messages that a field may have
 }
 
