@@ -133,13 +133,31 @@ func (m *merge) placeType(w protoreflect.Descriptor, user string) {
 		if pl.doc = m.home(w, user); pl.doc == nil {
 			return
 		}
-		pl.parent, pl.full = pl.doc.root, protoreflect.FullName(join(pl.doc.pkg, string(w.Name())))
+		pl.parent, pl.full = pl.doc.root, protoreflect.FullName(join(pl.doc.pkg, m.shortName(w)))
 	}
 	if !m.claim(pl) {
 		return
 	}
 	m.placed[w.FullName()] = pl
 	m.order = append(m.order, w.FullName())
+}
+
+// shortName is the name of a new type: an inferred one is named after the root
+// that it was found in, whose full name that root may be.
+func (m *merge) shortName(w protoreflect.Descriptor) string {
+	name, found := string(w.Name()), ""
+	for _, root := range m.src.Known {
+		first, _, _ := strings.Cut(root, ".")
+		flat := strings.ReplaceAll(root, ".", "_")
+		flat = strings.ToUpper(flat[:min(1, len(flat))]) + flat[min(1, len(flat)):]
+		if first != root && strings.HasPrefix(name, flat) && len(flat) > len(found) {
+			found = flat
+		}
+	}
+	if found == "" {
+		return name
+	}
+	return found[strings.LastIndexByte(found, '_')+1:] + name[len(found):]
 }
 
 // claim takes the names of a new type.
