@@ -40,8 +40,9 @@ change as a unified diff. New fields, messages, enum values, methods and service
 are spliced in at their place in each file's own formatting; names, comments, order,
 options and blank lines stay byte for byte.
 
-SOURCE is a folder of .proto files, a .proto file, a descriptor set, captures, the
-evidence of 'schema infer', or the JSON of a probe. Placeholders (field_7, unknown7,
+SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that
+'schema extract' reads, captures, the evidence of 'schema infer', or the JSON of a
+probe. Placeholders (field_7, unknown7,
 Unknown3) get real names. A real name is replaced only with --take-names, and a type
 that the same bytes fit only with --take-types or where a comment says that it is a
 guess; what is to be decided first is listed as a conflict, and left out.
@@ -50,7 +51,7 @@ What definitions have no more is marked "last seen", never removed; --partial sa
 that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
 tells where each new element comes from. The exit status is 1 with conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
-  unwire schema update --proto proto/ --from new.binpb --version 3.1.2 --write`,
+  unwire schema update --proto proto/ --from app/dist/main.js --version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dir == "" || len(f.from) == 0 {
@@ -68,7 +69,7 @@ tells where each new element comes from. The exit status is 1 with conflicts.`,
 	cmd.Flags().BoolVar(&f.takeTypes, "take-types", false, "let a source's types replace others that the same bytes fit")
 	cmd.Flags().StringVar(&f.version, "version", "", "version of the client that the sources are of")
 	cmd.Flags().StringVar(&f.date, "date", "", "date for the evidence (default: today)")
-	cmd.Flags().StringVar(&f.name, "source", "", "what the evidence calls the sources (default: definitions, traffic, probe)")
+	cmd.Flags().StringVar(&f.name, "source", "", "what the evidence calls the sources (default: definitions, extraction, traffic, probe)")
 	return cmd
 }
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"unwire/decode"
 	"unwire/schema"
+	"unwire/schema/extract"
 	"unwire/schema/update"
 )
 
@@ -45,7 +47,10 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return a.findingsSource(name)
 	}
-	s, err := loadSource(name)
+	s, err := schema.LoadSource(name)
+	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
+		return a.extractedSource(ctx, name, f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,4 +145,29 @@ func (a *app) findingsSource(name string) (*update.Source, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return src, nil
+}
+
+// extractedSource is what shipped code holds.
+func (a *app) extractedSource(ctx context.Context, name string, f updateFlags) (*update.Source, error) {
+	c := extract.NewCollector(name, extract.Formats())
+	if err := c.AddPath(ctx, name); err != nil {
+		return nil, fail(exitInput, err, "")
+	}
+	found := c.Source()
+	set, err := extract.Merge(found)
+	if err != nil {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "")
+	}
+	if n := set.Count(); n.Messages+n.Enums+n.Services == 0 {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, extract.ErrNothing),
+			"a source is definitions, a descriptor set, a capture, evidence, a probe's JSON, or code that 'unwire schema extract' reads")
+	}
+	for _, u := range slices.Concat(found.Unresolved, set.Unresolved) {
+		a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+	}
+	s, err := schema.FromDescriptorSet(set.DescriptorSet())
+	if err != nil {
+		return nil, err
+	}
+	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
 }
