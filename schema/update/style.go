@@ -5,7 +5,7 @@ import "strings"
 // A style is how the declarations of a block are set.
 type style struct {
 	nameColumn, equalsColumn int // 0 where they are not in a column
-	left, right, end         string
+	left, right              string
 }
 
 // style looks at the declarations of fields or values in b.

@@ -14,7 +14,6 @@ type writer struct {
 	syntax           string
 	aligned, blanks  bool
 	trailing, braces int // of 10: how often a comment follows, a block is on one line
-	values           int
 	n                int
 }
 
@@ -253,7 +252,7 @@ func (w *writer) enum(depth int) {
 	w.line(depth, "enum "+name+" {"+w.behind())
 	for i := range 1 + w.r.Intn(4) {
 		w.above(depth + 1)
-		w.line(depth+1, fmt.Sprintf("%s_V%d%s=%s%d;", strings.ToUpper(name), i, w.gap, w.gap, i*(1+w.r.Intn(1)))+w.behind())
+		w.line(depth+1, fmt.Sprintf("%s_V%d%s=%s%d;", strings.ToUpper(name), i, w.gap, w.gap, i)+w.behind())
 	}
 	w.line(depth, "}")
 }
