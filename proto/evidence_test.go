@@ -22,6 +22,8 @@ type evidence struct {
 	Number    *int32   `json:"number"`
 	Sources   []string `json:"sources"`
 	Certainty string   `json:"certainty"`
+	Version   string   `json:"version"` // of the client that the source is of
+	Date      string   `json:"date"`
 	Note      string   `json:"note"`
 }
 

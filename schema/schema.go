@@ -39,6 +39,9 @@ const (
 	maxProtoErrors    = 20
 )
 
+// ErrNoFiles is wrapped where a folder has no .proto file.
+var ErrNoFiles = errors.New("no .proto file found")
+
 // A Schema is a set of compiled definitions.
 type Schema struct {
 	files    []protoreflect.FileDescriptor
@@ -117,7 +120,7 @@ func readSources(fsys fs.FS) (sources map[string]string, names []string, err err
 		return nil, nil, fmt.Errorf("schema: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, nil, errors.New("schema: no .proto file found")
+		return nil, nil, fmt.Errorf("schema: %w", ErrNoFiles)
 	}
 	slices.Sort(names)
 	return sources, names, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,6 +18,10 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script/*.txtar: one behaviour of the command line a file.
 func TestScript(t *testing.T) {
+	definitions, err := filepath.Abs("../../proto")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UNWIRE_UPDATE") != "",
@@ -25,6 +30,7 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("UNWIRE_CONFIG", env.WorkDir+"/config")
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("PROTO", definitions)
 			env.Values[processesKey{}] = map[string]*process{}
 			return nil
 		},

@@ -74,6 +74,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "schema", "match", "a.uwc")
 	s.ok(0, "schema", "match", "--json", "a.uwc#2/up/0", "1")
 	s.ok(0, "schema", "diff", "inferred", "inferred", "--captures", "a.uwc")
+	s.ok(0, "schema", "update", "--proto", "inferred", "--from", "a.uwc", "--write")
+	s.ok(-1, "schema", "update", "--proto", "inferred", "--from", "b.uwc", "--json")
 	s.ok(0, "schema", "ls", "--proto", "inferred")
 	s.ok(0, "schema", "find", "--proto", "inferred", "request")
 	s.ok(0, "schema", "print", "AgentRunRequest")

@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"schema":          {"decode", "decode/", "captures", "schema/"},
 	"schema/match":    {"schema", "decode", "decode/", "captures"},
 	"schema/align":    {"captures", "decode", "decode/", "schema"},
+	"schema/update":   {"schema"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/probe":    {"replay", "schema", "decode", "captures"},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},

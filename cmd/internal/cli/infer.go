@@ -32,7 +32,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.inferCommand(), a.schemaExtractCommand(), a.checkCommand(), a.matchCommand())
+	cmd.AddCommand(a.inferCommand(), a.schemaExtractCommand(), a.checkCommand(), a.updateCommand(), a.matchCommand())
 	cmd.AddCommand(a.schemaDiffCommand(), a.schemaPrintCommand(), a.schemaLsCommand(), a.schemaFindCommand(), a.schemaRefsCommand())
 	return cmd
 }

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"unwire/decode"
+	"unwire/schema"
+	"unwire/schema/extract"
+	"unwire/schema/update"
+)
+
+// updateSources loads what an update is made from.
+func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags) ([]update.Source, error) {
+	var list []update.Source
+	for _, name := range f.from {
+		src, err := a.updateSource(ctx, have, name, f)
+		if err != nil {
+			return nil, err
+		}
+		src.Version, src.Date = f.version, f.date
+		if f.name != "" {
+			src.Name = f.name
+		}
+		list = append(list, *src)
+	}
+	return list, nil
+}
+
+func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags) (*update.Source, error) {
+	file := name
+	if _, err := os.Stat(name); err != nil {
+		file = parseAddress(name).File
+	}
+	head, err := firstBytes(file)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("SQLite format 3")):
+		return a.trafficSource(ctx, have, name)
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		return a.findingsSource(name)
+	}
+	s, err := schema.LoadSource(name)
+	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
+		return a.extractedSource(ctx, name, f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
+}
+
+// firstBytes is the beginning of a file; a folder has none.
+func firstBytes(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 64))
+}
+
+// trafficSource is what captures have that the definitions lack.
+func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string) (*update.Source, error) {
+	k := schema.NewChecker(have, schema.CheckOptions{})
+	methods := schema.NewEvidence()
+	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+		if piece {
+			decode.DropJoined(ex)
+		} else {
+			a.remark(ex)
+		}
+		k.Add(ex)
+		if have.Method(ex.Service, ex.RPC) == nil {
+			if err := methods.AddExchange(ex); err != nil {
+				a.say("unwire: %s#%d: %v", name, ex.ID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	methods.Merge(k.Unknown())
+	src, err := inferredSource(methods)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range k.Report().Contradicted {
+		element := c.Message
+		if c.Name != "" {
+			element += "." + c.Name
+		}
+		change := update.Change{Op: update.Conflict, Element: element, Kind: schema.FieldElement, Number: c.Number, Source: src.Name, Note: c.Reason}
+		if c.Number == 0 {
+			change.Kind = schema.MessageElement
+		}
+		src.Conflicts = append(src.Conflicts, change)
+	}
+	return src, nil
+}
+
+// inferredSource is what evidence comes to. Roots that are no method's are
+// messages by their full names.
+func inferredSource(ev *schema.Evidence) (*update.Source, error) {
+	in, err := schema.Infer(ev, schema.Options{})
+	if err != nil {
+		return nil, err
+	}
+	src := &update.Source{Name: "traffic", Certainty: "inferred", Schema: in.Schema, Guessed: true, Known: map[string]string{}}
+	for root, full := range in.Roots {
+		src.Known[full] = root
+	}
+	return src, nil
+}
+
+// findingsSource reads a probe's result, or evidence of either form.
+func (a *app) findingsSource(name string) (*update.Source, error) {
+	data, err := a.readInput(name)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(data[:min(len(data), 4096)], []byte(`"unwire_evidence"`)) {
+		ev, err := schema.ReadEvidence(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		return inferredSource(ev)
+	}
+	src, err := update.ParseFindings(data)
+	if errors.Is(err, update.ErrNoFindings) {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE' and 'unwire probe --json' write such files")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return src, nil
+}
+
+// extractedSource is what shipped code holds.
+func (a *app) extractedSource(ctx context.Context, name string, f updateFlags) (*update.Source, error) {
+	c := extract.NewCollector(name, extract.Formats())
+	if err := c.AddPath(ctx, name); err != nil {
+		return nil, fail(exitInput, err, "")
+	}
+	found := c.Source()
+	set, err := extract.Merge(found)
+	if err != nil {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "")
+	}
+	if n := set.Count(); n.Messages+n.Enums+n.Services == 0 {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, extract.ErrNothing),
+			"a source is definitions, a descriptor set, a capture, evidence, a probe's JSON, or code that 'unwire schema extract' reads")
+	}
+	for _, u := range slices.Concat(found.Unresolved, set.Unresolved) {
+		a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+	}
+	s, err := schema.FromDescriptorSet(set.DescriptorSet())
+	if err != nil {
+		return nil, err
+	}
+	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
+}

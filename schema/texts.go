@@ -1,0 +1,33 @@
+package schema
+
+import (
+	"io/fs"
+	"maps"
+	"slices"
+)
+
+// ReadTexts reads the .proto files of a tree by their paths.
+//
+// Limits: those of Load.
+// Errors: a tree without a .proto file is one.
+func ReadTexts(fsys fs.FS) (map[string]string, error) {
+	texts, _, err := readSources(fsys)
+	return texts, err
+}
+
+// FromTexts compiles .proto files given by their paths, as Load does those of
+// a tree. No files are an empty schema.
+func FromTexts(texts map[string]string) (*Schema, error) {
+	if len(texts) == 0 {
+		return FromFiles(), nil
+	}
+	return compile(texts, slices.Sorted(maps.Keys(texts)))
+}
+
+// Unknown returns the evidence of what the definitions lack: the unknown fields
+// of each message type, under its full name.
+func (k *Checker) Unknown() *Evidence {
+	e := NewEvidence()
+	e.Merge(k.evidence)
+	return e
+}

@@ -1,0 +1,417 @@
+package update
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bufbuild/protocompile/ast"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema"
+)
+
+// additions splices in what is new, and marks what is gone.
+func (m *merge) additions() error {
+	m.place()
+	for w := range m.src.Schema.Messages() {
+		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
+			m.message(w, h)
+		}
+	}
+	for w := range m.src.Schema.Enums() {
+		if h := m.enums[m.pairs[w.FullName()]]; h != nil {
+			m.enum(w, h)
+		}
+	}
+	for _, name := range m.order {
+		m.addType(m.placed[name])
+	}
+	for w := range m.src.Schema.Services() {
+		m.service(w)
+	}
+	return nil
+}
+
+func (m *merge) message(w, h protoreflect.MessageDescriptor) {
+	b := m.blockOf(h)
+	if b == nil {
+		return
+	}
+	newOneofs := map[protoreflect.Name]bool{}
+	for i := range w.Fields().Len() {
+		wf := w.Fields().Get(i)
+		if hf := h.Fields().ByNumber(wf.Number()); hf != nil {
+			m.field(wf, hf, b)
+			continue
+		}
+		if o := wf.ContainingOneof(); o != nil && newOneofs[o.Name()] {
+			continue // written with the first of its members
+		}
+		if reason := m.refuse(wf, h); reason != "" {
+			m.note(Change{
+				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: schema.FieldElement, Number: int32(wf.Number()),
+				New: short(wf), Note: reason, File: b.doc.name,
+			})
+			continue
+		}
+		m.addField(wf, h, b, newOneofs)
+	}
+	if m.src.Complete {
+		for i := range h.Fields().Len() {
+			if hf := h.Fields().Get(i); w.Fields().ByNumber(hf.Number()) == nil {
+				m.gone(hf, b.find(fieldDecl, int(hf.Number()), ""), b.doc, int32(hf.Number()))
+			}
+		}
+	}
+}
+
+// refuse says why h cannot have the field.
+func (m *merge) refuse(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
+	switch {
+	case h.ReservedRanges().Has(w.Number()):
+		return "the number is reserved"
+	case h.ReservedNames().Has(w.Name()):
+		return "the name is reserved"
+	case h.ExtensionRanges().Has(w.Number()):
+		return "the number is one of extensions"
+	}
+	if f := byJSONName(h, w); f != nil {
+		return "the name is that of field " + itoa(int(f.Number()))
+	}
+	if m.haveAll[h.FullName().Append(w.Name())] {
+		return "the name is taken there"
+	}
+	if d := m.document(h.ParentFile().Path()); w.Kind() == protoreflect.GroupKind && d != nil && d.syntax != "editions" {
+		return "a group is not added"
+	}
+	return ""
+}
+
+func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor, b *block, newOneofs map[protoreflect.Name]bool) {
+	full := h.FullName().Append(w.Name())
+	target := b
+	if o := w.ContainingOneof(); o != nil && !o.IsSynthetic() {
+		into := memberOneof(o, h)
+		if into == nil {
+			into = h.Oneofs().ByName(o.Name())
+		}
+		switch {
+		case into != nil && !into.IsSynthetic():
+			target = b.doc.blocks[string(into.FullName())]
+		case !m.src.Guessed && m.newMembers(o, h) == o.Fields().Len() && !m.haveAll[h.FullName().Append(o.Name())]:
+			newOneofs[o.Name()] = true
+			m.addOneof(o, h, b)
+			return
+		}
+	}
+	if target == nil {
+		return
+	}
+	p := m.printer(b.doc, h.FullName(), target)
+	text, ok := p.field(w, target != b)
+	if !ok {
+		return
+	}
+	m.haveAll[full] = true
+	target.insert(addition{kind: fieldDecl, number: int(w.Number()), text: text})
+	m.added(string(full), schema.FieldElement, int32(w.Number()), short(w), b.doc)
+}
+
+// newMembers counts the members of o that h lacks and could have.
+func (m *merge) newMembers(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) int {
+	n := 0
+	for i := range o.Fields().Len() {
+		if f := o.Fields().Get(i); h.Fields().ByNumber(f.Number()) == nil && m.refuse(f, h) == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor, b *block) {
+	p := m.printer(b.doc, h.FullName(), b)
+	text, least, ok := p.oneof(o)
+	if !ok {
+		return
+	}
+	m.haveAll[h.FullName().Append(o.Name())] = true
+	b.insert(addition{kind: fieldDecl, number: least, text: text})
+	for i := range o.Fields().Len() {
+		f := o.Fields().Get(i)
+		m.haveAll[h.FullName().Append(f.Name())] = true
+		m.added(string(h.FullName().Append(f.Name())), schema.FieldElement, int32(f.Number()), short(f), b.doc)
+	}
+}
+
+func (m *merge) added(element string, kind schema.ElementKind, number int32, now string, d *document) {
+	m.note(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
+	m.log.confirm(element, kind, number, m.src, "")
+}
+
+// short is a field's declaration in words.
+func short(f protoreflect.FieldDescriptor) string {
+	label := ""
+	switch {
+	case f.IsMap():
+	case f.IsList():
+		label = "repeated "
+	case f.HasOptionalKeyword():
+		label = "optional "
+	}
+	return label + schema.TypeOf(f)
+}
+
+// field compares a field that both have.
+func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
+	dd := b.find(fieldDecl, int(h.Number()), "")
+	if dd == nil {
+		return
+	}
+	op, same := m.compare(w, h)
+	if same {
+		return
+	}
+	if !sameWire(w, h) {
+		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
+		return
+	}
+	if m.src.Guessed && !finer(w, h) {
+		return
+	}
+	marked := m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) || m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
+	if !marked && !m.o.TakeTypes {
+		if m.src.Guessed {
+			return
+		}
+		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
+		return
+	}
+	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
+	text, ok := p.typeOf(w, h.ContainingOneof() != nil && !h.ContainingOneof().IsSynthetic())
+	if !ok {
+		return
+	}
+	if _, plain := dd.node.(*ast.GroupNode); plain || w.Kind() == protoreflect.GroupKind {
+		m.conflict(h, int32(h.Number()), short(h), short(w), "a group")
+		return
+	}
+	b.doc.replace(span{dd.start, dd.typ.end}, text)
+	m.note(Change{Op: op, Element: string(h.FullName()), Kind: schema.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
+	m.log.confirm(string(h.FullName()), schema.FieldElement, int32(h.Number()), m.src, "")
+}
+
+// compare reports whether two fields are declared the same, but for names.
+func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
+	if w.IsMap() != h.IsMap() {
+		return Retype, m.src.Guessed
+	}
+	if w.IsMap() {
+		_, key := m.compare(w.MapKey(), h.MapKey())
+		_, value := m.compare(w.MapValue(), h.MapValue())
+		return Retype, key && value
+	}
+	if !m.sameType(w, h) {
+		return Retype, false
+	}
+	if w.IsList() != h.IsList() {
+		return Relabel, m.src.Guessed && !w.IsList()
+	}
+	proto3 := w.ParentFile().Syntax() == protoreflect.Proto3 && h.ParentFile().Syntax() == protoreflect.Proto3
+	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !inOneof(w) && !inOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
+		return Relabel, false
+	}
+	return Relabel, true
+}
+
+func inOneof(f protoreflect.FieldDescriptor) bool {
+	return f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic()
+}
+
+func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {
+	if w.Kind() != h.Kind() {
+		return w.Message() != nil && h.Message() != nil && m.sameNamed(w.Message(), h.Message()) && m.src.Guessed
+	}
+	switch {
+	case w.Message() != nil:
+		return m.sameNamed(w.Message(), h.Message())
+	case w.Enum() != nil:
+		return m.sameNamed(w.Enum(), h.Enum())
+	}
+	return true
+}
+
+func (m *merge) sameNamed(w, h protoreflect.Descriptor) bool {
+	if m.src.Guessed {
+		return true
+	}
+	name := m.pairs[w.FullName()]
+	if name == "" {
+		name = w.FullName()
+	}
+	return name == h.FullName()
+}
+
+// finer reports whether a guess says more than what is there: of bytes that
+// they are a message, of a number that it is an enum.
+func finer(w, h protoreflect.FieldDescriptor) bool {
+	rank := func(f protoreflect.FieldDescriptor) int {
+		switch f.Kind() {
+		case protoreflect.MessageKind, protoreflect.GroupKind:
+			return 3
+		case protoreflect.StringKind, protoreflect.EnumKind, protoreflect.BoolKind, protoreflect.DoubleKind, protoreflect.FloatKind:
+			return 1
+		}
+		return 0
+	}
+	return rank(w) > rank(h) || rank(w) == rank(h) && w.Kind() == h.Kind() && w.IsList() && !h.IsList()
+}
+
+// marked reports whether a comment at the declaration says that it is a guess.
+func (m *merge) marked(dd *decl, d *document) bool { return guessed.MatchString(d.comments(dd)) }
+
+// comments is the text of a declaration's comments: above it, within, and behind.
+func (d *document) comments(dd *decl) string {
+	info := d.node.NodeInfo(dd.node)
+	var b strings.Builder
+	lead := info.LeadingComments()
+	for i := range lead.Len() {
+		b.WriteString(lead.Index(i).RawText() + "\n")
+	}
+	end := dd.end
+	if dd.semicolon.end > 0 {
+		end = dd.semicolon.end
+	}
+	b.WriteString(d.text[dd.start:end])
+	t := d.tail(dd.end)
+	stop := t.at
+	if t.inline {
+		stop = t.next
+	}
+	b.WriteString(d.text[end:max(end, stop)])
+	return b.String()
+}
+
+// gone marks what a complete source has no more.
+func (m *merge) gone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
+	if dd == nil || strings.Contains(d.comments(dd), "last seen ") {
+		return
+	}
+	mark := "last seen in " + m.log.lastVersion(m.src)
+	if m.log.lastVersion(m.src) == "" {
+		if mark = "last seen before this source"; m.src.Version != "" {
+			mark = "last seen before " + m.src.Version
+		}
+	}
+	mark = strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
+	t := d.tail(dd.end)
+	_, below, _ := d.commentBelow(t.at)
+	if t.comment || t.inline || below {
+		at := dd.semicolon.start
+		text := " /* " + mark + " */"
+		if dd.semicolon.end > 0 && d.text[at] == '{' {
+			text = "/* " + mark + " */ "
+		}
+		d.replace(span{at, at}, text)
+	} else {
+		d.replace(span{dd.end, dd.end}, "  // "+mark)
+	}
+	m.note(Change{Op: LastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
+	if _, listed := m.log.at[elementName(h)]; listed {
+		m.log.remark(elementName(h), mark)
+	}
+}
+
+func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
+	b := m.blockOf(h)
+	if b == nil {
+		return
+	}
+	for i := range w.Values().Len() {
+		wv := w.Values().Get(i)
+		if h.Values().ByNumber(wv.Number()) != nil {
+			continue
+		}
+		full := string(h.FullName()) + "." + string(wv.Name())
+		reason := ""
+		switch {
+		case h.ReservedRanges().Has(wv.Number()):
+			reason = "the number is reserved"
+		case h.ReservedNames().Has(wv.Name()):
+			reason = "the name is reserved"
+		case m.haveAll[h.FullName().Parent().Append(wv.Name())]:
+			reason = "the name is taken there"
+		}
+		if reason != "" {
+			m.note(Change{Op: Conflict, Element: full, Kind: schema.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
+			continue
+		}
+		if w.Values().ByNumber(wv.Number()) != wv {
+			continue // an alias: the number's first name is enough
+		}
+		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
+		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
+		m.added(full, schema.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
+	}
+	if m.src.Complete {
+		for i := range h.Values().Len() {
+			if hv := h.Values().Get(i); w.Values().ByNumber(hv.Number()) == nil && hv.Number() != 0 {
+				m.gone(hv, b.find(valueDecl, 0, elementName(hv)), b.doc, int32(hv.Number()))
+			}
+		}
+	}
+}
+
+func (m *merge) service(w protoreflect.ServiceDescriptor) {
+	h := m.have.Service(string(w.FullName()))
+	if h == nil {
+		m.addService(w)
+		return
+	}
+	b := m.blockOf(h)
+	if b == nil {
+		return
+	}
+	for i := range w.Methods().Len() {
+		wm := w.Methods().Get(i)
+		hm := h.Methods().ByName(wm.Name())
+		if hm == nil {
+			p := m.printer(b.doc, h.FullName(), b)
+			if text, ok := p.method(wm); ok {
+				b.insert(addition{kind: methodDecl, text: text})
+				m.added(string(h.FullName().Append(wm.Name())), schema.MethodElement, 0, methodText(wm), b.doc)
+			}
+			continue
+		}
+		m.method(wm, hm)
+	}
+	if m.src.Complete {
+		for i := range h.Methods().Len() {
+			if hm := h.Methods().Get(i); w.Methods().ByName(hm.Name()) == nil {
+				m.gone(hm, b.find(methodDecl, 0, string(hm.FullName())), b.doc, 0)
+			}
+		}
+	}
+}
+
+func (m *merge) method(w, h protoreflect.MethodDescriptor) {
+	if m.src.Guessed {
+		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {
+			m.conflict(h, 0, methodText(h), methodText(w), "streams in traffic")
+		}
+		return
+	}
+	if w.IsStreamingClient() != h.IsStreamingClient() || w.IsStreamingServer() != h.IsStreamingServer() ||
+		!m.sameNamed(w.Input(), h.Input()) || !m.sameNamed(w.Output(), h.Output()) {
+		m.conflict(h, 0, methodText(h), methodText(w), "another method")
+	}
+}
+
+func methodText(md protoreflect.MethodDescriptor) string {
+	side := func(stream bool, d protoreflect.MessageDescriptor) string {
+		if stream {
+			return "(stream " + string(d.FullName()) + ")"
+		}
+		return "(" + string(d.FullName()) + ")"
+	}
+	return fmt.Sprintf("%s returns %s", side(md.IsStreamingClient(), md.Input()), side(md.IsStreamingServer(), md.Output()))
+}

@@ -1,0 +1,310 @@
+package update
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/bufbuild/protocompile/ast"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// names gives placeholders their real names, with all that refers to them.
+func (m *merge) names() error {
+	types := map[protoreflect.FullName]string{} // new short names of types
+	for w := range m.src.Schema.Messages() {
+		h := m.have.Message(string(m.pairs[w.FullName()]))
+		if h == nil {
+			continue
+		}
+		m.typeName(types, w, h)
+		m.fieldNames(w, h)
+	}
+	for w := range m.src.Schema.Enums() {
+		h := m.enums[m.pairs[w.FullName()]]
+		if h == nil {
+			continue
+		}
+		m.typeName(types, w, h)
+		m.valueNames(w, h)
+	}
+	if len(types) > 0 {
+		m.renameTypes(types)
+	}
+	return nil
+}
+
+// chosen reports whether the source's name replaces the one that is there, and
+// lists what has to be decided first.
+func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *regexp.Regexp) bool {
+	now, old := string(w.Name()), string(h.Name())
+	if now == old || placeholder.MatchString(now) {
+		return false
+	}
+	if !placeholder.MatchString(old) && !m.o.TakeNames {
+		m.conflict(h, number, old, now, "another name")
+		return false
+	}
+	full := h.FullName().Parent().Append(protoreflect.Name(now))
+	if m.haveAll[full] {
+		m.conflict(h, number, old, now, "the name is taken there")
+		return false
+	}
+	m.haveAll[full] = true
+	m.note(Change{Op: Rename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
+	renamed := strings.TrimSuffix(elementName(h), old) + now
+	m.log.rename(elementName(h), renamed)
+	if placeholder.MatchString(old) {
+		m.renamed[renamed] = true
+	}
+	m.log.confirm(renamed, kindOf(h), number, m.src, "")
+	return true
+}
+
+func (m *merge) typeName(types map[protoreflect.FullName]string, w, h protoreflect.Descriptor) {
+	if m.src.Guessed || w.FullName() == h.FullName() || w.Name() == h.Name() {
+		return
+	}
+	if _, in := m.blockAndGroup(h); in {
+		return // a group's name is its field's
+	}
+	if m.chosen(w, h, 0, placeholderType) {
+		types[h.FullName()] = string(w.Name())
+	}
+}
+
+// blockAndGroup returns the block of a message, and whether it is a group.
+func (m *merge) blockAndGroup(h protoreflect.Descriptor) (*block, bool) {
+	b := m.blockOf(h)
+	if b == nil {
+		return nil, true
+	}
+	return b, !strings.HasPrefix(b.doc.text[b.start:], "message") && !strings.HasPrefix(b.doc.text[b.start:], "enum")
+}
+
+func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
+	for i := range w.Fields().Len() {
+		wf := w.Fields().Get(i)
+		hf := h.Fields().ByNumber(wf.Number())
+		if hf == nil || wf.Name() == hf.Name() || !sameWire(wf, hf) || hf.Kind() == protoreflect.GroupKind {
+			continue
+		}
+		if json := byJSONName(h, wf); json != nil && json != hf {
+			if !placeholderField.MatchString(string(wf.Name())) {
+				m.conflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name is that of field "+itoa(int(json.Number())))
+			}
+			continue
+		}
+		if !m.chosen(wf, hf, int32(hf.Number()), placeholderField) {
+			continue
+		}
+		if b := m.blockOf(h); b != nil {
+			if dd := b.find(fieldDecl, int(hf.Number()), ""); dd != nil {
+				b.doc.replace(dd.name, string(wf.Name()))
+			}
+		}
+	}
+	for i := range w.Oneofs().Len() {
+		m.oneofName(w.Oneofs().Get(i), h)
+	}
+}
+
+// oneofName renames a oneof that holds the same fields.
+func (m *merge) oneofName(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) {
+	if w.IsSynthetic() || h.Oneofs().ByName(w.Name()) != nil || m.src.Guessed {
+		return
+	}
+	o := memberOneof(w, h)
+	if o == nil || !m.chosen(w, o, 0, placeholderOneof) {
+		return
+	}
+	if b := m.blockOf(o); b != nil {
+		b.doc.replace(b.name, string(w.Name()))
+	}
+}
+
+// memberOneof is the oneof of h that has members of w.
+func memberOneof(w protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
+	for i := range w.Fields().Len() {
+		if hf := h.Fields().ByNumber(w.Fields().Get(i).Number()); hf != nil {
+			if o := hf.ContainingOneof(); o != nil && !o.IsSynthetic() {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// byJSONName returns the field that has a name which says the same as w's.
+func byJSONName(h protoreflect.MessageDescriptor, w protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
+	if f := h.Fields().ByName(w.Name()); f != nil {
+		return f
+	}
+	fold := strings.ToLower(strings.ReplaceAll(string(w.Name()), "_", ""))
+	for i := range h.Fields().Len() {
+		f := h.Fields().Get(i)
+		if f.JSONName() == w.JSONName() || strings.ToLower(strings.ReplaceAll(string(f.Name()), "_", "")) == fold {
+			return f
+		}
+	}
+	return nil
+}
+
+func (m *merge) valueNames(w, h protoreflect.EnumDescriptor) {
+	for i := range w.Values().Len() {
+		wv := w.Values().Get(i)
+		hv := h.Values().ByNumber(wv.Number())
+		if hv == nil || h.Values().ByName(wv.Name()) != nil || hasAlias(w, wv.Number(), hv.Name()) {
+			continue
+		}
+		if !m.chosen(wv, hv, int32(wv.Number()), placeholderValue) {
+			continue
+		}
+		if b := m.blockOf(h); b != nil {
+			if dd := b.find(valueDecl, 0, elementName(hv)); dd != nil {
+				b.doc.replace(dd.name, string(wv.Name()))
+				m.renameDefaults(h, string(hv.Name()), string(wv.Name()))
+			}
+		}
+	}
+}
+
+// renameDefaults renames a value where it is the default of a field.
+func (m *merge) renameDefaults(e protoreflect.EnumDescriptor, old, now string) {
+	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {
+		f, ok := n.(*ast.FieldNode)
+		if !ok || f.Options == nil || fd.Enum() == nil || fd.Enum().FullName() != e.FullName() {
+			return
+		}
+		for _, o := range f.Options.Options {
+			if len(o.Name.Parts) == 1 && o.Name.Parts[0].Value() == "default" {
+				if v, ok := o.Val.(*ast.IdentNode); ok && v.Val == old {
+					d.replace(d.at(v), now)
+				}
+			}
+		}
+	})
+}
+
+// hasAlias reports whether e has the number by that name too.
+func hasAlias(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber, name protoreflect.Name) bool {
+	v := e.Values().ByName(name)
+	return v != nil && v.Number() == n
+}
+
+// renameTypes renames the declarations of types and what refers to them.
+func (m *merge) renameTypes(types map[protoreflect.FullName]string) {
+	for full, now := range types {
+		var d protoreflect.Descriptor = m.enums[full]
+		if h := m.have.Message(string(full)); h != nil {
+			d = h
+		}
+		if b := m.blockOf(d); b != nil {
+			b.doc.replace(b.name, now)
+		}
+	}
+	m.eachRef(func(d *document, ident ast.IdentValueNode, target protoreflect.FullName) {
+		parts := []*ast.IdentNode{}
+		switch n := ident.(type) {
+		case *ast.IdentNode:
+			parts = append(parts, n)
+		case *ast.CompoundIdentNode:
+			parts = n.Components
+		}
+		all := strings.Split(string(target), ".")
+		scope := protoreflect.FullName("")
+		for i, name := range all {
+			scope = protoreflect.FullName(join(string(scope), name))
+			now, renamed := types[scope]
+			if at := i - (len(all) - len(parts)); renamed && at >= 0 {
+				d.replace(d.at(parts[at]), now)
+			}
+		}
+	})
+}
+
+// eachFieldNode yields every field with its node, extensions among them.
+func (m *merge) eachFieldNode(yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+	for _, f := range m.have.Files() {
+		d := m.document(f.Path())
+		if d == nil {
+			continue
+		}
+		for i := range f.Extensions().Len() {
+			m.extensionNode(d, d.root, f.Extensions().Get(i), yield)
+		}
+		m.messageFields(d, f.Messages(), yield)
+	}
+}
+
+func (m *merge) messageFields(d *document, list protoreflect.MessageDescriptors, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+	for i := range list.Len() {
+		md := list.Get(i)
+		b := d.blocks[string(md.FullName())]
+		if b == nil {
+			continue // the entry of a map
+		}
+		for j := range md.Fields().Len() {
+			if dd := b.find(fieldDecl, int(md.Fields().Get(j).Number()), ""); dd != nil {
+				yield(d, md.Fields().Get(j), dd.node)
+			}
+		}
+		for j := range md.Extensions().Len() {
+			m.extensionNode(d, b, md.Extensions().Get(j), yield)
+		}
+		m.messageFields(d, md.Messages(), yield)
+	}
+}
+
+func (m *merge) extensionNode(d *document, b *block, x protoreflect.FieldDescriptor, yield func(*document, protoreflect.FieldDescriptor, ast.Node)) {
+	for _, dd := range b.decls {
+		e, ok := dd.node.(*ast.ExtendNode)
+		if !ok {
+			continue
+		}
+		for _, n := range e.Decls {
+			if f, ok := n.(*ast.FieldNode); ok && f.Name.Val == string(x.Name()) {
+				yield(d, x, f)
+			}
+		}
+	}
+}
+
+// eachRef yields every reference to a type.
+func (m *merge) eachRef(yield func(*document, ast.IdentValueNode, protoreflect.FullName)) {
+	extendees := map[*ast.ExtendNode]bool{}
+	m.eachFieldNode(func(d *document, fd protoreflect.FieldDescriptor, n ast.Node) {
+		ident, elem := ast.IdentValueNode(nil), fd
+		switch n := n.(type) {
+		case *ast.FieldNode:
+			ident = n.FldType
+			if n.Extendee != nil && !extendees[n.Extendee] {
+				extendees[n.Extendee] = true
+				yield(d, n.Extendee.Extendee, fd.ContainingMessage().FullName())
+			}
+		case *ast.MapFieldNode:
+			ident, elem = n.MapType.ValueType, fd.MapValue()
+		default:
+			return
+		}
+		switch {
+		case elem.Message() != nil:
+			yield(d, ident, elem.Message().FullName())
+		case elem.Enum() != nil:
+			yield(d, ident, elem.Enum().FullName())
+		}
+	})
+	for sd := range m.have.Services() {
+		b := m.blockOf(sd)
+		if b == nil {
+			continue
+		}
+		for i := range sd.Methods().Len() {
+			h := sd.Methods().Get(i)
+			if dd := b.find(methodDecl, 0, string(h.FullName())); dd != nil {
+				r := dd.node.(*ast.RPCNode)
+				yield(b.doc, r.Input.MessageType, h.Input().FullName())
+				yield(b.doc, r.Output.MessageType, h.Output().FullName())
+			}
+		}
+	}
+}
