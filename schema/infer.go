@@ -261,7 +261,8 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g := newGraph(ev, seen)
 	g.unify()
 	g.settle()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in}
+	g.recognise()
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]
