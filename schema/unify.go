@@ -118,6 +118,7 @@ const (
 	maxCandidates = 8   // classes that are compared with one class
 	minScore      = 3.0 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
+	apart         = 1.0 // evidence against, in a field that is 1 in one and greater in the other
 	minAbsence    = 0.3 // evidence against, in a field that one of them has not
 )
 
@@ -205,6 +206,9 @@ func similarity(a, b *class) float64 {
 			continue
 		}
 		score += min(0.8+0.4*math.Log(float64(n)), 2.5)
+		if p, q := x.Varint, y.Varint; p != nil && q != nil && (p.Max <= 1 && q.Min > 1 || q.Max <= 1 && p.Min > 1) {
+			score -= apart
+		}
 	}
 	if most := score - minAbsence*float64(len(b.numbers)-shared); most < ownScore {
 		return most // no need to look at what may be very many fields

@@ -49,9 +49,28 @@ func (g *graph) recognise() {
 			c.known = judgeDuration(c)
 		}
 	}
+	g.wholeSeconds(reached)
 	for _, c := range reached {
 		if c.root == "" && c.known.name == "" && isStruct(c) {
 			nameStruct(c)
+		}
+	}
+}
+
+// wholeSeconds takes messages of nothing but the seconds of a time for
+// timestamps: where others are, and where there are some samples, nothing else
+// is as likely.
+func (g *graph) wholeSeconds(reached []*class) {
+	others := false
+	for _, c := range reached {
+		others = others || c.known.name == timestampType && c.known.written()
+	}
+	for _, c := range reached {
+		if sec := c.varintsOf(1); c.root == "" && c.only(1) && sec != nil && sec.Epoch == sec.N && sec.N == c.samples {
+			c.known = wellKnown{timestampType, "google/protobuf/timestamp.proto", 0.85, "May be a google.protobuf.Timestamp of whole seconds."}
+			if others || c.novel >= 3 {
+				c.known.p = 0.92
+			}
 		}
 	}
 }

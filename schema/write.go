@@ -22,6 +22,7 @@ type writer struct {
 	queue   []*class
 	in      *Inferred
 	imports map[string]bool
+	habit   habit
 }
 
 // file returns the definitions of everything that is reached from the roots.
@@ -148,7 +149,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
-	oneofs := choices(c.samples, eligible, func(n int32) *classField { return c.fields[n] })
+	oneofs := choices(c.samples, c.numbers, eligible, func(n int32) *classField { return c.fields[n] }, w.habit)
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
@@ -259,13 +260,21 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	odds := mapOdds(f.Len, f.Occurs, zerosOf(key.Field, key.verdict.Kind)+zerosOf(value.Field, value.verdict.Kind), key.Len == nil && value.Len == nil)
-	if f.Most < 2 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
+	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
 		return false
+	}
+	odds := 0.0
+	if f.Most > 1 {
+		odds = mapOdds(f.Field, key, value, w.habit)
+	} else {
+		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit)
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
 		d.LabelP = round(d.LabelP * (1 - p))
+		return false
+	}
+	if kid.known.written() || kid.known.name == timestampType {
 		return false
 	}
 	keyType := ""
