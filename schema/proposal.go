@@ -84,16 +84,18 @@ func existing(known map[string]string, full string) (name string, isNew bool) {
 	if own, ok := known[full]; ok {
 		return own, false
 	}
-	best := ""
-	for inferred := range known {
-		if strings.HasPrefix(full, inferred+"Field") && len(inferred) > len(best) {
-			best = inferred
+	full = strings.TrimPrefix(full, proposalPackage+".")
+	best, at := "", 0
+	for inferred, own := range known { // a type's name begins in upper case, whatever the message's does
+		stem := upperFirst(strings.TrimPrefix(inferred, proposalPackage+".")) + "Field"
+		if strings.HasPrefix(full, stem) && len(stem) > at {
+			best, at = own, len(stem)
 		}
 	}
 	if best == "" {
-		return strings.TrimPrefix(full, proposalPackage+"."), true
+		return full, true
 	}
-	return known[best] + full[len(best):], true
+	return best + "Field" + full[at:], true
 }
 
 func (k *Checker) unknownAt(message string, number int32) *found {
