@@ -119,6 +119,7 @@ const (
 	minScore      = 3.0 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
 	apart         = 1.0 // evidence against, in a field that is 1 in one and greater in the other
+	sameValues    = 2.0 // evidence for, in values that are both times, or addresses of types
 	minAbsence    = 0.3 // evidence against, in a field that one of them has not
 )
 
@@ -194,6 +195,9 @@ func contained(c, o *class) bool {
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
 	score, shared := 0.0, 0
+	if isMoment(a) && isMoment(b) || isAny(a) && isAny(b) {
+		score = sameValues
+	}
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {

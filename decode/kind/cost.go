@@ -165,7 +165,7 @@ func costRaw(p []byte, known bool) int64 {
 			return whole(cost, len(p))
 		}
 	}
-	if len(p)%2 == 0 && len(head) >= minWords {
+	if len(p)%2 == 0 && len(head) >= minWords && 12*same >= len(head) {
 		if cost := costWords(head); cost < int64(len(head))*costRawByte {
 			flat = min(flat, whole(cost, len(p)))
 		}

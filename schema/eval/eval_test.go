@@ -154,11 +154,19 @@ func (f *f1) add(got, want bool) {
 	}
 }
 
+// value is the F1, 1 where there is nothing to find and nothing was said.
+func (f *f1) value() float64 {
+	if f.hit+f.miss+f.extra == 0 {
+		return 1
+	}
+	return 2 * float64(f.hit) / float64(2*f.hit+f.miss+f.extra)
+}
+
 func (f *f1) String() string {
 	if f.hit+f.miss+f.extra == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f", 2*float64(f.hit)/float64(2*f.hit+f.miss+f.extra))
+	return fmt.Sprintf("%.3f", f.value())
 }
 
 func (y *row) ece() float64 {
@@ -461,7 +469,22 @@ func TestEval(t *testing.T) {
 		report(os.Stdout, order, tables)
 		return
 	}
-	ten := tables["= validation"][2]
+	ten, all40 := tables["= validation"][2], tables["= validation"][4]
+	for _, f := range []struct {
+		what       string
+		got, floor float64
+	}{
+		{"class", float64(all40.class) / float64(all40.classes), 0.8},
+		{"map F1", all40.maps.value(), 0.75},
+		{"oneof F1", all40.oneofs.value(), 0.7},
+		{"well-known F1", all40.known.value(), 0.6},
+		{"types, B-cubed F1", all40.unified / all40.unifieds, 0.8},
+		{"lists", float64(ten.label) / float64(ten.labels), 0.9},
+	} {
+		if f.got < f.floor {
+			t.Errorf("%s %.3f, at least %.2f before", f.what, f.got, f.floor)
+		}
+	}
 	if macro := ten.macroResolvable / float64(ten.macros); macro < 0.94 || ten.ece() > 0.06 {
 		t.Errorf("validation at 10 samples: %.3f of what can be told is right, calibration error %.3f", macro, ten.ece())
 	}

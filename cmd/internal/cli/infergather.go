@@ -25,7 +25,7 @@ type gatherer struct {
 	a       *app
 	root    string // of messages in files
 	raw     bool
-	named   bool // the root has a name of the user's
+	named   bool            // the root has a name of the user's
 	checker *schema.Checker // for --into; nil without
 	file    string          // the capture that is being read, for the checker's addresses
 	piece   bool
