@@ -396,7 +396,7 @@ func unification(got, want protoreflect.MessageDescriptor, samples [][]byte) (fl
 	for _, s := range samples {
 		walk("", got, want, s)
 	}
-	var both, gots, wants = map[[2]protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}
+	both, gots, wants := map[[2]protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}
 	for _, p := range places {
 		both[p]++
 		gots[p[0]]++
