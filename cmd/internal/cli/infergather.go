@@ -56,27 +56,22 @@ func (g *gatherer) progress(frames, size int64) {
 // gather enters all inputs. Where the context ends it returns its error, and
 // what was read until then stays in total.
 func (g *gatherer) gather(ctx context.Context, inputs []string) error {
+	if g.raw {
+		return g.gatherFiles(ctx, inputs)
+	}
 	var files []string
-	evidence := false
 	for _, name := range inputs {
 		ev, err := readEvidenceFile(name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case ev != nil:
-			if err := g.merge(name, ev); err != nil {
-				return err
-			}
-			g.added++
-			evidence = true
-		default:
+		}
+		if ev == nil {
 			files = append(files, name)
+		} else if err := g.merge(name, ev); err != nil {
+			return err
 		}
 	}
-	if g.raw {
-		return g.gatherFiles(ctx, files)
-	}
-	if g.named && !evidence {
+	if g.named && len(files) == len(inputs) {
 		return usagef("--root names the message of --raw: methods name their own")
 	}
 	for _, name := range files {
@@ -116,22 +111,34 @@ func readEvidenceFile(name string) (*schema.Evidence, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	var head [64]byte
-	n, _ := io.ReadFull(f, head[:])
-	start := bytes.TrimLeft(head[:n], " \t\r\n")
-	if !bytes.HasPrefix(start, []byte(`{"unwire_evidence"`)) && !bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte("{")), " \t\r\n"), []byte(`"v"`)) {
+	head := make([]byte, evidenceHead)
+	n, _ := io.ReadFull(f, head)
+	if head = head[:n]; !maybeEvidence(head) {
 		return nil, nil
 	}
 	rest, err := io.ReadAll(io.LimitReader(f, maxInput))
 	if err != nil {
 		return nil, err
 	}
-	if whole := append(head[:n:n], rest...); bytes.Contains(whole, []byte(`"unwire_evidence"`)) {
-		rest = whole
-	} else {
-		return nil, nil // some other JSON
+	return parseEvidence(name, append(head, rest...))
+}
+
+// evidenceHead is how many bytes tell that a file may be evidence.
+const evidenceHead = 64
+
+// maybeEvidence looks at the beginning of a file.
+func maybeEvidence(head []byte) bool {
+	head, found := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return found && (bytes.HasPrefix(head, []byte(`"unwire_evidence"`)) || bytes.HasPrefix(head, []byte(`"v"`)))
+}
+
+// parseEvidence reads evidence; of some other JSON it returns nil.
+func parseEvidence(name string, data []byte) (*schema.Evidence, error) {
+	if !maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`)) {
+		return nil, nil
 	}
-	ev, err := schema.ReadEvidence(bytes.NewReader(rest))
+	ev, err := schema.ReadEvidence(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -140,8 +147,9 @@ func readEvidenceFile(name string) (*schema.Evidence, error) {
 
 // A remark is what is said of one input, kept until all before it are read.
 type remark struct {
-	text string
-	err  error
+	text     string
+	err      error
+	evidence *schema.Evidence // it was no message
 }
 
 // fileBatch is how many files one worker takes at a time.
@@ -174,13 +182,20 @@ func (g *gatherer) gatherFiles(ctx context.Context, names []string) error {
 		})
 	}
 	wg.Wait()
-	for _, r := range remarks {
+	for i, r := range remarks {
 		if r.err != nil {
 			return r.err
 		}
 		if r.text != "" {
 			g.a.say("%s", r.text)
 		}
+		if r.evidence == nil {
+			continue
+		}
+		if err := g.merge(names[i], r.evidence); err != nil {
+			return err
+		}
+		g.added++
 	}
 	for _, part := range parts {
 		g.total.Merge(part)
@@ -199,6 +214,9 @@ func (g *gatherer) addFile(ev *schema.Evidence, name string) (bool, remark) {
 	data, err := g.a.readInput(name)
 	if err != nil {
 		return false, remark{err: err}
+	}
+	if other, err := parseEvidence(name, data); err != nil || other != nil {
+		return false, remark{err: err, evidence: other}
 	}
 	if err := ev.Add(g.root, data); err != nil {
 		return false, remark{text: fmt.Sprintf("unwire: left out: %s: %v", inputName(name), err)}
