@@ -286,6 +286,31 @@ func TestInferWellKnown(t *testing.T) {
 	}
 }
 
+// TestInferSaysWhatValuesAre: a form that all values have is noted, and one that
+// most have is not.
+func TestInferSaysWhatValuesAre(t *testing.T) {
+	var samples [][]byte
+	for i := range 4 {
+		id := fmt.Sprintf("%08x-0000-4000-a000-%012x", i*7919, i)
+		b := tags(nil).text(1, id).text(2, "https://example.org/"+id).text(3, `{"a":1}`).text(4, "2025-01-02T03:04:05Z")
+		if i > 0 {
+			b = b.text(5, id)
+		} else {
+			b = b.text(5, "none")
+		}
+		samples = append(samples, b)
+	}
+	in := inferAll(t, samples...)
+	for n, want := range map[int32]string{1: "always a UUID", 2: "always a URL", 3: "always JSON by its ends", 4: "always a time as in RFC 3339"} {
+		if f := verdict(t, in, "p.Root", n); !strings.HasSuffix(f.Note, want) || !strings.Contains(must(in.Text()), want) {
+			t.Errorf("field %d: %q, want %q", n, f.Note, want)
+		}
+	}
+	if f := verdict(t, in, "p.Root", 5); strings.Contains(f.Note, "always") {
+		t.Errorf("%q", f.Note)
+	}
+}
+
 func TestInferServices(t *testing.T) {
 	ev := NewEvidence()
 	call := func(service, rpc string, p decode.Protocol, up, down int) {

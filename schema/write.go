@@ -346,6 +346,9 @@ func payloadNote(l *kind.Payloads) string {
 	if l.Shortest == l.Longest {
 		size = fmt.Sprintf("%d bytes", l.Longest)
 	}
+	if form := l.Forms.Of(l.N); form != "" {
+		return size + ", always " + form
+	}
 	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
 		size += fmt.Sprintf(", all begin %q", l.Prefix)
 	}
