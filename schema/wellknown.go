@@ -45,7 +45,7 @@ func (g *graph) recognise() {
 			c.known = wellKnown{anyType, "google/protobuf/any.proto", 0.99, ""}
 		case isMoment(c):
 			c.known = judgeTimestamp(c)
-		case isSpan(c):
+		case fitsDuration(c):
 			c.known = judgeDuration(c)
 		}
 	}
@@ -138,8 +138,8 @@ func countBits(s *kind.Varints, more int) (n int64) {
 	return n
 }
 
-// isSpan reports whether all samples fit seconds and nanoseconds of the same sign.
-func isSpan(c *class) bool {
+// fitsDuration reports whether all samples fit seconds and nanoseconds of the same sign.
+func fitsDuration(c *class) bool {
 	nano := c.varintsOf(2)
 	if !c.only(1, 2) || nano == nil || nano.Max > maxNanos || nano.Lowest < -maxNanos || max(nano.Max, uint64(-nano.Lowest)) < leastNanos {
 		return false
