@@ -22,6 +22,7 @@ const maxRoots = 4096
 type Evidence struct {
 	kinds   *kind.Evidence
 	methods map[string]*methodEvidence
+	sources sourceSet
 }
 
 // NewEvidence returns evidence of nothing.
@@ -47,6 +48,7 @@ func (e *Evidence) Add(root string, data []byte) error {
 // Limits: as for Evidence; of more than 4,096 roots or methods the last by name are left out.
 func (e *Evidence) Merge(o *Evidence) {
 	e.kinds.Merge(o.kinds)
+	e.sources.merge(&o.sources)
 	for name, om := range o.methods {
 		if m := e.methods[name]; m != nil {
 			m.merge(om)

@@ -23,12 +23,22 @@ type evidenceDoc struct {
 	Format int `json:"unwire_evidence"`
 	kind.Doc
 	Methods map[string]*methodEvidence `json:"methods,omitempty"`
+	Sources *sourceSet                 `json:"sources,omitempty"`
+}
+
+// doc is the evidence for JSON.
+func (e *Evidence) doc() *evidenceDoc {
+	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
+	if len(e.sources.Hashes) > 0 {
+		d.Sources = &e.sources
+	}
+	return d
 }
 
 // Write writes the evidence as JSON that ReadEvidence reads back. The same
 // evidence is the same bytes.
 func (e *Evidence) Write(w io.Writer) error {
-	b, err := json.Marshal(&evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods})
+	b, err := json.Marshal(e.doc())
 	if err != nil {
 		return fmt.Errorf("schema: evidence: %w", err)
 	}
@@ -38,7 +48,8 @@ func (e *Evidence) Write(w io.Writer) error {
 	return nil
 }
 
-// ReadEvidence reads what Write wrote, perhaps by another program.
+// ReadEvidence reads what Write wrote, or Inferred.WriteEvidence, perhaps by
+// another program.
 //
 // Limits: 512 MiB, and those of Evidence.
 // Errors: names the field whose numbers no traffic can have left.
@@ -50,9 +61,16 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	if len(b) > maxEvidenceBytes {
 		return nil, fmt.Errorf("schema: evidence: more than %d bytes", maxEvidenceBytes)
 	}
-	var doc evidenceDoc
-	if err := json.Unmarshal(b, &doc); err != nil {
+	var list struct {
+		evidenceDoc
+		Evidence *evidenceDoc `json:"evidence"` // beside the list of verdicts
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	doc := list.evidenceDoc
+	if list.Evidence != nil {
+		doc = *list.Evidence
 	}
 	if doc.Format != evidenceFormat {
 		return nil, fmt.Errorf("schema: evidence: format %d, this program reads %d", doc.Format, evidenceFormat)
@@ -60,6 +78,12 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 	e := NewEvidence()
 	if e.kinds, err = doc.Evidence(); err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	if doc.Sources != nil {
+		if err := doc.Sources.valid(); err != nil {
+			return nil, fmt.Errorf("schema: evidence: %w", err)
+		}
+		e.sources = *doc.Sources
 	}
 	if err := e.readMethods(doc.Methods); err != nil {
 		return nil, fmt.Errorf("schema: evidence: %w", err)

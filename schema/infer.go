@@ -35,6 +35,8 @@ type Inferred struct {
 	Roots map[string]string
 	// Truncated says that fields were forgotten for want of room.
 	Truncated bool
+
+	evidence *Evidence
 }
 
 // FieldEvidence is the verdict about one field, in the contract's shape.
@@ -67,20 +69,22 @@ func (in *Inferred) Text() (string, error) {
 	return "", nil
 }
 
-// WriteEvidence writes the contract's evidence list.
+// WriteEvidence writes the contract's evidence list, and behind it the evidence
+// itself, which ReadEvidence reads and Merge merges.
 func (in *Inferred) WriteEvidence(w io.Writer) error {
-	doc := struct {
-		V      int             `json:"v"`
-		Fields []FieldEvidence `json:"fields"`
-	}{1, in.Fields}
-	if doc.Fields == nil {
-		doc.Fields = []FieldEvidence{}
+	fields := in.Fields
+	if fields == nil {
+		fields = []FieldEvidence{}
 	}
-	b, err := json.MarshalIndent(doc, "", " ")
+	list, err := json.MarshalIndent(fields, " ", " ")
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	if _, err := w.Write(append(b, '\n')); err != nil {
+	b, err := json.Marshal(in.evidence.doc())
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"evidence\": %s\n}\n", list, b); err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
@@ -104,7 +108,7 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated()}
+	in := &Inferred{Files: map[string]string{}, Roots: map[string]string{}, Truncated: ev.Truncated(), evidence: ev}
 	var names []string
 	for _, f := range files {
 		f.infer(ev, in)
@@ -261,7 +265,8 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g := newGraph(ev, seen)
 	g.unify()
 	g.settle()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in}
+	g.recognise()
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits()}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

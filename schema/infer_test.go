@@ -241,13 +241,73 @@ func TestInferSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-func TestInferTimestamp(t *testing.T) {
-	var samples [][]byte
-	for i := range uint64(5) {
-		samples = append(samples, tags(nil).text(2, string(tags(nil).varint(1, 1_700_000_000+i).varint(2, 123_456_789+i))))
+// TestInferWellKnown: protobuf's own types are written where every sample fits
+// them and the values are like theirs, and nowhere else.
+func TestInferWellKnown(t *testing.T) {
+	pair := func(a, b uint64) []byte { return tags(nil).varint(1, a).varint(2, b) }
+	value := func(n protowire.Number, text string) []byte {
+		if n == 3 {
+			return tags(nil).text(3, text)
+		}
+		return tags(nil).varint(n, 1)
 	}
-	if text := must(inferAll(t, samples...).Text()); !strings.Contains(text, "Reads as google.protobuf.Timestamp") {
-		t.Error(text)
+	entry := func(key string, v []byte) string { return string(tags(nil).text(1, key).text(2, string(v))) }
+	for _, c := range []struct {
+		name, want string
+		make       func(i uint64) []byte
+	}{
+		{"timestamp", "google.protobuf.Timestamp", func(i uint64) []byte { return pair(1_700_000_000+i, 123_456_789+i*10_000_019) }},
+		{"one in milliseconds", "google.protobuf.Timestamp", func(i uint64) []byte { return pair(1_700_000_000+i, 23_000_000*(i+1)) }},
+		{"a time and a count", "p.RootField2", func(i uint64) []byte { return pair(1_700_000_000+i, 40+i) }},
+		{"zeros written out", "p.RootField2", func(i uint64) []byte { return pair(1_700_000_000+i, 0) }},
+		{"duration", "google.protobuf.Duration", func(i uint64) []byte { return pair(3+i, 250_000_000+i*50_000_000) }},
+		{"id and size", "p.RootField2", func(i uint64) []byte { return pair(3+i, 1_234_567<<(i%9)+i) }},
+		{"any", "google.protobuf.Any", func(i uint64) []byte {
+			return tags(nil).text(1, fmt.Sprintf("type.googleapis.com/a.B%d", i)).text(2, string(pair(i, i)))
+		}},
+		{"text and text", "p.RootField2", func(i uint64) []byte { return tags(nil).text(1, fmt.Sprintf("name %d", i)).text(2, "value of it") }},
+		{"struct", "google.protobuf.Struct", func(i uint64) []byte {
+			return tags(nil).text(1, entry("a", value(3, "some text"))).text(1, entry("b", value(4, ""))).text(1, entry(fmt.Sprintf("key%d", i), value(3, "more")))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var samples [][]byte
+			for i := range uint64(8) {
+				samples = append(samples, tags(nil).text(2, string(c.make(i))).varint(9, i))
+			}
+			in := inferAll(t, samples...)
+			if f := verdict(t, in, "p.Root", 2); f.Type != c.want {
+				t.Errorf("read as %s, p %.2f\n%s", f.Type, f.TypeP, must(in.Text()))
+			}
+			if imported := strings.Contains(must(in.Text()), "import \"google/protobuf/"); imported != strings.HasPrefix(c.want, "google.") {
+				t.Error(must(in.Text()))
+			}
+		})
+	}
+}
+
+// TestInferSaysWhatValuesAre: a form that all values have is noted, and one that
+// most have is not.
+func TestInferSaysWhatValuesAre(t *testing.T) {
+	var samples [][]byte
+	for i := range 4 {
+		id := fmt.Sprintf("%08x-0000-4000-a000-%012x", i*7919, i)
+		b := tags(nil).text(1, id).text(2, "https://example.org/"+id).text(3, `{"a":1}`).text(4, "2025-01-02T03:04:05Z")
+		if i > 0 {
+			b = b.text(5, id)
+		} else {
+			b = b.text(5, "none")
+		}
+		samples = append(samples, b)
+	}
+	in := inferAll(t, samples...)
+	for n, want := range map[int32]string{1: "always a UUID", 2: "always a URL", 3: "always JSON by its ends", 4: "always a time as in RFC 3339"} {
+		if f := verdict(t, in, "p.Root", n); !strings.HasSuffix(f.Note, want) || !strings.Contains(must(in.Text()), want) {
+			t.Errorf("field %d: %q, want %q", n, f.Note, want)
+		}
+	}
+	if f := verdict(t, in, "p.Root", 5); strings.Contains(f.Note, "always") {
+		t.Errorf("%q", f.Note)
 	}
 }
 

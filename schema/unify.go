@@ -26,11 +26,13 @@ type class struct {
 	id      int
 	root    string // the root's key if one of its nodes is a root
 	samples int64
+	novel   float64 // samples that are no copies of others
 	fields  map[int32]*classField
 	numbers []int32 // of fields, ascending
 	entry   bool    // a map's entry by its shape
 	name    string  // set when it is reached for output
 	depth   int     // of its first node
+	known   wellKnown
 }
 
 // A classField is one field of a class.
@@ -51,6 +53,9 @@ func (c *class) find() *class {
 	}
 	return c
 }
+
+// fresh is the share of the class's samples that are no copies of others.
+func (c *class) fresh() float64 { return c.novel / float64(max(c.samples, 1)) }
 
 // likely reports whether the field's payloads are taken for messages.
 func (f *classField) likely() bool { return f.verdict.Kind == wire.KindMessage }
@@ -82,7 +87,7 @@ func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
 	if parent != nil {
 		n.depth = parent.depth + 1
 	}
-	c := &class{id: g.made, samples: m.Samples, fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
+	c := &class{id: g.made, samples: m.Samples, novel: float64(m.Samples), fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
 	g.made++
 	n.class = c
 	if live {
@@ -97,6 +102,7 @@ func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
 		if f.Child != nil {
 			cf.kid = g.build(f.Child, n, live && cf.likely())
 			cf.kid.entry = !f.Len.NotMap && f.Most > 1
+			cf.kid.novel *= f.Len.Novelty()
 		}
 		if f.Group != nil {
 			cf.group = g.build(f.Group, n, false)
@@ -112,6 +118,8 @@ const (
 	maxCandidates = 8   // classes that are compared with one class
 	minScore      = 3.0 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
+	apart         = 1.0 // evidence against, in a field that is 1 in one and greater in the other
+	sameValues    = 2.0 // evidence for, in values that are both times, or addresses of types
 	minAbsence    = 0.3 // evidence against, in a field that one of them has not
 )
 
@@ -187,6 +195,9 @@ func contained(c, o *class) bool {
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
 	score, shared := 0.0, 0
+	if isMoment(a) && isMoment(b) || isAny(a) && isAny(b) {
+		score = sameValues
+	}
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
@@ -199,6 +210,9 @@ func similarity(a, b *class) float64 {
 			continue
 		}
 		score += min(0.8+0.4*math.Log(float64(n)), 2.5)
+		if p, q := x.Varint, y.Varint; p != nil && q != nil && (p.Max <= 1 && q.Min > 1 || q.Max <= 1 && p.Min > 1) {
+			score -= apart
+		}
 	}
 	if most := score - minAbsence*float64(len(b.numbers)-shared); most < ownScore {
 		return most // no need to look at what may be very many fields
@@ -268,6 +282,7 @@ func merge(a, b *class) []kidPair {
 	}
 	b.into = a
 	a.samples += b.samples
+	a.novel += b.novel
 	var pairs []kidPair
 	for _, n := range b.numbers {
 		x, y := a.fields[n], b.fields[n]

@@ -21,14 +21,12 @@ type writer struct {
 	classes map[string]*class // by root
 	queue   []*class
 	in      *Inferred
+	imports map[string]bool
+	habit   habit
 }
 
 // file returns the definitions of everything that is reached from the roots.
 func (w *writer) file() string {
-	fmt.Fprintf(w, "// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n// Of each field: in how many of its type's messages it was seen, and how sure its reading is.\nsyntax = \"proto3\";\n\n")
-	if w.pkg != "" {
-		fmt.Fprintf(w, "package %s;\n\n", w.pkg)
-	}
 	for _, s := range w.services {
 		w.service(s)
 	}
@@ -44,7 +42,23 @@ func (w *writer) file() string {
 			w.message(c)
 		}
 	}
-	return strings.TrimSuffix(w.String(), "\n")
+	return w.head() + strings.TrimSuffix(w.String(), "\n")
+}
+
+// head is what stands above the definitions.
+func (w *writer) head() string {
+	var b strings.Builder
+	b.WriteString("// Inferred from traffic by unwire. Field names are not on the wire; numbers are.\n// Of each field: in how many of its type's messages it was seen, and how sure its reading is.\nsyntax = \"proto3\";\n\n")
+	if w.pkg != "" {
+		fmt.Fprintf(&b, "package %s;\n\n", w.pkg)
+	}
+	for _, file := range sortedKeys(w.imports) {
+		fmt.Fprintf(&b, "import %q;\n", file)
+	}
+	if len(w.imports) > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 func (w *writer) service(s *service) {
@@ -92,14 +106,19 @@ func (w *writer) reference(name string) string {
 	return w.qualified(name)
 }
 
-// typeOf names the class of a field of parent and sees to it that it is written.
-func (w *writer) typeOf(c, parent *class, number int32) *class {
+// typeOf names the class of a field of parent, as it stands in the file and in
+// full, and how sure that is. It sees to it that it is written, or imported.
+func (w *writer) typeOf(c, parent *class, number int32) (text, full string, p float64) {
 	c = c.find()
+	if c.known.written() {
+		w.imports[c.known.file] = true
+		return "." + c.known.name, c.known.name, c.known.p
+	}
 	if c.name == "" {
 		c.name = w.claim(typeName(parent.name, number))
 		w.queue = append(w.queue, c)
 	}
-	return c
+	return w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), "."), 1
 }
 
 // typeName names the type of a field without a name.
@@ -130,7 +149,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
-	oneofs := choices(c.samples, eligible, func(n int32) *classField { return c.fields[n] })
+	oneofs := choices(c.samples, c.numbers, eligible, func(n int32) *classField { return c.fields[n] }, w.habit)
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
@@ -139,8 +158,8 @@ func (w *writer) message(c *class) {
 		}
 	}
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
-	if note := wellKnown(c); note != "" {
-		fmt.Fprintf(w, "// %s\n", note)
+	if c.known.note != "" {
+		fmt.Fprintf(w, "// %s\n", c.known.note)
 	}
 	fmt.Fprintf(w, "message %s {\n", c.name)
 	written := map[string]bool{}
@@ -204,9 +223,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	switch v.Kind {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
-			kid := w.typeOf(f.kid, c, number)
-			d.typeText = w.reference(kid.name)
-			d.Type = strings.TrimPrefix(w.qualified(kid.name), ".")
+			d.typeText, d.Type, d.TypeP = w.typeOf(f.kid, c, number)
 		}
 		d.Settle = settleMessage(f)
 	case wire.KindString, wire.KindBytes:
@@ -216,7 +233,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
-		t := kind.NumberType(f.Field, v)
+		t := c.numberType(number)
 		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.Settle
 		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
@@ -227,6 +244,15 @@ func (w *writer) declare(c *class, number int32) *declared {
 	return d
 }
 
+// numberType is the type of a field of numbers, within its message.
+func (c *class) numberType(number int32) kind.TypeVerdict {
+	f := c.fields[number]
+	if c.known.name == timestampType && number == 2 {
+		return kind.TypeVerdict{Name: "int32", P: c.known.p, Note: fmt.Sprintf("%d to %d", f.Varint.Min, f.Varint.Max), Settle: "a time that is no whole second"}
+	}
+	return kind.NumberTypeOf(f.Field, f.verdict, kind.Use{Number: number, Fresh: c.fresh()})
+}
+
 // declareMap declares a field as a map if the evidence says so.
 func (w *writer) declareMap(d *declared, f *classField) bool {
 	kid := f.kid.find()
@@ -234,13 +260,21 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	odds := mapOdds(f.Len, f.Occurs, zerosOf(key.Field, key.verdict.Kind)+zerosOf(value.Field, value.verdict.Kind), key.Len == nil && value.Len == nil)
-	if f.Most < 2 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
+	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
 		return false
+	}
+	odds := 0.0
+	if f.Most > 1 {
+		odds = mapOdds(f.Field, key, value, w.habit)
+	} else {
+		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit)
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
 		d.LabelP = round(d.LabelP * (1 - p))
+		return false
+	}
+	if kid.known.written() || kid.known.name == timestampType {
 		return false
 	}
 	keyType := ""
@@ -248,7 +282,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	case wire.KindString:
 		keyType = "string"
 	case wire.KindVarint:
-		keyType = kind.NumberType(key.Field, key.verdict).Name
+		keyType = kind.NumberTypeOf(key.Field, key.verdict, kind.Use{Number: 1, Fresh: kid.fresh(), Key: true}).Name
 	case wire.KindFixed32, wire.KindFixed64:
 		if keyType = kind.NumberType(key.Field, key.verdict).Name; keyType == "double" || keyType == "float" {
 			return false
@@ -260,10 +294,9 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	switch value.verdict.Kind {
 	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
-		c := w.typeOf(value.kid, entry, 2)
-		valueText, valueType = w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), ".")
+		valueText, valueType, d.TypeP = w.typeOf(value.kid, entry, 2)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = kind.NumberType(value.Field, value.verdict).Name
+		valueText = kind.NumberTypeOf(value.Field, value.verdict, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p
@@ -313,6 +346,9 @@ func payloadNote(l *kind.Payloads) string {
 	if l.Shortest == l.Longest {
 		size = fmt.Sprintf("%d bytes", l.Longest)
 	}
+	if form := l.Forms.Of(l.N); form != "" {
+		return size + ", always " + form
+	}
 	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
 		size += fmt.Sprintf(", all begin %q", l.Prefix)
 	}
@@ -347,19 +383,4 @@ func commentText(s string) string {
 		}
 		return r
 	}, s[:min(len(s), maxName)])
-}
-
-// wellKnown says which well-known type a message has the shape and the values of.
-func wellKnown(c *class) string {
-	if len(c.numbers) != 2 || c.fields[1] == nil || c.fields[2] == nil {
-		return ""
-	}
-	sec, nano := c.fields[1].Varint, c.fields[2].Varint
-	if sec == nil || nano == nil || c.fields[1].Most > 1 || c.fields[2].Most > 1 || sec.N < 3 {
-		return ""
-	}
-	if sec.Epoch == sec.N && nano.Negative == 0 && nano.Max < 1_000_000_000 && 2*nano.Nanos > nano.N {
-		return "Reads as google.protobuf.Timestamp: seconds since 1970 and nanoseconds below 1e9."
-	}
-	return ""
 }

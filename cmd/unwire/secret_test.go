@@ -68,6 +68,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "schema", "infer", "-o", "inferred", "--evidence", "evidence.json", "a.uwc")
 	s.write("app.js", []byte(`proto3.makeMessageType("a.B", () => [{ no: 1, name: "c", kind: "scalar", T: 9 }])`))
 	s.ok(0, "schema", "extract", "-o", "extracted", "--descriptor-set", "set.binpb", "--json", "app.js")
+	s.ok(0, "schema", "merge-evidence", "-o", "merged.json", "evidence.json", "evidence.json")
+	s.ok(0, "schema", "infer", "--into", "inferred", "-o", "proposals.jsonl", "a.uwc")
 	s.ok(-1, "schema", "check", "a.uwc")
 	s.ok(-1, "schema", "check", "--json", "a.uwc")
 	s.ok(1, "schema", "check", "--proto", "inferred", "--html", "page.html", "b.uwc", "a.uwc")

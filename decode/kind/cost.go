@@ -165,9 +165,54 @@ func costRaw(p []byte, known bool) int64 {
 			return whole(cost, len(p))
 		}
 	}
+	if len(p)%2 == 0 && len(head) >= minWords && 12*same >= len(head) {
+		if cost := costWords(head); cost < int64(len(head))*costRawByte {
+			flat = min(flat, whole(cost, len(p)))
+		}
+	}
 	most := int64(max(same, zeros))
 	return min(flat, whole(most*costSameByte+(int64(len(head))-most)*(costRawByte+costOtherByte)+3*nat, len(p)))
 }
+
+// minWords is from how many bytes on they are looked at as words of 16 bits.
+const minWords = 20
+
+// costWords is the cost of words of 16 bits, as samples of sound and of sensors
+// are, whose upper or lower bytes are few of the 256: these are listed, and
+// each then chosen. The other bytes cost their eight bits.
+func costWords(p []byte) int64 {
+	n := len(p) / 2
+	best := int64(math.MaxInt64)
+	for first := range 2 {
+		var seen [256]bool
+		few, many := 0, 0
+		for i := first; i < len(p); i += 2 {
+			if !seen[p[i]] {
+				seen[p[i]] = true
+				few++
+			}
+		}
+		clear(seen[:])
+		for i := 1 - first; i < len(p); i += 2 {
+			if !seen[p[i]] {
+				seen[p[i]] = true
+				many++
+			}
+		}
+		if 4*few <= n && 2*many >= min(n, 128) {
+			best = min(best, int64(n)*(costRawByte+costChoice[few])+int64(few)*costRawByte+4*nat)
+		}
+	}
+	return best
+}
+
+// costChoice is the cost of one of so many.
+var costChoice = func() (t [129]int64) {
+	for n := 2; n < len(t); n++ {
+		t[n] = int64(nat * math.Log(float64(n)))
+	}
+	return t
+}()
 
 // costVarintLen is the cost of a packed varint by its encoded length: how rare
 // the length is, and seven bits for each byte.

@@ -129,9 +129,9 @@ func addEntries(m *Message, lv *level) {
 		for n < len(list) && list[n].number == list[0].number {
 			n++
 		}
-		if l := m.Field(list[0].number).Len; !l.NotMap {
+		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap { // nil: forgotten since
 			clear(lv.keys)
-			l.addMap(list[:n], lv.keys)
+			f.Len.addMap(list[:n], lv.keys)
 		}
 		list = list[n:]
 	}

@@ -47,6 +47,7 @@ type Payloads struct {
 
 	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
 	Values *Sketch `json:"values,omitempty"`
+	Forms  Forms   `json:"forms,omitzero"`
 }
 
 const (
@@ -72,6 +73,7 @@ func (l *Payloads) add(p []byte, message bool) {
 		l.Empty++
 		return
 	}
+	l.Forms.add(p)
 	prose := l.addText(p)
 	l.Raw += costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
@@ -259,6 +261,7 @@ func (l *Payloads) merge(o *Payloads) {
 		l.Tops64.add(&o.Tops64)
 	}
 	l.Values.merge(o.Values)
+	l.Forms.merge(&o.Forms)
 }
 
 // entryKey returns the encoding of a map entry's key: field 1, then field 2, no more.

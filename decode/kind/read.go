@@ -66,6 +66,9 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 	}
 	for _, n := range lv.touched {
 		f := m.Field(n)
+		if f == nil {
+			continue // forgotten since, for want of room
+		}
 		f.Seen++
 		f.Most = max(f.Most, f.now)
 		f.now = 0
@@ -87,6 +90,9 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	}
 	f := &Field{}
 	m.set(number, f)
-	e.count++
+	if e.count++; e.count > 2*MaxFields {
+		e.trim()
+		return m.Field(number)
+	}
 	return f
 }

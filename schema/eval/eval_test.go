@@ -135,6 +135,8 @@ type row struct {
 	class, classes         int
 	label, labels          int
 	maps, oneofs, presence f1
+	times, known           f1 // Timestamp, and all well-known types that are written
+	unified, unifieds      float64
 	bins                   [20]struct{ n, p, right float64 }
 	misses                 map[string]int
 }
@@ -152,11 +154,19 @@ func (f *f1) add(got, want bool) {
 	}
 }
 
+// value is the F1, 1 where there is nothing to find and nothing was said.
+func (f *f1) value() float64 {
+	if f.hit+f.miss+f.extra == 0 {
+		return 1
+	}
+	return 2 * float64(f.hit) / float64(2*f.hit+f.miss+f.extra)
+}
+
 func (f *f1) String() string {
 	if f.hit+f.miss+f.extra == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.3f", 2*float64(f.hit)/float64(2*f.hit+f.miss+f.extra))
+	return fmt.Sprintf("%.3f", f.value())
 }
 
 func (y *row) ece() float64 {
@@ -220,8 +230,12 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 	for _, s := range samples {
 		collect(c.truth, s, want)
 	}
-	_, v := infer(t, c, samples)
+	in, v := infer(t, c, samples)
 	y.corpora++
+	if f, ok := unification(in.Schema.Message("p.Root"), c.truth, samples); ok {
+		y.unified += f
+		y.unifieds++
+	}
 	if y.base == nil {
 		y.base = make([]float64, len(rules))
 		y.misses = map[string]int{}
@@ -324,6 +338,9 @@ func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
 	if f.entry {
 		return
 	}
+	const timestamp = "google.protobuf.Timestamp"
+	y.times.add(messageName(g) == timestamp, messageName(f.fd) == timestamp)
+	y.known.add(written[messageName(g)], written[messageName(f.fd)])
 	y.maps.add(g.IsMap(), f.fd.IsMap())
 	real := func(fd protoreflect.FieldDescriptor) bool {
 		o := fd.ContainingOneof()
@@ -337,6 +354,61 @@ func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
 	if (g.IsList() || g.IsMap()) == (f.fd.IsList() || f.fd.IsMap()) {
 		y.label++
 	}
+}
+
+// messageName is the type of a message field, or that of a map's values.
+func messageName(fd protoreflect.FieldDescriptor) protoreflect.FullName {
+	if fd.IsMap() {
+		fd = fd.MapValue()
+	}
+	if fd.Message() == nil {
+		return ""
+	}
+	return fd.Message().FullName()
+}
+
+// maxPlaces bounds the places whose types are compared.
+const maxPlaces = 3000
+
+// unification is the B-cubed F1 of the types at the places where messages were
+// seen: how far places of one type are of one type by the truth, and the reverse.
+func unification(got, want protoreflect.MessageDescriptor, samples [][]byte) (float64, bool) {
+	places := map[string][2]protoreflect.FullName{}
+	var walk func(path string, got, want protoreflect.MessageDescriptor, data []byte)
+	walk = func(path string, got, want protoreflect.MessageDescriptor, data []byte) {
+		for len(data) > 0 && len(places) < maxPlaces {
+			n, typ, m := protowire.ConsumeTag(data)
+			size := protowire.ConsumeFieldValue(n, typ, data[m:])
+			value := data[m : m+size]
+			data = data[m+size:]
+			fd, g := want.Fields().ByNumber(n), got.Fields().ByNumber(n)
+			if typ != protowire.BytesType || fd == nil || g == nil || fd.Message() == nil || g.Message() == nil {
+				continue
+			}
+			p, _ := protowire.ConsumeBytes(value)
+			at := fmt.Sprintf("%s.%d", path, n)
+			if !fd.IsMap() && !g.IsMap() {
+				places[at] = [2]protoreflect.FullName{g.Message().FullName(), fd.Message().FullName()}
+			}
+			walk(at, g.Message(), fd.Message(), p)
+		}
+	}
+	for _, s := range samples {
+		walk("", got, want, s)
+	}
+	both, gots, wants := map[[2]protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}, map[protoreflect.FullName]float64{}
+	for _, p := range places {
+		both[p]++
+		gots[p[0]]++
+		wants[p[1]]++
+	}
+	precision, recall := 0.0, 0.0
+	for p, n := range both {
+		precision += n * n / gots[p[0]]
+		recall += n * n / wants[p[1]]
+	}
+	n := float64(len(places))
+	return 2 * precision / n * recall / (precision + recall), n > 1
 }
 
 // counts are how many samples the figures are taken at.
@@ -397,7 +469,22 @@ func TestEval(t *testing.T) {
 		report(os.Stdout, order, tables)
 		return
 	}
-	ten := tables["= validation"][2]
+	ten, all40 := tables["= validation"][2], tables["= validation"][4]
+	for _, f := range []struct {
+		what       string
+		got, floor float64
+	}{
+		{"class", float64(all40.class) / float64(all40.classes), 0.8},
+		{"map F1", all40.maps.value(), 0.75},
+		{"oneof F1", all40.oneofs.value(), 0.7},
+		{"well-known F1", all40.known.value(), 0.6},
+		{"types, B-cubed F1", all40.unified / all40.unifieds, 0.8},
+		{"lists", float64(ten.label) / float64(ten.labels), 0.9},
+	} {
+		if f.got < f.floor {
+			t.Errorf("%s %.3f, at least %.2f before", f.what, f.got, f.floor)
+		}
+	}
 	if macro := ten.macroResolvable / float64(ten.macros); macro < 0.94 || ten.ece() > 0.06 {
 		t.Errorf("validation at 10 samples: %.3f of what can be told is right, calibration error %.3f", macro, ten.ece())
 	}
@@ -405,7 +492,7 @@ func TestEval(t *testing.T) {
 
 func report(w io.Writer, order []string, tables map[string][]*row) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tmap F1\toneof F1\tpresence F1\tECE")
+	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tmap F1\toneof F1\tpresence F1\tTimestamp F1\tknown F1\ttypes B3\tECE")
 	for _, r := range rules {
 		fmt.Fprint(tw, "\t", r.name)
 	}
@@ -422,8 +509,8 @@ func report(w io.Writer, order []string, tables map[string][]*row) {
 			if counts[j] > 1000 {
 				n = "all"
 			}
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
-				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), &y.maps, &y.oneofs, &y.presence, y.ece())
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v\t%v\t%.3f\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
+				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), &y.maps, &y.oneofs, &y.presence, &y.times, &y.known, y.unified/max(y.unifieds, 1), y.ece())
 			for i := range rules {
 				fmt.Fprintf(tw, "\t%.3f", y.base[i]/float64(y.macros))
 			}

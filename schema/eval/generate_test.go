@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -59,7 +60,7 @@ func (s *style) generate(t testing.TB, base uint64, samples int) []corpus {
 	var out []corpus
 	for i := range s.schemas {
 		r := newRand(base + uint64(i))
-		fd, err := protodesc.NewFile(s.file(r), nil)
+		fd, err := protodesc.NewFile(s.file(r), protoregistry.GlobalFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func (s *style) generate(t testing.TB, base uint64, samples int) []corpus {
 func (s *style) file(r *rand.Rand) *descriptorpb.FileDescriptorProto {
 	between := func(p [2]int) int { return p[0] + r.IntN(p[1]-p[0]+1) }
 	count := between(s.messages)
-	f := &descriptorpb.FileDescriptorProto{Name: new("g.proto"), Package: new("g"), Syntax: new("proto3"), EnumType: []*descriptorpb.EnumDescriptorProto{{Name: new("E")}}}
+	f := &descriptorpb.FileDescriptorProto{Name: new("g.proto"), Package: new("g"), Syntax: new("proto3"), Dependency: knownFiles, EnumType: []*descriptorpb.EnumDescriptorProto{{Name: new("E")}}}
 	for i := range 12 {
 		f.EnumType[0].Value = append(f.EnumType[0].Value, &descriptorpb.EnumValueDescriptorProto{Name: new(fmt.Sprintf("V%d", i)), Number: new(int32(i))})
 	}
@@ -145,6 +146,9 @@ func (s *style) setType(r *rand.Rand, fd *descriptorpb.FieldDescriptorProto, ind
 			to = r.IntN(count)
 		}
 		fd.TypeName = new(fmt.Sprintf(".g.M%d", to))
+		if r.IntN(100) < s.known {
+			fd.TypeName = new("." + one(r, knownTypes))
+		}
 	case typeEnum:
 		fd.TypeName = new(".g.E")
 	}
@@ -206,6 +210,9 @@ func (g *generator) role(fd protoreflect.FieldDescriptor) role {
 func (g *generator) message(md protoreflect.MessageDescriptor, depth int) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	g.budget--
+	if g.known(m) {
+		return m
+	}
 	for i := range md.Oneofs().Len() {
 		if o := md.Oneofs().Get(i); !o.IsSynthetic() && g.r.IntN(12) > 0 {
 			g.set(m, o.Fields().Get(g.r.IntN(o.Fields().Len())), depth)

@@ -11,6 +11,7 @@ type style struct {
 	maps     int
 	optional int
 	oneof    int // of 100 messages
+	known    int // of 100 message fields
 	messages [2]int
 	fields   [2]int
 	jump     int // how far apart field numbers are, at most
@@ -27,7 +28,7 @@ var styles = []style{
 	{
 		name: "chat", schemas: 24,
 		types:    map[fieldType]int{typeString: 40, typeMessage: 24, typeInt32: 8, typeInt64: 6, typeBool: 8, typeEnum: 7, typeBytes: 4, typeUint32: 2, typeUint64: 2, typeDouble: 2, typeFloat: 1, typeSint32: 1, typeFixed64: 1},
-		repeated: 18, maps: 3, optional: 12, oneof: 35, messages: [2]int{4, 9}, fields: [2]int{1, 9}, jump: 3,
+		repeated: 18, maps: 3, optional: 12, known: 12, oneof: 35, messages: [2]int{4, 9}, fields: [2]int{1, 9}, jump: 3,
 		strings: []string{"sentence", "sentence", "paragraph", "uuid", "toolid", "path", "model", "code", "json", "word", "delta", "delta", "empty", "url"},
 		bytes:   []string{"sha256", "image", "nested", "text", "random", "gzip"},
 		ints:    []string{"enum", "count", "size", "ms", "s", "seq", "one", "id64", "negative"},
@@ -38,7 +39,7 @@ var styles = []style{
 	{
 		name: "telemetry", schemas: 20,
 		types:    map[fieldType]int{typeString: 18, typeMessage: 16, typeInt32: 12, typeInt64: 12, typeBool: 4, typeEnum: 6, typeBytes: 5, typeUint32: 8, typeUint64: 8, typeDouble: 10, typeFloat: 10, typeSint32: 5, typeSint64: 4, typeFixed32: 4, typeFixed64: 6, typeSfixed32: 2, typeSfixed64: 2},
-		repeated: 45, maps: 4, optional: 8, oneof: 15, messages: [2]int{3, 7}, fields: [2]int{2, 10}, jump: 4,
+		repeated: 45, maps: 4, optional: 8, known: 15, oneof: 15, messages: [2]int{3, 7}, fields: [2]int{2, 10}, jump: 4,
 		strings: []string{"word", "ident", "path", "version", "hex", "number", "host"},
 		bytes:   []string{"trace", "span", "random", "short", "sha256"},
 		ints:    []string{"enum", "count", "count", "size", "ms", "ns", "us", "seq", "wide", "negative", "id64", "ascending"},
@@ -49,7 +50,7 @@ var styles = []style{
 	{
 		name: "records", schemas: 20,
 		types:    map[fieldType]int{typeString: 34, typeMessage: 20, typeInt32: 9, typeInt64: 9, typeBool: 9, typeEnum: 7, typeBytes: 7, typeUint32: 3, typeUint64: 2, typeDouble: 4, typeFloat: 3, typeFixed64: 2, typeFixed32: 1, typeSint64: 1},
-		repeated: 22, maps: 8, optional: 20, oneof: 20, messages: [2]int{3, 8}, fields: [2]int{2, 12}, jump: 8,
+		repeated: 22, maps: 8, optional: 20, known: 25, oneof: 20, messages: [2]int{3, 8}, fields: [2]int{2, 12}, jump: 8,
 		strings: []string{"name", "word", "email", "date", "phone", "uuid", "base64", "sentence", "number", "letter", "csv", "constant"},
 		bytes:   []string{"md5", "sha256", "image", "utf16", "zeros", "nested", "short"},
 		ints:    []string{"enum", "count", "id64", "s", "ms", "one", "negative", "money", "wide"},
@@ -72,7 +73,7 @@ var styles = []style{
 	{
 		name: "cjk", held: true, schemas: 16,
 		types:    map[fieldType]int{typeString: 45, typeMessage: 20, typeInt32: 8, typeInt64: 8, typeBool: 8, typeEnum: 6, typeBytes: 4, typeDouble: 3, typeFloat: 2},
-		repeated: 20, maps: 5, optional: 15, oneof: 25, messages: [2]int{3, 8}, fields: [2]int{2, 8}, jump: 3,
+		repeated: 20, maps: 5, optional: 15, known: 15, oneof: 25, messages: [2]int{3, 8}, fields: [2]int{2, 8}, jump: 3,
 		strings: []string{"sentence", "sentence", "rune", "runes", "paragraph", "name", "delta", "path", "bom"},
 		bytes:   []string{"sha256", "utf16", "image", "gbk", "random"},
 		ints:    []string{"enum", "count", "ms", "id64", "one", "size"},
@@ -83,7 +84,7 @@ var styles = []style{
 	{
 		name: "binary", held: true, schemas: 16,
 		types:    map[fieldType]int{typeString: 14, typeMessage: 20, typeInt32: 8, typeInt64: 5, typeBool: 4, typeEnum: 4, typeBytes: 32, typeUint32: 5, typeUint64: 6, typeFixed32: 4, typeFixed64: 6, typeFloat: 4, typeSfixed64: 1},
-		repeated: 22, maps: 4, optional: 10, oneof: 20, messages: [2]int{3, 8}, fields: [2]int{2, 9}, jump: 5,
+		repeated: 22, maps: 4, optional: 10, known: 8, oneof: 20, messages: [2]int{3, 8}, fields: [2]int{2, 9}, jump: 5,
 		strings: []string{"hex", "base64", "ident", "url", "word"},
 		bytes:   []string{"sha256", "md5", "random", "short", "image", "gzip", "der", "zeros", "utf16", "ulid", "floats", "uint16s", "nested", "block"},
 		ints:    []string{"wide", "id64", "count", "enum", "size", "bit"},
@@ -94,7 +95,7 @@ var styles = []style{
 	{
 		name: "sensors", held: true, schemas: 16,
 		types:    map[fieldType]int{typeString: 12, typeMessage: 14, typeInt32: 14, typeInt64: 10, typeBool: 5, typeEnum: 8, typeBytes: 3, typeUint32: 10, typeUint64: 6, typeDouble: 12, typeFloat: 14, typeSint32: 8, typeSint64: 6, typeFixed32: 3, typeFixed64: 3, typeSfixed32: 2},
-		repeated: 60, maps: 2, optional: 6, oneof: 10, messages: [2]int{2, 6}, fields: [2]int{2, 9}, jump: 2,
+		repeated: 60, maps: 2, optional: 6, known: 15, oneof: 10, messages: [2]int{2, 6}, fields: [2]int{2, 9}, jump: 2,
 		strings: []string{"ident", "host", "uuid", "letters"},
 		bytes:   []string{"random", "floats", "span"},
 		ints:    []string{"ascending", "count", "wide", "negative", "bit", "ms", "small", "adc"},
@@ -105,7 +106,7 @@ var styles = []style{
 	{
 		name: "config", held: true, schemas: 16,
 		types:    map[fieldType]int{typeString: 38, typeMessage: 26, typeInt32: 9, typeInt64: 4, typeBool: 14, typeEnum: 5, typeBytes: 2, typeDouble: 3, typeUint32: 3},
-		repeated: 24, maps: 18, optional: 25, oneof: 30, messages: [2]int{4, 10}, fields: [2]int{1, 10}, jump: 6,
+		repeated: 24, maps: 18, optional: 25, known: 20, oneof: 30, messages: [2]int{4, 10}, fields: [2]int{1, 10}, jump: 6,
 		strings: []string{"ident", "path", "url", "host", "version", "word", "duration", "template", "constant", "empty", "yaml"},
 		bytes:   []string{"text", "sha256", "der", "nested"},
 		ints:    []string{"port", "count", "small", "ms", "bit", "one", "size"},

@@ -32,7 +32,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.inferCommand(), a.schemaExtractCommand(), a.checkCommand(), a.updateCommand(), a.matchCommand())
+	cmd.AddCommand(a.inferCommand(), a.mergeEvidenceCommand(), a.schemaExtractCommand(), a.checkCommand(), a.updateCommand(), a.matchCommand())
 	cmd.AddCommand(a.schemaDiffCommand(), a.schemaPrintCommand(), a.schemaLsCommand(), a.schemaFindCommand(), a.schemaRefsCommand())
 	return cmd
 }
@@ -40,6 +40,7 @@ func (a *app) schemaCommand() *cobra.Command {
 type inferFlags struct {
 	raw                      bool
 	pkg, root, out, evidence string
+	into                     string
 }
 
 func (a *app) inferCommand() *cobra.Command {
@@ -53,8 +54,15 @@ is a file that holds one serialized message, all of one type; @LIST reads the
 names of the files from LIST, one a line.
 
 What cannot be known is not claimed: a field without a name is field_N, and the
-comment of each field says how often it was seen and how sure its type is.`,
+comment of each field says how often it was seen and how sure its type is.
+
+--evidence writes how sure each field is, and the evidence itself: an INPUT can
+be such a file, of another day or machine, and 'schema merge-evidence' makes one
+of many. --into writes what the traffic adds to definitions that exist, as JSON
+Lines, instead of a .proto. An interrupt ends the reading; what was read is written.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
+  unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
+  unwire schema infer --into proto/ F.uwc
   unwire schema infer --raw --package demo.v1 --root Event -o event.proto @files.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -67,7 +75,8 @@ comment of each field says how often it was seen and how sure its type is.`,
 	cmd.Flags().StringVar(&f.pkg, "package", "", "package of everything inferred (default: the methods' own)")
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence")
+	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
 	return cmd
 }
 
@@ -75,32 +84,38 @@ comment of each field says how often it was seen and how sure its type is.`,
 const defaultRoot = "Root"
 
 func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
-	if f.root != "" && !f.raw {
-		return usagef("--root names the message of --raw: methods name their own")
-	}
-	ev := schema.NewEvidence()
-	opts := schema.Options{Package: f.pkg}
-	var err error
-	if f.raw {
-		root := f.root
-		if root == "" {
-			root = defaultRoot
-		}
-		if !protoreflect.Name(root).IsValid() {
-			return usagef("--root %s: no message can have that name", root)
-		}
-		err = a.addRaw(ev, root, inputs)
-	} else {
-		err = a.addCaptures(ctx, ev, inputs)
-	}
+	inputs, err := a.expandLists(inputs)
 	if err != nil {
 		return err
 	}
-	in, err := schema.Infer(ev, opts)
+	root := f.root
+	if root == "" {
+		root = defaultRoot
+	}
+	if !protoreflect.Name(root).IsValid() {
+		return usagef("--root %s: no message can have that name", root)
+	}
+	g := a.newGatherer(root, f.raw)
+	g.named = f.root != ""
+	if f.into != "" {
+		return a.inferInto(ctx, g, f, inputs)
+	}
+	reading := g.gather(ctx, inputs)
+	if err := a.orInterrupted(ctx, reading); err != nil {
+		return err
+	}
+	opts := schema.Options{Package: f.pkg}
+	if f.root != "" && !f.raw {
+		opts.Root = f.root
+	}
+	in, err := schema.Infer(g.total, opts)
 	if err != nil {
 		return err
 	}
 	if len(in.Files) == 0 {
+		if reading != nil {
+			return reading
+		}
 		return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
 	}
 	if f.evidence != "" {
@@ -111,32 +126,58 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if in.Truncated {
 		a.say("unwire: some fields were left out: there were too many")
 	}
-	return a.writeInferred(in, f.out)
+	if err := a.writeInferred(in, f.out); err != nil {
+		return err
+	}
+	return reading
 }
 
-// addRaw enters files that hold one message each. What is no message is said
-// and left out, unless nothing else is there.
-func (a *app) addRaw(ev *schema.Evidence, root string, inputs []string) error {
-	names, err := a.expandLists(inputs)
+// orInterrupted returns err unless it is that of an interrupt, and says what
+// becomes of what was read.
+func (a *app) orInterrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	a.say("unwire: interrupted: what was read until now is written")
+	return nil
+}
+
+// inferInto writes what traffic adds to definitions.
+func (a *app) inferInto(ctx context.Context, g *gatherer, f inferFlags, inputs []string) error {
+	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
+		return usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
+	}
+	if f.into == noDefinitions {
+		return usagef("--into none: there is nothing to add to")
+	}
+	defs, err := loadDefinitions(f.into)
 	if err != nil {
 		return err
 	}
-	added := 0
-	for _, name := range names {
-		data, err := a.readInput(name)
-		if err != nil {
-			return err
-		}
-		if err := ev.Add(root, data); err != nil {
-			a.say("unwire: left out: %s: %v", inputName(name), err)
-			continue
-		}
-		added++
+	g.checker = schema.NewChecker(defs, schema.CheckOptions{
+		Address: func(ex *decode.Exchange, fr *decode.Frame) string {
+			return address{g.file, ex.ID, g.piece, fr.Dir, fr.Seq}.String()
+		},
+	})
+	reading := g.gather(ctx, inputs)
+	if err := a.orInterrupted(ctx, reading); err != nil {
+		return err
 	}
-	if added == 0 {
-		return fail(exitInput, errors.New("none of the files is a serialized message"), "")
+	list, err := g.checker.Proposals()
+	if err != nil {
+		return err
 	}
-	return nil
+	write := func(w io.Writer) error { return schema.WriteProposals(w, list) }
+	if f.out == "" || f.out == "-" {
+		err = write(a.out)
+	} else {
+		err = wholeFile(f.out, forAll, write)
+	}
+	if err != nil {
+		return err
+	}
+	a.say("%s that the definitions have not", counted(len(list), "field"))
+	return reading
 }
 
 // expandLists replaces @LIST by the file names in it; @- is stdin.
@@ -159,25 +200,6 @@ func (a *app) expandLists(inputs []string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// addCaptures enters every exchange of captures.
-func (a *app) addCaptures(ctx context.Context, ev *schema.Evidence, inputs []string) error {
-	for _, name := range inputs {
-		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			if !piece {
-				a.remark(ex) // of a conversation, with what its pieces have to say
-			}
-			if err := ev.AddExchange(ex); err != nil {
-				a.say("unwire: %s#%d: %v", name, ex.ID, err)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // remark says what of an exchange could not be decoded, and is not read.

@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"unwire/decode"
+	"unwire/schema"
+)
+
+// A gatherer makes evidence of many inputs, on all cores: each worker has
+// evidence of its own, and merging gives that of all, whatever the order.
+type gatherer struct {
+	a       *app
+	root    string // of messages in files
+	raw     bool
+	named   bool            // the root has a name of the user's
+	checker *schema.Checker // for --into; nil without
+	file    string          // the capture that is being read, for the checker's addresses
+	piece   bool
+
+	total   *schema.Evidence
+	added   int64 // messages of files
+	started time.Time
+	bytes   atomic.Int64
+	frames  atomic.Int64
+	next    atomic.Int64 // when progress is said next, in nanoseconds from started
+}
+
+func (a *app) newGatherer(root string, raw bool) *gatherer {
+	g := &gatherer{a: a, root: root, raw: raw, total: schema.NewEvidence(), started: time.Now()}
+	g.next.Store(int64(progressEvery))
+	return g
+}
+
+// progress says on a terminal, from time to time, how far it is.
+func (g *gatherer) progress(frames, size int64) {
+	n, all := g.frames.Add(frames), g.bytes.Add(size)
+	at := time.Since(g.started)
+	if next := g.next.Load(); g.a.err.TTY && int64(at) > next && g.next.CompareAndSwap(next, int64(at+progressEvery)) {
+		g.a.say("unwire: %s, %.1f MB, %.0f MB/s", counted(n, "message"), float64(all)/1e6, float64(all)/1e6/at.Seconds())
+	}
+}
+
+// gather enters all inputs. Where the context ends it returns its error, and
+// what was read until then stays in total.
+func (g *gatherer) gather(ctx context.Context, inputs []string) error {
+	if g.raw {
+		return g.gatherFiles(ctx, inputs)
+	}
+	var files []string
+	for _, name := range inputs {
+		ev, err := readEvidenceFile(name)
+		if err != nil {
+			return err
+		}
+		if ev == nil {
+			files = append(files, name)
+		} else if err := g.merge(name, ev); err != nil {
+			return err
+		}
+	}
+	if g.named && len(files) == len(inputs) {
+		return usagef("--root names the message of --raw: methods name their own")
+	}
+	for _, name := range files {
+		if err := g.gatherCapture(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge merges the evidence in a file, once.
+func (g *gatherer) merge(name string, ev *schema.Evidence) error {
+	if g.checker != nil {
+		return usagef("--into needs the traffic itself: %s is evidence", name)
+	}
+	switch share := g.total.Shared(ev); {
+	case share == 1:
+		g.a.say("unwire: %s: all of it is counted already", inputName(name))
+		return nil
+	case share > 0:
+		g.a.say("unwire: warning: %s: %.0f %% of its inputs are counted already and now count twice", inputName(name), 100*share)
+	}
+	g.total.Merge(ev)
+	return nil
+}
+
+// readEvidenceFile reads a file of evidence; of another file it returns nil.
+func readEvidenceFile(name string) (*schema.Evidence, error) {
+	if name == "-" {
+		return nil, nil
+	}
+	f, err := os.Open(parseAddress(name).File)
+	if err != nil {
+		return nil, nil // said where it is read
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	head := make([]byte, evidenceHead)
+	n, _ := io.ReadFull(f, head)
+	if head = head[:n]; !maybeEvidence(head) {
+		return nil, nil
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, maxInput))
+	if err != nil {
+		return nil, err
+	}
+	return parseEvidence(name, append(head, rest...))
+}
+
+// evidenceHead is how many bytes tell that a file may be evidence.
+const evidenceHead = 64
+
+// maybeEvidence looks at the beginning of a file.
+func maybeEvidence(head []byte) bool {
+	head, found := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return found && (bytes.HasPrefix(head, []byte(`"unwire_evidence"`)) || bytes.HasPrefix(head, []byte(`"v"`)))
+}
+
+// parseEvidence reads evidence; of some other JSON it returns nil.
+func parseEvidence(name string, data []byte) (*schema.Evidence, error) {
+	if !maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`)) {
+		return nil, nil
+	}
+	ev, err := schema.ReadEvidence(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return ev, nil
+}
+
+// A remark is what is said of one input, kept until all before it are read.
+type remark struct {
+	text     string
+	err      error
+	evidence *schema.Evidence // it was no message
+}
+
+// fileBatch is how many files one worker takes at a time.
+const fileBatch = 64
+
+// gatherFiles enters files that hold one message each. What is no message is said
+// and left out, unless nothing else is there.
+func (g *gatherer) gatherFiles(ctx context.Context, names []string) error {
+	remarks := make([]remark, len(names))
+	var next atomic.Int64
+	var added atomic.Int64
+	workers := min(runtime.GOMAXPROCS(0), 1+len(names)/fileBatch)
+	parts := make([]*schema.Evidence, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		parts[w] = schema.NewEvidence()
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(fileBatch)) - fileBatch
+				if from >= len(names) {
+					return
+				}
+				for i := from; i < min(from+fileBatch, len(names)) && ctx.Err() == nil; i++ {
+					ok := false
+					if ok, remarks[i] = g.addFile(parts[w], names[i]); ok {
+						added.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, r := range remarks {
+		if r.err != nil {
+			return r.err
+		}
+		if r.text != "" {
+			g.a.say("%s", r.text)
+		}
+		if r.evidence == nil {
+			continue
+		}
+		if err := g.merge(names[i], r.evidence); err != nil {
+			return err
+		}
+		g.added++
+	}
+	for _, part := range parts {
+		g.total.Merge(part)
+	}
+	g.added += added.Load()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if g.added == 0 {
+		return fail(exitInput, errors.New("none of the files is a serialized message"), "")
+	}
+	return nil
+}
+
+func (g *gatherer) addFile(ev *schema.Evidence, name string) (bool, remark) {
+	data, err := g.a.readInput(name)
+	if err != nil {
+		return false, remark{err: err}
+	}
+	if other, err := parseEvidence(name, data); err != nil || other != nil {
+		return false, remark{err: err, evidence: other}
+	}
+	if err := ev.Add(g.root, data); err != nil {
+		return false, remark{text: fmt.Sprintf("unwire: left out: %s: %v", inputName(name), err)}
+	}
+	ev.AddSource(fileHash(name, data))
+	g.progress(1, int64(len(data)))
+	return true, remark{}
+}
+
+// fileHash is of a file's place and content: the same message in two files
+// counts twice.
+func fileHash(name string, data []byte) uint64 {
+	if abs, err := filepath.Abs(name); err == nil && name != "-" {
+		name = abs
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "\x00"))
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
+
+// exchangeHash is of what no two exchanges share.
+func exchangeHash(ex *decode.Exchange) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.Started.UnixNano())))
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.ID)))
+	_, _ = h.Write([]byte(ex.Method + " " + ex.URL))
+	return h.Sum64()
+}
+
+// gatherCapture enters every exchange of a capture: one core reads and decodes,
+// the others make evidence of it.
+func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
+	g.file = parseAddress(name).File
+	type job struct {
+		ex *decode.Exchange
+		at int
+	}
+	jobs := make(chan job, 4)
+	workers := max(runtime.GOMAXPROCS(0)-1, 1)
+	parts := make([]*schema.Evidence, workers)
+	said := make([]map[int]string, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		parts[w], said[w] = schema.NewEvidence(), map[int]string{}
+		wg.Go(func() {
+			for j := range jobs {
+				if err := parts[w].AddExchange(j.ex); err != nil && len(said[w]) < maxRemarks {
+					said[w][j.at] = fmt.Sprintf("unwire: %s#%d: %v", name, j.ex.ID, err)
+				}
+				parts[w].AddSource(exchangeHash(j.ex))
+				size := int64(0)
+				for i := range j.ex.Frames {
+					size += int64(len(j.ex.Frames[i].Data))
+				}
+				g.progress(int64(len(j.ex.Frames)), size)
+			}
+		})
+	}
+	count := 0
+	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+		if !piece {
+			g.a.remark(ex) // of a conversation, with what its pieces have to say
+		}
+		if g.checker != nil {
+			if g.piece = piece; piece {
+				decode.DropJoined(ex)
+			}
+			g.checker.Add(ex)
+			return ctx.Err()
+		}
+		select {
+		case jobs <- job{ex, count}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		count++
+		return nil
+	})
+	close(jobs)
+	wg.Wait()
+	for at := range count {
+		for w := range workers {
+			if text := said[w][at]; text != "" {
+				g.a.say("%s", text)
+			}
+		}
+	}
+	for _, part := range parts {
+		g.total.Merge(part)
+	}
+	return err
+}
+
+// maxRemarks bounds what is said of the exchanges of one capture.
+const maxRemarks = 10_000
