@@ -126,7 +126,7 @@ func (p *printer) message(data []byte, o Options, depth int) {
 	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
-		p.r = kind.NewReader(&p.t, nil)
+		p.r = o.reader(&p.t)
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)
@@ -170,12 +170,12 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		v := p.t.Uint(c)
 		p.long(n.End - n.Val - wire.SizeVarint(v))
 		p.w.WriteString(strconv.FormatInt(int64(v), 10))
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
 		_, typ, _ := p.r.Best(c)
 		p.w.WriteString(fixedText(p.t.Uint(c), n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd)))
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 	case wire.StartGroup:
 		p.group(c, n, fd, depth)
 	case wire.Len:
@@ -195,12 +195,12 @@ func (p *printer) long(extra int) {
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 		p.fields(c, messageOf(fd), depth)
 		return
 	}
 	p.w.WriteString(" !{")
-	p.remark(c, fd, false)
+	p.remark(c, fd)
 	p.fields(c, messageOf(fd), depth+1)
 	p.indent(depth)
 	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
@@ -212,24 +212,24 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
 		p.w.WriteString("{}")
-		p.remark(c, fd, true)
+		p.remark(c, fd)
 		return
 	}
 	kind, typ, _ := p.r.Best(c)
-	if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
-		kind = k
+	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
+		kind, typ = k, t
 	}
 	p.w.WriteByte('{')
 	switch kind {
 	case wire.KindMessage:
-		p.remark(c, fd, true)
+		p.remark(c, fd)
 		p.fields(c, messageOf(fd), depth+1)
 		p.indent(depth)
 		p.w.WriteString("}\n")
 		return
 	case wire.KindString:
 		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
-			p.remark(c, fd, true)
+			p.remark(c, fd)
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -241,7 +241,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.packed(data, typ)
 	default:
 		if len(data) > hexLine {
-			p.remark(c, fd, true)
+			p.remark(c, fd)
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -251,35 +251,10 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
 	}
 	p.w.WriteByte('}')
-	p.remark(c, fd, true)
+	p.remark(c, fd)
 	if kind != wire.KindPacked {
 		p.inside(data, depth)
 	}
-}
-
-// remark ends a line: with the field's name and type where a schema has it,
-// else with the reading where it is in doubt.
-func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, guess bool) {
-	switch {
-	case fd != nil:
-		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
-		if fd.Enum() != nil && p.t.Node(c).Type == wire.Varint {
-			if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
-				p.w.WriteString(" " + string(v.Name()))
-			}
-		}
-	case guess && p.t.Node(c).Val < p.t.Node(c).End:
-		if _, _, prob := p.r.Best(c); prob < surely {
-			p.w.WriteString("  #")
-			for _, r := range p.r.Readings(c) {
-				if r.P < 0.005 {
-					break
-				}
-				fmt.Fprintf(p.w, " %s %.2f", r.Type, r.P)
-			}
-		}
-	}
-	p.w.WriteByte('\n')
 }
 
 // packed writes numbers without tags.
@@ -435,22 +410,6 @@ func isPlain(b []byte) bool {
 		}
 	}
 	return utf8.Valid(b)
-}
-
-// kindOf is the kind that a field's declaration gives a length-delimited value.
-func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
-	if fd == nil {
-		return ""
-	}
-	switch fd.Kind() {
-	case protoreflect.MessageKind:
-		return wire.KindMessage
-	case protoreflect.StringKind:
-		return wire.KindString
-	case protoreflect.BytesKind:
-		return wire.KindBytes
-	}
-	return ""
 }
 
 func isFloat(fd protoreflect.FieldDescriptor) bool {

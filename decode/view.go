@@ -1,0 +1,84 @@
+package decode
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// A View says by what the fields of a message are read. The zero value is the
+// message's own bytes.
+//
+// Shape: a choice comes before the declaration, that before the evidence.
+type View struct {
+	Type     protoreflect.MessageDescriptor // its definition, or nil
+	Evidence *kind.Pooled                   // of other messages of its kind; nil for none
+	Choices  []kind.Choice                  // what somebody said of its fields
+}
+
+// Reader reads t as the view says, but for its Type.
+func (v View) Reader(t *wire.Tree) *kind.Reader {
+	r := v.Evidence.NewReader(t)
+	r.Choose(v.Choices)
+	return r
+}
+
+// Fields returns the fields of a tree. Those of a Type have names, and those that
+// agree with their declaration are read as declared, with probability 1; a field that
+// contradicts it, or a choice, says so in Error.
+func (v View) Fields(t *wire.Tree) []Field {
+	return fieldsOf(t, v.Reader(t), 0, v.Type)
+}
+
+func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
+	out := []Field{}
+	for c := range t.Children(i) {
+		n := t.Node(c)
+		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
+		if n.Err != nil {
+			f.Error = n.Err.Error()
+		}
+		isChosen, unfit := r.Chosen(c)
+		if unfit != nil && f.Error == "" {
+			f.Error = unfit.Error()
+		}
+		var sub protoreflect.MessageDescriptor
+		var fd protoreflect.FieldDescriptor
+		if md != nil && n.Type != wire.Garbage && n.Number <= uint64(protowire.MaxValidNumber) {
+			fd = md.Fields().ByNumber(protowire.Number(n.Number))
+		}
+		declared := false
+		if fd != nil {
+			f.Name, sub = string(fd.Name()), fd.Message()
+			if !isChosen {
+				declared = f.declared(t, c, fd)
+			}
+			if !declared && !isChosen {
+				if f.Error == "" {
+					f.Error = "the schema declares " + declarationOf(fd)
+				}
+				sub = nil
+			}
+		}
+		if !declared {
+			f.Symbol = ""
+			f.guess(r.Readings(c))
+			f.Chosen = isChosen
+		}
+		f.remark(r, c)
+		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
+			f.Fields = fieldsOf(t, r, c, sub)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// remark says what a field's value looks like.
+func (f *Field) remark(r *kind.Reader, i int32) {
+	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
+		f.Form, f.Shape, f.Note = s.Form, s.Shape, s.Note
+	}
+}
