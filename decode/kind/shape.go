@@ -144,15 +144,14 @@ func (r *Reader) anyName(i int32) (string, bool) {
 	return name, ok
 }
 
-// typeURL is the full name in the URL of an Any, which has a slash before it.
+// typeURL is the full name in the URL of an Any: type.googleapis.com/package.Type.
 func typeURL(b []byte) (string, bool) {
 	if len(b) > 300 || !utf8.Valid(b) {
 		return "", false
 	}
-	at := strings.LastIndexByte(string(b), '/')
-	name := string(b[at+1:])
-	if at < 0 || !strings.Contains(name, ".") {
-		return "", false
+	host, name, ok := strings.Cut(string(b), "/")
+	if !ok || !strings.Contains(host, ".") || strings.ContainsAny(host, " \n") || !strings.Contains(name, ".") {
+		return "", false // "/package.Type" is as likely a path
 	}
 	for part := range strings.SplitSeq(name, ".") {
 		if part == "" || isDigit(part[0]) {
@@ -165,7 +164,7 @@ func typeURL(b []byte) (string, bool) {
 		}
 	}
 	// A file has an extension, a type a capital letter somewhere.
-	return name, strings.ToLower(name) != name && !strings.ContainsAny(string(b[:max(at, 0)]), " \n")
+	return name, strings.ToLower(name) != name
 }
 
 // isStatus is for a code of RPC with details.
