@@ -13,6 +13,9 @@ func Settle(f *Field, list []Reading) string {
 		return ""
 	}
 	a, b := list[0], list[1]
+	if strings.HasPrefix(a.Type, "timestamp-") || strings.HasPrefix(b.Type, "timestamp-") {
+		return "a value that is no time between 2001 and 2065 refutes the time"
+	}
 	if isNumber(a.Kind) && isNumber(b.Kind) {
 		return NumberType(f, Verdict{Kind: a.Kind}).Settle
 	}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -392,6 +393,19 @@ func message(t *rapid.T, depth int) []byte {
 	return b
 }
 
+// choices are about fields that random messages have.
+var choices = []string{
+	"1:string", "1:bytes", "1:message", "2:packed", "2:packed-fixed32", "3:packed-fixed64", "1.1:bytes", "1.2:string", "1[0]:packed",
+	"2:sint64", "3:float", "3:double", "4:string", "1.1.1:message", "5:timestamp-s", "1:auto",
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func TestAnyInputComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{
@@ -400,6 +414,16 @@ func TestAnyInputComesBack(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "schema") {
 			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+		}
+		for _, c := range rapid.SliceOfN(rapid.SampledFrom(choices), 0, 5).Draw(t, "choices") {
+			o.Choices = append(o.Choices, must(kind.ParseChoice(c)))
+		}
+		if rapid.Bool().Draw(t, "pooled") {
+			ev := kind.NewEvidence()
+			for range 3 {
+				_ = ev.Add("M", input(t)) // what is no message says nothing
+			}
+			o.Evidence = kind.NewPooled(ev.Root("M"))
 		}
 		o.segmentLen = rapid.SampledFrom([]int{0, 1, 10, 30}).Draw(t, "segment")
 		o.Wire.MaxDepth = rapid.IntRange(0, 4).Draw(t, "depth")

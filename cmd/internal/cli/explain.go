@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -78,7 +79,7 @@ func explain(t *wire.Tree, v decode.View, path wire.Path, messages int) []explan
 			if why == nil {
 				why = []kind.Feature{}
 			}
-			e.Readings = append(e.Readings, explainedReading{string(g.Kind), g.Type, g.P, why})
+			e.Readings = append(e.Readings, explainedReading{string(g.Kind), g.Type, math.Round(g.P*1e4) / 1e4, why})
 		}
 		e.Settle = kind.Settle(f, list)
 		is, typ, _ := r.Best(i)
