@@ -170,7 +170,7 @@ func isAlnum(c byte) bool {
 
 // semver is for three numbers, perhaps behind a v, and what semver lets follow.
 func semver(b []byte) (Form, bool) {
-	if len(b) > 80 {
+	if len(b) > 80 || !isDigit(b[0]) && (b[0] != 'v' || !isDigit(b[1])) || bytes.IndexByte(b, '.') < 0 {
 		return Form{}, false
 	}
 	s := strings.TrimPrefix(string(b), "v")

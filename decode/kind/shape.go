@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"time"
@@ -60,7 +61,11 @@ func timeNote(v uint64, unit string) string {
 	return utc(at)
 }
 
-const mostShapeFields = 64 // of a message that is looked at
+const (
+	mostShapeFields = 64 // of a message that is looked at
+	mostEntries     = 16 // of a map
+	leastEntries    = 3
+)
 
 // shape finds the well-known type that a message looks like.
 func (r *Reader) shape(i int32) Remark {
@@ -270,10 +275,10 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 	if keyType != wire.Len && keyType != wire.Varint || keyType == wire.Len && !utf8.Valid(r.t.Payload(one)) {
 		return false
 	}
-	keys := map[string]bool{}
-	seen := 0
+	var keys [mostEntries]int32 // of the entries that were looked at
+	entries, seen := 0, 0
 	for c := range r.t.Children(r.t.Node(i).Parent) {
-		if seen++; seen > mostShapeFields {
+		if seen++; seen > mostShapeFields || entries == len(keys) {
 			break
 		}
 		if r.t.Node(c).Number != number {
@@ -288,10 +293,16 @@ func (r *Reader) isEntry(i, one, two int32, count int) bool {
 			return false
 		}
 		k, v := r.t.Node(first), r.t.Node(second)
-		if k.Number != 1 || v.Number != 2 || k.Type != keyType || v.Type != valueType || keys[string(r.t.Payload(first))] {
+		if k.Number != 1 || v.Number != 2 || k.Type != keyType || v.Type != valueType {
 			return false
 		}
-		keys[string(r.t.Payload(first))] = true
+		for _, other := range keys[:entries] {
+			if bytes.Equal(r.t.Payload(other), r.t.Payload(first)) {
+				return false
+			}
+		}
+		keys[entries] = first
+		entries++
 	}
-	return len(keys) >= 3
+	return entries >= leastEntries
 }

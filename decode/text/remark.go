@@ -140,6 +140,9 @@ func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 // remarkText is a remark in a comment; a form that is seen at once is left out, and
 // so is a shape where a declaration says more.
 func remarkText(r kind.Remark, declared bool) string {
+	if r == (kind.Remark{}) {
+		return ""
+	}
 	s := ""
 	switch r.Form {
 	case "uuid", "jwt", "hex", "base64", "pem", "number", "date":
