@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/kind"
+	"unwire/decode/known"
 	"unwire/decode/wire"
 )
 
@@ -16,6 +17,10 @@ type View struct {
 	Type     protoreflect.MessageDescriptor // its definition, or nil
 	Evidence *kind.Pooled                   // of other messages of its kind; nil for none
 	Choices  []kind.Choice                  // what somebody said of its fields
+
+	// Find gives the definition of a message that an Any holds by its full name, or
+	// nil; a nil Find knows those of package known.
+	Find func(name string) protoreflect.MessageDescriptor
 }
 
 // Reader reads t as the view says, but for its Type.
@@ -29,11 +34,21 @@ func (v View) Reader(t *wire.Tree) *kind.Reader {
 // agree with their declaration are read as declared, with probability 1; a field that
 // contradicts it, or a choice, says so in Error.
 func (v View) Fields(t *wire.Tree) []Field {
-	return fieldsOf(t, v.Reader(t), 0, v.Type)
+	if v.Find == nil {
+		v.Find = known.Message
+	}
+	return v.fieldsOf(t, v.Reader(t), 0, v.Type)
 }
 
-func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
+// anyValue is the field of an Any that holds the message.
+const anyValue = 2
+
+func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
 	out := []Field{}
+	var held protoreflect.MessageDescriptor
+	if name, ok := r.AnyType(i); ok {
+		held = v.Find(name)
+	}
 	for c := range t.Children(i) {
 		n := t.Node(c)
 		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
@@ -62,6 +77,10 @@ func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDesc
 				sub = nil
 			}
 		}
+		if held != nil && n.Number == anyValue && !isChosen && t.IsMessage(c) {
+			f.Kind, f.Type, f.P, f.Value, f.Error = string(wire.KindMessage), string(held.FullName()), 1, nil, ""
+			sub, declared = held, true
+		}
 		if !declared {
 			f.Symbol = ""
 			f.guess(r.Readings(c))
@@ -69,7 +88,7 @@ func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDesc
 		}
 		f.remark(r, c)
 		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
-			f.Fields = fieldsOf(t, r, c, sub)
+			f.Fields = v.fieldsOf(t, r, c, sub)
 		}
 		out = append(out, f)
 	}

@@ -132,6 +132,10 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 	return Remark{}, false
 }
 
+// AnyType is the full name of the type that node i holds, if that looks like a
+// google.protobuf.Any.
+func (r *Reader) AnyType(i int32) (string, bool) { return r.anyName(i) }
+
 // anyName is the type that an Any of node i holds.
 func (r *Reader) anyName(i int32) (string, bool) {
 	name, ok := "", false

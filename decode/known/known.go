@@ -20,8 +20,9 @@ import (
 )
 
 // Message returns the definition of a message of google.protobuf or google.rpc by its
-// full name, or nil.
+// full name, which a host may precede as in an Any, or nil.
 func Message(name string) protoreflect.MessageDescriptor {
+	name = name[strings.LastIndexByte(name, '/')+1:]
 	if !strings.HasPrefix(name, "google.protobuf.") && !strings.HasPrefix(name, "google.rpc.") {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/kind"
+	"unwire/decode/known"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -111,6 +112,7 @@ func (p *printer) piece(f piece, o Options) {
 	switch {
 	case f.flags&^0x01 != 0 && isPlain(f.data):
 		p.quoted(f.data, 1)
+		p.end(f)
 	case f.flags&1 != 0 && f.encoding == "":
 		p.hex(f.data, 1) // compressed with we do not know what
 	case shapeOf(f.data, o, &p.t) == "text":
@@ -142,6 +144,10 @@ func (p *printer) indent(depth int) {
 
 // fields writes the children of node i, a line or more each.
 func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) {
+	var held protoreflect.MessageDescriptor
+	if name, ok := p.r.AnyType(i); ok {
+		held = known.Message(name)
+	}
 	for c := range p.t.Children(i) {
 		n := p.t.Node(c)
 		if n.Type == wire.Garbage {
@@ -154,8 +160,29 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 		if md != nil && n.Number <= uint64(protowire.MaxValidNumber) {
 			fd = md.Fields().ByNumber(protowire.Number(n.Number))
 		}
+		if held != nil && n.Number == anyValue && p.t.IsMessage(c) {
+			if chosen, _ := p.r.Chosen(c); !chosen {
+				p.held(c, n, held, depth)
+				continue
+			}
+		}
 		p.field(c, n, fd, depth)
 	}
+}
+
+// anyValue is the field of an Any that holds the message.
+const anyValue = 2
+
+// held writes the message that an Any holds.
+func (p *printer) held(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
+	p.indent(depth)
+	p.long(n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	fmt.Fprintf(p.w, "%d: ", n.Number)
+	p.long(n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val)))
+	fmt.Fprintf(p.w, "{  # %s\n", md.FullName())
+	p.fields(c, md, depth+1)
+	p.indent(depth)
+	p.w.WriteString("}\n")
 }
 
 // field writes one node.

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
+	"unwire/decode/known"
+	"unwire/decode/wire"
 	"unwire/schema"
 )
 
@@ -77,7 +81,22 @@ type views struct {
 
 // of is the view of the frames of a direction.
 func (v *views) of(call decode.Call, dir captures.Direction) decode.View {
-	return decode.View{Type: frameType(v.defs, call, dir), Evidence: v.pool.Of(dir), Choices: v.choices[dir&1]}
+	return decode.View{Type: frameType(v.defs, call, dir), Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.find}
+}
+
+// find is the definition of a message by its full name, or nil.
+func (v *views) find(name string) protoreflect.MessageDescriptor {
+	if v.defs != nil {
+		if md := v.defs.Message(name[strings.LastIndexByte(name, '/')+1:]); md != nil {
+			return md
+		}
+	}
+	return known.Message(name)
+}
+
+// fieldsOf reads a message whose type a name tells.
+func (v *views) fieldsOf(t *wire.Tree, name string) []decode.Field {
+	return decode.View{Type: v.find(name), Find: v.find}.Fields(t)
 }
 
 // viewsOf pools what is known of an exchange's method, and has what was chosen

@@ -16,6 +16,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/kind"
+	"unwire/decode/wire"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -235,6 +236,28 @@ type frameLine struct {
 	Exchange  int64    `json:"exchange,omitempty"`     // of a conversation in pieces: the one that carried it
 	Number    *int64   `json:"append_seqno,omitempty"` // and the number that it had there
 	Anomalies []string `json:"anomalies,omitempty"`    // and what was not as in a stream
+
+	Status *statusLine `json:"status,omitempty"` // the error that ends the call
+}
+
+// A statusLine is an error with its details decoded.
+type statusLine struct {
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	Details []statusDetail `json:"details"`
+}
+
+type statusDetail struct {
+	envelope.Detail
+	Tree []decode.Field `json:"tree"`
+}
+
+func newStatusLine(e *envelope.Error, v *views) *statusLine {
+	s := &statusLine{e.Code, e.Message, []statusDetail{}}
+	for _, d := range e.Details {
+		s.Details = append(s.Details, statusDetail{d, v.fieldsOf(wire.Parse(d.Value, wire.Options{}), d.Type)})
+	}
+	return s
 }
 
 func newFrameLine(ex found, f *decode.Frame, v *views) frameLine {
@@ -251,6 +274,9 @@ func newFrameLine(ex found, f *decode.Frame, v *views) frameLine {
 	}
 	if md != nil && f.Tree != nil {
 		l.Type = string(md.FullName())
+	}
+	if f.End != nil && f.End.Error != nil {
+		l.Status = newStatusLine(f.End.Error, v)
 	}
 	return l
 }
@@ -377,9 +403,7 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, v *v
 		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
 	}
 	if f.End != nil {
-		for _, line := range endLines(f.End) {
-			fmt.Fprintf(w, "    %s\n", term.Clean(line))
-		}
+		printEnd(w, f.End, v)
 	}
 }
 
@@ -391,6 +415,23 @@ func (a *app) printInner(w io.Writer, f *decode.Frame, in *decode.Inner) {
 		return
 	}
 	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+}
+
+// printEnd prints what an end of stream or a unary error says, its details decoded.
+func printEnd(w io.Writer, end *envelope.End, v *views) {
+	lines := endLines(end)
+	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))
+	if end.Error == nil {
+		return
+	}
+	for i := range end.Error.Details {
+		d := &end.Error.Details[i]
+		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
+		t := wire.Parse(d.Value, wire.Options{})
+		if len(d.Value) > 0 && t.Err() == nil {
+			_ = decode.RenderFields(w, v.fieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
+		}
+	}
 }
 
 // endLines says in words what an end of stream or a unary error says.
