@@ -246,7 +246,11 @@ func jwt(b []byte) (Form, bool) {
 	if !fromSegment(parts[0], &head) || head.Alg == "" {
 		return Form{}, false
 	}
-	notes := []string{fmt.Sprintf("%.20q", head.Alg)}
+	alg := "unknown algorithm"
+	if len(head.Alg) <= 20 && strings.Trim(strings.ToLower(head.Alg), "abcdefghijklmnopqrstuvwxyz0123456789-+") == "" {
+		alg = head.Alg
+	}
+	notes := []string{alg}
 	if head.Enc != "" {
 		notes = append(notes, "encrypted")
 	}

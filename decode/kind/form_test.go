@@ -51,8 +51,8 @@ func TestFormOf(t *testing.T) {
 		"internationalization":                   {},
 		"hello world":                            {},
 		"":                                       {},
-		token(`{"alg":"HS256"}`, `{"exp":17e8}`): {"jwt", `"HS256", expires 2023-11-14T22:13:20Z`},
-		token(`{"alg":"none"}`, `{"sub":"someone"}`): {"jwt", `"none"`},
+		token(`{"alg":"HS256"}`, `{"exp":17e8}`): {"jwt", `HS256, expires 2023-11-14T22:13:20Z`},
+		token(`{"alg":"none"}`, `{"sub":"someone"}`): {"jwt", "none"},
 		token(`{"typ":"JWT"}`, `{"exp":17e8}`):       {},
 	} {
 		if got, ok := FormOf([]byte(in)); got != want || ok != (want != Form{}) {

@@ -271,7 +271,7 @@ func (r *Reader) isValue(i int32) bool {
 // isEntry is for one of several messages of one field that are a key and a value
 // each, with no key twice.
 func (r *Reader) isEntry(i, one, two int32, count int) bool {
-	if count != 2 || one == wire.None || two == wire.None {
+	if i == 0 || count != 2 || one == wire.None || two == wire.None {
 		return false
 	}
 	number := r.t.Node(i).Number

@@ -129,6 +129,12 @@ func (p *printer) message(data []byte, o Options, depth int) {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
 		p.r = o.reader(&p.t)
+		if off == 0 && len(part) == len(data) && o.Type == nil {
+			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {
+				p.indent(depth)
+				p.w.WriteString("# looks like " + remarkText(m, false) + "\n")
+			}
+		}
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)
