@@ -242,8 +242,8 @@ type frameLine struct {
 
 // A statusLine is an error with its details decoded.
 type statusLine struct {
-	Code    string       `json:"code"`
-	Message string       `json:"message"`
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
 	Details []statusDetail `json:"details"`
 }
 
