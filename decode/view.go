@@ -1,9 +1,12 @@
 package decode
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/wire"
@@ -100,4 +103,31 @@ func (f *Field) remark(r *kind.Reader, i int32) {
 	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
 		f.Form, f.Shape, f.Note = s.Form, s.Shape, s.Note
 	}
+}
+
+// A remembering source is one that keeps readings: a *captures.Store, for one.
+type remembering interface {
+	Readings(ctx context.Context, method string) ([]captures.Reading, error)
+}
+
+// choose has the choices that src keeps for the method of ex. One that cannot be read
+// is left out.
+func (ex *Exchange) choose(ctx context.Context, src Source) {
+	if s, ok := src.(remembering); ok {
+		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
+	}
+}
+
+// ChoicesOf returns the choices that src keeps for a method, by direction.
+func ChoicesOf(ctx context.Context, src remembering, method string) (choices [2][]kind.Choice) {
+	list, err := src.Readings(ctx, method)
+	if err != nil {
+		return choices
+	}
+	for _, r := range list {
+		if c, err := kind.ParseChoice(r.Path + ":" + r.Type); err == nil {
+			choices[r.Dir&1] = append(choices[r.Dir&1], c)
+		}
+	}
+	return choices
 }

@@ -268,10 +268,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 			return decodedInput{}, by, err
 		}
 	}
-	v, err := viewsOf(ctx, store, ex.Exchange, defs)
-	if err != nil {
-		return decodedInput{}, by, err
-	}
+	v := viewsOf(ctx, store, ex.Exchange, defs)
 	if err := a.choose(ctx, store, ex.Exchange, v, chosen, []decode.Frame{*frame}, f.once); err != nil {
 		return decodedInput{}, by, err
 	}

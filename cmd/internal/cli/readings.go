@@ -99,26 +99,9 @@ func (v *views) fieldsOf(t *wire.Tree, name string) []decode.Field {
 	return decode.View{Type: v.find(name), Find: v.find}.Fields(t)
 }
 
-// viewsOf pools what is known of an exchange's method, and has what was chosen
-// for it, in the capture and by list.
-func viewsOf(ctx context.Context, store *captures.Store, ex *decode.Exchange, defs *schema.Schema) (*views, error) {
-	v := &views{defs: defs, pool: decode.NewPool(ctx, store, ex)}
-	err := v.stored(ctx, store, decode.MethodOf(&ex.Exchange, ex.Call))
-	return v, err
-}
-
-// stored adds the choices that a capture has.
-func (v *views) stored(ctx context.Context, store *captures.Store, method string) error {
-	list, err := store.Readings(ctx, method)
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		if c, err := kind.ParseChoice(r.Path + ":" + r.Type); err == nil {
-			v.choices[r.Dir&1] = append(v.choices[r.Dir&1], c)
-		}
-	}
-	return nil
+// viewsOf pools what is known of an exchange's method.
+func viewsOf(ctx context.Context, store *captures.Store, ex *decode.Exchange, defs *schema.Schema) *views {
+	return &views{defs: defs, pool: decode.NewPool(ctx, store, ex), choices: ex.Choices}
 }
 
 // choose adds the choices of list to the views, and remembers them in the capture

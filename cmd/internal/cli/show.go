@@ -110,10 +110,7 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		}
 		frames = []decode.Frame{*f}
 	}
-	v, err := viewsOf(ctx, store, ex, defs)
-	if err != nil {
-		return err
-	}
+	v := viewsOf(ctx, store, ex, defs)
 	if err := a.choose(ctx, store, ex, v, chosen, frames, o.once); err != nil {
 		return err
 	}

@@ -257,7 +257,7 @@ func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call deco
 	v := &views{defs: s.defs}
 	s.by[method] = v
 	if store, err := openCapture(s.file); err == nil {
-		_ = v.stored(ctx, store, method) // without them, frames are shown as well
+		v.choices = decode.ChoicesOf(ctx, store, method)
 		_ = store.Close()
 	}
 	for _, c := range s.chosen {
