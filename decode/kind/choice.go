@@ -147,6 +147,23 @@ func (r *Reader) Chosen(i int32) (bool, error) {
 	return ok && c.err == nil, c.err
 }
 
+// IsPackedVarint reports whether data is varints, none longer than it need be: their
+// numbers alone tell the bytes.
+func IsPackedVarint(data []byte) bool { return plainVarints(data) == len(data) }
+
+// plainVarints is how many bytes from the beginning on are such varints.
+func plainVarints(data []byte) int {
+	at := 0
+	for at < len(data) {
+		v, size := wire.ConsumeVarint(data[at:])
+		if size <= 0 || size != wire.SizeVarint(v) {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
 // unfit says why node i cannot be read as g, with the place in the tree's bytes.
 func (r *Reader) unfit(i int32, g *Reading) string {
 	n := r.t.Node(i)
@@ -184,15 +201,7 @@ func (r *Reader) unfit(i int32, g *Reading) string {
 		case "packed fixed64":
 			return fmt.Sprintf("%d bytes are no multiple of 8", len(data))
 		}
-		at := 0
-		for at < len(data) {
-			_, size := wire.ConsumeVarint(data[at:])
-			if size <= 0 {
-				break
-			}
-			at += size
-		}
-		return fmt.Sprintf("no varint at 0x%x", n.Val+at)
+		return fmt.Sprintf("no varint as an encoder writes it at 0x%x", n.Val+plainVarints(data))
 	}
 	return "it is a length with what it counts on the wire"
 }

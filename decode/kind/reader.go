@@ -208,14 +208,7 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 		case "packed fixed64":
 			return len(data)%8 == 0
 		}
-		for len(data) > 0 {
-			_, size := wire.ConsumeVarint(data)
-			if size <= 0 {
-				return false
-			}
-			data = data[size:]
-		}
-		return true
+		return IsPackedVarint(data)
 	}
 	return false
 }

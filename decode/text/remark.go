@@ -30,6 +30,9 @@ func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDe
 	case protoreflect.BytesKind:
 		is = wire.KindBytes
 	default:
+		if declaredWire(fd.Kind()) == wire.Varint && !kind.IsPackedVarint(t.Payload(c)) {
+			return "", "" // JSON has no place for how long the varints are
+		}
 		return wire.KindPacked, "packed " + packedOf(fd)
 	}
 	return is, string(is)

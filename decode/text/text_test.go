@@ -432,6 +432,17 @@ func TestAnyInputComesBack(t *testing.T) {
 	})
 }
 
+// Packed varints that are longer than need be are not read as numbers, whoever says so.
+func TestOverlongPackedComesBack(t *testing.T) {
+	data := []byte{0x52, 0x03, 0x80, 0x00, 0x01} // public_dependency: repeated int32
+	for _, o := range []Options{
+		{In: "raw", As: "message", Choices: []kind.Choice{must(kind.ParseChoice("10:packed"))}},
+		{In: "raw", As: "message", Type: (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()},
+	} {
+		rapid.Check(t, func(t *rapid.T) { roundTrip(t, data, o) })
+	}
+}
+
 func TestNamesInComments(t *testing.T) {
 	md := (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
 	d, err := Decode(unhex(t, "0a01 61 22 03 0a0141 "), Options{Type: md})
