@@ -1,14 +1,22 @@
 package captures
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"fmt"
 	"strings"
 )
 
 // applicationID marks a SQLite file as a capture ("UWC1" in its header).
 const applicationID = 0x55574331
+
+// HasMagic reports whether a file's bytes begin as those of a capture do.
+func HasMagic(b []byte) bool {
+	const at = 68 // of the application's id in the header of SQLite
+	return len(b) >= at+4 && bytes.HasPrefix(b, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint32(b[at:]) == applicationID
+}
 
 // A migration brings a capture from one format to the next.
 type migration string

@@ -305,29 +305,12 @@ func putSummaries(ctx context.Context, tx *sql.Tx, summaries []Summary, upTo int
 	return err
 }
 
-// putBeside runs fn in a transaction on a connection of its own. SQLite's locks
-// keep it and a recorder that begins meanwhile apart.
+// putBeside is writeBeside for a format that has summaries.
 func (s *Store) putBeside(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	if !s.summarises() {
 		return ErrOlderFormat
 	}
-	if err := idle(s.path); err != nil {
-		return err
-	}
-	db, err := openDB(s.path, "rw")
-	if err != nil {
-		return err
-	}
-	db.SetMaxOpenConns(1)
-	tx, err := db.BeginTx(ctx, nil)
-	if err == nil {
-		if err = fn(tx); err == nil {
-			err = tx.Commit()
-		} else {
-			err = errors.Join(err, tx.Rollback())
-		}
-	}
-	return errors.Join(err, db.Close())
+	return s.writeBeside(ctx, fn)
 }
 
 // idle refuses a file that somebody records to.

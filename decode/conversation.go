@@ -228,6 +228,7 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 	if len(joined) == 0 {
 		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
 	}
+	joined[0].choose(ctx, src)
 	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
 		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are beyond the bounds of %d bytes and %d nodes", head, n, bounds.MaxTotal, bounds.MaxNodes))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -59,6 +60,10 @@ type Exchange struct {
 	Message string // the error's message; "" if there is none
 	Frames  []Frame
 	Err     error // what could not be decoded; the frames before it are there
+
+	// Choices are how somebody said that fields are read, by direction; a capture
+	// remembers them for the method.
+	Choices [2][]kind.Choice
 }
 
 // Options bounds decoding. The zero value is the default.
@@ -108,10 +113,12 @@ func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, er
 		return 0
 	})
 	code, message := s.Verdict()
-	return &Exchange{
+	ex := &Exchange{
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.Err(), err),
-	}, err
+	}
+	ex.choose(ctx, src)
+	return ex, err
 }
 
 // Frame returns the frame of a direction with a sequence number, or nil.

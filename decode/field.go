@@ -31,6 +31,10 @@ type Field struct {
 	Type         string        `json:"type"`
 	Value        any           `json:"value,omitempty"`
 	Symbol       string        `json:"symbol,omitempty"` // an enum value's name, from the schema
+	Form         string        `json:"form,omitempty"`   // what the text of a string is: "uuid", "jwt" and others, see package form
+	Shape        string        `json:"shape,omitempty"`  // the well-known type that a message looks like
+	Note         string        `json:"note,omitempty"`   // what the form, the shape or a time's number says, in words
+	Chosen       bool          `json:"chosen,omitempty"` // the reading is somebody's choice
 	P            float64       `json:"p"`
 	Alternatives []Alternative `json:"alternatives"`
 	Fields       []Field       `json:"fields,omitzero"` // nil for a leaf, empty for an empty message
@@ -75,6 +79,11 @@ type InnerLine struct {
 
 // FrameJSON makes the contract's line of a frame; md is its message's type, or nil.
 func FrameJSON(f *Frame, md protoreflect.MessageDescriptor) Line {
+	return View{Type: md}.Line(f)
+}
+
+// Line makes the contract's line of a frame.
+func (v View) Line(f *Frame) Line {
 	l := Line{
 		V: 1, Dir: f.Dir.String(), Seq: f.Seq, TMs: float64(f.T.Nanoseconds()) / 1e6,
 		Flags: int(f.Flags), Compressed: f.Compressed(), End: f.End != nil, Off: f.Offset, Len: len(f.Raw),
@@ -87,7 +96,7 @@ func FrameJSON(f *Frame, md protoreflect.MessageDescriptor) Line {
 	if f.Tree == nil {
 		return l
 	}
-	l.Tree = TreeJSON(f.Tree, md)
+	l.Tree = v.Fields(f.Tree)
 	for _, in := range f.Inner {
 		line := InnerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
 		if in.Tree != nil {
@@ -111,44 +120,9 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// TreeJSON returns the fields of a tree. With md, which may be nil, they have
-// names, and those that agree with their declaration are read as declared, with
-// probability 1; a field that contradicts it says so in Error.
+// TreeJSON is View.Fields by a type, which may be nil, and the tree's own bytes.
 func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []Field {
-	return fieldsOf(t, kind.NewReader(t, nil), 0, md)
-}
-
-func fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
-	out := []Field{}
-	for c := range t.Children(i) {
-		n := t.Node(c)
-		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
-		if n.Err != nil {
-			f.Error = n.Err.Error()
-		}
-		var sub protoreflect.MessageDescriptor
-		var fd protoreflect.FieldDescriptor
-		if md != nil && n.Type != wire.Garbage && n.Number <= uint64(protowire.MaxValidNumber) {
-			fd = md.Fields().ByNumber(protowire.Number(n.Number))
-		}
-		declared := false
-		if fd != nil {
-			f.Name, sub = string(fd.Name()), fd.Message()
-			declared = f.declared(t, c, fd)
-			if !declared && f.Error == "" {
-				f.Error = "the schema declares " + declarationOf(fd)
-				sub = nil
-			}
-		}
-		if !declared {
-			f.guess(r.Readings(c))
-		}
-		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
-			f.Fields = fieldsOf(t, r, c, sub)
-		}
-		out = append(out, f)
-	}
-	return out
+	return View{Type: md}.Fields(t)
 }
 
 // guess takes the likeliest reading.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -123,10 +121,9 @@ func hexBytes(b []byte) string {
 	return string(out)
 }
 
-// Tree writes a tree whose bytes begin at offset base. With md, which may be
-// nil, fields have names.
-func (v *HexView) Tree(t *wire.Tree, md protoreflect.MessageDescriptor, base int) {
-	v.fields(t, 0, TreeJSON(t, md), base, 0)
+// Tree writes a tree, read as by has it, whose bytes begin at offset base.
+func (v *HexView) Tree(t *wire.Tree, by View, base int) {
+	v.fields(t, 0, by.Fields(t), base, 0)
 }
 
 func (v *HexView) fields(t *wire.Tree, i int32, fields []Field, base, depth int) {
@@ -171,7 +168,7 @@ func (v *HexView) inside(data []byte) {
 	sub.o.Indent += "    "
 	sub.o.Inside = len(sub.o.Indent) <= maxInsideIndent
 	sub.Line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
-	sub.Tree(c.Tree, nil, 0)
+	sub.Tree(c.Tree, View{}, 0)
 	v.find = sub.find
 }
 
@@ -209,13 +206,7 @@ func (v *HexView) label(f *Field, part Part) string {
 		part = PartLength
 	}
 	s := v.o.Paint(PartHead, head) + " " + v.o.Paint(part, value)
-	if f.P < surely {
-		s += fmt.Sprintf("  (p %.2f", f.P)
-		if len(f.Alternatives) > 0 {
-			s += fmt.Sprintf(", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
-		}
-		s += ")"
-	}
+	s += f.about()
 	if f.Error != "" {
 		s += "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
 	}

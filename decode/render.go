@@ -58,19 +58,50 @@ func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
 			w.WriteString(": ")
 		}
 		w.WriteString(f.summary(o))
-		if f.P < surely {
-			fmt.Fprintf(w, "  (p %.2f", f.P)
-			if len(f.Alternatives) > 0 {
-				fmt.Fprintf(w, ", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
-			}
-			w.WriteString(")")
-		}
+		w.WriteString(f.about())
 		if f.Error != "" {
 			w.WriteString("  ! " + plain(f.Error))
 		}
 		w.WriteString("\n")
 		renderFields(w, f.Fields, o, depth+1)
 	}
+}
+
+// about is how sure a field's reading is, and what its value looks like.
+func (f *Field) about() string {
+	var s string
+	switch {
+	case f.Chosen:
+		s = "  (chosen)"
+	case f.P < surely:
+		s = fmt.Sprintf("  (p %.2f", f.P)
+		if len(f.Alternatives) > 0 {
+			s += fmt.Sprintf(", else %s %.2f", f.Alternatives[0].Type, f.Alternatives[0].P)
+		}
+		s += ")"
+	}
+	word := f.Shape
+	if f.Name != "" { // its declaration says more
+		word = ""
+	}
+	switch f.Form {
+	case "uuid", "jwt", "pem":
+		word = f.Form
+	case "hex", "base64", "number", "date":
+		if f.Note != "" {
+			word = f.Form
+		}
+	}
+	if f.Note != "" && f.Form != "data-url" {
+		if word != "" {
+			word += ": "
+		}
+		word += f.Note
+	}
+	if word != "" {
+		s += "  = " + plain(word)
+	}
+	return s
 }
 
 // summary is a field's type and value on one line.

@@ -100,6 +100,7 @@ func addShapes(s *shape.Shape, ex *decode.Exchange, dir captures.Direction) {
 			s.Add(f.Tree)
 		}
 	}
+	s.Choose(ex.Choices[dir&1])
 }
 
 func nodesOf(items []item) []*node {

@@ -137,6 +137,18 @@ var magics = [...]string{
 	"\x7fELF", "\x00asm", "RIFF", "SQLite format 3\x00", "OggS", "ID3", "BZh", "\xfd7zXZ\x00",
 }
 
+// headLen is how many bytes of a file's head say nothing new behind a magic of so
+// many: of gzip's, the flags, the level, the system, and a time that is not set.
+func headLen(p []byte, magic int) int {
+	if magic != 3 || p[1] != 0x8b || len(p) < 18 || p[3] >= 0x20 || p[8] > 4 || p[9] > 13 && p[9] != 0xff {
+		return magic
+	}
+	if string(p[4:8]) == "\x00\x00\x00\x00" {
+		return 10
+	}
+	return 6
+}
+
 // costRaw is the cost of bytes without a structure that we know: eight bits
 // each, or less where many are zero or the same as two before, as in padding, UTF-16
 // and samples of sound. It is not looked for in
@@ -149,7 +161,7 @@ func costRaw(p []byte, known bool) int64 {
 	for _, m := range magics {
 		if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
 			// As unlikely by chance as its bits, and one of a few formats.
-			return flat - int64(len(m))*costRawByte + 4*nat
+			return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat
 		}
 	}
 	head := p[:min(len(p), costBytes)]

@@ -1,72 +1,397 @@
 package kind
 
-// Forms counts the payloads that have a form which tells what they are for.
-type Forms struct {
-	UUID int64 `json:"uuid,omitempty"`
-	URL  int64 `json:"url,omitempty"`
-	JSON int64 `json:"json,omitempty"`
-	Time int64 `json:"time,omitempty"` // RFC 3339
-	Gzip int64 `json:"gzip,omitempty"`
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A Form is what the text of a string is, as far as the text itself tells.
+//
+// Shape: Name is "uuid", "jwt", "json", "url", "data-url", "path", "semver", "hex",
+// "base64", "date", "email", "ip", "pem" or "number"; Note is what is not seen at
+// once: a UUID's version and time, a JWT's algorithm and expiry, how many bytes
+// digits stand for. It has nothing of a JWT's claims but its times.
+type Form struct {
+	Name, Note string
 }
 
-// add looks at a payload that is not empty.
-func (f *Forms) add(p []byte) {
+const (
+	maxFormLen = 64 << 10 // bytes of text that are looked at
+	leastHex   = 16       // digits; fewer are a word or a number
+	leastB64   = 20
+)
+
+// FormOf finds the form of a text.
+//
+// Limits: text of 64 KiB or less, JSON excepted, of which no more than 1 MiB is
+// looked at.
+func FormOf(b []byte) (Form, bool) {
+	if len(b) < 3 || len(b) > 1<<20 {
+		return Form{}, false
+	}
+	switch c := b[0]; {
+	case c == '{' || c == '[':
+		if last := b[len(b)-1]; (last == '}' || last == ']' || last == '\n') && json.Valid(b) {
+			return Form{Name: "json"}, true
+		}
+		return Form{}, false
+	case len(b) > maxFormLen:
+		return Form{}, false
+	case c == '-' && bytes.HasPrefix(b, []byte("-----BEGIN ")):
+		return pem(b)
+	case bytes.HasPrefix(b, []byte("data:")):
+		return dataURL(b)
+	}
+	if at := bytes.IndexAny(b, " \t\r\n<>\"|^`"); at >= 0 {
+		return httpDate(b)
+	}
+	for _, try := range [...]func([]byte) (Form, bool){uuid, date, semver, numeral, jwt, absoluteURL, email, path, hexDigits, base64Text} {
+		if f, ok := try(b); ok {
+			return f, true
+		}
+	}
+	return Form{}, false
+}
+
+func pem(b []byte) (Form, bool) {
+	what, _, ok := bytes.Cut(b[len("-----BEGIN "):], []byte("-----"))
+	if !ok || len(what) > 40 {
+		return Form{}, false
+	}
+	return Form{"pem", strings.ToLower(string(what))}, true
+}
+
+func dataURL(b []byte) (Form, bool) {
+	head, _, ok := bytes.Cut(b[len("data:"):], []byte(","))
+	if !ok || len(head) > 100 || bytes.ContainsAny(head, " \n\"") {
+		return Form{}, false
+	}
+	return Form{"data-url", string(head)}, true
+}
+
+// uuid is for the form with dashes; without them it is hex.
+func uuid(b []byte) (Form, bool) {
+	if len(b) != 36 || b[8] != '-' || b[13] != '-' || b[18] != '-' || b[23] != '-' {
+		return Form{}, false
+	}
+	var raw [16]byte
+	n := 0
+	for i := 0; i < len(b); {
+		if b[i] == '-' {
+			i++
+			continue
+		}
+		hi, lo := hexValue(b[i]), hexValue(b[i+1])
+		if hi > 15 || lo > 15 || n == len(raw) {
+			return Form{}, false
+		}
+		raw[n] = hi<<4 | lo
+		n++
+		i += 2
+	}
+	version := raw[6] >> 4
 	switch {
-	case len(p) == 36 && isUUID(p):
-		f.UUID++
-	case p[0] == 'h' && len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://"):
-		f.URL++
-	case len(p) > 1 && (p[0] == '{' && p[len(p)-1] == '}' || p[0] == '[' && p[len(p)-1] == ']'):
-		f.JSON++
-	case len(p) >= 20 && len(p) <= 35 && isTime(p):
-		f.Time++
-	case len(p) > 10 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8:
-		f.Gzip++
+	case raw == [16]byte{}:
+		return Form{"uuid", "nil"}, true
+	case version == 7:
+		ms := int64(binary.BigEndian.Uint64(raw[:8]) >> 16)
+		return Form{"uuid", "version 7, " + utc(time.UnixMilli(ms))}, true
+	case version == 1:
+		ticks := int64(binary.BigEndian.Uint32(raw[:4])) | int64(binary.BigEndian.Uint16(raw[4:6]))<<32 | int64(binary.BigEndian.Uint16(raw[6:8])&0xfff)<<48
+		const toUnix = 122_192_928_000_000_000 // 100 ns from 1582-10-15 on
+		return Form{"uuid", "version 1, " + utc(time.Unix((ticks-toUnix)/1e7, (ticks-toUnix)%1e7*100))}, true
+	case version >= 1 && version <= 8 && raw[8]>>6 == 0b10:
+		return Form{"uuid", fmt.Sprintf("version %d", version)}, true
 	}
+	return Form{Name: "uuid"}, true
 }
 
-func isUUID(p []byte) bool {
-	for i, c := range p {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-			return false
+func hexValue(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 16
+}
+
+func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
+
+// date is for RFC 3339 and ISO 8601's calendar dates.
+func date(b []byte) (Form, bool) {
+	if len(b) < 10 || len(b) > 40 || b[4] != '-' || b[7] != '-' || !isDigit(b[0]) {
+		return Form{}, false
+	}
+	s := string(b)
+	if _, err := time.Parse("2006-01-02", s); err == nil {
+		return Form{Name: "date"}, true
+	}
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			f := Form{Name: "date"}
+			if !strings.HasSuffix(s, "Z") {
+				if f.Note = utc(t); !strings.Contains(layout, "Z") {
+					f.Note = "no time zone"
+				}
+			}
+			return f, true
 		}
 	}
-	return true
+	return Form{}, false
 }
 
-// isTime looks at the form of 2006-01-02T15:04:05Z, with anything behind the seconds.
-func isTime(p []byte) bool {
-	const form = "0000-00-00T00:00:00"
-	for i := range form {
-		if digit := p[i] >= '0' && p[i] <= '9'; (form[i] == '0') != digit || !digit && p[i] != form[i] {
-			return false
+// httpDate is for dates with spaces in them.
+func httpDate(b []byte) (Form, bool) {
+	if len(b) < 16 || len(b) > 40 {
+		return Form{}, false
+	}
+	for _, layout := range [...]string{time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.UnixDate, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04"} {
+		if _, err := time.Parse(layout, string(b)); err == nil {
+			return Form{Name: "date"}, true
 		}
 	}
-	return true
+	return Form{}, false
 }
 
-func (f *Forms) merge(o *Forms) {
-	f.UUID += o.UUID
-	f.URL += o.URL
-	f.JSON += o.JSON
-	f.Time += o.Time
-	f.Gzip += o.Gzip
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isAlnum(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-func (f *Forms) valid(n int64) bool {
-	return countsValid(f.UUID, f.URL, f.JSON, f.Time, f.Gzip) && f.UUID+f.URL+f.JSON+f.Time+f.Gzip <= n
-}
-
-// Of names the form that all of n payloads have, or returns "".
-func (f *Forms) Of(n int64) string {
-	for _, form := range [...]struct {
-		count int64
-		name  string
-	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}, {f.Gzip, "gzip"}} {
-		if n > 0 && form.count == n {
-			return form.name
+// semver is for three numbers, perhaps behind a v, and what semver lets follow.
+func semver(b []byte) (Form, bool) {
+	if len(b) > 80 || !isDigit(b[0]) && (b[0] != 'v' || !isDigit(b[1])) || bytes.IndexByte(b, '.') < 0 {
+		return Form{}, false
+	}
+	s := strings.TrimPrefix(string(b), "v")
+	core := s
+	if at := strings.IndexAny(s, "-+"); at >= 0 {
+		core = s[:at]
+		for _, part := range strings.FieldsFunc(s[at+1:], func(r rune) bool { return r == '.' || r == '+' || r == '-' }) {
+			for i := range len(part) {
+				if !isAlnum(part[i]) {
+					return Form{}, false
+				}
+			}
+		}
+		if at == len(s)-1 {
+			return Form{}, false
 		}
 	}
-	return ""
+	parts := strings.Split(core, ".")
+	numbers := 0
+	for _, p := range parts {
+		if p == "" || len(p) > 9 || len(p) > 1 && p[0] == '0' || strings.Trim(p, "0123456789") != "" {
+			return Form{}, false
+		}
+		numbers++
+	}
+	if numbers == 4 && core == string(b) {
+		return ipv4(parts)
+	}
+	return Form{Name: "semver"}, numbers == 3
+}
+
+func ipv4(parts []string) (Form, bool) {
+	for _, p := range parts {
+		if len(p) > 3 || len(p) == 3 && p > "255" {
+			return Form{}, false
+		}
+	}
+	return Form{Name: "ip"}, true
+}
+
+// numeral is for a number that stands in text: as JSON's 64-bit numbers do.
+func numeral(b []byte) (Form, bool) {
+	digits := bytes.TrimPrefix(b, []byte("-"))
+	if len(digits) < 1 || len(digits) > 20 {
+		return Form{}, false
+	}
+	v := uint64(0)
+	for _, c := range digits {
+		if !isDigit(c) {
+			return Form{}, false
+		}
+		v = v*10 + uint64(c-'0')
+	}
+	if unit := timeUnit(v); unit != "" && len(digits) == len(b) && len(digits) < 20 {
+		return Form{"number", timeNote(v, unit)}, true
+	}
+	return Form{Name: "number"}, true
+}
+
+// jwt tells of a token no more than its algorithm, type and times.
+func jwt(b []byte) (Form, bool) {
+	if !bytes.HasPrefix(b, []byte("eyJ")) {
+		return Form{}, false
+	}
+	parts := bytes.Split(b, []byte("."))
+	if len(parts) != 3 && len(parts) != 5 {
+		return Form{}, false
+	}
+	var head struct {
+		Alg string `json:"alg"`
+		Enc string `json:"enc"`
+	}
+	if !fromSegment(parts[0], &head) || head.Alg == "" {
+		return Form{}, false
+	}
+	alg := "unknown algorithm"
+	if len(head.Alg) <= 20 && strings.Trim(strings.ToLower(head.Alg), "abcdefghijklmnopqrstuvwxyz0123456789-+") == "" {
+		alg = head.Alg
+	}
+	notes := []string{alg}
+	if head.Enc != "" {
+		notes = append(notes, "encrypted")
+	}
+	var claims struct {
+		Expires float64 `json:"exp"`
+		Issued  float64 `json:"iat"`
+	}
+	if len(parts) == 3 && fromSegment(parts[1], &claims) {
+		for _, t := range [...]struct {
+			word string
+			at   float64
+		}{{"issued", claims.Issued}, {"expires", claims.Expires}} {
+			if t.at > 0 && t.at < 1e11 {
+				notes = append(notes, t.word+" "+utc(time.Unix(int64(t.at), 0)))
+			}
+		}
+	}
+	return Form{"jwt", strings.Join(notes, ", ")}, true
+}
+
+func fromSegment(b []byte, v any) bool {
+	raw := make([]byte, base64.RawURLEncoding.DecodedLen(len(b)))
+	n, err := base64.RawURLEncoding.Decode(raw, b)
+	return err == nil && json.Unmarshal(raw[:n], v) == nil
+}
+
+func absoluteURL(b []byte) (Form, bool) {
+	at := bytes.Index(b, []byte("://"))
+	if at < 2 || at > 20 {
+		return Form{}, false
+	}
+	u, err := url.Parse(string(b))
+	if err != nil || u.Host == "" && u.Path == "" {
+		return Form{}, false
+	}
+	return Form{Name: "url"}, true
+}
+
+func email(b []byte) (Form, bool) {
+	name, host, ok := bytes.Cut(b, []byte("@"))
+	dot := bytes.LastIndexByte(host, '.')
+	if !ok || len(name) == 0 || dot < 1 || dot > len(host)-3 || len(b) > 254 {
+		return Form{}, false
+	}
+	for _, c := range host {
+		if !isAlnum(c) && c != '.' && c != '-' {
+			return Form{}, false
+		}
+	}
+	for _, c := range name {
+		if !isAlnum(c) && !bytes.ContainsRune([]byte("._%+-"), rune(c)) {
+			return Form{}, false
+		}
+	}
+	return Form{Name: "email"}, true
+}
+
+// path is for what begins at a root, and relative ones that end in an extension.
+func path(b []byte) (Form, bool) {
+	if len(b) > 1024 || bytes.Contains(b, []byte("//")) {
+		return Form{}, false
+	}
+	switch {
+	case b[0] == '/', bytes.HasPrefix(b, []byte("~/")), bytes.HasPrefix(b, []byte("./")), bytes.HasPrefix(b, []byte("../")):
+		return Form{Name: "path"}, isAlnum(b[len(b)-1]) || b[len(b)-1] == '/' || bytes.IndexByte(b[1:], '/') >= 0
+	case len(b) > 3 && b[1] == ':' && (b[2] == '\\' || b[2] == '/') && isAlnum(b[0]):
+		return Form{Name: "path"}, true
+	}
+	at := bytes.LastIndexByte(b, '/')
+	if at <= 0 {
+		return Form{}, false
+	}
+	dot := bytes.LastIndexByte(b[at:], '.')
+	if dot <= 0 || len(b)-at-dot > 8 || len(b)-at-dot < 2 {
+		return Form{}, false
+	}
+	for _, c := range b[at+dot+1:] {
+		if !isAlnum(c) {
+			return Form{}, false
+		}
+	}
+	return Form{Name: "path"}, true
+}
+
+func hexDigits(b []byte) (Form, bool) {
+	if len(b) < leastHex || len(b)%2 != 0 {
+		return Form{}, false
+	}
+	lower, upper, digits := false, false, false
+	for _, c := range b {
+		switch {
+		case isDigit(c):
+			digits = true
+		case c >= 'a' && c <= 'f':
+			lower = true
+		case c >= 'A' && c <= 'F':
+			upper = true
+		default:
+			return Form{}, false
+		}
+	}
+	if lower && upper || !digits || !lower && !upper {
+		return Form{}, false
+	}
+	return Form{"hex", fmt.Sprintf("%d bytes", len(b)/2)}, true
+}
+
+// base64Text is for text that words and names are not: of both cases with digits or
+// signs, or padded.
+func base64Text(b []byte) (Form, bool) {
+	if len(b) < leastB64 {
+		return Form{}, false
+	}
+	body := bytes.TrimRight(b, "=")
+	padding := len(b) - len(body)
+	if padding > 2 || padding > 0 && len(b)%4 != 0 || len(body)%4 == 1 {
+		return Form{}, false
+	}
+	var lower, upper, digits, std, fromURL int
+	for _, c := range body {
+		switch {
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case isDigit(c):
+			digits++
+		case c == '+' || c == '/':
+			std++
+		case c == '-' || c == '_':
+			fromURL++
+		default:
+			return Form{}, false
+		}
+	}
+	if std > 0 && fromURL > 0 || lower == 0 || upper == 0 || padding == 0 && (digits == 0 || len(b)%4 != 0) {
+		return Form{}, false
+	}
+	// Half of random digits are capital letters or digits: of a name far fewer are.
+	if 4*(upper+digits) < len(body) || fromURL+std > len(body)/6 {
+		return Form{}, false
+	}
+	return Form{"base64", fmt.Sprintf("%d bytes", len(body)*6/8)}, true
 }

@@ -23,6 +23,8 @@ type Reader struct {
 	pooled bool     // whether some are of evidence that has not seen t
 	costs  Costs
 	judged map[*Field][]Reading
+	shared *Pooled          // whose readings are kept between Readers; may be nil
+	chosen map[int32]chosen // nodes whose reading somebody chose
 }
 
 // NewReader looks at all of t. With evidence, which may be nil, it is that
@@ -121,12 +123,18 @@ func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
 
 // possible returns the readings of node i's field that node i itself allows.
 func (r *Reader) possible(i int32) []Reading {
+	if len(r.chosen) > 0 && r.chosen[i].list != nil {
+		return r.chosen[i].list
+	}
 	n := r.t.Node(i)
 	f := r.Field(i)
 	if f == nil {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
-	all, ok := r.judged[f]
+	all, ok := r.shared.readings(f)
+	if !ok {
+		all, ok = r.judged[f]
+	}
 	if !ok {
 		all = r.costs.Readings(f)
 		r.judged[f] = all
@@ -200,14 +208,7 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 		case "packed fixed64":
 			return len(data)%8 == 0
 		}
-		for len(data) > 0 {
-			_, size := wire.ConsumeVarint(data)
-			if size <= 0 {
-				return false
-			}
-			data = data[size:]
-		}
-		return true
+		return IsPackedVarint(data)
 	}
 	return false
 }

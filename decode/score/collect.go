@@ -65,6 +65,11 @@ func collect(ex *decode.Exchange, o Options) *collection {
 			}
 		}
 	}
+	for dir, choices := range ex.Choices {
+		if len(choices) > 0 {
+			c.shape(captures.Direction(dir), "").Choose(choices)
+		}
+	}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; !isEnd(f) {
 			c.frame(f, i)

@@ -32,6 +32,26 @@ func (j *node) appendJSON(b []byte) []byte {
 	if j.Open {
 		b = append(b, `,"open":true`...)
 	}
+	if j.chosen {
+		b = append(b, `,"chosen":true`...)
+	}
+	if len(j.others) > 0 {
+		b = append(b, `,"alternatives":[`...)
+		for i, r := range j.others {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(append(b, `{"kind":"`...), r.Kind...), `","type":"`...)
+			b = append(append(b, r.Type...), `","p":`...)
+			b = append(strconv.AppendFloat(b, math.Round(r.P*1e4)/1e4, 'f', -1, 64), '}')
+		}
+		b = append(b, ']')
+	}
+	for _, m := range [...]struct{ name, text string }{{`,"form":`, j.remark.Form}, {`,"shape":`, j.remark.Shape}, {`,"note":`, j.remark.Note}} {
+		if m.text != "" {
+			b = appendString(append(b, m.name...), m.text)
+		}
+	}
 	if j.Error != "" {
 		b = appendString(append(b, `,"error":`...), j.Error)
 	}

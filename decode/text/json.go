@@ -41,10 +41,18 @@ type node struct {
 	Value     json.RawMessage `json:"value,omitempty"`
 	Fields    []*node         `json:"fields,omitempty"` // of a message or a group
 
-	// Readings that TreeJSON writes and nothing here needs.
+	chosen bool
+	remark kind.Remark
+	others []kind.Reading // the alternatives
+
+	// Readings that nothing here needs; some of them are written from the above.
 	Val          ignored `json:"val,omitzero"`
 	Inner        ignored `json:"inner,omitzero"`
 	Symbol       ignored `json:"symbol,omitzero"`
+	Form         ignored `json:"form,omitzero"`
+	Shape        ignored `json:"shape,omitzero"`
+	Note         ignored `json:"note,omitzero"`
+	Chosen       ignored `json:"chosen,omitzero"`
 	Alternatives ignored `json:"alternatives,omitzero"`
 }
 
@@ -160,7 +168,7 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	sep := "\n"
 	for p.base = 0; p.base < len(data); p.base += len(p.t.Data) {
 		p.t.Reset(segment(data[p.base:], p.o.segmentLen), p.o.Wire)
-		p.r = kind.NewReader(&p.t, nil)
+		p.r = p.o.reader(&p.t)
 		p.w.WriteString(sep)
 		sep = ",\n"
 		p.fields(0, p.o.Type, ",\n")
@@ -232,11 +240,24 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	is, typ, prob := wire.KindVarint, "int64", 1.0
 	if n.Type != wire.Varint {
 		is, typ, prob = p.r.Best(c)
+	} else if _, t, _ := p.r.Best(c); telling(t) {
+		j.remark = p.r.Remark(c, is, t)
 	}
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
 	j.Kind, j.Type = string(is), typ
+	chosen, unfit := p.r.Chosen(c)
+	doubt := prob < surely
+	switch {
+	case chosen:
+		j.chosen, doubt = true, true
+	case j.Error != "":
+	case unfit != nil:
+		j.Error = unfit.Error()
+	case fd != nil && contradicts(&p.t, c, fd):
+		j.Error = "the schema declares " + declaration(fd)
+	}
 	var value any
 	branch := false
 	switch n.Type {
@@ -254,8 +275,8 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	case wire.Len:
 		j.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
 		data := p.t.Payload(c)
-		if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
-			is, j.Kind, j.Type, j.P = k, string(k), string(k), 0
+		if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
+			is, typ, j.Kind, j.Type, j.P, doubt = k, t, string(k), t, 0, false
 		}
 		switch is {
 		case wire.KindMessage:
@@ -269,6 +290,12 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 	default:
 		value = p.t.Payload(c)
+	}
+	if is == wire.KindString || is == wire.KindMessage {
+		j.remark = p.r.Remark(c, is, typ)
+	}
+	if doubt {
+		j.others = p.r.Readings(c)[1:]
 	}
 	p.line = j.appendJSON(p.line[:0])
 	if branch {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/kind"
+	"unwire/decode/known"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -111,6 +112,7 @@ func (p *printer) piece(f piece, o Options) {
 	switch {
 	case f.flags&^0x01 != 0 && isPlain(f.data):
 		p.quoted(f.data, 1)
+		p.end(f)
 	case f.flags&1 != 0 && f.encoding == "":
 		p.hex(f.data, 1) // compressed with we do not know what
 	case shapeOf(f.data, o, &p.t) == "text":
@@ -126,7 +128,13 @@ func (p *printer) message(data []byte, o Options, depth int) {
 	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
-		p.r = kind.NewReader(&p.t, nil)
+		p.r = o.reader(&p.t)
+		if off == 0 && len(part) == len(data) && o.Type == nil {
+			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {
+				p.indent(depth)
+				p.w.WriteString("# looks like " + remarkText(m, false) + "\n")
+			}
+		}
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)
@@ -142,6 +150,10 @@ func (p *printer) indent(depth int) {
 
 // fields writes the children of node i, a line or more each.
 func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) {
+	var held protoreflect.MessageDescriptor
+	if name, ok := p.r.AnyType(i); ok {
+		held = known.Message(name)
+	}
 	for c := range p.t.Children(i) {
 		n := p.t.Node(c)
 		if n.Type == wire.Garbage {
@@ -154,8 +166,29 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 		if md != nil && n.Number <= uint64(protowire.MaxValidNumber) {
 			fd = md.Fields().ByNumber(protowire.Number(n.Number))
 		}
+		if held != nil && n.Number == anyValue && p.t.IsMessage(c) {
+			if chosen, _ := p.r.Chosen(c); !chosen {
+				p.held(c, n, held, depth)
+				continue
+			}
+		}
 		p.field(c, n, fd, depth)
 	}
+}
+
+// anyValue is the field of an Any that holds the message.
+const anyValue = 2
+
+// held writes the message that an Any holds.
+func (p *printer) held(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
+	p.indent(depth)
+	p.long(n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type)))
+	fmt.Fprintf(p.w, "%d: ", n.Number)
+	p.long(n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val)))
+	fmt.Fprintf(p.w, "{  # %s\n", md.FullName())
+	p.fields(c, md, depth+1)
+	p.indent(depth)
+	p.w.WriteString("}\n")
 }
 
 // field writes one node.
@@ -170,12 +203,12 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		v := p.t.Uint(c)
 		p.long(n.End - n.Val - wire.SizeVarint(v))
 		p.w.WriteString(strconv.FormatInt(int64(v), 10))
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
 		_, typ, _ := p.r.Best(c)
 		p.w.WriteString(fixedText(p.t.Uint(c), n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd)))
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 	case wire.StartGroup:
 		p.group(c, n, fd, depth)
 	case wire.Len:
@@ -195,12 +228,12 @@ func (p *printer) long(extra int) {
 func (p *printer) group(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, depth int) {
 	if wire.IsOpen(n) {
 		p.w.WriteString("SGROUP")
-		p.remark(c, fd, false)
+		p.remark(c, fd)
 		p.fields(c, messageOf(fd), depth)
 		return
 	}
 	p.w.WriteString(" !{")
-	p.remark(c, fd, false)
+	p.remark(c, fd)
 	p.fields(c, messageOf(fd), depth+1)
 	p.indent(depth)
 	p.long(n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup)))
@@ -212,24 +245,24 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	data := p.t.Payload(c)
 	if len(data) == 0 {
 		p.w.WriteString("{}")
-		p.remark(c, fd, true)
+		p.remark(c, fd)
 		return
 	}
 	kind, typ, _ := p.r.Best(c)
-	if k := kindOf(fd); k != "" && (k != wire.KindMessage || p.t.IsMessage(c)) && (k != wire.KindString || utf8.Valid(data)) {
-		kind = k
+	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
+		kind, typ = k, t
 	}
 	p.w.WriteByte('{')
 	switch kind {
 	case wire.KindMessage:
-		p.remark(c, fd, true)
+		p.remark(c, fd)
 		p.fields(c, messageOf(fd), depth+1)
 		p.indent(depth)
 		p.w.WriteString("}\n")
 		return
 	case wire.KindString:
 		if lines := bytes.Count(data, []byte("\n")); lines > 1 || lines == 1 && data[len(data)-1] != '\n' {
-			p.remark(c, fd, true)
+			p.remark(c, fd)
 			p.quoted(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -241,7 +274,7 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.packed(data, typ)
 	default:
 		if len(data) > hexLine {
-			p.remark(c, fd, true)
+			p.remark(c, fd)
 			p.hex(data, depth+1)
 			p.indent(depth)
 			p.w.WriteString("}\n")
@@ -251,35 +284,10 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.w.WriteString("`" + hex.EncodeToString(data) + "`")
 	}
 	p.w.WriteByte('}')
-	p.remark(c, fd, true)
+	p.remark(c, fd)
 	if kind != wire.KindPacked {
 		p.inside(data, depth)
 	}
-}
-
-// remark ends a line: with the field's name and type where a schema has it,
-// else with the reading where it is in doubt.
-func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor, guess bool) {
-	switch {
-	case fd != nil:
-		p.w.WriteString("  # " + string(fd.Name()) + ": " + declaration(fd))
-		if fd.Enum() != nil && p.t.Node(c).Type == wire.Varint {
-			if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
-				p.w.WriteString(" " + string(v.Name()))
-			}
-		}
-	case guess && p.t.Node(c).Val < p.t.Node(c).End:
-		if _, _, prob := p.r.Best(c); prob < surely {
-			p.w.WriteString("  #")
-			for _, r := range p.r.Readings(c) {
-				if r.P < 0.005 {
-					break
-				}
-				fmt.Fprintf(p.w, " %s %.2f", r.Type, r.P)
-			}
-		}
-	}
-	p.w.WriteByte('\n')
 }
 
 // packed writes numbers without tags.
@@ -435,22 +443,6 @@ func isPlain(b []byte) bool {
 		}
 	}
 	return utf8.Valid(b)
-}
-
-// kindOf is the kind that a field's declaration gives a length-delimited value.
-func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
-	if fd == nil {
-		return ""
-	}
-	switch fd.Kind() {
-	case protoreflect.MessageKind:
-		return wire.KindMessage
-	case protoreflect.StringKind:
-		return wire.KindString
-	case protoreflect.BytesKind:
-		return wire.KindBytes
-	}
-	return ""
 }
 
 func isFloat(fd protoreflect.FieldDescriptor) bool {

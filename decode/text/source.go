@@ -69,6 +69,9 @@ func readForm(in []byte, form string) (source, []byte, error) {
 		}
 		return newSource(in, form, data), data, nil
 	case "", "auto":
+		if isField(in) {
+			return source{form: "raw"}, in, nil
+		}
 		for _, form := range []string{"hex", "base64"} {
 			if !mayBe(in) {
 				continue
@@ -80,6 +83,12 @@ func readForm(in []byte, form string) (source, []byte, error) {
 		return source{form: "raw"}, in, nil
 	}
 	return source{}, nil, fmt.Errorf("text: %q is neither auto, raw, hex nor base64", form)
+}
+
+// isField tells one field of text, whose tag and length are white space, from text
+// that has white space in front.
+func isField(in []byte) bool {
+	return len(in) > 2 && in[0] == '\n' && (in[1] == ' ' || in[1] >= '\t' && in[1] <= '\r') && int(in[1]) == len(in)-2
 }
 
 // mayBe looks at the beginning, so that a large input of bytes is not read for

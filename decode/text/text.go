@@ -43,6 +43,9 @@ type Options struct {
 	As   string                         // what they are: "auto" (""), "message", "frames", "delimited" (messages, each behind its length)
 	Type protoreflect.MessageDescriptor // of the message or of all frames, for names in comments; may be nil
 
+	Evidence *kind.Pooled  // of other messages of the kind; may be nil
+	Choices  []kind.Choice // what somebody said of fields, by path in the message
+
 	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
 	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
 
@@ -88,6 +91,13 @@ func Decode(in []byte, o Options) (*Document, error) {
 
 // As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
+
+// reader reads a tree by what the options say of its kind.
+func (o Options) reader(t *wire.Tree) *kind.Reader {
+	r := o.Evidence.NewReader(t)
+	r.Choose(o.Choices)
+	return r
+}
 
 // shapeOf tells frames from delimited messages from one message from plain
 // text. It parses into scratch.

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -392,6 +393,19 @@ func message(t *rapid.T, depth int) []byte {
 	return b
 }
 
+// choices are about fields that random messages have.
+var choices = []string{
+	"1:string", "1:bytes", "1:message", "2:packed", "2:packed-fixed32", "3:packed-fixed64", "1.1:bytes", "1.2:string", "1[0]:packed",
+	"2:sint64", "3:float", "3:double", "4:string", "1.1.1:message", "5:timestamp-s", "1:auto",
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func TestAnyInputComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{
@@ -401,11 +415,32 @@ func TestAnyInputComesBack(t *testing.T) {
 		if rapid.Bool().Draw(t, "schema") {
 			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
 		}
+		for _, c := range rapid.SliceOfN(rapid.SampledFrom(choices), 0, 5).Draw(t, "choices") {
+			o.Choices = append(o.Choices, must(kind.ParseChoice(c)))
+		}
+		if rapid.Bool().Draw(t, "pooled") {
+			ev := kind.NewEvidence()
+			for range 3 {
+				_ = ev.Add("M", input(t)) // what is no message says nothing
+			}
+			o.Evidence = kind.NewPooled(ev.Root("M"))
+		}
 		o.segmentLen = rapid.SampledFrom([]int{0, 1, 10, 30}).Draw(t, "segment")
 		o.Wire.MaxDepth = rapid.IntRange(0, 4).Draw(t, "depth")
 		o.Wire.MaxNodes = rapid.SampledFrom([]int{0, 3, 10}).Draw(t, "nodes")
 		roundTrip(t, input(t), o)
 	})
+}
+
+// Packed varints that are longer than need be are not read as numbers, whoever says so.
+func TestOverlongPackedComesBack(t *testing.T) {
+	data := []byte{0x52, 0x03, 0x80, 0x00, 0x01} // public_dependency: repeated int32
+	for _, o := range []Options{
+		{In: "raw", As: "message", Choices: []kind.Choice{must(kind.ParseChoice("10:packed"))}},
+		{In: "raw", As: "message", Type: (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()},
+	} {
+		rapid.Check(t, func(t *rapid.T) { roundTrip(t, data, o) })
+	}
 }
 
 func TestNamesInComments(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,13 +11,19 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/text"
+	"unwire/decode/wire"
+	"unwire/schema"
 )
 
 type decodeFlags struct {
-	in, as, format, schema, typeName string
-	hex, all, follow                 bool
+	in, format, schema, typeName string
+	as                           []string
+	explain                      string
+	hex, all, follow, once       bool
 }
 
 func (a *app) decodeCommand() *cobra.Command {
@@ -41,7 +48,9 @@ capture's frame as its method's definitions have them, of a file with --type.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), f, inputArg(args)) },
 	}
 	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
-	cmd.Flags().StringVar(&f.as, "as", "auto", "the bytes are auto, one message, frames (envelopes), or delimited messages")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages; or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
+	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
@@ -59,11 +68,16 @@ func inputArg(args []string) string {
 }
 
 func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
-	opts := text.Options{In: f.in, As: f.as}
+	whole, chosen, err := parseChosenAll(f.as)
+	if err != nil {
+		return err
+	}
+	whole = cmp.Or(whole, "auto")
+	opts := text.Options{In: f.in, As: whole}
 	if err := oneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
 		return err
 	}
-	if err := oneOf("--as", f.as, "auto", "message", "frames", "delimited"); err != nil {
+	if err := oneOf("--as", whole, "auto", "message", "frames", "delimited"); err != nil {
 		return err
 	}
 	if err := oneOf("--format", f.format, "text", "json"); err != nil {
@@ -78,42 +92,44 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if f.schema != "" && f.typeName == "" && parseAddress(name).Exchange == 0 {
 		return usagef("--schema needs --type, the full name of the message")
 	}
-	var err error
+	if f.explain != "" && (f.hex || f.follow) {
+		return usagef("--explain goes neither with --hex nor with --follow")
+	}
 	if opts.Type, err = f.message(); err != nil {
 		return err
 	}
-	src, ex, err := a.openBytes(ctx, name)
+	src, by, err := a.openRead(ctx, name, f, opts.Type, chosen)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	opts.Done = src.Release
-	if ex != nil {
+	if src.frame {
 		opts.In = "raw"
-		if opts.Type == nil {
-			defs, err := loadDefinitions(f.schema)
-			if err != nil {
-				return err
-			}
-			opts.Type = frameType(defs, ex.Call, parseAddress(name).Dir)
-		}
+	}
+	opts.Type, opts.Evidence, opts.Choices = by.Type, by.Evidence, by.Choices
+	if f.explain != "" {
+		opts.Done = nil
 	}
 	doc, err := text.Decode(src.Data, opts)
 	if err != nil {
 		return err
 	}
+	if f.explain != "" {
+		return a.explainDocument(doc, by, src.pooled, name, f)
+	}
 	w := bufio.NewWriterSize(a.out, 256<<10)
-	if err := a.writeDocument(w, doc, f, opts.Type); err != nil {
+	if err := a.writeDocument(w, doc, f, by); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
 // writeDocument writes a document in the form that the flags name.
-func (a *app) writeDocument(w io.Writer, doc *text.Document, f decodeFlags, md protoreflect.MessageDescriptor) error {
+func (a *app) writeDocument(w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
 	switch {
 	case f.hex:
-		return a.hexDocument(w, doc, md, f.all)
+		return a.hexDocument(w, doc, by, f.all)
 	case f.format == "json":
 		return doc.JSON(w)
 	}
@@ -212,15 +228,84 @@ func oneOf(flag, value string, allowed ...string) error {
 	return usagef("%s is one of %v, not %q", flag, allowed, value)
 }
 
-// openBytes opens a frame's data, with its exchange, if name is the address of a
-// frame, else a file.
-func (a *app) openBytes(ctx context.Context, name string) (*input, *decode.Exchange, error) {
-	if parseAddress(name).Exchange == 0 {
+// A decodedInput is what is decoded.
+type decodedInput struct {
+	*input
+	frame  bool // of a capture
+	pooled int  // messages that the evidence is drawn from; 1 without a capture
+}
+
+// openRead opens a frame's data if name is the address of a frame, else a file, with
+// how its fields are read. Md comes before the definition of a frame's method.
+func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []chosenReading) (decodedInput, decode.View, error) {
+	addr := parseAddress(name)
+	by := decode.View{Type: md}
+	if addr.Exchange == 0 {
+		if f.once {
+			return decodedInput{}, by, usagef("--once is for a frame of a capture: of a file nothing is remembered")
+		}
+		var err error
+		if by.Choices, err = plainChoices(chosen); err != nil {
+			return decodedInput{}, by, err
+		}
 		in, err := a.openInput(name)
-		return in, nil, err
+		if err == nil && captures.HasMagic(in.Data) {
+			a.say("unwire: %s is a capture, and this is its file; 'unwire ls' lists its exchanges, a frame is %s#1/up/0", term.Clean(name), term.Clean(name))
+		}
+		return decodedInput{input: in, pooled: 1}, by, err
 	}
-	data, ex, err := a.readBytes(ctx, name)
-	return &input{Data: data}, ex, err
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	defer store.Close()
+	ex, err := exchangeAt(ctx, store, addr)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	frame, err := frameAt(ex.Exchange, addr)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	var defs *schema.Schema
+	if md == nil {
+		if defs, err = loadDefinitions(f.schema); err != nil {
+			return decodedInput{}, by, err
+		}
+	}
+	v := viewsOf(ctx, store, ex.Exchange, defs)
+	if err := a.choose(ctx, store, ex.Exchange, v, chosen, []decode.Frame{*frame}, f.once); err != nil {
+		return decodedInput{}, by, err
+	}
+	by = v.of(ex.Call, frame.Dir)
+	if md != nil {
+		by.Type = md
+	}
+	return decodedInput{&input{Data: frame.Data}, true, v.pool.Frames[frame.Dir&1]}, by, nil
+}
+
+// explainDocument says why a field of a document's messages is read as it is.
+func (a *app) explainDocument(doc *text.Document, by decode.View, pooled int, name string, f decodeFlags) error {
+	path, err := wire.ParsePath(f.explain)
+	if err != nil || len(path) == 0 {
+		return usagef("--explain wants a path, as 1.2 or 1.2[0].5, not %q", f.explain)
+	}
+	found := false
+	tree := new(wire.Tree)
+	err = doc.Parts(func(p text.Part) error {
+		if p.Kind != "message" {
+			return nil
+		}
+		tree.Reset(p.Data, wire.Options{})
+		list := explain(tree, by, path, pooled)
+		found = found || len(list) > 0
+		return a.printExplanations(a.out, list, inputName(name), f.format == "json")
+	})
+	if err == nil && !found {
+		return fail(exitUsage, fmt.Errorf("--explain %s: no message here has this field", f.explain),
+			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+	}
+	return err
 }
 
 // readBytes reads a frame's data, with its exchange, if name is the address of

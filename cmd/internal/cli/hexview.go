@@ -5,8 +5,6 @@ import (
 	"io"
 	"strconv"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/text"
@@ -35,7 +33,7 @@ func (a *app) hexOptions(all bool) decode.HexOptions {
 }
 
 // hexDocument writes a document's bytes beside its fields.
-func (a *app) hexDocument(w io.Writer, doc *text.Document, md protoreflect.MessageDescriptor, all bool) error {
+func (a *app) hexDocument(w io.Writer, doc *text.Document, by decode.View, all bool) error {
 	o := a.hexOptions(all)
 	o.Inside = true
 	v := decode.NewHexView(w, o)
@@ -67,7 +65,7 @@ func (a *app) hexDocument(w io.Writer, doc *text.Document, md protoreflect.Messa
 		case len(p.Data) == 0:
 		case p.Kind == "message":
 			tree.Reset(p.Data, wire.Options{})
-			body.Tree(&tree, md, base)
+			body.Tree(&tree, by, base)
 		case p.Kind == "text":
 			body.Rows(base, []decode.Run{{Part: decode.PartText, Data: p.Data}}, a.out.Green(strconv.Quote(shortText(p.Data, all))))
 		default:
@@ -89,7 +87,7 @@ func shortText(data []byte, all bool) string {
 }
 
 // hexFrame writes a frame's bytes beside its fields, and what is inside them.
-func (a *app) hexFrame(w io.Writer, f *decode.Frame, md protoreflect.MessageDescriptor, all bool) error {
+func (a *app) hexFrame(w io.Writer, f *decode.Frame, by decode.View, all bool) error {
 	o := a.hexOptions(all)
 	o.Indent = "    "
 	v := decode.NewHexView(w, o)
@@ -100,7 +98,7 @@ func (a *app) hexFrame(w io.Writer, f *decode.Frame, md protoreflect.MessageDesc
 		}
 		return v.Flush()
 	default:
-		v.Tree(f.Tree, md, 0)
+		v.Tree(f.Tree, by, 0)
 	}
 	if err := v.Flush(); err != nil {
 		return err
@@ -110,7 +108,7 @@ func (a *app) hexFrame(w io.Writer, f *decode.Frame, md protoreflect.MessageDesc
 		v := decode.NewHexView(w, o)
 		v.Line(a.out.Dim(fmt.Sprintf("in %s, as %s, %d bytes:", f.Tree.PathOf(in.Node), in.Encoding, len(in.Data))))
 		if in.Tree != nil {
-			v.Tree(in.Tree, nil, 0)
+			v.Tree(in.Tree, decode.View{}, 0)
 		} else {
 			v.Rows(0, []decode.Run{{Part: decode.PartBytes, Data: in.Data}}, fmt.Sprintf("bytes[%d]", len(in.Data)))
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,9 @@ func (a *app) openInput(name string) (*input, error) {
 		r = f
 	}
 	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("read %s: %w", inputName(name), pe.Err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
 	}

@@ -15,7 +15,8 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/envelope"
-	"unwire/schema"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -35,9 +36,18 @@ as the one stream that it is, with what was missing, repeated or out of order
 		Example: "  unwire show F.uwc 2\n  unwire show F.uwc#2/down/4\n  unwire show --json F.uwc 2 | jq -r .tree\n  unwire show --follow F.uwc 2\n  unwire show --hex F.uwc#2/up/0",
 		Args:    argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			addr, err := addressArgs(args, follow)
+			addr, err := addressArgs(args, follow || f.choices)
 			if err != nil {
 				return err
+			}
+			if f.choices {
+				if addr.Exchange != 0 || len(f.as) > 0 || f.hex || follow || f.explain != "" {
+					return usagef("--choices goes with a capture, and with --json")
+				}
+				return a.listReadings(cmd.Context(), addr.File, f.json)
+			}
+			if f.explain != "" && (f.hex || follow) {
+				return usagef("--explain goes neither with --hex nor with --follow")
 			}
 			if follow {
 				if addr.Frame >= 0 || f.all && !f.hex || f.hex && f.json {
@@ -53,6 +63,10 @@ as the one stream that it is, with what was missing, repeated or out of order
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields; values are cut")
 	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
 	cmd.Flags().BoolVar(&follow, "follow", false, "while it is recorded, until it has ended; without an ID, all that comes")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "read a field so: 1.2:string, or down/1.2:string; remembered in the capture for the method, until 1.2:auto")
+	cmd.Flags().BoolVar(&f.once, "once", false, "with --as: for this once, not remembered")
+	cmd.Flags().BoolVar(&f.choices, "choices", false, "list what --as has had remembered in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path is read as it is: 1.2, or down/1.2")
 	cmd.Flags().BoolVar(&parts, "parts", false, "the call alone, where several calls are one stream")
 	cmd.Flags().StringVar(&f.dir, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
@@ -61,11 +75,18 @@ as the one stream that it is, with what was missing, repeated or out of order
 type showFlags struct {
 	dir            string
 	json, hex, all bool
+	as             []string // choices
+	once, choices  bool
+	explain        string
 }
 
 func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 	if o.hex && o.json || o.all && !o.hex {
 		return usagef("--hex is for people, not --json, and --all goes with it")
+	}
+	chosen, err := parseShowAs(o)
+	if err != nil {
+		return err
 	}
 	defs, err := loadDefinitions(o.dir)
 	if err != nil {
@@ -89,9 +110,16 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		}
 		frames = []decode.Frame{*f}
 	}
+	v := viewsOf(ctx, store, ex, defs)
+	if err := a.choose(ctx, store, ex, v, chosen, frames, o.once); err != nil {
+		return err
+	}
+	if o.explain != "" {
+		return a.explainFrames(ex, frames, v, o)
+	}
 	if o.json {
 		for i := range frames {
-			if err := a.printJSON(newFrameLine(at, &frames[i], defs)); err != nil {
+			if err := a.printJSON(newFrameLine(at, &frames[i], v)); err != nil {
 				return err
 			}
 		}
@@ -102,12 +130,57 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		a.printHead(w, at)
 	}
 	for i := range frames {
-		a.printRemarked(w, at, &frames[i], defs, o)
+		a.printRemarked(w, at, &frames[i], v, o)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	return a.undecoded(ex, readErr)
+}
+
+// parseShowAs reads --as, where bytes as a whole are what the protocol says.
+func parseShowAs(o showFlags) ([]chosenReading, error) {
+	whole, list, err := parseChosenAll(o.as)
+	if whole != "" {
+		return nil, usagef("--as is a field and its type here, as in 1.2:string, not %q", whole)
+	}
+	if err == nil && o.once && len(list) == 0 {
+		err = usagef("--once goes with --as")
+	}
+	return list, err
+}
+
+// explainFrames says why a field of frames is read as it is.
+func (a *app) explainFrames(ex *decode.Exchange, frames []decode.Frame, v *views, o showFlags) error {
+	where, err := parseChosen(o.explain + ":" + kind.Auto)
+	if err != nil {
+		return usagef("--explain wants a path, as 1.2 or down/1.2, not %q", o.explain)
+	}
+	done := [2]bool{}
+	found := false
+	for i := range frames {
+		f := &frames[i]
+		if f.Tree == nil || done[f.Dir&1] || where.given && where.dir != f.Dir {
+			continue
+		}
+		list := explain(f.Tree, v.of(ex.Call, f.Dir), where.Path, v.pool.Frames[f.Dir&1])
+		if len(list) == 0 {
+			continue
+		}
+		done[f.Dir&1], found = true, true // pooled: the same for all frames
+		for k := range list {
+			list[k].Dir = f.Dir.String()
+		}
+		of := fmt.Sprintf("%s/%d, %s", f.Dir, f.Seq, decode.MethodOf(&ex.Exchange, ex.Call))
+		if err := a.printExplanations(a.out, list, of, o.json); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fail(exitUsage, fmt.Errorf("--explain %s: no message here has this field", o.explain),
+			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+	}
+	return nil
 }
 
 // undecoded is the error for what could not be decoded, after the rest was
@@ -160,11 +233,34 @@ type frameLine struct {
 	Exchange  int64    `json:"exchange,omitempty"`     // of a conversation in pieces: the one that carried it
 	Number    *int64   `json:"append_seqno,omitempty"` // and the number that it had there
 	Anomalies []string `json:"anomalies,omitempty"`    // and what was not as in a stream
+
+	Status *statusLine `json:"status,omitempty"` // the error that ends the call
 }
 
-func newFrameLine(ex found, f *decode.Frame, defs *schema.Schema) frameLine {
-	md := frameType(defs, ex.Call, f.Dir)
-	l := frameLine{Line: decode.FrameJSON(f, md)}
+// A statusLine is an error with its details decoded.
+type statusLine struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details []statusDetail `json:"details"`
+}
+
+type statusDetail struct {
+	envelope.Detail
+	Tree []decode.Field `json:"tree"`
+}
+
+func newStatusLine(e *envelope.Error, v *views) *statusLine {
+	s := &statusLine{e.Code, e.Message, []statusDetail{}}
+	for _, d := range e.Details {
+		s.Details = append(s.Details, statusDetail{d, v.fieldsOf(wire.Parse(d.Value, wire.Options{}), d.Type)})
+	}
+	return s
+}
+
+func newFrameLine(ex found, f *decode.Frame, v *views) frameLine {
+	by := v.of(ex.Call, f.Dir)
+	md := by.Type
+	l := frameLine{Line: by.Line(f)}
 	if ex.joined != nil {
 		o := originOf(ex.joined, f)
 		if l.Exchange = o.Exchange; o.Number >= 0 {
@@ -175,6 +271,9 @@ func newFrameLine(ex found, f *decode.Frame, defs *schema.Schema) frameLine {
 	}
 	if md != nil && f.Tree != nil {
 		l.Type = string(md.FullName())
+	}
+	if f.End != nil && f.End.Error != nil {
+		l.Status = newStatusLine(f.End.Error, v)
 	}
 	return l
 }
@@ -236,7 +335,7 @@ func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Heade
 }
 
 // printRemarked prints a frame with what is remarked on it.
-func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema.Schema, o showFlags) {
+func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, v *views, o showFlags) {
 	var before, after []string
 	if ex.joined != nil {
 		before, after = anomaliesOf(ex.joined, f)
@@ -244,7 +343,7 @@ func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, defs *schema
 	for _, s := range before {
 		fmt.Fprintf(w, "%s %s\n", arrow(f.Dir), a.out.Red(s))
 	}
-	a.printFrame(w, ex.Exchange, f, defs, o)
+	a.printFrame(w, ex.Exchange, f, v, o)
 	for _, s := range after {
 		fmt.Fprintf(w, "    %s\n", a.out.Red(s))
 	}
@@ -265,8 +364,9 @@ func arrow(d captures.Direction) string {
 }
 
 // printFrame prints one frame's line and what is in it.
-func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs *schema.Schema, o showFlags) {
-	md := frameType(defs, ex.Call, f.Dir)
+func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, v *views, o showFlags) {
+	by := v.of(ex.Call, f.Dir)
+	md := by.Type
 	head := fmt.Sprintf("%s %d", arrow(f.Dir), f.Seq)
 	about := []string{fmt.Sprintf("%.1f ms", millis(f.T)), counted(len(f.Raw), "byte")}
 	if f.Encoding != "" {
@@ -290,9 +390,9 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 	}
 	switch {
 	case o.hex:
-		_ = a.hexFrame(w, f, md, o.all)
+		_ = a.hexFrame(w, f, by, o.all)
 	case f.Tree != nil:
-		_ = decode.Render(w, f.Tree, md, decode.RenderOptions{Indent: "    "})
+		_ = decode.RenderFields(w, by.Fields(f.Tree), decode.RenderOptions{Indent: "    "})
 		for _, in := range f.Inner {
 			a.printInner(w, f, &in)
 		}
@@ -300,9 +400,7 @@ func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, defs
 		fmt.Fprintf(w, "    %s\n", term.Cut(term.Clean(string(f.Data)), 2000))
 	}
 	if f.End != nil {
-		for _, line := range endLines(f.End) {
-			fmt.Fprintf(w, "    %s\n", term.Clean(line))
-		}
+		printEnd(w, f.End, v)
 	}
 }
 
@@ -314,6 +412,23 @@ func (a *app) printInner(w io.Writer, f *decode.Frame, in *decode.Inner) {
 		return
 	}
 	_ = decode.Render(w, in.Tree, nil, decode.RenderOptions{Indent: "      "})
+}
+
+// printEnd prints what an end of stream or a unary error says, its details decoded.
+func printEnd(w io.Writer, end *envelope.End, v *views) {
+	lines := endLines(end)
+	fmt.Fprintf(w, "    %s\n", term.Clean(lines[0]))
+	if end.Error == nil {
+		return
+	}
+	for i := range end.Error.Details {
+		d := &end.Error.Details[i]
+		fmt.Fprintf(w, "    %s\n", term.Clean(lines[1+i]))
+		t := wire.Parse(d.Value, wire.Options{})
+		if len(d.Value) > 0 && t.Err() == nil {
+			_ = decode.RenderFields(w, v.fieldsOf(t, d.Type), decode.RenderOptions{Indent: "      "})
+		}
+	}
 }
 
 // endLines says in words what an end of stream or a unary error says.

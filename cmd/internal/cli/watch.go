@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/text"
+	"unwire/schema"
 )
 
 const frameEvery = 100 * time.Millisecond
@@ -154,6 +155,11 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 	if err != nil {
 		return err
 	}
+	whole, chosen, err := parseChosenAll(f.as)
+	if err != nil {
+		return err
+	}
+	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
 	w := bufio.NewWriter(a.out)
 	return a.watch(ctx, addr, watcher{
 		frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
@@ -161,15 +167,15 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 			if f.format != "json" {
 				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), millis(fr.T), len(fr.Raw))
 			}
-			o := text.Options{In: "raw", As: f.as, Type: md}
-			if o.Type == nil {
-				o.Type = frameType(defs, call, fr.Dir)
+			by := seen.of(ctx, ex, call).of(call, fr.Dir)
+			if md != nil {
+				by.Type = md
 			}
-			doc, err := text.Decode(fr.Data, o)
+			doc, err := text.Decode(fr.Data, text.Options{In: "raw", As: whole, Type: by.Type, Choices: by.Choices})
 			if err != nil {
 				return err
 			}
-			if err := a.writeDocument(w, doc, f, o.Type); err != nil {
+			if err := a.writeDocument(w, doc, f, by); err != nil {
 				return err
 			}
 			return w.Flush()
@@ -183,10 +189,15 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 	if err != nil {
 		return err
 	}
+	chosen, err := parseShowAs(o)
+	if err != nil {
+		return err
+	}
+	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
 	w := bufio.NewWriter(a.out)
 	if o.json {
 		return a.watch(ctx, addr, watcher{frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
-			return a.printJSON(newFrameLine(found{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, defs))
+			return a.printJSON(newFrameLine(found{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
 		}})
 	}
 	last := int64(0)
@@ -213,7 +224,7 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 		},
 		frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			turn(ex.ID)
-			a.printFrame(w, &decode.Exchange{Exchange: *ex, Call: call}, f, defs, o)
+			a.printFrame(w, &decode.Exchange{Exchange: *ex, Call: call}, f, seen.of(ctx, ex, call), o)
 			return w.Flush()
 		},
 		ended: func(ex *captures.Exchange, s *decode.Stream) error {
@@ -227,4 +238,34 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 			return w.Flush()
 		},
 	})
+}
+
+// followedViews are how frames are read while they are recorded: by what was chosen
+// for their method, without evidence of frames that have not come yet.
+type followedViews struct {
+	file   string
+	defs   *schema.Schema
+	chosen []chosenReading
+	by     map[string]*views
+}
+
+func (s *followedViews) of(ctx context.Context, ex *captures.Exchange, call decode.Call) *views {
+	method := decode.MethodOf(ex, call)
+	if v := s.by[method]; v != nil {
+		return v
+	}
+	v := &views{defs: s.defs}
+	s.by[method] = v
+	if store, err := openCapture(s.file); err == nil {
+		v.choices = decode.ChoicesOf(ctx, store, method)
+		_ = store.Close()
+	}
+	for _, c := range s.chosen {
+		for d := range v.choices {
+			if !c.given || c.dir == captures.Direction(d) {
+				v.choices[d] = append(v.choices[d], c.Choice)
+			}
+		}
+	}
+	return v
 }

@@ -13,6 +13,7 @@ package shape
 import (
 	"strconv"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -66,6 +67,7 @@ type path struct {
 	both        int     // those that are both, and how many of them were weighed
 	weight      float64 // log odds of text against message over the weighed
 	tag         uint64  // the first tag of the first of them
+	chosen      Kind    // what somebody said that they are; Unknown where nobody did
 }
 
 // Add pools the fields of t.
@@ -113,6 +115,36 @@ func (s *Shape) Add(t *wire.Tree) {
 	}
 }
 
+// Choose has payloads read as somebody said. Choices about one element, and about
+// numbers, are left out.
+func (s *Shape) Choose(choices []kind.Choice) {
+	if len(choices) == 0 {
+		return
+	}
+	s.Locate(&wire.Tree{Nodes: make([]wire.Node, 1)}, nil, true) // the root
+	for _, c := range choices {
+		at := Root
+		for _, step := range c.Path {
+			if step.Index != wire.All || at == None {
+				at = None
+				break
+			}
+			at = s.child(at, step.Number, true)
+		}
+		if at <= Root {
+			continue
+		}
+		switch c.Kind {
+		case wire.KindMessage:
+			s.paths[at].chosen = Message
+		case wire.KindString:
+			s.paths[at].chosen = Text
+		case wire.KindBytes, wire.KindPacked:
+			s.paths[at].chosen = Bytes
+		}
+	}
+}
+
 // Locate returns the path of each node of t, in buf if that is large enough.
 // With grow, paths that are new are recorded; otherwise they are None.
 func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
@@ -156,6 +188,8 @@ func (s *Shape) Kind(p Path) Kind {
 	}
 	c := &s.paths[p]
 	switch {
+	case c.chosen != Unknown:
+		return c.chosen
 	case c.full == 0 && c.empty == 0:
 		return Unknown
 	case c.full == 0:

@@ -3,11 +3,13 @@ package shape
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -151,4 +153,35 @@ func FuzzShape(f *testing.F) {
 			t.Fatalf("edges %d and %d of %d bytes", head, tail, len(a))
 		}
 	})
+}
+
+// What somebody says of a path comes before what its payloads say, unless they cannot
+// be read so.
+func TestChoose(t *testing.T) {
+	field := func(n byte, s string) []byte { return append([]byte{n<<3 | 2, byte(len(s))}, s...) }
+	tree := wire.Parse(slices.Concat(field(1, "\n\x03abc"), field(2, "~ plain words")), wire.Options{})
+	for _, c := range []struct {
+		choice   string
+		one, two Kind
+		message  bool // field 1 is read as one
+	}{
+		{"3:string", Message, Text, true},
+		{"1:string", Text, Text, false},
+		{"1:packed", Bytes, Text, false},
+		{"1[0]:string", Message, Text, true},
+		{"2:message", Message, Message, true},
+	} {
+		choice, err := kind.ParseChoice(c.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Shape
+		s.Choose([]kind.Choice{choice})
+		s.Add(tree)
+		at := s.Locate(tree, nil, false)
+		one, two := tree.Find(wire.Path{{Number: 1, Index: wire.All}})[0], tree.Find(wire.Path{{Number: 2, Index: wire.All}})[0]
+		if s.Kind(at[one]) != c.one || s.Kind(at[two]) != c.two || s.IsMessage(tree, one, at[one]) != c.message || s.IsMessage(tree, two, at[two]) {
+			t.Errorf("%s: %v %v", c.choice, s.Kind(at[one]), s.Kind(at[two]))
+		}
+	}
 }

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/kind"
+	"unwire/decode/known"
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// A chosenReading is what --as said of a field: up/1.2:string.
+type chosenReading struct {
+	kind.Choice
+	dir   captures.Direction
+	given bool // the direction was said
+}
+
+// parseChosen reads a word of --as that has a colon in it.
+func parseChosen(s string) (chosenReading, error) {
+	var c chosenReading
+	rest := s
+	for _, d := range [...]captures.Direction{captures.Up, captures.Down} {
+		if r, ok := strings.CutPrefix(s, d.String()+"/"); ok {
+			rest, c.dir, c.given = r, d, true
+		}
+	}
+	var err error
+	if c.Choice, err = kind.ParseChoice(rest); err != nil {
+		return c, fail(exitUsage, fmt.Errorf("--as: %w", err), "as in --as 1.2:string, or --as down/1.2:string")
+	}
+	return c, nil
+}
+
+// parseChosenAll reads the words of --as: at most one that says what the bytes are as
+// a whole, and choices.
+func parseChosenAll(words []string) (whole string, list []chosenReading, err error) {
+	for _, w := range words {
+		if !strings.Contains(w, ":") {
+			if whole != "" {
+				return "", nil, usagef("--as says twice what the bytes are: %s and %s", whole, w)
+			}
+			whole = w
+			continue
+		}
+		c, err := parseChosen(w)
+		if err != nil {
+			return "", nil, err
+		}
+		list = append(list, c)
+	}
+	return whole, list, nil
+}
+
+// plainChoices are the choices about a file, which has no directions.
+func plainChoices(list []chosenReading) ([]kind.Choice, error) {
+	var out []kind.Choice
+	for _, c := range list {
+		if c.given {
+			return nil, usagef("--as %s/%s: a file has no directions", c.dir, c.Choice)
+		}
+		out = append(out, c.Choice)
+	}
+	return out, nil
+}
+
+// views are how the frames of an exchange are read.
+type views struct {
+	defs    *schema.Schema
+	pool    *decode.Pool
+	choices [2][]kind.Choice
+}
+
+// of is the view of the frames of a direction.
+func (v *views) of(call decode.Call, dir captures.Direction) decode.View {
+	return decode.View{Type: frameType(v.defs, call, dir), Evidence: v.pool.Of(dir), Choices: v.choices[dir&1], Find: v.find}
+}
+
+// find is the definition of a message by its full name, or nil.
+func (v *views) find(name string) protoreflect.MessageDescriptor {
+	if v.defs != nil {
+		if md := v.defs.Message(name[strings.LastIndexByte(name, '/')+1:]); md != nil {
+			return md
+		}
+	}
+	return known.Message(name)
+}
+
+// fieldsOf reads a message whose type a name tells.
+func (v *views) fieldsOf(t *wire.Tree, name string) []decode.Field {
+	return decode.View{Type: v.find(name), Find: v.find}.Fields(t)
+}
+
+// viewsOf pools what is known of an exchange's method.
+func viewsOf(ctx context.Context, store *captures.Store, ex *decode.Exchange, defs *schema.Schema) *views {
+	return &views{defs: defs, pool: decode.NewPool(ctx, store, ex), choices: ex.Choices}
+}
+
+// choose adds the choices of list to the views, and remembers them in the capture
+// unless once is set. A choice that names no field of the frames is an error; one that
+// fits none of their values is shown as such, and is not remembered.
+func (a *app) choose(ctx context.Context, store *captures.Store, ex *decode.Exchange, v *views, list []chosenReading, frames []decode.Frame, once bool) error {
+	for _, c := range list {
+		dir, fits, err := directionOf(&c, frames)
+		if err != nil {
+			return err
+		}
+		v.choices[dir&1] = append(v.choices[dir&1], c.Choice)
+		switch {
+		case once:
+		case !fits:
+			a.say("unwire: %s is not remembered: it fits no value", c.Choice)
+		default:
+			a.remember(ctx, store, captures.Reading{Method: decode.MethodOf(&ex.Exchange, ex.Call), Dir: dir, Path: c.Path.String(), Type: c.Type})
+		}
+	}
+	return nil
+}
+
+// remember stores a reading; a capture that cannot be written to keeps none.
+func (a *app) remember(ctx context.Context, store *captures.Store, r captures.Reading) {
+	if r.Type == kind.Auto {
+		r.Type = ""
+	}
+	if err := store.PutReading(ctx, r); err != nil {
+		why := err.Error()
+		if errors.Is(err, captures.ErrInUse) {
+			why = "it is being recorded to"
+		}
+		a.say("unwire: the reading holds for this once, %s does not keep it: %s", term.Clean(store.Path()), term.Clean(why))
+	}
+}
+
+// directionOf finds the direction whose messages have a choice's field, and whether
+// some value can be read as it says.
+func directionOf(c *chosenReading, frames []decode.Frame) (dir captures.Direction, fits bool, err error) {
+	var has, fit [2]bool
+	for i := range frames {
+		f := &frames[i]
+		if f.Tree == nil || c.given && f.Dir != c.dir {
+			continue
+		}
+		nodes := f.Tree.Find(c.Path)
+		if len(nodes) == 0 || fit[f.Dir&1] {
+			continue
+		}
+		has[f.Dir&1] = true
+		if c.Type == kind.Auto {
+			fit[f.Dir&1] = true
+			continue
+		}
+		r := kind.NewReader(f.Tree, nil)
+		r.Choose([]kind.Choice{c.Choice})
+		for _, n := range nodes {
+			if is, _ := r.Chosen(n); is {
+				fit[f.Dir&1] = true
+			}
+		}
+	}
+	switch {
+	case has[0] && has[1]:
+		return 0, false, usagef("--as %s: messages of both directions have this field: say up/%s or down/%s", c.Choice, c.Choice, c.Choice)
+	case has[1]:
+		return captures.Down, fit[1], nil
+	case has[0]:
+		return captures.Up, fit[0], nil
+	case c.Type == kind.Auto && c.given:
+		return c.dir, true, nil
+	}
+	return 0, false, fail(exitUsage, fmt.Errorf("--as %s: no message here has this field", c.Choice),
+		"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+}
+
+// listReadings prints what a capture remembers.
+func (a *app) listReadings(ctx context.Context, file string, asJSON bool) error {
+	store, err := openCapture(file)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	list, err := store.Readings(ctx, "")
+	if err != nil {
+		return err
+	}
+	rows := [][]string{}
+	for _, r := range list {
+		if asJSON {
+			line := struct {
+				V      int    `json:"v"`
+				Method string `json:"method"`
+				Dir    string `json:"dir"`
+				Path   string `json:"path"`
+				Type   string `json:"type"`
+			}{1, r.Method, r.Dir.String(), r.Path, r.Type}
+			if err := a.printJSON(line); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, []string{term.Clean(r.Method), r.Dir.String(), term.Clean(r.Path), term.Clean(r.Type)})
+	}
+	if asJSON {
+		return nil
+	}
+	return a.out.Table([]string{"METHOD", "DIR", "PATH", "READ AS"}, rows)
+}

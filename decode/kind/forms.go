@@ -1,0 +1,72 @@
+package kind
+
+// Forms counts the payloads that have a form which tells what they are for.
+type Forms struct {
+	UUID int64 `json:"uuid,omitempty"`
+	URL  int64 `json:"url,omitempty"`
+	JSON int64 `json:"json,omitempty"`
+	Time int64 `json:"time,omitempty"` // RFC 3339
+	Gzip int64 `json:"gzip,omitempty"`
+}
+
+// add looks at a payload that is not empty.
+func (f *Forms) add(p []byte) {
+	switch {
+	case len(p) == 36 && isUUID(p):
+		f.UUID++
+	case p[0] == 'h' && len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://"):
+		f.URL++
+	case len(p) > 1 && (p[0] == '{' && p[len(p)-1] == '}' || p[0] == '[' && p[len(p)-1] == ']'):
+		f.JSON++
+	case len(p) >= 20 && len(p) <= 35 && isTime(p):
+		f.Time++
+	case len(p) > 10 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8:
+		f.Gzip++
+	}
+}
+
+func isUUID(p []byte) bool {
+	for i, c := range p {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// isTime looks at the form of 2006-01-02T15:04:05Z, with anything behind the seconds.
+func isTime(p []byte) bool {
+	const form = "0000-00-00T00:00:00"
+	for i := range form {
+		if digit := p[i] >= '0' && p[i] <= '9'; (form[i] == '0') != digit || !digit && p[i] != form[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Forms) merge(o *Forms) {
+	f.UUID += o.UUID
+	f.URL += o.URL
+	f.JSON += o.JSON
+	f.Time += o.Time
+	f.Gzip += o.Gzip
+}
+
+func (f *Forms) valid(n int64) bool {
+	return countsValid(f.UUID, f.URL, f.JSON, f.Time, f.Gzip) && f.UUID+f.URL+f.JSON+f.Time+f.Gzip <= n
+}
+
+// Of names the form that all of n payloads have, or returns "".
+func (f *Forms) Of(n int64) string {
+	for _, form := range [...]struct {
+		count int64
+		name  string
+	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}, {f.Gzip, "gzip"}} {
+		if n > 0 && form.count == n {
+			return form.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,58 @@
+package kind
+
+import "unwire/decode/wire"
+
+// A Pooled message is evidence that many Readers judge by: what it says of a
+// field is worked out once. It is not for several goroutines at once.
+type Pooled struct {
+	m      *Message
+	costs  Costs
+	judged map[*Field][]Reading // of all fields of m; nil until asked for
+}
+
+// NewPooled returns m, which may be nil, to be shared. M must not change any more.
+func NewPooled(m *Message) *Pooled {
+	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field][]Reading{}}
+	if m != nil {
+		p.enter(m)
+	}
+	return p
+}
+
+func (p *Pooled) enter(m *Message) {
+	for _, n := range m.Numbers() {
+		f := m.Field(n)
+		p.judged[f] = nil
+		for _, c := range f.Children() {
+			p.enter(c)
+		}
+	}
+}
+
+// Message is the evidence, or nil.
+func (p *Pooled) Message() *Message {
+	if p == nil {
+		return nil
+	}
+	return p.m
+}
+
+// readings are those of a field of the evidence; of others there are none.
+func (p *Pooled) readings(f *Field) ([]Reading, bool) {
+	if p == nil {
+		return nil, false
+	}
+	list, ok := p.judged[f]
+	if ok && list == nil {
+		list = p.costs.Readings(f)
+		p.judged[f] = list
+	}
+	return list, ok
+}
+
+// NewReader is the package's NewReader by this evidence; a nil Pooled is none.
+func (p *Pooled) NewReader(t *wire.Tree) *Reader {
+	r := NewReader(t, p.Message())
+	r.shared = p
+	return r
+}

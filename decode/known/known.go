@@ -1,0 +1,35 @@
+// Package known has the definitions of messages that every API may carry: Google's
+// well-known types, google.rpc.Status and the details of errors.
+//
+// Source: RESEARCH.md#readings
+package known
+
+import (
+	"strings"
+
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // registers the details of errors
+	_ "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	_ "google.golang.org/protobuf/types/known/anypb"
+	_ "google.golang.org/protobuf/types/known/durationpb"
+	_ "google.golang.org/protobuf/types/known/fieldmaskpb"
+	_ "google.golang.org/protobuf/types/known/structpb"
+	_ "google.golang.org/protobuf/types/known/timestamppb"
+	_ "google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Message returns the definition of a message of google.protobuf or google.rpc by its
+// full name, which a host may precede as in an Any, or nil.
+func Message(name string) protoreflect.MessageDescriptor {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if !strings.HasPrefix(name, "google.protobuf.") && !strings.HasPrefix(name, "google.rpc.") {
+		return nil
+	}
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil
+	}
+	md, _ := d.(protoreflect.MessageDescriptor)
+	return md
+}

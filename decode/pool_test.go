@@ -1,0 +1,120 @@
+package decode
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/captures"
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// recordUnary adds a unary call of a method to a capture.
+func recordUnary(t testing.TB, s *captures.Store, method string, request []byte) {
+	t.Helper()
+	r, err := s.Begin(captures.Exchange{
+		Method: "POST", URL: "https://h.example" + method, HTTP: "1.1", Started: time.Unix(1_700_000_000, 0),
+		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/proto"}, {Name: "connect-protocol-version", Value: "1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Chunk(captures.Up, request)
+	r.Response(200, captures.Headers{{Name: "content-type", Value: "application/proto"}})
+	r.End(captures.Complete, "")
+}
+
+// One frame whose text happens to be fields is read as what the others of its
+// method are: text. Those of another method do not count.
+func TestPoolDecides(t *testing.T) {
+	word := func(s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), s)
+	}
+	const accident = "\n\x05Lagos" // a field 1 of five letters
+	s, err := captures.Create(t.TempDir()+"/a.uwc", captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	recordUnary(t, s, "/a.B/C", word(accident))
+	recordUnary(t, s, "/a.B/Alone", word(accident))
+	for i := range 40 {
+		recordUnary(t, s, "/a.B/C", word(fmt.Sprintf("\nline %d of a text that one reads, with words in it", i)))
+	}
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[int64]string{1: "string", 2: "message"} {
+		ex, err := Decode(t.Context(), s, id, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := NewPool(t.Context(), s, ex)
+		fields := View{Evidence: pool.Of(captures.Up)}.Fields(ex.Frames[0].Tree)
+		if fields[0].Kind != want {
+			t.Errorf("exchange %d, pooled from %d: %s %v, want %s", id, pool.Frames[0], fields[0].Kind, fields[0].P, want)
+		}
+	}
+	if pool := (*Pool)(nil); pool.Of(captures.Up) != nil {
+		t.Error("no pool has evidence")
+	}
+}
+
+// What is pooled for one exchange does not grow with the capture.
+func TestPoolIsBounded(t *testing.T) {
+	s, err := captures.Create(t.TempDir()+"/a.uwc", captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	body := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
+	for range 600 {
+		recordUnary(t, s, "/a.B/C", body)
+	}
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ex, err := Decode(t.Context(), s, 300, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pool := NewPool(t.Context(), s, ex); pool.Frames[0] != 1+poolNear {
+		t.Errorf("%d frames pooled", pool.Frames[0])
+	}
+	for range 2 * poolFrames {
+		ex.Frames = append(ex.Frames, ex.Frames[0])
+	}
+	if pool := NewPool(t.Context(), nil, ex); pool.Frames[0] != poolFrames {
+		t.Errorf("%d frames of one exchange pooled", pool.Frames[0])
+	}
+}
+
+// BenchmarkView reads 100 frames by what 256 say, the evidence shared.
+func BenchmarkView(b *testing.B) {
+	ev := kind.NewEvidence()
+	var trees []*wire.Tree
+	n := 0
+	for i := range 256 {
+		m := stringField(1, fmt.Sprintf("a text of some words, the %d", i))
+		m = append(m, stringField(2, string(stringField(1, "inner"))+string(stringField(2, "words")))...)
+		m = protowire.AppendVarint(protowire.AppendTag(m, 3, protowire.VarintType), uint64(i))
+		t := wire.Parse(m, wire.Options{})
+		if err := ev.AddTree("M", t); err != nil {
+			b.Fatal(err)
+		}
+		if i < 100 {
+			trees = append(trees, t)
+			n += len(m)
+		}
+	}
+	b.SetBytes(int64(n))
+	for b.Loop() {
+		v := View{Evidence: kind.NewPooled(ev.Root("M"))}
+		for _, t := range trees {
+			v.Fields(t)
+		}
+	}
+}

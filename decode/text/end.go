@@ -1,0 +1,43 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"unwire/decode/envelope"
+	"unwire/decode/kind"
+	"unwire/decode/known"
+	"unwire/decode/wire"
+)
+
+const (
+	maxDetails   = 16       // of an error that are shown
+	maxDetailLen = 64 << 10 // bytes of one
+)
+
+// end writes what the details of an error at the end of a stream hold, as comments:
+// they stand in base64 in its JSON.
+func (p *printer) end(f piece) {
+	if f.flags&envelope.EndStream == 0 {
+		return
+	}
+	end, err := envelope.ParseEnd(f.data)
+	if err != nil || end.Error == nil {
+		return
+	}
+	for i := range end.Error.Details {
+		d := &end.Error.Details[i]
+		if i == maxDetails || len(d.Value) > maxDetailLen {
+			return
+		}
+		p.indent(1)
+		fmt.Fprintf(p.w, "# detail %s:\n", printable(d.Type))
+		w := commentWriter{w: p.w, prefix: strings.Repeat(" ", 2) + "#   "}
+		s := &printer{w: bufio.NewWriter(&w), deep: maxInside}
+		s.t = *wire.Parse(d.Value, wire.Options{})
+		s.r = kind.NewReader(&s.t, nil)
+		s.fields(0, known.Message(d.Type), 0)
+		s.w.Flush() //nolint:errcheck // p.w keeps the error
+	}
+}

@@ -1,0 +1,207 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+const leastShown = 0.005 // readings less likely than this are left out of a comment
+
+// declaredKind is the kind and type that its declaration gives a length-delimited node,
+// unless its bytes refute that, or its reading was chosen.
+func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, typ string) {
+	if fd == nil || t.Node(c).Type != wire.Len || contradicts(t, c, fd) {
+		return "", ""
+	}
+	if chosen, _ := r.Chosen(c); chosen {
+		return "", ""
+	}
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		is = wire.KindMessage
+	case protoreflect.StringKind:
+		is = wire.KindString
+	case protoreflect.BytesKind:
+		is = wire.KindBytes
+	default:
+		if declaredWire(fd.Kind()) == wire.Varint && !kind.IsPackedVarint(t.Payload(c)) {
+			return "", "" // JSON has no place for how long the varints are
+		}
+		return wire.KindPacked, "packed " + packedOf(fd)
+	}
+	return is, string(is)
+}
+
+// packedOf is how numbers of a declared type are packed.
+func packedOf(fd protoreflect.FieldDescriptor) string {
+	switch declaredWire(fd.Kind()) {
+	case wire.I32:
+		return "fixed32"
+	case wire.I64:
+		return "fixed64"
+	}
+	return "varint"
+}
+
+// declaredWire is that of a declared number.
+func declaredWire(k protoreflect.Kind) wire.Type {
+	switch k {
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return wire.I32
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return wire.I64
+	}
+	return wire.Varint
+}
+
+// remark ends a line: with the field's name and type where a schema has it, what
+// contradicts that, the readings where they are in doubt, and what the value looks
+// like where that is not seen at once.
+func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
+	n := p.t.Node(c)
+	sep := "  # "
+	say := func(s string) {
+		p.w.WriteString(sep)
+		p.w.WriteString(s)
+		sep = ", "
+	}
+	isChosen, unfit := p.r.Chosen(c)
+	if fd != nil {
+		s := string(fd.Name()) + ": " + declaration(fd)
+		if fd.Enum() != nil && n.Type == wire.Varint {
+			if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(p.t.Uint(c)))); v != nil {
+				s += " " + string(v.Name())
+			}
+		}
+		say(s)
+		if !isChosen && contradicts(&p.t, c, fd) {
+			say("! but not so on the wire")
+		}
+	}
+	if unfit != nil {
+		say("! " + printable(unfit.Error()))
+	}
+	is, typ, prob := p.r.Best(c)
+	switch {
+	case isChosen:
+		say(typ + " as chosen")
+	case fd == nil && n.Type != wire.Varint && n.Val < n.End && prob < surely:
+		say(p.readings(c))
+	case n.Type == wire.Varint && fd == nil && telling(typ) && prob >= 0.5:
+		s := typ
+		if prob < surely {
+			s += fmt.Sprintf(" %.2f", prob)
+		}
+		say(s)
+	}
+	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
+		is, typ = k, t
+	} else if fd != nil {
+		typ = ""
+	}
+	if n.Type == wire.Varint && typ == "sint64" {
+		say(strconv.FormatInt(unzigzag(p.t.Uint(c)), 10))
+	}
+	if s := remarkText(p.r.Remark(c, is, typ), fd != nil); s != "" {
+		say(s)
+	}
+	p.w.WriteByte('\n')
+}
+
+// readings are those of a node, with their probabilities.
+func (p *printer) readings(c int32) string {
+	s := ""
+	for _, r := range p.r.Readings(c) {
+		if r.P < leastShown {
+			break
+		}
+		if s != "" {
+			s += " "
+		}
+		s += fmt.Sprintf("%s %.2f", r.Type, r.P)
+	}
+	return s
+}
+
+// telling reports a type of varints that says another number than the one written.
+func telling(typ string) bool {
+	switch typ {
+	case "sint64", "timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns":
+		return true
+	}
+	return false
+}
+
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+// remarkText is a remark in a comment; a form that is seen at once is left out, and
+// so is a shape where a declaration says more.
+func remarkText(r kind.Remark, declared bool) string {
+	if r == (kind.Remark{}) {
+		return ""
+	}
+	s := ""
+	switch r.Form {
+	case "uuid", "jwt", "hex", "base64", "pem", "number", "date":
+		if s = r.Form; r.Note == "" {
+			if r.Form == "number" || r.Form == "date" {
+				return ""
+			}
+			return s
+		}
+		return printable(s + ": " + r.Note)
+	case "":
+	default:
+		return ""
+	}
+	if r.Shape != "" && !declared {
+		s = r.Shape
+	}
+	if r.Note != "" {
+		if s != "" {
+			s += ": "
+		}
+		s += r.Note
+	}
+	return printable(s)
+}
+
+// contradicts reports whether node c cannot be what fd declares.
+func contradicts(t *wire.Tree, c int32, fd protoreflect.FieldDescriptor) bool {
+	n := t.Node(c)
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		return n.Type != wire.Len || !t.IsMessage(c)
+	case protoreflect.StringKind:
+		return n.Type != wire.Len || !utf8.Valid(t.Payload(c))
+	case protoreflect.BytesKind:
+		return n.Type != wire.Len
+	case protoreflect.GroupKind:
+		return n.Type != wire.StartGroup
+	}
+	want := declaredWire(fd.Kind())
+	if n.Type != wire.Len || !fd.IsList() {
+		return n.Type != want
+	}
+	data := t.Payload(c)
+	switch want {
+	case wire.I32:
+		return len(data)%4 != 0
+	case wire.I64:
+		return len(data)%8 != 0
+	}
+	for len(data) > 0 {
+		_, size := wire.ConsumeVarint(data)
+		if size <= 0 {
+			return true
+		}
+		data = data[size:]
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package decode
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode/kind"
+	"unwire/decode/known"
+	"unwire/decode/wire"
+)
+
+// A View says by what the fields of a message are read. The zero value is the
+// message's own bytes.
+//
+// Shape: a choice comes before the declaration, that before the evidence.
+type View struct {
+	Type     protoreflect.MessageDescriptor // its definition, or nil
+	Evidence *kind.Pooled                   // of other messages of its kind; nil for none
+	Choices  []kind.Choice                  // what somebody said of its fields
+
+	// Find gives the definition of a message that an Any holds by its full name, or
+	// nil; a nil Find knows those of package known.
+	Find func(name string) protoreflect.MessageDescriptor
+}
+
+// Reader reads t as the view says, but for its Type.
+func (v View) Reader(t *wire.Tree) *kind.Reader {
+	r := v.Evidence.NewReader(t)
+	r.Choose(v.Choices)
+	return r
+}
+
+// Fields returns the fields of a tree. Those of a Type have names, and those that
+// agree with their declaration are read as declared, with probability 1; a field that
+// contradicts it, or a choice, says so in Error.
+func (v View) Fields(t *wire.Tree) []Field {
+	if v.Find == nil {
+		v.Find = known.Message
+	}
+	return v.fieldsOf(t, v.Reader(t), 0, v.Type)
+}
+
+// anyValue is the field of an Any that holds the message.
+const anyValue = 2
+
+func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
+	out := []Field{}
+	var held protoreflect.MessageDescriptor
+	if name, ok := r.AnyType(i); ok {
+		held = v.Find(name)
+	}
+	for c := range t.Children(i) {
+		n := t.Node(c)
+		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
+		if n.Err != nil {
+			f.Error = n.Err.Error()
+		}
+		isChosen, unfit := r.Chosen(c)
+		if unfit != nil && f.Error == "" {
+			f.Error = unfit.Error()
+		}
+		var sub protoreflect.MessageDescriptor
+		var fd protoreflect.FieldDescriptor
+		if md != nil && n.Type != wire.Garbage && n.Number <= uint64(protowire.MaxValidNumber) {
+			fd = md.Fields().ByNumber(protowire.Number(n.Number))
+		}
+		declared := false
+		if fd != nil {
+			f.Name, sub = string(fd.Name()), fd.Message()
+			if !isChosen {
+				declared = f.declared(t, c, fd)
+			}
+			if !declared && !isChosen {
+				if f.Error == "" {
+					f.Error = "the schema declares " + declarationOf(fd)
+				}
+				sub = nil
+			}
+		}
+		if held != nil && n.Number == anyValue && !isChosen && t.IsMessage(c) {
+			f.Kind, f.Type, f.P, f.Value, f.Error = string(wire.KindMessage), string(held.FullName()), 1, nil, ""
+			sub, declared = held, true
+		}
+		if !declared {
+			f.Symbol = ""
+			f.guess(r.Readings(c))
+			f.Chosen = isChosen
+		}
+		f.remark(r, c)
+		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
+			f.Fields = v.fieldsOf(t, r, c, sub)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// remark says what a field's value looks like.
+func (f *Field) remark(r *kind.Reader, i int32) {
+	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
+		f.Form, f.Shape, f.Note = s.Form, s.Shape, s.Note
+	}
+}
+
+// A remembering source is one that keeps readings: a *captures.Store, for one.
+type remembering interface {
+	Readings(ctx context.Context, method string) ([]captures.Reading, error)
+}
+
+// choose has the choices that src keeps for the method of ex. One that cannot be read
+// is left out.
+func (ex *Exchange) choose(ctx context.Context, src Source) {
+	if s, ok := src.(remembering); ok {
+		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
+	}
+}
+
+// ChoicesOf returns the choices that src keeps for a method, by direction.
+func ChoicesOf(ctx context.Context, src remembering, method string) (choices [2][]kind.Choice) {
+	list, err := src.Readings(ctx, method)
+	if err != nil {
+		return choices
+	}
+	for _, r := range list {
+		if c, err := kind.ParseChoice(r.Path + ":" + r.Type); err == nil {
+			choices[r.Dir&1] = append(choices[r.Dir&1], c)
+		}
+	}
+	return choices
+}
