@@ -59,6 +59,9 @@ func clearJSONNames(list []*descriptorpb.DescriptorProto) {
 		for _, f := range m.Field {
 			f.JsonName = nil
 		}
+		for _, x := range m.Extension {
+			x.JsonName = nil
+		}
 		clearJSONNames(m.NestedType)
 	}
 }
@@ -89,7 +92,7 @@ func TestGeneratedSource(t *testing.T) {
 	}
 	want := map[string]*descriptorpb.FileDescriptorProto{}
 	for _, f := range set.File {
-		clearJSONNames(f.MessageType)
+		clearJSONNames(append(f.MessageType, &descriptorpb.DescriptorProto{Extension: f.Extension}))
 		want[f.GetName()] = f
 	}
 	found := map[string]int{}
@@ -103,7 +106,7 @@ func TestGeneratedSource(t *testing.T) {
 		}
 		list, err := ScanSource(t.Context(), src)
 		for _, f := range list {
-			clearJSONNames(f.File.MessageType)
+			clearJSONNames(append(f.File.MessageType, &descriptorpb.DescriptorProto{Extension: f.File.Extension}))
 			if !proto.Equal(f.File, want[f.File.GetName()]) {
 				t.Errorf("%s: %s is not what protoc was given", filepath.Base(path), f.File.GetName())
 				continue

@@ -26,7 +26,7 @@ func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
 	if !mayHold(src) {
 		return nil, nil
 	}
-	l := &literals{src: src, is: base64Chars()}
+	l := &literals{src: src, is: base64Chars(), php: bytes.HasPrefix(src, []byte("<?php"))}
 	for l.at < len(src) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -68,6 +68,7 @@ type literals struct {
 	end     int    // of the last
 	numbers bool   // they are numbers
 	found   []Found
+	php     bool // strings go on over lines; in single quotes only they and backslashes are escaped
 }
 
 // wordBefore says whether the character before is part of a word, so that what
@@ -149,8 +150,13 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 			l.end = l.at
 			return
 		case c == '\\' && l.at+1 < len(l.src):
+			if l.php && quote == '\'' && l.src[l.at+1] != '\'' && l.src[l.at+1] != '\\' {
+				l.bytes = append(l.bytes, c)
+				l.at++
+				break
+			}
 			l.escape()
-		case c == '\n' && !triple:
+		case c == '\n' && !triple && !l.php:
 			l.bytes, l.at = l.bytes[:was], begin+1
 			return
 		default:
