@@ -107,7 +107,12 @@ func TestGeneratedSource(t *testing.T) {
 		list, err := ScanSource(t.Context(), src)
 		for _, f := range list {
 			clearJSONNames(append(f.File.MessageType, &descriptorpb.DescriptorProto{Extension: f.File.Extension}))
-			if !proto.Equal(f.File, want[f.File.GetName()]) {
+			truth := want[f.File.GetName()]
+			if filepath.Ext(path) == ".php" && truth != nil { // imports are calls there
+				truth = proto.Clone(truth).(*descriptorpb.FileDescriptorProto)
+				truth.Dependency = nil
+			}
+			if !proto.Equal(f.File, truth) {
 				t.Errorf("%s: %s is not what protoc was given", filepath.Base(path), f.File.GetName())
 				continue
 			}

@@ -55,7 +55,9 @@ func Merge(sources ...*Source) (*Set, error) {
 		extensions: map[string]bool{},
 	}
 	for _, s := range sources {
-		m.add(s)
+		for _, v := range versions(s) {
+			m.add(v)
+		}
 	}
 	m.settle()
 	set, err := m.set()
@@ -64,6 +66,26 @@ func Merge(sources ...*Source) (*Set, error) {
 		set, err = m.set()
 	}
 	return set, err
+}
+
+// versions splits a source that holds several versions of a file, so that what
+// is in one refers to its own.
+func versions(s *Source) []*Source {
+	var list []*Source
+	var names []map[string]bool
+	for _, f := range s.Files {
+		i := 0
+		for i < len(list) && names[i][f.GetName()] {
+			i++
+		}
+		if i == len(list) {
+			list = append(list, &Source{Input: s.Input, Notes: s.Notes})
+			names = append(names, map[string]bool{})
+		}
+		list[i].Files = append(list[i].Files, f)
+		names[i][f.GetName()] = f.GetName() != ""
+	}
+	return list
 }
 
 // dropBroken leaves out declarations that no runtime takes, so that they do not
