@@ -245,7 +245,7 @@ func BenchmarkArchive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	code := strings.Repeat(script+"\nfunction f(a,b){return a.map(x=>x+b).filter(Boolean)}\n", 20_000)
+	code := strings.Repeat(script+strings.Repeat("\nfunction f(a,b){return a.map(x=>x+b).filter(Boolean)}\n", 500), 100)
 	data := tgz(b, "package/a.js", code, "package/bin/x", string(exe))
 	b.SetBytes(int64(len(code) + len(exe)))
 	for b.Loop() {
