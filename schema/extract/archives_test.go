@@ -13,8 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
+	_ "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/archive"
@@ -254,4 +259,43 @@ func BenchmarkArchive(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A proto3 message needs open enums: of one that is declared as both, that one
+// is kept; one of proto2 only is an int32.
+func TestClosedEnums(t *testing.T) {
+	const enum = ` enum_type{name:'Mode' value{name:'M' number:0}} `
+	uses := func(typ string) string {
+		return `message_type{name:'Uses' field{name:'f' number:1 label:LABEL_OPTIONAL type:TYPE_ENUM type_name:'` + typ + `'}}`
+	}
+	set := merged(t, source(t, `name:'a' package:'p' syntax:'proto2'`+enum, `name:'b' package:'p' syntax:'proto3'`+enum+uses(".p.Mode")))
+	if got := facts(set.Files)["field p.Uses.f"]; !strings.Contains(got, "TYPE_ENUM .p.Mode") || len(set.Unresolved) > 0 {
+		t.Error(got, set.Unresolved)
+	}
+	set = merged(t, source(t, `name:'a' package:'p' syntax:'proto2' message_type{name:'Old' `+enum+`}`, `name:'b' package:'p' syntax:'proto3' `+uses(".p.Old.Mode")))
+	if got := facts(set.Files)["field p.Uses.f"]; !strings.Contains(got, "TYPE_INT32") || len(set.Unresolved) != 1 {
+		t.Error(got, set.Unresolved)
+	}
+}
+
+// The test is an executable itself: what it has registered comes out, and links.
+func TestExecutable(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := extracted(t, self)
+	truth := map[string]string{}
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !isStandardFile(f.Path()) {
+			for fact, text := range facts([]*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(f)}) {
+				truth[fact] = text
+			}
+		}
+		return true
+	})
+	if n := compare(t, truth, facts(set.Files), nil); n != len(truth) || n < 100 {
+		t.Errorf("%d of %d facts", n, len(truth))
+	}
+	wantCompiles(t, set)
 }

@@ -107,7 +107,10 @@ type placed struct {
 func (c *Collector) missing() []bundle.Unresolved {
 	have := map[string]bool{}
 	for _, f := range c.source.Files {
-		have[f.GetName()] = true
+		// A file may be registered below another root than it is imported from.
+		for name, ok := f.GetName(), true; ok; _, name, ok = strings.Cut(name, "/") {
+			have[name] = true
+		}
 	}
 	want := map[string]bundle.Unresolved{}
 	for _, p := range c.embedded {
