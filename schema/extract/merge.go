@@ -88,6 +88,12 @@ func versions(s *Source) []*Source {
 	return list
 }
 
+// isFeatures says whether a file is one of a language's features, which comes
+// with protobuf and which only its code generators read.
+func isFeatures(name string) bool {
+	return strings.HasPrefix(name, "google/protobuf/") && strings.HasSuffix(name, "_features.proto")
+}
+
 // dropBroken leaves out declarations that no runtime takes, so that they do not
 // cost the others, and says whether there were any.
 func (m *merger) dropBroken() bool {
@@ -126,6 +132,9 @@ func (m *merger) add(s *Source) {
 	renamed := map[string]string{}
 	own, ownElement := map[string]proto.Message{}, map[string]*element{}
 	for _, f := range s.Files {
+		if isFeatures(f.GetName()) {
+			continue
+		}
 		for _, e := range elementsOf(f) {
 			if file, ok := m.std[e.full()]; ok {
 				m.found[file] = true
