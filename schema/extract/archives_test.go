@@ -299,3 +299,16 @@ func TestExecutable(t *testing.T) {
 	}
 	wantCompiles(t, set)
 }
+
+// A runtime that carries its script is an executable with text in it.
+func TestScriptsInExecutable(t *testing.T) {
+	data := "\x7fELF\x00\x01\xff\xfe" + strings.Repeat("\x90\x00", 100) + "// @bun\n" + script + "\n\x00---- trailer ----\n\x00" +
+		strings.ReplaceAll(script, "Item", "Other") + "\x00"
+	src, err := collected(t, "app", []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := merged(t, src).Count(); n.Messages != 2 || len(src.Unresolved) > 0 {
+		t.Errorf("%+v, %v", n, src.Unresolved)
+	}
+}

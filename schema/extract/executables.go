@@ -58,10 +58,61 @@ func binaries() Format {
 		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
 			found, err := embedded.Scan(ctx, data)
 			c.addFound(name, found)
-			return err
+			if err != nil {
+				return err
+			}
+			return c.scriptsIn(ctx, name, data)
 		},
 	}
 }
+
+// scriptWords are words of codegens' output that survive minifiers. Descriptors
+// in base64 are found without them.
+func scriptWords() [][]byte {
+	var words [][]byte
+	for _, w := range []string{`kind:"scalar"`, `kind: "scalar"`, "makeMessageType", "newFieldList", "serializeBinaryToWriter", ".uint32("} {
+		words = append(words, []byte(w))
+	}
+	return words
+}
+
+// scriptsIn reads the scripts that stand as text in an executable, which bundles
+// them with their runtime: text around the words of codegens, up to the zeros
+// before and after it.
+func (c *Collector) scriptsIn(ctx context.Context, name string, data []byte) error {
+	type span struct{ begin, end int }
+	spans := map[span]bool{}
+	for _, word := range scriptWords() {
+		for at := 0; ; {
+			i := bytes.Index(data[at:], word)
+			if i < 0 || len(spans) > maxSpans {
+				break
+			}
+			at += i
+			s := span{bytes.LastIndexByte(data[:at], 0) + 1, len(data)}
+			if n := bytes.IndexByte(data[at:], 0); n >= 0 {
+				s.end = at + n
+			}
+			spans[s] = true
+			at = s.end
+		}
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(spans), func(a, b span) int { return a.begin - b.begin }) {
+		if s.end-s.begin > bundle.MaxScript {
+			c.unread(name, fmt.Errorf("%w: the text at %#x", bundle.ErrTooLarge, s.begin))
+			continue
+		}
+		// A copy, with a byte to spare for the lexer.
+		text := append(make([]byte, 0, s.end-s.begin+1), data[s.begin:s.end]...)
+		if err := c.scripts.Add(ctx, fmt.Sprintf("%s@%#x", name, s.begin), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxSpans bounds how many scripts are read of one executable.
+const maxSpans = 4096
 
 // isBinary says whether a file that begins with head is no text.
 func isBinary(head []byte) bool {

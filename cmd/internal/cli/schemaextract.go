@@ -36,7 +36,8 @@ func (a *app) schemaExtractCommand() *cobra.Command {
   archives     asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
                squashfs, gzip, bzip2, xz, zstd, and archives in them
   executables  and libraries, with the descriptors that Go, C++, Rust, .NET and
-               others embed; Java classes; generated sources (_pb2.py, .pb.cc, …)
+               others embed, and scripts that stand in them as text; Java classes;
+               generated sources (_pb2.py, .pb.cc, …)
   descriptors  a descriptor set, or any file with descriptors in it
   folders      of all these; links in them are not followed
 
