@@ -166,6 +166,11 @@ func appImageOf(image []byte) []byte {
 // walked are the members that an archive hands out.
 func walked(t testing.TB, data []byte, v Visitor) (map[string]string, error) {
 	t.Helper()
+	return walkedWithin(t, NewBudget(int64(len(data))), data, v)
+}
+
+func walkedWithin(t testing.TB, b *Budget, data []byte, v Visitor) (map[string]string, error) {
+	t.Helper()
 	got := map[string]string{}
 	if v.Limit == nil {
 		v.Limit = func(string, []byte) int64 { return 1 << 30 }
@@ -182,7 +187,7 @@ func walked(t testing.TB, data []byte, v Visitor) (map[string]string, error) {
 		last = read
 	}
 	kind := Detect(data[:min(len(data), HeadBytes)])
-	return got, Walk(context.Background(), kind, "x", data, NewBudget(int64(len(data))), v)
+	return got, Walk(context.Background(), kind, "x", data, b, v)
 }
 
 func within(files map[string]string) map[string]string {
@@ -296,11 +301,17 @@ func TestLimit(t *testing.T) {
 }
 
 func TestBombs(t *testing.T) {
-	zeros := make([]byte, maxSmall+1<<20)
+	if b := NewBudget(1); b.most != maxSmall {
+		t.Error(b.most)
+	}
+	if b := NewBudget(10 << 20); b.most != MaxRatio*10<<20 {
+		t.Error(b.most)
+	}
+	zeros := make([]byte, 3<<20)
 	for name, data := range map[string][]byte{
 		"gzip": gzipOf(t, zeros), "zstd": zstdOf(t, zeros), "zip": zipOf(t, map[string]string{"a.js": string(zeros)}),
 	} {
-		_, err := walked(t, data, Visitor{})
+		_, err := walkedWithin(t, &Budget{most: 2 << 20}, data, Visitor{})
 		if !errors.Is(err, ErrBomb) {
 			t.Errorf("%s of %d bytes: %v", name, len(data), err)
 		}
