@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,34 +24,88 @@ import (
 	_ "google.golang.org/protobuf/types/known/structpb"
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/schema/extract"
 )
 
 // maxAscent is how many folders above a .proto file are tried as its import root.
 const maxAscent = 12
 
 // ErrNoSource is wrapped where a file is no source of definitions.
-var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set")
+var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto file, nor a descriptor set, nor shipped code that holds definitions")
 
 // LoadSource loads definitions from whatever holds them: a folder of .proto
-// files, one .proto file with what it imports, or a serialized
-// FileDescriptorSet.
+// files, one .proto file with what it imports, a serialized FileDescriptorSet,
+// or what package extract takes apart: scripts, archives, executables, and
+// folders of them.
 //
 // Shape: with source positions and comments where the source has them. Of one
 // .proto file, only that file is the schema's own.
-// Limits: those of Load; a descriptor set of 256 MiB.
+// Limits: those of Load, and of package extract; a descriptor set of 256 MiB.
 // Errors: ErrNoSource, and those of Load.
-func LoadSource(name string) (*Schema, error) {
+func LoadSource(name string) (*Schema, error) { return LoadSourceWith(context.Background(), name, nil) }
+
+// LoadSourceWith is LoadSource that can be ended, and that tells how far the
+// reading of shipped code is where progress is set.
+func LoadSourceWith(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	switch {
-	case info.IsDir():
+	case info.IsDir() && holdsProto(name):
 		return loadTree(os.DirFS(name), name)
+	case info.IsDir():
+		return loadShipped(ctx, name, progress)
 	case filepath.Ext(name) == ".proto":
 		return loadFile(name)
 	}
-	return loadSet(name)
+	if info.Size() <= maxProtoBytes {
+		s, err := loadSet(name)
+		if err == nil || !errors.Is(err, ErrNoSource) {
+			return s, err
+		}
+	}
+	return loadShipped(ctx, name, progress)
+}
+
+// holdsProto says whether a folder is one of .proto files, or empty. One of
+// scripts that brings a few along is not.
+func holdsProto(dir string) bool {
+	protos, scripts, others := 0, 0, 0
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		switch filepath.Ext(name) {
+		case ".proto":
+			protos++
+		case ".js", ".mjs", ".cjs", ".asar":
+			scripts++
+		default:
+			others++
+		}
+		return nil
+	})
+	return err != nil || protos > scripts || protos+scripts+others == 0
+}
+
+// loadShipped extracts the definitions of shipped code.
+func loadShipped(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
+	c := extract.NewCollector(name, extract.Formats())
+	c.OnProgress = progress
+	if err := c.AddPath(ctx, name); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	src := c.Source()
+	if len(src.Files) == 0 {
+		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
+	}
+	set, err := extract.Merge(src)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %s: %w", name, err)
+	}
+	return FromDescriptorSet(set.DescriptorSet())
 }
 
 // LoadFS is LoadSource for a tree of .proto files that is no folder.

@@ -75,6 +75,7 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "schema", "extract", "-o", "extracted", "--descriptor-set", "set.binpb", "--json", "app.js")
 	s.ok(0, "schema", "merge-evidence", "-o", "merged.json", "evidence.json", "evidence.json")
 	s.ok(0, "schema", "infer", "--into", "inferred", "-o", "proposals.jsonl", "a.uwc")
+	s.ok(0, "drift", "--proto", "none", "--captures", "a.uwc", "app.js", "set.binpb")
 	s.ok(-1, "schema", "check", "a.uwc")
 	s.ok(-1, "schema", "check", "--json", "a.uwc")
 	s.ok(1, "schema", "check", "--proto", "inferred", "--html", "page.html", "b.uwc", "a.uwc")

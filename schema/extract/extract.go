@@ -8,6 +8,7 @@ package extract
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/schema/archive"
 	"unwire/schema/bundle"
 )
 
@@ -54,47 +56,56 @@ type Format struct {
 	Max   int64 // bytes of a file that is read; 0 is MaxFile
 	Match func(name string, head []byte) bool
 	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
+
+	// Mapped says that Read keeps nothing of data and does not write to it, so
+	// that a file may be mapped instead of being read.
+	Mapped bool
 }
 
 // Formats are the formats that are known.
 func Formats() []Format {
-	return []Format{scripts(), descriptorSets()}
+	return []Format{scripts(), archives(), descriptorSets(), classes(), sources(), binaries()}
 }
 
 // A Collector takes an input's files apart.
 type Collector struct {
-	formats []Format
-	scripts *bundle.Extractor
-	source  Source
-	forms   map[string]bool
-	looked  int
-	skipped int
+	// OnProgress is told from time to time how far the reading is, if it is set.
+	OnProgress func(Progress)
+
+	formats  []Format
+	scripts  *bundle.Extractor
+	source   Source
+	forms    map[string]bool
+	looked   int
+	skipped  int
+	nested   int // archives that are being read
+	budget   *archive.Budget
+	progress Progress
+	embedded []placed
+	seen     map[[sha256.Size]byte]bundle.Place
 }
 
 // NewCollector returns a collector for one input.
 func NewCollector(input string, formats []Format) *Collector {
 	return &Collector{
 		formats: formats, scripts: bundle.New(bundle.Options{}), forms: map[string]bool{},
-		source: Source{Input: input, Notes: map[string]string{}},
+		source: Source{Input: input, Notes: map[string]string{}}, seen: map[[sha256.Size]byte]bundle.Place{},
 	}
 }
 
 // Add takes a file apart, if it is of a known format.
 func (c *Collector) Add(ctx context.Context, name string, data []byte) error {
-	for _, f := range c.formats {
-		if f.Match(name, data[:min(len(data), headBytes)]) {
-			c.looked++
-			return f.Read(ctx, c, name, data)
-		}
+	f := c.format(name, data[:min(len(data), headBytes)])
+	if f == nil {
+		c.skipped++
+		return nil
 	}
-	c.skipped++
-	return nil
+	c.looked++
+	return f.Read(ctx, c, name, data)
 }
 
 // Wants says whether a file of that name and beginning is of a known format.
-func (c *Collector) Wants(name string, head []byte) bool {
-	return slices.ContainsFunc(c.formats, func(f Format) bool { return f.Match(name, head) })
-}
+func (c *Collector) Wants(name string, head []byte) bool { return c.format(name, head) != nil }
 
 // AddFiles enters descriptors that were found as such.
 func (c *Collector) AddFiles(form string, files ...*descriptorpb.FileDescriptorProto) {
@@ -115,7 +126,7 @@ func (c *Collector) Source() *Source {
 	r := c.scripts.Result()
 	s := c.source
 	s.Files = append(slices.Clone(s.Files), r.Files...)
-	s.Unresolved = append(slices.Clone(s.Unresolved), r.Unresolved...)
+	s.Unresolved = slices.Concat(s.Unresolved, c.missing(), r.Unresolved)
 	s.Notes = maps.Clone(s.Notes)
 	maps.Copy(s.Notes, r.Notes)
 	for _, form := range r.Forms {
@@ -130,14 +141,23 @@ const headBytes = 4096
 
 // AddPath takes a file or all files of a folder apart.
 //
-// Limits: MaxFile for each. Symbolic links in a folder are not followed.
+// Limits: MaxFile for each, MaxArchive for archives and executables. Symbolic
+// links in a folder are not followed. What is wrong with one file of a folder or
+// an archive is listed among what is unresolved, and the others are read.
 func (c *Collector) AddPath(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return c.addFile(ctx, path, info)
+		err := c.addFile(ctx, path, info)
+		if errors.Is(err, archive.ErrBomb) || err == nil || ctx.Err() != nil || !c.found() {
+			if dir, ok := besideAsar(path); ok && err == nil {
+				return c.AddPath(ctx, dir)
+			}
+			return err
+		}
+		return c.forgive(ctx, path, err) // what was read up to there
 	}
 	n := 0
 	return filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -154,19 +174,37 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		return c.addFile(ctx, name, info)
+		if err := c.addFile(ctx, name, info); err != nil {
+			return c.forgive(ctx, name, err)
+		}
+		return nil
 	})
+}
+
+// found says whether anything was found so far.
+func (c *Collector) found() bool {
+	return len(c.source.Files) > 0 || len(c.scripts.Result().Files) > 0
+}
+
+// format returns the format of a file, or nil.
+func (c *Collector) format(name string, head []byte) *Format {
+	i := slices.IndexFunc(c.formats, func(f Format) bool { return f.Match(name, head) })
+	if i < 0 {
+		return nil
+	}
+	return &c.formats[i]
 }
 
 // limit is how many bytes of a file are read.
 func (c *Collector) limit(name string, head []byte) int64 {
-	for _, f := range c.formats {
-		if f.Match(name, head) && f.Max > 0 {
-			return f.Max
-		}
+	if f := c.format(name, head); f != nil && f.Max > 0 {
+		return f.Max
 	}
 	return MaxFile
 }
+
+// leastMapped is the size from which on files are mapped, in bytes.
+const leastMapped = 1 << 20
 
 func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) error {
 	f, err := os.Open(name)
@@ -186,6 +224,15 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	limit := c.limit(name, head[:n])
 	if info.Size() > limit {
 		return fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, bundle.ErrTooLarge, info.Size(), limit)
+	}
+	c.progress = Progress{File: name, Size: info.Size()}
+	c.tell(0)
+	if format := c.format(name, head[:n]); format.Mapped && info.Size() >= leastMapped && info.Mode().IsRegular() {
+		data, unmap, err := mapFile(f, int(info.Size()))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		return errors.Join(c.Add(ctx, name, data[:len(data):len(data)]), unmap())
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)

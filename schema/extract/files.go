@@ -46,6 +46,12 @@ func standardTypes() map[string]string {
 	return types
 }
 
+// isStandardFile says whether a file comes with protobuf.
+func isStandardFile(name string) bool {
+	_, err := protoregistry.GlobalFiles.FindFileByPath(name)
+	return err == nil && strings.HasPrefix(name, "google/protobuf/")
+}
+
 func enterTypes(types map[string]string, path string, d protoreflect.MessageDescriptor) {
 	types[string(d.FullName())] = path
 	for i := range d.Messages().Len() {

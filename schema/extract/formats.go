@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle"
+	"unwire/schema/embedded"
 )
 
 // scripts is JavaScript, by the file's name.
@@ -23,6 +24,9 @@ func scripts() Format {
 			return slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(name)))
 		},
 		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
+			if len(data) == cap(data) { // its lexer wants to end it with a zero
+				data = append(data, 0)[:len(data)]
+			}
 			return c.scripts.Add(ctx, name, data)
 		},
 	}
@@ -43,18 +47,22 @@ func descriptorSets() Format {
 			// 0a LEN 0a LEN NAME.proto
 			return len(head) > 8 && head[0] == 0x0a && bytes.Contains(head[:min(len(head), 300)], []byte(".proto")) && bytes.IndexByte(head[1:8], 0x0a) > 0
 		},
-		Read: func(_ context.Context, c *Collector, name string, data []byte) error {
+		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
 			set := &descriptorpb.FileDescriptorSet{}
-			if err := proto.Unmarshal(data, set); err != nil || len(set.File) == 0 {
-				return fmt.Errorf("%s is no descriptor set: it holds no files", name)
+			err := proto.Unmarshal(data, set)
+			if err == nil && len(set.File) > 0 && !slices.ContainsFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return f.GetName() == "" }) {
+				c.AddFiles(formDescriptorSet, set.File...)
+				return nil
 			}
-			for _, f := range set.File {
-				if f.GetName() == "" {
-					return fmt.Errorf("%s is no descriptor set: a file in it has no name", name)
-				}
+			found, scanErr := embedded.Scan(ctx, data) // one file's, or those in something else
+			if len(found) > 0 || scanErr != nil {
+				c.addFound(name, found)
+				return scanErr
 			}
-			c.AddFiles(formDescriptorSet, set.File...)
-			return nil
+			if err == nil && len(set.File) > 0 {
+				return fmt.Errorf("%s is no descriptor set: a file in it has no name", name)
+			}
+			return fmt.Errorf("%s is no descriptor set: it holds no files", name)
 		},
 	}
 }

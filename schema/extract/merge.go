@@ -55,7 +55,9 @@ func Merge(sources ...*Source) (*Set, error) {
 		extensions: map[string]bool{},
 	}
 	for _, s := range sources {
-		m.add(s)
+		for _, v := range versions(s) {
+			m.add(v)
+		}
 	}
 	m.settle()
 	set, err := m.set()
@@ -64,6 +66,32 @@ func Merge(sources ...*Source) (*Set, error) {
 		set, err = m.set()
 	}
 	return set, err
+}
+
+// versions splits a source that holds several versions of a file, so that what
+// is in one refers to its own.
+func versions(s *Source) []*Source {
+	var list []*Source
+	var names []map[string]bool
+	for _, f := range s.Files {
+		i := 0
+		for i < len(list) && names[i][f.GetName()] {
+			i++
+		}
+		if i == len(list) {
+			list = append(list, &Source{Input: s.Input, Notes: s.Notes})
+			names = append(names, map[string]bool{})
+		}
+		list[i].Files = append(list[i].Files, f)
+		names[i][f.GetName()] = f.GetName() != ""
+	}
+	return list
+}
+
+// isFeatures says whether a file is one of a language's features, which comes
+// with protobuf and which only its code generators read.
+func isFeatures(name string) bool {
+	return strings.HasPrefix(name, "google/protobuf/") && strings.HasSuffix(name, "_features.proto")
 }
 
 // dropBroken leaves out declarations that no runtime takes, so that they do not
@@ -102,8 +130,11 @@ func (m *merger) add(s *Source) {
 	// A source may declare a name more than once, so each of its files is its own.
 	var list []*element
 	renamed := map[string]string{}
-	own := map[string]proto.Message{}
+	own, ownElement := map[string]proto.Message{}, map[string]*element{}
 	for _, f := range s.Files {
+		if isFeatures(f.GetName()) {
+			continue
+		}
 		for _, e := range elementsOf(f) {
 			if file, ok := m.std[e.full()]; ok {
 				m.found[file] = true
@@ -127,6 +158,11 @@ func (m *merger) add(s *Source) {
 					break
 				}
 				if sameShape(other, e.msg) {
+					if there := m.byName[name]; there != nil {
+						there.open(e)
+					} else {
+						ownElement[name].open(e)
+					}
 					name = ""
 					break
 				}
@@ -140,7 +176,7 @@ func (m *merger) add(s *Source) {
 				m.unresolved(e.full(), s.Input, "a second definition has another shape: it is kept as "+name)
 				renamed["."+e.full()] = "." + name
 			}
-			own[name] = proto.Clone(e.msg)
+			own[name], ownElement[name] = proto.Clone(e.msg), e
 			rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
 			list = append(list, e)
 		}
@@ -154,6 +190,14 @@ func (m *merger) add(s *Source) {
 	}
 	for name, note := range s.Notes {
 		m.notes[name] = note
+	}
+}
+
+// open makes an enum an open one where another declaration of it is: messages of
+// proto3 can refer to no other, and those of proto2 to both.
+func (e *element) open(other *element) {
+	if _, ok := e.msg.(*descriptorpb.EnumDescriptorProto); ok && e.syntax.name == "proto2" && other.syntax.name == "proto3" {
+		e.syntax, e.options = other.syntax, other.options
 	}
 }
 
@@ -369,6 +413,7 @@ func (m *merger) settle() {
 		}
 		return strings.HasPrefix(name, ".google.protobuf.") && m.std[topOf(name)] != ""
 	}
+	closed := m.closedEnums()
 	kept := m.elements[:0]
 	for _, e := range m.elements {
 		drop := false
@@ -376,10 +421,17 @@ func (m *merger) settle() {
 			if !strings.HasPrefix(**name, ".") {
 				*name = proto.String("." + **name)
 			}
+			full := join(e.full(), path)
+			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
+				m.unresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
+				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
+				replaceType(f)
+				*name = nil
+				return
+			}
 			if known(**name) {
 				return
 			}
-			full := join(e.full(), path)
 			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
 			case isService:
 				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
@@ -402,6 +454,32 @@ func (m *merger) settle() {
 	m.elements = kept
 	m.openRanges()
 	m.distinctValues()
+}
+
+// closedEnums are the full names, with their dots, of enums of proto2.
+func (m *merger) closedEnums() map[string]bool {
+	closed := map[string]bool{}
+	var walk func(full string, d *descriptorpb.DescriptorProto)
+	walk = func(full string, d *descriptorpb.DescriptorProto) {
+		for _, e := range d.EnumType {
+			closed[full+"."+e.GetName()] = true
+		}
+		for _, n := range d.NestedType {
+			walk(full+"."+n.GetName(), n)
+		}
+	}
+	for _, e := range m.elements {
+		if e.syntax.name != "proto2" {
+			continue
+		}
+		switch d := e.msg.(type) {
+		case *descriptorpb.EnumDescriptorProto:
+			closed["."+e.full()] = true
+		case *descriptorpb.DescriptorProto:
+			walk("."+e.full(), d)
+		}
+	}
+	return closed
 }
 
 // openRanges lets messages be extended by what extends them: a codegen's output

@@ -19,6 +19,7 @@ func (a *app) commands() []*cobra.Command {
 		a.diffCommand(),
 		a.schemaCommand(),
 		a.alignCommand(),
+		a.driftCommand(),
 		a.exportCommand(),
 		a.replayCommand(),
 		a.probeCommand(),

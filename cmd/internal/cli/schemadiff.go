@@ -20,12 +20,14 @@ type schemaChangeLine struct {
 	V int `json:"v"`
 	schema.Change
 	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
+	Proto    string   `json:"proto,omitempty"`    // of drift: whether our definitions are as the old version is
 }
 
 type schemaDiffFlags struct {
 	json     bool
 	format   string
 	captures []string
+	proto    bool // of drift: the definitions are compared too
 }
 
 func (a *app) schemaDiffCommand() *cobra.Command {
@@ -39,7 +41,8 @@ breaks: the wire (who speaks one version misreads the other), JSON, or only sour
 code. A type that was renamed or moved is found by its fields and uses, and is one
 change. In which file something stands, comments and options are no difference.
 
-OLD and NEW are each a folder of .proto files, a .proto file, or a descriptor set.
+OLD and NEW are each a folder of .proto files, a .proto file, a descriptor set, or
+shipped code that holds definitions, as schema extract reads it.
 With --captures, each change names the recorded exchanges that hold what changed.
 The exit status is 1 where there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
@@ -56,10 +59,8 @@ The exit status is 1 where there is a difference.`,
 }
 
 func (a *app) schemaDiff(ctx context.Context, before, after string, f schemaDiffFlags) error {
-	switch f.format {
-	case "text", "md", "json":
-	default:
-		return usagef("--format is text, md or json, not %q", f.format)
+	if err := checkChangesFormat(f.format); err != nil {
+		return err
 	}
 	old, err := loadSource(before)
 	if err != nil {
@@ -69,6 +70,20 @@ func (a *app) schemaDiff(ctx context.Context, before, after string, f schemaDiff
 	if err != nil {
 		return err
 	}
+	return a.changelog(ctx, old, now, nil, f)
+}
+
+func checkChangesFormat(format string) error {
+	switch format {
+	case "text", "md", "json":
+		return nil
+	}
+	return usagef("--format is text, md or json, not %q", format)
+}
+
+// changelog prints what changed between two versions; ours are the definitions
+// that may be out of date, if there are any.
+func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f schemaDiffFlags) error {
 	changes := schema.Diff(old, now)
 	lines := make([]schemaChangeLine, len(changes))
 	for i, c := range changes {
@@ -83,8 +98,15 @@ func (a *app) schemaDiff(ctx context.Context, before, after string, f schemaDiff
 			lines[i].Captures = t.Touched(i)
 		}
 	}
+	stale := 0
+	if ours != nil {
+		stale = markOutdated(lines, ours, now)
+	}
 	if err := a.printSchemaChanges(lines, f); err != nil {
 		return err
+	}
+	if ours != nil && len(lines) > 0 {
+		a.say("%s", outdatedSummary(stale))
 	}
 	if len(lines) > 0 {
 		return fail(exitFinding, nil, "")
@@ -134,22 +156,28 @@ func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) er
 	if f.format == "md" {
 		err = a.schemaChangesMarkdown(lines)
 	} else if len(lines) > 0 {
-		err = a.schemaChangesTable(lines, len(f.captures) > 0)
+		err = a.schemaChangesTable(lines, len(f.captures) > 0, f.proto)
 	}
 	a.say("%s", changesSummary(lines))
 	return err
 }
 
-func (a *app) schemaChangesTable(lines []schemaChangeLine, captures bool) error {
+func (a *app) schemaChangesTable(lines []schemaChangeLine, captures, proto bool) error {
 	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
 	if captures {
 		header = append(header, "CAPTURES")
+	}
+	if proto {
+		header = append(header, "PROTO")
 	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{string(l.Change.Change), string(l.Kind), l.Element, l.Old, l.New, string(l.Breaks), l.Note}
 		if captures {
 			rows[i] = append(rows[i], someFrames(l.Captures))
+		}
+		if proto {
+			rows[i] = append(rows[i], l.Proto)
 		}
 	}
 	return a.out.Table(header, rows)
@@ -191,6 +219,9 @@ func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
 		}
 		if len(l.Captures) > 0 {
 			b.WriteString("; in " + someFrames(l.Captures))
+		}
+		if l.Proto != "" {
+			b.WriteString("; our definitions are " + l.Proto)
 		}
 		b.WriteString("\n")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"unwire/cmd/internal/term"
 	"unwire/schema/bundle"
 	"unwire/schema/extract"
 )
@@ -29,9 +30,18 @@ func (a *app) schemaExtractCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extract INPUT…",
 		Short: "Write the .proto that shipped code was generated from",
-		Long: `extract reads JavaScript (.js, .mjs, .cjs), folders of it, and descriptor sets,
-and writes the definitions in them: one file a package. Scripts may be bundled
-and minified. They are parsed, never executed.
+		Long: `extract reads what ships definitions, and writes them: one file a package.
+
+  JavaScript   .js, .mjs, .cjs; bundled and minified or not
+  archives     asar, vsix, zip, jar, whl, apk, tgz and other tars, deb, AppImage,
+               squashfs, gzip, bzip2, xz, zstd, and archives in them
+  executables  and libraries, with the descriptors that Go, C++, Rust, .NET and
+               others embed, and scripts that stand in them as text; Java classes;
+               generated sources (_pb2.py, .pb.cc, …)
+  descriptors  a descriptor set, or any file with descriptors in it
+  folders      of all these; links in them are not followed
+
+Nothing is executed, and of archives nothing is unpacked to disk.
 
 Codegens whose output is read: ` + strings.Join(bundle.Codegens(), ", ") + `.
 
@@ -40,6 +50,7 @@ not be resolved is listed with its place; the rest compiles all the same: a
 field whose type is missing is declared as bytes, or int32 for an enum, which
 has the same wire format. The exit status is 3 if no input holds a schema.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
+  unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -79,11 +90,15 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 	var sources []*extract.Source
 	var lines []extracted
 	total := 0
+	progress, done := a.extractProgress()
+	defer done()
 	for _, input := range inputs {
 		c := extract.NewCollector(input, extract.Formats())
+		c.OnProgress = progress
 		if err := c.AddPath(ctx, input); err != nil {
 			return fail(exitInput, err, "")
 		}
+		done()
 		if c.Looked() == 0 {
 			return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
 		}
@@ -93,7 +108,7 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 			return fail(exitInput, fmt.Errorf("%s: %w", input, err), "")
 		}
 		n := alone.Count()
-		total += n.Messages + n.Enums + n.Services
+		total += n.Messages + n.Enums + n.Services + len(alone.Imports)
 		line := extracted{
 			V: 1, Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
 			Unresolved: []unresolvedJSON{},
@@ -104,7 +119,7 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 			}
 			line.Unresolved = append(line.Unresolved, unresolvedJSON{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason})
 			if !f.asJSON {
-				a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+				a.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 			}
 		}
 		sources, lines = append(sources, src), append(lines, line)
@@ -114,7 +129,7 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 	}
 	if total == 0 {
 		return fail(exitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
-			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptor sets")
+			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptors in "+formatNames())
 	}
 	set, err := extract.Merge(sources...)
 	if err != nil {
@@ -122,7 +137,7 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 	}
 	if len(sources) > 1 && !f.asJSON {
 		for _, u := range set.Unresolved {
-			a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
+			a.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 		}
 	}
 	return a.writeExtracted(set, f)

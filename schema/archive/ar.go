@@ -1,0 +1,60 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	arMagic  = "!<arch>\n"
+	arHeader = 60 // name 16, date 12, owner 6, group 6, mode 8, size 10, end 2
+)
+
+// ar reads the members of an ar: of a Debian package, or of a library.
+// Source: ar(5)
+func (w *walk) ar(data []byte) error {
+	names := "" // of GNU, those that are too long for a header
+	for at := len(arMagic); at < len(data); {
+		if err := w.begin(); err != nil {
+			return err
+		}
+		if len(data)-at < arHeader || string(data[at+58:at+60]) != "`\n" {
+			return fmt.Errorf("no header at %#x", at)
+		}
+		field := func(from, to int) string { return strings.TrimRight(string(data[at+from:at+to]), " ") }
+		size, err := strconv.ParseInt(field(48, 58), 10, 64)
+		begin := at + arHeader
+		if err != nil || size < 0 || size > int64(len(data)-begin) {
+			return fmt.Errorf("the member at %#x has size %q of %d bytes left", at, field(48, 58), len(data)-begin)
+		}
+		name, body := field(0, 16), data[begin:begin+int(size):begin+int(size)]
+		switch {
+		case name == "//":
+			names = string(body)
+		case name == "/" || name == "/SYM64/" || name == "__.SYMDEF":
+		default:
+			name, body = arName(name, names, body)
+			if err := w.plain(name, body); err != nil {
+				return err
+			}
+		}
+		at = begin + int(size) + int(size&1)
+		w.At(int64(min(at, len(data))))
+	}
+	return nil
+}
+
+// arName is a member's name: of GNU in the table of long names, of BSD before
+// its bytes.
+func arName(name, names string, body []byte) (string, []byte) {
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "#1/")); err == nil && strings.HasPrefix(name, "#1/") && n >= 0 && n <= len(body) {
+		return string(bytes.TrimRight(body[:n], "\x00")), body[n:]
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "/")); err == nil && strings.HasPrefix(name, "/") && n >= 0 && n < len(names) {
+		long, _, _ := strings.Cut(names[n:], "\n")
+		return strings.TrimSuffix(long, "/"), body
+	}
+	return strings.TrimSuffix(name, "/"), body
+}

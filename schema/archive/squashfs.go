@@ -1,0 +1,154 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/diskfs/go-diskfs/backend"
+	"github.com/diskfs/go-diskfs/filesystem"
+	"github.com/diskfs/go-diskfs/filesystem/squashfs"
+)
+
+// appImage reads the squashfs that follows the executable of an AppImage.
+// Source: the AppImage specification, type 2
+func (w *walk) appImage(data []byte) error {
+	at := elfEnd(data)
+	if at <= 0 || at > int64(len(data)) || Detect(data[at:]) != Squashfs {
+		// Where signatures or more stand between: the first one of version 4.
+		at = -1
+		for from := 0; ; {
+			i := bytes.Index(data[from:], []byte("hsqs"))
+			if i < 0 {
+				break
+			}
+			if from += i; len(data)-from > 32 && binary.LittleEndian.Uint32(data[from+28:]) == 4 {
+				at = int64(from)
+				break
+			}
+			from += 4
+		}
+	}
+	if at < 0 {
+		return errors.New("no squashfs follows its executable")
+	}
+	return w.squashfs(data[at:])
+}
+
+// elfEnd is where an ELF file of 64 or 32 bits ends: after its section headers,
+// which stand last.
+func elfEnd(data []byte) int64 {
+	if len(data) < 64 {
+		return -1
+	}
+	var o binary.ByteOrder = binary.LittleEndian
+	if data[5] == 2 {
+		o = binary.BigEndian
+	}
+	if data[4] == 1 {
+		return int64(o.Uint32(data[32:])) + int64(o.Uint16(data[46:]))*int64(o.Uint16(data[48:]))
+	}
+	return int64(o.Uint64(data[40:])) + int64(o.Uint16(data[58:]))*int64(o.Uint16(data[60:]))
+}
+
+// plausibleSquash says whether a superblock is one of version 4 whose sizes the
+// image may have.
+func plausibleSquash(data []byte) bool {
+	if len(data) < 96 {
+		return false
+	}
+	u32 := func(at int) int64 { return int64(binary.LittleEndian.Uint32(data[at:])) }
+	block := u32(12)
+	size := int64(len(data))
+	return u32(4) <= MaxMembers && u32(16) <= MaxMembers && block >= 4096 && block <= 1<<20 && block&(block-1) == 0 &&
+		binary.LittleEndian.Uint64(data[40:]) <= uint64(size)
+}
+
+// squashfs reads a compressed filesystem.
+func (w *walk) squashfs(data []byte) (err error) {
+	if !plausibleSquash(data) {
+		return errors.New("its superblock is not one of version 4")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("broken: %v", p)
+		}
+	}()
+	w.size = int64(len(data))
+	sq, err := squashfs.Read(&image{Reader: bytes.NewReader(data)}, int64(len(data)), 0, 0)
+	if err != nil {
+		return err
+	}
+	return w.squashFolder(sq, "/", 0)
+}
+
+func (w *walk) squashFolder(sq *squashfs.FileSystem, dir string, depth int) error {
+	if depth > maxDepth {
+		w.Broken(dir, fmt.Errorf("folders are more than %d deep", maxDepth))
+		return nil
+	}
+	list, err := sq.ReadDir(dir)
+	if err != nil {
+		w.Broken(dir, err)
+		return nil
+	}
+	for _, info := range list {
+		if err := w.begin(); err != nil {
+			return err
+		}
+		name := path.Join(dir, info.Name())
+		switch {
+		case info.Name() == "." || info.Name() == "..":
+		case info.IsDir():
+			if err := w.squashFolder(sq, name, depth+1); err != nil {
+				return err
+			}
+		case info.Mode().IsRegular():
+			if err := w.squashFile(name, info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) squashFile(name string, info fs.FileInfo) error {
+	entry, ok := info.(interface {
+		Open() (filesystem.File, error)
+	})
+	if !ok {
+		return nil
+	}
+	f, err := entry.Open()
+	if err != nil {
+		w.Broken(name, err)
+		return nil
+	}
+	defer f.Close()
+	w.done += info.Size()
+	w.At(min(w.done, w.size))
+	return w.stream(strings.TrimPrefix(name, "/"), &counted{f, w}, info.Size())
+}
+
+// An image is a squashfs in memory, as its reader wants it.
+type image struct{ *bytes.Reader }
+
+func (i *image) Stat() (fs.FileInfo, error)              { return imageInfo{i.Size()}, nil }
+func (i *image) Close() error                            { return nil }
+func (i *image) Sys() (*os.File, error)                  { return nil, backend.ErrNotSuitable }
+func (i *image) Writable() (backend.WritableFile, error) { return nil, backend.ErrIncorrectOpenMode }
+
+type imageInfo struct{ size int64 }
+
+func (imageInfo) Name() string       { return "squashfs" }
+func (i imageInfo) Size() int64      { return i.size }
+func (imageInfo) Mode() fs.FileMode  { return 0o400 }
+func (imageInfo) ModTime() time.Time { return time.Time{} }
+func (imageInfo) IsDir() bool        { return false }
+func (imageInfo) Sys() any           { return nil }

@@ -1,0 +1,106 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// tarBlock is what a tar's first header takes.
+const tarBlock = 512
+
+// compressed reads a stream: the members of the tar in it, or it as a whole.
+func (w *walk) compressed(kind Kind, data []byte) error {
+	in := &position{r: bytes.NewReader(data), at: w.At}
+	var r io.Reader
+	var err error
+	switch kind {
+	case Gzip:
+		r, err = gzip.NewReader(in)
+	case Bzip2:
+		r = bzip2.NewReader(in)
+	case Xz:
+		if dict := xzDictionary(data); dict > maxWindow {
+			return fmt.Errorf("its dictionary is of %d bytes, at most %d are taken", dict, maxWindow)
+		}
+		r, err = openXz(bufio.NewReader(in))
+	case Zstd:
+		r, err = openZstd(in)
+	default:
+		return fmt.Errorf("unknown kind %q", kind)
+	}
+	if err != nil {
+		return err
+	}
+	if c, ok := r.(io.Closer); ok {
+		defer c.Close()
+	}
+	br := bufio.NewReaderSize(&counted{r, w}, 64<<10)
+	head, err := br.Peek(tarBlock)
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if Detect(head) == Tar {
+		return w.tar(br)
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.stream(strippedName(w.name), br, -1)
+}
+
+// strippedName is the name of what is in a compressed file.
+func strippedName(name string) string {
+	base := path.Base(name)
+	ext := path.Ext(base)
+	switch strings.ToLower(ext) {
+	case ".gz", ".bz2", ".xz", ".zst", ".zstd":
+		return strings.TrimSuffix(base, ext)
+	}
+	return base
+}
+
+// tar reads the members of a tar.
+func (w *walk) tar(r io.Reader) error {
+	tr := tar.NewReader(r)
+	for {
+		if err := w.begin(); err != nil {
+			return err
+		}
+		h, err := tr.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
+			continue
+		}
+		if err := w.stream(h.Name, tr, h.Size); err != nil {
+			return err
+		}
+	}
+}
+
+// counted counts what is decompressed.
+type counted struct {
+	r io.Reader
+	w *walk
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	if bomb := c.w.budget.unpack(n); bomb != nil {
+		return n, bomb
+	}
+	return n, err
+}

@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"slices"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// base64Suffixes are what ".proto" looks like in base64, by where it stands in
+// a group of three bytes; characters that hold bits of its neighbours are left
+// out.
+func base64Suffixes() [][]byte {
+	return [][]byte{[]byte("LnByb3Rv"), []byte("5wcm90b"), []byte("ucHJvdG")}
+}
+
+// base64Chars says which characters are base64, of either alphabet.
+func base64Chars() (is [256]bool) {
+	for c := range is {
+		is[c] = 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
+	}
+	return is
+}
+
+// scanBase64 finds descriptors in base64, without line breaks.
+func scanBase64(ctx context.Context, data []byte) []Found {
+	var list []Found
+	is := base64Chars()
+	done := 0 // before it all is read
+	for _, at := range places(ctx, data, base64Suffixes()) {
+		if at < done || len(list) >= maxFound {
+			continue
+		}
+		begin := at
+		for begin > done && at-begin < maxName*2 && is[data[begin-1]] {
+			begin--
+		}
+		end := at
+		for end < len(data) && is[data[end]] {
+			end++
+		}
+		if f, size, skip := parseBase64(data[begin:end]); f != nil {
+			list = append(list, Found{File: f, Form: Base64, Offset: begin + skip, Size: size})
+			done = begin + skip + base64.RawStdEncoding.EncodedLen(size)
+		}
+	}
+	return list
+}
+
+// places are the offsets at which any of several words stands, in order.
+func places(ctx context.Context, data []byte, words [][]byte) []int {
+	var list []int
+	for _, word := range words {
+		for at := 0; ctx.Err() == nil && len(list) < maxFound; at += len(word) {
+			i := bytes.Index(data[at:], word)
+			if i < 0 {
+				break
+			}
+			at += i
+			list = append(list, at)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// parseBase64 reads the descriptor whose base64 stands in text, and returns its
+// size and where in text it begins.
+func parseBase64(text []byte) (f *descriptorpb.FileDescriptorProto, size, skip int) {
+	// Its first byte is the tag of the name: C and one of g to v.
+	for skip = 0; skip+8 <= len(text) && skip <= maxName; skip++ {
+		if text[skip] != 'C' || text[skip+1] < 'g' || text[skip+1] > 'v' {
+			continue
+		}
+		plain := decodeBase64(text[skip:min(len(text), skip+gzipHead*4/3)])
+		if !startsAsDescriptor(plain) {
+			continue
+		}
+		if f, size = parse(decodeBase64(text[skip:min(len(text), skip+maxDescriptor)])); f != nil {
+			return f, size, skip
+		}
+	}
+	return nil, 0, 0
+}
+
+// decodeBase64 returns the bytes of text, in either alphabet, as far as whole
+// bytes go.
+func decodeBase64(text []byte) []byte {
+	if bytes.ContainsAny(text, "-_") {
+		text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
+	}
+	if len(text)%4 == 1 {
+		text = text[:len(text)-1]
+	}
+	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
+	n, err := base64.RawStdEncoding.Decode(out, text)
+	if err != nil {
+		return nil
+	}
+	return out[:n]
+}

@@ -1,0 +1,213 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+const (
+	tagName = 0x0a // field 1 of FileDescriptorProto, its name
+
+	maxDescriptor = 64 << 20 // bytes of one file's descriptor
+	maxDepth      = 64       // of messages in it
+)
+
+// parse reads the descriptor that data begins with, and returns its size. What
+// follows it in data is not part of it: it ends before the first field that is
+// out of order or not of a descriptor's kind.
+//
+// Shape: nil if data does not begin with a descriptor that says more than its
+// name and package.
+func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
+	md := (*descriptorpb.FileDescriptorProto)(nil).ProtoReflect().Descriptor()
+	data = data[:min(len(data), maxDescriptor)]
+	size := 0
+	s := sequence{md: md}
+	for size < len(data) {
+		n := s.field(data[size:])
+		if n <= 0 {
+			break
+		}
+		size += n
+	}
+	if !s.says {
+		return nil, 0
+	}
+	f := &descriptorpb.FileDescriptorProto{}
+	if (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(data[:size], f) != nil {
+		return nil, 0
+	}
+	return f, size
+}
+
+// A sequence is the fields of a FileDescriptorProto as they are read.
+type sequence struct {
+	md      protoreflect.MessageDescriptor
+	last    protowire.Number
+	imports int
+	public  [2]int // least index that a public or a weak import may have
+	says    bool   // more than a name, a package and what any bytes may be
+}
+
+// field returns the length of the field that data begins with, or 0 if that is
+// none that can follow.
+func (s *sequence) field(data []byte) int {
+	num, typ, n := protowire.ConsumeTag(data)
+	if n != 1 || num < s.last { // all of its fields have tags of one byte
+		return 0
+	}
+	fd := s.md.Fields().ByNumber(num)
+	if fd == nil || num == s.last && !fd.IsList() {
+		return 0
+	}
+	m := valid(fd, typ, data[n:], 0)
+	if m < 0 || !s.plausible(fd, typ, data[n:n+m]) {
+		return 0
+	}
+	s.last = num
+	return n + m
+}
+
+// plausible says whether a field's value is one that a compiler writes there.
+func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type, value []byte) bool {
+	number := uint64(0)
+	if typ == protowire.BytesType {
+		value, _ = protowire.ConsumeBytes(value)
+	} else {
+		number, _ = protowire.ConsumeVarint(value)
+	}
+	switch fd.Name() {
+	case "name":
+		return s.last == 0 && isPath(value)
+	case "package":
+		return isPackage(value)
+	case "dependency", "option_dependency":
+		s.imports++
+		s.say(isPath(value) && bytes.HasSuffix(value, []byte(suffix)))
+		return len(value) > 2 && isPath(value)
+	case "public_dependency", "weak_dependency":
+		least := &s.public[fd.Number()%2]
+		ok := typ == protowire.BytesType && len(value) <= s.imports || number >= uint64(*least) && number < uint64(s.imports)
+		*least = int(number&0xffff) + 1
+		return ok
+	case "syntax":
+		return s.say(slices.Contains([]string{"proto2", "proto3", "editions"}, string(value)))
+	case "edition":
+		return number < 1<<31 && descriptorpb.Edition_name[int32(number)] != ""
+	case "source_code_info":
+		return len(value) > 0
+	case "options":
+		s.say(len(value) > 2)
+	case "message_type", "enum_type", "service", "extension":
+		return s.say(named(value))
+	}
+	return true
+}
+
+// say notes a field that only a descriptor has, if it is one.
+func (s *sequence) say(ok bool) bool {
+	s.says = s.says || ok
+	return ok
+}
+
+// valid returns the length of a field's value, or -1 if it is none of its type.
+func valid(fd protoreflect.FieldDescriptor, typ protowire.Type, data []byte, depth int) int {
+	n := protowire.ConsumeFieldValue(fd.Number(), typ, data)
+	if n < 0 {
+		return -1
+	}
+	if typ != wireType(fd.Kind()) {
+		if typ != protowire.BytesType || !fd.IsList() || wireType(fd.Kind()) == protowire.BytesType {
+			return -1
+		}
+		return n // packed
+	}
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		if b, _ := protowire.ConsumeBytes(data); !utf8.Valid(b) {
+			return -1
+		}
+	case protoreflect.MessageKind:
+		b, _ := protowire.ConsumeBytes(data)
+		if !validMessage(fd.Message(), b, depth+1) {
+			return -1
+		}
+	}
+	return n
+}
+
+// newest is the highest number that a field may have that our version of
+// descriptor.proto does not know yet.
+const newest = 127
+
+// validMessage says whether data may be a message of that type: all its fields
+// are well-formed, and those that are known have their types.
+func validMessage(md protoreflect.MessageDescriptor, data []byte, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	open := md.ExtensionRanges().Len() > 0
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return false
+		}
+		data = data[n:]
+		fd := md.Fields().ByNumber(num)
+		if fd == nil {
+			if !open && num > newest {
+				return false
+			}
+			n = protowire.ConsumeFieldValue(num, typ, data)
+		} else {
+			n = valid(fd, typ, data, depth)
+		}
+		if n < 0 {
+			return false
+		}
+		data = data[n:]
+	}
+	return true
+}
+
+func wireType(k protoreflect.Kind) protowire.Type {
+	switch k {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return protowire.BytesType
+	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return protowire.Fixed64Type
+	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return protowire.Fixed32Type
+	case protoreflect.GroupKind:
+		return protowire.StartGroupType
+	}
+	return protowire.VarintType
+}
+
+// named says whether a declaration begins with a name that is an identifier.
+func named(data []byte) bool {
+	if len(data) == 0 || data[0] != tagName {
+		return false
+	}
+	name, n := protowire.ConsumeBytes(data[1:])
+	return n > 0 && isIdent(name)
+}
+
+func isIdent(b []byte) bool { return protoreflect.Name(b).IsValid() }
+
+func isPackage(b []byte) bool { return len(b) == 0 || protoreflect.FullName(b).IsValid() }
+
+// isPath says whether b may be the path of a .proto file: printable text.
+func isPath(b []byte) bool {
+	if len(b) == 0 || len(b) > maxName || !utf8.Valid(b) {
+		return false
+	}
+	return bytes.IndexFunc(b, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}

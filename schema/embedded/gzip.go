@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// gzipMagic begins a member that is deflated, as all are.
+const gzipMagic = "\x1f\x8b\x08"
+
+// gzipHead is how much of a member is inflated to see whether it is a
+// descriptor: a name is within it.
+const gzipHead = maxName + 8
+
+// scanGzip finds descriptors that were compressed each for itself.
+func scanGzip(ctx context.Context, data []byte) []Found {
+	var list []Found
+	var zr gzip.Reader
+	for at := 0; len(list) < maxFound; at += len(gzipMagic) {
+		i := bytes.Index(data[at:], []byte(gzipMagic))
+		if i < 0 || ctx.Err() != nil {
+			break
+		}
+		at += i
+		plain := inflate(&zr, data[at:])
+		if plain == nil {
+			continue
+		}
+		if f, size := parse(plain); f != nil && size == len(plain) {
+			list = append(list, Found{File: f, Form: Gzipped, Offset: at, Size: size})
+		}
+	}
+	return list
+}
+
+// inflate returns what the gzip member that data begins with holds, if that
+// begins as a descriptor does.
+func inflate(zr *gzip.Reader, data []byte) []byte {
+	if zr.Reset(bytes.NewReader(data)) != nil {
+		return nil
+	}
+	zr.Multistream(false)
+	head := make([]byte, gzipHead)
+	n, err := io.ReadFull(zr, head)
+	if err != nil && err != io.ErrUnexpectedEOF || !startsAsDescriptor(head[:n]) {
+		return nil
+	}
+	rest, err := io.ReadAll(io.LimitReader(zr, maxDescriptor))
+	if err != nil {
+		return nil
+	}
+	return append(head[:n], rest...)
+}
+
+// startsAsDescriptor says whether data begins with the name of a .proto file.
+func startsAsDescriptor(data []byte) bool {
+	i := bytes.Index(data, []byte(suffix))
+	if i < 0 {
+		return false
+	}
+	start, ok := nameStart(data, 0, i+len(suffix))
+	return ok && start == 0
+}
