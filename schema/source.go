@@ -48,25 +48,29 @@ func LoadSource(name string) (*Schema, error) { return LoadSourceWith(context.Ba
 // LoadSourceWith is LoadSource that can be ended, and that tells how far the
 // reading of shipped code is where progress is set.
 func LoadSourceWith(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+	s, err := LoadDefinitions(name)
+	if errors.Is(err, ErrNoSource) {
+		return loadShipped(ctx, name, progress)
 	}
+	return s, err
+}
+
+// LoadDefinitions is LoadSource for definitions alone.
+//
+// Errors: ErrNoSource for what may be shipped code.
+func LoadDefinitions(name string) (*Schema, error) {
+	info, err := os.Stat(name)
 	switch {
+	case err != nil:
+		return nil, fmt.Errorf("schema: %w", err)
 	case info.IsDir() && holdsProto(name):
 		return loadTree(os.DirFS(name), name)
-	case info.IsDir():
-		return loadShipped(ctx, name, progress)
+	case info.IsDir() || info.Size() > maxProtoBytes && filepath.Ext(name) != ".proto":
+		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
 	case filepath.Ext(name) == ".proto":
 		return loadFile(name)
 	}
-	if info.Size() <= maxProtoBytes {
-		s, err := loadSet(name)
-		if err == nil || !errors.Is(err, ErrNoSource) {
-			return s, err
-		}
-	}
-	return loadShipped(ctx, name, progress)
+	return loadSet(name)
 }
 
 // holdsProto says whether a folder is one of .proto files, or empty. One of

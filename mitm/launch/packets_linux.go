@@ -77,6 +77,7 @@ type packetTap struct {
 	stop   chan struct{}
 	done   chan struct{}
 	count  Packets
+	last   time.Time // of a packet
 }
 
 // start begins to read the ring of a socket, of which it keeps a copy.
@@ -149,7 +150,10 @@ func (p *packetTap) block(b []byte) {
 				p.count.Cut++
 			}
 			p.payload.Add(payloadOf(b[from : from+kept]))
-			p.packet(time.Unix(int64(h.Sec), int64(h.Nsec)), b[from:from+kept], int(h.Len))
+			if now := time.Unix(int64(h.Sec), int64(h.Nsec)); now.After(p.last) { // processors' stamps can be microseconds apart
+				p.last = now
+			}
+			p.packet(p.last, b[from:from+kept], int(h.Len))
 		}
 		if h.Next_offset == 0 {
 			return

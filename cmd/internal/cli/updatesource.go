@@ -47,7 +47,7 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return a.findingsSource(name)
 	}
-	s, err := schema.LoadSource(name)
+	s, err := schema.LoadDefinitions(name)
 	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
 		return a.extractedSource(ctx, name, f)
 	}
