@@ -24,6 +24,7 @@ type PlanFrame struct {
 	After      int       `json:"after"`             // server frames that preceded it, heartbeats left out
 	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
 	Live       []Binding `json:"live,omitempty"`
+	Beat       bool      `json:"heartbeat,omitempty"` // it is sent by the clock
 	Data       []byte    `json:"data"`
 	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
 
@@ -37,6 +38,7 @@ type PlanFrame struct {
 // buildFrames takes over the request's frames, and what each answers.
 func (p *Plan) buildFrames(body []byte) {
 	l := newLinker(p.captured, p.types)
+	p.beats = l.beatsOf()
 	for i := range l.down {
 		if !l.down[i].heartbeat {
 			p.answers++
@@ -57,7 +59,7 @@ func (p *Plan) buildFrames(body []byte) {
 			if pf.cause, pf.After = l.cause(at); pf.cause != nil {
 				pf.Answers = fmt.Sprintf("%s/%d", captures.Down, pf.cause.seq)
 			}
-			pf.Live = l.bindings(at)
+			pf.Live, pf.Beat = l.bindings(at), l.up[at].heartbeat
 			of = append(of, len(p.Frames))
 		}
 		p.Frames = append(p.Frames, pf)
@@ -65,6 +67,12 @@ func (p *Plan) buildFrames(body []byte) {
 	for at, i := range of {
 		p.Frames[i].Live = append(p.Frames[i].Live, l.zeros(at)...)
 	}
+	bound := make([][]Binding, len(of))
+	for at, i := range of {
+		bound[at] = p.Frames[i].Live // shared: digests are noted in them
+	}
+	l.ask(bound)
+	p.linker = l
 	if len(p.Frames) == 0 && len(body) > 0 {
 		p.Frames = append(p.Frames, PlanFrame{Data: body, wire: body})
 	}

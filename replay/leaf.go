@@ -33,10 +33,11 @@ type leaf struct {
 	depth  int
 	value  string // comparable; by its hash if it is long
 	number bool
-	small  bool // too common to be an id anywhere but in the place of one
-	inner  int  // how many leaves after this one lie inside it
-	top    bool // a message's own field that is a text, bytes or a message
-	sub    bool // the same one level below
+	small  bool   // too common to be an id anywhere but in the place of one
+	inner  int    // how many leaves after this one lie inside it
+	top    bool   // a message's own field that is a text, bytes or a message
+	sub    bool   // the same one level below
+	data   []byte // of a text, bytes or a message; nil of a number
 }
 
 // leavesOf lists the values of a message, each message before what is in it. md
@@ -100,7 +101,7 @@ func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoref
 
 // text makes l the leaf of a text, bytes or a message.
 func (l *leaf) text(b []byte) {
-	l.small = len(b) < shortText
+	l.small, l.data = len(b) < shortText, b
 	l.top, l.sub = l.depth == 1, l.depth == 2
 	if len(b) > longLeaf {
 		// Marked: the hash of a blob may well be an id that is on the wire.

@@ -96,7 +96,9 @@ type Plan struct {
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange
 	split    *splitting // where the request is sent in pieces; nil for one exchange
-	answers  int        // messages of the captured answer, heartbeats left out
+	linker   *linker
+	answers  int           // messages of the captured answer, heartbeats left out
+	beats    time.Duration // between the client's heartbeats
 	types    [2]protoreflect.MessageDescriptor
 	whole    bool // the body has a known length and goes out at once
 }

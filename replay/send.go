@@ -41,7 +41,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: newLinker(p.captured, p.types)}
+	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: p.linker}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -72,6 +72,9 @@ type session struct {
 	server  string // address that was dialled
 	fail    error  // why it did not end as HTTP wants it; nil if it did
 	sent    int    // frames
+	beats   int    // of them, heartbeats
+	unsent  int    // frames that the server left no time for, heartbeats left out
+	notes   []string
 	unblock func() // ends a write that nobody reads; nil where none can block
 }
 
@@ -227,12 +230,8 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 // speak writes the frames, each when its turn has come, and returns when the
 // request may be closed.
 func (s *session) speak(ctx context.Context, w io.Writer) error {
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
-		data, changed, over, err := s.turn(ctx, f)
-		if err != nil || over {
-			return err
-		}
+	gone := false
+	c := s.newSchedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
 		if err != nil {
 			return err
@@ -242,34 +241,22 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		if _, err := w.Write(b); err != nil {
-			return nil //nolint:nilerr // the server has closed its side; what it said tells why
+			gone = true // the server has closed its side; what it said tells why
+			return err
 		}
 		s.sent++
+		return nil
+	})
+	err := c.run(ctx, s.p.Hold)
+	s.unsent = c.left(gone)
+	if gone {
+		return nil
 	}
-	if s.p.Hold {
-		s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll)
-	}
-	return nil
-}
-
-// turn waits until a frame may go and returns its message with the live ids in
-// it; over says that the answer has ended, and nothing more is to be sent.
-func (s *session) turn(ctx context.Context, f *PlanFrame) (data []byte, changed, over bool, err error) {
-	turn := newWaiter(f)
-	switch s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, turn.ready) {
-	case waitOver:
-		return nil, false, true, nil
-	case waitLong:
-		return nil, false, false, fmt.Errorf("%w %s: %s", errSilent, s.p.o.Wait, turn.wants())
-	case waitStopped:
-		return nil, false, false, cause(ctx, ctx.Err())
-	}
-	data, changed, err = turn.fill()
-	return data, changed, false, err
+	return err
 }
 
 // heardAll reports whether the server has said as much as in the capture, and is quiet.
-func (s *session) heardAll(down []heard, quiet bool) bool {
+func (s *session) heardAll(down []*heard, quiet bool) bool {
 	return quiet && len(down) >= s.p.answers
 }
 
@@ -298,7 +285,7 @@ const (
 
 // wait blocks until ready says so. It gives up when the server has said
 // nothing for as long as limit.
-func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []heard, quiet bool) bool) waited {
+func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
 	start := time.Now()
 	for {
 		c.mu.Lock()

@@ -54,6 +54,8 @@ func newTestServer(t *testing.T) *testServer {
 	handle(connect.NewClientStreamHandler("/test.v1.Test/Join", s.join), "/test.v1.Test/Join")
 	handle(connect.NewBidiStreamHandler("/test.v1.Test/Issue", s.issue), "/test.v1.Test/Issue")
 	handle(connect.NewBidiStreamHandler("/test.v1.Test/Number", s.number), "/test.v1.Test/Number")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Carry", s.carry), "/test.v1.Test/Carry")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Quiz", s.quiz), "/test.v1.Test/Quiz")
 	mux.HandleFunc("/test.v1.Test/Moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://192.0.2.1/elsewhere", http.StatusFound)
 	})

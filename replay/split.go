@@ -170,22 +170,24 @@ func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
 // appendAll sends the frames, each when its turn has come and the one before it
 // was taken.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
-		data, _, over, err := s.turn(ctx, f)
-		if err != nil || over {
-			return err
-		}
+	gone := false
+	c := s.newSchedule(func(f *PlanFrame, data []byte, _ bool) error {
+		number := int64(s.sent)
 		s.sent++
-		if err := s.append(ctx, tr, f, data); err != nil {
-			if s.talk.isOver() {
-				return nil // the server has ended before it; what it said tells why
+		err := s.append(ctx, tr, f, number, data)
+		if err != nil {
+			if gone = s.talk.isOver(); !gone { // else the server has ended before it; what it said tells why
+				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
-			_ = errors.As(err, &s.turned) // false: it did not come to an answer
-			return err
 		}
+		return err
+	})
+	err := c.run(ctx, true)
+	s.unsent = c.left(gone)
+	if gone {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // isOver reports whether the response is.
@@ -208,13 +210,13 @@ func (d *declined) Error() string {
 // append sends one message in a call of its own.
 //
 // Errors: a *declined; what went wrong on the way.
-func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, data []byte) error {
+func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, number int64, data []byte) error {
 	a := f.Append
 	data, _, err := s.p.unredact(data)
 	if err != nil {
 		return err
 	}
-	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, a.Number, data); err != nil {
+	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, number, data); err != nil {
 		return err
 	}
 	body, err := s.p.encode(&a.frame, data, true)
@@ -237,7 +239,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Failed, err.Error())
-		return fmt.Errorf("append %d: %w", a.Number, err)
+		return fmt.Errorf("append %d: %w", number, err)
 	}
 	defer resp.Body.Close()
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
@@ -250,7 +252,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Reset, err.Error())
-		return fmt.Errorf("append %d: %w", a.Number, err)
+		return fmt.Errorf("append %d: %w", number, err)
 	}
 	rec.end(fields(resp.Trailer), captures.Complete, "")
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
@@ -258,7 +260,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 		return err
 	}
 	if ex.Code != "" && ex.Code != "ok" {
-		return &declined{a.Number, ex.Code, ex.Message}
+		return &declined{number, ex.Code, ex.Message}
 	}
 	return nil
 }
