@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"time"
 
 	"unwire/captures"
@@ -65,8 +66,9 @@ type session struct {
 	p       *Plan
 	rec     *record
 	out     *captures.Store // nil: none
-	calls   []*record       // of appends
-	turned  *declined       // the append that the server did not take; nil if it took all
+	mu      sync.Mutex
+	calls   []*record // of appends and polls
+	turned  *declined // the append that the server did not take; nil if it took all
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
@@ -104,8 +106,11 @@ func (s *session) run(ctx context.Context) error {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
 	} else {
-		s.read(ctx, resp)
+		last := s.take(ctx, s.rec, resp)
 		_ = resp.Body.Close() // what it could say, reading has said
+		if s.p.split != nil {
+			s.poll(ctx, tr, last)
+		}
 	}
 	s.talk.over()
 	if s.unblock != nil {
@@ -133,10 +138,13 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// read takes the answer.
-func (s *session) read(ctx context.Context, resp *http.Response) {
-	s.rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
-	ex := s.rec.snapshot()
+// take reads an answer; last says that no other call brings more of it.
+func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
+	if rec == s.rec {
+		rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
+	}
+	last = resp.StatusCode != http.StatusOK
+	ex := rec.snapshot()
 	stream := decode.NewStream(&ex, decode.Options{})
 	buf := make([]byte, readSize)
 	for {
@@ -146,12 +154,14 @@ func (s *session) read(ctx context.Context, resp *http.Response) {
 			break
 		}
 		if n > 0 {
-			chunk, cerr := s.rec.chunk(captures.Down, bytes.Clone(buf[:n]))
+			chunk, cerr := rec.chunk(captures.Down, bytes.Clone(buf[:n]))
 			if cerr != nil {
 				s.fail = cerr
 				break
 			}
-			s.talk.hear(s.linker, decode.Carried(stream.Call(), stream.Feed(chunk), decode.Options{}))
+			frames := stream.Feed(chunk)
+			last = last || decode.IsLast(stream.Call(), frames)
+			s.talk.hear(s.linker, decode.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -161,7 +171,8 @@ func (s *session) read(ctx context.Context, resp *http.Response) {
 			break
 		}
 	}
-	s.rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+	rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+	return last
 }
 
 // outcome says how the exchange ended, in the words of a capture.

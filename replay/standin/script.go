@@ -20,6 +20,7 @@ import (
 //	  "answer_timeout_ms": 30000,
 //	  "scatter_ids": false,
 //	  "fresh_ids": false,
+//	  "poll_messages": 0,
 //	  "gate": {
 //	    "min_version": "cli-2026.01.09",
 //	    "error": {"code": "permission_denied", "message": "…"}
@@ -78,8 +79,9 @@ type Script struct {
 	Compression     *Compression               `json:"compression"`
 	SSE             string                     `json:"sse"` // raw, base64 or connect: how RunSSE answers
 	AnswerTimeoutMS int                        `json:"answer_timeout_ms"`
-	ScatterIDs      bool                       `json:"scatter_ids"` // exec and KV ids start at a derived number, not at 1
-	FreshIDs        bool                       `json:"fresh_ids"`   // ids are drawn at random, and no two calls get the same ones
+	ScatterIDs      bool                       `json:"scatter_ids"`   // exec and KV ids start at a derived number, not at 1
+	FreshIDs        bool                       `json:"fresh_ids"`     // ids are drawn at random, and no two calls get the same ones
+	PollMessages    int                        `json:"poll_messages"` // how many messages a RunPoll gets; 0: all in one call
 	Gate            *Gate                      `json:"gate"`
 	Appends         *Appends                   `json:"appends"`
 	Turns           []Turn                     `json:"turns"`
