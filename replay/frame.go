@@ -100,6 +100,11 @@ func (p *Plan) edit() error {
 		}
 		p.Edits = append(p.Edits, e.String())
 	}
+	if p.o.Editor != nil {
+		if err := p.editText(); err != nil {
+			return err
+		}
+	}
 	for i := range p.Frames {
 		p.Frames[i].Len = len(p.Frames[i].Data)
 	}
@@ -109,7 +114,7 @@ func (p *Plan) edit() error {
 func (p *Plan) editOne(e Edit) error {
 	at := p.frameOf(e)
 	if at < 0 {
-		if e.Frame == firstFrame {
+		if e.Frame == FirstFrame {
 			return errors.New("the request has no message")
 		}
 		return fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
@@ -127,10 +132,8 @@ func (p *Plan) editOne(e Edit) error {
 	switch {
 	case e.Op == OpRaw && len(e.path) == 0:
 		data, err = e.rawBytes()
-	case p.isJSON():
-		data, err = e.applyJSON(f.Data, p.types[captures.Up])
 	default:
-		data, err = e.applyProto(f.Data, p.types[captures.Up])
+		data, err = e.apply(f.Data, p.isJSON(), p.types[captures.Up])
 	}
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (p *Plan) editOne(e Edit) error {
 func (p *Plan) frameOf(e Edit) int {
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if e.Frame == f.Seq || e.Frame == firstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+		if e.Frame == f.Seq || e.Frame == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
 	}

@@ -28,9 +28,11 @@ type Options struct {
 
 	Part        bool // of a conversation in pieces send this exchange alone
 	Edits       []Edit
-	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
-	Credentials *Credentials   // secrets that the capture does not hold; nil: none
-	OmitSecrets bool           // leave out headers whose secret is not given, instead of ErrCredentials
+	Editor      func(name string, text []byte) ([]byte, error) // has someone edit a message as text, after Edits; nil: nobody
+	EditFrame   int                                            // which one: see Edit.Frame; FirstFrame for the first
+	Schema      *schema.Schema                                 // for names in edits, heartbeats and error details; may be nil
+	Credentials *Credentials                                   // secrets that the capture does not hold; nil: none
+	OmitSecrets bool                                           // leave out headers whose secret is not given, instead of ErrCredentials
 
 	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
 	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured

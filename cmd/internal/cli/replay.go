@@ -25,6 +25,7 @@ type replayFlags struct {
 	allow                                   []string
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
+	edit                                    string
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -43,13 +44,17 @@ Secrets were redacted when they were recorded: they come from the environment
 and are never written.
 
 PATH is field numbers or names joined by dots, 1.2[3].5, and may start with a
-frame: '@2 1.3' is in the third frame that the client sent. Edits apply in the
-order they are given.
+frame: '@2 1.3' is in the third frame that the client sent. It goes into what a
+text or bytes hold: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the layer may
+be left out where there is no doubt. Edits apply in the order they are given;
+--patch reads them from a file, and --edit has you edit a frame as text.
 
 The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
 are missing, 64 plus the Connect code's number for rejected.`,
 		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay F.uwc 1 --set 1=hello --dry-run
+  unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
+  EDITOR=vi unwire replay F.uwc 1 --edit
   unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
 		Args: argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,7 +73,11 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
+	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
 	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
+	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one a line as in 'set 1.2=x'")
+	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
+	flags.Lookup("edit").NoOptDefVal = "first"
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
@@ -140,6 +149,13 @@ func (f *replayFlags) options() (replay.Options, error) {
 		opts.To = u
 	}
 	var err error
+	if opts.EditFrame = replay.FirstFrame; f.edit != "" {
+		if opts.Editor = editor; f.edit != "first" {
+			if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
+				return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
+			}
+		}
+	}
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
 		return opts, err
 	}
@@ -182,6 +198,9 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 	fmt.Fprintln(a.out, a.out.Bold(verdictLine(r)))
 	for _, d := range r.Details {
 		fmt.Fprintf(a.out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
+	}
+	for _, c := range r.Concluded {
+		fmt.Fprintf(a.out, "we concluded: %s\n", term.Clean(c))
 	}
 	if len(r.Refreshed) > 0 {
 		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
@@ -275,11 +294,14 @@ func framePacing(f *replay.PlanFrame) string {
 	if f.Compressed {
 		s += ", compressed"
 	}
+	if f.Beat {
+		s += ", by the clock"
+	}
 	if f.Answers != "" {
 		s += ", waits for " + f.Answers
 	}
 	for _, b := range f.Live {
-		s += fmt.Sprintf(", %s from %s %s", b.Path, b.From, b.FromPath)
+		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
 	}
 	return s
 }
