@@ -58,6 +58,11 @@ type Result struct {
 	Beats     int           `json:"heartbeats"`          // of the frames up, those sent by the clock
 	Unsent    int           `json:"unsent,omitempty"`    // frames up that the server left no time for
 	Concluded []string      `json:"concluded,omitempty"` // what we saw on the way, in our words
+
+	live *decode.Exchange               // the answer
+	down protoreflect.MessageDescriptor // its type, where a schema knows it
+
+	clean func(string) string // takes the request's secrets out of a text; nil: there are none
 }
 
 // A Detail is one detail of an error.
@@ -100,6 +105,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
 		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
+		live: live, down: p.types[captures.Down],
 	}
 	for i := range live.Frames {
 		if f := &live.Frames[i]; f.Dir == captures.Down && isData(f) {
@@ -123,7 +129,8 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if s.turned != nil {
 		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromServer, s.turned.code, s.turned.Error()
 	}
-	r.redact(p.cleaner())
+	r.clean = p.cleaner()
+	r.redact(r.clean)
 	return r, nil
 }
 

@@ -50,7 +50,9 @@ be left out where there is no doubt. Edits apply in the order they are given;
 --patch reads them from a file, and --edit has you edit a frame as text.
 
 The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
-are missing, 64 plus the Connect code's number for rejected.`,
+are missing, 64 plus the Connect code's number for rejected.
+
+A capture whose name is that of a subcommand is named ./suite.`,
 		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay F.uwc 1 --set 1=hello --dry-run
   unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
@@ -88,6 +90,7 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
+	cmd.AddCommand(a.replaySuiteCommand())
 	return cmd
 }
 
