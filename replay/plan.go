@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -33,6 +35,9 @@ type Options struct {
 	Schema      *schema.Schema                                 // for names in edits, heartbeats and error details; may be nil
 	Credentials *Credentials                                   // secrets that the capture does not hold; nil: none
 	OmitSecrets bool                                           // leave out headers whose secret is not given, instead of ErrCredentials
+
+	Lesson *Lesson // what is volatile in the answer, learnt from the unedited request; may be nil
+	Pace   *Pace   // how gently other hosts are asked; may be nil
 
 	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
 	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured
@@ -87,6 +92,7 @@ type Plan struct {
 	Edits     []string         `json:"edits"`
 	Frames    []PlanFrame      `json:"frames"`
 	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
+	Effects   string           `json:"effects"` // what the request may do at the other end: EffectsNone, or EffectsUnknown
 	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
 
 	o        Options
@@ -103,6 +109,52 @@ type Plan struct {
 	beats    time.Duration // between the client's heartbeats
 	types    [2]protoreflect.MessageDescriptor
 	whole    bool // the body has a known length and goes out at once
+}
+
+// What a request may do at the other end, as far as anything says so: its method
+// of HTTP, or the schema's idempotency level.
+const (
+	EffectsNone    = "none"
+	EffectsUnknown = "unknown"
+)
+
+// effects is what a request may do.
+func (p *Plan) effects() string {
+	if p.Method == http.MethodGet || p.Method == http.MethodHead {
+		return EffectsNone
+	}
+	if p.o.Schema != nil {
+		if m := p.o.Schema.Method(p.Service, p.RPC); m != nil {
+			if o, ok := m.Options().(*descriptorpb.MethodOptions); ok && o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+				return EffectsNone
+			}
+		}
+	}
+	return EffectsUnknown
+}
+
+// foreign refuses to take secrets to a host that they are not of. What was
+// captured in front of this machine, as a reverse proxy does, does not tell whose
+// they are.
+func (p *Plan) foreign() {
+	captured, err := url.Parse(p.captured.URL)
+	if err != nil || p.isLocal() || p.Refusal != "" || isLoopbackName(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
+		return
+	}
+	where := ""
+	for _, s := range p.Secrets {
+		if !s.Omitted {
+			where = s.Where
+		}
+	}
+	for _, h := range p.headers {
+		if name := strings.ToLower(h.Name); name == "authorization" || name == "cookie" {
+			where = "header " + name
+		}
+	}
+	if where != "" {
+		p.Refusal = fmt.Sprintf("refused: the secret in %s is of %s, and is not sent to %s", where, captured.Hostname(), p.url.Hostname())
+	}
 }
 
 // NewPlan reads exchange id of src and plans to send its request again.
@@ -151,6 +203,8 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	}
 	p.refreshBodies(r)
 	p.checkBodies()
+	p.Effects = p.effects()
+	p.foreign()
 	if err := p.finish(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

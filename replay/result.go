@@ -117,6 +117,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 			r.Diff = changes
 		}
 		p.ignore(r.Diff)
+		p.o.Lesson.ignore(r.Diff)
 	}
 	r.Beats, r.Unsent, r.Concluded = s.beats, s.unsent, s.notes
 	if s.unsent > 0 && s.fail == nil {

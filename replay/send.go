@@ -35,7 +35,20 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 			return p.refused(err), nil
 		}
 	}
+	if p.Refusal != "" {
+		return p.refused(errors.New(p.Refusal)), nil
+	}
 	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	if err := p.o.Pace.admit(ctx, p.url.Hostname()); err != nil {
+		if errors.Is(err, ErrRefused) {
+			return p.refused(err), nil
+		}
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	number, err := p.journal()
+	if err != nil {
 		return nil, err
 	}
 	rec, err := newRecord(p, out)
@@ -49,6 +62,11 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	res, err := p.judge(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	answer := rec.snapshot()
+	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
+	if err := p.answered(number, res, retryAfter(answer.ResponseHeaders, time.Now())); err != nil {
+		return res, err
 	}
 	if out != nil {
 		if err := out.Flush(context.WithoutCancel(ctx)); err != nil {

@@ -39,6 +39,7 @@ type testServer struct {
 	*httptest.Server
 	requests atomic.Int64
 	answer   atomic.Value // what Say appends, string
+	drift    atomic.Bool  // Say counts its answers
 	mute     atomic.Bool  // Issue stops sending after three rounds
 	seen     atomic.Value // the last request's headers, http.Header
 }
@@ -88,6 +89,9 @@ func (s *testServer) say(_ context.Context, r *connect.Request[words]) (*connect
 	}
 	if r.Msg.GetValue() == "token" {
 		return connect.NewResponse(wrapperspb.String("you sent " + r.Header().Get("authorization"))), nil
+	}
+	if s.drift.Load() {
+		return connect.NewResponse(wrapperspb.String(fmt.Sprintf("%s, the %d%s", r.Msg.GetValue(), s.requests.Load(), "th time"))), nil
 	}
 	return connect.NewResponse(wrapperspb.String(r.Msg.GetValue() + s.answer.Load().(string))), nil
 }

@@ -279,6 +279,9 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 
 // call sends a message in a call of its own, which is recorded.
 func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, error) {
+	if err := s.p.o.Pace.admit(ctx, a.url.Hostname()); err != nil {
+		return nil, nil, err
+	}
 	body, err := s.p.encode(&a.frame, data, true)
 	if err != nil {
 		return nil, nil, err
