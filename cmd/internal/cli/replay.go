@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,10 @@ type replayFlags struct {
 	allow                                   []string
 	timeout                                 time.Duration
 	edits                                   []replay.Edit
-	edit                                    string
+	edit, journal                           string
+	learn                                   bool
+	budget                                  int
+	every                                   time.Duration
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -70,8 +74,6 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
-	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
@@ -81,6 +83,8 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
 	flags.Lookup("edit").NoOptDefVal = "first"
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
+	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
@@ -92,6 +96,38 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
 	cmd.AddCommand(a.replaySuiteCommand())
 	return cmd
+}
+
+// liveFlags are those of what may be sent to other hosts.
+func (f *replayFlags) liveFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.IntVar(&f.budget, "budget", 20, "with --live: requests at most")
+	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
+	flags.StringVar(&f.journal, "journal", "", "with --live: file to which every request and answer is added")
+}
+
+// openPace readies what keeps requests to other hosts few; close ends its journal.
+func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
+	stop = func() error { return nil }
+	if !f.live {
+		if f.journal != "" {
+			return stop, usagef("--journal is for --live")
+		}
+		return stop, nil
+	}
+	if f.budget < 1 || f.every < time.Second {
+		return stop, usagef("--budget wants 1 or more, --every 1s or more")
+	}
+	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
+	if f.journal == "" {
+		return stop, nil
+	}
+	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
+		return stop, err
+	}
+	return opts.Pace.Journal.Close, nil
 }
 
 // An editFlag collects edits of several flags in the order they were given.
@@ -112,22 +148,40 @@ func (e *editFlag) Set(text string) error {
 	return nil
 }
 
-func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
+func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err error) {
 	opts, err := f.options()
 	if err != nil {
 		return err
 	}
+	stop, err := f.openPace(&opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	store, err := openCapture(addr.File)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	if f.learn && !f.dryRun {
+		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
+			return err
+		}
+	}
 	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
 	if err != nil {
 		return err
 	}
+	if f.dryRun && f.json {
+		return a.printJSON(plan)
+	}
 	if f.dryRun {
-		return a.printPlan(plan, f.json)
+		return printPlan(a.out, plan, f.live)
+	}
+	if f.live && plan.Refusal == "" {
+		if err := printPlan(a.err, plan, true); err != nil {
+			return err
+		}
 	}
 	result, err := a.send(ctx, plan, f.out)
 	if err != nil {
@@ -250,18 +304,15 @@ func verdictLine(r *replay.Result) string {
 	return s
 }
 
-// printPlan shows what would be sent.
-func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
-	if asJSON {
-		return a.printJSON(p)
-	}
-	fmt.Fprintf(a.out, "%s\n", a.out.Bold(term.Clean(p.Method+" "+p.URL)))
-	fmt.Fprintf(a.out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+// printPlan shows what would be sent, with its bytes where it goes to another host.
+func printPlan(out *term.Output, p *replay.Plan, withBytes bool) error {
+	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
+	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
 	for _, h := range p.Headers {
-		fmt.Fprintf(a.out, "↑ %s\n", a.out.Dim(term.Clean(h.Name+": "+h.Value)))
+		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		from := s.From
@@ -271,16 +322,25 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 		case from == "":
 			from = "missing: set " + strings.Join(s.Wants, " or ")
 		}
-		fmt.Fprintf(a.out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
+		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
 	}
 	for _, e := range p.Edits {
-		fmt.Fprintf(a.out, "edit: %s\n", term.Clean(e))
+		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
 	}
 	for _, fr := range p.Frames {
-		fmt.Fprintf(a.out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		if withBytes {
+			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
+		}
+	}
+	switch p.Effects {
+	case replay.EffectsNone:
+		fmt.Fprintln(out, "effects: none, as its method says")
+	default:
+		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
 	}
 	if p.Refusal != "" {
-		fmt.Fprintf(a.out, "it would be refused: %s\n", term.Clean(p.Refusal))
+		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
 	}
 	return nil
 }

@@ -84,8 +84,7 @@ was not met.`,
 	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
 	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
 	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
-	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
@@ -115,6 +114,11 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
+	end, err := f.openPace(&opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	if f.standin {
 		stop, err := suiteStandin(dir, &opts, f)
 		if err != nil {
