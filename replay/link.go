@@ -44,6 +44,9 @@ type heard struct {
 	leaves    []leaf
 	shape     shape
 	heartbeat bool
+
+	asks *asking // of which args are known; nil: of none
+	args arguments
 }
 
 // isData reports whether a frame carries a message.
@@ -67,6 +70,8 @@ type linker struct {
 	own        map[string]bool  // words that the client had first
 	inside     [][]nested       // for each up
 	questions  []question
+	asked      map[int]*question // by number in down
+	kinds      []*asking
 }
 
 // A pair is a place where the server issues small numbers with the place where
@@ -77,7 +82,7 @@ type pair struct{ path, from string }
 const zero = "n0"
 
 func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *linker {
-	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}}
+	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++

@@ -92,8 +92,8 @@ func (s *search) advance(down []*heard) {
 			if s.count++; s.count == q.nth {
 				s.like = h
 			}
-			if q.counted || s.l.argumentsOf(h, q).exact == q.args.exact {
-				if s.exact++; s.exact == s.l.exactly(q) {
+			if q.counted || s.l.argumentsOf(h, q.kind).exact == q.args.exact {
+				if s.exact++; s.exact == q.exact {
 					s.found = h
 				}
 			}
@@ -104,7 +104,7 @@ func (s *search) advance(down []*heard) {
 			}
 		}
 	}
-	if s.found == nil && s.like != nil && s.l.alone(s.question, func(a arguments) string { return a.loose }) {
+	if s.found == nil && s.like != nil && s.question.alone {
 		s.found = s.like
 	}
 }
@@ -120,18 +120,6 @@ func (s *search) result() *heard {
 	return s.loose
 }
 
-// exactly is the place of a captured question, from 1, among those that ask the same
-// to the letter.
-func (l *linker) exactly(q *question) (n int) {
-	for k := range l.questions {
-		o := &l.questions[k]
-		if o.down <= q.down && l.fits(q, &l.down[o.down]) && (q.counted || o.args.exact == q.args.exact) {
-			n++
-		}
-	}
-	return n
-}
-
 // A waiter decides when one frame up may go.
 type waiter struct {
 	frame    *PlanFrame
@@ -142,11 +130,11 @@ type waiter struct {
 func newWaiter(l *linker, f *PlanFrame) *waiter {
 	w := &waiter{frame: f}
 	if f.cause != nil {
-		w.cause = &search{t: f.cause, l: l, question: l.questionAt(f.cause.down)}
+		w.cause = &search{t: f.cause, l: l, question: l.asked[f.cause.down]}
 	}
 	for i := range f.Live {
 		t := &f.Live[i].source
-		w.bindings = append(w.bindings, &search{t: t, l: l, question: l.questionAt(t.down)})
+		w.bindings = append(w.bindings, &search{t: t, l: l, question: l.asked[t.down]})
 	}
 	return w
 }

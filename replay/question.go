@@ -15,13 +15,22 @@ import (
 // carry on an id that came with it. The answer to it belongs to what it asks,
 // not to its place in the stream.
 type question struct {
-	down    int             // which of linker.down
-	answers []int           // which of linker.up
-	mask    map[string]bool // paths of the ids that answers carry on
-	echo    map[string]bool // mask, and paths of other values that answers repeat
+	kind    *asking
+	down    int   // which of linker.down
+	answers []int // which of linker.up
 	args    arguments
-	nth     int  // from 1, among captured questions with the same arguments
-	counted bool // the answer says nothing but ids: it fits any question of the shape
+	nth     int  // from 1, among captured questions of the kind that fit it
+	exact   int  // the same among those that ask the same to the letter
+	counted bool // the answer says nothing but ids: it fits any question of the kind
+	alone   bool // no other asks the same but for its identifiers
+	only    bool // no other asks the same but for what its answer repeats
+}
+
+// An asking is what questions of one shape have in common.
+type asking struct {
+	shape shape
+	mask  map[string]bool // paths of the ids that answers carry on
+	echo  map[string]bool // mask, and paths of other values that answers repeat
 }
 
 // arguments are what a question says besides its ids: values by path, exactly,
@@ -43,32 +52,77 @@ func (l *linker) ask(bound [][]Binding) {
 		if !ok {
 			q = len(l.questions)
 			at[j] = q
-			l.questions = append(l.questions, question{down: j, mask: map[string]bool{}, echo: map[string]bool{}})
+			l.questions = append(l.questions, question{kind: l.kindOf(l.down[j].shape), down: j})
 		}
 		l.questions[q].answers = append(l.questions[q].answers, i)
 	}
 	if len(l.before) == 0 {
 		return
 	}
-	l.questions = slices.DeleteFunc(l.questions, func(q question) bool {
-		for j := range l.before[len(l.before)-1] {
-			if d := &l.down[j]; !d.heartbeat && d.shape.matches(l.down[q.down].shape) {
-				if _, answered := at[j]; !answered {
-					return true
-				}
-			}
+	unanswered := map[*asking]bool{}
+	for j := range l.before[len(l.before)-1] {
+		d := &l.down[j]
+		if _, answered := at[j]; answered || d.heartbeat {
+			continue
 		}
-		return false
-	})
+		for _, k := range l.kinds {
+			unanswered[k] = unanswered[k] || d.shape.matches(k.shape)
+		}
+	}
+	l.questions = slices.DeleteFunc(l.questions, func(q question) bool { return unanswered[q.kind] })
+	l.kinds = slices.DeleteFunc(l.kinds, func(k *asking) bool { return unanswered[k] })
 	for q := range l.questions {
 		l.describe(&l.questions[q], bound)
 	}
+	l.count()
 	for q := range l.questions {
-		for k := range l.questions[:q+1] {
-			if l.fits(&l.questions[q], &l.down[l.questions[k].down]) {
-				l.questions[q].nth++
-			}
+		l.asked[l.questions[q].down] = &l.questions[q]
+	}
+}
+
+// kindOf is what questions of a shape have in common, as far as it is known.
+func (l *linker) kindOf(s shape) *asking {
+	for _, k := range l.kinds {
+		if k.shape.matches(s) {
+			return k
 		}
+	}
+	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}}
+	l.kinds = append(l.kinds, k)
+	return k
+}
+
+// count finds the place of each question among those that are like it.
+func (l *linker) count() {
+	type key struct {
+		kind *asking
+		what string
+	}
+	kinds, exact, loose := map[*asking]int{}, map[key]int{}, map[key]int{}
+	sameLoose, sameRest := map[key]map[string]bool{}, map[key]map[string]bool{}
+	note := func(m map[key]map[string]bool, k key, v string) {
+		if m[k] == nil {
+			m[k] = map[string]bool{}
+		}
+		m[k][v] = true
+	}
+	for i := range l.questions {
+		q := &l.questions[i]
+		q.args = l.argumentsOf(&l.down[q.down], q.kind)
+		e, o := key{q.kind, q.args.exact}, key{q.kind, q.args.loose}
+		kinds[q.kind]++
+		exact[e]++
+		loose[o]++
+		if q.nth, q.exact = loose[o], exact[e]; q.counted {
+			q.nth, q.exact = kinds[q.kind], kinds[q.kind]
+		}
+		note(sameLoose, o, q.args.exact)
+		note(sameRest, key{q.kind, q.args.rest}, q.args.exact)
+	}
+	for i := range l.questions {
+		q := &l.questions[i]
+		q.alone = len(sameLoose[key{q.kind, q.args.loose}]) == 1
+		q.only = len(sameRest[key{q.kind, q.args.rest}]) == 1
 	}
 }
 
@@ -93,7 +147,7 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 				carried[bind.Path] = true
 			}
 			if bind.source.down == q.down && bind.Part == "" {
-				q.repeat(l.down[q.down].leaves, bind.FromPath)
+				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
 			}
 			l.digest(q, bind)
 		}
@@ -111,11 +165,10 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			}
 		}
 	}
-	q.args = l.argumentsOf(&l.down[q.down], q)
 }
 
 // repeat notes that answers repeat what stands at path: all of a message.
-func (q *question) repeat(leaves []leaf, path string) {
+func (a *asking) repeat(leaves []leaf, path string) {
 	for k := range leaves {
 		v := &leaves[k]
 		if v.path != path {
@@ -126,9 +179,9 @@ func (q *question) repeat(leaves []leaf, path string) {
 			all = leaves[k+1 : k+1+v.inner]
 		}
 		for i := range all {
-			q.echo[all[i].path] = true
+			a.echo[all[i].path] = true
 			if isIDLike(all[i].value) {
-				q.mask[all[i].path] = true
+				a.mask[all[i].path] = true
 			}
 		}
 	}
@@ -175,12 +228,15 @@ func digestAt(h *heard, sum []byte) string {
 
 // argumentsOf writes down what a frame asks. Numbers that are zero are not on
 // the wire, so none counts as zero.
-func (l *linker) argumentsOf(h *heard, q *question) arguments {
+func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
+	if h.asks == kind {
+		return h.args
+	}
 	var exact, loose, rest strings.Builder
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
 		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
-		if q.mask[v.path] || v.value == zero {
+		if kind.mask[v.path] || v.value == zero {
 			if !v.number {
 				k += v.inner
 			}
@@ -196,11 +252,12 @@ func (l *linker) argumentsOf(h *heard, q *question) arguments {
 		}
 		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
 		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
-		if !q.echo[v.path] {
+		if !kind.echo[v.path] {
 			fmt.Fprintf(&rest, "%s=%q\n", v.path, value)
 		}
 	}
-	return arguments{exact.String(), loose.String(), rest.String()}
+	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String()}
+	return h.args
 }
 
 // classes is a value with its identifiers replaced by what kind they are.
@@ -221,39 +278,19 @@ func classes(b []byte) string {
 // that differs is what the answer repeats, it does if no other question has the
 // same rest.
 func (l *linker) fits(q *question, h *heard) bool {
-	if !h.shape.matches(l.down[q.down].shape) {
+	if !h.shape.matches(q.kind.shape) {
 		return false
 	}
 	if q.counted {
 		return true
 	}
-	args := l.argumentsOf(h, q)
-	return args.loose == q.args.loose || args.rest != "" && args.rest == q.args.rest && l.alone(q, func(a arguments) string { return a.rest })
+	args := l.argumentsOf(h, q.kind)
+	return args.loose == q.args.loose || q.only && args.rest != "" && args.rest == q.args.rest
 }
 
-// alone reports whether no other captured question agrees in what of says.
-func (l *linker) alone(q *question, of func(arguments) string) bool {
-	for k := range l.questions {
-		if o := &l.questions[k]; o.down != q.down && o.args.exact != q.args.exact && of(o.args) == of(q.args) {
-			return false
-		}
-	}
-	return true
-}
-
-// questionAt is the captured question that is frame j of the server; nil if it is none.
-func (l *linker) questionAt(j int) *question {
-	for q := range l.questions {
-		if l.questions[q].down == j {
-			return &l.questions[q]
-		}
-	}
-	return nil
-}
-
-// asks describes a live question, of the shape of q, for an error.
-func (l *linker) asks(h *heard, q *question) string {
-	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, q).exact), "\n", ", ")
+// asks describes a live question for an error.
+func (l *linker) asks(h *heard, kind *asking) string {
+	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).exact), "\n", ", ")
 	const most = 200
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"

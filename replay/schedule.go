@@ -170,24 +170,22 @@ func (c *schedule) unasked(down []*heard) (sent bool, err error) {
 		if c.claimed[h] || c.awaited(h) {
 			continue
 		}
-		var q, shaped *question
-		for k := range l.questions {
-			if known := &l.questions[k]; h.shape.matches(l.down[known.down].shape) {
-				shaped = known
-				if l.fits(known, h) {
-					q = known
-				}
-			}
-		}
-		if shaped == nil {
+		i := slices.IndexFunc(l.kinds, func(k *asking) bool { return h.shape.matches(k.shape) })
+		if i < 0 {
 			continue
 		}
+		var q *question
+		for k := range l.questions {
+			if l.fits(&l.questions[k], h) {
+				q = &l.questions[k]
+			}
+		}
 		if q == nil || c.extra >= maxExtra {
-			return false, fmt.Errorf("%w: the server asks %s", errUnasked, l.asks(h, shaped))
+			return false, fmt.Errorf("%w: the server asks %s", errUnasked, l.asks(h, l.kinds[i]))
 		}
 		c.claimed[h] = true
 		c.extra++
-		c.s.note("the server asked %s once more: answered as %s/%d was", l.asks(h, q), captures.Down, l.down[q.down].frame.Seq)
+		c.s.note("the server asked %s once more: answered as %s/%d was", l.asks(h, q.kind), captures.Down, l.down[q.down].frame.Seq)
 		for _, i := range q.answers {
 			f := c.all[l.up[i].frame.Seq]
 			if f == nil {
