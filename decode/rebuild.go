@@ -105,3 +105,19 @@ func Carried(c Call, frames []Frame, o Options) []Frame {
 	}
 	return out
 }
+
+// IsLast reports whether one of the frames of a head's answer says that the
+// server's half ends with it: of polls, which come in several calls. The answer
+// of any other head is all there is.
+func IsLast(c Call, frames []Frame) bool {
+	h := headOf(c)
+	if h == nil || h.data == 0 {
+		return true
+	}
+	for i := range frames {
+		if f := &frames[i]; f.Dir == captures.Down && (f.Tree != nil && numberAt(f.Tree, h.eof) != 0 || f.End != nil && f.End.Error != nil) {
+			return true
+		}
+	}
+	return false
+}

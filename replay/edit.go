@@ -11,15 +11,16 @@ import (
 type Op string
 
 const (
-	OpSet Op = "set" // give a field another value; its wire type stays unless a kind or a schema says otherwise
-	OpAdd Op = "add" // put in a field, after its siblings of that number, or before the one that an index names
-	OpDel Op = "del" // take out all fields that the path names
-	OpRaw Op = "raw" // put bytes in place of a value, unchecked
+	OpSet    Op = "set"    // give a field another value; its wire type stays unless a kind or a schema says otherwise
+	OpAdd    Op = "add"    // put in a field, after its siblings of that number, or before the one that an index names
+	OpDel    Op = "del"    // take out all fields that the path names
+	OpRetype Op = "retype" // give a field the same value in another kind
+	OpRaw    Op = "raw"    // put bytes in place of a value, unchecked
 )
 
-// firstFrame is the frame of an edit that names none: the first frame up that
+// FirstFrame is the frame of an edit that names none: the first frame up that
 // carries a message.
-const firstFrame = -1
+const FirstFrame = -1
 
 // An Edit is one change to a request. Edits apply in the order they are given,
 // each to what the one before it left.
@@ -27,25 +28,25 @@ const firstFrame = -1
 // Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see ParseEdit.
 type Edit struct {
 	Op    Op
-	Frame int // number of the frame up, as `show` has it, or firstFrame
+	Frame int // number of the frame up, as `show` has it, or FirstFrame
 	Kind  Kind
 	Value string // as given; the bytes of OpRaw in hex
 
 	path editPath
 }
 
-// ParseEdit reads the text of a --set, --add, --del or --raw flag.
+// ParseEdit reads the text of a --set, --add, --del, --retype or --raw flag.
 //
 // Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
 // left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;
-// del takes [@FRAME ]PATH. PATH has field numbers, or names where a schema is
+// retype takes [@FRAME ]PATH:KIND; del takes [@FRAME ]PATH. PATH has field numbers, or names where a schema is
 // known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
 // An empty PATH is the whole message of the frame.
 // Errors: name the offset of what is wrong in text.
 func ParseEdit(flagKind, text string) (Edit, error) {
-	e := Edit{Op: Op(flagKind), Frame: firstFrame}
+	e := Edit{Op: Op(flagKind), Frame: FirstFrame}
 	switch e.Op {
-	case OpSet, OpAdd, OpDel, OpRaw:
+	case OpSet, OpAdd, OpDel, OpRaw, OpRetype:
 	default:
 		return e, fmt.Errorf("replay: %q is no kind of edit", flagKind)
 	}
@@ -76,7 +77,7 @@ func (e *Edit) parse(text string) error {
 		}
 	}
 	value, has := strings.CutPrefix(rest, "=")
-	if has == (e.Op == OpDel) {
+	if has == (e.Op == OpDel || e.Op == OpRetype) {
 		if has {
 			return fmt.Errorf("a value has no meaning here")
 		}
@@ -110,9 +111,11 @@ func (e *Edit) check() error {
 			return fmt.Errorf("the value is not hex: %w", err)
 		}
 		e.Value = hex.EncodeToString(b)
-	case len(e.path) == 0 && e.Op == OpAdd:
+	case e.Op == OpRetype && e.Kind == "":
+		return fmt.Errorf(":KIND is missing")
+	case len(e.path) == 0 && (e.Op == OpAdd || e.Op == OpRetype):
 		return fmt.Errorf("a path is missing")
-	case len(e.path) == 0 && e.Op == OpDel && e.Frame == firstFrame:
+	case len(e.path) == 0 && e.Op == OpDel && e.Frame == FirstFrame:
 		return fmt.Errorf("a path is missing; a whole frame goes with its number, as in @2")
 	}
 	return nil
@@ -122,14 +125,14 @@ func (e *Edit) check() error {
 func (e Edit) String() string {
 	var b strings.Builder
 	b.WriteString("--" + string(e.Op) + " ")
-	if e.Frame != firstFrame {
+	if e.Frame != FirstFrame {
 		fmt.Fprintf(&b, "@%d ", e.Frame)
 	}
 	b.WriteString(e.path.String())
 	if e.Kind != "" {
 		b.WriteString(":" + string(e.Kind))
 	}
-	if e.Op != OpDel {
+	if e.Op != OpDel && e.Op != OpRetype {
 		b.WriteString("=" + e.Value)
 	}
 	return b.String()

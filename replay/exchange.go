@@ -13,8 +13,8 @@ import (
 	"unwire/replay/profile"
 )
 
-// maxTokens bounds the answer to an exchange.
-const maxTokens = 1 << 20
+// maxTokenAnswer bounds the answer to an exchange.
+const maxTokenAnswer = 1 << 20
 
 // Refresh exchanges the API key for a token, which c has from then on, in
 // memory alone. One request is sent, to the host of base, which has to pass
@@ -53,7 +53,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	var tokens struct {
 		AccessToken string `json:"accessToken"`
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokens))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
 	if err != nil {
 		return fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}

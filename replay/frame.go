@@ -24,6 +24,7 @@ type PlanFrame struct {
 	After      int       `json:"after"`             // server frames that preceded it, heartbeats left out
 	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
 	Live       []Binding `json:"live,omitempty"`
+	Beat       bool      `json:"heartbeat,omitempty"` // it is sent by the clock
 	Data       []byte    `json:"data"`
 	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
 
@@ -37,6 +38,7 @@ type PlanFrame struct {
 // buildFrames takes over the request's frames, and what each answers.
 func (p *Plan) buildFrames(body []byte) {
 	l := newLinker(p.captured, p.types)
+	p.beats = l.beatsOf()
 	for i := range l.down {
 		if !l.down[i].heartbeat {
 			p.answers++
@@ -57,7 +59,7 @@ func (p *Plan) buildFrames(body []byte) {
 			if pf.cause, pf.After = l.cause(at); pf.cause != nil {
 				pf.Answers = fmt.Sprintf("%s/%d", captures.Down, pf.cause.seq)
 			}
-			pf.Live = l.bindings(at)
+			pf.Live, pf.Beat = l.bindings(at), l.up[at].heartbeat
 			of = append(of, len(p.Frames))
 		}
 		p.Frames = append(p.Frames, pf)
@@ -65,6 +67,12 @@ func (p *Plan) buildFrames(body []byte) {
 	for at, i := range of {
 		p.Frames[i].Live = append(p.Frames[i].Live, l.zeros(at)...)
 	}
+	bound := make([][]Binding, len(of))
+	for at, i := range of {
+		bound[at] = p.Frames[i].Live // shared: digests are noted in them
+	}
+	l.ask(bound)
+	p.linker = l
 	if len(p.Frames) == 0 && len(body) > 0 {
 		p.Frames = append(p.Frames, PlanFrame{Data: body, wire: body})
 	}
@@ -92,6 +100,11 @@ func (p *Plan) edit() error {
 		}
 		p.Edits = append(p.Edits, e.String())
 	}
+	if p.o.Editor != nil {
+		if err := p.editText(); err != nil {
+			return err
+		}
+	}
 	for i := range p.Frames {
 		p.Frames[i].Len = len(p.Frames[i].Data)
 	}
@@ -101,7 +114,7 @@ func (p *Plan) edit() error {
 func (p *Plan) editOne(e Edit) error {
 	at := p.frameOf(e)
 	if at < 0 {
-		if e.Frame == firstFrame {
+		if e.Frame == FirstFrame {
 			return errors.New("the request has no message")
 		}
 		return fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
@@ -119,10 +132,8 @@ func (p *Plan) editOne(e Edit) error {
 	switch {
 	case e.Op == OpRaw && len(e.path) == 0:
 		data, err = e.rawBytes()
-	case p.isJSON():
-		data, err = e.applyJSON(f.Data, p.types[captures.Up])
 	default:
-		data, err = e.applyProto(f.Data, p.types[captures.Up])
+		data, err = e.apply(f.Data, p.isJSON(), p.types[captures.Up])
 	}
 	if err != nil {
 		return err
@@ -135,7 +146,7 @@ func (p *Plan) editOne(e Edit) error {
 func (p *Plan) frameOf(e Edit) int {
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if e.Frame == f.Seq || e.Frame == firstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+		if e.Frame == f.Seq || e.Frame == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
 	}

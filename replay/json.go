@@ -184,9 +184,12 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 		return jsonDelete(data, at), nil
 	}
 	var value []byte
-	if e.Op == OpRaw {
+	switch e.Op {
+	case OpRaw:
 		value, err = e.rawBytes()
-	} else {
+	case OpRetype:
+		value, err = e.retypeJSON(data[at.value.Off:at.value.End])
+	default:
 		value, err = encodeJSON(e.Kind, e.Value, data[at.value.Off:at.value.End], at.fd)
 	}
 	if err != nil {

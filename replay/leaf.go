@@ -33,10 +33,11 @@ type leaf struct {
 	depth  int
 	value  string // comparable; by its hash if it is long
 	number bool
-	small  bool // too common to be an id anywhere but in the place of one
-	inner  int  // how many leaves after this one lie inside it
-	top    bool // a message's own field that is a text, bytes or a message
-	sub    bool // the same one level below
+	small  bool   // too common to be an id anywhere but in the place of one
+	inner  int    // how many leaves after this one lie inside it
+	top    bool   // a message's own field that is a text, bytes or a message
+	sub    bool   // the same one level below
+	data   []byte // of a text, bytes or a message; nil of a number
 }
 
 // leavesOf lists the values of a message, each message before what is in it. md
@@ -50,6 +51,10 @@ func leavesOf(f *decode.Frame, md protoreflect.MessageDescriptor) []leaf {
 		return nil
 	}
 	root := jsonSpace(f.Data, 0)
+	if c := f.Data[root]; c != '{' && c != '[' { // a well-known type's own form
+		l := jsonScalar(leaf{depth: 1}, f.Data[root:jsonEnd(f.Data, root)])
+		return []leaf{l}
+	}
 	return jsonLeaves(nil, f.Data, jsonSpan{Key: root, Off: root, End: jsonEnd(f.Data, root)}, "", 1)
 }
 
@@ -100,7 +105,7 @@ func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoref
 
 // text makes l the leaf of a text, bytes or a message.
 func (l *leaf) text(b []byte) {
-	l.small = len(b) < shortText
+	l.small, l.data = len(b) < shortText, b
 	l.top, l.sub = l.depth == 1, l.depth == 2
 	if len(b) > longLeaf {
 		// Marked: the hash of a blob may well be an id that is on the wire.
@@ -134,8 +139,7 @@ func jsonLeaves(out []leaf, b []byte, v jsonSpan, prefix string, depth int) []le
 		}
 		at := len(out)
 		raw := b[item.Off:item.End]
-		switch c := raw[0]; c {
-		case '{', '[':
+		if c := raw[0]; c == '{' || c == '[' {
 			l.text(raw)
 			below := l.path
 			if c == '{' {
@@ -147,21 +151,25 @@ func jsonLeaves(out []leaf, b []byte, v jsonSpan, prefix string, depth int) []le
 			}
 			out[at].inner = len(out) - at - 1
 			continue
-		case '"':
-			var s string
-			if json.Unmarshal(raw, &s) == nil {
-				l.text([]byte(s))
-			}
-		default:
-			n, err := strconv.ParseUint(string(raw), 10, 64)
-			if err != nil {
-				n = 0
-			}
-			l.count(string(raw), n)
 		}
-		out = append(out, l)
+		out = append(out, jsonScalar(l, raw))
 	}
 	return out
+}
+
+// jsonScalar makes l the leaf of a text, number, bool or null.
+func jsonScalar(l leaf, raw []byte) leaf {
+	var s string
+	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		l.text([]byte(s))
+		return l
+	}
+	n, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil {
+		n = 0
+	}
+	l.count(string(raw), n)
+	return l
 }
 
 // A shape tells frames of different kinds apart without a schema: which texts

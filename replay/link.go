@@ -15,18 +15,23 @@ import (
 // A Binding is a value of a frame up that the server issued: it is replaced by
 // the one that the live server issues in the frame that corresponds.
 type Binding struct {
-	Path     string `json:"path"`      // in the frame up
-	From     string `json:"from"`      // the captured frame that brought it: "down/4"
-	FromPath string `json:"from_path"` // where in it
+	Path     string `json:"path"`           // in the frame up
+	From     string `json:"from"`           // the captured frame that brought it: "down/4"
+	FromPath string `json:"from_path"`      // where in it
+	Part     string `json:"part,omitempty"` // of what stands there, where it is not all: "json results[0].id", "word 2", "base64"
+	How      string `json:"how,omitempty"`  // how the frame up spells it: "hex", "sha256", …; "" as the server does
 
 	value  string // as captured, to see whether an edit has replaced it
+	token  string // as captured, where it is a part of what stands at Path; "" for all of it
 	source target
+	digest string // path in the question of the value's SHA-256; "" if there is none
 }
 
 // A target is a captured frame of the server, in terms that find the live
 // frame that corresponds: the nth of its kind.
 type target struct {
 	seq   int // as captured
+	down  int // which of linker.down
 	shape shape
 	nth   int // from 1, among the captured frames of that shape
 	path  string
@@ -39,6 +44,9 @@ type heard struct {
 	leaves    []leaf
 	shape     shape
 	heartbeat bool
+
+	asks *asking // of which args are known; nil: of none
+	args arguments
 }
 
 // isData reports whether a frame carries a message.
@@ -58,6 +66,12 @@ type linker struct {
 	up         []heard
 	before     []int // for each up: how many of down came before it
 	pairs      []pair
+	tokens     map[string]trace // spellings of what the server issued, by where they came first
+	own        map[string]bool  // words that the client had first
+	inside     [][]nested       // for each up
+	questions  []question
+	asked      map[int]*question // by number in down
+	kinds      []*asking
 }
 
 // A pair is a place where the server issues small numbers with the place where
@@ -68,7 +82,7 @@ type pair struct{ path, from string }
 const zero = "n0"
 
 func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *linker {
-	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}}
+	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++
@@ -85,6 +99,7 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 		if f.Dir == captures.Up {
 			l.up = append(l.up, h)
 			l.before = append(l.before, len(l.down))
+			l.inside = append(l.inside, l.search(&h))
 		} else {
 			for k := range h.leaves {
 				if _, ok := l.first[h.leaves[k].value]; !ok {
@@ -92,6 +107,7 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 				}
 			}
 			l.down = append(l.down, h)
+			l.index(len(l.down) - 1)
 		}
 	}
 	return l
@@ -154,7 +170,7 @@ func (l *linker) cause(i int) (at *target, after int) {
 
 // target describes captured frame j of the server, and a value in it.
 func (l *linker) target(j int, path string) *target {
-	t := &target{seq: l.down[j].frame.Seq, shape: l.down[j].shape, path: path}
+	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path}
 	for k := 0; k <= j; k++ {
 		if !l.down[k].heartbeat && l.down[k].shape.matches(t.shape) {
 			t.nth++
@@ -178,6 +194,7 @@ func has(leaves []leaf, path string) bool {
 // bindings returns the values of up frame i that the server had issued.
 func (l *linker) bindings(i int) []Binding {
 	var out []Binding
+	bound := map[string]bool{}
 	leaves := l.up[i].leaves
 	for k := 0; k < len(leaves); k++ {
 		v := &leaves[k]
@@ -192,8 +209,13 @@ func (l *linker) bindings(i int) []Binding {
 		if v.number && v.last == from.last && !slices.Contains(l.pairs, pair{v.path, from.path}) {
 			l.pairs = append(l.pairs, pair{v.path, from.path})
 		}
+		bound[v.path] = true
+		for in := 1; in <= v.inner; in++ {
+			bound[leaves[k+in].path] = true
+		}
 		k += v.inner
 	}
+	out = append(out, l.nestedBindings(i, bound)...)
 	for k := range leaves {
 		if v := &leaves[k]; !l.came(v.value, l.before[i]) {
 			l.issued[v.value] = true

@@ -2,7 +2,9 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,14 +16,16 @@ import (
 // that answer it.
 type conversation struct {
 	mu    sync.Mutex
-	down  []heard   // messages, heartbeats left out
+	down  []*heard  // messages, heartbeats left out
 	at    time.Time // of the last one
+	alive time.Time // when anything came, a heartbeat too
 	ended bool      // the response is over
 	wake  chan struct{}
 }
 
 func newConversation() *conversation {
-	return &conversation{at: time.Now(), wake: make(chan struct{})}
+	now := time.Now()
+	return &conversation{at: now, alive: now, wake: make(chan struct{})}
 }
 
 // hear takes the next frames from the server.
@@ -33,7 +37,8 @@ func (c *conversation) hear(l *linker, frames []decode.Frame) {
 		if !isData(f) {
 			continue
 		}
-		h := heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
+		c.alive = time.Now()
+		h := &heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
 		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
 			continue
@@ -61,28 +66,58 @@ func (c *conversation) signal() {
 // A search looks for the live frame that corresponds to a captured one, in
 // frames that come one by one.
 type search struct {
-	t     *target
-	next  int // frames before it have been looked at
-	count int // of them, how many are of the target's shape
-	at    int // of those that have the target's path
-	found *heard
-	loose *heard // the one that has the path as many times as the target had
+	t        *target
+	l        *linker
+	question *question // what the captured frame asks; nil where it is no question
+	next     int       // frames before it have been looked at
+	count    int       // of them, how many are of the target's shape and ask the same
+	exact    int       // of those that ask the same to the letter
+	at       int       // of those that have the target's path
+	found    *heard
+	like     *heard // the one that asks the same but for its identifiers
+	loose    *heard // the one that has the path as many times as the target had
 }
 
-func (s *search) advance(down []heard) {
+func (s *search) advance(down []*heard) {
 	for ; s.next < len(down) && s.found == nil; s.next++ {
-		h := &down[s.next]
-		if h.shape.matches(s.t.shape) {
-			if s.count++; s.count == s.t.nth {
-				s.found = h
+		h := down[s.next]
+		switch q := s.question; {
+		case q == nil:
+			if h.shape.matches(s.t.shape) {
+				if s.count++; s.count == s.t.nth {
+					s.found = h
+				}
+			}
+		case s.l.fits(q, h):
+			if s.count++; s.count == q.nth {
+				s.like = h
+			}
+			if q.counted || s.l.argumentsOf(h, q.kind).exact == q.args.exact {
+				if s.exact++; s.exact == q.exact {
+					s.found = h
+				}
 			}
 		}
-		if s.loose == nil && s.t.path != "" && has(h.leaves, s.t.path) {
+		if s.loose == nil && s.question == nil && s.t.path != "" && has(h.leaves, s.t.path) {
 			if s.at++; s.at == s.t.nthAt {
 				s.loose = h
 			}
 		}
 	}
+	if s.found == nil && s.like != nil && s.question.alone {
+		s.found = s.like
+	}
+}
+
+// result is the frame that corresponds, as far as it is known.
+func (s *search) result() *heard {
+	switch {
+	case s.found != nil:
+		return s.found
+	case s.like != nil:
+		return s.like
+	}
+	return s.loose
 }
 
 // A waiter decides when one frame up may go.
@@ -92,13 +127,14 @@ type waiter struct {
 	bindings []*search // one for each of frame.Live
 }
 
-func newWaiter(f *PlanFrame) *waiter {
+func newWaiter(l *linker, f *PlanFrame) *waiter {
 	w := &waiter{frame: f}
 	if f.cause != nil {
-		w.cause = &search{t: f.cause}
+		w.cause = &search{t: f.cause, l: l, question: l.asked[f.cause.down]}
 	}
 	for i := range f.Live {
-		w.bindings = append(w.bindings, &search{t: &f.Live[i].source})
+		t := &f.Live[i].source
+		w.bindings = append(w.bindings, &search{t: t, l: l, question: l.asked[t.down]})
 	}
 	return w
 }
@@ -106,24 +142,30 @@ func newWaiter(f *PlanFrame) *waiter {
 // ready reports whether the frame may go. A server that says other things than
 // it did in the capture is given its turn: when it has said as many and is
 // quiet, the frame goes; an id it has to carry must have come all the same.
-func (w *waiter) ready(down []heard, quiet bool) bool {
-	if w.cause != nil {
-		if w.cause.advance(down); w.cause.found == nil && !(quiet && len(down) >= w.frame.After) {
-			return false
-		}
-	}
+func (w *waiter) ready(down []*heard, quiet bool) bool {
+	ok := true
 	for _, s := range w.bindings {
-		if s.advance(down); s.found == nil && !(quiet && s.loose != nil) {
+		if s.advance(down); s.found == nil && !(quiet && s.result() != nil) {
+			ok = false
+		}
+	}
+	if w.cause != nil {
+		if w.cause.advance(down); w.cause.found == nil && !(quiet && (len(down) >= w.frame.After || w.answers())) {
 			return false
 		}
 	}
-	return true
+	return ok
+}
+
+// answers reports whether the frame answers a question.
+func (w *waiter) answers() bool {
+	return slices.ContainsFunc(w.bindings, func(s *search) bool { return s.question != nil })
 }
 
 // wants names the server's frame that is missing, for an error.
 func (w *waiter) wants() string {
 	for i, s := range w.bindings {
-		if s.found == nil && s.loose == nil {
+		if s.result() == nil {
 			b := w.frame.Live[i]
 			return fmt.Sprintf("server did not send a frame like %s, whose %s frame up/%d carries on", b.From, b.FromPath, w.frame.Seq)
 		}
@@ -132,22 +174,45 @@ func (w *waiter) wants() string {
 }
 
 // fill returns the frame's message with the live server's ids in it.
-func (w *waiter) fill() (data []byte, changed bool, err error) {
+func (w *waiter) fill(talk *conversation) (data []byte, changed bool, err error) {
 	data = w.frame.Data
-	for i, s := range w.bindings {
-		from := s.found
-		if from == nil {
-			from = s.loose
+	var asked *heard
+	for _, s := range w.bindings {
+		if s.question != nil {
+			asked = s.result()
 		}
-		next, err := bind(data, &w.frame.Live[i], from.frame)
+	}
+	for i, s := range w.bindings {
+		b, from := w.frame.Live[i], s.result()
+		if b.digest != "" && asked != nil {
+			if h, v := talk.byDigest(asked, b.digest); h != nil {
+				from, b.FromPath = h, v.path
+			}
+		}
+		if from == nil {
+			return data, changed, fmt.Errorf("frame up/%d: %w", w.frame.Seq, errors.New(w.wants()))
+		}
+		next, err := b.put(data, from)
 		if err != nil {
-			return data, changed, fmt.Errorf("frame up/%d: %s: %w", w.frame.Seq, w.frame.Live[i].Path, err)
+			return data, changed, fmt.Errorf("frame up/%d: %s: %w", w.frame.Seq, b.Path, err)
 		}
 		if string(next) != string(data) {
 			data, changed = next, true
 		}
 	}
 	return data, changed, nil
+}
+
+// put puts the live value into a message.
+func (b *Binding) put(data []byte, from *heard) ([]byte, error) {
+	if b.token == "" {
+		return bind(data, b, from.frame)
+	}
+	fresh, ok := b.live(from)
+	if !ok {
+		return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
+	}
+	return bindInside(data, from.frame.Tree == nil, b, fresh)
 }
 
 // bind puts one live value into a message. Where an edit has put another value

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,16 +15,19 @@ const maxPathSteps = 100
 // A pathStep names a field of a message, or a member of a JSON object. Where
 // only an index stands, it names an element of a JSON array.
 type pathStep struct {
-	name  string // a field number, a field's or a member's name; "" for an index alone
-	index int    // from 0, or wire.All
+	name   string // a field number, a field's or a member's name; "" for an index alone
+	index  int    // from 0, or wire.All
+	layers string // what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
 }
 
 // An editPath leads from a frame's root to what an edit is about. The empty
 // path is the whole message.
 //
 // Shape: steps joined by dots, an index in brackets where one element is meant:
-// 1.2[3].5, run_request.model.name. A name that holds one of . [ ] : = " or a
-// space stands in double quotes, with backslash escapes.
+// 1.2[3].5, run_request.model.name. Where a value is text or bytes in which
+// something else is, a step names the layers, and the path goes on inside:
+// 3!gzip.1, 1!hex!gzip.2, 2!json.messages[0]. A name that holds one of . [ ] : =
+// ! " or a space stands in double quotes, with backslash escapes.
 type editPath []pathStep
 
 // scanPath reads the path at the beginning of s, up to a colon, an equals sign
@@ -83,6 +87,14 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 		step.index = int(k)
 		n += end + 1
 	}
+	for n < len(s) && s[n] == '!' {
+		layer, used, _ := scanName(s[n+1:]) // a quoted one is unknown
+		if !slices.Contains(layerNames(), layer) {
+			return nil, n, fmt.Errorf("%q is no layer: %s", layer, strings.Join(layerNames(), " "))
+		}
+		step.layers = strings.TrimPrefix(step.layers+"!"+layer, "!")
+		n += used + 1
+	}
 	switch quoted := s != "" && s[0] == '"'; {
 	case name == "" && len(steps) == 0 && step.index == wire.All && !quoted:
 		return nil, n, fmt.Errorf("a step is missing")
@@ -95,7 +107,7 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 // scanName reads a bare or quoted name.
 func scanName(s string) (name string, n int, err error) {
 	if s == "" || s[0] != '"' {
-		n := strings.IndexAny(s, ".[]:=\" \t")
+		n := strings.IndexAny(s, ".[]:=!\" \t")
 		if n < 0 {
 			n = len(s)
 		}
@@ -121,13 +133,16 @@ func (p editPath) String() string {
 		}
 		switch {
 		case s.bare():
-		case s.name == "" || strings.ContainsAny(s.name, ".[]:=\" \t") || strconv.Quote(s.name) != `"`+s.name+`"`:
+		case s.name == "" || strings.ContainsAny(s.name, ".[]:=!\" \t") || strconv.Quote(s.name) != `"`+s.name+`"`:
 			b.WriteString(strconv.Quote(s.name))
 		default:
 			b.WriteString(s.name)
 		}
 		if s.index != wire.All {
 			fmt.Fprintf(&b, "[%d]", s.index)
+		}
+		if s.layers != "" {
+			b.WriteString("!" + s.layers)
 		}
 	}
 	return b.String()

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -28,11 +30,16 @@ type Options struct {
 
 	Part        bool // of a conversation in pieces send this exchange alone
 	Edits       []Edit
-	Codec       string         // CodecJSON or CodecProto, to have the request sent in; "": as captured
-	Message     []byte         // what to send in place of each message with Codec; nil: the message
-	Schema      *schema.Schema // for names in edits, heartbeats and error details; may be nil
-	Credentials *Credentials   // secrets that the capture does not hold; nil: none
-	OmitSecrets bool           // leave out headers whose secret is not given, instead of ErrCredentials
+	Codec       string                                         // CodecJSON or CodecProto, to have the request sent in; "": as captured
+	Message     []byte                                         // what to send in place of each message with Codec; nil: the message
+	Editor      func(name string, text []byte) ([]byte, error) // has someone edit a message as text, after Edits; nil: nobody
+	EditFrame   int                                            // which one: see Edit.Frame; FirstFrame for the first
+	Schema      *schema.Schema                                 // for names in edits, heartbeats and error details; may be nil
+	Credentials *Credentials                                   // secrets that the capture does not hold; nil: none
+	OmitSecrets bool                                           // leave out headers whose secret is not given, instead of ErrCredentials
+
+	Lesson *Lesson // what is volatile in the answer, learnt from the unedited request; may be nil
+	Pace   *Pace   // how gently other hosts are asked; may be nil
 
 	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
 	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured
@@ -87,7 +94,8 @@ type Plan struct {
 	Secrets   []Secret         `json:"secrets"`
 	Edits     []string         `json:"edits"`
 	Frames    []PlanFrame      `json:"frames"`
-	Hold      bool             `json:"hold"` // the request stays open until the server has ended or is quiet
+	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
+	Effects   string           `json:"effects"` // what the request may do at the other end: EffectsNone, or EffectsUnknown
 	Warnings  []string         `json:"warnings,omitempty"`
 	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
 
@@ -100,11 +108,59 @@ type Plan struct {
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange
 	split    *splitting // where the request is sent in pieces; nil for one exchange
-	answers  int        // messages of the captured answer, heartbeats left out
+	linker   *linker
+	answers  int           // messages of the captured answer, heartbeats left out
+	beats    time.Duration // between the client's heartbeats
 	types    [2]protoreflect.MessageDescriptor
 	recoded  bool // Codec is not the captured one
 	across   bool // and the captured answer is in the captured one
 	whole    bool // the body has a known length and goes out at once
+}
+
+// What a request may do at the other end, as far as anything says so: its method
+// of HTTP, or the schema's idempotency level.
+const (
+	EffectsNone    = "none"
+	EffectsUnknown = "unknown"
+)
+
+// effects is what a request may do.
+func (p *Plan) effects() string {
+	if p.Method == http.MethodGet || p.Method == http.MethodHead {
+		return EffectsNone
+	}
+	if p.o.Schema != nil {
+		if m := p.o.Schema.Method(p.Service, p.RPC); m != nil {
+			if o, ok := m.Options().(*descriptorpb.MethodOptions); ok && o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+				return EffectsNone
+			}
+		}
+	}
+	return EffectsUnknown
+}
+
+// refuseForeign refuses to take secrets to a host that they are not of. What was
+// captured in front of this machine, as a reverse proxy does, does not tell whose
+// they are.
+func (p *Plan) refuseForeign() {
+	captured, err := url.Parse(p.captured.URL)
+	if err != nil || p.isLocal() || p.Refusal != "" || isLoopbackName(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
+		return
+	}
+	where := ""
+	for _, s := range p.Secrets {
+		if !s.Omitted {
+			where = s.Where
+		}
+	}
+	for _, h := range p.headers {
+		if name := strings.ToLower(h.Name); name == "authorization" || name == "cookie" {
+			where = "header " + name
+		}
+	}
+	if where != "" {
+		p.Refusal = fmt.Sprintf("refused: the secret in %s is of %s, and is not sent to %s", where, captured.Hostname(), p.url.Hostname())
+	}
 }
 
 // NewPlan reads exchange id of src and plans to send its request again.
@@ -165,6 +221,8 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	}
 	p.refreshBodies(r)
 	p.checkBodies()
+	p.Effects = p.effects()
+	p.refuseForeign()
 	if err := p.finish(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

@@ -48,7 +48,7 @@ func apply(t *rapid.T, op, text string, data []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := e.applyProto(data, nil)
+	out, err := e.apply(data, false, nil)
 	if err != nil {
 		t.Fatalf("%s of %x: %v", e, data, err)
 	}

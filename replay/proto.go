@@ -141,6 +141,9 @@ func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 // setProto replaces the value of the one node that was found.
 func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	n := t.Node(at.nodes[0])
+	if e.Op == OpRetype {
+		return e.retype(t, at)
+	}
 	if e.Op == OpRaw {
 		value, err := e.rawBytes()
 		if err != nil {

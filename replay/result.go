@@ -55,6 +55,14 @@ type Result struct {
 	Exchange  int64         `json:"exchange"` // in the capture of the answer; 0 if there is none
 	Sent      int           `json:"frames_up"`
 	Received  int           `json:"frames_down"`
+	Beats     int           `json:"heartbeats"`          // of the frames up, those sent by the clock
+	Unsent    int           `json:"unsent,omitempty"`    // frames up that the server left no time for
+	Concluded []string      `json:"concluded,omitempty"` // what we saw on the way, in our words
+
+	live *decode.Exchange               // the answer
+	down protoreflect.MessageDescriptor // its type, where a schema knows it
+
+	clean func(string) string // takes the request's secrets out of a text; nil: there are none
 }
 
 // A Detail is one detail of an error.
@@ -97,6 +105,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
 		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
+		live: live, down: p.types[captures.Down],
 	}
 	for i := range live.Frames {
 		if f := &live.Frames[i]; f.Dir == captures.Down && isData(f) {
@@ -112,12 +121,21 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 			r.Diff = changes
 		}
 		p.ignore(r.Diff)
+		p.o.Lesson.ignore(r.Diff)
+	}
+	r.Beats, r.Unsent, r.Concluded = s.beats, s.unsent, s.notes
+	if s.unsent > 0 && s.fail == nil {
+		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
 	r.conclude(p.captured, live, s.fail)
+	if r.Verdict == Same && s.unsent > 0 {
+		r.Verdict = Differs
+	}
 	if s.turned != nil {
 		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromServer, s.turned.code, s.turned.Error()
 	}
-	r.redact(p.cleaner())
+	r.clean = p.cleaner()
+	r.redact(r.clean)
 	return r, nil
 }
 
@@ -155,6 +173,8 @@ func codeOf(err error) string {
 		return "canceled"
 	case errors.Is(err, errTooLarge):
 		return "resource_exhausted"
+	case errors.Is(err, errUnasked):
+		return "aborted"
 	case errors.Is(err, ErrRefused):
 		return "permission_denied"
 	}
@@ -237,6 +257,9 @@ const minShortSecret = 4
 // repeat what it was sent, or hand out new ones.
 func (r *Result) redact(clean func(string) string) {
 	r.Message = clean(r.Message)
+	for i := range r.Concluded {
+		r.Concluded[i] = clean(r.Concluded[i])
+	}
 	for i := range r.Details {
 		d := &r.Details[i]
 		if c := clean(string(d.Value)); c != string(d.Value) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"time"
 
 	"unwire/captures"
@@ -34,20 +35,38 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 			return p.refused(err), nil
 		}
 	}
+	if p.Refusal != "" {
+		return p.refused(errors.New(p.Refusal)), nil
+	}
 	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	if err := p.o.Pace.admit(ctx, p.url.Hostname()); err != nil {
+		if errors.Is(err, ErrRefused) {
+			return p.refused(err), nil
+		}
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	number, err := p.journal()
+	if err != nil {
 		return nil, err
 	}
 	rec, err := newRecord(p, out)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: newLinker(p.captured, p.types)}
+	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: p.linker}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	res, err := p.judge(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	answer := rec.snapshot()
+	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
+	if err := p.answered(number, res, retryAfter(answer.ResponseHeaders, time.Now())); err != nil {
+		return res, err
 	}
 	if out != nil {
 		if err := out.Flush(context.WithoutCancel(ctx)); err != nil {
@@ -65,13 +84,17 @@ type session struct {
 	p       *Plan
 	rec     *record
 	out     *captures.Store // nil: none
-	calls   []*record       // of appends
-	turned  *declined       // the append that the server did not take; nil if it took all
+	mu      sync.Mutex
+	calls   []*record // of appends and polls
+	turned  *declined // the append that the server did not take; nil if it took all
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
 	fail    error  // why it did not end as HTTP wants it; nil if it did
 	sent    int    // frames
+	beats   int    // of them, heartbeats
+	unsent  int    // frames that the server left no time for, heartbeats left out
+	notes   []string
 	unblock func() // ends a write that nobody reads; nil where none can block
 }
 
@@ -101,8 +124,11 @@ func (s *session) run(ctx context.Context) error {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
 	} else {
-		s.read(ctx, resp)
+		last := s.take(ctx, s.rec, resp)
 		_ = resp.Body.Close() // what it could say, reading has said
+		if s.p.split != nil {
+			s.poll(ctx, tr, last)
+		}
 	}
 	s.talk.over()
 	if s.unblock != nil {
@@ -130,10 +156,13 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// read takes the answer.
-func (s *session) read(ctx context.Context, resp *http.Response) {
-	s.rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
-	ex := s.rec.snapshot()
+// take reads an answer; last says that no other call brings more of it.
+func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
+	if rec == s.rec {
+		rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
+	}
+	last = resp.StatusCode != http.StatusOK
+	ex := rec.snapshot()
 	stream := decode.NewStream(&ex, decode.Options{})
 	buf := make([]byte, readSize)
 	for {
@@ -143,12 +172,14 @@ func (s *session) read(ctx context.Context, resp *http.Response) {
 			break
 		}
 		if n > 0 {
-			chunk, cerr := s.rec.chunk(captures.Down, bytes.Clone(buf[:n]))
+			chunk, cerr := rec.chunk(captures.Down, bytes.Clone(buf[:n]))
 			if cerr != nil {
 				s.fail = cerr
 				break
 			}
-			s.talk.hear(s.linker, decode.Carried(stream.Call(), stream.Feed(chunk), decode.Options{}))
+			frames := stream.Feed(chunk)
+			last = last || decode.IsLast(stream.Call(), frames)
+			s.talk.hear(s.linker, decode.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -158,7 +189,8 @@ func (s *session) read(ctx context.Context, resp *http.Response) {
 			break
 		}
 	}
-	s.rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+	rec.end(fields(resp.Trailer), s.outcome(), reason(s.fail))
+	return last
 }
 
 // outcome says how the exchange ended, in the words of a capture.
@@ -227,12 +259,8 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 // speak writes the frames, each when its turn has come, and returns when the
 // request may be closed.
 func (s *session) speak(ctx context.Context, w io.Writer) error {
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
-		data, changed, over, err := s.turn(ctx, f)
-		if err != nil || over {
-			return err
-		}
+	gone := false
+	c := s.newSchedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
 		if err != nil {
 			return err
@@ -242,34 +270,22 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		if _, err := w.Write(b); err != nil {
-			return nil //nolint:nilerr // the server has closed its side; what it said tells why
+			gone = true // the server has closed its side; what it said tells why
+			return err
 		}
 		s.sent++
+		return nil
+	})
+	err := c.run(ctx, s.p.Hold)
+	s.unsent = c.left(gone)
+	if gone {
+		return nil
 	}
-	if s.p.Hold {
-		s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll)
-	}
-	return nil
-}
-
-// turn waits until a frame may go and returns its message with the live ids in
-// it; over says that the answer has ended, and nothing more is to be sent.
-func (s *session) turn(ctx context.Context, f *PlanFrame) (data []byte, changed, over bool, err error) {
-	turn := newWaiter(f)
-	switch s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, turn.ready) {
-	case waitOver:
-		return nil, false, true, nil
-	case waitLong:
-		return nil, false, false, fmt.Errorf("%w %s: %s", errSilent, s.p.o.Wait, turn.wants())
-	case waitStopped:
-		return nil, false, false, cause(ctx, ctx.Err())
-	}
-	data, changed, err = turn.fill()
-	return data, changed, false, err
+	return err
 }
 
 // heardAll reports whether the server has said as much as in the capture, and is quiet.
-func (s *session) heardAll(down []heard, quiet bool) bool {
+func (s *session) heardAll(down []*heard, quiet bool) bool {
 	return quiet && len(down) >= s.p.answers
 }
 
@@ -298,7 +314,7 @@ const (
 
 // wait blocks until ready says so. It gives up when the server has said
 // nothing for as long as limit.
-func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []heard, quiet bool) bool) waited {
+func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
 	start := time.Now()
 	for {
 		c.mu.Lock()

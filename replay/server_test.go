@@ -39,6 +39,7 @@ type testServer struct {
 	*httptest.Server
 	requests atomic.Int64
 	answer   atomic.Value // what Say appends, string
+	drift    atomic.Bool  // Say counts its answers
 	mute     atomic.Bool  // Issue stops sending after three rounds
 	seen     atomic.Value // the last request's headers, http.Header
 }
@@ -54,6 +55,8 @@ func newTestServer(t *testing.T) *testServer {
 	handle(connect.NewClientStreamHandler("/test.v1.Test/Join", s.join), "/test.v1.Test/Join")
 	handle(connect.NewBidiStreamHandler("/test.v1.Test/Issue", s.issue), "/test.v1.Test/Issue")
 	handle(connect.NewBidiStreamHandler("/test.v1.Test/Number", s.number), "/test.v1.Test/Number")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Carry", s.carry), "/test.v1.Test/Carry")
+	handle(connect.NewBidiStreamHandler("/test.v1.Test/Quiz", s.quiz), "/test.v1.Test/Quiz")
 	mux.HandleFunc("/test.v1.Test/Moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://192.0.2.1/elsewhere", http.StatusFound)
 	})
@@ -86,6 +89,9 @@ func (s *testServer) say(_ context.Context, r *connect.Request[words]) (*connect
 	}
 	if r.Msg.GetValue() == "token" {
 		return connect.NewResponse(wrapperspb.String("you sent " + r.Header().Get("authorization"))), nil
+	}
+	if s.drift.Load() {
+		return connect.NewResponse(wrapperspb.String(fmt.Sprintf("%s, the %d%s", r.Msg.GetValue(), s.requests.Load(), "th time"))), nil
 	}
 	return connect.NewResponse(wrapperspb.String(r.Msg.GetValue() + s.answer.Load().(string))), nil
 }

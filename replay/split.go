@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -32,6 +33,7 @@ type Append struct {
 type splitting struct {
 	id      string // of the request, fresh: all pieces have it
 	head    carrier
+	polls   []*Append       // further calls that asked for the server's half, in their order
 	appends map[int]*Append // by the number of the captured frame up
 }
 
@@ -49,9 +51,6 @@ type carrier struct {
 
 // buildSplit takes over the requests that carried a conversation.
 func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conversation, r *refresher) error {
-	if len(c.Heads) > 1 {
-		return fmt.Errorf("the server's half was asked for in %d calls (%d, %d, …), and only one can be sent again; --parts sends one alone", len(c.Heads), c.Heads[0], c.Heads[1])
-	}
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
 	p.refreshed("request id")
 	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})
@@ -62,6 +61,20 @@ func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conv
 	if p.split.head, err = p.carrier(head, 0); err != nil {
 		return err
 	}
+	for _, id := range c.Heads {
+		if id == c.ID {
+			continue
+		}
+		ex, err := decode.Decode(ctx, src, id, decode.Options{})
+		if err != nil {
+			return err
+		}
+		a, err := p.call(ex, 0, r)
+		if err != nil {
+			return fmt.Errorf("poll in exchange %d: %w", id, err)
+		}
+		p.split.polls = append(p.split.polls, a)
+	}
 	for i := range c.Frames {
 		f, o := &c.Frames[i], c.Origins[i]
 		if f.Dir != captures.Up {
@@ -71,22 +84,29 @@ func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conv
 		if err != nil {
 			return err
 		}
-		a := &Append{Exchange: o.Exchange, Method: ex.Method}
-		if a.carrier, err = p.carrier(ex, o.Seq); err != nil {
-			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
-		}
-		a.headers, a.Headers, a.kept = p.section(ex.RequestHeaders, r)
-		a.trailers, a.shown, _ = p.section(ex.RequestTrailers, r)
-		if a.url, err = p.targetOf(ex.URL); err != nil {
-			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
-		}
-		a.URL = a.url.String()
-		if a.url, err = p.fillURL(a.url); err != nil {
+		a, err := p.call(ex, o.Seq, r)
+		if err != nil {
 			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
 		}
 		p.split.appends[f.Seq] = a
 	}
 	return nil
+}
+
+// call takes over a captured request of a conversation in pieces.
+func (p *Plan) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
+	a = &Append{Exchange: ex.ID, Method: ex.Method}
+	if a.carrier, err = p.carrier(ex, seq); err != nil {
+		return nil, err
+	}
+	a.headers, a.Headers, a.kept = p.section(ex.RequestHeaders, r)
+	a.trailers, a.shown, _ = p.section(ex.RequestTrailers, r)
+	if a.url, err = p.targetOf(ex.URL); err != nil {
+		return nil, err
+	}
+	a.URL = a.url.String()
+	a.url, err = p.fillURL(a.url)
+	return a, err
 }
 
 // carrier takes over the message of a captured request.
@@ -115,6 +135,11 @@ func (p *Plan) number() error {
 
 // isLocal reports whether all appends stay on this machine.
 func (s *splitting) isLocal() bool {
+	for _, a := range s.polls {
+		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+			return false
+		}
+	}
 	for _, a := range s.appends {
 		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
 			return false
@@ -126,6 +151,11 @@ func (s *splitting) isLocal() bool {
 // targets are all URLs that a plan sends to.
 func (p *Plan) targets() []*url.URL {
 	list := []*url.URL{p.url}
+	if p.split != nil {
+		for _, a := range p.split.polls {
+			list = append(list, a.url)
+		}
+	}
 	for i := range p.Frames {
 		if a := p.Frames[i].Append; a != nil {
 			list = append(list, a.url)
@@ -170,22 +200,24 @@ func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
 // appendAll sends the frames, each when its turn has come and the one before it
 // was taken.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
-		data, _, over, err := s.turn(ctx, f)
-		if err != nil || over {
-			return err
-		}
+	gone := false
+	c := s.newSchedule(func(f *PlanFrame, data []byte, _ bool) error {
+		number := int64(s.sent)
 		s.sent++
-		if err := s.append(ctx, tr, f, data); err != nil {
-			if s.talk.isOver() {
-				return nil // the server has ended before it; what it said tells why
+		err := s.append(ctx, tr, f, number, data)
+		if err != nil {
+			if gone = s.talk.isOver(); !gone { // else the server has ended before it; what it said tells why
+				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
-			_ = errors.As(err, &s.turned) // false: it did not come to an answer
-			return err
 		}
+		return err
+	})
+	err := c.run(ctx, true)
+	s.unsent = c.left(gone)
+	if gone {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // isOver reports whether the response is.
@@ -208,39 +240,21 @@ func (d *declined) Error() string {
 // append sends one message in a call of its own.
 //
 // Errors: a *declined; what went wrong on the way.
-func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, data []byte) error {
+func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, number int64, data []byte) error {
 	a := f.Append
 	data, _, err := s.p.unredact(data)
 	if err != nil {
 		return err
 	}
-	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, a.Number, data); err != nil {
+	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, number, data); err != nil {
 		return err
 	}
-	body, err := s.p.encode(&a.frame, data, true)
+	what := fmt.Sprintf("append %d", number)
+	rec, resp, err := s.call(ctx, tr, a, data)
 	if err != nil {
-		return err
-	}
-	rec, err := s.p.record(captures.Exchange{
-		ID: int64(len(s.calls)) + 2, Method: a.Method, URL: a.URL, HTTP: a.http, RequestHeaders: a.kept, RequestTrailers: a.shown,
-	}, s.out)
-	if err != nil {
-		return err
-	}
-	s.calls = append(s.calls, rec)
-	if _, err := rec.chunk(captures.Up, body); err != nil {
-		return err
-	}
-	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server := ""
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server)))
-	if err != nil {
-		err = cause(ctx, err)
-		rec.end(nil, captures.Failed, err.Error())
-		return fmt.Errorf("append %d: %w", a.Number, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer resp.Body.Close()
-	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, s.p.o.MaxBytes+1))
 	if len(answer) > 0 {
 		if _, cerr := rec.chunk(captures.Down, answer); cerr != nil {
@@ -250,7 +264,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Reset, err.Error())
-		return fmt.Errorf("append %d: %w", a.Number, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	rec.end(fields(resp.Trailer), captures.Complete, "")
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
@@ -258,9 +272,87 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 		return err
 	}
 	if ex.Code != "" && ex.Code != "ok" {
-		return &declined{a.Number, ex.Code, ex.Message}
+		return &declined{number, ex.Code, ex.Message}
 	}
 	return nil
+}
+
+// call sends a message in a call of its own, which is recorded.
+func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, error) {
+	if err := s.p.o.Pace.admit(ctx, a.url.Hostname()); err != nil {
+		return nil, nil, err
+	}
+	body, err := s.p.encode(&a.frame, data, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := s.p.record(captures.Exchange{
+		Method: a.Method, URL: a.URL, HTTP: a.http, RequestHeaders: a.kept, RequestTrailers: a.shown,
+	}, s.out)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.enter(rec)
+	if _, err := rec.chunk(captures.Up, body); err != nil {
+		return nil, nil, err
+	}
+	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
+	server := ""
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server)))
+	if err != nil {
+		err = cause(ctx, err)
+		rec.end(nil, captures.Failed, err.Error())
+		return nil, nil, err
+	}
+	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
+	return rec, resp, nil
+}
+
+// enter takes a record among those of the conversation.
+func (s *session) enter(rec *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec.ex.ID = int64(len(s.calls)) + 2
+	s.calls = append(s.calls, rec)
+}
+
+// Between two polls of which the first brought nothing.
+const pollPause = 50 * time.Millisecond
+
+// poll asks for the rest of the server's half, call by call, until the server
+// says that nothing follows.
+func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
+	list := s.p.split.polls
+	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
+		a := list[min(i, len(list)-1)]
+		data, err := decode.RebuildHead(a.call, a.frame.Data, s.p.split.id)
+		if err == nil {
+			var rec *record
+			var resp *http.Response
+			if rec, resp, err = s.call(ctx, tr, a, data); err == nil {
+				before := rec.down
+				last = s.take(ctx, rec, resp)
+				_ = resp.Body.Close() // what it could say, reading has said
+				if rec.down == before {
+					err = pause(ctx, pollPause)
+				}
+			}
+		}
+		if err != nil && s.fail == nil {
+			s.fail = cause(ctx, err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func version(resp *http.Response) string {

@@ -39,6 +39,8 @@ type agent struct {
 	tap    *tap
 	roots  *x509.CertPool
 	blobs  map[string]string
+
+	linesOf func(path string) int // nil: one
 }
 
 func newAgent(t *testing.T, o standin.Options) *agent {
@@ -84,12 +86,20 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 	}
 }
 
+// lines is how long a file is said to be.
+func (a *agent) lines(path any) int {
+	if name, ok := path.(string); ok && a.linesOf != nil {
+		return a.linesOf(name)
+	}
+	return 1
+}
+
 // answers says what the client sends for a server message, as JSON.
 func (a *agent) answers(m map[string]any) (list []any) {
 	if exec, ok := m["execServerMessage"].(map[string]any); ok {
 		answer := map[string]any{"id": exec["id"], "execId": exec["execId"]}
 		if args, ok := exec["readArgs"].(map[string]any); ok {
-			answer["readResult"] = map[string]any{"success": map[string]any{"path": args["path"], "content": "package retry\n", "totalLines": 1}}
+			answer["readResult"] = map[string]any{"success": map[string]any{"path": args["path"], "content": "package retry\n", "totalLines": a.lines(args["path"])}}
 		}
 		return []any{
 			map[string]any{"execClientMessage": answer},
@@ -241,7 +251,13 @@ func TestAgentTurn(t *testing.T) {
 				t.Fatalf("%s %s %s: %s", r.Verdict, r.Origin, r.Code, r.Message)
 			}
 			p := a.plan(id)
-			if r.Sent != len(p.Frames) || r.Sent < 6 || r.Received < 10 {
+			timed := 0
+			for _, f := range p.Frames {
+				if f.Beat {
+					timed++
+				}
+			}
+			if r.Sent-r.Beats != len(p.Frames)-timed || r.Sent < 6 || r.Received < 10 || r.Unsent != 0 || r.Concluded != nil {
 				t.Errorf("%d of %d frames sent, %d received", r.Sent, len(p.Frames), r.Received)
 			}
 			// The prompt is echoed, so another one gives another answer.

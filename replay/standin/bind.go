@@ -77,6 +77,8 @@ func (b *binder) action(name string, s *Step) (err error) {
 		s.text, err = b.scope.parse(*s.Text)
 	case "tool":
 		return b.tool(s.Tool)
+	case "tools":
+		return b.tools(s.Tools)
 	case "kv_set":
 		return b.kvSet(s.KVSet)
 	case "kv_get":
@@ -162,6 +164,21 @@ func (b *binder) tool(t *Tool) (err error) {
 			return fmt.Errorf(".as: %q is not a name", t.As)
 		}
 		b.scope.results[t.As] = result
+	}
+	return nil
+}
+
+// maxParallelCalls bounds the calls of one tools step.
+const maxParallelCalls = 100
+
+func (b *binder) tools(t *Tools) error {
+	if n := len(t.Calls); n < 1 || n > maxParallelCalls {
+		return fmt.Errorf(".calls: %d is not in 1 to %d", n, maxParallelCalls)
+	}
+	for i := range t.Calls {
+		if err := b.tool(&t.Calls[i]); err != nil {
+			return fmt.Errorf(".calls[%d]%w", i, err)
+		}
 	}
 	return nil
 }

@@ -11,33 +11,86 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+// A question is a tool call that the client was asked for.
+type question struct {
+	tool                *Tool
+	args                protoreflect.Message
+	callID, modelCallID string
+	id                  uint32
+}
+
 // tool has the client execute something: the call is shown, asked for, awaited,
 // and shown again with its result.
 func (t *turn) tool(tool *Tool) error {
-	callID, modelCallID := t.ids.call(), t.ids.uuid()
-	args := t.vars.expandMessage(tool.args)
-	if fd := args.Descriptor().Fields().ByName("tool_call_id"); fd != nil && fd.Kind() == protoreflect.StringKind {
-		args.Set(fd, protoreflect.ValueOfString(callID))
-	}
-	show := func(kind protoreflect.Name, result protoreflect.Message) error {
-		return t.showCall(kind, tool, callID, modelCallID, args, result)
-	}
-	if tool.ArgsSplit > 0 {
-		if err := t.announce(tool, callID, modelCallID, args); err != nil {
-			return err
-		}
-	}
-	if err := show("tool_call_started", nil); err != nil {
-		return err
-	}
-	result, err := t.execute(tool, args)
+	q, err := t.ask(tool)
 	if err != nil {
 		return err
 	}
-	if tool.As != "" {
-		t.vars.results[tool.As] = result
+	return t.answered(q)
+}
+
+// tools asks for several calls before it waits for the first answer.
+func (t *turn) tools(tools *Tools) error {
+	order := make([]int, len(tools.Calls))
+	for i := range order {
+		order[i] = i
 	}
-	return show("tool_call_completed", result)
+	if tools.Shuffle {
+		for i := len(order) - 1; i > 0; i-- {
+			k := int(t.ids.number(uint32(i+1))) - 1
+			order[i], order[k] = order[k], order[i]
+		}
+	}
+	asked := make([]*question, len(order))
+	for _, i := range order {
+		var err error
+		if asked[i], err = t.ask(&tools.Calls[i]); err != nil {
+			return err
+		}
+	}
+	for _, i := range order {
+		if err := t.answered(asked[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask shows a call and sends it to the client.
+func (t *turn) ask(tool *Tool) (*question, error) {
+	q := &question{tool: tool, callID: t.ids.call(), modelCallID: t.ids.uuid()}
+	args := t.vars.expandMessage(tool.args)
+	if fd := args.Descriptor().Fields().ByName("tool_call_id"); fd != nil && fd.Kind() == protoreflect.StringKind {
+		args.Set(fd, protoreflect.ValueOfString(q.callID))
+	}
+	q.args = args
+	if tool.ArgsSplit > 0 {
+		if err := t.announce(tool, q.callID, q.modelCallID, args); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.showCall("tool_call_started", q, nil); err != nil {
+		return nil, err
+	}
+	t.execID++
+	q.id = t.execID
+	root, leaf := t.s.api.message("exec_server_message")
+	set(leaf, "id", q.id)
+	set(leaf, "exec_id", t.ids.uuid())
+	leaf.Set(tool.argsField, protoreflect.ValueOfMessage(args))
+	return q, t.emit(root)
+}
+
+// answered waits for the answer to a call and shows it.
+func (t *turn) answered(q *question) error {
+	result, err := t.await(q)
+	if err != nil {
+		return err
+	}
+	if q.tool.As != "" {
+		t.vars.results[q.tool.As] = result
+	}
+	return t.showCall("tool_call_completed", q, result)
 }
 
 // announce streams the arguments as JSON text, as a model writes them.
@@ -66,15 +119,15 @@ func (t *turn) announce(tool *Tool, callID, modelCallID string, args protoreflec
 
 // showCall sends the update that shows a call, as far as the call's message has
 // room for its arguments and result.
-func (t *turn) showCall(kind protoreflect.Name, tool *Tool, callID, modelCallID string, args, result protoreflect.Message) error {
-	if tool.callField == nil {
+func (t *turn) showCall(kind protoreflect.Name, q *question, result protoreflect.Message) error {
+	if q.tool.callField == nil {
 		return nil
 	}
 	root, leaf := t.s.api.message("interaction_update", kind)
-	set(leaf, "call_id", callID)
-	set(leaf, "model_call_id", modelCallID)
-	call := within(leaf, "tool_call", tool.callField.Name())
-	for name, from := range map[protoreflect.Name]protoreflect.Message{"args": args, "result": result} {
+	set(leaf, "call_id", q.callID)
+	set(leaf, "model_call_id", q.modelCallID)
+	call := within(leaf, "tool_call", q.tool.callField.Name())
+	for name, from := range map[protoreflect.Name]protoreflect.Message{"args": q.args, "result": result} {
 		fd := call.Descriptor().Fields().ByName(name)
 		if from != nil && fd != nil && fd.Message() != nil && !fd.IsList() {
 			copyCommon(call.Mutable(fd).Message(), from)
@@ -83,17 +136,9 @@ func (t *turn) showCall(kind protoreflect.Name, tool *Tool, callID, modelCallID 
 	return t.emit(root)
 }
 
-// execute asks the client and returns its result.
-func (t *turn) execute(tool *Tool, args protoreflect.Message) (protoreflect.Message, error) {
-	t.execID++
-	id := t.execID
-	root, leaf := t.s.api.message("exec_server_message")
-	set(leaf, "id", id)
-	set(leaf, "exec_id", t.ids.uuid())
-	leaf.Set(tool.argsField, protoreflect.ValueOfMessage(args))
-	if err := t.emit(root); err != nil {
-		return nil, err
-	}
+// await returns the result of a call.
+func (t *turn) await(q *question) (protoreflect.Message, error) {
+	id, tool := q.id, q.tool
 	what := fmt.Sprintf("exec %d (%s)", id, tool.argsField.Name())
 	for {
 		m, err := t.in.await(t.ctx, t.s.answerTimeout(tool.TimeoutMS), what, func(kind protoreflect.Name, m protoreflect.Message) bool {

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -23,6 +24,9 @@ func newIDs(seed uint64, procedure, requestID string, first []byte) *ids {
 	h.Sum(d.key[:0])
 	return d
 }
+
+// refresh makes ids that no other call gets.
+func (d *ids) refresh() { _, _ = rand.Read(d.key[:]) } // never fails
 
 func (d *ids) next() [sha256.Size]byte {
 	d.n++

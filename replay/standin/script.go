@@ -19,6 +19,8 @@ import (
 //	  "sse": "raw",
 //	  "answer_timeout_ms": 30000,
 //	  "scatter_ids": false,
+//	  "fresh_ids": false,
+//	  "poll_messages": 0,
 //	  "gate": {
 //	    "min_version": "cli-2026.01.09",
 //	    "error": {"code": "permission_denied", "message": "…"}
@@ -31,6 +33,7 @@ import (
 //	      {"echo": true},
 //	      {"thinking": "The file first.", "split": [4, 6], "pace_ms": 5, "delay_ms": 20},
 //	      {"tool": {"name": "read", "as": "file", "args": {"path": "backoff.go"}, "require": "success", "timeout_ms": 5000}},
+//	      {"tools": {"shuffle": true, "calls": [{"name": "read", "args": {"path": "a"}}, {"name": "read", "args": {"path": "b"}}]}},
 //	      {"kv_set": {"json": {"role": "user", "content": "${prompt}"}, "as": "note"}},
 //	      {"kv_get": {"blob": "note"}},
 //	      {"text": "It has ${file.success.total_lines} lines.", "split": [7]},
@@ -76,7 +79,9 @@ type Script struct {
 	Compression     *Compression               `json:"compression"`
 	SSE             string                     `json:"sse"` // raw, base64 or connect: how RunSSE answers
 	AnswerTimeoutMS int                        `json:"answer_timeout_ms"`
-	ScatterIDs      bool                       `json:"scatter_ids"` // exec and KV ids start at a derived number, not at 1
+	ScatterIDs      bool                       `json:"scatter_ids"`   // exec and KV ids start at a derived number, not at 1
+	FreshIDs        bool                       `json:"fresh_ids"`     // ids are drawn at random, and no two calls get the same ones
+	PollMessages    int                        `json:"poll_messages"` // how many messages a RunPoll gets; 0: all in one call
 	Gate            *Gate                      `json:"gate"`
 	Appends         *Appends                   `json:"appends"`
 	Turns           []Turn                     `json:"turns"`
@@ -126,6 +131,7 @@ type Step struct {
 	Thinking   *string         `json:"thinking"`
 	Text       *string         `json:"text"`
 	Tool       *Tool           `json:"tool"`
+	Tools      *Tools          `json:"tools"` // asked for at once
 	KVSet      *KVSet          `json:"kv_set"`
 	KVGet      *KVGet          `json:"kv_get"`
 	Heartbeat  *int            `json:"heartbeat"` // how many
@@ -154,6 +160,7 @@ func (s *Step) actions() (names []string) {
 		{"thinking", s.Thinking != nil},
 		{"text", s.Text != nil},
 		{"tool", s.Tool != nil},
+		{"tools", s.Tools != nil},
 		{"kv_set", s.KVSet != nil},
 		{"kv_get", s.KVGet != nil},
 		{"heartbeat", s.Heartbeat != nil},
@@ -191,6 +198,14 @@ type Tool struct {
 	resultField protoreflect.FieldDescriptor // of ExecClientMessage
 	callField   protoreflect.FieldDescriptor // of ToolCall; nil for what is not shown
 	streams     bool                         // the result is events
+}
+
+// Tools are calls that are asked for together, before the first is answered.
+// The client answers in any order. With Shuffle they are asked for in an order
+// that follows from the call's ids.
+type Tools struct {
+	Calls   []Tool `json:"calls"`
+	Shuffle bool   `json:"shuffle"`
 }
 
 // KVSet stores a blob with the client, under its SHA-256: text, or JSON in whose

@@ -97,27 +97,32 @@ func (s *Server) runSSE(ctx context.Context, req *connect.Request[message], stre
 // that only says that nothing follows.
 func (s *Server) runPoll(ctx context.Context, req *connect.Request[message], stream *serverStream) error {
 	md := s.api.Method("agent.v1.AgentService", "RunPoll").Output()
-	var seqno int64
-	send := func(data string, eof bool) error {
+	send := func(seqno int64, m *dynamicpb.Message, eof bool) error {
 		out := dynamicpb.NewMessage(md)
 		set(out, "seqno", seqno)
-		set(out, "data", data)
+		if m != nil {
+			data, err := binaryCodec{}.Marshal(m)
+			if err != nil {
+				return err
+			}
+			set(out, "data", base64.StdEncoding.EncodeToString(data))
+		}
 		set(out, "eof", eof)
-		seqno++
 		return stream.Send(out)
 	}
 	id := stringField(get(req.Msg, "request_id").Message(), "request_id")
+	if most := s.script.PollMessages; most > 0 {
+		return s.poll(ctx, id, get(req.Msg, "start_request").Bool(), req.Header(), most, send)
+	}
+	var seqno int64
 	err := s.runSession(ctx, procedureRunPoll, id, req.Header(), func(m *dynamicpb.Message) error {
-		data, err := binaryCodec{}.Marshal(m)
-		if err != nil {
-			return err
-		}
-		return send(base64.StdEncoding.EncodeToString(data), false)
+		seqno++
+		return send(seqno-1, m, false)
 	})
 	if err != nil {
 		return err
 	}
-	return send("", true)
+	return send(seqno, nil, true)
 }
 
 // runSession plays a turn whose client messages are appended.

@@ -56,6 +56,7 @@ type Server struct {
 	ownCA  bool
 
 	sessions sessions
+	polls    polls
 
 	mu  sync.Mutex
 	url string

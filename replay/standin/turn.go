@@ -57,6 +57,9 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 			"conversation_id": get(request, "conversation_id").String(),
 		}},
 	}
+	if s.script.FreshIDs {
+		t.ids.refresh()
+	}
 	if s.script.ScatterIDs {
 		t.execID, t.kvID = t.ids.number(1<<20), t.ids.number(1<<20)
 	}
@@ -119,6 +122,8 @@ func (t *turn) step(st *Step) error {
 		return t.deltas(st, "text_delta")
 	case st.Tool != nil:
 		return t.tool(st.Tool)
+	case st.Tools != nil:
+		return t.tools(st.Tools)
 	case st.KVSet != nil:
 		return t.kvSet(st.KVSet)
 	case st.KVGet != nil:

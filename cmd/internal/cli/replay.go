@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ type replayFlags struct {
 	edits                                   []replay.Edit
 	codec, jsonBody                         string
 	refresh, agentHost                      bool
+	edit, journal                           string
+	learn                                   bool
+	budget                                  int
+	every                                   time.Duration
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -45,13 +50,19 @@ Secrets were redacted when they were recorded: they come from the environment
 and are never written.
 
 PATH is field numbers or names joined by dots, 1.2[3].5, and may start with a
-frame: '@2 1.3' is in the third frame that the client sent. Edits apply in the
-order they are given.
+frame: '@2 1.3' is in the third frame that the client sent. It goes into what a
+text or bytes hold: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the layer may
+be left out where there is no doubt. Edits apply in the order they are given;
+--patch reads them from a file, and --edit has you edit a frame as text.
 
 The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
-are missing, 64 plus the Connect code's number for rejected.`,
+are missing, 64 plus the Connect code's number for rejected.
+
+A capture whose name is that of a subcommand is named ./suite.`,
 		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
   unwire replay F.uwc 1 --set 1=hello --dry-run
+  unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
+  EDITOR=vi unwire replay F.uwc 1 --edit
   unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
 		Args: argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,15 +76,19 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
-	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
-	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
+	flags.Var(&editFlag{"retype", "PATH:KIND", &f.edits}, "retype", "give a field the same value in another kind")
 	flags.Var(&editFlag{"raw", "PATH=HEX", &f.edits}, "raw", "put bytes in place of a value, unchecked")
 	flags.StringVar(&f.codec, "codec", "", "json or proto: the request in that codec, written anew by the definitions")
 	flags.StringVar(&f.jsonBody, "json-body", "", "file to send in place of each message with --codec json, where no definitions know its type")
+	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one a line as in 'set 1.2=x'")
+	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
+	flags.Lookup("edit").NoOptDefVal = "first"
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
+	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
@@ -85,7 +100,40 @@ are missing, 64 plus the Connect code's number for rejected.`,
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
+	cmd.AddCommand(a.replaySuiteCommand())
 	return cmd
+}
+
+// liveFlags are those of what may be sent to other hosts.
+func (f *replayFlags) liveFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.IntVar(&f.budget, "budget", 20, "with --live: requests at most")
+	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
+	flags.StringVar(&f.journal, "journal", "", "with --live: file to which every request and answer is added")
+}
+
+// openPace readies what keeps requests to other hosts few; close ends its journal.
+func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
+	stop = func() error { return nil }
+	if !f.live {
+		if f.journal != "" {
+			return stop, usagef("--journal is for --live")
+		}
+		return stop, nil
+	}
+	if f.budget < 1 || f.every < time.Second {
+		return stop, usagef("--budget wants 1 or more, --every 1s or more")
+	}
+	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
+	if f.journal == "" {
+		return stop, nil
+	}
+	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
+		return stop, err
+	}
+	return opts.Pace.Journal.Close, nil
 }
 
 // An editFlag collects edits of several flags in the order they were given.
@@ -106,11 +154,16 @@ func (e *editFlag) Set(text string) error {
 	return nil
 }
 
-func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
+func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err error) {
 	opts, err := f.options()
 	if err != nil {
 		return err
 	}
+	stop, err := f.openPace(&opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	store, err := openCapture(addr.File)
 	if err != nil {
 		return err
@@ -121,6 +174,11 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
 			return err
 		}
 	}
+	if f.learn && !f.dryRun {
+		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
+			return err
+		}
+	}
 	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
 	if err != nil {
 		return err
@@ -128,8 +186,16 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) error {
 	for _, w := range plan.Warnings {
 		a.say("unwire: warning: %s", term.Clean(w))
 	}
+	if f.dryRun && f.json {
+		return a.printJSON(plan)
+	}
 	if f.dryRun {
-		return a.printPlan(plan, f.json)
+		return printPlan(a.out, plan, f.live)
+	}
+	if f.live && plan.Refusal == "" {
+		if err := printPlan(a.err, plan, true); err != nil {
+			return err
+		}
 	}
 	result, err := a.send(ctx, plan, f.out)
 	if err != nil {
@@ -154,6 +220,13 @@ func (f *replayFlags) options() (replay.Options, error) {
 		opts.To = u
 	}
 	var err error
+	if opts.EditFrame = replay.FirstFrame; f.edit != "" {
+		if opts.Editor = editor; f.edit != "first" {
+			if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
+				return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
+			}
+		}
+	}
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
 		return opts, err
 	}
@@ -239,6 +312,9 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 	for _, d := range r.Details {
 		fmt.Fprintf(a.out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
 	}
+	for _, c := range r.Concluded {
+		fmt.Fprintf(a.out, "we concluded: %s\n", term.Clean(c))
+	}
 	if len(r.Refreshed) > 0 {
 		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
 	}
@@ -284,18 +360,15 @@ func verdictLine(r *replay.Result) string {
 	return s
 }
 
-// printPlan shows what would be sent.
-func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
-	if asJSON {
-		return a.printJSON(p)
-	}
-	fmt.Fprintf(a.out, "%s\n", a.out.Bold(term.Clean(p.Method+" "+p.URL)))
-	fmt.Fprintf(a.out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+// printPlan shows what would be sent, with its bytes where it goes to another host.
+func printPlan(out *term.Output, p *replay.Plan, withBytes bool) error {
+	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
+	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
 	for _, h := range p.Headers {
-		fmt.Fprintf(a.out, "↑ %s\n", a.out.Dim(term.Clean(h.Name+": "+h.Value)))
+		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
 	}
 	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(a.out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
 	}
 	for _, s := range p.Secrets {
 		from := s.From
@@ -308,16 +381,25 @@ func (a *app) printPlan(p *replay.Plan, asJSON bool) error {
 		if s.Expires != "" {
 			from += ", expires " + s.Expires
 		}
-		fmt.Fprintf(a.out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
+		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
 	}
 	for _, e := range p.Edits {
-		fmt.Fprintf(a.out, "edit: %s\n", term.Clean(e))
+		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
 	}
 	for _, fr := range p.Frames {
-		fmt.Fprintf(a.out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		if withBytes {
+			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
+		}
+	}
+	switch p.Effects {
+	case replay.EffectsNone:
+		fmt.Fprintln(out, "effects: none, as its method says")
+	default:
+		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
 	}
 	if p.Refusal != "" {
-		fmt.Fprintf(a.out, "it would be refused: %s\n", term.Clean(p.Refusal))
+		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
 	}
 	return nil
 }
@@ -334,11 +416,14 @@ func framePacing(f *replay.PlanFrame) string {
 	if f.Compressed {
 		s += ", compressed"
 	}
+	if f.Beat {
+		s += ", by the clock"
+	}
 	if f.Answers != "" {
 		s += ", waits for " + f.Answers
 	}
 	for _, b := range f.Live {
-		s += fmt.Sprintf(", %s from %s %s", b.Path, b.From, b.FromPath)
+		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
 	}
 	return s
 }

@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/replay"
+	"unwire/replay/standin"
+)
+
+// experimentSuffix is how the files of a suite are called.
+const experimentSuffix = ".replay"
+
+// suiteScript is the stand-in's script of a suite that has one of its own.
+const suiteScript = "standin.json"
+
+// suiteToken is what a suite sends to the stand-in that it started itself,
+// which takes any.
+const suiteToken = "a-token-that-the-stand-in-takes"
+
+type suiteFlags struct {
+	replayFlags
+	capture, format string
+	standin         bool
+}
+
+// An experimentLine is a line of `unwire replay suite --json`.
+type experimentLine struct {
+	V        int            `json:"v"`
+	File     string         `json:"file"`
+	About    string         `json:"about,omitempty"`
+	OK       bool           `json:"ok"`
+	Failed   []string       `json:"failed"` // expectations that were not met, or why it was not run
+	Result   *replay.Result `json:"result,omitempty"`
+	Duration float64        `json:"duration_ms"`
+}
+
+func (a *app) replaySuiteCommand() *cobra.Command {
+	var f suiteFlags
+	cmd := &cobra.Command{
+		Use:   "suite DIR",
+		Short: "Run a folder of experiments and check what each is expected to show",
+		Long: `suite runs the experiments in DIR, files that end in ` + experimentSuffix + `, one by one in the order
+of their names. Each says what to replay, with which edits, and what to expect:
+
+  # Another prompt is echoed.
+  capture turn.uwc
+  exchange 2
+  set run_request.action.user_message_action.user_message.text=Hello?
+  expect verdict differs
+  expect code ok
+  expect differs @down 1.1.1
+  expect same @down 1.14
+  expect value 1.1.1~stand-in
+
+The capture's path is relative to the file. Edits are as in a file for --patch.
+differs and same take the path of a difference as replay prints it, or how it
+begins; value takes a path in a message of the answer, = and its value or ~ and a
+regular expression.
+
+With --standin it starts the stand-in and sends everything there: the script is
+DIR/` + suiteScript + ` where there is one. The exit status is 1 where an expectation
+was not met.`,
+		Example: `  unwire replay suite experiments --standin
+  unwire replay suite experiments --to https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire replay suite experiments --standin --format junit > report.xml`,
+		Args: exactArgs("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replaySuite(cmd.Context(), args[0], f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and send everything there")
+	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
+	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
+	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
+	f.liveFlags(cmd)
+	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
+	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
+	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for each experiment")
+	flags.BoolVar(&f.json, "json", false, "a JSON line an experiment")
+	return cmd
+}
+
+func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err error) {
+	if !slices.Contains([]string{"tap", "table", "junit"}, f.format) {
+		return usagef("--format is tap, table or junit, not %q", f.format)
+	}
+	if f.standin && f.to != "" {
+		return usagef("--standin and --to both say where to send to")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"+experimentSuffix))
+	if err == nil && len(files) == 0 {
+		_, err = os.ReadDir(dir)
+		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, experimentSuffix))
+	}
+	if err != nil {
+		return err
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	end, err := f.openPace(&opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if f.standin {
+		stop, err := suiteStandin(dir, &opts, f)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	var answers *captures.Store
+	if f.out != "" {
+		if answers, err = captures.Create(f.out, summarised(captures.Options{})); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, answers.Close()) }()
+	}
+	lines := make([]experimentLine, 0, len(files))
+	for _, file := range files {
+		line := runExperiment(ctx, file, f, opts, answers)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		lines = append(lines, line)
+		if f.json {
+			if err := a.printJSON(line); err != nil {
+				return err
+			}
+		}
+	}
+	if !f.json {
+		if err := a.printSuite(lines, f.format); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(lines, func(l experimentLine) bool { return !l.OK }) {
+		return fail(exitFinding, nil, "")
+	}
+	return nil
+}
+
+// suiteStandin starts the stand-in for a suite and has everything sent there.
+func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
+	var so standin.Options
+	if so.Script, err = os.ReadFile(filepath.Join(dir, suiteScript)); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	srv, err := standin.New(so)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := srv.Listen("127.0.0.1:0")
+	if err != nil {
+		shutdownStandin(srv)
+		return nil, err
+	}
+	go func() { _ = srv.Serve(ln) }() // it ends with stop, and what it served by then has failed
+	stop = func() { shutdownStandin(srv) }
+	if opts.To, err = url.Parse(srv.URL()); err == nil {
+		opts.Roots, err = upstreamRoots(srv.CAFile())
+	}
+	if err == nil {
+		opts.OmitSecrets = true
+		// No secret of the user goes to a server that takes any.
+		opts.Credentials, err = replay.LoadCredentials(f.credentials, func(name string) string {
+			return map[string]string{replay.EnvToken: suiteToken}[name]
+		})
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+func runExperiment(ctx context.Context, file string, f suiteFlags, opts replay.Options, answers *captures.Store) experimentLine {
+	start := time.Now()
+	line := experimentLine{V: 1, File: filepath.Base(file), Failed: []string{}}
+	x, result, err := sendExperiment(ctx, file, f, opts, answers)
+	line.Duration = float64(time.Since(start).Microseconds()) / 1000
+	if x != nil {
+		line.About = x.About
+	}
+	if err != nil {
+		line.Failed = append(line.Failed, err.Error())
+		return line
+	}
+	line.Result = result
+	line.Failed = append(line.Failed, x.Check(result)...)
+	line.OK = len(line.Failed) == 0
+	return line
+}
+
+func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.Options, answers *captures.Store) (*replay.Experiment, *replay.Result, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	x, err := replay.ReadExperiment(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	path := f.capture
+	if x.Capture != "" {
+		if path = filepath.FromSlash(x.Capture); !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+	}
+	if path == "" {
+		return x, nil, errors.New("it names no capture, and --capture is not given")
+	}
+	store, err := openCapture(path)
+	if err != nil {
+		return x, nil, err
+	}
+	defer store.Close()
+	opts.Edits = x.Edits
+	plan, err := replay.NewPlan(ctx, store, x.Exchange, opts)
+	if err != nil {
+		return x, nil, err
+	}
+	result, err := replay.Send(ctx, plan, answers)
+	return x, result, err
+}
+
+func (a *app) printSuite(lines []experimentLine, format string) error {
+	switch format {
+	case "table":
+		var rows [][]string
+		for _, l := range lines {
+			verdict, state := "", "ok"
+			if l.Result != nil {
+				verdict = string(l.Result.Verdict)
+			}
+			if !l.OK {
+				state = "not ok"
+			}
+			rows = append(rows, []string{l.File, state, verdict, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
+		}
+		return a.out.Table([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
+	case "junit":
+		return a.printJUnit(lines)
+	}
+	fmt.Fprintf(a.out, "TAP version 14\n1..%d\n", len(lines))
+	for i, l := range lines {
+		state := "ok"
+		if !l.OK {
+			state = "not ok"
+		}
+		fmt.Fprintf(a.out, "%s %d - %s\n", state, i+1, term.Clean(strings.TrimSuffix(l.File+": "+l.About, ": ")))
+		for _, why := range l.Failed {
+			fmt.Fprintf(a.out, "  # %s\n", term.Clean(strings.ReplaceAll(why, "\n", " ")))
+		}
+	}
+	return nil
+}
+
+// Elements of a report as JUnit writes it.
+type (
+	junitSuite struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		Seconds string        `xml:"time,attr"`
+		Failure *junitFailure `xml:"failure"`
+	}
+	junitFailure struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+func (a *app) printJUnit(lines []experimentLine) error {
+	suite := junitSuite{Name: "unwire replay suite", Tests: len(lines)}
+	for _, l := range lines {
+		c := junitCase{Class: "unwire.replay", Name: strings.TrimSuffix(l.File+": "+l.About, ": "), Seconds: fmt.Sprintf("%.3f", l.Duration/1000)}
+		if !l.OK {
+			suite.Failures++
+			c.Failure = &junitFailure{Message: l.Failed[0], Text: strings.Join(l.Failed, "\n")}
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	b, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s%s\n", xml.Header, b)
+	return err
+}

@@ -1,0 +1,44 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+
+	"unwire/captures"
+	"unwire/decode/text"
+	"unwire/decode/wire"
+)
+
+// editText hands a frame's message to Options.Editor as text, and takes what
+// comes back: JSON as it is, a message as decode writes it.
+func (p *Plan) editText() error {
+	at := p.frameOf(Edit{Frame: p.o.EditFrame})
+	if at < 0 {
+		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.Frames))
+	}
+	f := &p.Frames[at]
+	shown, name := f.Data, fmt.Sprintf("up-%d.json", f.Seq)
+	if !p.isJSON() {
+		shown = []byte(text.Format(wire.Parse(f.Data, wire.Options{}), p.types[captures.Up]))
+		name = fmt.Sprintf("up-%d.txt", f.Seq)
+	}
+	edited, err := p.o.Editor(name, shown)
+	if err != nil {
+		return fmt.Errorf("replay: --edit: %w", err)
+	}
+	if string(edited) == string(shown) {
+		return nil
+	}
+	data := edited
+	if !p.isJSON() {
+		if data, err = text.Parse(edited); err != nil {
+			return fmt.Errorf("replay: --edit: %w", err)
+		}
+	}
+	if len(data) == 0 && len(f.Data) > 0 && len(edited) == 0 {
+		return errors.New("replay: --edit: nothing came back; --raw @N = sends an empty message")
+	}
+	f.change(data)
+	p.Edits = append(p.Edits, fmt.Sprintf("--edit @%d", f.Seq))
+	return nil
+}

@@ -1,0 +1,285 @@
+package replay
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
+)
+
+// An Experiment is a replay with what is expected of it, kept in a file.
+type Experiment struct {
+	About    string // the first comment
+	Capture  string // a path, as the file has it; "" where the suite's own is meant
+	Exchange int64
+	Edits    []Edit
+	Expect   []Expectation
+}
+
+// An Expectation is one thing that a result must show.
+type Expectation struct {
+	Line int
+	Text string // as the file has it, without the word expect
+
+	what  string // verdict, code, origin, status, differs, same, value
+	want  string
+	path  editPath
+	frame int // of a value; FirstFrame: any
+	match *regexp.Regexp
+}
+
+// ReadExperiment reads an experiment: a line each for the capture, the exchange,
+// the edits, and what is expected.
+//
+//	# Another model is another answer.
+//	capture turn.uwc
+//	exchange 2
+//	set run_request.model_details.model_id=other
+//	expect verdict differs
+//	expect code ok
+//	expect differs @down 1.1.1
+//	expect same @down 1.14
+//	expect value 1.1.1~composer
+//	expect value @0 1=hello
+//
+// Shape: edits are those of ReadPatch. differs and same take the path of a
+// change as a replay prints it, or how it begins; without a path they are about
+// all of the answer. value takes a path into a message of the answer, of frame
+// down/N where @N stands before it, else of any or of all joined, and = its value or ~ a regular
+// expression for it.
+// Limits: those of ReadPatch.
+// Errors: name the line.
+func ReadExperiment(r io.Reader) (*Experiment, error) {
+	x := &Experiment{}
+	var edits strings.Builder // empty lines in place of the others, so that errors name the right one
+	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
+	lines.Buffer(nil, maxPatch)
+	until := ""
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		word, rest, _ := strings.Cut(line, " ")
+		rest = strings.TrimSpace(rest)
+		keep := ""
+		var err error
+		switch {
+		case until != "":
+			if keep = lines.Text(); line == until {
+				until = ""
+			}
+		case word == "capture":
+			x.Capture = rest
+		case word == "exchange":
+			if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
+				err = fmt.Errorf("%q is no exchange's number", rest)
+			}
+		case word == "expect":
+			var e Expectation
+			if e, err = parseExpectation(rest); err == nil {
+				e.Line = n
+				x.Expect = append(x.Expect, e)
+			}
+		case strings.HasPrefix(line, "#"):
+			if x.About == "" {
+				x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
+			}
+		default:
+			if keep = lines.Text(); strings.Contains(line, " <<") {
+				if _, w, _ := strings.Cut(line, " <<"); isWord(w) {
+					until = w
+				}
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("replay: line %d: %w", n, err)
+		}
+		edits.WriteString(keep + "\n")
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	var err error
+	if x.Edits, err = ReadPatch(strings.NewReader(edits.String())); err != nil {
+		return nil, err
+	}
+	switch {
+	case x.Exchange == 0:
+		return nil, fmt.Errorf("replay: no line says which exchange, as in: exchange 2")
+	case len(x.Expect) == 0:
+		return nil, fmt.Errorf("replay: no line says what is expected, as in: expect verdict same")
+	}
+	return x, nil
+}
+
+func parseExpectation(text string) (Expectation, error) {
+	e := Expectation{Text: text, frame: FirstFrame}
+	what, rest, _ := strings.Cut(text, " ")
+	e.what, e.want = what, strings.TrimSpace(rest)
+	oneOf := func(words ...string) error {
+		for _, w := range words {
+			if w == e.want {
+				return nil
+			}
+		}
+		return fmt.Errorf("expect %s: %q is none of %s", what, e.want, strings.Join(words, " "))
+	}
+	switch what {
+	case "verdict":
+		return e, oneOf(string(Same), string(Differs), string(Rejected), string(Refused))
+	case "origin":
+		return e, oneOf(string(FromServer), string(FromUs))
+	case "code":
+		if _, ok := envelope.CodeNumber(e.want); !ok {
+			return e, fmt.Errorf("expect code: there is no code %q", e.want)
+		}
+		return e, nil
+	case "status":
+		if _, err := strconv.ParseUint(e.want, 10, 16); err != nil {
+			return e, fmt.Errorf("expect status: %q is no number", e.want)
+		}
+		return e, nil
+	case "differs", "same":
+		return e, nil
+	case "value":
+		return e, e.parseValue()
+	}
+	return e, fmt.Errorf("expect %q: none of verdict code origin status differs same value", what)
+}
+
+func (e *Expectation) parseValue() error {
+	var frame Edit
+	frame.Frame = FirstFrame
+	rest, err := frame.scanFrame(e.want)
+	if err != nil {
+		return err
+	}
+	e.frame = frame.Frame
+	sign := strings.IndexAny(rest, "=~")
+	if sign < 0 {
+		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
+	}
+	path, after, err := scanPath(rest[:sign])
+	if err != nil || after != "" {
+		return fmt.Errorf("expect value: %q is no path", rest[:sign])
+	}
+	e.path, e.want = path, rest[sign+1:]
+	if rest[sign] == '~' {
+		if e.match, err = regexp.Compile(e.want); err != nil {
+			return fmt.Errorf("expect value: %w", err)
+		}
+	}
+	return nil
+}
+
+// Check returns what of the expectations a result does not meet, in words.
+func (x *Experiment) Check(r *Result) (failed []string) {
+	for i := range x.Expect {
+		e := &x.Expect[i]
+		if got, ok := e.met(r); !ok {
+			if r.clean != nil {
+				got = r.clean(got)
+			}
+			failed = append(failed, fmt.Sprintf("line %d: expected %s, got %s", e.Line, e.Text, got))
+		}
+	}
+	return failed
+}
+
+// met says whether a result shows what is expected, and what it shows.
+func (e *Expectation) met(r *Result) (got string, ok bool) {
+	switch e.what {
+	case "verdict":
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Verdict, r.Message), ": "), string(r.Verdict) == e.want
+	case "origin":
+		return string(r.Origin), string(r.Origin) == e.want
+	case "code":
+		return strings.TrimSpace(r.Code + " " + r.Message), r.Code == e.want
+	case "status":
+		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
+	case "differs", "same":
+		paths := e.changed(r)
+		if len(paths) == 0 {
+			return "no difference there", e.what == "same"
+		}
+		return "a difference at " + strings.Join(paths, ", "), e.what == "differs"
+	}
+	values := r.values(e.frame, e.path)
+	for _, v := range values {
+		if e.match != nil && e.match.MatchString(v) || e.match == nil && v == e.want {
+			return "", true
+		}
+	}
+	if len(values) == 0 {
+		return "no value there", false
+	}
+	const most = 5
+	return fmt.Sprintf("%.200q", values[:min(len(values), most)]), false
+}
+
+// changed are the paths of changes that count and begin as expected.
+func (e *Expectation) changed(r *Result) (paths []string) {
+	for i := range r.Diff {
+		c := &r.Diff[i]
+		rest, ok := strings.CutPrefix(c.Path, e.want)
+		if ok && c.Ignored == "" && (e.want == "" || rest == "" || strings.ContainsRune(".[ /", rune(rest[0]))) {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
+}
+
+// values are those that stand at a path of the answer's messages.
+func (r *Result) values(frame int, path editPath) (out []string) {
+	if r.live == nil {
+		return nil
+	}
+	md := r.down
+	for i := range r.live.Frames {
+		f := &r.live.Frames[i]
+		if f.Dir != captures.Down || !isData(f) || frame != FirstFrame && f.Seq != frame {
+			continue
+		}
+		out = append(out, valuesOf(f, path, md)...)
+	}
+	if len(out) > 1 && frame == FirstFrame {
+		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
+	}
+	return out
+}
+
+// valuesOf are those of one message, as text.
+func valuesOf(f *decode.Frame, path editPath, md protoreflect.MessageDescriptor) (out []string) {
+	if f.Tree == nil {
+		if !json.Valid(f.Data) {
+			return nil
+		}
+		at, err := jsonFind(f.Data, path, md)
+		if err != nil || !at.found {
+			return nil
+		}
+		raw := f.Data[at.value.Off:at.value.End]
+		var s string
+		if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
+			return []string{s}
+		}
+		return []string{string(raw)}
+	}
+	at, err := protoFind(f.Tree, path, md)
+	if err != nil {
+		return nil
+	}
+	for _, n := range at.nodes {
+		if v, err := textOfNode(f.Tree, n, at.fd, ""); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}

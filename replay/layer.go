@@ -1,0 +1,243 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// maxLayer bounds in bytes what a compressed layer may grow to.
+const maxLayer = 64 << 20
+
+// The codings that a path can go through, as it names them: 3!gzip.1,
+// 1!hex!gzip.2, 2!json.messages[0].content. What is inside json is JSON, what
+// is inside the others a message. json and proto decode nothing: they say what
+// is there.
+const (
+	layerHex       = "hex"
+	layerBase64    = "base64"
+	layerBase64URL = "base64url"
+	layerGzip      = "gzip"
+	layerZstd      = "zstd"
+	layerBrotli    = "br"
+	layerJSON      = "json"
+	layerProto     = "proto"
+)
+
+// layerNames are the codings, for errors.
+func layerNames() []string {
+	return []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
+}
+
+// base64Of is the form of base64 that a text is in: with padding or without. Of
+// a text that shows neither, base64 is taken to have padding, base64url not.
+func base64Of(layer string, text []byte) *base64.Encoding {
+	enc := base64.StdEncoding
+	if layer == layerBase64URL {
+		enc = base64.URLEncoding
+	}
+	if len(text)%4 != 0 || layer == layerBase64URL && !bytes.HasSuffix(text, []byte("=")) {
+		return enc.WithPadding(base64.NoPadding)
+	}
+	return enc
+}
+
+// unwrap takes one layer off.
+func unwrap(layer string, b []byte) ([]byte, error) {
+	switch layer {
+	case layerHex:
+		return hex.AppendDecode(nil, b)
+	case layerBase64, layerBase64URL:
+		return base64Of(layer, b).AppendDecode(nil, b)
+	case layerJSON:
+		if !json.Valid(b) {
+			return nil, errors.New("it is not valid JSON")
+		}
+		return b, nil
+	case layerProto:
+		return b, nil
+	}
+	return envelope.Decompress(layer, b, maxLayer)
+}
+
+// wrap puts one layer on, in the form that was has.
+func wrap(layer string, b, was []byte) ([]byte, error) {
+	switch layer {
+	case layerHex:
+		out := hex.AppendEncode(nil, b)
+		if bytes.ContainsAny(was, "ABCDEF") {
+			out = bytes.ToUpper(out)
+		}
+		return out, nil
+	case layerBase64, layerBase64URL:
+		return base64Of(layer, was).AppendEncode(nil, b), nil
+	case layerJSON, layerProto:
+		return b, nil
+	}
+	return envelope.Compress(layer, b)
+}
+
+// apply carries an edit out on a message or a JSON text, going into the layers
+// that its path names, or that are there without doubt.
+func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, error) {
+	for i := range e.path {
+		if names := e.path[i].layers; names != "" {
+			return e.inside(data, isJSON, md, i, strings.Split(names, "!"))
+		}
+		if i == len(e.path)-1 {
+			break
+		}
+		outer := &Edit{path: e.path[:i+1]}
+		if value, ok := outer.value(data, isJSON, md); ok {
+			if found := detect(value, e.path[i+1]); found != nil {
+				return e.inside(data, isJSON, md, i, found)
+			}
+		}
+	}
+	if isJSON {
+		return e.applyJSON(data, md)
+	}
+	return e.applyProto(data, md)
+}
+
+// value is the one text or bytes that a path leads to, if it is neither a
+// message nor an object.
+func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
+	if isJSON {
+		if !json.Valid(data) {
+			return nil, false
+		}
+		at, err := jsonFind(data, e.path, md)
+		var s string
+		if err != nil || !at.found || data[at.value.Off] != '"' || json.Unmarshal(data[at.value.Off:at.value.End], &s) != nil {
+			return nil, false
+		}
+		return []byte(s), true
+	}
+	t := wire.Parse(data, wire.Options{})
+	at, err := protoFind(t, e.path, md)
+	if err != nil || len(at.nodes) != 1 || t.Node(at.nodes[0]).Type != wire.Len {
+		return nil, false
+	}
+	if value := t.Payload(at.nodes[0]); !t.IsMessage(at.nodes[0]) || isGzip(value) {
+		return value, true
+	}
+	return nil, false
+}
+
+func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b, 8}) }
+
+// detect finds the layers of a value of which a path goes on with next; nil
+// where there are none, or some doubt.
+func detect(b []byte, next pathStep) []string {
+	switch text := bytes.TrimSpace(b); {
+	case isGzip(b):
+		inner, err := unwrap(layerGzip, b)
+		if err != nil {
+			return nil
+		}
+		return append([]string{layerGzip}, detect(inner, next)...)
+	case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(b):
+		return []string{layerJSON}
+	}
+	if !next.isNumber() {
+		return nil
+	}
+	for _, layer := range []string{layerHex, layerBase64} {
+		inner, err := unwrap(layer, b)
+		if err != nil || len(inner) < 2 {
+			continue
+		}
+		if isGzip(inner) {
+			return append([]string{layer}, detect(inner, next)...)
+		}
+		if wire.Parse(inner, wire.Options{}).Err() == nil {
+			return []string{layer}
+		}
+	}
+	return nil
+}
+
+// isNumber reports whether the step is a field's number.
+func (s pathStep) isNumber() bool {
+	return s.name != "" && strings.Trim(s.name, "0123456789") == ""
+}
+
+// inside carries an edit out inside the layers of what step at leads to.
+func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescriptor, at int, names []string) ([]byte, error) {
+	outer := &Edit{Op: OpRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
+	outer.path[at].layers = ""
+	value, ok := outer.value(data, isJSON, md)
+	if !ok {
+		value, ok = outer.payload(data, isJSON, md)
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s is not one text or bytes that could be %s", outer.path, strings.Join(names, " in "))
+	}
+	stack := [][]byte{value}
+	for _, name := range names {
+		b, err := unwrap(name, stack[len(stack)-1])
+		if err != nil {
+			return nil, fmt.Errorf("%s is no %s: %w", outer.path, name, err)
+		}
+		stack = append(stack, b)
+	}
+	inner := *e
+	inner.path = e.path[at+1:]
+	out, err := inner.innermost(stack[len(stack)-1], names[len(names)-1] == layerJSON)
+	if err != nil {
+		return nil, fmt.Errorf("inside %s!%s: %w", outer.path, strings.Join(names, "!"), err)
+	}
+	for i := len(names) - 1; i >= 0; i-- {
+		if out, err = wrap(names[i], out, stack[i]); err != nil {
+			return nil, err
+		}
+	}
+	if isJSON {
+		outer.Op, outer.Kind, outer.Value = OpSet, kindString, string(out)
+		return outer.applyJSON(data, md)
+	}
+	outer.Value = hex.EncodeToString(out)
+	return outer.applyProto(data, md)
+}
+
+// payload is the value of a field that the path leads to, whatever it holds.
+func (e *Edit) payload(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
+	if isJSON {
+		return nil, false
+	}
+	t := wire.Parse(data, wire.Options{})
+	at, err := protoFind(t, e.path, md)
+	if err != nil || len(at.nodes) != 1 || t.Node(at.nodes[0]).Type != wire.Len {
+		return nil, false
+	}
+	return t.Payload(at.nodes[0]), true
+}
+
+// innermost carries an edit out on what the last layer holds. An empty path is
+// all of it.
+func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
+	switch {
+	case len(e.path) > 0:
+		return e.apply(data, isJSON, nil)
+	case e.Op == OpRaw:
+		return e.rawBytes()
+	case e.Op == OpSet && isJSON:
+		return encodeJSON(kindJSON, e.Value, nil, nil)
+	case e.Op == OpSet && e.Kind == kindMessage:
+		return encodeWhole(e.Value, nil)
+	case e.Op == OpSet:
+		return parseBytes(e.Value)
+	}
+	return nil, errors.New("a path is missing after the layer")
+}

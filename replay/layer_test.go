@@ -1,0 +1,201 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// wrapped are forms in which a message may lie in a field.
+var wrapped = map[string]func([]byte) []byte{
+	"hex":       func(b []byte) []byte { return hex.AppendEncode(nil, b) },
+	"base64":    func(b []byte) []byte { return base64.StdEncoding.AppendEncode(nil, b) },
+	"base64url": func(b []byte) []byte { return base64.RawURLEncoding.AppendEncode(nil, b) },
+	"gzip": func(b []byte) []byte {
+		out, err := envelope.Compress("gzip", b)
+		if err != nil {
+			panic(err)
+		}
+		return out
+	},
+}
+
+// An edit inside layers changes the value there and the lengths around it: all
+// else stays, byte for byte, and the edit the other way gives the same message.
+func TestEditInsideLayersKeepsTheRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := message(t, 2)
+		text := rapid.StringMatching(`[a-z]{4,30}`).Draw(t, "text")
+		other := rapid.StringMatching(`[a-z]{4,30}`).Draw(t, "other")
+		inner := appendField(appendField(bytes.Clone(message(t, 1)), 900, wire.Len, []byte(text)), 901, wire.Varint, []byte{7})
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"hex", "base64", "base64url", "gzip"}), 1, 3).Draw(t, "layers")
+		make := func(inner []byte) []byte {
+			for i := len(names) - 1; i >= 0; i-- {
+				inner = wrapped[names[i]](inner)
+			}
+			return appendField(appendField(bytes.Clone(before), 800, wire.Len, inner), 801, wire.Varint, []byte{1})
+		}
+		path := "800!" + strings.Join(names, "!") + ".900"
+		data := make(inner)
+		got := apply(t, "set", path+":string="+other, data)
+		want := make(bytes.Replace(inner, appendField(nil, 900, wire.Len, []byte(text)), appendField(nil, 900, wire.Len, []byte(other)), 1))
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%s\n%x, want\n%x", path, got, want)
+		}
+		if back := apply(t, "set", path+":string="+text, got); !bytes.Equal(back, data) {
+			t.Fatalf("%s, back\n%x, was\n%x", path, back, data)
+		}
+	})
+}
+
+func TestEditInsideLayers(t *testing.T) {
+	inner := appendField(nil, 1, wire.Len, []byte("hello there"))
+	body := `{"messages":[{"role":"user","content":"hi"}]}`
+	nest := func(b []byte) []byte { return appendField(nil, 3, wire.Len, b) }
+	gz := wrapped["gzip"]
+	for _, c := range []struct {
+		op, text  string
+		isJSON    bool
+		data      []byte
+		want, err string
+	}{
+		{"set", "3!gzip.1=bye", false, nest(gz(inner)), string(nest(gz(appendField(nil, 1, wire.Len, []byte("bye"))))), ""},
+		{"set", "3.1=bye", false, nest(gz(inner)), string(nest(gz(appendField(nil, 1, wire.Len, []byte("bye"))))), ""},
+		{"set", "3.1=bye", false, nest([]byte(hex.EncodeToString(inner))), string(nest([]byte(hex.EncodeToString(appendField(nil, 1, wire.Len, []byte("bye")))))), ""},
+		{"set", "3!hex.1=bye", false, nest([]byte(strings.ToUpper(hex.EncodeToString(inner)))), string(nest([]byte(strings.ToUpper(hex.EncodeToString(appendField(nil, 1, wire.Len, []byte("bye"))))))), ""},
+		{"set", "3!json.messages[0].content=bye", false, nest([]byte(body)), string(nest([]byte(strings.Replace(body, `"hi"`, `"bye"`, 1)))), ""},
+		{"set", "3.messages[0].content=bye", false, nest([]byte(body)), string(nest([]byte(strings.Replace(body, `"hi"`, `"bye"`, 1)))), ""},
+		{"add", "3!gzip!json.x:int32=5", false, nest(gz([]byte(`{"a":1}`))), string(nest(gz([]byte(`{"a":1,"x":5}`)))), ""},
+		{"del", "3!gzip.1", false, nest(gz(inner)), string(nest(gz(nil))), ""},
+		{"raw", "3!hex=0801", false, nest([]byte("0a00")), string(nest([]byte("0801"))), ""},
+		{"set", "3!gzip=plain text", false, nest(gz([]byte("old text"))), string(nest(gz([]byte("plain text")))), ""},
+		{"set", "body.messages[0].content=bye", true, []byte(`{"n":1, "body":` + quoted(body) + `}`), `{"n":1, "body":` + quoted(strings.Replace(body, `"hi"`, `"bye"`, 1)) + `}`, ""},
+		{"set", "data!base64.1=bye", true, []byte(`{"data":"` + base64.StdEncoding.EncodeToString(inner) + `"}`), `{"data":"` + base64.StdEncoding.EncodeToString(appendField(nil, 1, wire.Len, []byte("bye"))) + `"}`, ""},
+		{"retype", "3!gzip.1:bytes", false, nest(gz(inner)), string(nest(gz(inner))), ""},
+		{"set", "3!hex.1=x", false, nest([]byte("no hex")), "", "3 is no hex"},
+		{"set", "3!gzip.1=x", false, nest([]byte("plain")), "", "3 is no gzip"},
+		{"set", "3!json.a=x", false, nest([]byte("plain")), "", "3 is no json"},
+		{"set", "4!hex.1=x", false, nest([]byte("00")), "", "4 is not one text or bytes"},
+		{"set", "3!gzip.9=x", false, nest(gz(inner)), "", "inside 3!gzip: 9 is not there"},
+		{"add", "3!gzip:string=x", false, nest(gz(inner)), "", "a path is missing after the layer"},
+	} {
+		e, err := ParseEdit(c.op, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.apply(c.data, c.isJSON, nil)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %v, want %q", e, err, c.err)
+			}
+			continue
+		}
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, %v, want %q", e, got, err, c.want)
+		}
+	}
+	if _, err := ParseEdit("set", "3!zip.1=x"); err == nil || !strings.Contains(err.Error(), `"zip" is no layer: hex base64`) {
+		t.Error(err)
+	}
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+func TestRetype(t *testing.T) {
+	for _, c := range []struct{ data, text, want string }{
+		{"089601", "1:string", "0a03313530"},
+		{"089601", "1:fixed32", "0d96000000"},
+		{"089601", "1:fixed64", "099600000000000000"},
+		{"089601", "1:double", "090000000000c06240"},
+		{"089601", "1:sint32", "08ac02"},
+		{"08ffffffffffffffffff01", "1:string", "0a022d31"},
+		{"08ffffffffffffffffff01", "1:sint64", "0801"},
+		{"0d0000c03f", "1:double", "09000000000000f83f"},
+		{"0d07000000", "1:int32", "0807"},
+		{"0a03313530", "1:int32", "089601"},
+		{"0a0131", "1:bool", "0801"},
+		{"0a020801", "1:bytes", "0a020801"},
+		{"0a02080110011a0101", "3:varint", ""},
+		{"0801100118011005", "3:string", "080110011a01311005"},
+	} {
+		data, err := hex.DecodeString(c.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := ParseEdit("retype", c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.apply(data, false, nil)
+		if (c.want == "") != (err != nil) || hex.EncodeToString(got) != c.want {
+			t.Errorf("%s of %s: %x, %v, want %s", c.text, c.data, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ data, text, want string }{
+		{`{"a":150}`, "a:string", `{"a":"150"}`},
+		{`{"a": "150", "b":1}`, "a:int32", `{"a": 150, "b":1}`},
+		{`{"a":true}`, "a:string", `{"a":"true"}`},
+		{`{"a":"[1]"}`, "a:json", `{"a":[1]}`},
+		{`{"a":1}`, "a:bool", `{"a":true}`},
+		{`{"a":"x"}`, "a:int32", ""},
+	} {
+		e, err := ParseEdit("retype", c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.apply([]byte(c.data), true, nil)
+		if (c.want == "") != (err != nil) || string(got) != c.want {
+			t.Errorf("%s of %s: %s, %v, want %s", c.text, c.data, got, err, c.want)
+		}
+	}
+}
+
+func TestReadPatch(t *testing.T) {
+	edits, err := ReadPatch(strings.NewReader("# an experiment\n\nset 1.2=a b\n--del @3 4\r\n  retype 5:string\nset 6:string <<END\none\n  two\nEND\nraw 7=00\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range edits {
+		got = append(got, e.String())
+	}
+	if want := []string{"--set 1.2=a b", "--del @3 4", "--retype 5:string", "--set 6:string=one\n  two", "--raw 7=00"}; strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("%q", got)
+	}
+	for text, want := range map[string]string{
+		"set 1=x\nmove 2": "line 2: ", "set 1 <<END\nx\n": "line 1: no END", "\nset 1": "line 2: ", "retype 1\n": ":KIND is missing",
+	} {
+		if _, err := ReadPatch(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzReadPatch(f *testing.F) {
+	f.Add("set 1!gzip.2=x\n# c\nraw @1 2=00\nset 1 <<A\nb\nA\n", []byte("\x0a\x03abc"))
+	f.Fuzz(func(t *testing.T, patch string, data []byte) {
+		edits, err := ReadPatch(strings.NewReader(patch))
+		if err != nil {
+			return
+		}
+		for _, e := range edits {
+			if out, err := e.apply(data, false, nil); err == nil {
+				data = out
+			}
+			if _, err := e.apply([]byte(`{"a":"7b7d","b":[1]}`), true, nil); err != nil {
+				continue
+			}
+		}
+	})
+}

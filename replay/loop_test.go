@@ -1,0 +1,319 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/wire"
+	"unwire/replay/standin"
+)
+
+// toolLoop is a turn with tools one by one and at once, blobs and their hashes.
+const toolLoop = `{"v":1,"scatter_ids":true,"fresh_ids":true,"turns":[{"steps":[
+	{"kv_set":{"as":"a","json":{"role":"system","content":"first ${prompt}"}}},
+	{"thinking":"Let me see.","split":[4]},
+	{"tool":{"name":"read","args":{"path":"one.go"},"require":"success"}},
+	{"tools":{"shuffle":SHUFFLE,"calls":[
+		{"name":"read","args":{"path":"two.go"},"as":"two","require":"success"},
+		{"name":"read","args":{"path":"three.go"},"as":"three","require":"success"},
+		{"name":"read","args":{"path":"four.go"},"require":"success"}]}},
+	{"kv_set":{"as":"b","json":{"role":"user","content":"second"}}},
+	{"kv_get":{"blob":"b"}},{"kv_get":{"blob":"a"}},
+	{"text":"${two.success.total_lines} and ${three.success.total_lines}"},
+	{"turn_ended":{}}]}]}`
+
+// order lists the messages of one side, by what they are.
+func order(ex *decode.Exchange, dir captures.Direction) (list []string) {
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir != dir || f.End != nil || len(f.Data) == 0 || f.Dir == captures.Up && string(f.Data) == "\x3a\x00" || f.Tree == nil {
+			continue
+		}
+		h := heard{leaves: leavesOf(f, nil)}
+		s := shapeOf(h.leaves)
+		list = append(list, strings.Join(s.top, ","))
+	}
+	return list
+}
+
+// issuedIn are the identifiers of a capture's server, as they are in its frames.
+func issuedIn(ex *decode.Exchange) map[string]bool {
+	ids := map[string]bool{}
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir == captures.Up || f.Tree == nil {
+			continue
+		}
+		for _, l := range leavesOf(f, nil) {
+			for _, p := range partsOf(l.data) {
+				if p.id && l.inner == 0 {
+					ids[p.value] = true
+				}
+			}
+		}
+	}
+	return ids
+}
+
+func TestToolLoop(t *testing.T) {
+	for _, shuffle := range []string{"false", "true"} {
+		t.Run("shuffled "+shuffle, func(t *testing.T) {
+			t.Parallel()
+			a := newAgent(t, standin.Options{Script: []byte(strings.Replace(toolLoop, "SHUFFLE", shuffle, 1))})
+			a.linesOf = func(path string) int { return len(path) }
+			id := a.turn("Look at the files")
+			was, err := decode.Decode(t.Context(), a.store, id, decode.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stale := issuedIn(was)
+			for range 3 {
+				p := a.plan(id)
+				r, err := Send(t.Context(), p, a.store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Code != "ok" || r.Unsent != 0 || shuffle == "false" && (r.Verdict != Same || r.Concluded != nil) {
+					t.Fatalf("%s %s %s %v %+v", r.Verdict, r.Code, r.Message, r.Concluded, r.Diff)
+				}
+				is, err := decode.Decode(t.Context(), a.store, r.Exchange, decode.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range is.Frames {
+					f := &is.Frames[i]
+					if f.Dir != captures.Up {
+						continue
+					}
+					for word := range wordsOf(string(f.Data)) {
+						if stale[word] {
+							t.Errorf("up/%d has the stale id %q", f.Seq, word)
+						}
+					}
+				}
+				for _, dir := range []captures.Direction{captures.Up, captures.Down} {
+					if x, y := order(was, dir), order(is, dir); shuffle == "false" && !slices.Equal(x, y) {
+						t.Errorf("order %s\n%q, was\n%q", dir, y, x)
+					}
+				}
+				// Each call was answered as the capture answers these arguments.
+				if text := loopAnswer(is); !strings.Contains(text, "6 and 8") {
+					t.Errorf("the answer is %q", text)
+				}
+			}
+		})
+	}
+}
+
+// loopAnswer joins the text of an agent's answer.
+func loopAnswer(ex *decode.Exchange) string {
+	var b strings.Builder
+	for i := range ex.Frames {
+		f := &ex.Frames[i]
+		if f.Dir == captures.Up || f.Tree == nil {
+			continue
+		}
+		path, _ := wire.ParsePath("1.1.1")
+		for _, n := range f.Tree.Find(path) {
+			b.Write(f.Tree.Payload(n))
+		}
+	}
+	return b.String()
+}
+
+func (s *testServer) ask(stream *connect.BidiStream[words, words], question, want string) error {
+	if err := stream.Send(wrapperspb.String(question)); err != nil {
+		return err
+	}
+	got, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	if got.GetValue() != want {
+		return connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("%q is not %q", got.GetValue(), want))
+	}
+	return nil
+}
+
+// carried are the ways in which a client may send a value back; each is tried
+// on ids of several forms.
+var carried = map[string]func(string) string{
+	"json": func(id string) string { return `{"result":{"list":[1,{"id":"` + id + `"}],"ok":true}}` },
+	"json twice": func(id string) string {
+		b, _ := json.Marshal(`{"id":"` + id + `"}`)
+		return `{"body":` + string(b) + `}`
+	},
+	"hex":         func(id string) string { return hex.EncodeToString([]byte(id)) },
+	"base64":      func(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) },
+	"base64url":   func(id string) string { return base64.RawURLEncoding.EncodeToString([]byte(id)) },
+	"text":        func(id string) string { return "the call " + id + " has ended, see /logs/" + id + ".txt" },
+	"hash":        func(id string) string { s := sha256.Sum256([]byte(id)); return hex.EncodeToString(s[:]) },
+	"hash base64": func(id string) string { s := sha256.Sum256([]byte(id)); return base64.StdEncoding.EncodeToString(s[:]) },
+	"upper case":  strings.ToUpper,
+}
+
+func (s *testServer) carry(_ context.Context, stream *connect.BidiStream[words, words]) error {
+	first, err := stream.Receive()
+	if err != nil {
+		return err
+	}
+	how := carried[first.GetValue()]
+	if how == nil {
+		return connect.NewError(connect.CodeInvalidArgument, errors.New(first.GetValue()))
+	}
+	for _, id := range []string{randomHex(16), "toolu_" + randomHex(12), uuidOf(randomHex(16))} {
+		if err := s.ask(stream, id, how(id)); err != nil {
+			return err
+		}
+		// As one of several values of a JSON text.
+		if err := s.ask(stream, `{"cursor":"`+id+`","more":true}`, how(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func uuidOf(h string) string {
+	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-8" + h[17:20] + "-" + h[20:]
+}
+
+func TestIssuedValuesAreFoundInside(t *testing.T) {
+	for name, how := range carried {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			id := converse(l, "Carry", name, func(q string) string {
+				var inside struct{ Cursor string }
+				if json.Unmarshal([]byte(q), &inside) == nil {
+					q = inside.Cursor
+				}
+				return how(q)
+			})
+			for range 2 {
+				l.expect(l.replay(id, l.options()), Same, FromServer, "ok")
+			}
+		})
+	}
+}
+
+// converse records a call in which the client answers each frame.
+func converse(l *lab, method, first string, answer func(string) string) int64 {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), 10*time.Second)
+	defer cancel()
+	stream := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/"+method).CallBidiStream(ctx)
+	if err := stream.Send(wrapperspb.String(first)); err != nil {
+		l.Fatal(err)
+	}
+	for {
+		m, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.Fatal(err)
+		}
+		if err := stream.Send(wrapperspb.String(answer(m.GetValue()))); err != nil && !errors.Is(err, io.EOF) {
+			l.Fatal(err)
+		}
+	}
+	_, _ = stream.CloseRequest(), stream.CloseResponse()
+	return l.recorded()
+}
+
+// Faults of a server that asks a client: read(NAME) with an id.
+func (s *testServer) quiz(_ context.Context, stream *connect.BidiStream[words, words]) error {
+	if _, err := stream.Receive(); err != nil {
+		return err
+	}
+	mode, _ := s.answer.Load().(string)
+	names := []string{"alpha", "beta", "gamma"}
+	switch mode {
+	case "early":
+		names = names[:1]
+	case "more":
+		names = append(names, "beta")
+	case "other":
+		names = append(names, "delta")
+	case "reversed":
+		slices.Reverse(names)
+	}
+	for i, name := range names {
+		if mode == "reset" && i == 1 {
+			panic("reset") // net/http resets the stream
+		}
+		if mode == "hang" && i == 1 {
+			_, err := stream.Receive()
+			return err
+		}
+		id := randomHex(12)
+		if err := s.ask(stream, `{"id":"`+id+`","read":"`+name+`"}`, `{"for":"`+id+`","content":"this is `+name+`"}`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestFaultsOfAToolLoop(t *testing.T) {
+	l := newLab(t)
+	id := converse(l, "Quiz", "begin", func(q string) string {
+		var v struct{ ID, Read string }
+		if err := json.Unmarshal([]byte(q), &v); err != nil {
+			t.Error(err)
+		}
+		return `{"for":"` + v.ID + `","content":"this is ` + v.Read + `"}`
+	})
+	for _, c := range []struct {
+		mode    string
+		verdict Verdict
+		origin  Origin
+		code    string
+		says    string
+	}{
+		{"", Same, FromServer, "ok", ""},
+		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
+		{"more", Differs, FromServer, "ok", "once more: answered as down/1 was"},
+		{"other", Differs, FromUs, "aborted", "the capture has no answer: the server asks down/3"},
+		{"reversed", Differs, FromServer, "ok", "the server asks in another order"},
+		{"reset", Differs, FromUs, "unavailable", ""},
+		{"hang", Differs, FromUs, "deadline_exceeded", "server did not send a frame like down/1"},
+	} {
+		t.Run("server "+c.mode, func(t *testing.T) {
+			l.T = t
+			l.server.answer.Store(c.mode)
+			o := l.options()
+			o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
+			r := l.replay(id, o)
+			l.expect(r, c.verdict, c.origin, c.code)
+			if all := r.Message + "\n" + strings.Join(r.Concluded, "\n"); !strings.Contains(all, c.says) {
+				t.Errorf("it says %q, not %q", all, c.says)
+			}
+		})
+	}
+}
+
+// A client's heartbeats run by the clock, as long as the server takes.
+func TestHeartbeatsRunByTheClock(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[{"tool":{"name":"read","args":{"path":"a"}}},{"wait":{"ms":900,"heartbeat_every_ms":100}},{"text":"done"},{"turn_ended":{}}]}]}`)})
+	id := a.turn("x")
+	r := a.replay(id)
+	if r.Verdict != Same || r.Beats < 2 || r.Beats > 5 {
+		t.Errorf("%s %s %s, %d heartbeats, %v", r.Verdict, r.Code, r.Message, r.Beats, r.Concluded)
+	}
+}

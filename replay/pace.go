@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"unwire/captures"
+)
+
+// A Pace is how gently hosts other than this machine are asked, over all plans
+// that have it: one request at a time, one an Interval, Budget of them at most,
+// and none after the server has said that it is enough.
+//
+// Shape: it stops on status 429 and on resource_exhausted, permission_denied
+// and unauthenticated. What Retry-After says is kept in the journal, and holds
+// for the next run with it, too. Nothing is ever sent a second time by itself.
+type Pace struct {
+	Interval time.Duration // default 1 s
+	Budget   int           // requests; 0: no limit
+	Journal  *Journal      // nil: none
+
+	mu      sync.Mutex
+	last    time.Time
+	spent   int
+	stopped string // why; "" if it goes on
+	local   bool   // for tests: this machine counts as another
+}
+
+const defaultInterval = time.Second
+
+// applies reports whether a request to a host is one that is paced.
+func (p *Pace) applies(host string) bool {
+	return p != nil && (p.local || !isLoopbackName(host))
+}
+
+// admit waits until the next request may go.
+//
+// Errors: ErrRefused, with the reason.
+func (p *Pace) admit(ctx context.Context, host string) error {
+	if !p.applies(host) {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch until := p.Journal.until(host); {
+	case p.stopped != "":
+		return fmt.Errorf("%w: %s", ErrRefused, p.stopped)
+	case p.Budget > 0 && p.spent >= p.Budget:
+		return fmt.Errorf("%w: the budget of %d requests is spent", ErrRefused, p.Budget)
+	case time.Now().Before(until):
+		return fmt.Errorf("%w: %s asked to be left alone until %s", ErrRefused, host, until.Format(time.RFC3339))
+	}
+	interval := p.Interval
+	if interval <= 0 {
+		interval = defaultInterval
+	}
+	if !p.last.IsZero() {
+		if err := pause(ctx, time.Until(p.last.Add(interval))); err != nil {
+			return err
+		}
+	}
+	p.spent++
+	p.last = time.Now()
+	return nil
+}
+
+// enough stops what follows where an answer says so.
+func (p *Pace) enough(host string, status int, code string, h captures.Headers) {
+	if !p.applies(host) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now() // one at a time: the next one is counted from the end of this
+	switch {
+	case status == http.StatusTooManyRequests:
+		p.stopped = "stopped: the server answered 429"
+	case code == "resource_exhausted", code == "permission_denied", code == "unauthenticated":
+		p.stopped = "stopped: the server answered " + code
+	}
+	if after := retryAfter(h, time.Now()); !after.IsZero() {
+		p.stopped = fmt.Sprintf("stopped: %s asked to be left alone until %s", host, after.Format(time.RFC3339))
+	}
+}
+
+// retryAfter is when a server says that it may be asked again; zero if it does not.
+func retryAfter(h captures.Headers, now time.Time) time.Time {
+	v := h.Get("retry-after")
+	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return now.Add(time.Duration(seconds) * time.Second)
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return at
+	}
+	return time.Time{}
+}

@@ -1,0 +1,205 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"unwire/captures"
+)
+
+func openJournal(t *testing.T, path string) *Journal {
+	t.Helper()
+	j, err := OpenJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	id := l.say("hello")
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	o := l.withToken(l.options())
+	o.Pace = &Pace{Interval: 150 * time.Millisecond, Budget: 3, Journal: openJournal(t, path), local: true}
+	start, before := time.Now(), l.server.requests.Load()
+	for range 3 {
+		l.expect(l.replay(id, o), Same, FromServer, "ok")
+	}
+	if d := time.Since(start); d < 300*time.Millisecond {
+		t.Errorf("three requests in %s", d)
+	}
+	r := l.replay(id, o)
+	l.expect(r, Refused, FromUs, "")
+	if !strings.Contains(r.Message, "the budget of 3 requests is spent") || l.server.requests.Load()-before != 3 {
+		t.Errorf("%s, %d requests", r.Message, l.server.requests.Load()-before)
+	}
+	journal, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"n":1,`, `"n":3,`, `"event":"request","exchange":1,"host":"127.0.0.1","method":"POST"`, `"effects":"unknown"`, `"event":"answer"`, `"verdict":"same"`} {
+		if !bytes.Contains(journal, []byte(want)) {
+			t.Errorf("the journal has no %s:\n%s", want, journal)
+		}
+	}
+	if bytes.Count(journal, []byte("\n")) != 6 || bytes.Contains(journal, []byte("made-up-secret")) {
+		t.Errorf("the journal is\n%s", journal)
+	}
+}
+
+// A server that has had enough is asked nothing more, not in the next run either.
+func TestEnoughIsEnough(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		header string
+		body   string
+		want   string
+	}{
+		{429, "", "", "answered 429"},
+		{401, "", `{"code":"unauthenticated"}`, "answered unauthenticated"},
+		{403, "", `{"code":"permission_denied"}`, "answered permission_denied"},
+		{200, "3600", "{}", "asked to be left alone until"},
+	} {
+		l := newLab(t)
+		id := l.say("hello", connect.WithProtoJSON())
+		asked := 0
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.Header().Set("content-type", "application/json")
+			if c.header != "" {
+				w.Header().Set("retry-after", c.header)
+			}
+			w.WriteHeader(c.status)
+			_, _ = w.Write([]byte(c.body))
+		})
+		path := filepath.Join(t.TempDir(), "journal.jsonl")
+		o := l.withToken(l.options())
+		o.To, o.Roots = mustURL(s.URL), nil
+		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		l.replay(id, o)
+		if r := l.replay(id, o); r.Verdict != Refused || !strings.Contains(r.Message, c.want) {
+			t.Errorf("%d: %s %s", c.status, r.Verdict, r.Message)
+		}
+		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		if r := l.replay(id, o); (r.Verdict == Refused) != (c.header != "") {
+			t.Errorf("%d, the next run: %s %s", c.status, r.Verdict, r.Message)
+		}
+		if want := 2; c.header == "" && asked != want || c.header != "" && asked != 1 {
+			t.Errorf("%d: asked %d times", c.status, asked)
+		}
+	}
+}
+
+func TestJournalErrors(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"other": "hello\n", "number": "{\"v\":2}\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenJournal(path); err == nil || !strings.Contains(err.Error(), "line 1 is no entry") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A process that was killed may leave half a line.
+	path := filepath.Join(dir, "cut")
+	if err := os.WriteFile(path, []byte(`{"v":1,"n":7,"event":"request"}`+"\n"+`{"v":1,"n":8,"ev`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want := int64(8); want < 10; want++ {
+		j, err := OpenJournal(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := j.write(Entry{Event: "request"}); err != nil || n != want {
+			t.Errorf("entry %d, %v, want %d", n, err, want)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Secrets go to no other host than the one that they are of.
+func TestSecretsStayWithTheirHost(t *testing.T) {
+	store, id := written(t, captures.Exchange{
+		Method: "POST", URL: "https://api.example.com/a.B/C", HTTP: "1.1",
+		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer abc-made-up"}},
+		Status:         200,
+	}, up([]byte("{}")))
+	for to, want := range map[string]string{"https://other.example.com": "is not sent to other.example.com", "https://127.0.0.1:1": "", "": ""} {
+		o := Options{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
+		c, err := LoadCredentials("", func(string) string { return "made-up" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Credentials = c; to != "" {
+			o.To = mustURL(to)
+		}
+		p, err := NewPlan(t.Context(), store, id, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" && p.Refusal != "" || !strings.Contains(p.Refusal, want) {
+			t.Errorf("%s: %q, want %q", to, p.Refusal, want)
+		}
+		if want != "" {
+			if r, err := Send(t.Context(), p, nil); err != nil || r.Verdict != Refused {
+				t.Errorf("%s: %+v, %v", to, r, err)
+			}
+		}
+	}
+}
+
+func TestLearn(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.server.answer.Store(" today")
+	id := l.say("hello")
+	// Another answer that is the same each time is not the edit's doing, and one
+	// that is another each time is volatile.
+	l.server.answer.Store(" tomorrow")
+	o := l.withToken(l.options())
+	lesson, err := Learn(t.Context(), l.store, id, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Lesson = lesson
+	r := l.replay(id, o)
+	l.expect(r, Same, FromServer, "ok")
+	if len(r.Diff) != 1 || r.Diff[0].Ignored != ignoredUnedited {
+		t.Errorf("%+v", r.Diff)
+	}
+	o.Edits = l.options("set 1=other").Edits
+	l.expect(l.replay(id, o), Differs, FromServer, "ok")
+
+	l.server.drift.Store(true)
+	o = l.withToken(l.options())
+	if o.Lesson, err = Learn(t.Context(), l.store, id, o, nil); err != nil {
+		t.Fatal(err)
+	}
+	r = l.replay(id, o)
+	l.expect(r, Same, FromServer, "ok")
+	if len(r.Diff) != 1 || r.Diff[0].Ignored != ignoredLearnt {
+		t.Errorf("%+v", r.Diff)
+	}
+
+	// Not where it could have effects.
+	o = l.withToken(l.options())
+	o.To, o.Live, o.AllowHosts = mustURL("https://api.example.com"), true, []string{"api.example.com"}
+	if _, err := Learn(t.Context(), l.store, id, o, nil); !errors.Is(err, ErrRefused) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/decode"
+	"unwire/replay/standin"
+)
+
+// poller is a client of the stand-in that asks for the server's half in calls
+// of a few messages each.
+type poller struct {
+	*agent
+	id    string
+	calls int
+}
+
+func (p *poller) message(name string, v any) *dynamicpb.Message {
+	p.Helper()
+	m := dynamicpb.NewMessage(p.schema.Message(name))
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = protojson.Unmarshal(b, m)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	return m
+}
+
+func (p *poller) client(method, answer string) *connect.Client[dynamicpb.Message, dynamicpb.Message] {
+	return connect.NewClient[dynamicpb.Message, dynamicpb.Message](&http.Client{Transport: p.tap}, p.server.URL()+method,
+		connect.WithResponseInitializer(func(_ connect.Spec, m any) error {
+			*m.(*dynamicpb.Message) = *dynamicpb.NewMessage(p.schema.Message(answer))
+			return nil
+		}))
+}
+
+func header(h http.Header) {
+	h.Set("authorization", "Bearer "+standinToken)
+	h.Set("x-cursor-client-version", "cli-2026.02.01-abcdef0")
+}
+
+func (p *poller) append(number int, m *dynamicpb.Message) {
+	p.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		p.Fatal(err)
+	}
+	req := connect.NewRequest(p.message("aiserver.v1.BidiAppendRequest", map[string]any{
+		"data": hex.EncodeToString(b), "requestId": map[string]any{"requestId": p.id}, "appendSeqno": number,
+	}))
+	header(req.Header())
+	p.calls++
+	if _, err := p.client("/aiserver.v1.BidiService/BidiAppend", "aiserver.v1.BidiAppendResponse").CallUnary(p.Context(), req); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// talk records a turn; it returns how many polls it took.
+func (p *poller) talk(prompt string) (polls int) {
+	p.Helper()
+	p.append(0, p.build(map[string]any{"runRequest": map[string]any{
+		"action": map[string]any{"userMessageAction": map[string]any{"userMessage": map[string]any{"text": prompt, "messageId": "m-1"}}},
+	}}))
+	number := 1
+	for eof := false; !eof; polls++ {
+		req := connect.NewRequest(p.message("aiserver.v1.BidiPollRequest", map[string]any{"requestId": map[string]any{"requestId": p.id}, "startRequest": polls == 0}))
+		header(req.Header())
+		p.calls++
+		stream, err := p.client("/agent.v1.AgentService/RunPoll", "aiserver.v1.BidiPollResponse").CallServerStream(p.Context(), req)
+		if err != nil {
+			p.Fatal(err)
+		}
+		for stream.Receive() {
+			b, _ := protojson.Marshal(stream.Msg())
+			var v struct {
+				Data string
+				EOF  bool
+			}
+			if err := json.Unmarshal(b, &v); err != nil {
+				p.Fatal(err)
+			}
+			eof = eof || v.EOF
+			data, err := base64.StdEncoding.DecodeString(v.Data)
+			if err != nil {
+				p.Fatal(err)
+			}
+			m := dynamicpb.NewMessage(p.schema.Message("agent.v1.AgentServerMessage"))
+			if err := proto.Unmarshal(data, m); err != nil {
+				p.Fatal(err)
+			}
+			b, _ = protojson.Marshal(m)
+			var said map[string]any
+			if err := json.Unmarshal(b, &said); err != nil {
+				p.Fatal(err)
+			}
+			for _, a := range p.answers(said) {
+				p.append(number, p.build(a))
+				number++
+			}
+		}
+		if err := stream.Err(); err != nil {
+			p.Fatal(err)
+		}
+		_ = stream.Close()
+	}
+	return polls
+}
+
+// Several calls that asked for the server's half are one conversation, and are
+// sent again as several.
+func TestPollsInSeveralCalls(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, standin.Options{Script: []byte(`{"v":1,"poll_messages":4,"fresh_ids":true}`)})
+	a.tap.done = make(chan struct{}, 1000)
+	p := &poller{agent: a, id: "1b2d3f40-0000-4000-8000-00000000c0de"}
+	polls := p.talk("Does Backoff ever return more than its limit?")
+	for range p.calls {
+		select {
+		case <-a.tap.done:
+		case <-time.After(5 * time.Second):
+			t.Fatal("the calls were not recorded to their end")
+		}
+	}
+	if err := a.store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := decode.FindConversations(t.Context(), a.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := decode.DecodeConversation(t.Context(), a.store, all.Head(1), decode.Options{})
+	if err != nil || c == nil || len(c.Heads) != polls || polls < 5 {
+		t.Fatalf("%d polls recorded, %+v, %v", polls, c, err)
+	}
+	r := a.replay(c.ID)
+	if r.Verdict != Same || r.Code != "ok" || r.Unsent != 0 {
+		t.Errorf("%s %s %s %s %v", r.Verdict, r.Origin, r.Code, r.Message, r.Concluded)
+	}
+	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Verdict != Differs || r.Code != "ok" {
+		t.Errorf("edited: %s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
+	}
+}

@@ -1,0 +1,299 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+	"unwire/decode/score/ident"
+)
+
+// A question is a captured frame of the server that frames up answered: they
+// carry on an id that came with it. The answer to it belongs to what it asks,
+// not to its place in the stream.
+type question struct {
+	kind    *asking
+	down    int   // which of linker.down
+	answers []int // which of linker.up
+	args    arguments
+	nth     int  // from 1, among captured questions of the kind that fit it
+	exact   int  // the same among those that ask the same to the letter
+	counted bool // the answer says nothing but ids: it fits any question of the kind
+	alone   bool // no other asks the same but for its identifiers
+	only    bool // no other asks the same but for what its answer repeats
+}
+
+// An asking is what questions of one shape have in common.
+type asking struct {
+	shape shape
+	mask  map[string]bool // paths of the ids that answers carry on
+	echo  map[string]bool // mask, and paths of other values that answers repeat
+}
+
+// arguments are what a question says besides its ids: values by path, exactly,
+// with identifiers replaced by their class, and without what answers repeat.
+type arguments struct{ exact, loose, rest string }
+
+// ask finds the captured questions. bound are the bindings of each frame up.
+//
+// Shape: a frame is a question where every frame of its shape that came before
+// the last frame up was answered: one that is answered now and then is not.
+func (l *linker) ask(bound [][]Binding) {
+	at := map[int]int{} // by number in down: which of questions
+	for i, list := range bound {
+		j := questionOf(list)
+		if j < 0 {
+			continue
+		}
+		q, ok := at[j]
+		if !ok {
+			q = len(l.questions)
+			at[j] = q
+			l.questions = append(l.questions, question{kind: l.kindOf(l.down[j].shape), down: j})
+		}
+		l.questions[q].answers = append(l.questions[q].answers, i)
+	}
+	if len(l.before) == 0 {
+		return
+	}
+	unanswered := map[*asking]bool{}
+	for j := range l.before[len(l.before)-1] {
+		d := &l.down[j]
+		if _, answered := at[j]; answered || d.heartbeat {
+			continue
+		}
+		for _, k := range l.kinds {
+			unanswered[k] = unanswered[k] || d.shape.matches(k.shape)
+		}
+	}
+	l.questions = slices.DeleteFunc(l.questions, func(q question) bool { return unanswered[q.kind] })
+	l.kinds = slices.DeleteFunc(l.kinds, func(k *asking) bool { return unanswered[k] })
+	for q := range l.questions {
+		l.describe(&l.questions[q], bound)
+	}
+	l.count()
+	for q := range l.questions {
+		l.asked[l.questions[q].down] = &l.questions[q]
+	}
+}
+
+// kindOf is what questions of a shape have in common, as far as it is known.
+func (l *linker) kindOf(s shape) *asking {
+	for _, k := range l.kinds {
+		if k.shape.matches(s) {
+			return k
+		}
+	}
+	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}}
+	l.kinds = append(l.kinds, k)
+	return k
+}
+
+// count finds the place of each question among those that are like it.
+func (l *linker) count() {
+	type key struct {
+		kind *asking
+		what string
+	}
+	kinds, exact, loose := map[*asking]int{}, map[key]int{}, map[key]int{}
+	sameLoose, sameRest := map[key]map[string]bool{}, map[key]map[string]bool{}
+	note := func(m map[key]map[string]bool, k key, v string) {
+		if m[k] == nil {
+			m[k] = map[string]bool{}
+		}
+		m[k][v] = true
+	}
+	for i := range l.questions {
+		q := &l.questions[i]
+		q.args = l.argumentsOf(&l.down[q.down], q.kind)
+		e, o := key{q.kind, q.args.exact}, key{q.kind, q.args.loose}
+		kinds[q.kind]++
+		exact[e]++
+		loose[o]++
+		if q.nth, q.exact = loose[o], exact[e]; q.counted {
+			q.nth, q.exact = kinds[q.kind], kinds[q.kind]
+		}
+		note(sameLoose, o, q.args.exact)
+		note(sameRest, key{q.kind, q.args.rest}, q.args.exact)
+	}
+	for i := range l.questions {
+		q := &l.questions[i]
+		q.alone = len(sameLoose[key{q.kind, q.args.loose}]) == 1
+		q.only = len(sameRest[key{q.kind, q.args.rest}]) == 1
+	}
+}
+
+// questionOf is the last frame down that a frame up carries an id of; -1 where
+// there is none.
+func questionOf(list []Binding) int {
+	j := -1
+	for i := range list {
+		j = max(j, list[i].source.down)
+	}
+	return j
+}
+
+// describe notes what the answers to a question carry on, and what else they say.
+func (l *linker) describe(q *question, bound [][]Binding) {
+	q.counted = true
+	for _, i := range q.answers {
+		carried := map[string]bool{}
+		for b := range bound[i] {
+			bind := &bound[i][b]
+			if bind.token == "" || "t"+bind.token == bind.value {
+				carried[bind.Path] = true
+			}
+			if bind.source.down == q.down && bind.Part == "" {
+				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
+			}
+			l.digest(q, bind)
+		}
+		for k := range l.up[i].leaves {
+			v := &l.up[i].leaves[k]
+			if v.inner == 0 && len(v.data) > 0 && !carried[v.path] || v.number && !carried[v.path] {
+				q.counted = false
+			}
+			if carried[v.path] {
+				continue
+			}
+			sum := sha256.Sum256(v.data)
+			if at := digestAt(&l.down[q.down], sum[:]); len(v.data) > 0 && at != "" {
+				q.counted = false
+			}
+		}
+	}
+}
+
+// repeat notes that answers repeat what stands at path: all of a message.
+func (a *asking) repeat(leaves []leaf, path string) {
+	for k := range leaves {
+		v := &leaves[k]
+		if v.path != path {
+			continue
+		}
+		all := leaves[k : k+1]
+		if v.inner > 0 && !isPrintable(v.data) {
+			all = leaves[k+1 : k+1+v.inner]
+		}
+		for i := range all {
+			a.echo[all[i].path] = true
+			if isIDLike(all[i].value) {
+				a.mask[all[i].path] = true
+			}
+		}
+	}
+}
+
+// isIDLike reports whether a leaf's value may be an id rather than something
+// that the question is about: a number, an identifier, or a short word with
+// digits in it.
+func isIDLike(value string) bool {
+	const longest = 64
+	text, ok := strings.CutPrefix(value, "t")
+	switch {
+	case !ok || ident.Of(text) != "" || ident.IsBytes([]byte(text)):
+		return true
+	case len(text) > longest || strings.ContainsAny(text, " /\\.\n"):
+		return false
+	}
+	return strings.ContainsAny(text, "0123456789")
+}
+
+// digest notes where a question has the hash of a value that its answer carries on.
+func (l *linker) digest(q *question, b *Binding) {
+	if b.Part != "" || b.How != "" {
+		return
+	}
+	d := &l.down[b.source.down]
+	for k := range d.leaves {
+		if v := &d.leaves[k]; v.path == b.FromPath && len(v.data) > 0 {
+			sum := sha256.Sum256(v.data)
+			b.digest = digestAt(&l.down[q.down], sum[:])
+		}
+	}
+}
+
+// digestAt is the path at which a frame has a SHA-256, as bytes or in hex.
+func digestAt(h *heard, sum []byte) string {
+	for k := range h.leaves {
+		if v := &h.leaves[k]; string(v.data) == string(sum) || string(v.data) == hex.EncodeToString(sum) {
+			return v.path
+		}
+	}
+	return ""
+}
+
+// argumentsOf writes down what a frame asks. Numbers that are zero are not on
+// the wire, so none counts as zero.
+func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
+	if h.asks == kind {
+		return h.args
+	}
+	var exact, loose, rest strings.Builder
+	for k := 0; k < len(h.leaves); k++ {
+		v := &h.leaves[k]
+		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
+		if kind.mask[v.path] || v.value == zero {
+			if !v.number {
+				k += v.inner
+			}
+			continue
+		}
+		if v.inner > 0 && !text {
+			continue
+		}
+		value := v.value
+		if text || !v.number && ident.IsBytes(v.data) {
+			value = classes(v.data)
+			k += v.inner
+		}
+		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
+		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
+		if !kind.echo[v.path] {
+			fmt.Fprintf(&rest, "%s=%q\n", v.path, value)
+		}
+	}
+	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String()}
+	return h.args
+}
+
+// classes is a value with its identifiers replaced by what kind they are.
+func classes(b []byte) string {
+	if ident.IsBytes(b) {
+		return fmt.Sprintf("<%d bytes>", len(b))
+	}
+	s := string(b)
+	for w := range wordsOf(s) {
+		if c := ident.Of(w); c != "" {
+			s = strings.ReplaceAll(s, w, "<"+string(c)+">")
+		}
+	}
+	return s
+}
+
+// fits reports whether a frame asks what a captured question does. Where all
+// that differs is what the answer repeats, it does if no other question has the
+// same rest.
+func (l *linker) fits(q *question, h *heard) bool {
+	if !h.shape.matches(q.kind.shape) {
+		return false
+	}
+	if q.counted {
+		return true
+	}
+	args := l.argumentsOf(h, q.kind)
+	return args.loose == q.args.loose || q.only && args.rest != "" && args.rest == q.args.rest
+}
+
+// asks describes a live question for an error.
+func (l *linker) asks(h *heard, kind *asking) string {
+	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).exact), "\n", ", ")
+	const most = 200
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return fmt.Sprintf("%s/%d (%s)", captures.Down, h.frame.Seq, text)
+}

@@ -1,0 +1,134 @@
+package standin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A pollQueue is what a turn says to a client that asks for it in several calls.
+type pollQueue struct {
+	mu      sync.Mutex
+	said    []*dynamicpb.Message
+	next    int64 // number of said[0]
+	ended   bool
+	err     error
+	changed chan struct{}
+	stop    context.CancelFunc
+}
+
+// polls are the queues by request id.
+type polls struct {
+	mu  sync.Mutex
+	all map[string]*pollQueue
+}
+
+// startPoll begins a turn whose messages are asked for call by call.
+func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {
+	s.polls.mu.Lock()
+	defer s.polls.mu.Unlock()
+	if s.polls.all == nil {
+		s.polls.all = map[string]*pollQueue{}
+	}
+	if s.polls.all[id] != nil {
+		return nil, connect.NewError(connect.CodeAlreadyExists, errors.New("the request is polled already"))
+	}
+	if len(s.polls.all) >= maxSessions {
+		return nil, connect.NewError(connect.CodeResourceExhausted, errors.New("too many requests are polled"))
+	}
+	ctx, stop := context.WithTimeout(context.Background(), sessionIdle)
+	q := &pollQueue{changed: make(chan struct{}), stop: stop}
+	s.polls.all[id] = q
+	s.http.RegisterOnShutdown(stop)
+	go func() {
+		defer stop()
+		err := s.runSession(ctx, procedureRunPoll, id, header, func(m *dynamicpb.Message) error {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.said = append(q.said, m)
+			q.signal()
+			return ctx.Err()
+		})
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.ended, q.err = true, err
+		q.signal()
+	}()
+	return q, nil
+}
+
+// signal wakes who waits. The lock is held.
+func (q *pollQueue) signal() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// poll answers one call with at most most messages: it waits for the first of them.
+func (s *Server) poll(ctx context.Context, id string, start bool, header http.Header, most int, send func(number int64, m *dynamicpb.Message, eof bool) error) error {
+	s.polls.mu.Lock()
+	q := s.polls.all[id]
+	s.polls.mu.Unlock()
+	if q == nil {
+		if !start {
+			return connect.NewError(connect.CodeNotFound, errors.New("no poll of this request was started"))
+		}
+		var err error
+		if q, err = s.startPoll(id, header.Clone()); err != nil {
+			return err
+		}
+	}
+	for sent := 0; sent < most; sent++ {
+		m, number, err := q.take(ctx, sent == 0)
+		if err != nil || m == nil && sent > 0 && !q.over() {
+			return err
+		}
+		if m == nil {
+			s.polls.mu.Lock()
+			delete(s.polls.all, id)
+			s.polls.mu.Unlock()
+			if q.err != nil {
+				return q.err
+			}
+			return send(number, nil, true)
+		}
+		if err := send(number, m, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take is the next message; nil where there is none, or, having waited, where
+// there will be none.
+func (q *pollQueue) take(ctx context.Context, wait bool) (*dynamicpb.Message, int64, error) {
+	for {
+		q.mu.Lock()
+		if len(q.said) > 0 {
+			m, n := q.said[0], q.next
+			q.said, q.next = q.said[1:], q.next+1
+			q.mu.Unlock()
+			return m, n, nil
+		}
+		ended, n, changed := q.ended, q.next, q.changed
+		q.mu.Unlock()
+		if ended || !wait {
+			return nil, n, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, n, ctx.Err()
+		}
+	}
+}
+
+// over reports whether the turn has ended, and all of it was taken.
+func (q *pollQueue) over() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ended && len(q.said) == 0
+}

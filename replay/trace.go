@@ -1,0 +1,307 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode/score/ident"
+	"unwire/decode/wire"
+)
+
+// Bounds of what is looked for inside values.
+const (
+	maxTraced   = 1 << 20 // bytes of a value that is searched for ids
+	maxTokens   = 200_000 // spellings of issued values that are known
+	maxTokenLen = 4096    // bytes of an issued value that is looked for inside others
+)
+
+// A spelling is a form in which a client may carry on what a server issued.
+type spelling string
+
+// The spellings. Those of a digest are of the SHA-256 of the value.
+const (
+	asIs         spelling = ""
+	asHex        spelling = "hex"
+	asHexUpper   spelling = "HEX"
+	asBase64     spelling = "base64"
+	asBase64URL  spelling = "base64url"
+	asRawBase64  spelling = "base64 without padding"
+	asRawURL     spelling = "base64url without padding"
+	asBytes      spelling = "bytes" // of a text that is hex or a UUID
+	asUpper      spelling = "upper case"
+	asUndashed   spelling = "without dashes"
+	asDigest     spelling = "sha256"
+	asHexDigest  spelling = "sha256 hex"
+	asTextDigest spelling = "sha256 base64"
+)
+
+// spellings lists them all.
+var spellings = [...]spelling{
+	asIs, asHex, asHexUpper, asBase64, asBase64URL, asRawBase64, asRawURL, asBytes, asUpper, asUndashed, asDigest, asHexDigest, asTextDigest,
+}
+
+// of spells a value; ok is false where it has no such spelling, or none of its own.
+func (s spelling) of(v string) (out string, ok bool) {
+	switch s {
+	case asIs:
+		return v, true
+	case asHex:
+		return hex.EncodeToString([]byte(v)), true
+	case asHexUpper:
+		return strings.ToUpper(hex.EncodeToString([]byte(v))), true
+	case asBase64:
+		return base64.StdEncoding.EncodeToString([]byte(v)), true
+	case asBase64URL:
+		return base64.URLEncoding.EncodeToString([]byte(v)), true
+	case asRawBase64:
+		return base64.RawStdEncoding.EncodeToString([]byte(v)), true
+	case asRawURL:
+		return base64.RawURLEncoding.EncodeToString([]byte(v)), true
+	case asBytes:
+		b, err := hex.DecodeString(strings.ReplaceAll(v, "-", ""))
+		return string(b), err == nil && len(b) >= shortText
+	case asUpper:
+		return strings.ToUpper(v), strings.ToUpper(v) != v && utf8.ValidString(v)
+	case asUndashed:
+		return strings.ReplaceAll(v, "-", ""), ident.Of(v) == ident.UUID
+	}
+	sum := sha256.Sum256([]byte(v))
+	switch s {
+	case asHexDigest:
+		return hex.EncodeToString(sum[:]), true
+	case asTextDigest:
+		return base64.StdEncoding.EncodeToString(sum[:]), true
+	}
+	return string(sum[:]), true
+}
+
+// isDigest reports whether the spelling is of the value's SHA-256.
+func (s spelling) isDigest() bool { return s == asDigest || s == asHexDigest || s == asTextDigest }
+
+// A part is a value inside another: all of it, a string of the JSON that it is,
+// an identifier in its text, or what its base64 stands for.
+type part struct {
+	at    string // "", "json results[0].id", "word 2", "base64"
+	value string
+	id    bool // it looks like an identifier
+}
+
+// partsOf takes a value apart.
+func partsOf(data []byte) []part {
+	if len(data) < shortText || len(data) > maxTraced {
+		return nil
+	}
+	s := string(data)
+	out := []part{{value: s, id: ident.Of(s) != "" || ident.IsBytes(data)}}
+	if !utf8.ValidString(s) {
+		return out
+	}
+	if c := s[jsonSpace(data, 0):]; c != "" && (c[0] == '{' || c[0] == '[') && json.Valid(data) {
+		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
+			if l.inner == 0 && !l.number && len(l.data) >= shortText && l.data[0] != '{' && l.data[0] != '[' {
+				out = append(out, part{"json " + l.path, string(l.data), ident.Of(string(l.data)) != ""})
+			}
+		}
+	}
+	if b, err := base64.StdEncoding.DecodeString(s); err == nil && len(b) >= shortText {
+		out = append(out, part{"base64", string(b), ident.IsBytes(b) || ident.Of(string(b)) != ""})
+	}
+	n := 0
+	for w := range wordsOf(s) {
+		if c := ident.Of(w); c != "" && c != ident.Time {
+			if w != s {
+				out = append(out, part{"word " + strconv.Itoa(n), w, true})
+			}
+			n++
+		}
+	}
+	return out
+}
+
+// wordsOf yields the runs of letters, digits and the signs of base64 in a text,
+// and of each the part that an identifier can be.
+func wordsOf(s string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := 0; i < len(s); {
+			j := i
+			for j < len(s) && isWordByte(s[j]) {
+				j++
+			}
+			if j == i {
+				i++
+				continue
+			}
+			w := s[i:j]
+			i = j
+			if !yield(w) {
+				return
+			}
+			for sub := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune("/+=.", r) }) {
+				if sub != w && !yield(sub) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-+/=.", c) >= 0
+}
+
+// A trace is where a spelling of an issued value came first.
+type trace struct {
+	down int    // which of linker.down
+	path string // of the leaf
+	part string // in the leaf
+	how  spelling
+	id   bool
+}
+
+// A nested binding is a part of a leaf of a frame up that spells a value which
+// the server issued.
+type nested struct {
+	leaf  int
+	token string // as captured
+	trace
+}
+
+// index learns what the next frame down issues.
+func (l *linker) index(j int) {
+	for k := range l.down[j].leaves {
+		v := &l.down[j].leaves[k]
+		for _, p := range partsOf(v.data) {
+			for _, how := range spellings {
+				if len(l.tokens) >= maxTokens || how != asIs && !how.isDigest() && (!p.id || len(p.value) > maxTokenLen) {
+					continue
+				}
+				out, ok := how.of(p.value)
+				if _, known := l.tokens[out]; known || !ok || len(out) < shortText || len(out) > maxTokenLen || l.own[out] {
+					continue
+				}
+				l.tokens[out] = trace{j, v.path, p.at, how, p.id || how != asIs}
+			}
+		}
+	}
+}
+
+// search finds the issued values inside the leaves of a frame up, and notes
+// what the client said first.
+func (l *linker) search(h *heard) (out []nested) {
+	for k := 0; k < len(h.leaves); k++ {
+		v := &h.leaves[k]
+		if v.number || len(v.data) < shortText || len(v.data) > maxTraced || v.inner > 0 && !isPrintable(v.data) {
+			continue
+		}
+		s, seen, before := string(v.data), map[string]bool{}, len(out)
+		look := func(w string, whole bool) {
+			if len(w) < shortText || seen[w] {
+				return
+			}
+			seen[w] = true
+			t, ok := l.tokens[w]
+			switch {
+			case !ok && len(l.own) < maxTokens:
+				l.own[w] = true
+			case ok && (whole && (t.how != asIs || t.part != "" || w != s) || t.id && w != s):
+				out = append(out, nested{k, w, t})
+			}
+		}
+		look(s, true)
+		if utf8.ValidString(s) {
+			for _, p := range partsOf(v.data)[1:] {
+				if strings.HasPrefix(p.at, "json ") {
+					look(p.value, true)
+				}
+			}
+			for w := range wordsOf(s) {
+				look(w, false)
+			}
+		}
+		if len(out) > before {
+			k += v.inner
+		}
+	}
+	return out
+}
+
+func isPrintable(b []byte) bool {
+	if !utf8.Valid(b) {
+		return false
+	}
+	for _, c := range b {
+		if c < 0x20 && c != '\n' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// nestedBindings are the bindings of parts of leaves of up frame i; bound are
+// the paths that are bound as a whole.
+func (l *linker) nestedBindings(i int, bound map[string]bool) (out []Binding) {
+	for _, n := range l.inside[i] {
+		leaf := &l.up[i].leaves[n.leaf]
+		if bound[leaf.path] {
+			continue
+		}
+		d := &l.down[n.down]
+		out = append(out, Binding{
+			Path: leaf.path, From: captures.Down.String() + "/" + strconv.Itoa(d.frame.Seq), FromPath: n.path, Part: n.part, How: string(n.how),
+			value: leaf.value, token: n.token, source: *l.target(n.down, n.path),
+		})
+	}
+	return out
+}
+
+// live is the token that a live frame has in place of the captured one; ok is
+// false where the frame has none.
+func (b *Binding) live(from *heard) (string, bool) {
+	for k := range from.leaves {
+		v := &from.leaves[k]
+		if v.path != b.FromPath {
+			continue
+		}
+		for _, p := range partsOf(v.data) {
+			if p.at == b.Part {
+				return spelling(b.How).of(p.value)
+			}
+		}
+	}
+	return "", false
+}
+
+// bindInside puts a live token in the place of the captured one inside a value.
+func bindInside(data []byte, isJSON bool, b *Binding, fresh string) ([]byte, error) {
+	if isJSON {
+		at, err := jsonAt(data, b.Path)
+		if err != nil || !at.found {
+			return data, nil //nolint:nilerr // an edit has changed what the path led to
+		}
+		raw := data[at.value.Off:at.value.End]
+		var s string
+		if json.Unmarshal(raw, &s) != nil || !strings.Contains(s, b.token) {
+			return data, nil
+		}
+		out := append([]byte{}, data[:at.value.Off]...)
+		out = append(out, quoteJSON(strings.ReplaceAll(s, b.token, fresh))...)
+		return append(out, data[at.value.End:]...), nil
+	}
+	path, err := wire.ParsePath(b.Path)
+	if err != nil {
+		return data, err
+	}
+	t := wire.Parse(data, wire.Options{})
+	at := t.Find(path)
+	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
+		return data, nil
+	}
+	value := strings.ReplaceAll(string(t.Payload(at[0])), b.token, fresh)
+	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at[0], Data: []byte(value)}})
+}
