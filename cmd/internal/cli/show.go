@@ -192,6 +192,7 @@ func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 		return readErr
 	}
 	over := ex.Outcome != captures.Complete || ex.Shortened()
+	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0 // said by its end, or lost without one
 	for i := range ex.Frames {
 		over = over || !ex.Frames[i].Up() && ex.Frames[i].End != nil
 	}
