@@ -221,7 +221,7 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		f := &fieldInfo{
-			fd: fd, kind: fd.Kind(), wire: wireOf(fd.Kind()), packable: packable(fd),
+			fd: fd, kind: fd.Kind(), wire: WireOf(fd.Kind()), packable: Packable(fd),
 			single: !fd.IsList() && !fd.IsMap(), isMap: fd.IsMap(), message: fd.Message(),
 		}
 		if inOneof(fd) {

@@ -9,13 +9,13 @@ import (
 // maxFieldNumber is the greatest number that a field can have.
 const maxFieldNumber = 1<<29 - 1
 
-// packable reports whether fd is a list whose elements may be packed.
-func packable(fd protoreflect.FieldDescriptor) bool {
-	return fd.IsList() && wireOf(fd.Kind()) != wire.Len && wireOf(fd.Kind()) != wire.StartGroup
+// Packable reports whether fd is a list whose elements may be packed.
+func Packable(fd protoreflect.FieldDescriptor) bool {
+	return fd.IsList() && WireOf(fd.Kind()) != wire.Len && WireOf(fd.Kind()) != wire.StartGroup
 }
 
-// wireOf is the wire type of one value of the declared kind.
-func wireOf(k protoreflect.Kind) wire.Type {
+// WireOf is the wire type of one value of the declared kind.
+func WireOf(k protoreflect.Kind) wire.Type {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
 		return wire.Len

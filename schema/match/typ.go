@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/wire"
+	"unwire/schema"
 )
 
 // A typ is a message type as it is looked up while scoring.
@@ -68,8 +69,8 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		f := &field{kind: fd.Kind(), list: fd.IsList() || fd.IsMap(), implicit: !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !ty.entry, slot: ty.slots}
-		f.wire = wireOf(fd.Kind())
-		f.packable = fd.IsList() && f.wire != wire.Len && f.wire != wire.StartGroup
+		f.wire = schema.WireOf(fd.Kind())
+		f.packable = schema.Packable(fd)
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.oneof = o.Index() + 1
 			f.choice = math.Log2(float64(o.Fields().Len()))
@@ -112,19 +113,4 @@ func (all typeTable) sorted() []*typ {
 	}
 	slices.SortFunc(list, func(a, b *typ) int { return cmp.Compare(a.name, b.name) })
 	return list
-}
-
-// wireOf is the wire type of one value of the declared kind.
-func wireOf(k protoreflect.Kind) wire.Type {
-	switch k {
-	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
-		return wire.Len
-	case protoreflect.GroupKind:
-		return wire.StartGroup
-	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
-		return wire.I32
-	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
-		return wire.I64
-	}
-	return wire.Varint
 }

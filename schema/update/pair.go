@@ -1,8 +1,9 @@
 package update
 
 import (
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema"
 )
 
 // pair finds which types of the source are which of the files: those of the
@@ -153,7 +154,7 @@ func fits(w, h protoreflect.MessageDescriptor) bool {
 
 // sameWire reports whether the same bytes can be of both fields.
 func sameWire(w, h protoreflect.FieldDescriptor) bool {
-	if wireClass(w.Kind()) == wireClass(h.Kind()) {
+	if schema.WireOf(w.Kind()) == schema.WireOf(h.Kind()) {
 		return true
 	}
 	return packedIn(w, h) || packedIn(h, w)
@@ -161,19 +162,5 @@ func sameWire(w, h protoreflect.FieldDescriptor) bool {
 
 // packedIn reports whether b may hold the packed elements of a as bytes.
 func packedIn(a, b protoreflect.FieldDescriptor) bool {
-	return a.IsList() && b.Kind() == protoreflect.BytesKind && wireClass(a.Kind()) != protowire.BytesType
-}
-
-func wireClass(k protoreflect.Kind) protowire.Type {
-	switch k {
-	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
-		return protowire.BytesType
-	case protoreflect.GroupKind:
-		return protowire.StartGroupType
-	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
-		return protowire.Fixed32Type
-	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
-		return protowire.Fixed64Type
-	}
-	return protowire.VarintType
+	return a.IsList() && b.Kind() == protoreflect.BytesKind && schema.WireOf(a.Kind()) != schema.WireOf(b.Kind())
 }

@@ -95,7 +95,7 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	if w.JSONName() != defaultJSONName(string(w.Name())) && w.JSONName() != "" {
 		list = append(list, "json_name = "+strconv.Quote(w.JSONName()))
 	}
-	if packable := w.IsList() && wireClass(w.Kind()) != 2 && wireClass(w.Kind()) != 3; packable {
+	if schema.Packable(w) {
 		switch {
 		case p.doc.syntax == "proto2" && w.IsPacked():
 			list = append(list, "packed = true")
