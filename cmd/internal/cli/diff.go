@@ -248,41 +248,19 @@ func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema, o
 	return groups, nil
 }
 
-// eachCall decodes the exchanges of a capture, a conversation in pieces as one,
-// and names each by its call.
+// eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
-	all, err := decode.FindConversations(ctx, store)
-	if err != nil {
-		return err
-	}
-	for rec, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return err
-		}
-		call := decode.Classify(rec)
-		switch head := all.Head(rec.ID); head {
-		case 0:
-		case rec.ID:
-			call = decode.Joined(call)
-		default:
-			continue // it is compared as a piece of its conversation
-		}
-		name := titleOf(call, rec)
-		found, err := exchangeAt(ctx, store, address{Exchange: rec.ID})
-		if err != nil {
-			return err
-		}
-		found.ID = rec.ID
-		do(name, found.Exchange)
-	}
-	return nil
+	return eachWhole(ctx, store, false, func(ex *decode.Exchange) error {
+		do(titleOf(ex), ex)
+		return nil
+	})
 }
 
-func titleOf(call decode.Call, rec *captures.Exchange) string {
-	if call.Service == "" {
-		return rec.Method + " " + rec.URL
+func titleOf(ex *decode.Exchange) string {
+	if ex.Service == "" {
+		return ex.Method + " " + ex.URL
 	}
-	return call.Service + "/" + call.RPC
+	return ex.Service + "/" + ex.RPC
 }
 
 // valueText shows a value of a difference on one short line.

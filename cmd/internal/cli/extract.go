@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/score"
 	"unwire/schema"
@@ -144,43 +143,13 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 		}
 		return e.undecoded(ex.Exchange, nil)
 	}
-	all := &decode.Conversations{}
-	if !e.parts {
-		if all, err = decode.FindConversations(ctx, store); err != nil {
-			return err
-		}
-	}
-	for rec, err := range store.Exchanges(ctx) {
-		if err != nil {
-			return err
-		}
-		ex, err := e.decode(ctx, store, all, rec)
-		if err != nil {
-			return err
-		}
-		if ex == nil {
-			continue // its message is in the conversation
-		}
+	return eachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
 		if err := e.one(ex); err != nil {
 			return err
 		}
 		e.remark(ex)
-	}
-	return nil
-}
-
-func (e *extraction) decode(ctx context.Context, store *captures.Store, all *decode.Conversations, rec *captures.Exchange) (*decode.Exchange, error) {
-	switch head := all.Head(rec.ID); head {
-	case 0:
-		return decode.Decode(ctx, store, rec.ID, decode.Options{})
-	case rec.ID:
-		c, err := all.Decode(ctx, store, head, decode.Options{})
-		if err != nil {
-			return nil, err
-		}
-		return c.Exchange, nil
-	}
-	return nil, nil
+		return nil
+	})
 }
 
 func (e *extraction) one(ex *decode.Exchange) error {

@@ -79,6 +79,42 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 	return nil
 }
 
+// eachWhole decodes the exchanges of a capture, a conversation in pieces as
+// one, in the place of the exchange that it goes by. With parts each is alone.
+func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(ex *decode.Exchange) error) error {
+	all := &decode.Conversations{}
+	if !parts {
+		var err error
+		if all, err = decode.FindConversations(ctx, store); err != nil {
+			return err
+		}
+	}
+	for rec, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return err
+		}
+		var ex *decode.Exchange
+		switch head := all.Head(rec.ID); head {
+		case 0:
+			ex, err = decode.Decode(ctx, store, rec.ID, decode.Options{})
+		case rec.ID:
+			var c *decode.Conversation
+			if c, err = all.Decode(ctx, store, head, decode.Options{}); err == nil {
+				ex = c.Exchange
+			}
+		default:
+			continue // its message is in the conversation
+		}
+		if err != nil {
+			return err
+		}
+		if err := do(ex); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, do func(*decode.Exchange, bool) error) error {
 	head := all.Head(addr.Exchange)
 	if head == addr.Exchange && !addr.Part {
