@@ -109,19 +109,10 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		p.pass(c, addr)
 		return
 	}
-	counted := p.enter() // so that a refusal that is on its way is awaited
-	conn, err := p.terminate(ctx, c, h)
+	conn, err := p.handshake(ctx, c, h)
 	if err != nil {
 		p.log.Warn("client refused the connection", "addr", addr, "sni", h.sni, "err", err)
-		if counted { // else it was the proxy that hung up
-			p.recordRefusal(c, refusal(err, p.opts.CA.CertFile()))
-		}
 		_ = c.Close()
-	}
-	if counted {
-		p.leave()
-	}
-	if err != nil {
 		return
 	}
 	p.watchSilence(c)
@@ -130,6 +121,19 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 		return
 	}
 	p.conns.push(conn)
+}
+
+// handshake is terminate with the client's refusal on record.
+func (p *Proxy) handshake(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
+	if !p.enter() {
+		return p.terminate(ctx, c, h) // it is the proxy that hangs up
+	}
+	defer p.leave() // so that a refusal that is on its way is awaited
+	conn, err := p.terminate(ctx, c, h)
+	if err != nil {
+		p.recordRefusal(c, refusal(err, p.opts.CA.CertFile()))
+	}
+	return conn, err
 }
 
 // terminate ends the client's TLS here, with a certificate for the name that it
