@@ -153,7 +153,7 @@ func (c *conversion) convert(v any) error {
 		return err
 	}
 	if kind := flow.text("type"); kind != "http" {
-		return fmt.Errorf("a flow of type %q: only http is read", clip(kind))
+		return fmt.Errorf("a flow of type %q: only http is read", transfer.Clip(kind))
 	}
 	request := flow.dict("request")
 	if request == nil {
@@ -305,7 +305,7 @@ func (c *conversion) ended(flow *node, answered bool, start float64) {
 	if n == nil {
 		return
 	}
-	c.outcome, c.ex.Error = captures.Failed, clip(n.text("msg"))
+	c.outcome, c.ex.Error = captures.Failed, transfer.Clip(n.text("msg"))
 	if answered {
 		c.outcome = captures.Reset
 	}
@@ -330,12 +330,4 @@ func instant(s float64) time.Time {
 
 func since(start, end float64) time.Duration {
 	return max(0, instant(end).Sub(instant(start)))
-}
-
-// clip shortens foreign text.
-func clip(s string) string {
-	if len(s) > 200 {
-		return strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
 }

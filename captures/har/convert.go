@@ -124,7 +124,7 @@ func (c *conversion) address(pseudo map[string]string) bool {
 	switch u.Scheme {
 	case "http", "https", "ws", "wss":
 	default:
-		c.problem("request.url", "skipped: %s is not HTTP", clip(u.Scheme))
+		c.problem("request.url", "skipped: %s is not HTTP", transfer.Clip(u.Scheme))
 		return false
 	}
 	if ip := c.e.ServerIPAddress; ip != "" {
@@ -174,7 +174,7 @@ func (c *conversion) started() time.Time {
 			return t
 		}
 	}
-	c.problem("startedDateTime", "%q is no date: 1970 is taken", clip(s))
+	c.problem("startedDateTime", "%q is no date: 1970 is taken", transfer.Clip(s))
 	return time.Unix(1, 0).UTC() // 0 is no time to a capture
 }
 
@@ -233,7 +233,7 @@ func (c *conversion) body(member, text, encoding string) []byte {
 	case encoding == "":
 		return []byte(text)
 	case !strings.EqualFold(encoding, "base64"):
-		c.problem(member+".encoding", "%q is not known: the text is taken as it is", clip(encoding))
+		c.problem(member+".encoding", "%q is not known: the text is taken as it is", transfer.Clip(encoding))
 		return []byte(text)
 	}
 	b, err := decodeBase64(text)
@@ -268,7 +268,7 @@ func (c *conversion) ended() {
 	}
 	c.outcome = captures.Incomplete
 	if e := c.e.Response.Error; e != "" {
-		c.outcome, c.ex.Error = captures.Failed, clip(e)
+		c.outcome, c.ex.Error = captures.Failed, transfer.Clip(e)
 	}
 }
 
@@ -298,7 +298,7 @@ func (c *conversion) extension() {
 	if known(x.Outcome) {
 		c.outcome = x.Outcome
 	} else {
-		c.problem("_unwire.outcome", "%q is none", clip(string(x.Outcome)))
+		c.problem("_unwire.outcome", "%q is none", transfer.Clip(string(x.Outcome)))
 	}
 	ex.RequestTrailers, _ = c.headers(x.RequestTrailers)
 	ex.ResponseTrailers, _ = c.headers(x.ResponseTrailers)

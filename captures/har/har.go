@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
@@ -165,7 +166,7 @@ func (n *number) UnmarshalJSON(b []byte) error {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f != f || f > 1e15 || f < -1e15 {
-		return errors.New(clip(s) + " is no number")
+		return errors.New(transfer.Clip(s) + " is no number")
 	}
 	*n = number(f)
 	return nil
@@ -189,14 +190,6 @@ func known(o captures.Outcome) bool {
 		return true
 	}
 	return false
-}
-
-// clip shortens foreign text for an error.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
 }
 
 func millis(d time.Duration) number { return number(float64(d) / 1e6) }

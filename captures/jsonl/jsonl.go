@@ -21,11 +21,11 @@ package jsonl
 import (
 	"encoding/base64"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/captures/transfer"
 )
 
 // version is the v of every line.
@@ -147,15 +147,7 @@ func direction(s string) (captures.Direction, error) {
 	case captures.Down.String():
 		return captures.Down, nil
 	}
-	return 0, fmt.Errorf("dir: %q is neither up nor down", clip(s))
-}
-
-// clip shortens foreign text for an error.
-func clip(s string) string {
-	if len(s) > 40 {
-		s = strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
+	return 0, fmt.Errorf("dir: %q is neither up nor down", transfer.Clip(s))
 }
 
 // appendChunk appends a chunk as JSON, which is faster than encoding/json by

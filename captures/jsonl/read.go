@@ -125,7 +125,7 @@ func (l *lineReader) read() error {
 			return fmt.Errorf("%s: again, after the chunks", name)
 		}
 		if err := l.v.Next(maxMember, into); err != nil {
-			return fmt.Errorf("%s: %w", clip(name), err)
+			return fmt.Errorf("%s: %w", transfer.Clip(name), err)
 		}
 		l.seen[name] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -48,4 +49,13 @@ func (r *Report) Problem(place, format string, args ...any) {
 		return
 	}
 	r.Problems = append(r.Problems, place+": "+fmt.Sprintf(format, args...))
+}
+
+// Clip shortens foreign text for a message.
+func Clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
