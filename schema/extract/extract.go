@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/edsrzf/mmap-go"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/archive"
@@ -228,11 +229,11 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 	c.progress = Progress{File: name, Size: info.Size()}
 	c.tell(0)
 	if format := c.format(name, head[:n]); format.Mapped && info.Size() >= leastMapped && info.Mode().IsRegular() {
-		data, unmap, err := mapFile(f, int(info.Size()))
+		data, err := mmap.MapRegion(f, int(info.Size()), mmap.RDONLY, 0, 0)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		return errors.Join(c.Add(ctx, name, data[:len(data):len(data)]), unmap())
+		return errors.Join(c.Add(ctx, name, data[:len(data):len(data)]), data.Unmap())
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/edsrzf/mmap-go"
 )
 
 // mapped is how large an input is that is mapped into memory, not read.
@@ -66,11 +68,11 @@ func mapInput(f *os.File, name string, size int64) (*input, error) {
 	if size > maxInput {
 		return nil, fmt.Errorf("%s is larger than %d bytes", inputName(name), maxInput)
 	}
-	data, unmap, err := mapFile(f, int(size))
+	data, err := mmap.MapRegion(f, int(size), mmap.RDONLY, 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
 	}
-	return &input{Data: data, unmap: unmap}, nil
+	return &input{Data: data, unmap: data.Unmap}, nil
 }
 
 // Release gives the memory of the first off bytes back. They may be looked at
