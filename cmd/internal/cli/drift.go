@@ -29,19 +29,19 @@ executables, folders of them; or definitions, such as a folder of .proto files.
 The column PROTO says "outdated" where the definitions of --proto still are as OLD
 is, so that schema update has something to do there. With --captures, each
 change names the recorded exchanges that hold what changed: those whose replay
-may go another way against NEW.
+may go another way against NEW. With --suite, it names the experiments of replay
+suite that hold it, as recorded or as edited.
 The exit status is 1 where there is a change.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --captures F.uwc app-1.0.tgz app-2.0.tgz\n" +
+			"  unwire drift --suite experiments --capture F.uwc app-1.0/ app-2.0/\n" +
 			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
 		Args: exactArgs("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.drift(cmd.Context(), args[0], args[1], dir, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a change")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
-	cmd.Flags().StringArrayVar(&f.captures, "captures", nil, "name the exchanges of this capture that a change touches; may be repeated")
+	f.add(cmd)
 	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: the built-in ones; none for none)")
 	return cmd
 }

@@ -102,11 +102,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	if f.standin && f.to != "" {
 		return usagef("--standin and --to both say where to send to")
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*"+experimentSuffix))
-	if err == nil && len(files) == 0 {
-		_, err = os.ReadDir(dir)
-		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, experimentSuffix))
-	}
+	files, err := experimentFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -210,23 +206,9 @@ func runExperiment(ctx context.Context, file string, f suiteFlags, opts replay.O
 }
 
 func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.Options, answers *captures.Store) (*replay.Experiment, *replay.Result, error) {
-	r, err := os.Open(file)
+	x, path, err := readExperiment(file, f.capture)
 	if err != nil {
-		return nil, nil, err
-	}
-	defer r.Close()
-	x, err := replay.ReadExperiment(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	path := f.capture
-	if x.Capture != "" {
-		if path = filepath.FromSlash(x.Capture); !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(file), path)
-		}
-	}
-	if path == "" {
-		return x, nil, errors.New("it names no capture, and --capture is not given")
+		return x, nil, err
 	}
 	store, err := openCapture(path)
 	if err != nil {
@@ -240,6 +222,39 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 	}
 	result, err := replay.Send(ctx, plan, answers)
 	return x, result, err
+}
+
+// readExperiment reads an experiment and says which capture it is of: that of
+// the suite where it names none.
+func readExperiment(file, suite string) (x *replay.Experiment, capture string, err error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	defer r.Close()
+	if x, err = replay.ReadExperiment(r); err != nil {
+		return nil, "", err
+	}
+	capture = suite
+	if x.Capture != "" {
+		if capture = filepath.FromSlash(x.Capture); !filepath.IsAbs(capture) {
+			capture = filepath.Join(filepath.Dir(file), capture)
+		}
+	}
+	if capture == "" {
+		return x, "", errors.New("it names no capture, and --capture is not given")
+	}
+	return x, capture, nil
+}
+
+// experimentFiles lists the experiments of a folder, in the order of their names.
+func experimentFiles(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*"+experimentSuffix))
+	if err == nil && len(files) == 0 {
+		_, err = os.ReadDir(dir)
+		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, experimentSuffix))
+	}
+	return files, err
 }
 
 func (a *app) printSuite(lines []experimentLine, format string) error {

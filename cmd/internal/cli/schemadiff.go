@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/schema"
 )
 
@@ -20,6 +20,7 @@ type schemaChangeLine struct {
 	V int `json:"v"`
 	schema.Change
 	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
+	Replays  []string `json:"replays,omitempty"`  // files of experiments that hold it
 	Proto    string   `json:"proto,omitempty"`    // of drift: whether our definitions are as the old version is
 }
 
@@ -27,7 +28,18 @@ type schemaDiffFlags struct {
 	json     bool
 	format   string
 	captures []string
-	proto    bool // of drift: the definitions are compared too
+	suite    string // folder of experiments; "" for none
+	capture  string // of the experiments that name none
+	proto    bool   // of drift: the definitions are compared too
+}
+
+func (f *schemaDiffFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
+	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
+	flags.StringArrayVar(&f.captures, "captures", nil, "name the exchanges of this capture that a change touches; may be repeated")
+	flags.StringVar(&f.suite, "suite", "", "name the experiments of this folder that a change touches: see replay suite")
+	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
 }
 
 func (a *app) schemaDiffCommand() *cobra.Command {
@@ -43,7 +55,8 @@ change. In which file something stands, comments and options are no difference.
 
 OLD and NEW are each a folder of .proto files, a .proto file, a descriptor set, or
 shipped code that holds definitions, as schema extract reads it.
-With --captures, each change names the recorded exchanges that hold what changed.
+With --captures, each change names the recorded exchanges that hold what changed;
+with --suite, the experiments of replay suite that do, as recorded or as edited.
 The exit status is 1 where there is a difference.`,
 		Example: "  unwire schema diff proto-old/ proto/\n  unwire schema diff --format md old.binpb new.binpb > CHANGES.md\n" +
 			"  unwire schema diff --captures F.uwc proto-old/ proto/",
@@ -52,9 +65,7 @@ The exit status is 1 where there is a difference.`,
 			return a.schemaDiff(cmd.Context(), args[0], args[1], f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.json, "json", false, "a JSON object a change")
-	cmd.Flags().StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
-	cmd.Flags().StringArrayVar(&f.captures, "captures", nil, "name the exchanges of this capture that a change touches; may be repeated")
+	f.add(cmd)
 	return cmd
 }
 
@@ -91,11 +102,20 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 	}
 	if len(f.captures) > 0 {
 		t := schema.NewToucher(old, now, changes)
-		if err := touch(ctx, t, f.captures); err != nil {
+		if err := touchCaptures(ctx, t, f.captures); err != nil {
 			return err
 		}
 		for i := range lines {
 			lines[i].Captures = t.Touched(i)
+		}
+	}
+	if f.suite != "" {
+		t := schema.NewToucher(old, now, changes)
+		if err := a.touchSuite(ctx, t, f, cmp.Or(ours, old)); err != nil {
+			return err
+		}
+		for i := range lines {
+			lines[i].Replays = t.Touched(i)
 		}
 	}
 	stale := 0
@@ -126,22 +146,6 @@ func loadSource(name string) (*schema.Schema, error) {
 	return s, err
 }
 
-func touch(ctx context.Context, t *schema.Toucher, inputs []string) error {
-	for _, name := range inputs {
-		file := parseAddress(name).File
-		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			if !piece {
-				t.Add(address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) error {
 	if f.json || f.format == "json" {
 		for _, l := range lines {
@@ -156,27 +160,33 @@ func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) er
 	if f.format == "md" {
 		err = a.schemaChangesMarkdown(lines)
 	} else if len(lines) > 0 {
-		err = a.schemaChangesTable(lines, len(f.captures) > 0, f.proto)
+		err = a.schemaChangesTable(lines, f)
 	}
 	a.say("%s", changesSummary(lines))
 	return err
 }
 
-func (a *app) schemaChangesTable(lines []schemaChangeLine, captures, proto bool) error {
+func (a *app) schemaChangesTable(lines []schemaChangeLine, f schemaDiffFlags) error {
 	header := []string{"CHANGE", "KIND", "ELEMENT", "OLD", "NEW", "BREAKS", "NOTE"}
-	if captures {
+	if len(f.captures) > 0 {
 		header = append(header, "CAPTURES")
 	}
-	if proto {
+	if f.suite != "" {
+		header = append(header, "REPLAYS")
+	}
+	if f.proto {
 		header = append(header, "PROTO")
 	}
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
 		rows[i] = []string{string(l.Change.Change), string(l.Kind), l.Element, l.Old, l.New, string(l.Breaks), l.Note}
-		if captures {
+		if len(f.captures) > 0 {
 			rows[i] = append(rows[i], someFrames(l.Captures))
 		}
-		if proto {
+		if f.suite != "" {
+			rows[i] = append(rows[i], someFrames(l.Replays))
+		}
+		if f.proto {
 			rows[i] = append(rows[i], l.Proto)
 		}
 	}
@@ -219,6 +229,9 @@ func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
 		}
 		if len(l.Captures) > 0 {
 			b.WriteString("; in " + someFrames(l.Captures))
+		}
+		if len(l.Replays) > 0 {
+			b.WriteString("; touches " + someFrames(l.Replays))
 		}
 		if l.Proto != "" {
 			b.WriteString("; our definitions are " + l.Proto)
