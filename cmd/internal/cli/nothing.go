@@ -24,7 +24,7 @@ func whyNothing(r launch.Report) string {
 	case r.Runtime == launch.Electron:
 		return "it is an Electron program: packaged ones ignore NODE_OPTIONS,\nand their windows use Chromium's network stack; start it with --proxy-server=ADDR\n(the --listen address) and, as that has no CA variable, 'unwire ca' for its trust" + others + passive
 	case r.Runtime == launch.Go || r.Runtime == launch.Static:
-		return "it is a static program that ignores HTTPS_PROXY" + others + reverse
+		return "it is a static program: it made no call, or it\nignores HTTPS_PROXY, as those in Go do for this machine's own addresses" + others + reverse
 	}
 	return "it may not honour HTTPS_PROXY or\nNODE_OPTIONS" + others + passive + reverse
 }
