@@ -29,6 +29,9 @@ func (m *merge) additions() error {
 	for w := range m.src.Schema.Services() {
 		m.service(w)
 	}
+	if m.src.Complete {
+		m.goneTypes()
+	}
 	return nil
 }
 
@@ -289,36 +292,6 @@ func (d *document) comments(dd *decl) string {
 	}
 	b.WriteString(d.text[end:max(end, stop)])
 	return b.String()
-}
-
-// gone marks what a complete source has no more.
-func (m *merge) gone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
-	if dd == nil || strings.Contains(d.comments(dd), "last seen ") {
-		return
-	}
-	mark := "last seen in " + m.log.lastVersion(m.src)
-	if m.log.lastVersion(m.src) == "" {
-		if mark = "last seen before this source"; m.src.Version != "" {
-			mark = "last seen before " + m.src.Version
-		}
-	}
-	mark = strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
-	t := d.tail(dd.end)
-	_, below, _ := d.commentBelow(t.at)
-	if t.comment || t.inline || below {
-		at := dd.semicolon.start
-		text := " /* " + mark + " */"
-		if dd.semicolon.end > 0 && d.text[at] == '{' {
-			text = "/* " + mark + " */ "
-		}
-		d.replace(span{at, at}, text)
-	} else {
-		d.replace(span{dd.end, dd.end}, "  // "+mark)
-	}
-	m.note(Change{Op: LastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
-	if _, listed := m.log.at[elementName(h)]; listed {
-		m.log.remark(elementName(h), mark)
-	}
 }
 
 func (m *merge) enum(w, h protoreflect.EnumDescriptor) {

@@ -163,6 +163,20 @@ func (l *evidenceLog) lastVersion(src *Source) string {
 	return ""
 }
 
+// told are the elements that a source has told of, and all that they are in.
+func (l *evidenceLog) told(source string) map[string]bool {
+	told := map[string]bool{}
+	for element := range l.at {
+		if e, ok := l.read(element); !ok || e.Kind == sourceKind || !slices.Contains(e.Sources, source) {
+			continue
+		}
+		for dot := len(element); dot > 0 && !told[element[:dot]]; dot = strings.LastIndexByte(element[:dot], '.') {
+			told[element[:dot]] = true
+		}
+	}
+	return told
+}
+
 // remark sets the note of an element that is listed.
 func (l *evidenceLog) remark(element, note string) {
 	if e, ok := l.read(element); ok && !strings.Contains(e.Note, note) {
