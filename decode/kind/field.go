@@ -26,6 +26,8 @@ type Field struct {
 	Child   *Message // payloads read as messages; nil once one could not be
 	Group   *Message
 	Groups  int64
+
+	judged []Reading // by the Reader whose evidence alone it is of
 }
 
 // addNode enters one occurrence, node i of t.

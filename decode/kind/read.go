@@ -14,11 +14,12 @@ type scratch struct {
 	levels []level
 	tree   wire.Tree // of the message that is being read
 	root   string    // of the message that is being read
+	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
 }
 
 // A level holds the fields of the message that is being read at one depth.
 type level struct {
-	touched []int32
+	touched []*Field
 	entries []entry
 	keys    map[string]struct{}
 }
@@ -52,23 +53,22 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 			}
 		}
 		if f.now == 0 {
-			lv.touched = append(lv.touched, number)
+			lv.touched = append(lv.touched, f)
 			f.Before.or(&seen)
 			if number < LowNumbers {
 				seen.Set(number)
 			}
 		}
 		f.now++
+		if e.scratch.nodes != nil {
+			e.scratch.nodes[c] = f
+		}
 		f.addNode(e, t, c, append(path, number))
 		if n.Type == wire.Len && !f.Len.NotMap {
 			lv.entries = append(lv.entries, entry{number, t.Data[n.Val:n.End]})
 		}
 	}
-	for _, n := range lv.touched {
-		f := m.Field(n)
-		if f == nil {
-			continue // forgotten since, for want of room
-		}
+	for _, f := range lv.touched { // some may be forgotten since, for want of room
 		f.Seen++
 		f.Most = max(f.Most, f.now)
 		f.now = 0
