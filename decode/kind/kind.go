@@ -204,10 +204,10 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
 	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
 	if !l.NotFixed32 {
-		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(l.Tops32, 32, l.Bytes)*novelty, full))
 	}
 	if !l.NotFixed64 {
-		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(l.Tops64, 64, l.Bytes)*novelty, full))
 	}
 	return list
 }

@@ -172,8 +172,23 @@ func (h *histogram) add(o *histogram) {
 	}
 }
 
+// plus is the sum of both, in the first's place; nil is none.
+func (h *histogram) plus(o *histogram) *histogram {
+	if o == nil {
+		return h
+	}
+	if h == nil {
+		h = &histogram{}
+	}
+	h.add(o)
+	return h
+}
+
 // sum counts all values; it is negative where a count is, or the sum overflows.
 func (h *histogram) sum() (n int64) {
+	if h == nil {
+		return 0
+	}
 	for _, c := range h {
 		if c < 0 || n < 0 {
 			return -1

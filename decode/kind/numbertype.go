@@ -179,7 +179,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 		if f.Varint != nil {
 			s.merge(f.Varint)
 		}
-		if v.Kind == wire.KindPacked && f.Len != nil {
+		if v.Kind == wire.KindPacked && f.Len != nil && f.Len.Elements != nil {
 			s.merge(f.Len.Elements)
 		}
 		if s.N == 0 {

@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
@@ -37,10 +38,10 @@ type Payloads struct {
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
 
-	Tops32 histogram `json:"tops32"` // packed values by their top six bits
-	Tops64 histogram `json:"tops64"`
+	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
+	Tops64 *histogram `json:"tops64,omitempty"`
 
-	Elements *Varints `json:"elements,omitempty"` // of packed varints
+	Elements *Varints `json:"elements,omitempty"` // of packed varints; nil where there are none
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
@@ -58,7 +59,7 @@ const (
 )
 
 func newPayloads() *Payloads {
-	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newElements()}
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}}
 }
 
 // add enters a payload; message says that it parses as one and is not empty.
@@ -99,19 +100,21 @@ const (
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
-		l.Varints, l.Elements = 0, newElements()
+		l.Varints, l.Elements = 0, nil
 	}
 }
 
 func (l *Payloads) notFixed() {
-	l.NotFixed32 = true
-	l.Float32, l.Int32, l.Tops32 = 0, 0, histogram{}
-	l.notFixed64()
+	if !l.NotFixed32 {
+		l.NotFixed32 = true
+		l.Float32, l.Int32, l.Tops32 = 0, 0, nil
+		l.notFixed64()
+	}
 }
 
 func (l *Payloads) notFixed64() {
 	l.NotFixed64 = true
-	l.Float64, l.Int64, l.Tops64 = 0, 0, histogram{}
+	l.Float64, l.Int64, l.Tops64 = 0, 0, nil
 }
 
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
@@ -149,25 +152,25 @@ func (l *Payloads) addVarints(p []byte) {
 	if l.NotVarints {
 		return
 	}
-	rest := p
 	if p[len(p)-1] >= 0x80 {
-		rest = nil
+		l.notVarints()
+		return
+	}
+	if l.Elements == nil {
+		l.Elements = newElements()
 	}
 	var cost int64
-	for len(rest) > 0 {
+	for rest := p; len(rest) > 0; {
 		v, n := uint64(rest[0]), 1
 		if v >= 0x80 {
 			if v, n = protowire.ConsumeVarint(rest); n <= 0 || rest[n-1] == 0 {
-				break
+				l.notVarints()
+				return
 			}
 		}
 		cost += costVarintLen[n]
 		l.Elements.count(v)
 		rest = rest[n:]
-	}
-	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
-		l.notVarints()
-		return
 	}
 	l.Varints += cost
 }
@@ -180,10 +183,13 @@ func (l *Payloads) addFixed(p []byte) {
 		l.notFixed()
 		return
 	}
+	if l.Tops32 == nil {
+		l.Tops32 = &histogram{}
+	}
 	head := p[:min(len(p), costBytes)]
 	var asFloat, asInt int64
 	for b := head; len(b) >= 4; b = b[4:] {
-		v, _ := protowire.ConsumeFixed32(b)
+		v := binary.LittleEndian.Uint32(b)
 		asFloat += costFloat(v)
 		asInt += costFixed(uint64(v), 32)
 		l.Tops32[v>>26]++
@@ -197,9 +203,12 @@ func (l *Payloads) addFixed(p []byte) {
 		l.notFixed64()
 		return
 	}
+	if l.Tops64 == nil {
+		l.Tops64 = &histogram{}
+	}
 	asFloat, asInt = 0, 0
 	for b := head; len(b) >= 8; b = b[8:] {
-		v, _ := protowire.ConsumeFixed64(b)
+		v := binary.LittleEndian.Uint64(b)
 		asFloat += costDouble(v)
 		asInt += costFixed(v, 64)
 		l.Tops64[v>>58]++
@@ -244,21 +253,26 @@ func (l *Payloads) merge(o *Payloads) {
 		l.notVarints()
 	} else if !l.NotVarints {
 		l.Varints += o.Varints
-		l.Elements.merge(o.Elements)
+		if o.Elements != nil {
+			if l.Elements == nil {
+				l.Elements = newElements()
+			}
+			l.Elements.merge(o.Elements)
+		}
 	}
 	if o.NotFixed32 {
 		l.notFixed()
 	} else if !l.NotFixed32 {
 		l.Float32 += o.Float32
 		l.Int32 += o.Int32
-		l.Tops32.add(&o.Tops32)
+		l.Tops32 = l.Tops32.plus(o.Tops32)
 	}
 	if o.NotFixed64 {
 		l.notFixed64()
 	} else if !l.NotFixed64 {
 		l.Float64 += o.Float64
 		l.Int64 += o.Int64
-		l.Tops64.add(&o.Tops64)
+		l.Tops64 = l.Tops64.plus(o.Tops64)
 	}
 	l.Values.merge(o.Values)
 	l.Forms.merge(&o.Forms)

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -15,6 +14,8 @@ const sketchSize = 24
 type Sketch struct {
 	Items []Item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
+
+	last int // which of Items the last value was
 }
 
 type Item struct {
@@ -28,16 +29,28 @@ func (s *Sketch) add(v uint64) { s.insert(Item{mix(v), v, 1}) }
 func (s *Sketch) addBytes(p []byte) { s.insert(Item{hashBytes(p), uint64(len(p)), 1}) }
 
 func (s *Sketch) insert(it Item) {
+	if s.last < len(s.Items) && s.Items[s.last].Hash == it.Hash {
+		s.Items[s.last].Count += it.Count
+		return
+	}
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return
 	}
-	i, found := slices.BinarySearchFunc(s.Items, it, func(a, b Item) int { return cmp.Compare(a.Hash, b.Hash) })
-	if found {
-		s.Items[i].Count += it.Count
+	lo, hi := 0, len(s.Items)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s.Items[mid].Hash < it.Hash {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	s.last = lo
+	if lo < len(s.Items) && s.Items[lo].Hash == it.Hash {
+		s.Items[lo].Count += it.Count
 		return
 	}
-	s.Items = slices.Insert(s.Items, i, it)
+	s.Items = slices.Insert(s.Items, lo, it)
 	if len(s.Items) > sketchSize {
 		s.Items = s.Items[:sketchSize]
 		s.Full = true
@@ -74,8 +87,13 @@ func hashBytes(p []byte) uint64 {
 	return mix(mix(h^word(p)) ^ word(tail))
 }
 
-func word(p []byte) uint64 {
-	var b [8]byte
-	copy(b[:], p)
-	return binary.LittleEndian.Uint64(b[:])
+// word is up to eight bytes as a number, the first the least.
+func word(p []byte) (v uint64) {
+	if len(p) >= 8 {
+		return binary.LittleEndian.Uint64(p)
+	}
+	for i := len(p) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(p[i])
+	}
+	return v
 }
