@@ -72,6 +72,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 		e.roots[root] = m
 	}
 	e.scratch.root = root
+	e.scratch.sample++
 	e.add(m, t, 0, nil)
 	if e.count > 2*MaxFields {
 		e.trim()

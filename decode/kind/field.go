@@ -27,6 +27,7 @@ type Field struct {
 	Group   *Message
 	Groups  int64
 
+	turn   turn
 	judged []Reading // by the Reader whose evidence alone it is of
 }
 
@@ -71,7 +72,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 // was not followed for its depth may be a message, of unknown fields.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
-	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None)
+	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None, f.turn.weight(e.scratch.sample))
 	if f.Len.NotMessage {
 		return
 	}

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -41,7 +42,7 @@ func (s *Varints) add(v uint64, size int) {
 		s.Overlong++
 	}
 	s.Values.add(v)
-	s.count(v)
+	s.count(v, 1)
 	if v >= 1_000_000_000 && v < 4_102_444_800 {
 		s.Epoch++
 	}
@@ -53,28 +54,52 @@ func (s *Varints) add(v uint64, size int) {
 	}
 }
 
-// count is what add does for an element of a packed field too.
-func (s *Varints) count(v uint64) {
-	s.N++
+// count is what add does for an element of a packed field too, which counts as weight.
+func (s *Varints) count(v uint64, weight int64) {
+	s.N += weight
 	switch {
 	case v < 8:
-		s.Small++
+		s.Small += weight
 	case v&1 != 0:
-		s.Odd++
+		s.Odd += weight
 	case v&2 != 0:
-		s.Twos++
+		s.Twos += weight
 	}
 	if int64(v) < 0 {
-		s.Negative++
+		s.Negative += weight
 		s.Lowest = min(s.Lowest, int64(v))
-		s.Bits[bits.Len64(uint64(-int64(v)))]++
+		s.Bits[bits.Len64(uint64(-int64(v)))] += weight
 		return
 	}
-	s.Bits[bits.Len64(v)]++
+	s.Bits[bits.Len64(v)] += weight
 	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
 	if v == 0 {
-		s.Zero++
+		s.Zero += weight
 	}
+}
+
+// spans reports whether p is varints of one byte each, none of them outside of the
+// range of those before.
+func (s *Varints) spans(p []byte) bool {
+	if s == nil || s.Min > s.Max {
+		return false
+	}
+	const ones = 0x0101010101010101
+	least, most := min(s.Min, 127), min(s.Max, 127)
+	for ; len(p) >= 8; p = p[8:] {
+		v := binary.LittleEndian.Uint64(p)
+		above := v + (127-most)*ones | v
+		below := ^((v | 0x80*ones) - least*ones)
+		if (above|below)&(0x80*ones) != 0 {
+			return false
+		}
+	}
+	for _, c := range p {
+		if uint64(c) < least || uint64(c) > most {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Varints) merge(o *Varints) {

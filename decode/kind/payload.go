@@ -62,28 +62,58 @@ func newPayloads() *Payloads {
 	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}}
 }
 
-// add enters a payload; message says that it parses as one and is not empty.
-func (l *Payloads) add(p []byte, message bool) {
+// add enters a payload; message says that it parses as one and is not empty. It is
+// scored as if it were weight payloads, or with weight 0 only looked at for what
+// refutes a hypothesis.
+func (l *Payloads) add(p []byte, message bool, weight int64) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
 	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
-	l.Values.addBytes(p)
-	l.addPrefix(p, l.N == 1)
+	if weight > 0 {
+		l.Values.addBytes(p, weight)
+	}
+	if l.N == 1 || len(l.Prefix) > 0 {
+		l.addPrefix(p, l.N == 1)
+	}
 	if n == 0 {
 		l.Empty++
 		return
 	}
 	l.Forms.add(p)
-	prose := l.addText(p)
-	l.Raw += costRaw(p, prose || message && n >= messageLen)
+	if weight == 0 {
+		l.check(p, message)
+		return
+	}
+	prose := l.addText(p, weight)
+	l.Raw += weight * costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
 		l.notVarints()
 		l.notFixed()
 		return
 	}
-	l.addVarints(p)
-	l.addFixed(p)
+	l.addVarints(p, weight)
+	l.addFixed(p, weight)
+}
+
+// check looks for what refutes a hypothesis.
+func (l *Payloads) check(p []byte, message bool) {
+	if !l.NotText && !utf8.Valid(p) {
+		l.notText()
+	}
+	if message && len(p) >= messageLen {
+		l.notVarints()
+		l.notFixed()
+		return
+	}
+	if !l.NotVarints && !l.Elements.spans(p) {
+		l.addVarints(p, 0)
+	}
+	if !l.NotFixed32 && len(p)%8 != 0 {
+		if l.notFixed64(); len(p)%4 != 0 {
+			l.notFixed()
+		}
+	}
 }
 
 // messageLen is the size from which what parses as a message is no list of
@@ -130,25 +160,31 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
+func (l *Payloads) notText() {
+	l.NotText = true
+	l.Text, l.Control = 0, 0
+}
+
 // addText enters p as text, and reports whether it is surely that: long, and of usual characters.
-func (l *Payloads) addText(p []byte) (prose bool) {
+func (l *Payloads) addText(p []byte, weight int64) (prose bool) {
 	if l.NotText {
 		return false
 	}
 	if !utf8.Valid(p) {
-		l.NotText = true
-		l.Text, l.Control = 0, 0
+		l.notText()
 		return false
 	}
 	cost, control := costText(p)
 	if control {
 		l.Control++
 	}
-	l.Text += whole(cost, len(p))
+	l.Text += weight * whole(cost, len(p))
 	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
 }
 
-func (l *Payloads) addVarints(p []byte) {
+// addVarints enters p as packed varints; with weight 0 only what lies outside of
+// the range of those before.
+func (l *Payloads) addVarints(p []byte, weight int64) {
 	if l.NotVarints {
 		return
 	}
@@ -168,14 +204,18 @@ func (l *Payloads) addVarints(p []byte) {
 				return
 			}
 		}
-		cost += costVarintLen[n]
-		l.Elements.count(v)
+		if weight > 0 {
+			cost += costVarintLen[n]
+			l.Elements.count(v, weight)
+		} else if v > l.Elements.Max || v < l.Elements.Min {
+			l.Elements.count(v, 1)
+		}
 		rest = rest[n:]
 	}
-	l.Varints += cost
+	l.Varints += weight * cost
 }
 
-func (l *Payloads) addFixed(p []byte) {
+func (l *Payloads) addFixed(p []byte, weight int64) {
 	if l.NotFixed32 {
 		return // eight bytes are twice four
 	}
@@ -192,10 +232,10 @@ func (l *Payloads) addFixed(p []byte) {
 		v := binary.LittleEndian.Uint32(b)
 		asFloat += costFloat(v)
 		asInt += costFixed(uint64(v), 32)
-		l.Tops32[v>>26]++
+		l.Tops32[v>>26] += weight
 	}
-	l.Float32 += whole(asFloat, len(p))
-	l.Int32 += whole(asInt, len(p))
+	l.Float32 += weight * whole(asFloat, len(p))
+	l.Int32 += weight * whole(asInt, len(p))
 	if l.NotFixed64 {
 		return
 	}
@@ -211,10 +251,10 @@ func (l *Payloads) addFixed(p []byte) {
 		v := binary.LittleEndian.Uint64(b)
 		asFloat += costDouble(v)
 		asInt += costFixed(v, 64)
-		l.Tops64[v>>58]++
+		l.Tops64[v>>58] += weight
 	}
-	l.Float64 += whole(asFloat, len(p))
-	l.Int64 += whole(asInt, len(p))
+	l.Float64 += weight * whole(asFloat, len(p))
+	l.Int64 += weight * whole(asInt, len(p))
 }
 
 // whole extends the cost of a payload's head to all of its size bytes.

@@ -11,9 +11,10 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that Add reuses between messages, one entry a level.
 type scratch struct {
-	levels []level
+	levels []*level
 	tree   wire.Tree // of the message that is being read
 	root   string    // of the message that is being read
+	sample int64     // how many were read before it
 	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
 }
 
@@ -34,7 +35,7 @@ type entry struct {
 func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
-		e.scratch.levels = append(e.scratch.levels, level{})
+		e.scratch.levels = append(e.scratch.levels, &level{})
 	}
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
@@ -73,8 +74,7 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 		f.Most = max(f.Most, f.now)
 		f.now = 0
 	}
-	addEntries(m, &lv)
-	e.scratch.levels[depth] = lv
+	addEntries(m, lv)
 }
 
 // newField makes room for a field, or returns nil where there is none.

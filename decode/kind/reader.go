@@ -77,7 +77,7 @@ func rootField(t *wire.Tree, m *Message) *Field {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.add(t.Data, whole)
+	f.Len.add(t.Data, whole, 1)
 	return f
 }
 

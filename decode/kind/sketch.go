@@ -26,7 +26,9 @@ type Item struct {
 
 func (s *Sketch) add(v uint64) { s.insert(Item{mix(v), v, 1}) }
 
-func (s *Sketch) addBytes(p []byte) { s.insert(Item{hashBytes(p), uint64(len(p)), 1}) }
+func (s *Sketch) addBytes(p []byte, weight int64) {
+	s.insert(Item{hashBytes(p), uint64(len(p)), weight})
+}
 
 func (s *Sketch) insert(it Item) {
 	if s.last < len(s.Items) && s.Items[s.last].Hash == it.Hash {
