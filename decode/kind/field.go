@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -28,7 +29,7 @@ type Field struct {
 	Groups  int64
 
 	turn   turn
-	judged []Reading // by the Reader whose evidence alone it is of
+	judged judged // by the Reader whose evidence alone it is of
 }
 
 // addNode enters one occurrence, node i of t.
@@ -123,9 +124,11 @@ func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
 	}
-	slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
-	if lv.keys == nil {
-		lv.keys = map[string]struct{}{}
+	for i := 1; i < len(lv.entries); i++ {
+		if lv.entries[i].number < lv.entries[i-1].number {
+			slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+			break
+		}
 	}
 	for list := lv.entries; len(list) > 0; {
 		n := 1
@@ -133,28 +136,20 @@ func addEntries(m *Message, lv *level) {
 			n++
 		}
 		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap { // nil: forgotten since
-			clear(lv.keys)
-			f.Len.addMap(list[:n], lv.keys)
+			f.Len.addMap(list[:n], &lv.keys)
 		}
 		list = list[n:]
-	}
-	if len(lv.keys) > 1024 {
-		lv.keys = nil // clearing a grown map costs its whole size every time
 	}
 	clear(lv.entries)
 }
 
-// addMap judges the entries of one message; keys is empty.
-func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
+// addMap judges the entries of one message.
+func (l *Payloads) addMap(list []entry, keys *keySet) {
+	defer keys.reset()
 	var last []byte
 	for i, en := range list {
 		key, ok := entryKey(en.payload)
-		if ok && len(list) > 1 {
-			_, dup := keys[string(key)]
-			keys[string(key)] = struct{}{}
-			ok = !dup
-		}
-		if !ok {
+		if !ok || len(list) > 1 && !keys.add(key) {
 			l.NotMap = true
 			l.Ascending, l.Descending = 0, 0
 			return
@@ -168,4 +163,41 @@ func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
 		}
 		last = key
 	}
+}
+
+// A keySet is the keys of one message's entries.
+type keySet struct {
+	few  [][]byte // the first of them
+	more map[string]struct{}
+}
+
+// fewKeys are compared one by one.
+const fewKeys = 8
+
+func (s *keySet) reset() {
+	clear(s.few)
+	s.few = s.few[:0]
+	if len(s.more) > 1024 {
+		s.more = nil // clearing a grown map costs its whole size every time
+	}
+	clear(s.more)
+}
+
+// add reports whether the key is a new one.
+func (s *keySet) add(key []byte) bool {
+	for _, k := range s.few {
+		if bytes.Equal(k, key) {
+			return false
+		}
+	}
+	if len(s.few) < fewKeys {
+		s.few = append(s.few, key)
+		return true
+	}
+	if s.more == nil {
+		s.more = map[string]struct{}{}
+	}
+	before := len(s.more)
+	s.more[string(key)] = struct{}{}
+	return len(s.more) > before
 }

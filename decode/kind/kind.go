@@ -178,7 +178,8 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		list = append(list, h)
 	}
 	novelty := l.Novelty()
-	unit := novelty / nat
+	all := l.scale()
+	unit := novelty / nat * all
 	raw := float64(l.Raw) * unit
 	text := float64(l.Text) * unit
 	if !l.NotText {
@@ -197,7 +198,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	}
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements)
-		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
+		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty*all+shape))
 	}
 	// That sizes differ and all are multiples of the width is a coincidence under
 	// any other hypothesis, but for blocks of a cipher or a file.

@@ -18,6 +18,7 @@ type Payloads struct {
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
 	Bytes    int64 `json:"bytes"`
+	Scored   int64 `json:"scored,omitempty"` // bytes that the costs are of, which are more or less than all
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
 	Raw      int64 `json:"raw"` // cost as arbitrary bytes
@@ -85,6 +86,7 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 		l.check(p, message)
 		return
 	}
+	l.Scored += weight * n
 	prose := l.addText(p, weight)
 	l.Raw += weight * costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
@@ -98,15 +100,19 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 
 // check looks for what refutes a hypothesis.
 func (l *Payloads) check(p []byte, message bool) {
-	if !l.NotText && !utf8.Valid(p) {
-		l.notText()
-	}
-	if message && len(p) >= messageLen {
+	switch {
+	case message && len(p) >= messageLen:
 		l.notVarints()
 		l.notFixed()
+		if !l.NotText && !utf8.Valid(p) {
+			l.notText()
+		}
 		return
-	}
-	if !l.NotVarints && !l.Elements.spans(p) {
+	case !l.NotVarints && l.Elements.spans(p): // it is ASCII too
+	default:
+		if !l.NotText && !utf8.Valid(p) {
+			l.notText()
+		}
 		l.addVarints(p, 0)
 	}
 	if !l.NotFixed32 && len(p)%8 != 0 {
@@ -114,6 +120,14 @@ func (l *Payloads) check(p []byte, message bool) {
 			l.notFixed()
 		}
 	}
+}
+
+// scale is how many times the costs are those of all payloads.
+func (l *Payloads) scale() float64 {
+	if l.Scored == 0 {
+		return 1
+	}
+	return float64(l.Bytes) / float64(l.Scored)
 }
 
 // messageLen is the size from which what parses as a message is no list of
@@ -274,6 +288,7 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Empty += o.Empty
 	l.Overlong += o.Overlong
 	l.Bytes += o.Bytes
+	l.Scored += o.Scored
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
 	l.Raw += o.Raw
 	l.NotMessage = l.NotMessage || o.NotMessage

@@ -22,7 +22,7 @@ type scratch struct {
 type level struct {
 	touched []*Field
 	entries []entry
-	keys    map[string]struct{}
+	keys    keySet
 }
 
 // An entry is one length-delimited occurrence, kept for the map hypothesis.

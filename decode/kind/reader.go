@@ -22,9 +22,9 @@ type Reader struct {
 	fields []*Field // of each node, or nil
 	pooled bool     // whether some are of evidence that has not seen t
 	costs  Costs
-	judged map[*Field][]Reading // of fields that are not of this Reader's own
-	shared *Pooled              // whose readings are kept between Readers; may be nil
-	chosen map[int32]chosen     // nodes whose reading somebody chose
+	judged map[*Field]*judged // of a Reader by pooled evidence
+	shared *Pooled            // whose readings are kept between Readers; may be nil
+	chosen map[int32]chosen   // nodes whose reading somebody chose
 }
 
 // NewReader looks at all of t. With evidence, which may be nil, it is that
@@ -35,7 +35,7 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 		r.look(r.fields)
 		return r
 	}
-	r.judged = map[*Field][]Reading{}
+	r.judged = map[*Field]*judged{}
 	if !r.assign(r.fields, 0, pooled) {
 		own := make([]*Field, len(t.Nodes))
 		r.look(own)
@@ -137,7 +137,7 @@ func (r *Reader) Field(i int32) *Field {
 //
 // Shape: of the root, those of all the data. Garbage is bytes.
 func (r *Reader) Readings(i int32) []Reading {
-	list := r.possible(i)
+	list := r.possible(i, true)
 	out := make([]Reading, len(list))
 	for j := range list {
 		out[j] = list[j]
@@ -149,12 +149,13 @@ func (r *Reader) Readings(i int32) []Reading {
 // Best returns the kind and type of node i's likeliest reading with its
 // probability, in less time and memory than Readings.
 func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
-	best := r.possible(i)[0]
+	best := &r.possible(i, false)[0]
 	return best.Kind, best.Type, best.P
 }
 
-// possible returns the readings of node i's field that node i itself allows.
-func (r *Reader) possible(i int32) []Reading {
+// possible returns the readings of node i's field that node i itself allows; with
+// their evidence, or they may lack it.
+func (r *Reader) possible(i int32, why bool) []Reading {
 	if len(r.chosen) > 0 && r.chosen[i].list != nil {
 		return r.chosen[i].list
 	}
@@ -163,7 +164,7 @@ func (r *Reader) possible(i int32) []Reading {
 	if f == nil {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
-	all := r.judge(f)
+	all := r.judge(f, why)
 	if !r.pooled && n.Err == nil && f.pure() {
 		return all // what a payload refutes is not among them
 	}
@@ -176,23 +177,32 @@ func (r *Reader) possible(i int32) []Reading {
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 }
 
+// A judged field has its readings worked out, and perhaps explained.
+type judged struct {
+	list []Reading
+	why  bool
+}
+
 // judge returns the readings of a field, which are worked out once.
-func (r *Reader) judge(f *Field) []Reading {
-	if !r.pooled {
-		if f.judged == nil {
-			f.judged = r.costs.Readings(f)
+func (r *Reader) judge(f *Field, why bool) []Reading {
+	j := &f.judged
+	costs := r.costs
+	if r.pooled {
+		if j = r.shared.judgement(f); j != nil {
+			costs = r.shared.costs
+		} else if j = r.judged[f]; j == nil {
+			j = &judged{}
+			r.judged[f] = j
 		}
-		return f.judged
 	}
-	all, ok := r.shared.readings(f)
-	if !ok {
-		all, ok = r.judged[f]
+	if j.list == nil {
+		j.list = costs.readings(f)
 	}
-	if !ok {
-		all = r.costs.Readings(f)
-		r.judged[f] = all
+	if why && !j.why {
+		j.why = true
+		costs.explain(f, j.list)
 	}
-	return all
+	return j.list
 }
 
 // fitting returns the readings that node i itself allows.

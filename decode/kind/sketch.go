@@ -10,12 +10,13 @@ const sketchSize = 24
 
 // A Sketch is a bounded summary of the distinct values of a field: the values
 // with the smallest hashes, and how often each was seen. Whatever the order of
-// input, the same values are kept, and each kept value's count is exact.
+// input, the same values are kept, and each kept value's count is that of all of it
+// that was entered.
 type Sketch struct {
 	Items []Item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
 
-	last int // which of Items the last value was
+	recent [8]uint8 // which of Items a value was, by its last bits
 }
 
 type Item struct {
@@ -24,20 +25,26 @@ type Item struct {
 	Count int64  `json:"n"`
 }
 
-func (s *Sketch) add(v uint64) { s.insert(Item{mix(v), v, 1}) }
+func (s *Sketch) add(v uint64) {
+	// No two numbers have one hash.
+	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
+		s.Items[i].Count++
+		return
+	}
+	if i, ok := s.insert(Item{mix(v), v, 1}); ok {
+		s.recent[v%8] = uint8(i)
+	}
+}
 
 func (s *Sketch) addBytes(p []byte, weight int64) {
 	s.insert(Item{hashBytes(p), uint64(len(p)), weight})
 }
 
-func (s *Sketch) insert(it Item) {
-	if s.last < len(s.Items) && s.Items[s.last].Hash == it.Hash {
-		s.Items[s.last].Count += it.Count
-		return
-	}
+// insert returns the item's place among Items, if it has one.
+func (s *Sketch) insert(it Item) (int, bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
-		return
+		return 0, false
 	}
 	lo, hi := 0, len(s.Items)
 	for lo < hi {
@@ -47,16 +54,23 @@ func (s *Sketch) insert(it Item) {
 			hi = mid
 		}
 	}
-	s.last = lo
 	if lo < len(s.Items) && s.Items[lo].Hash == it.Hash {
 		s.Items[lo].Count += it.Count
-		return
+		return lo, true
+	}
+	if n := len(s.Items); n == cap(s.Items) {
+		size := sketchSize + 1
+		if n < 4 {
+			size = 4
+		}
+		s.Items = slices.Grow(s.Items, size-n)
 	}
 	s.Items = slices.Insert(s.Items, lo, it)
 	if len(s.Items) > sketchSize {
 		s.Items = s.Items[:sketchSize]
 		s.Full = true
 	}
+	return lo, true
 }
 
 func (s *Sketch) merge(o *Sketch) {
