@@ -261,7 +261,7 @@ func costTops(h *histogram, width int, size int64) float64 {
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.
 func (l *Payloads) sizes() int {
-	var seen []uint64
+	seen := make([]uint64, 0, sketchSize)
 	for _, it := range l.Values.Items {
 		if it.Value > 0 && !slices.Contains(seen, it.Value) {
 			seen = append(seen, it.Value)

@@ -78,6 +78,68 @@ func (s *Varints) count(v uint64, weight int64) {
 	}
 }
 
+// smallCounts is what count counts of each number of one byte: eight bits each, of
+// small, odd, twos and zero.
+var smallCounts = func() (t [128]uint32) {
+	for v := range t {
+		switch {
+		case v < 8:
+			t[v] = 1
+		case v&1 != 0:
+			t[v] = 1 << 8
+		case v&2 != 0:
+			t[v] = 1 << 16
+		}
+	}
+	t[0] |= 1 << 24
+	return t
+}()
+
+// countSmall counts the numbers of one byte that p begins with, up to 255, and
+// returns how many there are.
+func (s *Varints) countSmall(p []byte, weight int64) int {
+	p = p[:min(len(p), 255)]
+	kinds, lengths, longest := uint32(0), uint64(0), uint64(0) // counts of eight bits
+	least, most := byte(127), byte(0)
+	n := 0
+	for _, c := range p {
+		if c >= 0x80 {
+			break
+		}
+		kinds += smallCounts[c]
+		if size := bits.Len8(c); size < 7 {
+			lengths += 1 << (8 * size)
+		} else {
+			longest++
+		}
+		least, most = min(least, c), max(most, c)
+		n++
+	}
+	s.N += weight * int64(n)
+	s.Small += weight * int64(kinds&0xff)
+	s.Odd += weight * int64(kinds>>8&0xff)
+	s.Twos += weight * int64(kinds>>16&0xff)
+	s.Zero += weight * int64(kinds>>24)
+	for size := range 7 {
+		s.Bits[size] += weight * int64(lengths>>(8*size)&0xff)
+	}
+	s.Bits[7] += weight * int64(longest)
+	s.Max, s.Min = max(s.Max, uint64(most)), min(s.Min, uint64(least))
+	return n
+}
+
+// stretch counts of the numbers of one byte that p begins with only those outside of
+// the range of those before, and returns how many there are in all.
+func (s *Varints) stretch(p []byte) (n int) {
+	for n < len(p) && p[n] < 0x80 {
+		if v := uint64(p[n]); v > s.Max || v < s.Min {
+			s.count(v, 1)
+		}
+		n++
+	}
+	return n
+}
+
 // spans reports whether p is varints of one byte each, none of them outside of the
 // range of those before.
 func (s *Varints) spans(p []byte) bool {

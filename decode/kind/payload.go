@@ -211,12 +211,21 @@ func (l *Payloads) addVarints(p []byte, weight int64) {
 	}
 	var cost int64
 	for rest := p; len(rest) > 0; {
-		v, n := uint64(rest[0]), 1
-		if v >= 0x80 {
-			if v, n = protowire.ConsumeVarint(rest); n <= 0 || rest[n-1] == 0 {
-				l.notVarints()
-				return
+		if rest[0] < 0x80 {
+			n := 0
+			if weight > 0 {
+				n = l.Elements.countSmall(rest, weight)
+				cost += int64(n) * costVarintLen[1]
+			} else {
+				n = l.Elements.stretch(rest)
 			}
+			rest = rest[n:]
+			continue
+		}
+		v, n := protowire.ConsumeVarint(rest)
+		if n <= 0 || rest[n-1] == 0 {
+			l.notVarints()
+			return
 		}
 		if weight > 0 {
 			cost += costVarintLen[n]

@@ -11,6 +11,7 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that Add reuses between messages, one entry a level.
 type scratch struct {
+	path   [MaxDepth + 1]int32
 	levels []*level
 	tree   wire.Tree // of the message that is being read
 	root   string    // of the message that is being read

@@ -53,7 +53,7 @@ func (r *Reader) look(fields []*Field) {
 	e := NewEvidence()
 	e.scratch.nodes = fields
 	own := &Message{}
-	e.add(own, r.t, 0, nil)
+	e.add(own, r.t, 0, e.scratch.path[:0])
 	if e.Truncated() { // some that were noted are forgotten
 		clear(fields)
 		r.assign(fields, 0, own)
