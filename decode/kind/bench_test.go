@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -145,7 +146,7 @@ func BenchmarkReadings(b *testing.B) {
 	for _, in := range []struct {
 		name string
 		data []byte
-	}{{"descriptors", descriptors(b)}, {"chat-100KB", chat(100 << 10)}, {"chat-4MB", chat(4 << 20)}} {
+	}{{"descriptors", descriptors(b)}, {"descriptors-4MB", bytes.Repeat(descriptors(b), 26)}, {"chat-100KB", chat(100 << 10)}, {"chat-4MB", chat(4 << 20)}} {
 		b.Run(in.name, func(b *testing.B) {
 			tree := new(wire.Tree)
 			beside(b, in.data, func() {

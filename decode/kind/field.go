@@ -29,6 +29,7 @@ type Field struct {
 	Groups  int64
 
 	turn   turn
+	left   bool   // it is below a payload that proved to be no message
 	judged judged // by the Reader whose evidence alone it is of
 }
 
@@ -56,9 +57,6 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Len == nil {
 			f.Len = newPayloads()
 		}
-		if n.Val-n.Tag != wire.SizeVarint(uint64(n.End-n.Val)) {
-			f.Len.Overlong++
-		}
 		f.addPayload(e, t, i, path)
 	case wire.StartGroup:
 		f.Groups++
@@ -73,13 +71,23 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 // was not followed for its depth may be a message, of unknown fields.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
-	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None, f.turn.weight(e.scratch.sample))
-	if f.Len.NotMessage {
+	l := f.Len
+	p := t.Data[n.Val:n.End]
+	if n.Overlong && n.Val-n.Tag != wire.SizeVarint(uint64(len(p))) {
+		l.Overlong++
+	}
+	if weight := f.turn.weight(e.scratch.sample); weight > 0 || l.N == 0 || len(p) == 0 {
+		l.add(p, n.First != wire.None, weight)
+	} else {
+		l.see(p)
+		l.check(p, n.First != wire.None)
+	}
+	if l.NotMessage {
 		return
 	}
-	if n.First == wire.None && n.Val < n.End && n.Err == nil {
-		f.Len.NotMessage = true
-		e.count -= f.Child.size()
+	if n.First == wire.None && len(p) > 0 && n.Err == nil {
+		l.NotMessage = true
+		e.count -= f.Child.leave()
 		f.Child = nil
 		return
 	}
@@ -101,16 +109,18 @@ func (f *Field) Children() []*Message {
 	return list
 }
 
-// size counts the fields at and below m.
-func (m *Message) size() int {
+// leave counts the fields at and below m, which are in no evidence any more.
+func (m *Message) leave() int {
 	if m == nil {
 		return 0
 	}
 	n := 0
 	for _, number := range m.Numbers() {
+		f := m.Field(number)
+		f.left = true
 		n++
-		for _, c := range m.Field(number).Children() {
-			n += c.size()
+		for _, c := range f.Children() {
+			n += c.leave()
 		}
 	}
 	return n

@@ -67,21 +67,18 @@ func newPayloads() *Payloads {
 // scored as if it were weight payloads, or with weight 0 only looked at for what
 // refutes a hypothesis.
 func (l *Payloads) add(p []byte, message bool, weight int64) {
-	l.N++
-	n := int64(len(p))
-	l.Bytes += n
-	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
+	if l.N == 0 {
+		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+	}
 	if weight > 0 {
 		l.Values.addBytes(p, weight)
 	}
-	if l.N == 1 || len(l.Prefix) > 0 {
-		l.addPrefix(p, l.N == 1)
-	}
+	l.see(p)
+	n := int64(len(p))
 	if n == 0 {
 		l.Empty++
 		return
 	}
-	l.Forms.add(p)
 	if weight == 0 {
 		l.check(p, message)
 		return
@@ -96,6 +93,20 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 	}
 	l.addVarints(p, weight)
 	l.addFixed(p, weight)
+}
+
+// see counts a payload, and its form.
+func (l *Payloads) see(p []byte) {
+	l.N++
+	n := int64(len(p))
+	l.Bytes += n
+	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
+	if len(l.Prefix) > 0 {
+		l.addPrefix(p, false)
+	}
+	if n > 0 {
+		l.Forms.add(p)
+	}
 }
 
 // check looks for what refutes a hypothesis.

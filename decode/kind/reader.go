@@ -40,7 +40,7 @@ func NewReader(t *wire.Tree, pooled *Message) *Reader {
 		own := make([]*Field, len(t.Nodes))
 		r.look(own)
 		for i, f := range r.fields {
-			if f == nil {
+			if f == nil && own[i] != nil && !own[i].left {
 				r.fields[i] = own[i]
 			}
 		}
@@ -57,13 +57,6 @@ func (r *Reader) look(fields []*Field) {
 	if e.Truncated() { // some that were noted are forgotten
 		clear(fields)
 		r.assign(fields, 0, own)
-	}
-	// Below a payload that another occurrence shows to be no message nothing is left.
-	nodes := r.t.Nodes
-	for i := 1; i < len(nodes); i++ {
-		if p := nodes[i].Parent; p != 0 && (fields[p] == nil || nodes[p].Type == wire.Len && fields[p].Child == nil) {
-			fields[i] = nil
-		}
 	}
 	fields[0] = rootField(r.t, own)
 }
@@ -115,8 +108,8 @@ func (f *Field) below(t wire.Type) *Message {
 
 // Field returns the evidence by which node i is judged.
 func (r *Reader) Field(i int32) *Field {
-	if r.fields[i] != nil {
-		return r.fields[i]
+	if f := r.fields[i]; f != nil && !f.left {
+		return f
 	}
 	n := r.t.Node(i)
 	if n.Type == wire.Garbage {
@@ -149,6 +142,10 @@ func (r *Reader) Readings(i int32) []Reading {
 // Best returns the kind and type of node i's likeliest reading with its
 // probability, in less time and memory than Readings.
 func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
+	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
+		best := &f.judged.list[0]
+		return best.Kind, best.Type, best.P
+	}
 	best := &r.possible(i, false)[0]
 	return best.Kind, best.Type, best.P
 }
@@ -165,8 +162,11 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
 	all := r.judge(f, why)
-	if !r.pooled && n.Err == nil && f.pure() {
-		return all // what a payload refutes is not among them
+	if !r.pooled && f.pure() {
+		f.judged.settled = !f.left
+		if n.Err == nil {
+			return all // what a payload refutes is not among them
+		}
 	}
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
@@ -179,8 +179,9 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 
 // A judged field has its readings worked out, and perhaps explained.
 type judged struct {
-	list []Reading
-	why  bool
+	list    []Reading
+	why     bool
+	settled bool // the list is that of every node of the field
 }
 
 // judge returns the readings of a field, which are worked out once.
