@@ -126,10 +126,30 @@ func (m *Message) leave() int {
 	return n
 }
 
-// addEntries judges the repeated length-delimited fields of one message as maps.
+// addEntry keeps node i of t for addEntries, or finds that it is no entry.
 //
 // An entry is exactly a key, field 1, and a value, field 2: every encoder known
 // writes both, also when they are zero, which an ordinary message never does.
+func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
+	n := &t.Nodes[i]
+	if n.First == wire.None {
+		key, ok := entryKey(t.Data[n.Val:n.End]) // it was perhaps not followed
+		if !ok {
+			l.notMap()
+			return
+		}
+		lv.entries = append(lv.entries, entry{number, key})
+		return
+	}
+	key := &t.Nodes[n.First]
+	if key.Number != 1 || key.Next == wire.None || t.Nodes[key.Next].Number != 2 || t.Nodes[key.Next].Next != wire.None {
+		l.notMap()
+		return
+	}
+	lv.entries = append(lv.entries, entry{number, t.Data[key.Tag:key.End]})
+}
+
+// addEntries judges the repeated length-delimited fields of one message as maps.
 func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
@@ -158,10 +178,9 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	defer keys.reset()
 	var last []byte
 	for i, en := range list {
-		key, ok := entryKey(en.payload)
-		if !ok || len(list) > 1 && !keys.add(key) {
-			l.NotMap = true
-			l.Ascending, l.Descending = 0, 0
+		key := en.key
+		if len(list) > 1 && !keys.add(key) {
+			l.notMap()
 			return
 		}
 		switch {

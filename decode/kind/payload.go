@@ -185,6 +185,11 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
+func (l *Payloads) notMap() {
+	l.NotMap = true
+	l.Ascending, l.Descending = 0, 0
+}
+
 func (l *Payloads) notText() {
 	l.NotText = true
 	l.Text, l.Control = 0, 0
@@ -312,14 +317,14 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
 	l.Raw += o.Raw
 	l.NotMessage = l.NotMessage || o.NotMessage
-	if l.NotMap = l.NotMap || o.NotMap; l.NotMap {
-		l.Ascending, l.Descending = 0, 0
+	if l.NotMap || o.NotMap {
+		l.notMap()
 	} else {
 		l.Ascending += o.Ascending
 		l.Descending += o.Descending
 	}
-	if l.NotText = l.NotText || o.NotText; l.NotText {
-		l.Text, l.Control = 0, 0
+	if l.NotText || o.NotText {
+		l.notText()
 	} else {
 		l.Text += o.Text
 		l.Control += o.Control

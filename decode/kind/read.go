@@ -28,8 +28,8 @@ type level struct {
 
 // An entry is one length-delimited occurrence, kept for the map hypothesis.
 type entry struct {
-	number  int32
-	payload []byte
+	number int32
+	key    []byte // as it is encoded
 }
 
 // add enters the fields of node i of t. path is its place below its root.
@@ -67,7 +67,7 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 		}
 		f.addNode(e, t, c, append(path, number))
 		if n.Type == wire.Len && !f.Len.NotMap {
-			lv.entries = append(lv.entries, entry{number, t.Data[n.Val:n.End]})
+			lv.addEntry(f.Len, number, t, c)
 		}
 	}
 	for _, f := range lv.touched { // some may be forgotten since, for want of room
