@@ -99,7 +99,7 @@ type hypothesis struct {
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
 func JudgeField(f *Field, messageCost float64) Verdict {
-	counts := []struct {
+	counts := [...]struct {
 		kind    Kind
 		element Element
 		n       int64
@@ -118,15 +118,12 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	if f.Fixed64 != nil {
 		counts[2].n = f.Fixed64.N
 	}
-	slices.SortStableFunc(counts, func(a, b struct {
-		kind    Kind
-		element Element
-		n       int64
-	},
-	) int {
-		return cmp.Compare(b.n, a.n)
-	})
 	best := counts[0]
+	for _, c := range counts[1:] {
+		if c.n > best.n {
+			best = c
+		}
+	}
 	if f.Len == nil {
 		odd := f.Occurs - best.n
 		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
@@ -389,8 +386,11 @@ func (c Costs) Payloads(f *Field) float64 {
 // FieldCost is the cost of one field of messages, given that of its payloads as messages.
 func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost {
 	c := Cost{
-		Once:  costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(JudgeField(f, messageCost).Odd),
+		Once:  costNewField + costNumber*math.Log(float64(number)),
 		Shape: costPresence(f.Seen, samples),
+	}
+	if !f.pure() {
+		c.Once += costOddWire * float64(JudgeField(f, messageCost).Odd)
 	}
 	if f.Most > 1 {
 		c.Shape += 0.7 * float64(f.Occurs)
