@@ -48,7 +48,6 @@ type Stream struct {
 	inflated int64 // bytes of frames that were compressed
 	nodes    int   // of all trees
 	full     bool
-	shallow  bool // trees, but not what is inside their fields
 	find     nested.Finder
 }
 
@@ -286,7 +285,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if s.treeFor(f, d) && f.Err == nil {
 		f.Err = f.Tree.Err()
 	}
-	if f.Tree != nil && !s.shallow {
+	if f.Tree != nil && !s.o.NoInner {
 		f.Inner = s.inner(f)
 	}
 }
