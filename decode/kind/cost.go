@@ -310,9 +310,11 @@ var costVarintLen = func() (t [11]int64) {
 
 // costLengths is the cost, in nats, of varints by their length, and of describing
 // how those lengths are distributed: in bits, of which those below the top one
-// are free, or in bytes, of which seven bits are.
-func costLengths(s *Varints) (values, shape float64) {
+// are free, or in bytes, of which seven bits are. There are scale times as many, and
+// one of thin was looked at.
+func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	var sizes [11]float64
+	used, usedSizes := 0.0, 0.0
 	n := float64(s.N)
 	each := 0.5 * math.Log(n+1)
 	for length, count := range s.Bits {
@@ -320,6 +322,7 @@ func costLengths(s *Varints) (values, shape float64) {
 			continue
 		}
 		c := float64(count)
+		used++
 		shape += 1.5 + each
 		values -= c * math.Log(c/n)
 		if length > 1 {
@@ -331,10 +334,13 @@ func costLengths(s *Varints) (values, shape float64) {
 	coarse, coarseShape := 0.0, 0.0
 	for size, c := range sizes {
 		if c > 0 {
+			usedSizes++
 			coarseShape += 0.7 + each
 			coarse += c * (float64(7*size)*math.Ln2 - math.Log(c/n))
 		}
 	}
+	values = values*scale + costUnseen(used, scale*thin)
+	coarse = coarse*scale + costUnseen(usedSizes, scale*thin)
 	if coarse+coarseShape < values+shape {
 		return coarse, coarseShape
 	}
@@ -347,7 +353,7 @@ func costVarints(s *Varints) (each, least float64) {
 	if s.N == 0 {
 		return 0, 0
 	}
-	values, shape := costLengths(s)
+	values, shape := costLengths(s, 1, 1)
 	odd := float64(s.Overlong) * costOverlong
 	each = values + shape
 	least = each

@@ -175,8 +175,8 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		list = append(list, h)
 	}
 	novelty := l.Novelty()
-	all := l.scale()
-	unit := novelty / nat * all
+	scale, thin := l.scale()
+	unit := novelty / nat * scale
 	raw := float64(l.Raw) * unit
 	text := float64(l.Text) * unit
 	if !l.NotText {
@@ -194,18 +194,18 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		return list
 	}
 	if !l.NotVarints {
-		values, shape := costLengths(l.Elements)
-		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty*all+shape))
+		values, shape := costLengths(l.Elements, scale, thin)
+		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
 	}
 	// That sizes differ and all are multiples of the width is a coincidence under
 	// any other hypothesis, but for blocks of a cipher or a file.
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
 	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
 	if !l.NotFixed32 {
-		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(l.Tops32, 32, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(l.Tops32, 32, l.Bytes, thin)*novelty, full))
 	}
 	if !l.NotFixed64 {
-		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(l.Tops64, 64, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(l.Tops64, 64, l.Bytes, thin)*novelty, full))
 	}
 	return list
 }
@@ -238,7 +238,7 @@ func isDigestLen(n int64) bool {
 // costTops is the cost, in nats, of fixed values of so many bits in so many bytes
 // by the histogram of their top six bits; the others are free. The histogram is
 // of the payloads' heads.
-func costTops(h *histogram, width int, size int64) float64 {
+func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	n, used := 0.0, 0.0
 	for _, c := range h {
 		n += float64(c)
@@ -253,7 +253,13 @@ func costTops(h *histogram, width int, size int64) float64 {
 		}
 	}
 	all := float64(size) * 8 / float64(width)
-	return (cost/n+float64(width-6)*math.Ln2)*all + used*(math.Log(64)+0.5*math.Log(n+1))
+	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(math.Log(64)+0.5*math.Log(n+1))
+}
+
+// costUnseen is what values cost more, where there are times as many as were counted:
+// a histogram of so many classes fits those that made it better than others.
+func costUnseen(used, times float64) float64 {
+	return max(used-1, 0) * max(times-1, 0)
 }
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.

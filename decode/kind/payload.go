@@ -18,7 +18,8 @@ type Payloads struct {
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
 	Bytes    int64 `json:"bytes"`
-	Scored   int64 `json:"scored,omitempty"` // bytes that the costs are of, which are more or less than all
+	Scored   int64 `json:"scored,omitempty"` // bytes that the costs are of, each as often as it stands for others
+	Uneven   int64 `json:"uneven,omitempty"` // the same with the squares of that
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
 	Raw      int64 `json:"raw"` // cost as arbitrary bytes
@@ -84,6 +85,7 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 		return
 	}
 	l.Scored += weight * n
+	l.Uneven = min(l.Uneven+weight*weight*n, maxCount)
 	prose := l.addText(p, weight)
 	l.Raw += weight * costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
@@ -133,12 +135,19 @@ func (l *Payloads) check(p []byte, message bool) {
 	}
 }
 
-// scale is how many times the costs are those of all payloads.
-func (l *Payloads) scale() float64 {
+// scale is how many times the costs are those of all payloads, about one. Thin is for
+// how many bytes each one stands: as few bytes, all alike in that, tell as much.
+func (l *Payloads) scale() (scale, thin float64) {
 	if l.Scored == 0 {
-		return 1
+		return 1, 1
 	}
-	return float64(l.Bytes) / float64(l.Scored)
+	return float64(l.Bytes) / float64(l.Scored), float64(l.Uneven) / float64(l.Scored)
+}
+
+// inAll is the cost of all payloads where that of those that were scored is so much.
+func (l *Payloads) inAll(cost int64) int64 {
+	scale, _ := l.scale()
+	return int64(float64(cost) * scale)
 }
 
 // messageLen is the size from which what parses as a message is no list of
@@ -314,6 +323,7 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Overlong += o.Overlong
 	l.Bytes += o.Bytes
 	l.Scored += o.Scored
+	l.Uneven = min(l.Uneven+o.Uneven, maxCount)
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
 	l.Raw += o.Raw
 	l.NotMessage = l.NotMessage || o.NotMessage

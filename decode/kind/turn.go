@@ -9,7 +9,7 @@ import "math/bits"
 // a verdict. But all are looked at for what refutes a reading. It is within one
 // message that they are counted, so that the order of messages does not show.
 //
-// Limits: the first 32, then 8 each time that their number doubles.
+// Limits: the first 32, then 16 each time that their number doubles.
 type turn struct {
 	sample int64 // the root message
 	count  int64 // of payloads of the field in it
@@ -18,7 +18,7 @@ type turn struct {
 
 const (
 	scoredFirst = 32
-	scoredThen  = 8 // of each doubling
+	scoredThen  = 16 // of each doubling
 )
 
 // weight is that of the next payload, in the given root message: how many it stands
