@@ -135,8 +135,7 @@ type requestReader struct {
 }
 
 func newRequestReader(rec *captures.Exchange) *requestReader {
-	s := NewStream(rec, Options{})
-	s.shallow = true
+	s := NewStream(rec, Options{NoInner: true})
 	return &requestReader{s, &Exchange{Exchange: *rec, Call: s.Call()}}
 }
 
@@ -200,7 +199,7 @@ var ErrNoConversation = errors.New("no conversation goes by this exchange")
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
 func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
-	o.NoTrees = false
+	o.NoTrees, o.NoInner = false, false
 	bounds := messages(Call{}, o).o
 	left := bounds
 	var parts []*Exchange

@@ -69,6 +69,7 @@ type Exchange struct {
 // Options bounds decoding. The zero value is the default.
 type Options struct {
 	NoTrees     bool         // frames only: neither trees nor what is inside them
+	NoInner     bool         // trees, but not what is inside their fields
 	MaxFrame    int64        // bytes of a frame, or of a unary body; default 64 MiB
 	MaxInflated int64        // bytes of a frame after decompression; default 64 MiB
 	MaxFrames   int          // of an exchange; more are left out, and Err says so; default 1,000,000

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ const (
 	defaultMaxTotal  = 128 << 20
 	defaultMaxNodes  = 1_000_000
 	keptOfTooLarge   = 64 << 10 // of a frame for which the exchange has no room
+	keptNodes        = 10_000   // of memory for trees that is used again
 )
 
 // Wrapped where an exchange is more than is held at once.
@@ -48,8 +50,8 @@ type Stream struct {
 	inflated int64 // bytes of frames that were compressed
 	nodes    int   // of all trees
 	full     bool
-	shallow  bool // trees, but not what is inside their fields
 	find     nested.Finder
+	scratch  wire.Tree
 }
 
 // A direction is one body.
@@ -243,8 +245,12 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	if left := s.o.MaxNodes - s.nodes; o.MaxNodes <= 0 || o.MaxNodes > left {
 		o.MaxNodes = left
 	}
-	t := wire.Parse(data, o)
-	s.nodes += len(t.Nodes)
+	// Trees are kept, so they take no more room than their nodes.
+	s.scratch.Reset(data, o)
+	t := &wire.Tree{Data: data, Nodes: slices.Clone(s.scratch.Nodes)}
+	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
+		s.scratch = wire.Tree{}
+	}
 	return t
 }
 
@@ -286,7 +292,7 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if s.treeFor(f, d) && f.Err == nil {
 		f.Err = f.Tree.Err()
 	}
-	if f.Tree != nil && !s.shallow {
+	if f.Tree != nil && !s.o.NoInner {
 		f.Inner = s.inner(f)
 	}
 }

@@ -107,11 +107,21 @@ func (e *Evidence) AddExchange(ex *decode.Exchange) error {
 		if !isMessageFrame(ex, f) {
 			continue
 		}
-		if err := e.Add(methodRoot(name, f.Dir), f.Data); err != nil && first == nil {
+		if err := e.addFrame(methodRoot(name, f.Dir), f); err != nil && first == nil {
 			first = fmt.Errorf("%w (exchange %d, frame %s/%d)", err, ex.ID, f.Dir, f.Seq)
 		}
 	}
 	return first
+}
+
+func (e *Evidence) addFrame(root string, f *decode.Frame) error {
+	if f.Tree == nil {
+		return e.Add(root, f.Data)
+	}
+	if err := e.kinds.AddTree(root, f.Tree); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return nil
 }
 
 // isMessageFrame reports whether f carries a whole message: not an end of

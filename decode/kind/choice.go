@@ -116,7 +116,7 @@ func (r *Reader) Choose(choices []Choice) {
 }
 
 func (r *Reader) choose(i int32, c Choice) chosen {
-	rest := r.possible(i)
+	rest := r.possible(i, true)
 	g := Reading{Kind: c.Kind, Type: c.Type, P: 1, Why: []Feature{{Name: "chosen"}}}
 	if g.Kind == "" {
 		switch r.t.Node(i).Type {

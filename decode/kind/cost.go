@@ -1,7 +1,7 @@
 package kind
 
 import (
-	"bytes"
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"unicode"
@@ -65,22 +65,45 @@ var costASCII = func() (t [128]int64) {
 	return t
 }()
 
+// A charCost is what an ASCII character costs in text, with what it is.
+type charCost uint16
+
+const (
+	charDigit   charCost = 1 << 14
+	charControl charCost = 1 << 15
+	charCosts            = charDigit - 1
+)
+
+// charCostOf is costASCII with what costText must know besides.
+var charCostOf = func() (t [128]charCost) {
+	for c := range t {
+		t[c] = charCost(costASCII[c])
+		switch {
+		case c >= '0' && c <= '9':
+			t[c] |= charDigit
+		case c < 0x20 && c != '\n' && c != '\t' && c != '\r':
+			t[c] |= charControl
+		}
+	}
+	return t
+}()
+
 // costText is the cost of valid UTF-8 as text, by its first costBytes bytes.
 func costText(p []byte) (cost int64, control bool) {
 	if c := p[0]; c == '\n' || c == ' ' || c == '\t' || c == '\r' {
 		cost += costFirstSpace
 	}
 	p = p[:min(len(p), costBytes)]
+	i, sum, kinds := costASCIIText(p)
+	cost += sum
+	control = kinds&charControl != 0
 	var script rune
-	for i := 0; i < len(p); {
-		if c := p[i]; c < utf8.RuneSelf {
-			if c >= '0' && c <= '9' && i > 0 && p[i-1] >= '0' && p[i-1] <= '9' {
-				cost += costNextDigit
-			} else {
-				cost += costASCII[c]
-			}
-			control = control || c < 0x20 && c != '\n' && c != '\t' && c != '\r'
-			i++
+	for i < len(p) {
+		if p[i] < utf8.RuneSelf {
+			n, sum, kinds := costASCIIText(p[i:])
+			cost += sum
+			control = control || kinds&charControl != 0
+			i += n
 			continue
 		}
 		r, n := utf8.DecodeRune(p[i:])
@@ -103,6 +126,25 @@ func costText(p []byte) (cost int64, control bool) {
 		script = r
 	}
 	return cost, control
+}
+
+// costASCIIText sums the costs of the n ASCII characters that p begins with; kinds is
+// what any of them is.
+func costASCIIText(p []byte) (n int, cost int64, kinds charCost) {
+	var last charCost
+	pairs := int64(0) // of digits
+	for _, c := range p {
+		if c >= utf8.RuneSelf {
+			break
+		}
+		t := charCostOf[c]
+		cost += int64(t & charCosts)
+		pairs += int64(t & last & charDigit)
+		last = t
+		kinds |= t
+		n++
+	}
+	return n, cost - pairs/int64(charDigit)*(costASCII['0']-costNextDigit), kinds
 }
 
 // costUTF16 is the cost of text in UTF-16 of little or big end first, ASCII in most of it.
@@ -137,6 +179,40 @@ var magics = [...]string{
 	"\x7fELF", "\x00asm", "RIFF", "SQLite format 3\x00", "OggS", "ID3", "BZh", "\xfd7zXZ\x00",
 }
 
+// magicFirst holds the first bytes of magics.
+var magicFirst = func() (t [256]bool) {
+	for _, m := range magics {
+		t[m[0]] = true
+	}
+	return t
+}()
+
+// repeats counts the bytes that are the same as the one two before, and the zeros.
+func repeats(p []byte) (same, zeros int) {
+	zeros = zeroBytes(word(p[:2]) | ^uint64(0xffff))
+	i := 2
+	for ; i+8 <= len(p); i += 8 {
+		v := binary.LittleEndian.Uint64(p[i:])
+		zeros += zeroBytes(v)
+		same += zeroBytes(v ^ binary.LittleEndian.Uint64(p[i-2:]))
+	}
+	for ; i < len(p); i++ {
+		if p[i] == 0 {
+			zeros++
+		}
+		if p[i] == p[i-2] {
+			same++
+		}
+	}
+	return same, zeros
+}
+
+// zeroBytes counts the bytes of v that are zero.
+func zeroBytes(v uint64) int {
+	const low = 0x7f7f7f7f7f7f7f7f
+	return bits.OnesCount64(^((v&low + low) | v | low))
+}
+
 // headLen is how many bytes of a file's head say nothing new behind a magic of so
 // many: of gzip's, the flags, the level, the system, and a time that is not set.
 func headLen(p []byte, magic int) int {
@@ -158,20 +234,16 @@ func costRaw(p []byte, known bool) int64 {
 	if known || len(p) < 6 {
 		return flat
 	}
-	for _, m := range magics {
-		if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
-			// As unlikely by chance as its bits, and one of a few formats.
-			return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat
+	if magicFirst[p[0]] {
+		for _, m := range magics {
+			if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
+				// As unlikely by chance as its bits, and one of a few formats.
+				return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat
+			}
 		}
 	}
 	head := p[:min(len(p), costBytes)]
-	same := 0
-	for i := 2; i < len(head); i++ {
-		if head[i] == head[i-2] {
-			same++
-		}
-	}
-	zeros := bytes.Count(head, []byte{0})
+	same, zeros := repeats(head)
 	if 5*zeros > 2*len(head) && len(p)%2 == 0 {
 		if cost, ok := costUTF16(head); ok {
 			return whole(cost, len(p))
@@ -238,9 +310,11 @@ var costVarintLen = func() (t [11]int64) {
 
 // costLengths is the cost, in nats, of varints by their length, and of describing
 // how those lengths are distributed: in bits, of which those below the top one
-// are free, or in bytes, of which seven bits are.
-func costLengths(s *Varints) (values, shape float64) {
+// are free, or in bytes, of which seven bits are. There are scale times as many, and
+// one of thin was looked at.
+func costLengths(s *Varints, scale, thin float64) (values, shape float64) {
 	var sizes [11]float64
+	used, usedSizes := 0.0, 0.0
 	n := float64(s.N)
 	each := 0.5 * math.Log(n+1)
 	for length, count := range s.Bits {
@@ -248,6 +322,7 @@ func costLengths(s *Varints) (values, shape float64) {
 			continue
 		}
 		c := float64(count)
+		used++
 		shape += 1.5 + each
 		values -= c * math.Log(c/n)
 		if length > 1 {
@@ -259,10 +334,13 @@ func costLengths(s *Varints) (values, shape float64) {
 	coarse, coarseShape := 0.0, 0.0
 	for size, c := range sizes {
 		if c > 0 {
+			usedSizes++
 			coarseShape += 0.7 + each
 			coarse += c * (float64(7*size)*math.Ln2 - math.Log(c/n))
 		}
 	}
+	values = values*scale + costUnseen(used, scale*thin)
+	coarse = coarse*scale + costUnseen(usedSizes, scale*thin)
 	if coarse+coarseShape < values+shape {
 		return coarse, coarseShape
 	}
@@ -275,7 +353,7 @@ func costVarints(s *Varints) (each, least float64) {
 	if s.N == 0 {
 		return 0, 0
 	}
-	values, shape := costLengths(s)
+	values, shape := costLengths(s, 1, 1)
 	odd := float64(s.Overlong) * costOverlong
 	each = values + shape
 	least = each

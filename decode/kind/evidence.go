@@ -72,7 +72,8 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 		e.roots[root] = m
 	}
 	e.scratch.root = root
-	e.add(m, t, 0, nil)
+	e.scratch.sample++
+	e.add(m, t, 0, e.scratch.path[:0])
 	if e.count > 2*MaxFields {
 		e.trim()
 	}

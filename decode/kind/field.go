@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -26,6 +27,10 @@ type Field struct {
 	Child   *Message // payloads read as messages; nil once one could not be
 	Group   *Message
 	Groups  int64
+
+	turn   turn
+	left   bool   // it is below a payload that proved to be no message
+	judged judged // by the Reader whose evidence alone it is of
 }
 
 // addNode enters one occurrence, node i of t.
@@ -52,9 +57,6 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Len == nil {
 			f.Len = newPayloads()
 		}
-		if n.Val-n.Tag != wire.SizeVarint(uint64(n.End-n.Val)) {
-			f.Len.Overlong++
-		}
 		f.addPayload(e, t, i, path)
 	case wire.StartGroup:
 		f.Groups++
@@ -69,13 +71,23 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 // was not followed for its depth may be a message, of unknown fields.
 func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	n := &t.Nodes[i]
-	f.Len.add(t.Data[n.Val:n.End], n.First != wire.None)
-	if f.Len.NotMessage {
+	l := f.Len
+	p := t.Data[n.Val:n.End]
+	if n.Overlong && n.Val-n.Tag != wire.SizeVarint(uint64(len(p))) {
+		l.Overlong++
+	}
+	if weight := f.turn.weight(e.scratch.sample); weight > 0 || l.N == 0 || len(p) == 0 {
+		l.add(p, n.First != wire.None, weight)
+	} else {
+		l.see(p)
+		l.check(p, n.First != wire.None)
+	}
+	if l.NotMessage {
 		return
 	}
-	if n.First == wire.None && n.Val < n.End && n.Err == nil {
-		f.Len.NotMessage = true
-		e.count -= f.Child.size()
+	if n.First == wire.None && len(p) > 0 && n.Err == nil {
+		l.NotMessage = true
+		e.count -= f.Child.leave()
 		f.Child = nil
 		return
 	}
@@ -97,32 +109,56 @@ func (f *Field) Children() []*Message {
 	return list
 }
 
-// size counts the fields at and below m.
-func (m *Message) size() int {
+// leave counts the fields at and below m, which are in no evidence any more.
+func (m *Message) leave() int {
 	if m == nil {
 		return 0
 	}
 	n := 0
 	for _, number := range m.Numbers() {
+		f := m.Field(number)
+		f.left = true
 		n++
-		for _, c := range m.Field(number).Children() {
-			n += c.size()
+		for _, c := range f.Children() {
+			n += c.leave()
 		}
 	}
 	return n
 }
 
-// addEntries judges the repeated length-delimited fields of one message as maps.
+// addEntry keeps node i of t for addEntries, or finds that it is no entry.
 //
 // An entry is exactly a key, field 1, and a value, field 2: every encoder known
 // writes both, also when they are zero, which an ordinary message never does.
+func (lv *level) addEntry(l *Payloads, number int32, t *wire.Tree, i int32) {
+	n := &t.Nodes[i]
+	if n.First == wire.None {
+		key, ok := entryKey(t.Data[n.Val:n.End]) // it was perhaps not followed
+		if !ok {
+			l.notMap()
+			return
+		}
+		lv.entries = append(lv.entries, entry{number, key})
+		return
+	}
+	key := &t.Nodes[n.First]
+	if key.Number != 1 || key.Next == wire.None || t.Nodes[key.Next].Number != 2 || t.Nodes[key.Next].Next != wire.None {
+		l.notMap()
+		return
+	}
+	lv.entries = append(lv.entries, entry{number, t.Data[key.Tag:key.End]})
+}
+
+// addEntries judges the repeated length-delimited fields of one message as maps.
 func addEntries(m *Message, lv *level) {
 	if len(lv.entries) == 0 {
 		return
 	}
-	slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
-	if lv.keys == nil {
-		lv.keys = map[string]struct{}{}
+	for i := 1; i < len(lv.entries); i++ {
+		if lv.entries[i].number < lv.entries[i-1].number {
+			slices.SortStableFunc(lv.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+			break
+		}
 	}
 	for list := lv.entries; len(list) > 0; {
 		n := 1
@@ -130,30 +166,21 @@ func addEntries(m *Message, lv *level) {
 			n++
 		}
 		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap { // nil: forgotten since
-			clear(lv.keys)
-			f.Len.addMap(list[:n], lv.keys)
+			f.Len.addMap(list[:n], &lv.keys)
 		}
 		list = list[n:]
-	}
-	if len(lv.keys) > 1024 {
-		lv.keys = nil // clearing a grown map costs its whole size every time
 	}
 	clear(lv.entries)
 }
 
-// addMap judges the entries of one message; keys is empty.
-func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
+// addMap judges the entries of one message.
+func (l *Payloads) addMap(list []entry, keys *keySet) {
+	defer keys.reset()
 	var last []byte
 	for i, en := range list {
-		key, ok := entryKey(en.payload)
-		if ok && len(list) > 1 {
-			_, dup := keys[string(key)]
-			keys[string(key)] = struct{}{}
-			ok = !dup
-		}
-		if !ok {
-			l.NotMap = true
-			l.Ascending, l.Descending = 0, 0
+		key := en.key
+		if len(list) > 1 && !keys.add(key) {
+			l.notMap()
 			return
 		}
 		switch {
@@ -165,4 +192,41 @@ func (l *Payloads) addMap(list []entry, keys map[string]struct{}) {
 		}
 		last = key
 	}
+}
+
+// A keySet is the keys of one message's entries.
+type keySet struct {
+	few  [][]byte // the first of them
+	more map[string]struct{}
+}
+
+// fewKeys are compared one by one.
+const fewKeys = 8
+
+func (s *keySet) reset() {
+	clear(s.few)
+	s.few = s.few[:0]
+	if len(s.more) > 1024 {
+		s.more = nil // clearing a grown map costs its whole size every time
+	}
+	clear(s.more)
+}
+
+// add reports whether the key is a new one.
+func (s *keySet) add(key []byte) bool {
+	for _, k := range s.few {
+		if bytes.Equal(k, key) {
+			return false
+		}
+	}
+	if len(s.few) < fewKeys {
+		s.few = append(s.few, key)
+		return true
+	}
+	if s.more == nil {
+		s.more = map[string]struct{}{}
+	}
+	before := len(s.more)
+	s.more[string(key)] = struct{}{}
+	return len(s.more) > before
 }

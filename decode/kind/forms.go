@@ -11,17 +11,26 @@ type Forms struct {
 
 // add looks at a payload that is not empty.
 func (f *Forms) add(p []byte) {
-	switch {
-	case len(p) == 36 && isUUID(p):
-		f.UUID++
-	case p[0] == 'h' && len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://"):
-		f.URL++
-	case len(p) > 1 && (p[0] == '{' && p[len(p)-1] == '}' || p[0] == '[' && p[len(p)-1] == ']'):
-		f.JSON++
-	case len(p) >= 20 && len(p) <= 35 && isTime(p):
-		f.Time++
-	case len(p) > 10 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8:
-		f.Gzip++
+	switch c := p[0]; c {
+	case 'h':
+		if len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://") {
+			f.URL++
+		}
+	case '{', '[':
+		if len(p) > 1 && p[len(p)-1] == c+2 {
+			f.JSON++
+		}
+	case 0x1f:
+		if len(p) > 10 && p[1] == 0x8b && p[2] == 8 {
+			f.Gzip++
+		}
+	default:
+		switch n := len(p); {
+		case n == 36 && isUUID(p):
+			f.UUID++
+		case n >= 20 && n <= 35 && isTime(p):
+			f.Time++
+		}
 	}
 }
 

@@ -216,10 +216,19 @@ func (s *Fixeds) valid() bool {
 }
 
 func (l *Payloads) valid() bool {
-	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Shortest, l.Longest, l.Raw, l.Text, l.Control,
+	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Scored, l.Uneven, l.Shortest, l.Longest, l.Raw, l.Text, l.Control,
 		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Ascending, l.Descending) &&
 		l.Forms.valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
-		len(l.Prefix) <= PrefixLen && l.Values.valid() && l.Elements != nil && l.Elements.valid() && l.Elements.Values == nil
+		len(l.Prefix) <= PrefixLen && l.Values.valid() && l.elementsValid()
+}
+
+// elementsValid: what is not refuted, and not empty, has elements.
+func (l *Payloads) elementsValid() bool {
+	filled := l.N > l.Empty
+	if e := l.Elements; e != nil && (!e.valid() || e.Values != nil) || e == nil && filled && !l.NotVarints {
+		return false
+	}
+	return !filled || (l.NotFixed32 || l.Tops32 != nil) && (l.NotFixed64 || l.Tops64 != nil)
 }
 
 func (s *Sketch) valid() bool {

@@ -99,7 +99,7 @@ type hypothesis struct {
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
 func JudgeField(f *Field, messageCost float64) Verdict {
-	counts := []struct {
+	counts := [...]struct {
 		kind    Kind
 		element Element
 		n       int64
@@ -118,15 +118,12 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	if f.Fixed64 != nil {
 		counts[2].n = f.Fixed64.N
 	}
-	slices.SortStableFunc(counts, func(a, b struct {
-		kind    Kind
-		element Element
-		n       int64
-	},
-	) int {
-		return cmp.Compare(b.n, a.n)
-	})
 	best := counts[0]
+	for _, c := range counts[1:] {
+		if c.n > best.n {
+			best = c
+		}
+	}
 	if f.Len == nil {
 		odd := f.Occurs - best.n
 		return Verdict{Kind: best.kind, Odd: odd, P: share(best.n, odd)}
@@ -178,7 +175,8 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		list = append(list, h)
 	}
 	novelty := l.Novelty()
-	unit := novelty / nat
+	scale, thin := l.scale()
+	unit := novelty / nat * scale
 	raw := float64(l.Raw) * unit
 	text := float64(l.Text) * unit
 	if !l.NotText {
@@ -196,7 +194,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		return list
 	}
 	if !l.NotVarints {
-		values, shape := costLengths(l.Elements)
+		values, shape := costLengths(l.Elements, scale, thin)
 		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
 	}
 	// That sizes differ and all are multiples of the width is a coincidence under
@@ -204,10 +202,10 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
 	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
 	if !l.NotFixed32 {
-		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(&l.Tops32, 32, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(l.Tops32, 32, l.Bytes, thin)*novelty, full))
 	}
 	if !l.NotFixed64 {
-		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(&l.Tops64, 64, l.Bytes)*novelty, full))
+		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(l.Tops64, 64, l.Bytes, thin)*novelty, full))
 	}
 	return list
 }
@@ -240,7 +238,7 @@ func isDigestLen(n int64) bool {
 // costTops is the cost, in nats, of fixed values of so many bits in so many bytes
 // by the histogram of their top six bits; the others are free. The histogram is
 // of the payloads' heads.
-func costTops(h *histogram, width int, size int64) float64 {
+func costTops(h *histogram, width int, size int64, thin float64) float64 {
 	n, used := 0.0, 0.0
 	for _, c := range h {
 		n += float64(c)
@@ -255,12 +253,18 @@ func costTops(h *histogram, width int, size int64) float64 {
 		}
 	}
 	all := float64(size) * 8 / float64(width)
-	return (cost/n+float64(width-6)*math.Ln2)*all + used*(math.Log(64)+0.5*math.Log(n+1))
+	return (cost/n+float64(width-6)*math.Ln2)*all + costUnseen(used, all/n*thin) + used*(math.Log(64)+0.5*math.Log(n+1))
+}
+
+// costUnseen is what values cost more, where there are times as many as were counted:
+// a histogram of so many classes fits those that made it better than others.
+func costUnseen(used, times float64) float64 {
+	return max(used-1, 0) * max(times-1, 0)
 }
 
 // sizes counts the distinct sizes of payloads, as far as they are remembered.
 func (l *Payloads) sizes() int {
-	var seen []uint64
+	seen := make([]uint64, 0, sketchSize)
 	for _, it := range l.Values.Items {
 		if it.Value > 0 && !slices.Contains(seen, it.Value) {
 			seen = append(seen, it.Value)
@@ -388,8 +392,11 @@ func (c Costs) Payloads(f *Field) float64 {
 // FieldCost is the cost of one field of messages, given that of its payloads as messages.
 func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost {
 	c := Cost{
-		Once:  costNewField + costNumber*math.Log(float64(number)) + costOddWire*float64(JudgeField(f, messageCost).Odd),
+		Once:  costNewField + costNumber*math.Log(float64(number)),
 		Shape: costPresence(f.Seen, samples),
+	}
+	if !f.pure() {
+		c.Once += costOddWire * float64(JudgeField(f, messageCost).Odd)
 	}
 	if f.Most > 1 {
 		c.Shape += 0.7 * float64(f.Occurs)

@@ -32,8 +32,8 @@ func (m *Message) set(number int32, f *Field) {
 		m.high[number] = f
 		return
 	}
-	for int(number) >= len(m.low) {
-		m.low = append(m.low, nil)
+	if size := int(number) + 1; size > len(m.low) {
+		m.low = slices.Grow(m.low, size-len(m.low))[:size]
 	}
 	m.low[number] = f
 }

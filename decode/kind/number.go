@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -41,7 +42,7 @@ func (s *Varints) add(v uint64, size int) {
 		s.Overlong++
 	}
 	s.Values.add(v)
-	s.count(v)
+	s.count(v, 1)
 	if v >= 1_000_000_000 && v < 4_102_444_800 {
 		s.Epoch++
 	}
@@ -53,28 +54,114 @@ func (s *Varints) add(v uint64, size int) {
 	}
 }
 
-// count is what add does for an element of a packed field too.
-func (s *Varints) count(v uint64) {
-	s.N++
+// count is what add does for an element of a packed field too, which counts as weight.
+func (s *Varints) count(v uint64, weight int64) {
+	s.N += weight
 	switch {
 	case v < 8:
-		s.Small++
+		s.Small += weight
 	case v&1 != 0:
-		s.Odd++
+		s.Odd += weight
 	case v&2 != 0:
-		s.Twos++
+		s.Twos += weight
 	}
 	if int64(v) < 0 {
-		s.Negative++
+		s.Negative += weight
 		s.Lowest = min(s.Lowest, int64(v))
-		s.Bits[bits.Len64(uint64(-int64(v)))]++
+		s.Bits[bits.Len64(uint64(-int64(v)))] += weight
 		return
 	}
-	s.Bits[bits.Len64(v)]++
+	s.Bits[bits.Len64(v)] += weight
 	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
 	if v == 0 {
-		s.Zero++
+		s.Zero += weight
 	}
+}
+
+// smallCounts is what count counts of each number of one byte: eight bits each, of
+// small, odd, twos and zero.
+var smallCounts = func() (t [128]uint32) {
+	for v := range t {
+		switch {
+		case v < 8:
+			t[v] = 1
+		case v&1 != 0:
+			t[v] = 1 << 8
+		case v&2 != 0:
+			t[v] = 1 << 16
+		}
+	}
+	t[0] |= 1 << 24
+	return t
+}()
+
+// countSmall counts the numbers of one byte that p begins with, up to 255, and
+// returns how many there are.
+func (s *Varints) countSmall(p []byte, weight int64) int {
+	p = p[:min(len(p), 255)]
+	kinds, lengths, longest := uint32(0), uint64(0), uint64(0) // counts of eight bits
+	least, most := byte(127), byte(0)
+	n := 0
+	for _, c := range p {
+		if c >= 0x80 {
+			break
+		}
+		kinds += smallCounts[c]
+		if size := bits.Len8(c); size < 7 {
+			lengths += 1 << (8 * size)
+		} else {
+			longest++
+		}
+		least, most = min(least, c), max(most, c)
+		n++
+	}
+	s.N += weight * int64(n)
+	s.Small += weight * int64(kinds&0xff)
+	s.Odd += weight * int64(kinds>>8&0xff)
+	s.Twos += weight * int64(kinds>>16&0xff)
+	s.Zero += weight * int64(kinds>>24)
+	for size := range 7 {
+		s.Bits[size] += weight * int64(lengths>>(8*size)&0xff)
+	}
+	s.Bits[7] += weight * int64(longest)
+	s.Max, s.Min = max(s.Max, uint64(most)), min(s.Min, uint64(least))
+	return n
+}
+
+// stretch counts of the numbers of one byte that p begins with only those outside of
+// the range of those before, and returns how many there are in all.
+func (s *Varints) stretch(p []byte) (n int) {
+	for n < len(p) && p[n] < 0x80 {
+		if v := uint64(p[n]); v > s.Max || v < s.Min {
+			s.count(v, 1)
+		}
+		n++
+	}
+	return n
+}
+
+// spans reports whether p is varints of one byte each, none of them outside of the
+// range of those before.
+func (s *Varints) spans(p []byte) bool {
+	if s == nil || s.Min > s.Max {
+		return false
+	}
+	const ones = 0x0101010101010101
+	least, most := min(s.Min, 127), min(s.Max, 127)
+	for ; len(p) >= 8; p = p[8:] {
+		v := binary.LittleEndian.Uint64(p)
+		above := v + (127-most)*ones | v
+		below := ^((v | 0x80*ones) - least*ones)
+		if (above|below)&(0x80*ones) != 0 {
+			return false
+		}
+	}
+	for _, c := range p {
+		if uint64(c) < least || uint64(c) > most {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Varints) merge(o *Varints) {
@@ -172,8 +259,23 @@ func (h *histogram) add(o *histogram) {
 	}
 }
 
+// plus is the sum of both, in the first's place; nil is none.
+func (h *histogram) plus(o *histogram) *histogram {
+	if o == nil {
+		return h
+	}
+	if h == nil {
+		h = &histogram{}
+	}
+	h.add(o)
+	return h
+}
+
 // sum counts all values; it is negative where a count is, or the sum overflows.
 func (h *histogram) sum() (n int64) {
+	if h == nil {
+		return 0
+	}
 	for _, c := range h {
 		if c < 0 || n < 0 {
 			return -1

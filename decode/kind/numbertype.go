@@ -179,7 +179,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 		if f.Varint != nil {
 			s.merge(f.Varint)
 		}
-		if v.Kind == wire.KindPacked && f.Len != nil {
+		if v.Kind == wire.KindPacked && f.Len != nil && f.Len.Elements != nil {
 			s.merge(f.Len.Elements)
 		}
 		if s.N == 0 {
@@ -192,7 +192,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 			asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 		}
 		if f.Len != nil && v.Kind == wire.KindPacked {
-			asFloat, asInt, n = asFloat+f.Len.Float32, asInt+f.Len.Int32, n+f.Len.Bytes/4
+			asFloat, asInt, n = asFloat+f.Len.inAll(f.Len.Float32), asInt+f.Len.inAll(f.Len.Int32), n+f.Len.Bytes/4
 		}
 		return fixedType(asFloat, asInt, n, small, 32)
 	}
@@ -201,7 +201,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 		asFloat, asInt, n, small = s.Float, s.Int, s.N, s.Small
 	}
 	if f.Len != nil && v.Kind == wire.KindPacked {
-		asFloat, asInt, n = asFloat+f.Len.Float64, asInt+f.Len.Int64, n+f.Len.Bytes/8
+		asFloat, asInt, n = asFloat+f.Len.inAll(f.Len.Float64), asInt+f.Len.inAll(f.Len.Int64), n+f.Len.Bytes/8
 	}
 	return fixedType(asFloat, asInt, n, small, 64)
 }

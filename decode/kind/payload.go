@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
@@ -17,6 +18,8 @@ type Payloads struct {
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
 	Bytes    int64 `json:"bytes"`
+	Scored   int64 `json:"scored,omitempty"` // bytes that the costs are of, each as often as it stands for others
+	Uneven   int64 `json:"uneven,omitempty"` // the same with the squares of that
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
 	Raw      int64 `json:"raw"` // cost as arbitrary bytes
@@ -37,10 +40,10 @@ type Payloads struct {
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
 
-	Tops32 histogram `json:"tops32"` // packed values by their top six bits
-	Tops64 histogram `json:"tops64"`
+	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
+	Tops64 *histogram `json:"tops64,omitempty"`
 
-	Elements *Varints `json:"elements,omitempty"` // of packed varints
+	Elements *Varints `json:"elements,omitempty"` // of packed varints; nil where there are none
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
@@ -58,31 +61,93 @@ const (
 )
 
 func newPayloads() *Payloads {
-	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}, Elements: newElements()}
+	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}}
 }
 
-// add enters a payload; message says that it parses as one and is not empty.
-func (l *Payloads) add(p []byte, message bool) {
-	l.N++
+// add enters a payload; message says that it parses as one and is not empty. It is
+// scored as if it were weight payloads, or with weight 0 only looked at for what
+// refutes a hypothesis.
+func (l *Payloads) add(p []byte, message bool, weight int64) {
+	if l.N == 0 {
+		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+	}
+	if weight > 0 {
+		l.Values.addBytes(p, weight)
+	}
+	l.see(p)
 	n := int64(len(p))
-	l.Bytes += n
-	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
-	l.Values.addBytes(p)
-	l.addPrefix(p, l.N == 1)
 	if n == 0 {
 		l.Empty++
 		return
 	}
-	l.Forms.add(p)
-	prose := l.addText(p)
-	l.Raw += costRaw(p, prose || message && n >= messageLen)
+	if weight == 0 {
+		l.check(p, message)
+		return
+	}
+	l.Scored += weight * n
+	l.Uneven = min(l.Uneven+weight*weight*n, maxCount)
+	prose := l.addText(p, weight)
+	l.Raw += weight * costRaw(p, prose || message && n >= messageLen)
 	if prose || message && n >= messageLen {
 		l.notVarints()
 		l.notFixed()
 		return
 	}
-	l.addVarints(p)
-	l.addFixed(p)
+	l.addVarints(p, weight)
+	l.addFixed(p, weight)
+}
+
+// see counts a payload, and its form.
+func (l *Payloads) see(p []byte) {
+	l.N++
+	n := int64(len(p))
+	l.Bytes += n
+	l.Shortest, l.Longest = min(l.Shortest, n), max(l.Longest, n)
+	if len(l.Prefix) > 0 {
+		l.addPrefix(p, false)
+	}
+	if n > 0 {
+		l.Forms.add(p)
+	}
+}
+
+// check looks for what refutes a hypothesis.
+func (l *Payloads) check(p []byte, message bool) {
+	switch {
+	case message && len(p) >= messageLen:
+		l.notVarints()
+		l.notFixed()
+		if !l.NotText && !utf8.Valid(p) {
+			l.notText()
+		}
+		return
+	case !l.NotVarints && l.Elements.spans(p): // it is ASCII too
+	default:
+		if !l.NotText && !utf8.Valid(p) {
+			l.notText()
+		}
+		l.addVarints(p, 0)
+	}
+	if !l.NotFixed32 && len(p)%8 != 0 {
+		if l.notFixed64(); len(p)%4 != 0 {
+			l.notFixed()
+		}
+	}
+}
+
+// scale is how many times the costs are those of all payloads, about one. Thin is for
+// how many bytes each one stands: as few bytes, all alike in that, tell as much.
+func (l *Payloads) scale() (scale, thin float64) {
+	if l.Scored == 0 {
+		return 1, 1
+	}
+	return float64(l.Bytes) / float64(l.Scored), float64(l.Uneven) / float64(l.Scored)
+}
+
+// inAll is the cost of all payloads where that of those that were scored is so much.
+func (l *Payloads) inAll(cost int64) int64 {
+	scale, _ := l.scale()
+	return int64(float64(cost) * scale)
 }
 
 // messageLen is the size from which what parses as a message is no list of
@@ -99,19 +164,21 @@ const (
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
-		l.Varints, l.Elements = 0, newElements()
+		l.Varints, l.Elements = 0, nil
 	}
 }
 
 func (l *Payloads) notFixed() {
-	l.NotFixed32 = true
-	l.Float32, l.Int32, l.Tops32 = 0, 0, histogram{}
-	l.notFixed64()
+	if !l.NotFixed32 {
+		l.NotFixed32 = true
+		l.Float32, l.Int32, l.Tops32 = 0, 0, nil
+		l.notFixed64()
+	}
 }
 
 func (l *Payloads) notFixed64() {
 	l.NotFixed64 = true
-	l.Float64, l.Int64, l.Tops64 = 0, 0, histogram{}
+	l.Float64, l.Int64, l.Tops64 = 0, 0, nil
 }
 
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
@@ -127,52 +194,76 @@ func (l *Payloads) addPrefix(p []byte, first bool) {
 	l.Prefix = l.Prefix[:i]
 }
 
+func (l *Payloads) notMap() {
+	l.NotMap = true
+	l.Ascending, l.Descending = 0, 0
+}
+
+func (l *Payloads) notText() {
+	l.NotText = true
+	l.Text, l.Control = 0, 0
+}
+
 // addText enters p as text, and reports whether it is surely that: long, and of usual characters.
-func (l *Payloads) addText(p []byte) (prose bool) {
+func (l *Payloads) addText(p []byte, weight int64) (prose bool) {
 	if l.NotText {
 		return false
 	}
 	if !utf8.Valid(p) {
-		l.NotText = true
-		l.Text, l.Control = 0, 0
+		l.notText()
 		return false
 	}
 	cost, control := costText(p)
 	if control {
 		l.Control++
 	}
-	l.Text += whole(cost, len(p))
+	l.Text += weight * whole(cost, len(p))
 	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
 }
 
-func (l *Payloads) addVarints(p []byte) {
+// addVarints enters p as packed varints; with weight 0 only what lies outside of
+// the range of those before.
+func (l *Payloads) addVarints(p []byte, weight int64) {
 	if l.NotVarints {
 		return
 	}
-	rest := p
 	if p[len(p)-1] >= 0x80 {
-		rest = nil
-	}
-	var cost int64
-	for len(rest) > 0 {
-		v, n := uint64(rest[0]), 1
-		if v >= 0x80 {
-			if v, n = protowire.ConsumeVarint(rest); n <= 0 || rest[n-1] == 0 {
-				break
-			}
-		}
-		cost += costVarintLen[n]
-		l.Elements.count(v)
-		rest = rest[n:]
-	}
-	if len(rest) > 0 || p[len(p)-1] >= 0x80 {
 		l.notVarints()
 		return
 	}
-	l.Varints += cost
+	if l.Elements == nil {
+		l.Elements = newElements()
+	}
+	var cost int64
+	for rest := p; len(rest) > 0; {
+		if rest[0] < 0x80 {
+			n := 0
+			if weight > 0 {
+				n = l.Elements.countSmall(rest, weight)
+				cost += int64(n) * costVarintLen[1]
+			} else {
+				n = l.Elements.stretch(rest)
+			}
+			rest = rest[n:]
+			continue
+		}
+		v, n := protowire.ConsumeVarint(rest)
+		if n <= 0 || rest[n-1] == 0 {
+			l.notVarints()
+			return
+		}
+		if weight > 0 {
+			cost += costVarintLen[n]
+			l.Elements.count(v, weight)
+		} else if v > l.Elements.Max || v < l.Elements.Min {
+			l.Elements.count(v, 1)
+		}
+		rest = rest[n:]
+	}
+	l.Varints += weight * cost
 }
 
-func (l *Payloads) addFixed(p []byte) {
+func (l *Payloads) addFixed(p []byte, weight int64) {
 	if l.NotFixed32 {
 		return // eight bytes are twice four
 	}
@@ -180,16 +271,19 @@ func (l *Payloads) addFixed(p []byte) {
 		l.notFixed()
 		return
 	}
+	if l.Tops32 == nil {
+		l.Tops32 = &histogram{}
+	}
 	head := p[:min(len(p), costBytes)]
 	var asFloat, asInt int64
 	for b := head; len(b) >= 4; b = b[4:] {
-		v, _ := protowire.ConsumeFixed32(b)
+		v := binary.LittleEndian.Uint32(b)
 		asFloat += costFloat(v)
 		asInt += costFixed(uint64(v), 32)
-		l.Tops32[v>>26]++
+		l.Tops32[v>>26] += weight
 	}
-	l.Float32 += whole(asFloat, len(p))
-	l.Int32 += whole(asInt, len(p))
+	l.Float32 += weight * whole(asFloat, len(p))
+	l.Int32 += weight * whole(asInt, len(p))
 	if l.NotFixed64 {
 		return
 	}
@@ -197,15 +291,18 @@ func (l *Payloads) addFixed(p []byte) {
 		l.notFixed64()
 		return
 	}
+	if l.Tops64 == nil {
+		l.Tops64 = &histogram{}
+	}
 	asFloat, asInt = 0, 0
 	for b := head; len(b) >= 8; b = b[8:] {
-		v, _ := protowire.ConsumeFixed64(b)
+		v := binary.LittleEndian.Uint64(b)
 		asFloat += costDouble(v)
 		asInt += costFixed(v, 64)
-		l.Tops64[v>>58]++
+		l.Tops64[v>>58] += weight
 	}
-	l.Float64 += whole(asFloat, len(p))
-	l.Int64 += whole(asInt, len(p))
+	l.Float64 += weight * whole(asFloat, len(p))
+	l.Int64 += weight * whole(asInt, len(p))
 }
 
 // whole extends the cost of a payload's head to all of its size bytes.
@@ -225,17 +322,19 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Empty += o.Empty
 	l.Overlong += o.Overlong
 	l.Bytes += o.Bytes
+	l.Scored += o.Scored
+	l.Uneven = min(l.Uneven+o.Uneven, maxCount)
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
 	l.Raw += o.Raw
 	l.NotMessage = l.NotMessage || o.NotMessage
-	if l.NotMap = l.NotMap || o.NotMap; l.NotMap {
-		l.Ascending, l.Descending = 0, 0
+	if l.NotMap || o.NotMap {
+		l.notMap()
 	} else {
 		l.Ascending += o.Ascending
 		l.Descending += o.Descending
 	}
-	if l.NotText = l.NotText || o.NotText; l.NotText {
-		l.Text, l.Control = 0, 0
+	if l.NotText || o.NotText {
+		l.notText()
 	} else {
 		l.Text += o.Text
 		l.Control += o.Control
@@ -244,21 +343,26 @@ func (l *Payloads) merge(o *Payloads) {
 		l.notVarints()
 	} else if !l.NotVarints {
 		l.Varints += o.Varints
-		l.Elements.merge(o.Elements)
+		if o.Elements != nil {
+			if l.Elements == nil {
+				l.Elements = newElements()
+			}
+			l.Elements.merge(o.Elements)
+		}
 	}
 	if o.NotFixed32 {
 		l.notFixed()
 	} else if !l.NotFixed32 {
 		l.Float32 += o.Float32
 		l.Int32 += o.Int32
-		l.Tops32.add(&o.Tops32)
+		l.Tops32 = l.Tops32.plus(o.Tops32)
 	}
 	if o.NotFixed64 {
 		l.notFixed64()
 	} else if !l.NotFixed64 {
 		l.Float64 += o.Float64
 		l.Int64 += o.Int64
-		l.Tops64.add(&o.Tops64)
+		l.Tops64 = l.Tops64.plus(o.Tops64)
 	}
 	l.Values.merge(o.Values)
 	l.Forms.merge(&o.Forms)

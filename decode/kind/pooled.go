@@ -7,12 +7,12 @@ import "unwire/decode/wire"
 type Pooled struct {
 	m      *Message
 	costs  Costs
-	judged map[*Field][]Reading // of all fields of m; nil until asked for
+	judged map[*Field]*judged // of all fields of m
 }
 
 // NewPooled returns m, which may be nil, to be shared. M must not change any more.
 func NewPooled(m *Message) *Pooled {
-	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field][]Reading{}}
+	p := &Pooled{m: m, costs: Costs{}, judged: map[*Field]*judged{}}
 	if m != nil {
 		p.enter(m)
 	}
@@ -22,7 +22,7 @@ func NewPooled(m *Message) *Pooled {
 func (p *Pooled) enter(m *Message) {
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
-		p.judged[f] = nil
+		p.judged[f] = &judged{}
 		for _, c := range f.Children() {
 			p.enter(c)
 		}
@@ -37,17 +37,12 @@ func (p *Pooled) Message() *Message {
 	return p.m
 }
 
-// readings are those of a field of the evidence; of others there are none.
-func (p *Pooled) readings(f *Field) ([]Reading, bool) {
+// judgement is where a field of the evidence has its readings; of others it is nil.
+func (p *Pooled) judgement(f *Field) *judged {
 	if p == nil {
-		return nil, false
+		return nil
 	}
-	list, ok := p.judged[f]
-	if ok && list == nil {
-		list = p.costs.Readings(f)
-		p.judged[f] = list
-	}
-	return list, ok
+	return p.judged[f]
 }
 
 // NewReader is the package's NewReader by this evidence; a nil Pooled is none.

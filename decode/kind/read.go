@@ -11,29 +11,32 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that Add reuses between messages, one entry a level.
 type scratch struct {
-	levels []level
+	path   [MaxDepth + 1]int32
+	levels []*level
 	tree   wire.Tree // of the message that is being read
 	root   string    // of the message that is being read
+	sample int64     // how many were read before it
+	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
 }
 
 // A level holds the fields of the message that is being read at one depth.
 type level struct {
-	touched []int32
+	touched []*Field
 	entries []entry
-	keys    map[string]struct{}
+	keys    keySet
 }
 
 // An entry is one length-delimited occurrence, kept for the map hypothesis.
 type entry struct {
-	number  int32
-	payload []byte
+	number int32
+	key    []byte // as it is encoded
 }
 
 // add enters the fields of node i of t. path is its place below its root.
 func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
-		e.scratch.levels = append(e.scratch.levels, level{})
+		e.scratch.levels = append(e.scratch.levels, &level{})
 	}
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
@@ -52,29 +55,27 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 			}
 		}
 		if f.now == 0 {
-			lv.touched = append(lv.touched, number)
+			lv.touched = append(lv.touched, f)
 			f.Before.or(&seen)
 			if number < LowNumbers {
 				seen.Set(number)
 			}
 		}
 		f.now++
+		if e.scratch.nodes != nil {
+			e.scratch.nodes[c] = f
+		}
 		f.addNode(e, t, c, append(path, number))
 		if n.Type == wire.Len && !f.Len.NotMap {
-			lv.entries = append(lv.entries, entry{number, t.Data[n.Val:n.End]})
+			lv.addEntry(f.Len, number, t, c)
 		}
 	}
-	for _, n := range lv.touched {
-		f := m.Field(n)
-		if f == nil {
-			continue // forgotten since, for want of room
-		}
+	for _, f := range lv.touched { // some may be forgotten since, for want of room
 		f.Seen++
 		f.Most = max(f.Most, f.now)
 		f.now = 0
 	}
-	addEntries(m, &lv)
-	e.scratch.levels[depth] = lv
+	addEntries(m, lv)
 }
 
 // newField makes room for a field, or returns nil where there is none.

@@ -22,21 +22,43 @@ type Reader struct {
 	fields []*Field // of each node, or nil
 	pooled bool     // whether some are of evidence that has not seen t
 	costs  Costs
-	judged map[*Field][]Reading
-	shared *Pooled          // whose readings are kept between Readers; may be nil
-	chosen map[int32]chosen // nodes whose reading somebody chose
+	judged map[*Field]*judged // of a Reader by pooled evidence
+	shared *Pooled            // whose readings are kept between Readers; may be nil
+	chosen map[int32]chosen   // nodes whose reading somebody chose
 }
 
 // NewReader looks at all of t. With evidence, which may be nil, it is that
 // which judges, of fields that it has; the others are judged by t.
 func NewReader(t *wire.Tree, pooled *Message) *Reader {
-	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}, judged: map[*Field][]Reading{}}
-	e := NewEvidence()
-	own := &Message{}
-	e.add(own, t, 0, nil)
-	r.fields[0] = rootField(t, own)
-	r.assign(0, own, pooled)
+	r := &Reader{t: t, fields: make([]*Field, len(t.Nodes)), pooled: pooled != nil, costs: Costs{}}
+	if pooled == nil {
+		r.look(r.fields)
+		return r
+	}
+	r.judged = map[*Field]*judged{}
+	if !r.assign(r.fields, 0, pooled) {
+		own := make([]*Field, len(t.Nodes))
+		r.look(own)
+		for i, f := range r.fields {
+			if f == nil && own[i] != nil && !own[i].left {
+				r.fields[i] = own[i]
+			}
+		}
+	}
 	return r
+}
+
+// look gathers the tree's own evidence, and notes in fields that of each node.
+func (r *Reader) look(fields []*Field) {
+	e := NewEvidence()
+	e.scratch.nodes = fields
+	own := &Message{}
+	e.add(own, r.t, 0, e.scratch.path[:0])
+	if e.Truncated() { // some that were noted are forgotten
+		clear(fields)
+		r.assign(fields, 0, own)
+	}
+	fields[0] = rootField(r.t, own)
 }
 
 // rootField is the evidence of all the data as if it were a field's payload.
@@ -48,31 +70,29 @@ func rootField(t *wire.Tree, m *Message) *Field {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.add(t.Data, whole)
+	f.Len.add(t.Data, whole, 1)
 	return f
 }
 
-// assign finds the evidence of the nodes below i, whose fields' is own or pooled.
-func (r *Reader) assign(i int32, own, pooled *Message) {
+// assign finds the evidence in m of the nodes below i, and reports whether there
+// is some for every field.
+func (r *Reader) assign(fields []*Field, i int32, m *Message) bool {
+	all := true
 	for c := range r.t.Children(i) {
 		n := r.t.Node(c)
 		if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
 			continue
 		}
-		var f, p *Field
-		if own != nil {
-			f = own.Field(int32(n.Number))
+		var f *Field
+		if m != nil {
+			f = m.Field(int32(n.Number))
 		}
-		if pooled != nil {
-			p = pooled.Field(int32(n.Number))
-		}
-		if r.fields[c] = p; p == nil {
-			r.fields[c] = f
-		}
-		if n.First != wire.None {
-			r.assign(c, f.below(n.Type), p.below(n.Type))
+		fields[c] = f
+		if all = all && f != nil; n.First != wire.None {
+			all = r.assign(fields, c, f.below(n.Type)) && all
 		}
 	}
+	return all
 }
 
 // below is the evidence of the messages in a field's payloads, or its groups.
@@ -88,16 +108,21 @@ func (f *Field) below(t wire.Type) *Message {
 
 // Field returns the evidence by which node i is judged.
 func (r *Reader) Field(i int32) *Field {
-	if r.fields[i] != nil {
-		return r.fields[i]
+	if f := r.fields[i]; f != nil && !f.left {
+		return f
 	}
 	n := r.t.Node(i)
 	if n.Type == wire.Garbage {
 		return nil
 	}
-	f := r.alone(i)
-	r.fields[i] = f
-	return f
+	if i == 0 {
+		own := make([]*Field, len(r.t.Nodes))
+		r.look(own)
+		r.fields[0] = own[0]
+	} else {
+		r.fields[i] = r.alone(i)
+	}
+	return r.fields[i]
 }
 
 // Readings returns the readings of node i, the best first. Their probabilities
@@ -105,7 +130,7 @@ func (r *Reader) Field(i int32) *Field {
 //
 // Shape: of the root, those of all the data. Garbage is bytes.
 func (r *Reader) Readings(i int32) []Reading {
-	list := r.possible(i)
+	list := r.possible(i, true)
 	out := make([]Reading, len(list))
 	for j := range list {
 		out[j] = list[j]
@@ -117,12 +142,17 @@ func (r *Reader) Readings(i int32) []Reading {
 // Best returns the kind and type of node i's likeliest reading with its
 // probability, in less time and memory than Readings.
 func (r *Reader) Best(i int32) (kind Kind, typ string, p float64) {
-	best := r.possible(i)[0]
+	if f := r.fields[i]; f != nil && f.judged.settled && len(r.chosen) == 0 && r.t.Nodes[i].Err == nil {
+		best := &f.judged.list[0]
+		return best.Kind, best.Type, best.P
+	}
+	best := &r.possible(i, false)[0]
 	return best.Kind, best.Type, best.P
 }
 
-// possible returns the readings of node i's field that node i itself allows.
-func (r *Reader) possible(i int32) []Reading {
+// possible returns the readings of node i's field that node i itself allows; with
+// their evidence, or they may lack it.
+func (r *Reader) possible(i int32, why bool) []Reading {
 	if len(r.chosen) > 0 && r.chosen[i].list != nil {
 		return r.chosen[i].list
 	}
@@ -131,16 +161,12 @@ func (r *Reader) possible(i int32) []Reading {
 	if f == nil {
 		return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
 	}
-	all, ok := r.shared.readings(f)
-	if !ok {
-		all, ok = r.judged[f]
-	}
-	if !ok {
-		all = r.costs.Readings(f)
-		r.judged[f] = all
-	}
-	if !r.pooled && n.Err == nil && f.pure() {
-		return all // what a payload refutes is not among them
+	all := r.judge(f, why)
+	if !r.pooled && f.pure() {
+		f.judged.settled = !f.left
+		if n.Err == nil {
+			return all // what a payload refutes is not among them
+		}
 	}
 	if out := r.fitting(n, i, all); len(out) > 0 {
 		return out
@@ -149,6 +175,35 @@ func (r *Reader) possible(i int32) []Reading {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
+}
+
+// A judged field has its readings worked out, and perhaps explained.
+type judged struct {
+	list    []Reading
+	why     bool
+	settled bool // the list is that of every node of the field
+}
+
+// judge returns the readings of a field, which are worked out once.
+func (r *Reader) judge(f *Field, why bool) []Reading {
+	j := &f.judged
+	costs := r.costs
+	if r.pooled {
+		if j = r.shared.judgement(f); j != nil {
+			costs = r.shared.costs
+		} else if j = r.judged[f]; j == nil {
+			j = &judged{}
+			r.judged[f] = j
+		}
+	}
+	if j.list == nil {
+		j.list = costs.readings(f)
+	}
+	if why && !j.why {
+		j.why = true
+		costs.explain(f, j.list)
+	}
+	return j.list
 }
 
 // fitting returns the readings that node i itself allows.
@@ -162,13 +217,17 @@ func (r *Reader) fitting(n *wire.Node, i int32, all []Reading) []Reading {
 
 // pure reports whether all occurrences had one wire type.
 func (f *Field) pure() bool {
-	n := 0
-	for _, is := range [...]bool{f.Varint != nil, f.Fixed32 != nil, f.Fixed64 != nil, f.Len != nil, f.Group != nil} {
-		if is {
-			n++
-		}
+	switch {
+	case f.Len != nil:
+		return f.Len.N == f.Occurs
+	case f.Varint != nil:
+		return f.Varint.N == f.Occurs
+	case f.Fixed32 != nil:
+		return f.Fixed32.N == f.Occurs
+	case f.Fixed64 != nil:
+		return f.Fixed64.N == f.Occurs
 	}
-	return n == 1
+	return f.Group != nil
 }
 
 // alone is the evidence of node i by itself.

@@ -45,6 +45,13 @@ func (f *Field) Readings() []Reading { return Costs{}.Readings(f) }
 
 // Readings is Field.Readings; one Costs should serve for all fields of a tree.
 func (c Costs) Readings(f *Field) []Reading {
+	out := c.readings(f)
+	c.explain(f, out)
+	return out
+}
+
+// readings is Readings without what explain adds.
+func (c Costs) readings(f *Field) []Reading {
 	v := JudgeField(f, c.Payloads(f))
 	out := make([]Reading, 0, 4)
 	add := func(k Kind, e Element, p float64) {
@@ -63,15 +70,20 @@ func (c Costs) Readings(f *Field) []Reading {
 	for _, a := range v.Others {
 		add(a.Kind, a.element, a.P)
 	}
-	if f.Len != nil {
-		why := c.why(f)
-		for i := range out {
-			if w := why[out[i].Type]; w != nil {
-				out[i].Why = w
-			}
+	return normalize(out)
+}
+
+// explain adds the pieces of evidence for the readings of payloads.
+func (c Costs) explain(f *Field, list []Reading) {
+	if f.Len == nil {
+		return
+	}
+	why := c.why(f)
+	for i := range list {
+		if w := why[list[i].Type]; w != nil {
+			list[i].Why = w
 		}
 	}
-	return normalize(out)
 }
 
 // why lists the pieces of evidence for each reading of the payloads of f.

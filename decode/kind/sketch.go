@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -11,10 +10,13 @@ const sketchSize = 24
 
 // A Sketch is a bounded summary of the distinct values of a field: the values
 // with the smallest hashes, and how often each was seen. Whatever the order of
-// input, the same values are kept, and each kept value's count is exact.
+// input, the same values are kept, and each kept value's count is that of all of it
+// that was entered.
 type Sketch struct {
 	Items []Item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
+
+	recent [8]uint8 // which of Items a value was, by its last bits
 }
 
 type Item struct {
@@ -23,25 +25,52 @@ type Item struct {
 	Count int64  `json:"n"`
 }
 
-func (s *Sketch) add(v uint64) { s.insert(Item{mix(v), v, 1}) }
+func (s *Sketch) add(v uint64) {
+	// No two numbers have one hash.
+	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
+		s.Items[i].Count++
+		return
+	}
+	if i, ok := s.insert(Item{mix(v), v, 1}); ok {
+		s.recent[v%8] = uint8(i)
+	}
+}
 
-func (s *Sketch) addBytes(p []byte) { s.insert(Item{hashBytes(p), uint64(len(p)), 1}) }
+func (s *Sketch) addBytes(p []byte, weight int64) {
+	s.insert(Item{hashBytes(p), uint64(len(p)), weight})
+}
 
-func (s *Sketch) insert(it Item) {
+// insert returns the item's place among Items, if it has one.
+func (s *Sketch) insert(it Item) (int, bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
-		return
+		return 0, false
 	}
-	i, found := slices.BinarySearchFunc(s.Items, it, func(a, b Item) int { return cmp.Compare(a.Hash, b.Hash) })
-	if found {
-		s.Items[i].Count += it.Count
-		return
+	lo, hi := 0, len(s.Items)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s.Items[mid].Hash < it.Hash {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
 	}
-	s.Items = slices.Insert(s.Items, i, it)
+	if lo < len(s.Items) && s.Items[lo].Hash == it.Hash {
+		s.Items[lo].Count += it.Count
+		return lo, true
+	}
+	if n := len(s.Items); n == cap(s.Items) {
+		size := sketchSize + 1
+		if n < 4 {
+			size = 4
+		}
+		s.Items = slices.Grow(s.Items, size-n)
+	}
+	s.Items = slices.Insert(s.Items, lo, it)
 	if len(s.Items) > sketchSize {
 		s.Items = s.Items[:sketchSize]
 		s.Full = true
 	}
+	return lo, true
 }
 
 func (s *Sketch) merge(o *Sketch) {
@@ -74,8 +103,13 @@ func hashBytes(p []byte) uint64 {
 	return mix(mix(h^word(p)) ^ word(tail))
 }
 
-func word(p []byte) uint64 {
-	var b [8]byte
-	copy(b[:], p)
-	return binary.LittleEndian.Uint64(b[:])
+// word is up to eight bytes as a number, the first the least.
+func word(p []byte) (v uint64) {
+	if len(p) >= 8 {
+		return binary.LittleEndian.Uint64(p)
+	}
+	for i := len(p) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(p[i])
+	}
+	return v
 }

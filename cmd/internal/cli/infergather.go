@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
 )
@@ -247,68 +248,131 @@ func exchangeHash(ex *decode.Exchange) uint64 {
 	return h.Sum64()
 }
 
-// gatherCapture enters every exchange of a capture: one core reads and decodes,
-// the others make evidence of it.
+// gatherCapture enters every exchange of a capture, or the one that name says: each
+// core reads, decodes and makes evidence of exchanges of its own.
 func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
-	g.file = parseAddress(name).File
-	type job struct {
-		ex *decode.Exchange
-		at int
+	addr := parseAddress(name)
+	g.file = addr.File
+	if g.checker != nil {
+		return g.checkCapture(ctx, name)
 	}
-	jobs := make(chan job, 4)
-	workers := max(runtime.GOMAXPROCS(0)-1, 1)
-	parts := make([]*schema.Evidence, workers)
-	said := make([]map[int]string, workers)
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var all *decode.Conversations
+	if addr.Exchange != 0 {
+		all, err = decode.FindConversation(ctx, store, addr.Exchange)
+	} else {
+		all, err = decode.FindConversations(ctx, store)
+	}
+	if err != nil {
+		return err
+	}
+
+	type job struct {
+		addr address
+		at   int
+	}
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	jobs := make(chan job)
+	readers := make([]*captureReader, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
-	for w := range workers {
-		parts[w], said[w] = schema.NewEvidence(), map[int]string{}
+	for w := range readers {
+		r := &captureReader{g: g, name: name, evidence: schema.NewEvidence(), said: map[int][]string{}}
+		readers[w] = r
 		wg.Go(func() {
 			for j := range jobs {
-				if err := parts[w].AddExchange(j.ex); err != nil && len(said[w]) < maxRemarks {
-					said[w][j.at] = fmt.Sprintf("unwire: %s#%d: %v", name, j.ex.ID, err)
+				err := eachOf(reading, store, all, j.addr, decode.Options{NoInner: true}, func(ex *decode.Exchange, piece bool) error {
+					r.add(ex, piece, j.at)
+					return reading.Err()
+				})
+				if err != nil {
+					stop(err) // of several the first
 				}
-				parts[w].AddSource(exchangeHash(j.ex))
-				size := int64(0)
-				for i := range j.ex.Frames {
-					size += int64(len(j.ex.Frames[i].Data))
-				}
-				g.progress(int64(len(j.ex.Frames)), size)
 			}
 		})
 	}
 	count := 0
-	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-		if !piece {
-			g.a.remark(ex) // of a conversation, with what its pieces have to say
-		}
-		if g.checker != nil {
-			if g.piece = piece; piece {
-				decode.DropJoined(ex)
-			}
-			g.checker.Add(ex)
-			return ctx.Err()
-		}
+	give := func(addr address) {
 		select {
-		case jobs <- job{ex, count}:
-		case <-ctx.Done():
-			return ctx.Err()
+		case jobs <- job{addr, count}:
+			count++
+		case <-reading.Done():
 		}
-		count++
-		return nil
-	})
+	}
+	if addr.Exchange != 0 {
+		give(addr)
+	} else {
+		for rec, err := range store.Exchanges(reading) {
+			if err != nil {
+				stop(err)
+				break
+			}
+			give(address{Exchange: rec.ID})
+		}
+	}
 	close(jobs)
 	wg.Wait()
 	for at := range count {
-		for w := range workers {
-			if text := said[w][at]; text != "" {
+		for _, r := range readers {
+			for _, text := range r.said[at] {
 				g.a.say("%s", text)
 			}
 		}
 	}
-	for _, part := range parts {
-		g.total.Merge(part)
+	for _, r := range readers {
+		g.total.Merge(r.evidence)
 	}
-	return err
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Cause(reading)
+}
+
+// A captureReader makes evidence of some of a capture's exchanges.
+type captureReader struct {
+	g        *gatherer
+	name     string
+	evidence *schema.Evidence
+	said     map[int][]string // by the exchange's place in the capture
+}
+
+func (r *captureReader) add(ex *decode.Exchange, piece bool, at int) {
+	if ex.Err != nil && !piece { // of a conversation, with what its pieces have to say
+		r.remark(at, "unwire: "+term.CleanText(ex.Err.Error()))
+	}
+	if err := r.evidence.AddExchange(ex); err != nil {
+		r.remark(at, fmt.Sprintf("unwire: %s#%d: %v", r.name, ex.ID, err))
+	}
+	r.evidence.AddSource(exchangeHash(ex))
+	size := int64(0)
+	for i := range ex.Frames {
+		size += int64(len(ex.Frames[i].Data))
+	}
+	r.g.progress(int64(len(ex.Frames)), size)
+}
+
+func (r *captureReader) remark(at int, text string) {
+	if len(r.said) < maxRemarks {
+		r.said[at] = append(r.said[at], text)
+	}
+}
+
+// checkCapture checks every exchange of a capture against definitions.
+func (g *gatherer) checkCapture(ctx context.Context, name string) error {
+	return eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+		if !piece {
+			g.a.remark(ex)
+		}
+		if g.piece = piece; piece {
+			decode.DropJoined(ex)
+		}
+		g.checker.Add(ex)
+		return ctx.Err()
+	})
 }
 
 // maxRemarks bounds what is said of the exchanges of one capture.

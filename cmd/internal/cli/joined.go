@@ -62,7 +62,7 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		if err != nil {
 			return err
 		}
-		return eachOf(ctx, store, one, addr, do)
+		return eachOf(ctx, store, one, addr, decode.Options{}, do)
 	}
 	all, err := decode.FindConversations(ctx, store)
 	if err != nil {
@@ -72,7 +72,7 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		if err != nil {
 			return err
 		}
-		if err := eachOf(ctx, store, all, address{Exchange: rec.ID}, do); err != nil {
+		if err := eachOf(ctx, store, all, address{Exchange: rec.ID}, decode.Options{}, do); err != nil {
 			return err
 		}
 	}
@@ -115,10 +115,10 @@ func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(e
 	return nil
 }
 
-func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, do func(*decode.Exchange, bool) error) error {
+func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, o decode.Options, do func(*decode.Exchange, bool) error) error {
 	head := all.Head(addr.Exchange)
 	if head == addr.Exchange && !addr.Part {
-		c, err := all.Decode(ctx, store, head, decode.Options{})
+		c, err := all.Decode(ctx, store, head, o)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversation
 			return err
 		}
 	}
-	ex, err := decode.Decode(ctx, store, addr.Exchange, decode.Options{})
+	ex, err := decode.Decode(ctx, store, addr.Exchange, o)
 	if err != nil {
 		return err
 	}
