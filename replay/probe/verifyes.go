@@ -68,7 +68,7 @@ func (l *layout) level(of *level) []byte {
 		case !l.has(c) || !c.isNumber():
 		case c.as == asVarint && !c.isList():
 			readings, weight := l.outerReadings(c)
-			c.guarded = weight >= 2
+			c.guarded = weight >= leastWeight
 			b = appendSingleVarint(b, c.Number, l.mark(c, partLabel), readings)
 		default:
 			b = appendLabelTest(b, c, l.mark(c, partLabel))
@@ -145,6 +145,10 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	}
 	return b, inner
 }
+
+// leastWeight is how much has to be alike in two messages for us to believe that
+// they are one.
+const leastWeight = 4
 
 // outerReadings are those of the fields beside a number, and how unlikely it is
 // that another message has the same: a varint counts for one, others for two.
@@ -385,7 +389,7 @@ func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
 		if f.Number != c.Number {
 			continue
 		}
-		if f.Class == Varint && f.Label == "singular" && weight < 2 { // too few numbers around it were asked about
+		if f.Class == Varint && f.Label == "singular" && weight < leastWeight { // too few numbers around it were asked about
 			f.Class, f.Kind, f.Label = "", "", ""
 		}
 		return f, nil
@@ -446,6 +450,9 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 			}
 		}
 	}
+	if err := v.recursive(ctx); err != nil {
+		return err
+	}
 	for _, c := range v.all {
 		switch {
 		case c.state != passed || !c.reachable():
@@ -463,6 +470,48 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 	}
 	return nil
 }
+
+// recursive asks of single varints whether they are not messages of the type that
+// they are in, whose fields are read like those around them: nested deeply, the
+// parser gives up over those.
+func (v *esVerifier) recursive(ctx context.Context) error {
+	var rest []*claim
+	for _, c := range v.all {
+		if c.state == passed && c.reachable() && c.isNumber() && c.as == asVarint && !c.isList() && c.guarded && !c.hint.Varint {
+			rest = append(rest, c)
+		}
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), maxDeep)
+		some := rest[:n]
+		rest = rest[n:]
+		for len(some) > 0 {
+			var b []byte
+			for _, c := range some {
+				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number))...)
+			}
+			a, err := v.c.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
+			if err != nil {
+				return err
+			}
+			if _, s, _, ok := readCanary(a.message); ok && s == slotEnd {
+				break
+			}
+			if half := len(some) / 2; half > 0 { // one of them can
+				rest = append(rest, some[half:]...)
+				some = some[:half]
+				continue
+			}
+			some[0].say(v.c.requests, "nested deeply, the parser gives up: %s", quote(a.message))
+			some[0].decide(Contradicted, "the server reads it as a message of the type that it is in")
+			some = nil
+		}
+	}
+	return nil
+}
+
+// maxDeep is how many fields are nested deeply in one request: about a megabyte.
+const maxDeep = 8
 
 func (v *esVerifier) concludeMessage(ctx context.Context, c *claim) error {
 	c.Open = "whether it is repeated"

@@ -46,7 +46,15 @@ func enforced(fd protoreflect.FieldDescriptor) bool {
 // texts asks for each text. A refusal proves the messages that lead to it, too,
 // and gives what later requests end with.
 func (v *goVerifier) texts(ctx context.Context) error {
+	var of *level
 	for _, c := range v.all {
+		if c.of != of { // a message that is text refuses what is nested in it, too
+			if of = c.of; c.reachable() {
+				if err := v.noMessages(ctx, of); err != nil {
+					return err
+				}
+			}
+		}
 		path, number := c.of.path, c.Number
 		switch {
 		case !c.open():
@@ -87,6 +95,19 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// noMessages finds which of a level's messages are text.
+func (v *goVerifier) noMessages(ctx context.Context, l *level) error {
+	var set []int32
+	by := map[int32]*claim{}
+	for _, c := range l.claims {
+		if c.open() && c.isMessage() {
+			set, by[c.Number] = append(set, c.Number), c
+		}
+	}
+	_, err := v.hits(ctx, testText, l, set, by)
+	return err
 }
 
 // messages asks for those that no text has proven, those above first.
@@ -219,27 +240,34 @@ func (v *goVerifier) rest(ctx context.Context) error {
 	return nil
 }
 
+// hits contradicts those of a set that a test is refused for, and returns the others.
+func (v *goVerifier) hits(ctx context.Context, test int, l *level, set []int32, by map[int32]*claim) ([]int32, error) {
+	t := goTests()[test]
+	for len(set) > 0 {
+		n, err := v.message(l.path).first(ctx, t, set)
+		if err != nil || n == 0 {
+			return set, err
+		}
+		by[n].say(v.c.requests, "% x is refused as a %s", t.value, t.name)
+		by[n].decide(Contradicted, "the server reads it as %s", [...]string{
+			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
+		}[test])
+		set = slices.DeleteFunc(set, func(k int32) bool { return k == n })
+	}
+	return set, nil
+}
+
 // others asks whether any of the bytes and single numbers of a message is
 // something else: in a request for each that it may be, and more only if so.
 func (v *goVerifier) others(ctx context.Context, l *level, set []int32, by map[int32]*claim) error {
-	m := v.message(l.path)
 	said, from := 0, v.c.requests+1
 	for i, test := range goTests() {
-		for len(set) > 0 && (test.text || v.poison != nil) {
-			n, err := m.first(ctx, test, set)
-			if err != nil {
+		if test.text || v.poison != nil {
+			var err error
+			if set, err = v.hits(ctx, i, l, set, by); err != nil {
 				return err
 			}
-			if n == 0 {
-				said++
-				break
-			}
-			c := by[n]
-			c.say(v.c.requests, "% x is refused as a %s", test.value, test.name)
-			c.decide(Contradicted, "the server reads it as %s", [...]string{
-				testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
-			}[i])
-			set = slices.DeleteFunc(set, func(k int32) bool { return k == n })
+			said++
 		}
 	}
 	for _, n := range set {
