@@ -64,7 +64,7 @@ type Verification struct {
 	Undecided    int      `json:"undecided"`
 	Stopped      string   `json:"stopped,omitempty"`
 	Notes        []string `json:"notes"`
-	Claims       []Claim  `json:"claims"`
+	Claims       []Claim  `json:"fields"`
 }
 
 // Verify holds the definition of a method's request against what the server's
@@ -103,6 +103,48 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	}
 	v.finish(out)
 	return out, err
+}
+
+// A VerifyPlan says what Verify would send first, before it is known which
+// runtime answers.
+type VerifyPlan struct {
+	V       int      `json:"v"`
+	URL     string   `json:"url"`
+	Request string   `json:"request"`
+	Fields  int      `json:"fields"`
+	Headers []string `json:"headers"` // secrets are left out
+	Body    []byte   `json:"body"`    // the first message
+	Steps   []Step   `json:"steps"`
+	Budget  int      `json:"budget"`
+	Rate    float64  `json:"rate"`
+	Live    bool     `json:"live"`
+	Effects []string `json:"effects"`
+}
+
+// NewVerifyPlan says what Verify would do, and sends nothing.
+//
+// Errors: replay.ErrRefused; of options.
+func NewVerifyPlan(o *VerifyOptions) (*VerifyPlan, error) {
+	p, err := NewPlan(&o.Options)
+	if err != nil {
+		return nil, err
+	}
+	all := *o
+	v := &verifier{o: &all, res: &Result{V: 1}}
+	v.collect()
+	body, _ := (&esVerifier{verifier: v}).payload(nil)
+	es := "one or two if the definition is right, and up to four a field that is not"
+	if o.Refine {
+		es += "; with protobuf-es 2 one more a text"
+	}
+	return &VerifyPlan{
+		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(v.all), Headers: p.Headers, Body: body,
+		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
+		Steps: []Step{
+			{ES1, es, "class and label of every field; text from bytes in protobuf-es 2"},
+			{ConnectGo, "about one a text and message, five a list of numbers, five a message for the rest", "text, messages, lists of numbers; of bytes and single numbers what they are not"},
+		},
+	}, nil
 }
 
 // maxClaims is how many fields are verified; each takes up to three canaries.

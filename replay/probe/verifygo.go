@@ -229,7 +229,7 @@ func (v *goVerifier) rest(ctx context.Context) error {
 				c.contradict(f)
 			case c.isText():
 				c.decide(Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
-			case !c.isMessage() && !c.isList():
+			case !c.isMessage() && !(c.isNumber() && c.isList()):
 				set, by[c.Number] = append(set, c.Number), c
 			}
 		}

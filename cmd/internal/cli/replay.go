@@ -100,7 +100,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
-	cmd.AddCommand(a.replaySuiteCommand())
+	cmd.AddCommand(a.replaySuiteCommand(), a.replayVerifyCommand())
 	return cmd
 }
 

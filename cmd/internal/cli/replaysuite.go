@@ -155,11 +155,17 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
 func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
-	var so standin.Options
-	if so.Script, err = os.ReadFile(filepath.Join(dir, suiteScript)); err != nil && !os.IsNotExist(err) {
+	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
+	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	srv, err := standin.New(so)
+	return startStandin(script, opts, f.credentials)
+}
+
+// startStandin starts the stand-in with a script, nil for its own, and has
+// everything sent there.
+func startStandin(script []byte, opts *replay.Options, credentials string) (stop func(), err error) {
+	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +182,7 @@ func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), 
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = replay.LoadCredentials(f.credentials, func(name string) string {
+		opts.Credentials, err = replay.LoadCredentials(credentials, func(name string) string {
 			return map[string]string{replay.EnvToken: suiteToken}[name]
 		})
 	}
