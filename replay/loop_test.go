@@ -294,7 +294,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		{"hang", Differs, FromUs, "deadline_exceeded", "server did not send a frame like down/1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
-			l.T = t
+			l.TB = t
 			l.server.answer.Store(c.mode)
 			o := l.options()
 			o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
