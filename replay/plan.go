@@ -391,7 +391,7 @@ func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.Secrets {
 		if s.stale {
-			return fmt.Errorf("replay: %w: the token of %s, from %s, expires at %s, which leaves less than %s", ErrCredentials, s.Where, s.From, s.Expires, leastLife)
+			return fmt.Errorf("replay: %w", &expiredError{s, s.past})
 		}
 		if s.From == "" && !s.Omitted {
 			missing = append(missing, s.Where+" (set "+strings.Join(s.Wants, " or ")+")")

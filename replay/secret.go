@@ -22,6 +22,7 @@ type Secret struct {
 	Omitted bool     `json:"omitted,omitempty"` // it is missing, and is done without
 	Expires string   `json:"expires,omitempty"` // RFC 3339; of a token that says so
 	stale   bool
+	past    bool // it has expired already
 }
 
 // Placeholders as a capture has them. In a body one is cut or padded with dots
@@ -102,7 +103,7 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 		s.From = ""
 	}
 	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
-		s.Expires, s.stale = t.Expires.Format(time.RFC3339), t.stale(r.now)
+		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.stale(r.now), !r.now.Before(t.Expires)
 	}
 	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) { // pieces repeat them
 		p.Secrets = append(p.Secrets, s)

@@ -426,8 +426,11 @@ func framePacing(f *replay.PlanFrame) string {
 	if f.Compressed {
 		s += ", compressed"
 	}
-	if f.Beat {
-		s += ", by the clock"
+	switch {
+	case f.Beat && f.Edited:
+		s += ", a heartbeat as it was captured"
+	case f.Beat:
+		s += ", a heartbeat, by the clock"
 	}
 	if f.Answers != "" {
 		s += ", waits for " + f.Answers
