@@ -88,10 +88,50 @@ func (v *goVerifier) texts(ctx context.Context) error {
 			c.decide(Confirmed, "the server reads it as a message with text at 1, as the map's key is")
 			c.Open = "whether it is a map, and of what"
 		}
-		for above := c.of.above; above != nil && above.state != decided; above = above.of.above {
-			above.say(v.c.requests, "to text that is none at %s: %s", c.Path, quote(a.message))
-			above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
-			above.Open = "whether it is repeated"
+		v.provedBy(c.of.above, c.Path, a)
+	}
+	if v.poison == nil {
+		return v.textBelow(ctx)
+	}
+	return nil
+}
+
+// provedBy confirms the messages that lead to text which was looked at.
+func (v *goVerifier) provedBy(above *claim, path string, a *answer) {
+	for ; above != nil && above.state != decided; above = above.of.above {
+		above.say(v.c.requests, "to text that is none at %s: %s", path, quote(a.message))
+		above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
+		above.Open = "whether it is repeated"
+	}
+}
+
+// maxBelow is how many texts below the messages asked about are tried.
+const maxBelow = 8
+
+// textBelow looks for text that could end requests in messages that are not
+// asked about themselves.
+func (v *goVerifier) textBelow(ctx context.Context) error {
+	tried := 0
+	for _, c := range v.all {
+		if !c.open() || !c.isMessage() || c.below != nil || c.fd.IsMap() {
+			continue
+		}
+		fields := c.fd.Message().Fields()
+		for i := 0; i < fields.Len() && tried < maxBelow && v.poison == nil; i++ {
+			fd := fields.Get(i)
+			if fd.Kind() != protoreflect.StringKind || !enforced(fd) {
+				continue
+			}
+			tried++
+			path, number := append(slices.Clone(c.of.path), c.Number), int32(fd.Number())
+			hit, a, err := v.message(path).test(ctx, noText(), []int32{number})
+			if err != nil {
+				return err
+			}
+			if hit {
+				v.poison = wrap(path, appendBadText(nil, number))
+				v.provedBy(c, pathText(append(path, number)), a)
+			}
 		}
 	}
 	return nil

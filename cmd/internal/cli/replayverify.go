@@ -61,6 +61,9 @@ refused.`,
 			if err != nil {
 				return err
 			}
+			if f.live && !cmd.Flags().Changed("budget") {
+				f.budget = liveVerifyBudget
+			}
 			return a.replayVerify(cmd.Context(), addr, &f)
 		},
 	}
@@ -74,7 +77,7 @@ refused.`,
 	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
-	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods")
+	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
 	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
@@ -97,6 +100,9 @@ type verifyCall struct {
 	request  protoreflect.MessageDescriptor
 	seen     map[string]probe.Hint // in requests that were accepted
 }
+
+// liveVerifyBudget is how many requests another machine gets if nothing is said.
+const liveVerifyBudget = 200
 
 // maxSeen is how many exchanges of a method are looked into for wire types.
 const maxSeen = 50
