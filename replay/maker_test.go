@@ -60,9 +60,11 @@ func (h headers) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		return next(ctx, r)
 	}
 }
+
 func (h headers) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
+
 func (h headers) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return next
 }
