@@ -265,6 +265,9 @@ func (c *claim) say(request int, format string, args ...any) {
 
 func (c *claim) decide(verdict Verdict, format string, args ...any) {
 	c.state, c.Verdict, c.Concluded = decided, verdict, fmt.Sprintf(format, args...)
+	if verdict != Confirmed {
+		c.Open = ""
+	}
 }
 
 // reachable reports whether all messages that lead to a claim may still be what
@@ -306,6 +309,8 @@ func (v *verifier) finish(out *Verification) {
 	for _, c := range v.all {
 		if c.Verdict == Undecided && c.Concluded == "" {
 			switch {
+			case out.Stopped != "" && (v.res.Runtime == "" || v.res.Runtime == Unknown):
+				c.Concluded = "there was no answer that tells"
 			case v.res.Runtime == "" || v.res.Runtime == Unknown:
 				c.Concluded = "the server says nothing of what its parser met"
 			case !c.reachable():
