@@ -17,6 +17,25 @@ import (
 // capture does not hold, was not given either.
 var ErrCredentials = errors.New("credentials are missing")
 
+// ErrExpired is wrapped where a token was given that expires too soon, or has.
+// It is an ErrCredentials, too.
+var ErrExpired = errors.New("the token is of no more use")
+
+// An expiredError says which token, and when.
+type expiredError struct {
+	secret Secret
+	past   bool
+}
+
+func (e *expiredError) Error() string {
+	if e.past {
+		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
+	}
+	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, leastLife)
+}
+
+func (e *expiredError) Is(target error) bool { return target == ErrExpired || target == ErrCredentials }
+
 // Environment variables that hold secrets for a replay. Any other header's
 // value comes from HeaderVariable.
 const (

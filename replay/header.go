@@ -45,6 +45,7 @@ func connectionNames(h captures.Headers) []string {
 // the secrets in them, to be shown.
 func (p *Plan) buildHeaders(r *refresher) {
 	p.headers, p.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
+	p.addHeaders(r)
 	p.trailers, p.Trailers, _ = p.section(p.captured.RequestTrailers, r)
 }
 
@@ -62,6 +63,12 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 			var ok bool
 			if value, display, ok = p.headerSecret(h, r); !ok {
 				continue
+			}
+		} else if made, ok := r.make(HeaderCall{Name: strings.ToLower(h.Name), Value: h.Value}); ok {
+			if value = made; made != h.Value {
+				p.secrets = append(p.secrets, made)
+				display, keep = "<"+fromMaker+">", placeholder
+				p.refreshed(h.Name)
 			}
 		} else if fresh, ok := r.header(h.Name, h.Value); ok {
 			if display == value {

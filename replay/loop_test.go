@@ -294,7 +294,7 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		{"hang", Differs, FromUs, "deadline_exceeded", "server did not send a frame like down/1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
-			l.T = t
+			l.TB = t
 			l.server.answer.Store(c.mode)
 			o := l.options()
 			o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
@@ -315,5 +315,43 @@ func TestHeartbeatsRunByTheClock(t *testing.T) {
 	r := a.replay(id)
 	if r.Verdict != Same || r.Beats < 2 || r.Beats > 5 {
 		t.Errorf("%s %s %s, %d heartbeats, %v", r.Verdict, r.Code, r.Message, r.Beats, r.Concluded)
+	}
+}
+
+// A tool call with other arguments than any captured one has no answer, though it
+// is the only one of its kind; the same call once more has.
+func TestAnotherCallHasNoAnswer(t *testing.T) {
+	script := func(paths ...string) standin.Options {
+		steps := `{"kv_set":{"as":"a","json":{"role":"system","content":"be brief"}}}`
+		for _, path := range paths {
+			steps += fmt.Sprintf(`,{"tool":{"name":"read","args":{"path":%q}}}`, path)
+		}
+		return standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[` + steps + `,{"turn_ended":{}}]}]}`)}
+	}
+	captured := newAgent(t, script("src/one.go"))
+	id := captured.turn("read it")
+	for _, c := range []struct {
+		paths []string
+		code  string
+		says  string
+	}{
+		{[]string{"src/one.go", "src/two.go"}, "aborted", `(2.7.1="src/two.go"`},
+		{[]string{"src/two.go"}, "aborted", "the capture has no answer"},
+		{[]string{"src/one.go", "src/one.go"}, "ok", "once more"},
+	} {
+		live := newAgent(t, script(c.paths...))
+		o := captured.plan(id).o
+		o.To, o.Roots = mustURL(live.server.URL()), live.roots
+		p, err := NewPlan(t.Context(), captured.store, id, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Send(t.Context(), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := r.Message + strings.Join(r.Concluded, " "); r.Code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("%v: %s %q, want %s %q", c.paths, r.Code, said, c.code, c.says)
+		}
 	}
 }

@@ -38,6 +38,8 @@ type Options struct {
 	Credentials *Credentials                                   // secrets that the capture does not hold; nil: none
 	OmitSecrets bool                                           // leave out headers whose secret is not given, instead of ErrCredentials
 
+	Headers map[string]HeaderMaker // makes values of headers, by name in lower case; nil: DefaultHeaders
+
 	Lesson *Lesson // what is volatile in the answer, learnt from the unedited request; may be nil
 	Pace   *Pace   // how gently other hosts are asked; may be nil
 
@@ -206,6 +208,8 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if o.random != nil {
 		r.random = o.random
 	}
+	var made error
+	r.make = p.maker(ctx, now, &made)
 	p.buildHeaders(r)
 	if pieces != nil {
 		if err := p.buildSplit(ctx, src, pieces, r); err != nil {
@@ -214,6 +218,9 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	}
 	if err := p.finishURL(); err != nil {
 		return nil, err
+	}
+	if made != nil {
+		return nil, fmt.Errorf("replay: exchange %d: %w", id, made)
 	}
 	p.buildFrames(body)
 	if err := p.edit(); err != nil {
@@ -384,7 +391,7 @@ func (p *Plan) ready() error {
 	var missing []string
 	for _, s := range p.Secrets {
 		if s.stale {
-			return fmt.Errorf("replay: %w: the token of %s, from %s, expires at %s, which leaves less than %s", ErrCredentials, s.Where, s.From, s.Expires, leastLife)
+			return fmt.Errorf("replay: %w", &expiredError{s, s.past})
 		}
 		if s.From == "" && !s.Omitted {
 			missing = append(missing, s.Where+" (set "+strings.Join(s.Wants, " or ")+")")

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ type question struct {
 	exact   int  // the same among those that ask the same to the letter
 	counted bool // the answer says nothing but ids: it fits any question of the kind
 	alone   bool // no other asks the same but for its identifiers
-	only    bool // no other asks the same but for what its answer repeats
+	only    bool // no other asks the same but for ids that its answer repeats
 }
 
 // An asking is what questions of one shape have in common.
@@ -35,7 +36,10 @@ type asking struct {
 
 // arguments are what a question says besides its ids: values by path, exactly,
 // with identifiers replaced by their class, and without what answers repeat.
-type arguments struct{ exact, loose, rest string }
+type arguments struct {
+	exact, loose, rest string
+	repeated           []string // path and value of what rest leaves out
+}
 
 // ask finds the captured questions. bound are the bindings of each frame up.
 //
@@ -233,6 +237,7 @@ func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
 		return h.args
 	}
 	var exact, loose, rest strings.Builder
+	var repeated []string
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
 		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
@@ -252,11 +257,13 @@ func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
 		}
 		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
 		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
-		if !kind.echo[v.path] {
+		if kind.echo[v.path] {
+			repeated = append(repeated, v.path+"="+v.value)
+		} else {
 			fmt.Fprintf(&rest, "%s=%q\n", v.path, value)
 		}
 	}
-	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String()}
+	h.asks, h.args = kind, arguments{exact.String(), loose.String(), rest.String(), repeated}
 	return h.args
 }
 
@@ -275,8 +282,8 @@ func classes(b []byte) string {
 }
 
 // fits reports whether a frame asks what a captured question does. Where all
-// that differs is what the answer repeats, it does if no other question has the
-// same rest.
+// that differs is what the answer repeats, it does if that may be an id and no
+// other question has the same rest.
 func (l *linker) fits(q *question, h *heard) bool {
 	if !h.shape.matches(q.kind.shape) {
 		return false
@@ -285,12 +292,30 @@ func (l *linker) fits(q *question, h *heard) bool {
 		return true
 	}
 	args := l.argumentsOf(h, q.kind)
-	return args.loose == q.args.loose || q.only && args.rest != "" && args.rest == q.args.rest
+	return args.loose == q.args.loose ||
+		q.only && args.rest != "" && args.rest == q.args.rest && slices.EqualFunc(args.repeated, q.args.repeated, sameForm)
 }
+
+// shortestForm is the length below which a word is no id that a server made up.
+const shortestForm = 6
+
+// sameForm reports whether two values are the same, or words of one length, as
+// ids of one maker are: what a question is about is another word, or a path.
+func sameForm(a, b string) bool {
+	pathA, valueA, _ := strings.Cut(a, "=")
+	pathB, valueB, _ := strings.Cut(b, "=")
+	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
+}
+
+// shown is what is asked, without the letters that keep values of one kind from
+// being taken for another's.
+func (a arguments) shown() string { return valueLetter.ReplaceAllString(a.exact, "$1$2") }
+
+var valueLetter = regexp.MustCompile(`(?m)^([^="]*=")[tn](.*")$`)
 
 // asks describes a live question for an error.
 func (l *linker) asks(h *heard, kind *asking) string {
-	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).exact), "\n", ", ")
+	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).shown()), "\n", ", ")
 	const most = 200
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"

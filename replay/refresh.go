@@ -22,7 +22,6 @@ type volatility uint8
 const (
 	notVolatile volatility = iota
 	volatileID             // ids: every UUID and long hex number in it, or all of it
-	volatileChecksum
 	volatileTime
 	volatileTimeout // of a client that no longer waits
 )
@@ -36,8 +35,6 @@ func volatilityOf(header string) volatility {
 	case "x-request-id", "x-original-request-id", "x-session-id", "x-correlation-id", "x-idempotency-key", "idempotency-key",
 		"traceparent", "x-amzn-trace-id", "x-b3-traceid", "x-b3-spanid", "b3":
 		return volatileID
-	case checksumHeader:
-		return volatileChecksum
 	case "connect-timeout-ms", "grpc-timeout":
 		return volatileTimeout
 	case "date":
@@ -57,10 +54,12 @@ type refresher struct {
 	timeout time.Duration // 0 leaves timeouts as they are
 	random  io.Reader
 	fresh   map[string]string // old id to new
+
+	make func(HeaderCall) (string, bool) // by Options.Headers; false where that has none for the name
 }
 
 func newRefresher(now, then time.Time, timeout time.Duration) *refresher {
-	return &refresher{now: now, then: then, timeout: timeout, random: rand.Reader, fresh: map[string]string{}}
+	return &refresher{now: now, then: then, timeout: timeout, random: rand.Reader, fresh: map[string]string{}, make: func(HeaderCall) (string, bool) { return "", false }}
 }
 
 // Shapes of ids. A trace id of AWS begins with the time in hex.
@@ -74,9 +73,6 @@ func (r *refresher) header(name, value string) (fresh string, ok bool) {
 	switch volatilityOf(name) {
 	case volatileID:
 		fresh = r.ids(value)
-	case volatileChecksum:
-		fresh, ok = refreshChecksum(value, r.now)
-		return fresh, ok
 	case volatileTime:
 		fresh = r.time(value)
 	case volatileTimeout:

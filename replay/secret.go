@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/profile"
 )
 
 // A Secret is a value that the capture holds a placeholder of.
@@ -21,6 +22,7 @@ type Secret struct {
 	Omitted bool     `json:"omitted,omitempty"` // it is missing, and is done without
 	Expires string   `json:"expires,omitempty"` // RFC 3339; of a token that says so
 	stale   bool
+	past    bool // it has expired already
 }
 
 // Placeholders as a capture has them. In a body one is cut or padded with dots
@@ -64,18 +66,17 @@ func (p *Plan) learn(captured, secret string) {
 // headerSecret finds the value of a header that was redacted; shown stands for
 // it in the plan.
 func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
-	name := strings.ToLower(h.Name)
+	name, part := strings.ToLower(h.Name), ""
 	names := headerNames(name)
 	secret, from, ok := p.o.Credentials.find(names...)
 	switch {
 	case ok && name == "authorization":
 		secret = scheme(secret, h.Value)
-	case !ok && name == checksumHeader:
-		names = append(names, EnvMachineID)
-		if secret, from, ok = p.o.Credentials.find(EnvMachineID); ok {
-			p.secrets = append(p.secrets, secret)
-			secret = checksumTime(r.now, checksumEncoding) + secret
-			p.refreshed(name)
+	case ok || p.partOf(name) == "":
+	default:
+		names = append(names, p.partOf(name))
+		if part, from, ok = p.o.Credentials.find(p.partOf(name)); ok {
+			p.secrets = append(p.secrets, part)
 		}
 	}
 	if tag := inHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
@@ -85,15 +86,24 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 			ok = !isRedacted(secret) // one value cannot stand for several
 		}
 	}
+	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: part}); is {
+		if from == "" {
+			from = fromMaker
+		}
+		if ok = made != ""; ok && made != secret {
+			p.refreshed(name)
+		}
+		secret = made
+	}
 	s := Secret{Where: "header " + name, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets}
-	if name == checksumHeader && p.isLocal() {
+	if name == profile.Cursor().ChecksumHeader && p.isLocal() {
 		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
 	}
 	if !ok {
 		s.From = ""
 	}
 	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
-		s.Expires, s.stale = t.Expires.Format(time.RFC3339), t.stale(r.now)
+		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.stale(r.now), !r.now.Before(t.Expires)
 	}
 	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) { // pieces repeat them
 		p.Secrets = append(p.Secrets, s)

@@ -44,7 +44,7 @@ type testServer struct {
 	seen     atomic.Value // the last request's headers, http.Header
 }
 
-func newTestServer(t *testing.T) *testServer {
+func newTestServer(t testing.TB) *testServer {
 	t.Helper()
 	s := &testServer{}
 	s.answer.Store("")
@@ -222,7 +222,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 
 // A lab is a server with what is recorded of it and replayed to it.
 type lab struct {
-	*testing.T
+	testing.TB
 	server *testServer
 	store  *captures.Store
 	tap    *tap
@@ -230,7 +230,7 @@ type lab struct {
 	out    string // path of the capture of the answers
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t testing.TB) *lab {
 	t.Helper()
 	server := newTestServer(t)
 	store, err := captures.Create(filepath.Join(t.TempDir(), "in.uwc"), captures.Options{})
@@ -239,7 +239,7 @@ func newLab(t *testing.T) *lab {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	tap := &tap{next: server.Client().Transport, store: store, done: make(chan struct{}, 10)}
-	return &lab{T: t, server: server, store: store, tap: tap, http: &http.Client{Transport: tap}, out: filepath.Join(t.TempDir(), "out.uwc")}
+	return &lab{TB: t, server: server, store: store, tap: tap, http: &http.Client{Transport: tap}, out: filepath.Join(t.TempDir(), "out.uwc")}
 }
 
 // recorded waits for the exchange that was made last to be in the capture.

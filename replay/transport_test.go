@@ -19,6 +19,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/replay/profile"
 )
 
 // A written capture is one whose exchanges a test makes up.
@@ -339,7 +340,7 @@ func TestChecksumHeader(t *testing.T) {
 		t.Errorf("%s, %v", value(p), p.Refreshed)
 	}
 	p := plan(remote, map[string]string{EnvMachineID: "machine"})
-	fresh := checksumTime(time.Now(), checksumEncoding) + "machine"
+	fresh := profile.ChecksumTime(time.Now(), base64.RawURLEncoding) + "machine"
 	if value(p) != fresh || len(p.Refreshed) != 1 || p.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.Refreshed, p.Headers.Get("x-cursor-checksum"))
 	}

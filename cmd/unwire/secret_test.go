@@ -100,6 +100,8 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(1, "replay", "suite", ".", "--to", standin.URL, "--upstream-ca", standin.CA)
 	s.ok(1, "replay", "suite", ".", "--standin", "--json")
 	s.ok(1, "replay", "suite", ".", "--standin", "--format", "junit")
+	s.ok(-1, "replay", "verify", "a.uwc", "--to", standin.URL, "--upstream-ca", standin.CA, "--journal", "verified.jsonl")
+	s.ok(0, "replay", "verify", "a.uwc", "2", "--to", standin.URL, "--upstream-ca", standin.CA, "--dry-run", "--json")
 	s.ok(0, "ls", "answers.uwc")
 	s.ok(0, "replay", "a.uwc", "1", "--codec", "proto", "--refresh", "--to", standin.URL, "--upstream-ca", standin.CA, "-o", "answers.uwc")
 	s.ok(0, "align", "a.uwc", "answers.uwc")

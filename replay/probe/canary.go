@@ -200,8 +200,8 @@ func appendConfirmation(b []byte, n int32, index int, readings []reading) []byte
 }
 
 // Levels at which parsers give up: protobuf-es 2 counts to 100, protobuf-es 1
-// runs out of stack.
-const tooDeep = 4000
+// runs out of stack, and needs little of it once its code is compiled.
+const tooDeep = 20_000
 
 // appendDeep is silent for a varint; where number n is a message that has
 // itself at number n, the parser goes down until it gives up.

@@ -2,10 +2,17 @@ package probe
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 func TestCanariesAreReadBack(t *testing.T) {
@@ -74,6 +81,71 @@ func FuzzHints(f *testing.F) {
 		o.hint(data, nil)
 		o.knowName(data)
 	})
+}
+
+// Wire types are read from any bytes, as deep as the definitions go.
+func FuzzSeenIn(f *testing.F) {
+	f.Add([]byte{0x0A, 0x04, 0x12, 0x02, 0x1A, 0x00, 0x10, 0x01})
+	md := (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		seen := map[string]Hint{}
+		SeenIn(seen, data, md)
+		if len(seen) > len(data) {
+			t.Errorf("%d fields in %d bytes", len(seen), len(data))
+		}
+	})
+}
+
+// Whatever a server answers, asking it comes to an end, and what is said of each
+// field is one of three.
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte{1, 0, 7, 2, 200, 3, 1, 1, 1, 9})
+	f.Add([]byte{255, 254, 253, 254, 255, 255, 253})
+	f.Add([]byte{0, 3, 3, 0, 0, 4, 4, 5, 255, 6})
+	md := (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+	var answers atomic.Value
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("content-type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		text := madeUp(answers.Load().([]byte), int(requests.Add(1)))     //nolint:forcetypeassert // nothing else is stored
+		json.NewEncoder(w).Encode(connectError{"invalid_argument", text}) //nolint:errcheck // the client is this test
+	}))
+	f.Cleanup(server.Close)
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		answers.Store(append([]byte{}, data...))
+		requests.Store(0)
+		v, err := Verify(context.Background(), VerifyOptions{Request: md, Options: Options{Depth: 2, Budget: 60, Refine: true, To: to, Method: "/p.S/M"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Confirmed+v.Contradicted+v.Undecided != len(v.Claims) || v.Requests > 60 || len(v.Claims) == 0 {
+			t.Errorf("%d requests; %d %d %d of %d", v.Requests, v.Confirmed, v.Contradicted, v.Undecided, len(v.Claims))
+		}
+	})
+}
+
+// madeUp is what a server says that says anything.
+func madeUp(answers []byte, request int) string {
+	if len(answers) == 0 {
+		return ""
+	}
+	switch b := answers[request%len(answers)]; b {
+	case 255:
+		return "proto: cannot parse invalid wire-format data"
+	case 254:
+		return "proto: invalid UTF-8"
+	case 253:
+		return "premature EOF"
+	default:
+		c := appendCanary(nil, int(b), slot(request%slots))
+		tag := uint64(c[0]&0x7F) | uint64(c[1]&0x7F)<<7 | uint64(c[2])<<14
+		return "illegal tag: field no " + itoa(tag>>3) + " wire type " + itoa(tag&7)
+	}
 }
 
 func TestDictionaryHasBothForms(t *testing.T) {

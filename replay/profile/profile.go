@@ -33,8 +33,9 @@ type Profile struct {
 	Private  *url.URL // agent host in privacy mode
 	Shared   *url.URL // and without
 
-	VersionHeader string
-	PrivacyHeader string
+	VersionHeader  string
+	ChecksumHeader string // its value is made of the time and of ids of the machine
+	PrivacyHeader  string
 }
 
 // Cursor is Cursor's CLI.
@@ -45,7 +46,7 @@ func Cursor() *Profile {
 		AccessToken: "cursor-access-token", RefreshToken: "cursor-refresh-token", APIKey: "cursor-api-key",
 		Exchange: "/auth/exchange_user_api_key",
 		Backend:  host("api2.cursor.sh"), Private: host("agent.api5.cursor.sh"), Shared: host("agentn.api5.cursor.sh"),
-		VersionHeader: "x-cursor-client-version", PrivacyHeader: "x-ghost-mode",
+		VersionHeader: "x-cursor-client-version", ChecksumHeader: "x-cursor-checksum", PrivacyHeader: "x-ghost-mode",
 	}
 }
 

@@ -149,6 +149,8 @@ func hintFor(err error) string {
 		return "end the other recorder, or record to another file"
 	case errors.Is(err, captures.ErrOlderFormat):
 		return "'unwire capture -o' the file once: it is brought up to date"
+	case errors.Is(err, replay.ErrExpired):
+		return "get a new one; with an API key, 'unwire replay --refresh' exchanges it for one"
 	case errors.Is(err, replay.ErrCredentials):
 		return "the capture holds placeholders: give the secret in the environment or with --credentials"
 	case errors.Is(err, fs.ErrNotExist):

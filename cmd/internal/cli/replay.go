@@ -32,6 +32,7 @@ type replayFlags struct {
 	learn                                   bool
 	budget                                  int
 	every                                   time.Duration
+	headerFrom                              []string
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -95,13 +96,19 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	f.headerFlag(cmd)
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
 	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
-	cmd.AddCommand(a.replaySuiteCommand())
+	cmd.AddCommand(a.replaySuiteCommand(), a.replayVerifyCommand())
 	return cmd
+}
+
+// headerFlag is that of headers whose value is made.
+func (f *replayFlags) headerFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: a header's value is what the command prints, given the captured one on stdin; NAME= as captured")
 }
 
 // liveFlags are those of what may be sent to other hosts.
@@ -228,6 +235,9 @@ func (f *replayFlags) options() (replay.Options, error) {
 		}
 	}
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
+		return opts, err
+	}
+	if opts.Headers, err = headerMakers(f.headerFrom); err != nil {
 		return opts, err
 	}
 	if err := f.recoding(&opts); err != nil {
@@ -416,8 +426,11 @@ func framePacing(f *replay.PlanFrame) string {
 	if f.Compressed {
 		s += ", compressed"
 	}
-	if f.Beat {
-		s += ", by the clock"
+	switch {
+	case f.Beat && f.Edited:
+		s += ", a heartbeat as it was captured"
+	case f.Beat:
+		s += ", a heartbeat, by the clock"
 	}
 	if f.Answers != "" {
 		s += ", waits for " + f.Answers

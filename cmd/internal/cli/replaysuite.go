@@ -34,6 +34,14 @@ type suiteFlags struct {
 	replayFlags
 	capture, format string
 	standin         bool
+
+	lessons map[string]lesson // learnt so far, by capture and exchange
+}
+
+// A lesson is what the unedited request of an exchange taught, or why it did not.
+type lesson struct {
+	*replay.Lesson
+	err error
 }
 
 // An experimentLine is a line of `unwire replay suite --json`.
@@ -70,6 +78,9 @@ differs and same take the path of a difference as replay prints it, or how it
 begins; value takes a path in a message of the answer, = and its value or ~ and a
 regular expression.
 
+With --learn the unedited request of each exchange is sent twice first, where that is
+harmless, and what differs without an edit is no difference.
+
 With --standin it starts the stand-in and sends everything there: the script is
 DIR/` + suiteScript + ` where there is one. The exit status is 1 where an expectation
 was not met.`,
@@ -84,11 +95,13 @@ was not met.`,
 	flags.StringVar(&f.capture, "capture", "", "capture of the experiments that name none")
 	flags.StringVar(&f.format, "format", "tap", "tap, table or junit")
 	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
+	flags.BoolVar(&f.learn, "learn", false, "first send each unedited request twice, and ignore what differs without the edit")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answers are added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	f.headerFlag(cmd)
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for each experiment")
 	flags.BoolVar(&f.json, "json", false, "a JSON line an experiment")
@@ -106,6 +119,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	if err != nil {
 		return err
 	}
+	f.lessons = map[string]lesson{}
 	opts, err := f.options()
 	if err != nil {
 		return err
@@ -155,11 +169,17 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
 func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
-	var so standin.Options
-	if so.Script, err = os.ReadFile(filepath.Join(dir, suiteScript)); err != nil && !os.IsNotExist(err) {
+	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
+	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	srv, err := standin.New(so)
+	return startStandin(script, opts, f.credentials)
+}
+
+// startStandin starts the stand-in with a script, nil for its own, and has
+// everything sent there.
+func startStandin(script []byte, opts *replay.Options, credentials string) (stop func(), err error) {
+	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +196,7 @@ func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), 
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = replay.LoadCredentials(f.credentials, func(name string) string {
+		opts.Credentials, err = replay.LoadCredentials(credentials, func(name string) string {
 			return map[string]string{replay.EnvToken: suiteToken}[name]
 		})
 	}
@@ -215,6 +235,11 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 		return x, nil, err
 	}
 	defer store.Close()
+	if f.learn {
+		if opts.Lesson, err = f.lesson(ctx, store, path, x.Exchange, opts); err != nil {
+			return x, nil, err
+		}
+	}
 	opts.Edits = x.Edits
 	plan, err := replay.NewPlan(ctx, store, x.Exchange, opts)
 	if err != nil {
@@ -255,6 +280,18 @@ func experimentFiles(dir string) ([]string, error) {
 		err = errors.Join(err, fmt.Errorf("%s has no file that ends in %s", dir, experimentSuffix))
 	}
 	return files, err
+}
+
+// lesson is what the unedited request of an exchange teaches; it is sent for the
+// first experiment that needs it.
+func (f *suiteFlags) lesson(ctx context.Context, store *captures.Store, path string, id int64, opts replay.Options) (*replay.Lesson, error) {
+	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
+	l, ok := f.lessons[key]
+	if !ok {
+		l.Lesson, l.err = replay.Learn(ctx, store, id, opts, nil)
+		f.lessons[key] = l
+	}
+	return l.Lesson, l.err
 }
 
 func (a *app) printSuite(lines []experimentLine, format string) error {

@@ -1,4 +1,4 @@
-package replay
+package profile
 
 import (
 	"encoding/base64"
@@ -6,23 +6,17 @@ import (
 	"time"
 )
 
-// checksumHeader is the header that has the checksum.
-const checksumHeader = "x-cursor-checksum"
-
-// checksumEncoding is the alphabet of a checksum of which none was seen.
-var checksumEncoding = base64.RawURLEncoding
-
 // checksumTimeLen is how many characters the time part of a checksum has.
 const checksumTimeLen = 8
 
-// checksumTime is the first part of an x-cursor-checksum: the time in units of
+// ChecksumTime is the first part of an x-cursor-checksum: the time in units of
 // 1,000 seconds, its bytes chained with a running key, in base64.
 //
 // The six bytes come from shifts of a 32-bit number by 40, 32, 24, 16, 8 and 0.
 // In JavaScript a shift counts modulo 32, so the first two repeat the last two.
 //
 // Source: RESEARCH.md#checksum
-func checksumTime(t time.Time, enc *base64.Encoding) string {
+func ChecksumTime(t time.Time, enc *base64.Encoding) string {
 	n := uint32(t.UnixMilli() / 1_000_000)
 	var b [6]byte
 	key := byte(165)
@@ -33,10 +27,10 @@ func checksumTime(t time.Time, enc *base64.Encoding) string {
 	return enc.EncodeToString(b[:])
 }
 
-// refreshChecksum replaces the time part of a checksum and keeps what follows
+// RefreshChecksum replaces the time part of a checksum and keeps what follows
 // it, which tells the machine and is never invented here. ok is false where
 // captured does not begin with a time part.
-func refreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
+func RefreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
 	if len(captured) < checksumTimeLen {
 		return captured, false
 	}
@@ -48,7 +42,7 @@ func refreshChecksum(captured string, now time.Time) (fresh string, ok bool) {
 	if err != nil || !isChecksumTime(b) {
 		return captured, false
 	}
-	return checksumTime(now, enc) + captured[checksumTimeLen:], true
+	return ChecksumTime(now, enc) + captured[checksumTimeLen:], true
 }
 
 // isChecksumTime undoes the chain and looks whether the first two bytes repeat

@@ -1,0 +1,395 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/replay"
+	"unwire/replay/probe"
+)
+
+type verifyFlags struct {
+	replayFlags
+	standin, resume, allowExecute, noAuth, http2, refine bool
+	depth                                                int
+	rate                                                 float64
+}
+
+func (a *app) replayVerifyCommand() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify --proto DIR F.uwc [ID]",
+		Short: "Ask a server whether it knows each field of the requests' definitions",
+		Long: `verify holds the definitions of the requests in a capture against what a server's
+parser says: each field is confirmed, contradicted or undecided. It sends messages
+that cannot be parsed to their end, so no handler gets one; a handler of a
+client-streaming or bidirectional method starts all the same, and is told so.
+
+  connect-es    every field's class and label, text from bytes in version 2: one or
+                two requests if the definitions are right, a few more a mistake
+  connect-go,   text, messages and lists of numbers: about a request each; of
+  grpc-go       bytes and single numbers only what they are not
+  any other, or a proxy that hides the texts: nothing, and verify says so
+
+What the server said and what is concluded of it are told apart. It asks the server
+that the capture was made of where that is this machine, else the stand-in, which
+it starts; --to names another. Another host needs --live and --allow-host: then the
+plan is printed, and there is one request a second, and none after 429,
+resource_exhausted, permission_denied or unauthenticated.
+
+The exit status is 0 where nothing is contradicted, 1 where something is, where
+a run was stopped, or where no server said anything of its parser; 2 where it was
+refused.`,
+		Example: `  unwire replay verify --proto proto/ F.uwc
+  unwire replay verify --proto proto/ F.uwc 2 --to http://127.0.0.1:8080 --depth 4 --json
+  unwire replay verify --proto proto/ F.uwc 2 --live --allow-host api.example.com --journal asked.jsonl`,
+		Args: argsBetween(1, "F.uwc", "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addr, err := addressArgs(args, true)
+			if err != nil {
+				return err
+			}
+			if f.live && !cmd.Flags().Changed("budget") {
+				f.budget = liveVerifyBudget
+			}
+			return a.replayVerify(cmd.Context(), addr, &f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files to verify (default: the built-in ones)")
+	flags.StringVar(&f.to, "to", "", "URL of the server")
+	flags.BoolVar(&f.standin, "standin", false, "start the stand-in and ask that")
+	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
+	flags.BoolVar(&f.refine, "refine", true, "tell text from bytes where the server does: a request a field more")
+	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
+	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
+	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
+	flags.IntVar(&f.budget, "budget", 2000, "requests at most, for all methods; 200 with --live unless it is given")
+	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
+	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
+	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.all, "all", false, "all that the server said of each field")
+	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
+	return cmd
+}
+
+// A verifyCall is a method of a capture whose request the definitions know.
+type verifyCall struct {
+	exchange int64
+	method   string
+	captured *url.URL
+	protocol decode.Protocol
+	request  protoreflect.MessageDescriptor
+	seen     map[string]probe.Hint // in requests that were accepted
+}
+
+// liveVerifyBudget is how many requests another machine gets if nothing is said.
+const liveVerifyBudget = 200
+
+// maxSeen is how many exchanges of a method are looked into for wire types.
+const maxSeen = 50
+
+func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (err error) {
+	if f.standin && f.to != "" {
+		return usagef("--standin and --to both say which server to ask")
+	}
+	if f.budget < 1 || f.depth < 0 || f.depth > 8 {
+		return usagef("--budget wants 1 or more, --depth 0 to 8")
+	}
+	if f.proto == noDefinitions {
+		return usagef("--proto none leaves nothing to verify")
+	}
+	f.omitSecrets = f.noAuth
+	reach, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.noAuth {
+		reach.Credentials = nil
+	}
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	calls, err := a.verifyCalls(ctx, store, addr, &reach)
+	if err != nil {
+		return err
+	}
+	if f.standin || f.to == "" && !f.live && !allLocal(calls) {
+		if !f.standin {
+			a.say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
+		}
+		stop, err := startStandin(nil, &reach, "")
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	var journal io.ReadWriteSeeker
+	if f.journal != "" && !f.dryRun {
+		file, err := openProbeJournal(f.journal, f.resume)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		journal = file
+	}
+	return a.verifyEach(ctx, store, calls, reach, journal, f)
+}
+
+func allLocal(calls []*verifyCall) bool {
+	for _, c := range calls {
+		if replay.CheckTarget(c.captured, false, nil) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// verifyCalls finds the methods of a capture, or of one exchange.
+func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
+	byMethod := map[string]*verifyCall{}
+	looked := map[string]int{}
+	var calls []*verifyCall
+	var unknown []string
+	found := false
+	for row, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if addr.Exchange != 0 && row.ID != addr.Exchange {
+			continue
+		}
+		found = true
+		u, err := url.Parse(row.URL)
+		if err != nil || looked[u.Path] >= maxSeen {
+			continue
+		}
+		looked[u.Path]++
+		ex, err := decode.Decode(ctx, store, row.ID, decode.Options{})
+		if err != nil {
+			return nil, err
+		}
+		md := reach.Schema.FrameType(ex.Call, captures.Up)
+		method := "/" + ex.Service + "/" + ex.RPC
+		if md == nil || !canAsk(ex.Protocol) {
+			if ex.RPC != "" && looked[u.Path] == 1 {
+				unknown = append(unknown, method)
+			}
+			continue
+		}
+		c := byMethod[method]
+		if c == nil {
+			c = &verifyCall{exchange: row.ID, method: method, captured: u, protocol: ex.Protocol, request: md, seen: map[string]probe.Hint{}}
+			byMethod[method] = c
+			calls = append(calls, c)
+		}
+		for i := range ex.Frames {
+			if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
+				probe.SeenIn(c.seen, fr.Data, md)
+			}
+		}
+	}
+	for _, m := range unknown {
+		a.say("%s is left out: the definitions do not know its request, or it is not asked this way", term.Clean(m))
+	}
+	switch {
+	case addr.Exchange != 0 && !found:
+		return nil, fail(exitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
+	case len(calls) == 0:
+		return nil, fail(exitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
+	}
+	return calls, nil
+}
+
+func canAsk(p decode.Protocol) bool {
+	switch p {
+	case decode.ConnectUnary, decode.ConnectGet, decode.ConnectStream, decode.GRPC, decode.GRPCWeb:
+		return true
+	}
+	return false
+}
+
+// verifyEach verifies the methods one after the other.
+func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
+	left, told, status := f.budget, false, 0
+	var stopped string
+	var rows [][]string
+	for _, call := range calls {
+		if stopped != "" || left <= 0 {
+			a.say("%s was not asked about: %s", term.Clean(call.method), term.Clean(orText(stopped, "the budget is used up")))
+			status = exitFinding
+			continue
+		}
+		o, err := call.options(ctx, store, reach, f)
+		if err != nil {
+			return refusal(err)
+		}
+		o.Budget = left
+		plan, err := probe.NewVerifyPlan(o)
+		if err != nil {
+			return refusal(err)
+		}
+		if f.dryRun {
+			if err := a.printVerifyPlan(a.out, plan, f.json); err != nil {
+				return err
+			}
+			told = true
+			continue
+		}
+		if plan.Live {
+			if err := a.printVerifyPlan(a.err, plan, false); err != nil {
+				return err
+			}
+		}
+		if journal != nil {
+			if _, err := journal.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			o.Journal = journal
+		}
+		v, err := probe.Verify(ctx, *o)
+		if err != nil {
+			return refusal(err)
+		}
+		left -= v.Requests - v.Resumed
+		if rows = append(rows, verifyRows(v, f.all)...); f.json {
+			if err := a.printJSON(v); err != nil {
+				return err
+			}
+		}
+		a.sayVerified(v)
+		told = told || v.Runtime != probe.Unknown && v.Runtime != ""
+		if v.Contradicted > 0 || v.Stopped != "" {
+			status = exitFinding
+		}
+		if v.Stopped != "" && plan.Live { // what one method hears counts for all
+			stopped = v.Stopped
+		}
+	}
+	if len(rows) > 0 && !f.json {
+		if err := a.out.Table([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case status != 0:
+		return fail(status, nil, "")
+	case !told:
+		return fail(exitFinding, errors.New("no server said anything of its parser"), "")
+	}
+	return nil
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
+	to := reach.To
+	if to == nil {
+		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
+	}
+	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
+		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
+		AllowExecute: f.allowExecute, Reach: reach,
+	}}
+	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
+		o.Seen = c.seen
+	}
+	return o, o.FromCapture(ctx, store, c.exchange, reach)
+}
+
+// shownBody is how many bytes of a plan's message are shown.
+const shownBody = 4 << 10
+
+func (a *app) printVerifyPlan(out *term.Output, p *probe.VerifyPlan, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(p)
+	}
+	fmt.Fprintf(out, "POST %s\n", term.Clean(p.URL))
+	for _, h := range p.Headers {
+		fmt.Fprintf(out, "  %s\n", term.Clean(h))
+	}
+	fmt.Fprintf(out, "%s of %s; at most %s", counted(p.Fields, "field"), p.Request, counted(p.Budget, "request"))
+	if p.Rate > 0 {
+		fmt.Fprintf(out, ", %g a second", p.Rate)
+	}
+	fmt.Fprintf(out, "\nthe first message, %s:\n%s", counted(len(p.Body), "byte"), hex.Dump(p.Body[:min(len(p.Body), shownBody)]))
+	if len(p.Body) > shownBody {
+		fmt.Fprintf(out, "and %s more: --dry-run --json has all\n", counted(len(p.Body)-shownBody, "byte"))
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(out, "%s: %s\n  requests: %s\n", s.Runtime, s.Tells, s.Requests)
+	}
+	for _, e := range p.Effects {
+		fmt.Fprintf(out, "effects: %s\n", e)
+	}
+	return nil
+}
+
+// verifyRows are the rows of a method; what was said of confirmed fields is cut
+// short, unless all is wanted.
+func verifyRows(v *probe.Verification, all bool) [][]string {
+	rows := [][]string{}
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		said := ""
+		if len(c.Said) > 0 {
+			said = term.Clean(c.Said[len(c.Said)-1])
+		}
+		switch {
+		case all:
+			said = term.Clean(strings.Join(c.Said, "; "))
+		case c.Verdict == probe.Confirmed:
+			said = term.Cut(said, 60)
+		default:
+			said = term.Cut(said, 160)
+		}
+		concluded, label := c.Concluded, strings.TrimPrefix(c.Label+" ", "singular ")
+		if c.Open != "" {
+			concluded += "; open: " + c.Open
+		}
+		if c.Label == "map" {
+			label = ""
+		}
+		rows = append(rows, []string{
+			term.Clean(v.Method[strings.LastIndexByte(v.Method, '/')+1:]), c.Path, term.Clean(c.Message + "." + c.Name), term.Clean(label + c.Type),
+			string(c.Verdict), term.Clean(concluded), said,
+		})
+	}
+	return rows
+}
+
+func (a *app) sayVerified(v *probe.Verification) {
+	a.say("%s, %s: %d confirmed, %d contradicted, %d undecided; %s, %s of bodies; %s may have run the handler", term.Clean(v.Method),
+		orText(string(v.Runtime), "no answer"), v.Confirmed, v.Contradicted, v.Undecided, counted(v.Requests, "request"), counted(v.Bytes, "byte"), counted(v.Executed, "request"))
+	for _, n := range v.Notes {
+		a.say("%s", term.Clean(n))
+	}
+	if v.Stopped != "" {
+		a.say("unwire: error: %s", term.Clean(v.Stopped))
+	}
+}

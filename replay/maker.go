@@ -1,0 +1,114 @@
+package replay
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/replay/profile"
+)
+
+// A HeaderMaker makes the value of a header anew for each request: a checksum of
+// the time, a signature, what another program knows.
+//
+// Shape: a value that it returns is held for a secret, and neither shown nor
+// recorded. What it returns as it was goes out as it was; "" is none.
+type HeaderMaker interface {
+	// Part is the environment variable of the secret that completes a value of
+	// which the capture has a placeholder alone; "" if there is none.
+	Part() string
+	MakeHeader(ctx context.Context, c HeaderCall) (value string, err error)
+}
+
+// A HeaderCall is a header whose value is to be made.
+type HeaderCall struct {
+	Name   string    // in lower case
+	Value  string    // as captured, or the secret that was given for it; "" where there is neither
+	Part   string    // the secret of HeaderMaker.Part, where Value is ""
+	Method string    // of HTTP
+	URL    string    // without secrets
+	Time   time.Time // at which the request is made
+}
+
+// DefaultHeaders are the headers that the profile knows how to make.
+func DefaultHeaders() map[string]HeaderMaker {
+	return map[string]HeaderMaker{profile.Cursor().ChecksumHeader: checksumMaker{}}
+}
+
+// A checksumMaker computes the part of a checksum that is the time. What follows
+// it tells the machine: it is kept as captured, or as given, and never invented.
+//
+// Source: RESEARCH.md#checksum
+type checksumMaker struct{}
+
+func (checksumMaker) Part() string { return EnvMachineID }
+
+func (checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
+	if c.Value == "" && c.Part != "" {
+		return profile.ChecksumTime(c.Time, base64.RawURLEncoding) + c.Part, nil
+	}
+	value, _ := profile.RefreshChecksum(c.Value, c.Time)
+	return value, nil
+}
+
+// fromMaker says where a made value comes from.
+const fromMaker = "made for this request"
+
+func (p *Plan) makers() map[string]HeaderMaker {
+	if p.o.Headers == nil {
+		return DefaultHeaders()
+	}
+	return p.o.Headers
+}
+
+// partOf is the variable of the secret that completes a header's value.
+func (p *Plan) partOf(name string) string {
+	if m := p.makers()[name]; m != nil {
+		return m.Part()
+	}
+	return ""
+}
+
+// maker returns what makes headers; failed is the first error of one.
+func (p *Plan) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
+	makers := p.makers()
+	return func(c HeaderCall) (string, bool) {
+		m := makers[c.Name]
+		if m == nil {
+			return "", false
+		}
+		c.Method, c.URL, c.Time = p.Method, p.URL, now
+		value, err := m.MakeHeader(ctx, c)
+		if err == nil && strings.ContainsAny(value, "\r\n\x00") {
+			err = fmt.Errorf("its value has a control character")
+		}
+		if err != nil && *failed == nil {
+			*failed = fmt.Errorf("header %s: %w", c.Name, err)
+		}
+		return value, true
+	}
+}
+
+// addHeaders makes the headers that the capture does not have.
+func (p *Plan) addHeaders(r *refresher) {
+	var names []string
+	for name := range p.o.Headers {
+		if !slices.ContainsFunc(p.captured.RequestHeaders, func(h captures.Header) bool { return strings.EqualFold(h.Name, name) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if value, ok := r.make(HeaderCall{Name: name}); ok && value != "" {
+			p.secrets = append(p.secrets, value)
+			p.headers = append(p.headers, captures.Header{Name: name, Value: value})
+			p.Headers = append(p.Headers, captures.Header{Name: name, Value: "<" + fromMaker + ">"})
+			p.kept = append(p.kept, captures.Header{Name: name, Value: placeholder})
+			p.refreshed(name)
+		}
+	}
+}

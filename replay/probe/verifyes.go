@@ -1,0 +1,404 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// An esVerifier holds definitions against a protobuf-es server: one payload is
+// laid out so that its parser reads all of it if the definitions are right, up
+// to the end that no parser takes. Where they are not, it stumbles over a canary
+// that names the field and what was expected of it.
+//
+// Shape: each part leaves the parser where it was, unless it stumbles. A field
+// that it stumbled over is left out of the next payload.
+type esVerifier struct{ *verifier }
+
+func (v *esVerifier) run(ctx context.Context) error {
+	if err := requestType(ctx, v.c, v.res); err != nil {
+		return err
+	}
+	for {
+		b, marks := v.payload(nil)
+		done, err := v.ask(ctx, b, marks)
+		if err != nil {
+			return err
+		}
+		if done {
+			break
+		}
+	}
+	if err := v.conclude(ctx); err != nil {
+		return err
+	}
+	if v.o.Refine && v.res.Runtime == ES2 {
+		return v.texts(ctx)
+	}
+	return nil
+}
+
+// ask sends a payload; done reports that the parser came to its end.
+func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
+	a, err := v.c.ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
+	if err != nil {
+		return false, err
+	}
+	index, s, _, ok := readCanary(a.message)
+	switch {
+	case ok && index == len(marks) && s == slotEnd:
+		for _, m := range marks {
+			if m.claim.state == asking {
+				m.claim.state = passed
+				m.claim.say(v.c.requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), quote(a.message))
+			}
+		}
+		return true, nil
+	case ok && index < len(marks):
+		return false, v.stumbled(ctx, marks[index], s, a)
+	case a.parser:
+		return false, v.isolate(ctx, marks, a)
+	}
+	return false, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", v.c.requests, a.brief())}
+}
+
+func (v *esVerifier) expectation(c *claim) string {
+	if c.Label == "repeated" {
+		return "repeated " + c.Type
+	}
+	return c.Type
+}
+
+// stumbled enters what a canary names.
+func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) error {
+	c := m.claim
+	if m.part == partInside || m.part == partOutside {
+		c.guards++ // there is a field that the definitions do not have, or c is a number
+		return nil
+	}
+	if above := c.of.above; above != nil && !above.proven {
+		if err := v.prove(ctx, above); err != nil || !c.reachable() {
+			return err
+		}
+	}
+	c.say(v.c.requests, "the parser stumbled over it: %s", quote(a.message))
+	switch {
+	case m.part == partLabel && c.as != asVarint && c.isList():
+		c.decide(Contradicted, "the server reads one number of its size, not a list")
+		return nil
+	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.isMessage() || !c.isList())):
+		c.decide(Contradicted, "the server reads a list of numbers, not one")
+		return nil
+	}
+	c.state, c.label = doubted, m.part == partLabel
+	return nil
+}
+
+// settle finds out what a server has in place of what it stumbled over.
+func (v *esVerifier) settle(ctx context.Context, c *claim) error {
+	f, err := v.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.label && f != nil && f.Class == "" && c.isList() {
+		c.decide(Contradicted, "the server reads one varint, or a message, not a list")
+		return nil
+	}
+	c.judge(f)
+	return nil
+}
+
+// prove finds out whether a field whose contents are not as expected is a
+// message at all.
+func (v *esVerifier) prove(ctx context.Context, c *claim) error {
+	if above := c.of.above; above != nil && !above.proven {
+		if err := v.prove(ctx, above); err != nil || !c.reachable() {
+			return err
+		}
+	}
+	f, err := v.find(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case f != nil && f.Class == Message:
+		c.proven = true
+	case f != nil && f.Class == "" && c.hint.Len:
+		c.proven = true
+	case f != nil && f.Class == "":
+		c.decide(Undecided, "a number, or a message whose fields are read like those around it")
+	default:
+		c.judge(f)
+	}
+	return nil
+}
+
+// judge concludes from what a server was found to have, where the parser
+// stumbled over what it was expected to have.
+func (c *claim) judge(f *Field) {
+	if f != nil {
+		c.Said = append(c.Said, f.Evidence...)
+	}
+	switch {
+	case f == nil:
+		c.decide(Contradicted, "the server skips the number: its request has no such field")
+	case c.fd.IsMap() && f.Label == "map":
+		c.decide(Confirmed, "the server reads it as a map")
+		c.Open = "the types of its keys and values"
+	case f.Class == "" && c.as == asVarint:
+		c.decide(Undecided, "the server knows the number, as a varint or a message")
+	case f.Class == classOfConsumption(c) && f.Label == "" || f.Class == classOfConsumption(c) && f.Label == c.Label:
+		c.decide(Undecided, "the server's answers do not agree with each other")
+	case f.Class == "":
+		c.decide(Contradicted, "the server reads it as a varint or a message")
+	case f.Kind == "group":
+		c.decide(Contradicted, "the server reads it as a group")
+	case f.Label == "map":
+		c.decide(Contradicted, "the server reads it as a map")
+	default:
+		c.decide(Contradicted, "the server reads it as %s", strings.TrimSpace(f.Label+" "+string(f.Class)))
+	}
+}
+
+func classOfConsumption(c *claim) Class {
+	switch {
+	case c.isMessage():
+		return Message
+	case c.as == asLen:
+		return Len
+	case c.as == asFixed32:
+		return Fixed32
+	case c.as == asFixed64:
+		return Fixed64
+	}
+	return Varint
+}
+
+// find asks what a number is, whatever the definitions say; nil: nothing.
+func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
+	o := v.o.Options
+	o.First, o.Last, o.Hints = c.Number, c.Number, nil
+	m := newESMessage(v.c, &o, c.of.path)
+	m.hints = nil
+	weight := 0
+	for _, k := range c.of.claims {
+		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
+		if k != c && k.state == passed && !k.isMessage() {
+			m.found[k.Number] = &esField{number: k.Number, slot: slots[k.as]}
+			if weight++; k.as != asVarint {
+				weight++
+			}
+		}
+	}
+	if err := m.run(ctx); err != nil {
+		return nil, err
+	}
+	res := &Result{}
+	m.report(res)
+	for i := range res.Fields {
+		f := &res.Fields[i]
+		if f.Number != c.Number {
+			continue
+		}
+		if f.Class == Varint && f.Label == "singular" && weight < leastWeight { // too few numbers around it were asked about
+			f.Class, f.Kind, f.Label = "", "", ""
+		}
+		return f, nil
+	}
+	return nil, nil
+}
+
+// isolate finds the claim that the parser gave up at without naming it.
+func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error {
+	var claims []*claim
+	for _, m := range marks {
+		if m.part == partClass {
+			claims = append(claims, m.claim)
+		}
+	}
+	for len(claims) > 1 {
+		half := map[*claim]bool{}
+		for _, c := range claims[:len(claims)/2] {
+			half[c] = true
+		}
+		b, marks := v.payload(half)
+		next, err := v.c.ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
+		if err != nil {
+			return err
+		}
+		index, s, _, ok := readCanary(next.message)
+		switch {
+		case ok && index == len(marks):
+			claims = claims[len(half):]
+			continue
+		case ok && index < len(marks):
+			return v.stumbled(ctx, marks[index], s, next)
+		}
+		claims, a = claims[:len(half)], next
+	}
+	if len(claims) == 0 {
+		return &stopError{"the parser stumbles over what has no field in it"}
+	}
+	c := claims[0]
+	c.say(v.c.requests, "the parser gave up: %s", quote(a.message))
+	c.state = doubted
+	return nil
+}
+
+// conclude says what follows, first for what the others' readings help with.
+func (v *esVerifier) conclude(ctx context.Context) error {
+	for _, c := range v.all {
+		if c.state == doubted && c.reachable() {
+			if err := v.settle(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range v.all {
+		if c.state == passed && c.reachable() && c.isMessage() {
+			if err := v.concludeMessage(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := v.recursive(ctx); err != nil {
+		return err
+	}
+	for _, c := range v.all {
+		switch {
+		case c.state != passed || !c.reachable():
+		case c.as == asVarint && !c.isList() && !c.guarded && !c.hint.Varint:
+			c.decide(Undecided, "the server reads it as a varint, or as a message whose fields are read like those around it")
+		case c.as == asLen:
+			c.decide(Confirmed, "the server reads the number with a length before its value")
+			c.Open = "text or bytes, and whether it is repeated"
+		default:
+			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(classOfConsumption(c)))
+			c.Open = map[consumption]string{
+				asVarint: "which of the kinds that are a varint", asFixed32: "fixed32, sfixed32 or float", asFixed64: "fixed64, sfixed64 or double",
+			}[c.as]
+		}
+	}
+	return nil
+}
+
+// recursive asks of single varints whether they are not messages of the type that
+// they are in, whose fields are read like those around them: nested deeply, the
+// parser gives up over those.
+func (v *esVerifier) recursive(ctx context.Context) error {
+	var rest []*claim
+	for _, c := range v.all {
+		if c.state == passed && c.reachable() && c.isNumber() && c.as == asVarint && !c.isList() && c.guarded && !c.hint.Varint {
+			rest = append(rest, c)
+		}
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), maxDeep)
+		some := rest[:n]
+		rest = rest[n:]
+		for len(some) > 0 {
+			var b []byte
+			for _, c := range some {
+				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number))...)
+			}
+			a, err := v.c.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
+			if err != nil {
+				return err
+			}
+			if _, s, _, ok := readCanary(a.message); ok && s == slotEnd {
+				break
+			}
+			if half := len(some) / 2; half > 0 { // one of them can
+				rest = append(rest, some[half:]...)
+				some = some[:half]
+				continue
+			}
+			some[0].say(v.c.requests, "nested deeply, the parser gives up: %s", quote(a.message))
+			some[0].decide(Contradicted, "the server reads it as a message of the type that it is in")
+			some = nil
+		}
+	}
+	return nil
+}
+
+// maxDeep is how many fields are nested deeply in one request: about a megabyte.
+const maxDeep = 8
+
+func (v *esVerifier) concludeMessage(ctx context.Context, c *claim) error {
+	c.Open = "whether it is repeated"
+	if c.fd.IsMap() {
+		c.Open = "whether it is a map, and of what"
+	}
+	switch {
+	case c.guarded || c.proven:
+		c.decide(Confirmed, "the server reads it as a message: its fields are not those around it")
+		return nil
+	case c.hint.Len:
+		c.decide(Confirmed, "the server reads it as a varint or a message, and took it with a length in the capture")
+		return nil
+	}
+	f, err := v.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	if f != nil && f.Class == Message {
+		c.Said = append(c.Said, f.Evidence...)
+		c.decide(Confirmed, "the server reads it as a message")
+		return nil
+	}
+	c.Open = ""
+	c.judge(f)
+	return nil
+}
+
+// texts tells text from bytes, which protobuf-es 2 does: all that is said to be
+// bytes at once, then a request a text.
+func (v *esVerifier) texts(ctx context.Context) error {
+	strict := false
+	var loose []*claim
+	for _, c := range v.all {
+		if !c.isText() || c.Verdict != Confirmed {
+			continue
+		}
+		a, err := v.c.ask(ctx, fmt.Sprintf("is %s text", c.Path), wrap(c.of.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		if err != nil {
+			return err
+		}
+		_, s, _, ok := readCanary(a.message)
+		switch {
+		case a.parser && !ok && badTextES(a.message):
+			strict = true
+			c.say(v.c.requests, "text that is no UTF-8 is refused: %s", quote(a.message))
+			c.decide(Confirmed, "the server reads the number as text")
+			c.Open = "whether it is repeated"
+		case ok && s == slotEnd:
+			c.say(v.c.requests, "bytes that are no UTF-8 are taken")
+			loose = append(loose, c)
+		}
+	}
+	if !strict { // a server that looks at no text tells nothing
+		return nil
+	}
+	for _, c := range loose {
+		c.decide(Contradicted, "the server reads the number as bytes: it looks at other text, and not at this")
+	}
+	for _, c := range v.all {
+		if c.as != asLen || c.isText() || c.Verdict != Confirmed {
+			continue
+		}
+		a, err := v.c.ask(ctx, fmt.Sprintf("is %s bytes", c.Path), wrap(c.of.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		if err != nil {
+			return err
+		}
+		_, s, _, ok := readCanary(a.message)
+		switch {
+		case a.parser && !ok && badTextES(a.message):
+			c.say(v.c.requests, "bytes that are no UTF-8 are refused: %s", quote(a.message))
+			c.decide(Contradicted, "the server reads the number as text")
+		case ok && s == slotEnd:
+			c.say(v.c.requests, "bytes that are no UTF-8 are taken")
+			c.decide(Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
+			c.Open = "whether it is repeated"
+		}
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A goVerifier holds definitions against a Go server, which refuses text that
+// is none, messages that are none, and lists of numbers that break off, and
+// passes over everything else.
+type goVerifier struct {
+	*verifier
+	poison []byte // of a whole request: text that is none; nil: none is known
+}
+
+func (v *goVerifier) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{v.texts, v.messages, v.lists, v.rest} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if v.poison == nil {
+		v.res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+	}
+	v.res.note("protobuf-go passes over bytes and single numbers of any wire type: of them it only tells what they are not")
+	return nil
+}
+
+// message is the level as the probe asks it.
+func (v *goVerifier) message(path []int32) *goMessage {
+	return &goMessage{c: v.c, path: path, poison: v.poison, fields: map[int32]*Field{}}
+}
+
+// noText is a text that is none, and nothing else is refused for it in those words.
+func noText() goTest { return goTest{name: "text", value: []byte{0xFF}, text: true} }
+
+// enforced reports whether text is looked at by the definitions' own rules.
+func enforced(fd protoreflect.FieldDescriptor) bool {
+	e, ok := fd.(interface{ EnforceUTF8() bool })
+	return !ok || e.EnforceUTF8()
+}
+
+// texts asks for each text. A refusal proves the messages that lead to it, too,
+// and gives what later requests end with.
+func (v *goVerifier) texts(ctx context.Context) error {
+	var of *level
+	for _, c := range v.all {
+		if c.of != of { // a message that is text refuses what is nested in it, too
+			if of = c.of; c.reachable() {
+				if err := v.noMessages(ctx, of); err != nil {
+					return err
+				}
+			}
+		}
+		path, number := c.of.path, c.Number
+		switch {
+		case !c.open():
+			continue
+		case c.isText():
+			if !enforced(c.fd) {
+				c.decide(Undecided, "by its definition a server does not look at its text")
+				continue
+			}
+		case c.fd.IsMap() && c.fd.MapKey().Kind() == protoreflect.StringKind:
+			path, number = append(slices.Clone(path), number), 1
+		default:
+			continue
+		}
+		hit, a, err := v.message(path).test(ctx, noText(), []int32{number})
+		if err != nil {
+			return err
+		}
+		c.say(v.c.requests, "to text that is none: %s", quote(a.message))
+		if !hit {
+			continue
+		}
+		if v.poison == nil {
+			v.poison = wrap(path, appendBadText(nil, number))
+		}
+		switch {
+		case c.isText():
+			c.decide(Confirmed, "the server reads the number as text")
+			c.Open = "whether it is repeated"
+		default:
+			c.decide(Confirmed, "the server reads it as a message with text at 1, as the map's key is")
+			c.Open = "whether it is a map, and of what"
+		}
+		v.provedBy(c.of.above, c.Path, a)
+	}
+	if v.poison == nil {
+		return v.textBelow(ctx)
+	}
+	return nil
+}
+
+// provedBy confirms the messages that lead to text which was looked at.
+func (v *goVerifier) provedBy(above *claim, path string, a *answer) {
+	for ; above != nil && above.state != decided; above = above.of.above {
+		above.say(v.c.requests, "to text that is none at %s: %s", path, quote(a.message))
+		above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
+		above.Open = "whether it is repeated"
+	}
+}
+
+// maxBelow is how many texts below the messages asked about are tried.
+const maxBelow = 8
+
+// textBelow looks for text that could end requests in messages that are not
+// asked about themselves.
+func (v *goVerifier) textBelow(ctx context.Context) error {
+	tried := 0
+	for _, c := range v.all {
+		if !c.open() || !c.isMessage() || c.below != nil || c.fd.IsMap() {
+			continue
+		}
+		fields := c.fd.Message().Fields()
+		for i := 0; i < fields.Len() && tried < maxBelow && v.poison == nil; i++ {
+			fd := fields.Get(i)
+			if fd.Kind() != protoreflect.StringKind || !enforced(fd) {
+				continue
+			}
+			tried++
+			path, number := append(slices.Clone(c.of.path), c.Number), int32(fd.Number())
+			hit, a, err := v.message(path).test(ctx, noText(), []int32{number})
+			if err != nil {
+				return err
+			}
+			if hit {
+				v.poison = wrap(path, appendBadText(nil, number))
+				v.provedBy(c, pathText(append(path, number)), a)
+			}
+		}
+	}
+	return nil
+}
+
+// noMessages finds which of a level's messages are text.
+func (v *goVerifier) noMessages(ctx context.Context, l *level) error {
+	var set []int32
+	by := map[int32]*claim{}
+	for _, c := range l.claims {
+		if c.open() && c.isMessage() {
+			set, by[c.Number] = append(set, c.Number), c
+		}
+	}
+	_, err := v.hits(ctx, testText, l, set, by)
+	return err
+}
+
+// messages asks for those that no text has proven, those above first.
+func (v *goVerifier) messages(ctx context.Context) error {
+	if v.poison == nil {
+		return nil
+	}
+	for _, c := range v.all {
+		if !c.open() || !c.isMessage() {
+			continue
+		}
+		hit, a, err := v.message(c.of.path).test(ctx, goTests()[testMessage], []int32{c.Number})
+		if err != nil {
+			return err
+		}
+		c.say(v.c.requests, "to tags that are none: %s", quote(a.message))
+		if !hit {
+			f, err := v.found(ctx, c)
+			if err != nil {
+				return err
+			}
+			c.contradict(f)
+			continue
+		}
+		c.decide(Confirmed, "the server reads it as a message: it looks at tags in it")
+		c.Open = "whether it is repeated"
+		if c.fd.IsMap() {
+			c.Open = "whether it is a map, and of what"
+		}
+	}
+	return nil
+}
+
+// The tests of goTests, by what they look for.
+const (
+	testText = iota
+	testMessage
+	testVarints
+	testFixed
+)
+
+// found is what a server shows of a number, whatever the definitions say; nil: nothing.
+func (v *goVerifier) found(ctx context.Context, c *claim) (*Field, error) {
+	m := v.message(c.of.path)
+	err := m.run(ctx, c.Number, c.Number)
+	return m.fields[c.Number], err
+}
+
+// contradict concludes from what a server has at a number that is not what the
+// definitions say.
+func (c *claim) contradict(f *Field) {
+	if f == nil {
+		kind := "list of numbers"
+		switch {
+		case c.isMessage():
+			kind = "message"
+		case c.isText():
+			kind = "text"
+		}
+		c.decide(Contradicted, "the server reads no %s at the number: it is unknown, bytes or a single number", kind)
+		return
+	}
+	c.Said = append(c.Said, f.Evidence...)
+	what := string(f.Class)
+	switch {
+	case f.Label == "repeated":
+		what = "a list of " + what + " numbers"
+	case f.Kind == "string":
+		what = "text"
+	case f.Class == Message:
+		what = "a message"
+	}
+	c.decide(Contradicted, "the server reads it as %s", what)
+}
+
+// lists asks for lists of numbers.
+func (v *goVerifier) lists(ctx context.Context) error {
+	if v.poison == nil {
+		return nil
+	}
+	for _, c := range v.all {
+		if !c.open() || !c.isNumber() || !c.isList() {
+			continue
+		}
+		f, err := v.found(ctx, c)
+		if err != nil {
+			return err
+		}
+		if f == nil || f.Class != classOfConsumption(c) || f.Label != "repeated" {
+			c.contradict(f)
+			continue
+		}
+		c.Said = append(c.Said, f.Evidence...)
+		c.decide(Confirmed, "the server reads it as a list of %s numbers", f.Class)
+		c.Open = map[consumption]string{
+			asVarint: "which of the kinds that are a varint", asFixed32: "fixed32, sfixed32 or float", asFixed64: "fixed64, sfixed64 or double",
+		}[c.as]
+	}
+	return nil
+}
+
+// rest looks among what a Go server passes over for what it does not.
+func (v *goVerifier) rest(ctx context.Context) error {
+	for _, l := range v.levels {
+		texts := false
+		for _, c := range l.claims {
+			texts = texts || c.isText() && c.Verdict == Confirmed
+		}
+		var set []int32
+		by := map[int32]*claim{}
+		for _, c := range l.claims {
+			switch {
+			case !c.open():
+			case c.isText() && texts:
+				f, err := v.found(ctx, c)
+				if err != nil {
+					return err
+				}
+				c.contradict(f)
+			case c.isText():
+				c.decide(Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
+			case !c.isMessage() && !(c.isNumber() && c.isList()):
+				set, by[c.Number] = append(set, c.Number), c
+			}
+		}
+		if err := v.others(ctx, l, set, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hits contradicts those of a set that a test is refused for, and returns the others.
+func (v *goVerifier) hits(ctx context.Context, test int, l *level, set []int32, by map[int32]*claim) ([]int32, error) {
+	t := goTests()[test]
+	for len(set) > 0 {
+		n, err := v.message(l.path).first(ctx, t, set)
+		if err != nil || n == 0 {
+			return set, err
+		}
+		by[n].say(v.c.requests, "% x is refused as a %s", t.value, t.name)
+		by[n].decide(Contradicted, "the server reads it as %s", [...]string{
+			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
+		}[test])
+		set = slices.DeleteFunc(set, func(k int32) bool { return k == n })
+	}
+	return set, nil
+}
+
+// others asks whether any of the bytes and single numbers of a message is
+// something else: in a request for each that it may be, and more only if so.
+func (v *goVerifier) others(ctx context.Context, l *level, set []int32, by map[int32]*claim) error {
+	said, from := 0, v.c.requests+1
+	for i, test := range goTests() {
+		if test.text || v.poison != nil {
+			var err error
+			if set, err = v.hits(ctx, i, l, set, by); err != nil {
+				return err
+			}
+			said++
+		}
+	}
+	for _, n := range set {
+		c := by[n]
+		if said < len(goTests()) {
+			c.decide(Undecided, "protobuf-go passes over bytes and single numbers")
+			continue
+		}
+		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.c.requests))
+		c.decide(Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
+	}
+	return nil
+}

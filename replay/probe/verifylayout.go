@@ -1,0 +1,191 @@
+package probe
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// A part is what of a claim a canary is about.
+type part uint8
+
+const (
+	partClass   part = iota // how the value is consumed
+	partLabel               // one number, or a list
+	partInside              // in the message: the guard that would show a number
+	partOutside             // around it
+)
+
+type mark struct {
+	claim *claim
+	part  part
+}
+
+// A layout is a payload while it is laid out.
+type layout struct {
+	marks []mark
+	only  map[*claim]bool // nil: all
+}
+
+func (l *layout) mark(c *claim, p part) int {
+	l.marks = append(l.marks, mark{c, p})
+	return len(l.marks) - 1
+}
+
+func (l *layout) has(c *claim) bool { return c.open() && (l.only == nil || l.only[c]) }
+
+// payload lays out what is still asked, or of it only some.
+func (v *esVerifier) payload(only map[*claim]bool) ([]byte, []mark) {
+	l := &layout{only: only}
+	b := l.level(v.root)
+	return wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
+}
+
+// level lays out a message: first how each value is consumed, then what relies on it.
+func (l *layout) level(of *level) []byte {
+	var b []byte
+	for _, c := range of.claims {
+		if l.has(c) {
+			b = appendReading(b, reading{c.Number, c.as}, l.mark(c, partClass))
+		}
+	}
+	for _, c := range of.claims {
+		switch {
+		case !c.open():
+		case c.isMessage():
+			b = l.message(b, c)
+		case !l.has(c) || !c.isNumber():
+		case c.as == asVarint && !c.isList():
+			readings, weight := l.outerReadings(c)
+			c.guarded = weight >= leastWeight
+			b = appendSingleVarint(b, c.Number, l.mark(c, partLabel), readings)
+		default:
+			b = appendLabelTest(b, c, l.mark(c, partLabel))
+		}
+	}
+	return b
+}
+
+// message lays out what is in a message, with something that stumbles if the
+// field is a number, and its fields are read as those around it.
+func (l *layout) message(b []byte, c *claim) []byte {
+	var inner []byte
+	if c.below != nil {
+		inner = l.level(c.below)
+	}
+	if l.has(c) {
+		b, inner = l.guard(b, inner, c)
+	}
+	if !l.has(c) {
+		if len(inner) == 0 {
+			return b
+		}
+		b = protowire.AppendTag(b, protowire.Number(c.Number), protowire.BytesType)
+		return protowire.AppendBytes(b, inner)
+	}
+	return appendUnlist(b, c.Number, l.mark(c, partLabel), inner)
+}
+
+// appendUnlist gives a number a value of tags that a message, or a varint, reads
+// as such. A list of varints reads on over the value's end, and stumbles.
+func appendUnlist(b []byte, n int32, index int, tags []byte) []byte {
+	tags = append(fill(append(tags, skip8...), 7), 0x80)
+	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
+	b = protowire.AppendBytes(b, tags)
+	b = append(b, skip4...)
+	return fill(appendCanary(b, index, slotPacked), 1)
+}
+
+// guard adds the first of these that was not tried: a field inside is read in
+// another way than that of its number around; a number of the fields around is
+// unknown inside; a number inside is unknown around.
+func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
+	around := map[int32]*claim{}
+	for _, k := range c.of.claims {
+		if l.has(k) {
+			around[k.Number] = k
+		}
+	}
+	inside := c.fd.Message().Fields()
+	c.guarded = false
+	skip := c.guards
+	next := func() bool { skip--; return skip < 0 }
+	if c.below != nil && !c.fd.IsMap() {
+		for _, k := range c.below.claims {
+			if other := around[k.Number]; other != nil && l.has(k) && other.as != k.as && next() {
+				c.guarded = true // their own parts show it
+				return b, inner
+			}
+		}
+	}
+	for _, k := range c.of.claims {
+		if around[k.Number] != nil && k.as != asFixed32 && inside.ByNumber(protowire.Number(k.Number)) == nil && next() {
+			c.guarded = true
+			return b, appendReading(inner, reading{k.Number, absent}, l.mark(c, partInside))
+		}
+	}
+	if c.below != nil {
+		for _, k := range c.below.claims {
+			if l.has(k) && k.as != asFixed32 && c.fd.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
+				c.guarded = true
+				return appendReading(b, reading{k.Number, absent}, l.mark(c, partOutside)), inner
+			}
+		}
+	}
+	return b, inner
+}
+
+// leastWeight is how much has to be alike in two messages for us to believe that
+// they are one.
+const leastWeight = 4
+
+// outerReadings are those of the fields beside a number, and how unlikely it is
+// that another message has the same: a varint counts for one, others for two.
+func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
+	for _, numbers := range []bool{false, true} {
+		for _, k := range c.of.claims {
+			if k == c || !l.has(k) || k.fd.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {
+				continue
+			}
+			if out = append(out, reading{k.Number, k.as}); numbers {
+				weight++
+			} else {
+				weight += 2
+			}
+		}
+	}
+	return append(out, reading{c.Number, c.as}), weight
+}
+
+// appendSingleVarint is silent for one varint, whose following tags are those of
+// the fields around it. A list reads on over the end of the value; a message
+// stumbles unless it has the same fields.
+func appendSingleVarint(b []byte, n int32, index int, readings []reading) []byte {
+	var p []byte
+	for _, r := range readings {
+		p = appendReading(p, r, index)
+	}
+	return appendUnlist(b, n, index, p)
+}
+
+// appendLabelTest is silent for a list where that is expected, or for a single
+// number of 4 or 8 bytes, and stumbles for the other.
+func appendLabelTest(b []byte, c *claim, index int) []byte {
+	b = protowire.AppendTag(b, protowire.Number(c.Number), protowire.BytesType)
+	switch list := c.isList(); {
+	case list && c.as == asVarint: // one varint of three bytes, and one of one
+		b = append(b, 4)
+		return fill(appendCanary(b, index, slotPacked), 1)
+	case list && c.as == asFixed32: // two of four bytes
+		b = fill(append(b, 8), 3)
+		return fill(appendCanary(b, index, slotPacked), 2)
+	case list: // two of eight
+		b = fill(append(b, 16), 7)
+		return fill(appendCanary(b, index, slotPacked), 6)
+	case c.as == asFixed32: // the length is its first byte; a list ends two bytes into what is skipped
+		b = fill(append(b, 8), 3)
+		b = fill(append(b, skip8...), 2)
+		return fill(appendCanary(b, index, slotPacked), 3)
+	default:
+		b = fill(append(b, 24), 7)
+		b = fill(append(b, skip8...), 8)
+		b = fill(append(b, skip8...), 3)
+		return fill(appendCanary(b, index, slotPacked), 2)
+	}
+}
