@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -67,18 +68,8 @@ func (b *builder) indexOutside() {
 func (b *builder) byName(r *ref) string {
 	word := r.local
 	for range 2 {
-		var name string
-		for _, d := range b.locals[word] {
-			full := b.renamed[d]
-			if (b.enums[full] != nil) != r.enum || full == "" {
-				continue
-			}
-			if name != "" && name != full {
-				return "" // more than one it might be
-			}
-			name = full
-		}
-		if name != "" {
+		name, several := b.nearest(r, word)
+		if name != "" || several {
 			return name
 		}
 		if wellKnown(word) {
@@ -88,6 +79,47 @@ func (b *builder) byName(r *ref) string {
 		word = strings.TrimSuffix(strings.TrimSuffix(word, "$"), "_")
 	}
 	return ""
+}
+
+// nearest returns the type that a word names: in the module that it is imported
+// from, or else in its own file, or else anywhere; and whether there are several
+// that it might be.
+func (b *builder) nearest(r *ref, word string) (name string, several bool) {
+	from := ""
+	if strings.HasPrefix(r.module, ".") {
+		from = path.Join(path.Dir(r.place.File), r.module)
+	}
+	for _, fits := range []func(file string) bool{
+		func(file string) bool { return from != "" && isModule(file, from) },
+		func(file string) bool { return from == "" && file == r.place.File },
+		func(string) bool { return true },
+	} {
+		for _, d := range b.locals[word] {
+			full := b.renamed[d]
+			if full == "" || (b.enums[full] != nil) != r.enum || !fits(d.place.File) {
+				continue
+			}
+			if name != "" && name != full {
+				return "", true
+			}
+			name = full
+		}
+		if name != "" {
+			return name, false
+		}
+	}
+	return "", false
+}
+
+// isModule says whether a file is what a module's path, without an ending or
+// with one, leads to.
+func isModule(file, module string) bool {
+	rest, ok := strings.CutPrefix(file, module)
+	switch strings.TrimPrefix(rest, "/index") {
+	case "", ".js", ".mjs", ".cjs":
+		return ok
+	}
+	return false
 }
 
 // wellKnown says whether a word names a type that comes with protobuf. Scripts

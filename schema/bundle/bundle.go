@@ -179,8 +179,42 @@ func (x *scan) ref(n *node) *ref {
 	if b, ok := x.lookup(n.at, n.str); n.kind == nIdent && ok && b.kind == bindImport {
 		r.local = x.text(b.arg)
 	}
+	r.module, r.local = x.imported(n, r.local)
 	x.refs = append(x.refs, r)
 	return r
+}
+
+// imported returns the module that the first name of an expression is imported
+// or required from, or "", and the name there of what the expression stands for.
+func (x *scan) imported(n *node, word string) (module, name string) {
+	s := x.script
+	for n.kind == nMember {
+		n = n.kids[0]
+	}
+	b, ok := s.lookup(n.at, n.str)
+	if n.kind != nIdent || !ok || b.init < 0 {
+		return "", word
+	}
+	if b.kind == bindImport {
+		return unquote(s.text(b.init)), word
+	}
+	if b.kind != bindVar && b.kind != bindProp {
+		return "", word
+	}
+	call := s.expr(b.init)
+	for range 3 { // __importStar(require("…"))
+		if call.kind != nCall || len(call.kids) < 2 {
+			return "", word
+		}
+		if f := call.kids[0]; f.kind == nIdent && f.str == "require" && call.kids[1].kind == nString {
+			if b.kind == bindProp && word == n.str {
+				word = s.text(b.arg)
+			}
+			return call.kids[1].str, word
+		}
+		call = call.kids[1]
+	}
+	return "", word
 }
 
 // link resolves the references of a script by what stands for its definitions,

@@ -200,6 +200,11 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 	if body, ok := s.moduleOf(v, t); ok {
 		return s.exported(body, name, t)
 	}
+	if s.isExports(v) {
+		if e := s.exported(0, name, t); e != nil {
+			return e
+		}
+	}
 	if v.kind == nIdent {
 		if b, ok := s.lookup(v.at, v.str); ok && b.kind == bindParam && b.arg <= 1 {
 			if e := s.exported(b.scope, name, t); e != nil {
@@ -211,6 +216,20 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 		return s.property(v.kids[1], name)
 	}
 	return nil
+}
+
+// isExports says whether an expression is what a file of CommonJS exports:
+// exports or module.exports, where no function declares these.
+func (s *script) isExports(v *node) bool {
+	word := "exports"
+	if v.kind == nMember && v.str == word {
+		v, word = v.kids[0], "module"
+	}
+	if v.kind != nIdent || v.str != word {
+		return false
+	}
+	_, bound := s.lookup(v.at, v.str)
+	return !bound
 }
 
 func (s *script) property(obj *node, name string) *node {
@@ -388,10 +407,13 @@ func (s *script) exportTable(body int32) map[string]*node {
 			continue
 		}
 		on, ok := s.lookup(base, s.text(base))
-		if !ok || on.kind != bindParam || on.scope != body || on.arg > 1 {
+		switch {
+		case ok && on.kind == bindParam && on.scope == body && on.arg <= 1:
+			params = append(params, on)
+		case !ok && body == 0 && (s.is(base, "exports") || s.is(base, "module")):
+		default:
 			continue
 		}
-		params = append(params, on)
 		switch {
 		case s.typ(at) == js.DotToken && s.typ(at+2) == js.EqToken:
 			name := s.text(at + 1)

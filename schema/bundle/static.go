@@ -163,6 +163,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 	case word == "fork":
 		for i := open; i < end; i++ {
 			if s.typ(i) == js.DotToken && (s.is(i+1, "ldelim") || s.is(i+1, "join")) {
+				end = i
 				break
 			}
 			if t, _ := x.writerMethod(s.text(i + 1)); s.typ(i) == js.DotToken && t != 0 && s.typ(i+2) == js.OpenParenToken {
@@ -170,7 +171,10 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 			}
 		}
 		packed := true
-		f.name, f.repeated, f.packed = s.memberBefore(e, at), true, &packed
+		f.repeated, f.packed = true, &packed
+		if f.name = s.memberAfter(e, open, end); f.name == "" {
+			f.name = s.memberBefore(e, at)
+		}
 	default:
 		t, many := x.writerMethod(word)
 		if t == 0 {
@@ -210,6 +214,22 @@ func (x *scan) written1(e *encoder, from, at int32) (name string, repeated bool)
 		}
 	}
 	return s.memberBefore(e, at), true
+}
+
+// memberAfter returns the member of the message that is named first between two
+// tokens.
+func (s *script) memberAfter(e *encoder, from, end int32) string {
+	for i := from; i < end; i++ {
+		if s.is(i, e.param) && s.typ(i-1) != js.DotToken {
+			switch {
+			case s.typ(i+1) == js.DotToken:
+				return s.text(i + 2)
+			case s.typ(i+1) == js.OpenBracketToken && s.typ(i+2) == js.StringToken:
+				return unquote(s.text(i + 2))
+			}
+		}
+	}
+	return ""
 }
 
 // memberBefore returns the member of the message that is named last before a
@@ -500,7 +520,7 @@ func (x *scan) staticMethod(at int32) {
 	m := &method{in: &ref{full: in, place: x.place(at)}, out: &ref{full: out, place: x.place(at)}}
 	x.refs = append(x.refs, m.in, m.out)
 	known := false
-	for i := s.brs[body].close + 1; i < s.brs[body].close+4; i++ {
+	for i := s.brs[body].close + 1; i < s.brs[body].close+6 && m.name == ""; i++ {
 		// …, "name", { value: "Cook" }) or …, { name: { value: "Cook" }, … })
 		switch o := s.expr(i); {
 		case o.get("value") != nil:

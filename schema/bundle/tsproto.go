@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
@@ -58,8 +59,9 @@ func (x *scan) tsProto(list []*encoder) {
 // tsProtoMessage reads one message.
 func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.script
-	ids := append(s.objectNames(o.at), o.at)
-	full, sure := x.tsProtoName(o, ids, origins)
+	ids, words := s.given(o.at)
+	ids = append(ids, o.at)
+	full, sure := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
 	if !sure {
 		x.unresolved(full, o.at, "its name or package did not survive minification; it is one that was made up")
@@ -80,15 +82,18 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 	x.messages = append(x.messages, m)
 }
 
-// objectNames are the names that the object at a token is given.
-func (s *script) objectNames(at int32) []int32 {
-	var ids []int32
-	for at--; s.typ(at) == js.EqToken && js.IsIdentifier(s.typ(at-1)) && s.typ(at-2) != js.DotToken; at -= 2 {
-		if b, ok := s.lookup(at-1, s.text(at-1)); ok {
+// given are the names that the value at a token is given: bindings of names,
+// and the words of members, exports.Foo = Foo = {…}.
+func (s *script) given(at int32) (ids []int32, words []string) {
+	for at--; s.typ(at) == js.EqToken && js.IsIdentifierName(s.typ(at-1)); at-- {
+		if s.typ(at-2) == js.DotToken {
+			words = append(words, s.text(at-1))
+		} else if b, ok := s.lookup(at-1, s.text(at-1)); ok {
 			ids = append(ids, b.tok)
 		}
+		at = s.startOf(at - 1)
 	}
-	return ids
+	return ids, words
 }
 
 // origins finds the names under which the bindings of a script are exported,
@@ -139,27 +144,56 @@ func (x *scan) origins() map[int32]origin {
 
 // tsProtoName returns the full name of the message that an object stands for,
 // and whether that is known.
-func (x *scan) tsProtoName(o *node, ids []int32, origins map[int32]origin) (string, bool) {
+func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int32]origin) (string, bool) {
 	s := x.script
-	if full, ok := s.str(o.get("$type")); ok {
-		return full, true
-	}
-	word, pkg := "", ""
-	for _, id := range ids {
-		if from := origins[id]; from.name != "" {
-			word, pkg = from.name, from.pkg
-		} else if word == "" && js.IsIdentifier(s.typ(id)) {
-			word = s.text(id)
+	word, pkg := x.wordOf(ids, words, origins)
+	for _, name := range []string{"$type", "typeUrl"} {
+		full, ok := s.str(o.get(name))
+		if full = strings.TrimPrefix(full, "/"); !ok || !validFull(full) {
+			continue
 		}
+		if strings.HasSuffix(word, "_"+baseOf(full)) { // without what it is nested in
+			full = dotted(packageOf(full), word)
+		}
+		return full, true
 	}
 	if pkg == "" {
 		pkg = x.packageBefore(o.at)
 	}
-	sure := pkg != "" && len(word) > 2
-	if !validName(word) || len(word) <= 2 {
+	short := len(word) <= 2 && s.minified()
+	sure := pkg != "" && !short
+	if !validName(word) || short {
 		word = "Message_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
 	}
 	return dotted(pkg, word), sure
+}
+
+// minified says whether a script's lines are longer than a person's.
+func (s *script) minified() bool {
+	const longLine = 300 // bytes, on average
+	return bytes.Count(s.src, []byte("\n")) < len(s.src)/longLine
+}
+
+// wordOf returns the name by which a value is exported, or else what it is
+// called in its script, and the package beside it.
+func (x *scan) wordOf(ids []int32, words []string, origins map[int32]origin) (word, pkg string) {
+	own := ""
+	for _, id := range ids {
+		if from := origins[id]; from.name != "" {
+			word, pkg = from.name, from.pkg
+		} else if own == "" && js.IsIdentifier(x.typ(id)) {
+			own = x.text(id)
+		}
+	}
+	for _, w := range words {
+		if word == "" || len(word) <= 2 {
+			word = w
+		}
+	}
+	if word == "" || len(word) <= 2 && len(own) > 2 {
+		word = own
+	}
+	return word, pkg
 }
 
 // packageBefore returns the package of the last protobufPackage before a token:
@@ -204,6 +238,9 @@ func (x *scan) enumReader(o *node, name string) *node {
 	}
 	v := s.object(s.result(fn)).get(name)
 	if v == nil {
+		v = s.memberGiven(fn.body, name)
+	}
+	if v == nil {
 		return nil
 	}
 	for i := v.at; i < v.end; i++ {
@@ -217,6 +254,18 @@ func (x *scan) enumReader(o *node, name string) *node {
 		}
 		if f := s.value(call); f != nil && f.kind == nFunc && len(f.kids) == 0 && s.switches(f.body) {
 			return call
+		}
+	}
+	return nil
+}
+
+// memberGiven returns what a member of a name is given in a function: o.x = v.
+func (s *script) memberGiven(body int32, name string) *node {
+	for i := s.brs[body].open; i < s.brs[body].close; i++ {
+		if s.typ(i) == js.EqToken && s.is(i-1, name) && s.typ(i-2) == js.DotToken {
+			n := *s.expr(i + 1)
+			n.at = i + 1 // of a call it is the parenthesis
+			return &n
 		}
 	}
 	return nil
@@ -237,14 +286,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 		return r
 	}
 	done[t.end.at] = true
-	word, pkg := "", ""
-	for _, id := range t.ids {
-		if from := origins[id]; from.name != "" {
-			word, pkg = from.name, from.pkg
-		} else if word == "" && js.IsIdentifier(s.typ(id)) {
-			word = s.text(id)
-		}
-	}
+	word, pkg := x.wordOf(t.ids, nil, origins)
 	if pkg == "" {
 		pkg = x.packageBefore(t.end.at)
 	}
@@ -376,7 +418,7 @@ func (x *scan) tsProtoCall(at int32) {
 			m.out = x.ref(s.objectOf(i))
 		}
 	}
-	full := ""
+	full, _ := s.str(call.kids[1]) // "pkg.Service", or this.service
 	for i := s.brs[class].open; i < s.brs[class].close && full == ""; i++ {
 		if s.is(i, "service") && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken {
 			v := s.expr(i + 2)

@@ -407,12 +407,7 @@ func (m *merger) settle() {
 	for name := range m.std {
 		types["."+name] = true
 	}
-	known := func(name string) bool {
-		if types[name] {
-			return true
-		}
-		return strings.HasPrefix(name, ".google.protobuf.") && m.std[topOf(name)] != ""
-	}
+	known := func(name string) bool { return types[name] }
 	closed := m.closedEnums()
 	kept := m.elements[:0]
 	for _, e := range m.elements {
@@ -537,12 +532,6 @@ func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto))
 			extensionsIn(n, f)
 		}
 	}
-}
-
-func topOf(name string) string {
-	rest := strings.TrimPrefix(name, ".google.protobuf.")
-	top, _, _ := strings.Cut(rest, ".")
-	return "google.protobuf." + top
 }
 
 func replaceType(f *descriptorpb.FieldDescriptorProto) {
