@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -149,36 +150,44 @@ func (b *builder) enumDefault(element string, f *field, fd *descriptorpb.FieldDe
 }
 
 func (b *builder) buildServices() {
-	shapes := map[string]string{}
+	by := map[string][]*service{}
 	for _, s := range b.Extractor.services {
-		full := strings.TrimPrefix(s.full, ".")
-		if !validFull(full) {
-			b.unresolved(full, s.place, "its name is no protobuf name; it is left out")
-			continue
+		if full, ok := b.named(&s.def); ok {
+			by[full] = append(by[full], s)
 		}
-		sd := b.service(full, s)
-		shape := proto.MarshalOptions{Deterministic: true}
-		data, err := shape.Marshal(sd)
-		if err != nil {
-			b.unresolved(full, s.place, err.Error())
-			continue
-		}
-		name := full
-		for n := 2; shapes[name] != "" && shapes[name] != string(data); n++ {
-			name = fmt.Sprintf("%s_%d", full, n)
-		}
-		if shapes[name] != "" {
-			continue
-		}
-		shapes[name] = string(data)
-		if name != full {
-			b.notes[name] = "Another shape of " + full + " in the same source."
-			b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
-			sd.Name = proto.String(baseOf(name))
-		}
-		f := b.file(name, b.syntaxBeside(name))
-		f.Service = append(f.Service, sd)
 	}
+	for _, full := range sortedKeys(by) {
+		kept, _ := choose(by[full], b.coversService)
+		for i, s := range kept {
+			name := full
+			if i > 0 {
+				name = fmt.Sprintf("%s_%d", full, i+1)
+				b.notes[name] = "Another shape of " + full + " in the same source."
+				b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
+			}
+			f := b.file(name, b.syntaxBeside(name))
+			f.Service = append(f.Service, b.service(name, s))
+		}
+	}
+}
+
+// coversService says whether x says all that y says.
+func (b *builder) coversService(x, y *service) bool {
+	for _, n := range y.methods {
+		i := slices.IndexFunc(x.methods, func(m *method) bool { return m.name == n.name })
+		if i < 0 {
+			return false
+		}
+		m := x.methods[i]
+		stream := m.client == n.client && m.server == n.server && !m.unknown || n.unknown
+		if !stream || n.idempotency != 0 && m.idempotency != n.idempotency {
+			return false
+		}
+		if in, out := b.resolve(n.in), b.resolve(n.out); in != "" && in != b.resolve(m.in) || out != "" && out != b.resolve(m.out) {
+			return false
+		}
+	}
+	return true
 }
 
 // syntaxBeside returns the syntax of the package's other definitions.
@@ -200,6 +209,9 @@ func (b *builder) service(full string, s *service) *descriptorpb.ServiceDescript
 		}
 		names[m.name] = true
 		md := &descriptorpb.MethodDescriptorProto{Name: proto.String(m.name)}
+		if m.unknown {
+			b.unresolved(element, s.place, "static code of this version of protobufjs does not tell its streaming kind; it is declared as unary")
+		}
 		md.InputType = b.payload(element, "request", m.in)
 		md.OutputType = b.payload(element, "response", m.out)
 		if m.client {

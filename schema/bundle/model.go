@@ -33,6 +33,7 @@ type method struct {
 	name           string
 	in, out        *ref
 	client, server bool
+	unknown        bool // whether it streams
 	idempotency    descriptorpb.MethodOptions_IdempotencyLevel
 }
 

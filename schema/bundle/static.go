@@ -519,7 +519,7 @@ func (x *scan) staticMethod(at int32) {
 	}
 	m := &method{in: &ref{full: in, place: x.place(at)}, out: &ref{full: out, place: x.place(at)}}
 	x.refs = append(x.refs, m.in, m.out)
-	known := false
+	m.unknown = true
 	for i := s.brs[body].close + 1; i < s.brs[body].close+6 && m.name == ""; i++ {
 		// …, "name", { value: "Cook" }) or …, { name: { value: "Cook" }, … })
 		switch o := s.expr(i); {
@@ -529,15 +529,12 @@ func (x *scan) staticMethod(at int32) {
 			m.name, _ = s.str(o.get("name").get("value"))
 			m.client = s.boolean(o.get("requestStream").get("value"))
 			m.server = s.boolean(o.get("responseStream").get("value"))
-			known = o.get("requestStream") != nil || o.get("path") != nil
+			m.unknown = o.get("requestStream") == nil && o.get("path") == nil
 		}
 	}
 	if m.name == "" {
 		x.unresolved(own, at, "a method whose name is no constant")
 		return
-	}
-	if !known {
-		x.unresolved(own+"."+m.name, at, "static code of this version of protobufjs does not tell its streaming kind; it is declared as unary")
 	}
 	for _, svc := range x.services {
 		if svc.full == own {
