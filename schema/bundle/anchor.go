@@ -23,6 +23,7 @@ const (
 	anchorNested                   // nested: reflection JSON of protobufjs
 	anchorUint32                   // .uint32(10): static code of protobufjs and ts-proto
 	anchorWriter                   // serializeBinaryToWriter: google-protobuf
+	anchorExportSymbol             // goog.exportSymbol("proto.pkg.Type", null, global)
 	anchorRequestStream            // requestStream: methods of grpc-js and of ts-proto
 	anchorGRPCWeb                  // MethodDescriptor("/pkg.Service/Method", …)
 	anchorRPCCall                  // this.rpcCall(…), a service of static protobufjs
@@ -93,6 +94,8 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorUint32
 	case "serializeBinaryToWriter":
 		return anchorWriter
+	case "exportSymbol":
+		return anchorExportSymbol
 	case "requestStream":
 		return anchorRequestStream
 	case "MethodDescriptor":

@@ -24,6 +24,8 @@ type builder struct {
 	children map[string][]string                          // of a message: names of the types in it
 	second   map[string]bool                              // packages that need proto2
 	outside  map[string]bool                              // types of descriptors among the scripts
+
+	outsiders map[string][]outsider // those by their word in scripts
 }
 
 func newBuilder(e *Extractor) *builder {
@@ -32,11 +34,14 @@ func newBuilder(e *Extractor) *builder {
 		messages: map[string]*message{}, enums: map[string]*enum{},
 		renamed: map[*def]string{}, locals: map[string][]*def{},
 		files: map[string]*descriptorpb.FileDescriptorProto{}, children: map[string][]string{},
-		outside: map[string]bool{}, second: map[string]bool{},
+		outside: map[string]bool{}, outsiders: map[string][]outsider{}, second: map[string]bool{},
 	}
 }
 
 func (b *builder) unresolved(element string, p Place, reason string) {
+	if standard(element) { // protobuf's own declaration stands for it
+		return
+	}
 	b.open = append(b.open, Unresolved{element, p, reason})
 }
 

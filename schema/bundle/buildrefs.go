@@ -40,27 +40,36 @@ func (b *builder) resolve(r *ref) string {
 // elsewhere says whether a type is declared by a descriptor of the scripts, or
 // is one that comes with protobuf.
 func (b *builder) elsewhere(full string) bool {
-	return b.outside[full] || strings.HasPrefix(full, "google.protobuf.")
+	return b.outside[full] || standard(full)
+}
+
+// An outsider is a type that a descriptor of the scripts declares.
+type outsider struct {
+	full, script string
+	enum         bool
 }
 
 // indexOutside names the types that the scripts' descriptors declare.
 func (b *builder) indexOutside() {
-	var walk func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
-	walk = func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+	var walk func(script, pkg string, inside int, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
+	enter := func(script, full string, inside int, enum bool) {
+		b.outside[full] = true
+		parts := strings.Split(full, ".")
+		word := strings.Join(parts[max(len(parts)-1-inside, 0):], "_") // Outer_Inner
+		b.outsiders[word] = append(b.outsiders[word], outsider{full, script, enum})
+	}
+	walk = func(script, scope string, inside int, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
 		for _, m := range messages {
-			b.outside[prefix+m.GetName()] = true
-			walk(prefix+m.GetName()+".", m.NestedType, m.EnumType)
+			full := dotted(scope, m.GetName())
+			enter(script, full, inside, false)
+			walk(script, full, inside+1, m.NestedType, m.EnumType)
 		}
 		for _, e := range enums {
-			b.outside[prefix+e.GetName()] = true
+			enter(script, dotted(scope, e.GetName()), inside, true)
 		}
 	}
-	for _, f := range b.Extractor.files {
-		prefix := ""
-		if f.GetPackage() != "" {
-			prefix = f.GetPackage() + "."
-		}
-		walk(prefix, f.MessageType, f.EnumType)
+	for i, f := range b.Extractor.files {
+		walk(b.Extractor.from[i], f.GetPackage(), 0, f.MessageType, f.EnumType)
 	}
 }
 
@@ -104,6 +113,15 @@ func (b *builder) nearest(r *ref, word string) (name string, several bool) {
 				return "", true
 			}
 			name = full
+		}
+		for _, o := range b.outsiders[word] {
+			if o.enum != r.enum || !fits(o.script) {
+				continue
+			}
+			if name != "" && name != o.full {
+				return "", true
+			}
+			name = o.full
 		}
 		if name != "" {
 			return name, false

@@ -59,6 +59,7 @@ func Extract(ctx context.Context, name string, src []byte, opts Options) (*Resul
 type Extractor struct {
 	found
 	files []*descriptorpb.FileDescriptorProto
+	from  []string // script of each file
 	forms map[string]bool
 }
 
@@ -106,7 +107,10 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	e.extensions = append(e.extensions, x.extensions...)
 	e.refs = append(e.refs, x.refs...)
 	e.open = append(e.open, x.open...)
-	e.files = append(e.files, x.files...)
+	for _, f := range x.files {
+		e.files = append(e.files, f)
+		e.from = append(e.from, name)
+	}
 	return nil
 }
 

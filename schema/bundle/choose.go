@@ -38,13 +38,19 @@ func (b *builder) index() {
 		}
 		done[full] = true
 		kept, same := choose(messages[full], b.covers)
+		if standard(full) && len(kept) > 1 { // protobuf's own declaration stands for all
+			for _, m := range kept[1:] {
+				same[m] = kept[0]
+			}
+			kept = kept[:1]
+		}
 		for _, m := range kept {
 			name := b.name(&m.def, full, taken)
 			b.messages[name] = m
 		}
 		for m, of := range same {
 			b.renamed[&m.def] = b.renamed[&of.def]
-			if len(m.fields) < len(of.fields) {
+			if len(m.fields) < len(of.fields) && !standard(full) {
 				b.notes[b.renamed[&of.def]] = fmt.Sprintf("The same source has a copy with %d of these %d fields.", len(m.fields), len(of.fields))
 			}
 		}
@@ -57,6 +63,10 @@ func (b *builder) index() {
 		}
 	}
 }
+
+// standard says whether a name is in the package of the types that come with
+// protobuf.
+func standard(full string) bool { return strings.HasPrefix(full, "google.protobuf.") }
 
 // named returns a definition's full name, if it is one.
 func (b *builder) named(d *def) (string, bool) {
@@ -171,15 +181,12 @@ func (b *builder) sameField(f *field, fSyntax string, g *field, gSyntax string) 
 	if f.repeated && f.mapKey == 0 && packable(f.scalar) && f.ref == nil && isPacked(f, fSyntax) != isPacked(g, gSyntax) {
 		return false
 	}
-	switch {
-	case f.ref == nil || g.ref == nil:
+	if f.ref == nil || g.ref == nil {
 		lost := f.ref != nil && f.ref.enum && g.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32
 		return lost || f.ref == nil && g.ref == nil && f.scalar == g.scalar
-	case f.ref.enum != g.ref.enum:
-		return false
 	}
 	fName, gName := b.target(f.ref), b.target(g.ref)
-	return gName == "" || fName == gName
+	return gName == "" || fName == gName || strings.HasSuffix(fName, "."+gName) // as far as it is known
 }
 
 func isPacked(f *field, syntax string) bool {

@@ -28,7 +28,9 @@ type element struct {
 	syntax    syntax
 	msg       proto.Message // DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
 	options   *descriptorpb.FileOptions
-	layer     int // within a cycle of packages
+	before    proto.Message // it was renamed, where it was
+	layer     int           // within a cycle of packages
+	guessed   bool          // of a script's code, not of a descriptor
 }
 
 func (e *element) full() string { return join(e.pkg, e.name) }
@@ -73,9 +75,20 @@ func Merge(sources ...*Source) (*Set, error) {
 func versions(s *Source) []*Source {
 	var list []*Source
 	var names []map[string]bool
-	for _, f := range s.Files {
+	files := slices.Clone(s.Files)
+	slices.SortStableFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int { // what is sure first
+		switch x, y := isGuessed(a.GetName()), isGuessed(b.GetName()); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	for _, f := range files {
+		declared := declaredIn(f)
 		i := 0
-		for i < len(list) && names[i][f.GetName()] {
+		for i < len(list) && slices.ContainsFunc(declared, func(name string) bool { return names[i][name] }) {
 			i++
 		}
 		if i == len(list) {
@@ -83,9 +96,30 @@ func versions(s *Source) []*Source {
 			names = append(names, map[string]bool{})
 		}
 		list[i].Files = append(list[i].Files, f)
-		names[i][f.GetName()] = f.GetName() != ""
+		for _, name := range declared {
+			names[i][name] = true
+		}
 	}
 	return list
+}
+
+// declaredIn are the names by which a file is another version of one: its own,
+// and those of what it declares.
+func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
+	var names []string
+	if f.GetName() != "" {
+		names = append(names, "file "+f.GetName())
+	}
+	for _, m := range f.MessageType {
+		names = append(names, join(f.GetPackage(), m.GetName()))
+	}
+	for _, e := range f.EnumType {
+		names = append(names, join(f.GetPackage(), e.GetName()))
+	}
+	for _, s := range f.Service {
+		names = append(names, join(f.GetPackage(), s.GetName()))
+	}
+	return names
 }
 
 // isFeatures says whether a file is one of a language's features, which comes
@@ -128,9 +162,8 @@ func (m *merger) unresolved(element, input, reason string) {
 // add enters a source's declarations.
 func (m *merger) add(s *Source) {
 	// A source may declare a name more than once, so each of its files is its own.
-	var list []*element
-	renamed := map[string]string{}
-	own, ownElement := map[string]proto.Message{}, map[string]*element{}
+	var list, replaced []*element
+	renamed, own := map[string]string{}, map[string]*element{}
 	for _, f := range s.Files {
 		if isFeatures(f.GetName()) {
 			continue
@@ -148,27 +181,20 @@ func (m *merger) add(s *Source) {
 				}
 				continue
 			}
-			name := e.full()
-			for n := 2; ; n++ {
-				other := own[name]
-				if there := m.byName[name]; other == nil && there != nil {
-					other = there.msg
+			name, there := m.slot(e, own)
+			switch {
+			case there == nil:
+			case there.says(e):
+				there.open(e)
+				continue
+			default: // e says more
+				if fieldsOf(there) < fieldsOf(e) {
+					m.notes[name] = "A copy of it declares less."
 				}
-				if other == nil {
-					break
-				}
-				if sameShape(other, e.msg) {
-					if there := m.byName[name]; there != nil {
-						there.open(e)
-					} else {
-						ownElement[name].open(e)
-					}
-					name = ""
-					break
-				}
-				name = fmt.Sprintf("%s_%d", e.full(), n)
-			}
-			if name == "" {
+				rename(e, there.name)
+				own[name], there.before = there, nil
+				*there = *e
+				replaced = append(replaced, there)
 				continue
 			}
 			if name != e.full() {
@@ -176,13 +202,19 @@ func (m *merger) add(s *Source) {
 				m.unresolved(e.full(), s.Input, "a second definition has another shape: it is kept as "+name)
 				renamed["."+e.full()] = "." + name
 			}
-			own[name], ownElement[name] = proto.Clone(e.msg), e
+			own[name], e.before = e, proto.Clone(e.msg)
 			rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
 			list = append(list, e)
 		}
 	}
+	for _, e := range replaced {
+		if !slices.Contains(list, e) {
+			retarget(e.msg, renamed)
+		}
+	}
 	for _, e := range list {
 		retarget(e.msg, renamed)
+		e.before = nil
 		if _, ok := e.msg.(*descriptorpb.FieldDescriptorProto); !ok {
 			m.byName[e.full()] = e
 		}
@@ -191,6 +223,37 @@ func (m *merger) add(s *Source) {
 	for name, note := range s.Notes {
 		m.notes[name] = note
 	}
+}
+
+// slot returns the name that a declaration gets, and what is there that says the
+// same, or of which one says what the other does; nil where its place is free.
+func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
+	name := e.full()
+	for n := 2; ; n++ {
+		there := own[name]
+		if there == nil {
+			there = m.byName[name]
+		}
+		if there == nil || there.says(e) || e.covers(there) {
+			return name, there
+		}
+		name = fmt.Sprintf("%s_%d", e.full(), n)
+	}
+}
+
+// says says whether what e declares is the same, or covers the other.
+func (e *element) says(other *element) bool {
+	msg := e.msg
+	if e.before != nil {
+		msg = e.before
+	}
+	return sameShape(msg, other.msg) || e.covers(other)
+}
+
+// fieldsOf is how many fields a declared message has.
+func fieldsOf(e *element) int {
+	d, _ := e.msg.(*descriptorpb.DescriptorProto)
+	return len(d.GetField())
 }
 
 // open makes an enum an open one where another declaration of it is: messages of
@@ -227,7 +290,9 @@ func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	}
 	var list []*element
 	enter := func(name string, msg proto.Message) {
-		list = append(list, &element{pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts})
+		list = append(list, &element{
+			pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts, guessed: isGuessed(f.GetName()),
+		})
 	}
 	for _, d := range f.MessageType {
 		complete(d)
