@@ -313,10 +313,14 @@ func chain(n *node) string {
 }
 
 // pathOf returns the names that the functions around a token are assigned to,
-// from the outside: $root.pkg = (function () { … pkg.Foo = (function () {.
+// from the outside: $root.pkg = (function () { … pkg.Foo = (function () {; or
+// the parentheses that minifiers make of such: $root.pkg = (a = {}, a.Foo = ….
 func (s *script) pathOf(at int32) string {
 	var parts []string
 	for br, n := s.toks[at].br, 0; br != 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
+		if s.isInlined(br) {
+			parts = append(parts, s.text(s.brs[br].open-2))
+		}
 		if !s.brs[br].fn {
 			continue
 		}
@@ -333,8 +337,27 @@ func (s *script) pathOf(at int32) string {
 			parts = append(parts, s.text(i-1))
 		}
 	}
+	if n := len(parts); n > 0 && parts[n-1] == "exports" { // module.exports = (…)
+		parts = parts[:n-1]
+	}
 	slices.Reverse(parts)
 	return strings.Join(parts, ".")
+}
+
+// isInlined says whether a bracket is the parenthesis of x.name = (…): what a
+// minifier makes of a function that is called at once.
+func (s *script) isInlined(br int32) bool {
+	open := s.brs[br].open
+	return s.brs[br].kind == '(' && s.typ(open-1) == js.EqToken && js.IsIdentifierName(s.typ(open-2)) && s.typ(open-3) == js.DotToken &&
+		s.typ(s.brs[br].close+1) != js.OpenParenToken
+}
+
+// namespaceAround returns the function or the inlined one around a bracket.
+func (s *script) namespaceAround(br int32) int32 {
+	for n := 0; br != 0 && !s.brs[br].fn && !s.isInlined(br) && n < maxNesting; n++ {
+		br = s.brs[br].parent
+	}
+	return br
 }
 
 // protobufJS reads the static code of protobufjs.
@@ -345,8 +368,8 @@ func (x *scan) protobufJS(list []*encoder) {
 		at := int32(i)
 		// values[valuesById[0] = "NAME"] = 0
 		if s.toks[i].typ == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
-			s.typ(s.around(at+2).close+1) == js.EqToken && s.typ(s.around(at).close+1) == js.EqToken {
-			body := s.function(s.around(at).parent)
+			s.typ(s.around(at+2).close+1) == js.EqToken && s.typ(s.around(at+2).close+2) == js.StringToken && s.typ(s.around(at).close+1) == js.EqToken {
+			body := s.namespaceAround(s.around(at).parent)
 			if !enums[body] && s.pathOf(at) != "" {
 				enums[body] = true
 				x.staticEnum(body, at)
@@ -454,6 +477,10 @@ func (x *scan) staticEnumRefs() map[string]string {
 		}
 		n := (&reader{script: s}).binary(i+1, 0)
 		for n.kind == nBinary {
+			if n.kids[1].kind == nIndex { // void 0 === x[y]
+				n = n.kids[1]
+				break
+			}
 			n = n.kids[0]
 		}
 		if n.kind != nIndex {
