@@ -150,7 +150,7 @@ func (x *scan) place(at int32) Place {
 	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
-		off := x.toks[at].start
+		off := x.source(x.toks[at].start)
 		p.Line, p.Column = x.script.place(off)
 		p.Offset = int(off)
 	}

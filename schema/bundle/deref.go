@@ -339,6 +339,7 @@ func (s *script) moduleTable() map[string][]int32 {
 		return s.modules
 	}
 	s.modules = map[string][]int32{}
+	indices := map[int32]map[int32]int{}
 	for i, b := range s.brs {
 		if !b.fn || b.kind != '{' || b.open < 2 {
 			continue
@@ -352,6 +353,16 @@ func (s *script) moduleTable() map[string][]int32 {
 		}
 		if s.typ(at-1) == js.FunctionToken {
 			at--
+		}
+		if before := s.typ(at - 1); before == js.CommaToken || before == js.OpenBracketToken {
+			if list := s.toks[at-1].br; s.brs[list].kind == '[' {
+				if indices[list] == nil {
+					indices[list] = s.indices(list)
+				}
+				k := strconv.Itoa(indices[list][at])
+				s.modules[k] = append(s.modules[k], int32(i))
+				continue
+			}
 		}
 		key := at - 1
 		if s.typ(key) == js.ColonToken {
@@ -369,6 +380,15 @@ func (s *script) moduleTable() map[string][]int32 {
 		}
 	}
 	return s.modules
+}
+
+// indices numbers the elements of an array by their first tokens.
+func (s *script) indices(br int32) map[int32]int {
+	by := map[int32]int{}
+	for at, n := s.brs[br].open+1, 0; at < s.brs[br].close; at, n = s.skip(at, s.brs[br].close)+1, n+1 {
+		by[at] = n
+	}
+	return by
 }
 
 // exported returns what the module with a body exports under a name, or nil.
