@@ -36,6 +36,7 @@ const (
 	anchorRPCService               // protobuf.rpc.Service
 	anchorPackage                  // protobufPackage = "pkg", of ts-proto
 	anchorEncode                   // {encode(…), decode(…), …}, of ts-proto
+	anchorUnrecognized             // a value of each enum of ts-proto
 	anchorFrozen                   // {__proto__: null, …}, a namespace of Rollup
 	anchorKinds
 )
@@ -68,6 +69,8 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 				return anchorNested
 			case "typeName":
 				return anchorTypeName
+			case unrecognized:
+				return anchorUnrecognized
 			}
 		}
 		return anchorNone
@@ -90,6 +93,8 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorNested
 	case "addJSON":
 		return anchorAddJSON
+	case unrecognized:
+		return anchorUnrecognized
 	case "uint32":
 		return anchorUint32
 	case "serializeBinaryToWriter":

@@ -61,6 +61,8 @@ type Extractor struct {
 	files []*descriptorpb.FileDescriptorProto
 	from  []string // script of each file
 	forms map[string]bool
+
+	nameless map[string]int // by name that was made up: how often
 }
 
 // found are definitions of one script or of several.
@@ -74,7 +76,7 @@ type found struct {
 }
 
 // New returns an extractor without scripts.
-func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}} }
+func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}} }
 
 // Add reads a script.
 //
@@ -92,7 +94,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 		return nil
 	}
 	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless}
 	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
 		read()
 		if err := ctx.Err(); err != nil {
@@ -139,9 +141,13 @@ type scan struct {
 	found
 	scalars map[string]int64
 	tsEnums map[string]bool // that were read
-	fixed   *Place          // of all, where the script is in a string of another
-	forms   map[string]bool
-	files   []*descriptorpb.FileDescriptorProto
+
+	tsEnumIDs map[int32]bool // what stands for enums of ts-proto
+	nameless  map[string]int // names made up for messages of ts-proto
+
+	fixed *Place // of all, where the script is in a string of another
+	forms map[string]bool
+	files []*descriptorpb.FileDescriptorProto
 }
 
 func (x *scan) place(at int32) Place {

@@ -212,10 +212,53 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 			}
 		}
 	}
+	for _, id := range sub.ids {
+		if at, ok := s.membersGiven()[id][name]; ok {
+			return s.expr(at)
+		}
+	}
+	if v.kind == nCall && len(v.kids) == 1 { // Rollup's requireFoo()
+		if fn := s.deref(v.kids[0], t); fn != nil && fn.kind == nFunc {
+			if r := s.result(fn); r != nil {
+				return s.member(r, name, t)
+			}
+		}
+	}
 	if v.kind == nCall && len(v.kids) > 1 && v.kids[1].kind == nObject { // Object.freeze({…})
 		return s.property(v.kids[1], name)
 	}
 	return nil
+}
+
+// membersGiven are the values of foo.name = value, by what foo stands for and by
+// name: also where foo is handed to a function that is called at once.
+func (s *script) membersGiven() map[int32]map[string]int32 {
+	if s.onNames != nil {
+		return s.onNames
+	}
+	s.onNames = map[int32]map[string]int32{}
+	for i := range s.toks {
+		at := int32(i)
+		if s.toks[i].typ != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken || !js.IsIdentifier(s.typ(at-3)) ||
+			s.typ(at-4) == js.DotToken || s.typ(at+1) == js.VoidToken {
+			continue
+		}
+		b, ok := s.lookup(at-3, s.text(at-3))
+		if ok && b.kind == bindParam {
+			arg := s.argument(b)
+			if ok = arg != nil && arg.kind == nIdent; ok {
+				b, ok = s.lookup(arg.at, arg.str)
+			}
+		}
+		if !ok || b.kind != bindVar {
+			continue
+		}
+		if s.onNames[b.tok] == nil {
+			s.onNames[b.tok] = map[string]int32{}
+		}
+		s.onNames[b.tok][s.text(at-1)] = at + 1
+	}
+	return s.onNames
 }
 
 // isExports says whether an expression is what a file of CommonJS exports:

@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"bytes"
+	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
@@ -32,6 +34,7 @@ func (x *scan) tsProto(list []*encoder) {
 		}
 		if origins == nil {
 			origins = x.origins()
+			x.tsProtoEnums(origins)
 		}
 		x.tsProtoMessage(o, e, origins, enums)
 	}
@@ -63,9 +66,6 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 	ids = append(ids, o.at)
 	full, sure := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
-	if !sure {
-		x.unresolved(full, o.at, "its name or package did not survive minification; it is one that was made up")
-	}
 	for _, f := range e.fields {
 		switch {
 		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
@@ -79,7 +79,35 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 		f.name = snake(f.name)
 		m.fields = append(m.fields, f)
 	}
+	if full == "" || strings.HasSuffix(full, ".") {
+		m.full += x.madeUp(m)
+	}
+	if !sure {
+		x.unresolved(m.full, o.at, "its name or package did not survive minification; it is one that was made up")
+	}
 	x.messages = append(x.messages, m)
+}
+
+// madeUp is a name for a message that has none, by its fields, so that it is
+// the same in the next version of a bundle.
+func (x *scan) madeUp(m *message) string {
+	var shape strings.Builder
+	for _, f := range m.fields {
+		fmt.Fprintln(&shape, f.no, f.name, f.scalar, f.repeated)
+	}
+	name := placeholder("Message", shape.String())
+	x.nameless[m.full+name]++
+	if n := x.nameless[m.full+name]; n > 1 {
+		return fmt.Sprintf("%s_%d", name, n)
+	}
+	return name
+}
+
+// placeholder is a name made of a hash of what has none.
+func placeholder(kind, shape string) string {
+	h := fnv.New32a()
+	h.Write([]byte(shape))
+	return fmt.Sprintf("%s_%08x", kind, h.Sum32())
 }
 
 // given are the names that the value at a token is given: bindings of names,
@@ -160,12 +188,10 @@ func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int
 	if pkg == "" {
 		pkg = x.packageBefore(o.at)
 	}
-	short := len(word) <= 2 && s.minified()
-	sure := pkg != "" && !short
-	if !validName(word) || short {
-		word = "Message_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
+	if !validName(word) || len(word) <= 2 && s.minified() {
+		return dotted(pkg, ""), false
 	}
-	return dotted(pkg, word), sure
+	return dotted(pkg, word), pkg != ""
 }
 
 // minified says whether a script's lines are longer than a person's.
@@ -274,46 +300,6 @@ func (s *script) memberGiven(body int32, name string) *node {
 // switches says whether a function's body begins with a switch.
 func (s *script) switches(body int32) bool {
 	return s.typ(s.brs[body].open+1) == js.SwitchToken
-}
-
-// tsProtoEnum reads an enum from colorFromJSON: switch (o) { case 1: case "RED".
-func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]bool) *ref {
-	s := x.script
-	t := s.follow(call)
-	r := x.ref(call)
-	r.enum = true
-	if done[t.end.at] {
-		return r
-	}
-	done[t.end.at] = true
-	word, pkg := x.wordOf(t.ids, nil, origins)
-	if pkg == "" {
-		pkg = x.packageBefore(t.end.at)
-	}
-	word = strings.TrimRight(word, "0123456789")
-	if short, ok := strings.CutSuffix(word, "FromJSON"); ok && short != "" {
-		word = strings.ToUpper(short[:1]) + short[1:]
-	} else {
-		word = "Enum_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
-		x.unresolved(dotted(pkg, word), t.end.at, "its name did not survive minification; it is one that was made up")
-	}
-	e := &enum{def: x.def(dotted(pkg, word), formTSProto, t.end.at, append(t.ids, t.end.at))}
-	b := s.brs[t.end.body]
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.CaseToken {
-			continue
-		}
-		n := (&reader{script: s}).assign(i + 1)
-		no, ok := s.integer(n)
-		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
-			continue
-		}
-		if name := unquote(s.text(n.end + 2)); name != "UNRECOGNIZED" {
-			e.values = append(e.values, enumValue{name, int32(no)})
-		}
-	}
-	x.enums = append(x.enums, e)
-	return r
 }
 
 // foldEntries makes maps of the fields whose type is an entry, after references

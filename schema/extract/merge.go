@@ -611,7 +611,7 @@ func replaceType(f *descriptorpb.FieldDescriptorProto) {
 // distinctValues renames enum values that stand beside another of their name:
 // codegens that strip the enum's name leave such.
 func (m *merger) distinctValues() {
-	taken := map[string]bool{}
+	taken := standardValues()
 	for _, e := range m.elements {
 		taken[e.full()] = true
 	}
