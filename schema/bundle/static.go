@@ -574,8 +574,9 @@ func (x *scan) staticMethod(at int32) {
 
 // staticJS reads the code that writes and reads messages field by field.
 func (x *scan) staticJS() {
-	if list := x.encoders(); len(list) > 0 {
+	list := x.encoders()
+	if len(list) > 0 {
 		x.protobufJS(list)
-		x.tsProto(list)
 	}
+	x.tsProto(list)
 }

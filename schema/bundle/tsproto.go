@@ -39,7 +39,11 @@ func (x *scan) tsProto(list []*encoder) {
 		x.tsProtoMessage(o, e, origins, enums)
 	}
 	if origins == nil {
-		return
+		if len(s.anchors[anchorPackage]) == 0 {
+			return
+		}
+		origins = x.origins() // messages without fields, and enums
+		x.tsProtoEnums(origins)
 	}
 	seen := map[int32]bool{}
 	for _, e := range list {
@@ -254,6 +258,9 @@ func (x *scan) againstUndefined(e *encoder, name string) bool {
 	return false
 }
 
+// fromJSON is how ts-proto ends the names of the functions that read enums.
+const fromJSON = "FromJSON"
+
 // enumReader returns the function by which fromJSON of an object reads a field
 // that is an enum, or nil.
 func (x *scan) enumReader(o *node, name string) *node {
@@ -262,10 +269,17 @@ func (x *scan) enumReader(o *node, name string) *node {
 	if fn == nil || fn.kind != nFunc {
 		return nil
 	}
-	v := s.object(s.result(fn)).get(name)
-	if v == nil {
-		v = s.memberGiven(fn.body, name)
+	if len(fn.kids) == 0 {
+		if call := x.enumReaderIn(s.memberGiven(fn.body, name)); call != nil {
+			return call
+		}
 	}
+	return x.enumReaderIn(s.object(s.result(fn)).get(name))
+}
+
+// enumReaderIn returns the function of an enum that an expression calls, or nil.
+func (x *scan) enumReaderIn(v *node) *node {
+	s := x.script
 	if v == nil {
 		return nil
 	}
@@ -278,8 +292,15 @@ func (x *scan) enumReader(o *node, name string) *node {
 		if s.typ(i-1) == js.DotToken {
 			call = &node{kind: nMember, at: i, end: i + 1, str: s.text(i), kids: []*node{s.objectOf(i)}}
 		}
-		if f := s.value(call); f != nil && f.kind == nFunc && len(f.kids) == 0 && s.switches(f.body) {
-			return call
+		switch f := s.value(call); {
+		case f != nil && f.kind == nFunc:
+			if len(f.kids) == 0 && s.switches(f.body) {
+				return call
+			}
+		case strings.HasSuffix(call.str, fromJSON) && len(call.str) > len(fromJSON):
+			if module, _ := x.imported(call, ""); module != "" {
+				return call
+			}
 		}
 	}
 	return nil

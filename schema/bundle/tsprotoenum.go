@@ -99,6 +99,11 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 	t := s.follow(call)
 	r := x.ref(call)
 	r.enum = true
+	if t.end.kind != nFunc { // of another file
+		word := strings.TrimSuffix(r.local, fromJSON)
+		r.local = strings.ToUpper(word[:1]) + word[1:]
+		return r
+	}
 	if id := x.returned(t.end.body); id >= 0 {
 		r.ids = append([]int32{id}, r.ids...)
 		return r
@@ -130,7 +135,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 			values = append(values, enumValue{name, int32(no)})
 		}
 	}
-	if short, ok := strings.CutSuffix(strings.TrimRight(word, "0123456789"), "FromJSON"); ok && short != "" {
+	if short, ok := strings.CutSuffix(strings.TrimRight(word, "0123456789"), fromJSON); ok && short != "" {
 		word = strings.ToUpper(short[:1]) + short[1:]
 	} else {
 		word = placeholder("Enum", fmt.Sprint(values))
