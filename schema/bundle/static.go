@@ -17,6 +17,8 @@ type encoder struct {
 	param  string // the message
 	at     int32  // the word encode
 	fields []*field
+
+	looked, cases bool // for oneofs as unions
 }
 
 // encoders finds the functions that write tags and reads their fields.
@@ -194,6 +196,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 		x.unresolved("", at, "a tag is written, but not of what field")
 		return nil
 	}
+	x.union(e, f, at)
 	return f
 }
 

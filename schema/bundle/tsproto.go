@@ -73,14 +73,14 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 	for _, f := range e.fields {
 		switch {
 		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
-			if fn := x.enumReader(o, f.name); fn != nil {
+			if fn := x.enumReader(o, f.name, f.oneof); fn != nil {
 				f.scalar, f.ref = 0, x.tsProtoEnum(fn, origins, enums)
 			}
 		case f.ref != nil && f.ref.full == "":
 			f.ref.chain = ""
 		}
-		f.presence = !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
-		f.name = snake(f.name)
+		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
+		f.name, f.oneof = snake(f.name), snake(f.oneof)
 		m.fields = append(m.fields, f)
 	}
 	if full == "" || strings.HasSuffix(full, ".") {
@@ -263,22 +263,27 @@ const fromJSON = "FromJSON"
 
 // enumReader returns the function by which fromJSON of an object reads a field
 // that is an enum, or nil.
-func (x *scan) enumReader(o *node, name string) *node {
+func (x *scan) enumReader(o *node, name, oneof string) *node {
 	s := x.script
 	fn := o.get("fromJSON")
 	if fn == nil || fn.kind != nFunc {
 		return nil
 	}
+	member, only := name, ""
+	if oneof != "" {
+		member, only = oneof, name
+	}
 	if len(fn.kids) == 0 {
-		if call := x.enumReaderIn(s.memberGiven(fn.body, name)); call != nil {
+		if call := x.enumReaderIn(s.memberGiven(fn.body, member), only); call != nil {
 			return call
 		}
 	}
-	return x.enumReaderIn(s.object(s.result(fn)).get(name))
+	return x.enumReaderIn(s.object(s.result(fn)).get(member), only)
 }
 
-// enumReaderIn returns the function of an enum that an expression calls, or nil.
-func (x *scan) enumReaderIn(v *node) *node {
+// enumReaderIn returns the function of an enum that an expression calls, with the
+// member of a name if one is given, or nil.
+func (x *scan) enumReaderIn(v *node, only string) *node {
 	s := x.script
 	if v == nil {
 		return nil
@@ -286,6 +291,9 @@ func (x *scan) enumReaderIn(v *node) *node {
 	for i := v.at; i < v.end; i++ {
 		called := s.typ(i+1) == js.OpenParenToken || s.typ(i+1) == js.CloseParenToken && s.typ(i+2) == js.OpenParenToken
 		if !js.IsIdentifier(s.typ(i)) || !called {
+			continue
+		}
+		if arg := i + 2; only != "" && !(js.IsIdentifier(s.typ(arg)) && s.is(arg+2, only) || s.is(arg+3, only)) { // f(o.x), (0, m.f)(o.x)
 			continue
 		}
 		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
