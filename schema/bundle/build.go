@@ -18,6 +18,7 @@ type builder struct {
 
 	messages map[string]*message // by full name
 	enums    map[string]*enum
+	isEnum   map[string]bool // before the definitions are named
 	renamed  map[*def]string
 	locals   map[string][]*def
 	files    map[string]*descriptorpb.FileDescriptorProto // by package and syntax
@@ -32,7 +33,7 @@ func newBuilder(e *Extractor) *builder {
 	return &builder{
 		Extractor: e, notes: map[string]string{},
 		messages: map[string]*message{}, enums: map[string]*enum{},
-		renamed: map[*def]string{}, locals: map[string][]*def{},
+		isEnum: map[string]bool{}, renamed: map[*def]string{}, locals: map[string][]*def{},
 		files: map[string]*descriptorpb.FileDescriptorProto{}, children: map[string][]string{},
 		outside: map[string]bool{}, outsiders: map[string][]outsider{}, second: map[string]bool{},
 	}

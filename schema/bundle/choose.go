@@ -23,6 +23,7 @@ func (b *builder) index() {
 	for _, e := range b.Extractor.enums {
 		if full, ok := b.named(&e.def); ok {
 			enums[full] = append(enums[full], e)
+			b.isEnum[full] = true
 			order = append(order, full)
 		}
 	}
@@ -182,7 +183,7 @@ func (b *builder) sameField(f *field, fSyntax string, g *field, gSyntax string) 
 		return false
 	}
 	if f.ref == nil || g.ref == nil {
-		lost := f.ref != nil && f.ref.enum && g.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32
+		lost := f.ref != nil && (f.ref.enum || b.isEnum[b.target(f.ref)]) && g.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32
 		return lost || f.ref == nil && g.ref == nil && f.scalar == g.scalar
 	}
 	fName, gName := b.target(f.ref), b.target(g.ref)

@@ -408,6 +408,9 @@ func (s *script) moduleTable() map[string][]int32 {
 			}
 		}
 		key := at - 1
+		if s.typ(key) == js.OpenParenToken && s.typ(key-1) == js.ColonToken { // "./a.js": ((e, t, n) => {
+			key--
+		}
 		if s.typ(key) == js.ColonToken {
 			key--
 		}

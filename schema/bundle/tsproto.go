@@ -160,18 +160,35 @@ func (x *scan) origins() map[int32]origin {
 		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
 			continue
 		}
-		b := s.around(int32(i) + 1)
-		for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
-			name := at
-			if s.typ(at+1) == js.AsToken {
-				name = at + 2
-			}
-			if to, ok := s.lookup(at, s.text(at)); ok && out[to.tok].name == "" {
-				out[to.tok] = origin{name: s.text(name)}
-			}
-		}
+		x.exportClause(s.around(int32(i)+1), out)
 	}
 	return out
+}
+
+// exportClause enters the names of export { a as Foo, b as protobufPackage }.
+func (x *scan) exportClause(b bracket, out map[int32]origin) {
+	s, pkg := x.script, ""
+	var list []binding
+	names := map[int32]string{}
+	for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
+		name := s.text(at)
+		if s.typ(at+1) == js.AsToken {
+			name = s.text(at + 2)
+		}
+		to, ok := s.lookup(at, s.text(at))
+		if !ok {
+			continue
+		}
+		if name == packageWord && to.kind == bindVar && to.init >= 0 {
+			pkg, _ = s.str(s.expr(to.init))
+		}
+		list, names[to.tok] = append(list, to), name
+	}
+	for _, to := range list {
+		if out[to.tok].name == "" {
+			out[to.tok] = origin{names[to.tok], pkg}
+		}
+	}
 }
 
 // tsProtoName returns the full name of the message that an object stands for,
@@ -184,7 +201,8 @@ func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int
 		if full = strings.TrimPrefix(full, "/"); !ok || !validFull(full) {
 			continue
 		}
-		if strings.HasSuffix(word, "_"+baseOf(full)) { // without what it is nested in
+		whole := strings.HasSuffix(strings.ReplaceAll(full, ".", "_"), word)
+		if !whole && strings.HasSuffix(word, "_"+baseOf(full)) { // without what it is nested in
 			full = dotted(packageOf(full), word)
 		}
 		return full, true
@@ -371,6 +389,14 @@ func (x *scan) foldEntries() {
 	names := map[string]bool{}
 	for _, m := range x.messages {
 		names[m.full] = m.form == formTSProto
+	}
+	for _, m := range x.messages { // Outer.Inner, as $type says, is Outer_Inner too
+		if flat := packageOf(m.full); names[m.full] && names[flat] {
+			for names[packageOf(flat)] {
+				flat = packageOf(flat)
+			}
+			names[flat+strings.ReplaceAll(m.full[len(flat):], ".", "_")] = true
+		}
 	}
 	for _, d := range x.defs() {
 		if d.form == formTSProto {
