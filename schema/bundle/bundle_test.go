@@ -117,6 +117,11 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 			const A={encode(m,w){return 0!==m.level&&w.uint32(8).int32(m.level),w},decode(i){},fromJSON(e){const t={level:0};return set(e.level)&&(t.level=s(e.level)),t}}`,
 			"message p.A\n  1 level enum.p.Level\nenum p.Level 1\n",
 		},
+		"Telescope": {
+			`var Level;(function(Level){Level[Level["LOW"]=0]="LOW";Level[Level["UNRECOGNIZED"]=-1]="UNRECOGNIZED";})(Level||(exports.Level=Level={}));
+			exports.A={typeUrl:"/p.q.A",encode(m,w){if(m.s!=="")w.uint32(10).string(m.s);return w},decode(i){}}`,
+			"message p.q.A\n  1 s string\nenum p.q.Level 1\n",
+		},
 		"esbuild, lazy modules": {
 			`var e=(n,r)=>()=>(n&&(r=n(n=0)),r);var A,B,i=e(()=>{B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])});
 			var o=e(()=>{i();A=proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])});`,

@@ -49,6 +49,7 @@ func (x *scan) tsProto(list []*encoder) {
 			x.tsProtoMessage(o, &encoder{at: at}, origins, enums)
 		}
 	}
+	x.packageOfEnums()
 	for _, at := range s.anchors[anchorRPCRequest] {
 		x.tsProtoCall(at)
 	}

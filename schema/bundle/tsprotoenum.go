@@ -167,3 +167,24 @@ func (x *scan) returned(body int32) int32 {
 	}
 	return -1
 }
+
+// packageOfEnums gives the enums of a script that names no package that of its
+// messages, if these have one.
+func (x *scan) packageOfEnums() {
+	pkg := ""
+	for _, m := range x.messages {
+		if m.form != formTSProto {
+			continue
+		}
+		if own := packageOf(m.full); pkg == "" {
+			pkg = own
+		} else if own != pkg {
+			return
+		}
+	}
+	for _, e := range x.enums {
+		if e.form == formTSProto && packageOf(e.full) == "" {
+			e.full = dotted(pkg, e.full)
+		}
+	}
+}
