@@ -291,3 +291,14 @@ func (x *scan) writerMethod(name string) (descriptorpb.FieldDescriptorProto_Type
 	}
 	return 0, false
 }
+
+// maxScanned bounds how many tokens of functions are looked through for single
+// fields, in a script.
+const maxScanned = 1 << 30
+
+// affords says whether a function's body may be looked through once more.
+func (s *script) affords(body int32) bool {
+	b := s.brs[body]
+	s.scanned += int(b.close - b.open)
+	return s.scanned <= maxScanned
+}

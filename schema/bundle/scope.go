@@ -36,6 +36,7 @@ type scopes struct {
 	steps    int     // of resolution
 	deep     int
 	parsed   int // expressions
+	scanned  int // tokens, field by field
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and

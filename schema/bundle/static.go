@@ -148,6 +148,9 @@ func (x *scan) protobufJS(list []*encoder) {
 // unguarded says whether a field is written whatever it is: it is named once.
 func (x *scan) unguarded(e *encoder, name string) bool {
 	s, n := x.script, 0
+	if !s.affords(e.body) {
+		return false
+	}
 	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
 		if s.is(i, e.param) && s.typ(i+1) == js.DotToken && s.is(i+2, name) {
 			n++

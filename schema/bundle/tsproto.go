@@ -88,6 +88,9 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 // what is written unless it is zero has no presence.
 func (x *scan) againstUndefined(e *encoder, name string) bool {
 	s := x.script
+	if !s.affords(e.body) {
+		return false
+	}
 	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
 		if !s.is(i, e.param) || s.typ(i+1) != js.DotToken || !s.is(i+2, name) {
 			continue
@@ -157,6 +160,9 @@ func (x *scan) enumReaderIn(v *node, only string) *node {
 
 // memberGiven returns what a member of a name is given in a function: o.x = v.
 func (s *script) memberGiven(body int32, name string) *node {
+	if !s.affords(body) {
+		return nil
+	}
 	for i := s.brs[body].open; i < s.brs[body].close; i++ {
 		if s.typ(i) == js.EqToken && s.is(i-1, name) && s.typ(i-2) == js.DotToken {
 			n := *s.expr(i + 1)

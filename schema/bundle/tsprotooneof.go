@@ -24,7 +24,7 @@ func (x *scan) union(e *encoder, f *field, at int32) {
 	if member == "" {
 		return
 	}
-	for i := at; i > s.brs[e.body].open; i-- {
+	for i := at; i > max(s.brs[e.body].open, at-4*before); i-- {
 		compared := s.typ(i-1) == js.CaseToken || s.typ(i-1) == js.EqEqEqToken || s.typ(i+1) == js.EqEqEqToken ||
 			s.typ(i-1) == js.EqEqToken || s.typ(i+1) == js.EqEqToken
 		if s.typ(i) == js.StringToken && compared {

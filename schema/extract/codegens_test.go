@@ -51,7 +51,7 @@ var losses = map[string]func(fact, want, got string) bool{
 		}
 		return withoutDefault(want) == got || fact == "field acme.kitchen.v1.Outer.renamed"
 	},
-	"tsproto":   lossesOfTSProto,
+	"tsproto": lossesOfTSProto,
 	"tsgeneric": func(fact, want, got string) bool { // with oneofs as unions
 		oneof := regexp.MustCompile(` oneof=[a-z]\w*`)
 		return lossesOfTSProto(fact, want, got) && oneof.FindString(want) == oneof.FindString(got)
