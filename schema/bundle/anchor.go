@@ -23,6 +23,7 @@ const (
 	anchorNested                   // nested: reflection JSON of protobufjs
 	anchorUint32                   // .uint32(10): static code of protobufjs and ts-proto
 	anchorWriter                   // serializeBinaryToWriter: google-protobuf
+	anchorExportSymbol             // goog.exportSymbol("proto.pkg.Type", null, global)
 	anchorRequestStream            // requestStream: methods of grpc-js and of ts-proto
 	anchorGRPCWeb                  // MethodDescriptor("/pkg.Service/Method", …)
 	anchorRPCCall                  // this.rpcCall(…), a service of static protobufjs
@@ -35,6 +36,7 @@ const (
 	anchorRPCService               // protobuf.rpc.Service
 	anchorPackage                  // protobufPackage = "pkg", of ts-proto
 	anchorEncode                   // {encode(…), decode(…), …}, of ts-proto
+	anchorUnrecognized             // a value of each enum of ts-proto
 	anchorFrozen                   // {__proto__: null, …}, a namespace of Rollup
 	anchorKinds
 )
@@ -67,6 +69,8 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 				return anchorNested
 			case "typeName":
 				return anchorTypeName
+			case unrecognized:
+				return anchorUnrecognized
 			}
 		}
 		return anchorNone
@@ -89,10 +93,14 @@ func anchorOf(typ js.TokenType, text []byte) anchorKind {
 		return anchorNested
 	case "addJSON":
 		return anchorAddJSON
+	case unrecognized:
+		return anchorUnrecognized
 	case "uint32":
 		return anchorUint32
 	case "serializeBinaryToWriter":
 		return anchorWriter
+	case "exportSymbol":
+		return anchorExportSymbol
 	case "requestStream":
 		return anchorRequestStream
 	case "MethodDescriptor":

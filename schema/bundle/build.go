@@ -18,25 +18,31 @@ type builder struct {
 
 	messages map[string]*message // by full name
 	enums    map[string]*enum
+	isEnum   map[string]bool // before the definitions are named
 	renamed  map[*def]string
 	locals   map[string][]*def
 	files    map[string]*descriptorpb.FileDescriptorProto // by package and syntax
 	children map[string][]string                          // of a message: names of the types in it
 	second   map[string]bool                              // packages that need proto2
 	outside  map[string]bool                              // types of descriptors among the scripts
+
+	outsiders map[string][]outsider // those by their word in scripts
 }
 
 func newBuilder(e *Extractor) *builder {
 	return &builder{
 		Extractor: e, notes: map[string]string{},
 		messages: map[string]*message{}, enums: map[string]*enum{},
-		renamed: map[*def]string{}, locals: map[string][]*def{},
+		isEnum: map[string]bool{}, renamed: map[*def]string{}, locals: map[string][]*def{},
 		files: map[string]*descriptorpb.FileDescriptorProto{}, children: map[string][]string{},
-		outside: map[string]bool{}, second: map[string]bool{},
+		outside: map[string]bool{}, outsiders: map[string][]outsider{}, second: map[string]bool{},
 	}
 }
 
 func (b *builder) unresolved(element string, p Place, reason string) {
+	if standard(element) { // protobuf's own declaration stands for it
+		return
+	}
 	b.open = append(b.open, Unresolved{element, p, reason})
 }
 
@@ -123,80 +129,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-// index names every definition: of those with one name and one shape one stays,
-// and of those with one name and several shapes the later ones are numbered.
-func (b *builder) index() {
-	shapes := map[string]map[string]string{} // full name: shape: name
-	taken := map[string]bool{}
-	pick := func(d *def, shape string) bool {
-		full := strings.TrimPrefix(d.full, ".")
-		if !validFull(full) {
-			b.unresolved(full, d.place, "its name is no protobuf name; it is left out")
-			return false
-		}
-		if shapes[full] == nil {
-			shapes[full] = map[string]string{}
-		}
-		name, seen := shapes[full][shape]
-		if !seen {
-			name = full
-			for n := 2; taken[name]; n++ {
-				name = fmt.Sprintf("%s_%d", full, n)
-			}
-			taken[name], shapes[full][shape] = true, name
-			if name != full {
-				b.notes[name] = "Another shape of " + full + " in the same source."
-				b.unresolved(full, d.place, "a second definition has another shape: it is kept as "+name)
-			}
-		}
-		b.renamed[d] = name
-		return !seen
-	}
-	for _, m := range b.Extractor.messages {
-		if pick(&m.def, shapeOf(m)) {
-			b.messages[b.renamed[&m.def]] = m
-		}
-	}
-	for _, e := range b.Extractor.enums {
-		if pick(&e.def, fmt.Sprint("enum", e.values)) {
-			b.enums[b.renamed[&e.def]] = e
-		}
-	}
-	for _, d := range b.defs() {
-		parts := strings.Split(strings.TrimPrefix(d.full, "."), ".")
-		for n := 1; n <= len(parts) && n <= 6; n++ {
-			local := strings.Join(parts[len(parts)-n:], "_")
-			b.locals[local] = append(b.locals[local], d)
-		}
-		if d.local != "" {
-			b.locals[d.local] = append(b.locals[d.local], d)
-		}
-	}
-}
-
-// shapeOf tells messages of one name apart.
-func shapeOf(m *message) string {
-	var s strings.Builder
-	for _, f := range m.fields {
-		fmt.Fprint(&s, f.name, " ", f.no, f.repeated, f.required, f.presence, f.oneof, f.scalar, f.mapKey, f.group)
-		if f.packed != nil {
-			fmt.Fprint(&s, *f.packed)
-		}
-		if f.value != nil {
-			s.WriteString(*f.value)
-		}
-		if f.ref != nil {
-			if f.ref.to != nil {
-				s.WriteString(f.ref.to.full)
-			} else {
-				s.WriteString(f.ref.full)
-			}
-		}
-		s.WriteByte('\n')
-	}
-	return s.String()
 }
 
 func validFull(full string) bool {
@@ -356,169 +288,6 @@ func synthesize(d *descriptorpb.DescriptorProto, fields []*field) {
 		fd.OneofIndex = proto.Int32(int32(len(d.OneofDecl)))
 		d.OneofDecl = append(d.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: proto.String("_" + fd.GetName())})
 	}
-}
-
-func (b *builder) field(owner, syntax string, f *field, in *descriptorpb.DescriptorProto) *descriptorpb.FieldDescriptorProto {
-	fd := &descriptorpb.FieldDescriptorProto{
-		Name:     proto.String(f.name),
-		Number:   proto.Int32(int32(f.no)),
-		JsonName: proto.String(jsonName(f.name)),
-		Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
-	}
-	if f.json != "" {
-		fd.JsonName = proto.String(f.json)
-	}
-	switch {
-	case f.repeated:
-		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
-	case syntax == "proto2" && (f.required || f.implicit && f.ref == nil && f.oneof == ""):
-		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REQUIRED.Enum()
-	}
-	element := owner + "." + f.name
-	b.setType(element, syntax, f, fd)
-	if f.mapKey != 0 {
-		b.mapEntry(owner, f, fd, in)
-		return fd
-	}
-	if f.packed != nil && f.repeated && packable(fd.GetType()) && *f.packed != (syntax == "proto3") {
-		fd.Options = &descriptorpb.FieldOptions{Packed: f.packed}
-	}
-	if f.jsType != 0 {
-		if fd.Options == nil {
-			fd.Options = &descriptorpb.FieldOptions{}
-		}
-		fd.Options.Jstype = f.jsType.Enum()
-	}
-	if f.deprecated {
-		if fd.Options == nil {
-			fd.Options = &descriptorpb.FieldOptions{}
-		}
-		fd.Options.Deprecated = proto.Bool(true)
-	}
-	if f.value != nil && syntax == "proto2" && !f.repeated {
-		fd.DefaultValue = f.value
-	}
-	if f.valueRef != "" && syntax == "proto2" && fd.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
-		b.enumDefault(element, f, fd)
-	}
-	return fd
-}
-
-// setType sets the type of a field or of a map's value.
-func (b *builder) setType(element, syntax string, f *field, fd *descriptorpb.FieldDescriptorProto) {
-	if f.ref == nil {
-		fd.Type = f.scalar.Enum()
-		return
-	}
-	name := b.resolve(f.ref)
-	isEnum := f.ref.enum
-	if e := b.enums[name]; e != nil {
-		isEnum = true
-	} else if b.messages[name] != nil {
-		isEnum = false
-	}
-	switch {
-	case name == "" && isEnum:
-		fd.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
-		b.missing(element, f, "enum", "int32")
-		return
-	case name == "":
-		fd.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
-		b.missing(element, f, "message", "bytes")
-		return
-	case isEnum:
-		fd.Type = descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum()
-	case f.group && syntax == "proto2":
-		fd.Type = descriptorpb.FieldDescriptorProto_TYPE_GROUP.Enum()
-	default:
-		fd.Type = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum()
-	}
-	fd.TypeName = proto.String("." + name)
-}
-
-// missing says that a field's type is not there.
-func (b *builder) missing(element string, f *field, kind, instead string) {
-	word := f.ref.local
-	if f.ref.full != "" {
-		word = f.ref.full
-	}
-	if !strings.ContainsAny(word, "\n*/") && word != "" {
-		b.notes[element] = fmt.Sprintf("Its type, the %s %s, was not found; %s has the same wire format.", kind, word, instead)
-	} else {
-		b.notes[element] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", kind, instead)
-	}
-	b.unresolved(element, f.ref.place, fmt.Sprintf("its type, the %s %s, was not found; it is declared as %s", kind, word, instead))
-}
-
-func packable(t descriptorpb.FieldDescriptorProto_Type) bool {
-	switch t {
-	case descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_BYTES,
-		descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, descriptorpb.FieldDescriptorProto_TYPE_GROUP:
-		return false
-	}
-	return true
-}
-
-func (b *builder) mapEntry(owner string, f *field, fd *descriptorpb.FieldDescriptorProto, in *descriptorpb.DescriptorProto) {
-	name := entryName(f.name)
-	value := &descriptorpb.FieldDescriptorProto{
-		Name: proto.String("value"), JsonName: proto.String("value"), Number: proto.Int32(2),
-		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: fd.Type, TypeName: fd.TypeName,
-	}
-	key := f.mapKey
-	if !validKey(key) {
-		b.unresolved(owner+"."+f.name, f.place, "its keys have a type that no map can have; they are declared as string")
-		key = descriptorpb.FieldDescriptorProto_TYPE_STRING
-	}
-	in.NestedType = append(in.NestedType, &descriptorpb.DescriptorProto{
-		Name: proto.String(name),
-		Field: []*descriptorpb.FieldDescriptorProto{{
-			Name: proto.String("key"), JsonName: proto.String("key"), Number: proto.Int32(1),
-			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: key.Enum(),
-		}, value},
-		Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
-	})
-	fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
-	fd.Type = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum()
-	fd.TypeName = proto.String("." + owner + "." + name)
-}
-
-func validKey(t descriptorpb.FieldDescriptorProto_Type) bool {
-	switch t {
-	case descriptorpb.FieldDescriptorProto_TYPE_FLOAT, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE,
-		descriptorpb.FieldDescriptorProto_TYPE_BYTES:
-		return false
-	}
-	return packable(t) || t == descriptorpb.FieldDescriptorProto_TYPE_STRING
-}
-
-// entryName is the name of a map field's entry type.
-func entryName(field string) string {
-	name := []byte(jsonName(field))
-	if 'a' <= name[0] && name[0] <= 'z' {
-		name[0] -= 'a' - 'A'
-	}
-	return string(name) + "Entry"
-}
-
-// jsonName is the JSON name that a field has if none is given.
-func jsonName(field string) string {
-	var out []byte
-	up := false
-	for _, c := range []byte(field) {
-		if c == '_' {
-			up = true
-			continue
-		}
-		if up && 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		out, up = append(out, c), false
-	}
-	if len(out) == 0 {
-		return field
-	}
-	return string(out)
 }
 
 func (b *builder) enum(full, syntax string) *descriptorpb.EnumDescriptorProto {

@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -38,27 +40,36 @@ func (b *builder) resolve(r *ref) string {
 // elsewhere says whether a type is declared by a descriptor of the scripts, or
 // is one that comes with protobuf.
 func (b *builder) elsewhere(full string) bool {
-	return b.outside[full] || strings.HasPrefix(full, "google.protobuf.")
+	return b.outside[full] || standard(full)
+}
+
+// An outsider is a type that a descriptor of the scripts declares.
+type outsider struct {
+	full, script string
+	enum         bool
 }
 
 // indexOutside names the types that the scripts' descriptors declare.
 func (b *builder) indexOutside() {
-	var walk func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
-	walk = func(prefix string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+	var walk func(script, pkg string, inside int, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto)
+	enter := func(script, full string, inside int, enum bool) {
+		b.outside[full] = true
+		parts := strings.Split(full, ".")
+		word := strings.Join(parts[max(len(parts)-1-inside, 0):], "_") // Outer_Inner
+		b.outsiders[word] = append(b.outsiders[word], outsider{full, script, enum})
+	}
+	walk = func(script, scope string, inside int, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
 		for _, m := range messages {
-			b.outside[prefix+m.GetName()] = true
-			walk(prefix+m.GetName()+".", m.NestedType, m.EnumType)
+			full := dotted(scope, m.GetName())
+			enter(script, full, inside, false)
+			walk(script, full, inside+1, m.NestedType, m.EnumType)
 		}
 		for _, e := range enums {
-			b.outside[prefix+e.GetName()] = true
+			enter(script, dotted(scope, e.GetName()), inside, true)
 		}
 	}
-	for _, f := range b.Extractor.files {
-		prefix := ""
-		if f.GetPackage() != "" {
-			prefix = f.GetPackage() + "."
-		}
-		walk(prefix, f.MessageType, f.EnumType)
+	for i, f := range b.Extractor.files {
+		walk(b.Extractor.from[i], f.GetPackage(), 0, f.MessageType, f.EnumType)
 	}
 }
 
@@ -67,18 +78,8 @@ func (b *builder) indexOutside() {
 func (b *builder) byName(r *ref) string {
 	word := r.local
 	for range 2 {
-		var name string
-		for _, d := range b.locals[word] {
-			full := b.renamed[d]
-			if (b.enums[full] != nil) != r.enum || full == "" {
-				continue
-			}
-			if name != "" && name != full {
-				return "" // more than one it might be
-			}
-			name = full
-		}
-		if name != "" {
+		name, several := b.nearest(r, word)
+		if name != "" || several {
 			return name
 		}
 		if wellKnown(word) {
@@ -88,6 +89,56 @@ func (b *builder) byName(r *ref) string {
 		word = strings.TrimSuffix(strings.TrimSuffix(word, "$"), "_")
 	}
 	return ""
+}
+
+// nearest returns the type that a word names: in the module that it is imported
+// from, or else in its own file, or else anywhere; and whether there are several
+// that it might be.
+func (b *builder) nearest(r *ref, word string) (name string, several bool) {
+	from := ""
+	if strings.HasPrefix(r.module, ".") {
+		from = path.Join(path.Dir(r.place.File), r.module)
+	}
+	for _, fits := range []func(file string) bool{
+		func(file string) bool { return from != "" && isModule(file, from) },
+		func(file string) bool { return from == "" && file == r.place.File },
+		func(string) bool { return true },
+	} {
+		for _, d := range b.locals[word] {
+			full := b.renamed[d]
+			if full == "" || (b.enums[full] != nil) != r.enum || !fits(d.place.File) {
+				continue
+			}
+			if name != "" && name != full {
+				return "", true
+			}
+			name = full
+		}
+		for _, o := range b.outsiders[word] {
+			if o.enum != r.enum || !fits(o.script) {
+				continue
+			}
+			if name != "" && name != o.full {
+				return "", true
+			}
+			name = o.full
+		}
+		if name != "" {
+			return name, false
+		}
+	}
+	return "", false
+}
+
+// isModule says whether a file is what a module's path, without an ending or
+// with one, leads to.
+func isModule(file, module string) bool {
+	rest, ok := strings.CutPrefix(file, module)
+	switch strings.TrimPrefix(rest, "/index") {
+	case "", ".js", ".mjs", ".cjs":
+		return ok
+	}
+	return false
 }
 
 // wellKnown says whether a word names a type that comes with protobuf. Scripts
@@ -117,36 +168,44 @@ func (b *builder) enumDefault(element string, f *field, fd *descriptorpb.FieldDe
 }
 
 func (b *builder) buildServices() {
-	shapes := map[string]string{}
+	by := map[string][]*service{}
 	for _, s := range b.Extractor.services {
-		full := strings.TrimPrefix(s.full, ".")
-		if !validFull(full) {
-			b.unresolved(full, s.place, "its name is no protobuf name; it is left out")
-			continue
+		if full, ok := b.named(&s.def); ok {
+			by[full] = append(by[full], s)
 		}
-		sd := b.service(full, s)
-		shape := proto.MarshalOptions{Deterministic: true}
-		data, err := shape.Marshal(sd)
-		if err != nil {
-			b.unresolved(full, s.place, err.Error())
-			continue
-		}
-		name := full
-		for n := 2; shapes[name] != "" && shapes[name] != string(data); n++ {
-			name = fmt.Sprintf("%s_%d", full, n)
-		}
-		if shapes[name] != "" {
-			continue
-		}
-		shapes[name] = string(data)
-		if name != full {
-			b.notes[name] = "Another shape of " + full + " in the same source."
-			b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
-			sd.Name = proto.String(baseOf(name))
-		}
-		f := b.file(name, b.syntaxBeside(name))
-		f.Service = append(f.Service, sd)
 	}
+	for _, full := range sortedKeys(by) {
+		kept, _ := choose(by[full], b.coversService)
+		for i, s := range kept {
+			name := full
+			if i > 0 {
+				name = fmt.Sprintf("%s_%d", full, i+1)
+				b.notes[name] = "Another shape of " + full + " in the same source."
+				b.unresolved(full, s.place, "a second definition has another shape: it is kept as "+name)
+			}
+			f := b.file(name, b.syntaxBeside(name))
+			f.Service = append(f.Service, b.service(name, s))
+		}
+	}
+}
+
+// coversService says whether x says all that y says.
+func (b *builder) coversService(x, y *service) bool {
+	for _, n := range y.methods {
+		i := slices.IndexFunc(x.methods, func(m *method) bool { return m.name == n.name })
+		if i < 0 {
+			return false
+		}
+		m := x.methods[i]
+		stream := m.client == n.client && m.server == n.server && !m.unknown || n.unknown
+		if !stream || n.idempotency != 0 && m.idempotency != n.idempotency {
+			return false
+		}
+		if in, out := b.resolve(n.in), b.resolve(n.out); in != "" && in != b.resolve(m.in) || out != "" && out != b.resolve(m.out) {
+			return false
+		}
+	}
+	return true
 }
 
 // syntaxBeside returns the syntax of the package's other definitions.
@@ -168,6 +227,9 @@ func (b *builder) service(full string, s *service) *descriptorpb.ServiceDescript
 		}
 		names[m.name] = true
 		md := &descriptorpb.MethodDescriptorProto{Name: proto.String(m.name)}
+		if m.unknown {
+			b.unresolved(element, s.place, "static code of this version of protobufjs does not tell its streaming kind; it is declared as unary")
+		}
 		md.InputType = b.payload(element, "request", m.in)
 		md.OutputType = b.payload(element, "response", m.out)
 		if m.client {

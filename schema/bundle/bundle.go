@@ -59,7 +59,10 @@ func Extract(ctx context.Context, name string, src []byte, opts Options) (*Resul
 type Extractor struct {
 	found
 	files []*descriptorpb.FileDescriptorProto
+	from  []string // script of each file
 	forms map[string]bool
+
+	nameless map[string]int // by name that was made up: how often
 }
 
 // found are definitions of one script or of several.
@@ -73,7 +76,7 @@ type found struct {
 }
 
 // New returns an extractor without scripts.
-func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}} }
+func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}} }
 
 // Add reads a script.
 //
@@ -91,7 +94,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 		return nil
 	}
 	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}}
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless}
 	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
 		read()
 		if err := ctx.Err(); err != nil {
@@ -106,7 +109,10 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	e.extensions = append(e.extensions, x.extensions...)
 	e.refs = append(e.refs, x.refs...)
 	e.open = append(e.open, x.open...)
-	e.files = append(e.files, x.files...)
+	for _, f := range x.files {
+		e.files = append(e.files, f)
+		e.from = append(e.from, name)
+	}
 	return nil
 }
 
@@ -135,9 +141,13 @@ type scan struct {
 	found
 	scalars map[string]int64
 	tsEnums map[string]bool // that were read
-	fixed   *Place          // of all, where the script is in a string of another
-	forms   map[string]bool
-	files   []*descriptorpb.FileDescriptorProto
+
+	tsEnumIDs map[int32]bool // what stands for enums of ts-proto
+	nameless  map[string]int // names made up for messages of ts-proto
+
+	fixed *Place // of all, where the script is in a string of another
+	forms map[string]bool
+	files []*descriptorpb.FileDescriptorProto
 }
 
 func (x *scan) place(at int32) Place {
@@ -146,7 +156,7 @@ func (x *scan) place(at int32) Place {
 	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
-		off := x.toks[at].start
+		off := x.source(x.toks[at].start)
 		p.Line, p.Column = x.script.place(off)
 		p.Offset = int(off)
 	}
@@ -179,8 +189,42 @@ func (x *scan) ref(n *node) *ref {
 	if b, ok := x.lookup(n.at, n.str); n.kind == nIdent && ok && b.kind == bindImport {
 		r.local = x.text(b.arg)
 	}
+	r.module, r.local = x.imported(n, r.local)
 	x.refs = append(x.refs, r)
 	return r
+}
+
+// imported returns the module that the first name of an expression is imported
+// or required from, or "", and the name there of what the expression stands for.
+func (x *scan) imported(n *node, word string) (module, name string) {
+	s := x.script
+	for n.kind == nMember {
+		n = n.kids[0]
+	}
+	b, ok := s.lookup(n.at, n.str)
+	if n.kind != nIdent || !ok || b.init < 0 {
+		return "", word
+	}
+	if b.kind == bindImport {
+		return unquote(s.text(b.init)), word
+	}
+	if b.kind != bindVar && b.kind != bindProp {
+		return "", word
+	}
+	call := s.expr(b.init)
+	for range 3 { // __importStar(require("…"))
+		if call.kind != nCall || len(call.kids) < 2 {
+			return "", word
+		}
+		if f := call.kids[0]; f.kind == nIdent && f.str == "require" && call.kids[1].kind == nString {
+			if b.kind == bindProp && word == n.str {
+				word = s.text(b.arg)
+			}
+			return call.kids[1].str, word
+		}
+		call = call.kids[1]
+	}
+	return "", word
 }
 
 // link resolves the references of a script by what stands for its definitions,

@@ -62,6 +62,66 @@ func TestExtract(t *testing.T) {
 			13:function(e,t,n){var r=n(12);n(7).proto3.makeMessageType("p.A",(function(){return[{no:1,name:"b",kind:"message",T:r.x}]}))}})`,
 			a + b,
 		},
+		"webpack 4, modules in an array": {
+			`(window.webpackJsonp=window.webpackJsonp||[]).push([[0],[function(e,t){},function(e,t,n){"use strict";n.d(t,"x",(function(){return r}));var r=n(7).proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])},
+			(e,t,n)=>{var r=n(1);n(7).proto3.makeMessageType("p.A",(function(){return[{no:1,name:"b",kind:"message",T:r.x}]}))}]])`,
+			a + b,
+		},
+		"webpack, modules in strings": {
+			`(()=>{var m={"./b.js":((u,e,r)=>{
+			eval("{r.d(e, { x: () => (B) });\nconst B = proto3.makeMessageType(\"p.B\", () => [{no:1,name:'s',kind:'scalar',T:9}]);\n//# sourceURL=x\n}");
+			}),"./a.js":((u,e,r)=>{
+			eval(r.ts("var b = r('./b.js'); proto3.makeMessageType('p.A', () => [{no:1,name:\"b\",kind:\"message\",T:b.x}]);"))
+			})}})(); eval("short"), my.eval("proto3.makeMessageType('p.C', () => [{no:1,name:'s',kind:'scalar',T:9}])")`,
+			a + b,
+		},
+		"ts-proto, CommonJS": {
+			`exports.A=exports.B=exports.protobufPackage=void 0; exports.protobufPackage="p";
+			exports.A={encode(m,w){if(m.b!==undefined){exports.B.encode(m.b,w.uint32(10).fork()).ldelim();}return w;},decode(i){},fromPartial(o){}};
+			const B=exports.B={encode(m,w){if(m.s!==""){w.uint32(10).string(m.s);}return w;},decode(i){},fromPartial(o){}};`,
+			a + b,
+		},
+		"ts-proto, Rollup's modules": {
+			`var bt={},r1;function rb(){return r1||(r1=1,function(e){e.protobufPackage="p",e.B={encode:(m,w)=>(""!==m.s&&w.uint32(10).string(m.s),w),decode(e){}}}(bt)),bt}
+			var at={};!function(e){e.protobufPackage="p";const n=rb();e.A={encode:(m,w)=>(void 0!==m.b&&n.B.encode(m.b,w.uint32(10).fork()).ldelim(),w),decode(e){}}}(at);`,
+			a + b,
+		},
+		"ts-proto, a name in the export alone": {
+			`const x="p",q={encode(m,w){return q2.encode(m.b,w.uint32(10).fork()).join(),w},decode(i){}},q2={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};export{q as A,q2 as B,x as protobufPackage};`,
+			a + b,
+		},
+		"protobufjs, inlined": {
+			`var R,o,n,t;R.exports=(o={},(t=R.roots.default).p=((n={}).A=function(){function e(e){}return e.encode=function(e,n){return n||(n=w.create()),null!=e.b&&t.p.B.encode(e.b,n.uint32(10).fork()).ldelim(),n},e}(),n.B=function(){function e(e){}return e.encode=function(e,n){return null!=e.s&&n.uint32(10).string(e.s),n},e}(),n),t)`,
+			a + b,
+		},
+		"two copies, one with less": {
+			`proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}]);var B=proto3.makeMessageType("p.B",()=>[]);
+			(()=>{var B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);proto3.makeMessageType("p.A",()=>[])})()`,
+			a + b,
+		},
+		"two definitions that contradict": {
+			`proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}]);
+proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
+			b + "message p.B_2\n  2 s string\nunresolved 2:8 p.B: a second definition has another shape: it is kept as p.B_2\n",
+		},
+		"a name that is gone": {
+			`var protobufPackage="p",q={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};` + strings.Repeat(" ", 300),
+			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name or package did not survive minification; it is one that was made up\n",
+		},
+		"ts-proto, oneofs as unions": {
+			`const protobufPackage="p";const A={encode(m,w){switch(m.kind?.$case){case"text":w.uint32(10).string(m.kind.text);break;case"no":w.uint32(16).int32(m.kind.value);break}return w},decode(i){}}`,
+			"message p.A\n  1 text string\n  2 no int32\n",
+		},
+		"ts-proto, enums": {
+			`var protobufPackage="p",i;!function(e){e[e.LOW=0]="LOW",e[e.UNRECOGNIZED=-1]="UNRECOGNIZED"}(i||(t.Level=i={}));function s(e){switch(e){case 0:case"LOW":return i.LOW;default:return i.UNRECOGNIZED}}
+			const A={encode(m,w){return 0!==m.level&&w.uint32(8).int32(m.level),w},decode(i){},fromJSON(e){const t={level:0};return set(e.level)&&(t.level=s(e.level)),t}}`,
+			"message p.A\n  1 level enum.p.Level\nenum p.Level 1\n",
+		},
+		"Telescope": {
+			`var Level;(function(Level){Level[Level["LOW"]=0]="LOW";Level[Level["UNRECOGNIZED"]=-1]="UNRECOGNIZED";})(Level||(exports.Level=Level={}));
+			exports.A={typeUrl:"/p.q.A",encode(m,w){if(m.s!=="")w.uint32(10).string(m.s);return w},decode(i){}}`,
+			"message p.q.A\n  1 s string\nenum p.q.Level 1\n",
+		},
 		"esbuild, lazy modules": {
 			`var e=(n,r)=>()=>(n&&(r=n(n=0)),r);var A,B,i=e(()=>{B=proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])});
 			var o=e(()=>{i();A=proto3.makeMessageType("p.A",()=>[{no:1,name:"b",kind:"message",T:B}])});`,
@@ -221,4 +281,45 @@ func FuzzExtract(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What one file refers to in another is found by the module's path.
+func TestReferencesOverFiles(t *testing.T) {
+	const message = `exports.protobufPackage=%q;exports.Coin={encode(m,w){w.uint32(10).string(m.s);return w},decode(i){}};`
+	e := New(Options{})
+	for name, src := range map[string]string{
+		"x/a/coin.js":  fmt.Sprintf(message, "a"),
+		"x/b/index.js": fmt.Sprintf(message, "b"),
+		"x/use.js": `exports.protobufPackage="use";const one=require("./a/coin"),two=__importStar(require("./b"));
+			exports.Use={encode(m,w){one.Coin.encode(m.one,w.uint32(10).fork()).ldelim();two.Coin.encode(m.two,w.uint32(18).fork()).ldelim();return w},decode(i){}}`,
+		"x/es.mjs": `import { Coin as C } from "./b/index.js"; const protobufPackage="es";
+			export const Es={encode(m,w){C.encode(m.one,w.uint32(10).fork()).ldelim();return w},decode(i){}}`,
+	} {
+		if err := e.Add(t.Context(), name, []byte(src)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := summary(e.Result())
+	for _, want := range []string{"message use.Use\n  1 one message.a.Coin\n  2 two message.b.Coin\n", "message es.Es\n  1 one message.b.Coin\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// A copy with less detail, of another codegen, goes into the one with more.
+func TestCopiesOfTwoCodegens(t *testing.T) {
+	e := New(Options{})
+	for name, src := range map[string]string{
+		"a.js":   `$root.p=(function(){var p={};p.S=(function(){function S(){$protobuf.rpc.Service.call(this)}Object.defineProperty(S.prototype.get=function get(r){return this.rpcCall(get,$root.p.A,$root.p.A,r)},"name",{value:"Get"});return S})();p.A=(function(){function A(p){}A.encode=function encode(m,w){if(m.fooBar!=null)w.uint32(8).int32(m.fooBar);return w};return A})();return p})();`,
+		"a.json": `{"nested":{"p":{"nested":{"S":{"methods":{"Get":{"requestType":"A","responseType":"A","responseStream":true}}},"A":{"fields":{"fooBar":{"type":"E","id":1},"more":{"type":"string","id":2}}},"E":{"values":{"X":0}}}}}}`,
+	} {
+		if err := e.Add(t.Context(), name, []byte(src)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "message p.A\n  1 foo_bar enum.p.E\n  2 more string\nenum p.E 1\nservice p.S\n  Get(.p.A) .p.A false true\n"
+	if got := summary(e.Result()); got != want {
+		t.Errorf("got\n%s", got)
+	}
 }

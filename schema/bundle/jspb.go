@@ -19,6 +19,7 @@ type jspbFile struct {
 	types  map[string]string    // message and number: enum, where a comment tells
 	oneofs map[string][][]int64 // message: members
 	enums  map[string]*node
+	spaces map[int32]string // module: what it exports
 }
 
 // jspb reads the code of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter =
@@ -40,6 +41,12 @@ func (x *scan) jspb() {
 		}
 		j.message(full, fn.body, at)
 	}
+	for _, at := range s.anchors[anchorExportSymbol] { // a file of enums alone
+		if j == nil && s.typ(at-1) == js.DotToken && s.typ(at+1) == js.OpenParenToken && s.typ(at+2) == js.StringToken {
+			root, _, _ := strings.Cut(unquote(s.text(at+2)), ".")
+			j = x.jspbFacts(root)
+		}
+	}
 	if j != nil {
 		for _, full := range sortedKeys(j.enums) {
 			if strings.HasSuffix(s.numbersIn(j.enums[full])[0].name, "_NOT_SET") { // cases of a oneof
@@ -58,8 +65,8 @@ func (x *scan) jspb() {
 // jspbFacts collects what stands beside the functions that write.
 func (x *scan) jspbFacts(root string) *jspbFile {
 	s := x.script
-	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*node{}}
-	comment := regexp.MustCompile(`@type \{!?\w+\.([\w.]+)\}`)
+	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*node{}, spaces: map[int32]string{}}
+	comment := regexp.MustCompile(`@type \{(?:!?Array<)?!?\w+\.([\w.]+)>?\}`)
 	for i := range s.toks {
 		at := int32(i)
 		if s.toks[i].typ != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken {
@@ -187,6 +194,10 @@ func (j *jspbFile) typed(f *field, word string, rest []*node) {
 		if len(rest) > 0 {
 			f.ref.full = strings.TrimSuffix(chain(rest[0]), ".serializeBinaryToWriter")
 			f.ref.local = strings.ReplaceAll(f.ref.full, ".", "_") // of another module: any_pb.Any
+			f.ref.module, _ = j.imported(rest[0], "")
+			if pkg := j.moduleSpace(rest[0]); pkg != "" {
+				f.ref.full = dotted(pkg, f.ref.full)
+			}
 			f.ref.place = j.place(rest[0].at)
 		}
 		j.refs = append(j.refs, f.ref)
@@ -203,6 +214,34 @@ func (j *jspbFile) typed(f *field, word string, rest []*node) {
 			}
 		}
 	}
+}
+
+// moduleSpace returns what the module that an expression's first name stands for
+// exports: goog.object.extend(exports, proto.pkg), or "".
+func (j *jspbFile) moduleSpace(n *node) string {
+	s := j.script
+	for n.kind == nMember {
+		n = n.kids[0]
+	}
+	t := trail{}
+	body, ok := s.moduleOf(s.deref(n, &t), &t)
+	if !ok {
+		return ""
+	}
+	space, known := j.spaces[body]
+	if known {
+		return space
+	}
+	b := s.brs[body]
+	for i := b.open; i < b.close && space == ""; i++ {
+		if s.is(i, "extend") && s.typ(i+1) == js.OpenParenToken {
+			if call := s.callOf(i); call != nil && len(call.kids) == 3 {
+				space = chain(call.kids[2])
+			}
+		}
+	}
+	j.spaces[body] = space
+	return space
 }
 
 // mapField reads f.serializeBinary(1, writer, writeKey, writeValue, fn), with

@@ -3,7 +3,9 @@ package bundle
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,21 +30,52 @@ func TestJSPB(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("no google-protobuf in node_modules: run 'make node-deps'")
 	}
-	e := New(Options{})
 	truth := map[string]string{}
+	var files []string
 	for _, name := range []string{"any", "api", "duration", "source_context", "struct", "timestamp", "type", "wrappers"} {
-		src, err := os.ReadFile(filepath.Join(dir, name+"_pb.js"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Add(t.Context(), name, src); err != nil {
-			t.Fatal(err)
-		}
+		files = append(files, filepath.Join(dir, name+"_pb.js"))
 		fd, err := protoregistry.GlobalFiles.FindFileByPath("google/protobuf/" + name + ".proto")
 		if err != nil {
 			t.Fatal(err)
 		}
 		fieldFacts(truth, protodesc.ToFileDescriptorProto(fd))
+	}
+	if len(truth) < 60 {
+		t.Fatalf("only %d facts", len(truth))
+	}
+	t.Run("files", func(t *testing.T) { wantFacts(t, truth, files...) })
+
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	out := t.TempDir()
+	if msg, err := exec.Command("node", "../extract/testdata/node/jspb.mjs", out).CombinedOutput(); err != nil {
+		t.Fatalf("jspb.mjs: %v\n%s", err, msg)
+	}
+	t.Run("webpack-eval", func(t *testing.T) { wantFacts(t, truth, filepath.Join(out, "webpack-eval.js")) })
+	// Which enum a field has is told by comments alone.
+	enumType := regexp.MustCompile(`TYPE_ENUM\.google\.protobuf\.(Syntax|NullValue|Field\.Kind|Field\.Cardinality)`)
+	less := map[string]string{}
+	for name, fact := range truth {
+		less[name] = enumType.ReplaceAllString(fact, "TYPE_INT32")
+	}
+	for _, form := range []string{"esbuild", "rollup-terser"} {
+		t.Run(form, func(t *testing.T) { wantFacts(t, less, filepath.Join(out, form+".js")) })
+	}
+}
+
+// wantFacts reads scripts together and wants them to declare the facts.
+func wantFacts(t *testing.T, truth map[string]string, files ...string) {
+	t.Helper()
+	e := New(Options{})
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Add(t.Context(), file, src); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := e.Result()
 	for _, u := range r.Unresolved {
@@ -57,7 +90,7 @@ func TestJSPB(t *testing.T) {
 			t.Errorf("%s:\n want %s\n got  %s", name, want, got[name])
 		}
 	}
-	if len(got) != len(truth) || len(truth) < 60 {
+	if len(got) != len(truth) {
 		t.Errorf("%d facts, want %d", len(got), len(truth))
 	}
 }

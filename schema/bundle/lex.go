@@ -39,7 +39,9 @@ type script struct {
 	noRegexp int // up to where slashes divide
 	restarts int
 
-	lines []uint32 // starts, when a place was asked for
+	original  []byte // before what is evaluated was taken out of its strings
+	evaluated []evaluated
+	lines     []uint32 // starts, when a place was asked for
 
 	anchors [anchorKinds][]int32 // tokens where a codegen's output may be
 
@@ -77,12 +79,12 @@ func (s *script) typ(i int32) js.TokenType {
 	return s.toks[i].typ
 }
 
-// place returns the line and the column, from 1, of a byte.
+// place returns the line and the column, from 1, of a byte of the source.
 func (s *script) place(off uint32) (line, column int) {
 	if s.lines == nil {
 		s.lines = []uint32{0}
 		for i := 0; ; {
-			j := bytes.IndexByte(s.src[i:], '\n')
+			j := bytes.IndexByte(s.original[i:], '\n')
 			if j < 0 {
 				break
 			}
@@ -97,8 +99,12 @@ func (s *script) place(off uint32) (line, column int) {
 // tokenize reads all tokens and matches the brackets. It never fails: what is
 // no token is left out, and a bracket that closes nothing is ignored.
 func tokenize(name string, src []byte) *script {
-	// One copy, with room for the NUL that the lexer ends its input with.
-	s := &script{name: name, src: append(make([]byte, 0, len(src)+1), src...)}
+	s := &script{name: name, original: src}
+	if src, s.evaluated = unevaluate(src); s.evaluated == nil {
+		// One copy, with room for the NUL that the lexer ends its input with.
+		src = append(make([]byte, 0, len(src)+1), src...)
+	}
+	s.src = src
 	s.toks = make([]token, 0, len(src)/5*2)
 	s.brs = make([]bracket, 0, len(src)/16)
 	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})

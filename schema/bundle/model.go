@@ -33,6 +33,7 @@ type method struct {
 	name           string
 	in, out        *ref
 	client, server bool
+	unknown        bool // whether it streams
 	idempotency    descriptorpb.MethodOptions_IdempotencyLevel
 }
 
@@ -74,13 +75,14 @@ type field struct {
 // A ref names a type: by its full name, by what the script's expression leads
 // to, or by the script's word for it.
 type ref struct {
-	full  string
-	ids   []int32
-	local string
-	chain string // names of a member expression, without the first
-	enum  bool
-	to    *def
-	place Place
+	full   string
+	ids    []int32
+	local  string
+	module string // that it is imported from
+	chain  string // names of a member expression, without the first
+	enum   bool
+	to     *def
+	place  Place
 }
 
 // A Place is where something stands in a source.

@@ -26,6 +26,7 @@ type scopes struct {
 	classes  map[int32]int32   // body bracket: class keyword
 	spaces   []namespace       // f(name, {Export: () => …})
 	spaceOf  map[int32][]int32 // by binding: objects of spaces
+	onNames  map[int32]map[string]int32
 	modules  map[string][]int32
 	exprs    map[int32]*node
 	exports  map[int32]map[string]*node
@@ -35,6 +36,7 @@ type scopes struct {
 	steps    int     // of resolution
 	deep     int
 	parsed   int // expressions
+	scanned  int // tokens, field by field
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and

@@ -9,12 +9,6 @@ import (
 
 const formTSProto = "ts-proto"
 
-// An origin is where a name of a script comes from.
-type origin struct {
-	name string // as it is exported
-	pkg  string
-}
-
 // tsProto reads the objects with encode and decode that ts-proto writes.
 func (x *scan) tsProto(list []*encoder) {
 	s := x.script
@@ -31,11 +25,16 @@ func (x *scan) tsProto(list []*encoder) {
 		}
 		if origins == nil {
 			origins = x.origins()
+			x.tsProtoEnums(origins)
 		}
 		x.tsProtoMessage(o, e, origins, enums)
 	}
 	if origins == nil {
-		return
+		if len(s.anchors[anchorPackage]) == 0 {
+			return
+		}
+		origins = x.origins() // messages without fields, and enums
+		x.tsProtoEnums(origins)
 	}
 	seen := map[int32]bool{}
 	for _, e := range list {
@@ -50,6 +49,7 @@ func (x *scan) tsProto(list []*encoder) {
 			x.tsProtoMessage(o, &encoder{at: at}, origins, enums)
 		}
 	}
+	x.packageOfEnums()
 	for _, at := range s.anchors[anchorRPCRequest] {
 		x.tsProtoCall(at)
 	}
@@ -58,131 +58,39 @@ func (x *scan) tsProto(list []*encoder) {
 // tsProtoMessage reads one message.
 func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.script
-	ids := append(s.objectNames(o.at), o.at)
-	full, sure := x.tsProtoName(o, ids, origins)
+	ids, words := s.given(o.at)
+	ids = append(ids, o.at)
+	full, sure := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
-	if !sure {
-		x.unresolved(full, o.at, "its name or package did not survive minification; it is one that was made up")
-	}
 	for _, f := range e.fields {
 		switch {
 		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
-			if fn := x.enumReader(o, f.name); fn != nil {
+			if fn := x.enumReader(o, f.name, f.oneof); fn != nil {
 				f.scalar, f.ref = 0, x.tsProtoEnum(fn, origins, enums)
 			}
 		case f.ref != nil && f.ref.full == "":
 			f.ref.chain = ""
 		}
-		f.presence = !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
-		f.name = snake(f.name)
+		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
+		f.name, f.oneof = snake(f.name), snake(f.oneof)
 		m.fields = append(m.fields, f)
 	}
+	if full == "" || strings.HasSuffix(full, ".") {
+		m.full += x.madeUp(m)
+	}
+	if !sure {
+		x.unresolved(m.full, o.at, "its name or package did not survive minification; it is one that was made up")
+	}
 	x.messages = append(x.messages, m)
-}
-
-// objectNames are the names that the object at a token is given.
-func (s *script) objectNames(at int32) []int32 {
-	var ids []int32
-	for at--; s.typ(at) == js.EqToken && js.IsIdentifier(s.typ(at-1)) && s.typ(at-2) != js.DotToken; at -= 2 {
-		if b, ok := s.lookup(at-1, s.text(at-1)); ok {
-			ids = append(ids, b.tok)
-		}
-	}
-	return ids
-}
-
-// origins finds the names under which the bindings of a script are exported,
-// and the package of each by the protobufPackage beside it.
-func (x *scan) origins() map[int32]origin {
-	s := x.script
-	out := map[int32]origin{}
-	var spaces []*node
-	for _, ns := range s.spaces {
-		spaces = append(spaces, s.definition(ns.object))
-	}
-	for _, at := range s.anchors[anchorFrozen] {
-		if s.typ(at+1) == js.ColonToken && s.typ(at-1) == js.OpenBraceToken {
-			spaces = append(spaces, s.expr(at-1))
-		}
-	}
-	for _, o := range spaces {
-		pkg, _ := s.str(s.property(o, "protobufPackage"))
-		for _, p := range o.props {
-			v := s.property(o, p.name)
-			if v == nil || v.kind != nIdent {
-				continue
-			}
-			if b, ok := s.lookup(v.at, v.str); ok {
-				if old := out[b.tok]; old.pkg == "" {
-					out[b.tok] = origin{p.name, pkg}
-				}
-			}
-		}
-	}
-	for i := range s.toks { // export { a as Foo }
-		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
-			continue
-		}
-		b := s.around(int32(i) + 1)
-		for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
-			name := at
-			if s.typ(at+1) == js.AsToken {
-				name = at + 2
-			}
-			if to, ok := s.lookup(at, s.text(at)); ok && out[to.tok].name == "" {
-				out[to.tok] = origin{name: s.text(name)}
-			}
-		}
-	}
-	return out
-}
-
-// tsProtoName returns the full name of the message that an object stands for,
-// and whether that is known.
-func (x *scan) tsProtoName(o *node, ids []int32, origins map[int32]origin) (string, bool) {
-	s := x.script
-	if full, ok := s.str(o.get("$type")); ok {
-		return full, true
-	}
-	word, pkg := "", ""
-	for _, id := range ids {
-		if from := origins[id]; from.name != "" {
-			word, pkg = from.name, from.pkg
-		} else if word == "" && js.IsIdentifier(s.typ(id)) {
-			word = s.text(id)
-		}
-	}
-	if pkg == "" {
-		pkg = x.packageBefore(o.at)
-	}
-	sure := pkg != "" && len(word) > 2
-	if !validName(word) || len(word) <= 2 {
-		word = "Message_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
-	}
-	return dotted(pkg, word), sure
-}
-
-// packageBefore returns the package of the last protobufPackage before a token:
-// bundlers put modules one after the other.
-func (x *scan) packageBefore(at int32) string {
-	s, pkg := x.script, ""
-	for _, i := range s.anchors[anchorPackage] {
-		if i > at {
-			break
-		}
-		if s.typ(i+1) == js.EqToken {
-			if text, ok := s.str(s.expr(i + 2)); ok {
-				pkg = text
-			}
-		}
-	}
-	return pkg
 }
 
 // againstUndefined says whether a field is written if it is not undefined:
 // what is written unless it is zero has no presence.
 func (x *scan) againstUndefined(e *encoder, name string) bool {
 	s := x.script
+	if !s.affords(e.body) {
+		return false
+	}
 	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
 		if !s.is(i, e.param) || s.typ(i+1) != js.DotToken || !s.is(i+2, name) {
 			continue
@@ -194,15 +102,33 @@ func (x *scan) againstUndefined(e *encoder, name string) bool {
 	return false
 }
 
+// fromJSON is how ts-proto ends the names of the functions that read enums.
+const fromJSON = "FromJSON"
+
 // enumReader returns the function by which fromJSON of an object reads a field
 // that is an enum, or nil.
-func (x *scan) enumReader(o *node, name string) *node {
+func (x *scan) enumReader(o *node, name, oneof string) *node {
 	s := x.script
 	fn := o.get("fromJSON")
 	if fn == nil || fn.kind != nFunc {
 		return nil
 	}
-	v := s.object(s.result(fn)).get(name)
+	member, only := name, ""
+	if oneof != "" {
+		member, only = oneof, name
+	}
+	if len(fn.kids) == 0 {
+		if call := x.enumReaderIn(s.memberGiven(fn.body, member), only); call != nil {
+			return call
+		}
+	}
+	return x.enumReaderIn(s.object(s.result(fn)).get(member), only)
+}
+
+// enumReaderIn returns the function of an enum that an expression calls, with the
+// member of a name if one is given, or nil.
+func (x *scan) enumReaderIn(v *node, only string) *node {
+	s := x.script
 	if v == nil {
 		return nil
 	}
@@ -211,12 +137,37 @@ func (x *scan) enumReader(o *node, name string) *node {
 		if !js.IsIdentifier(s.typ(i)) || !called {
 			continue
 		}
+		if arg := i + 2; only != "" && !(js.IsIdentifier(s.typ(arg)) && s.is(arg+2, only) || s.is(arg+3, only)) { // f(o.x), (0, m.f)(o.x)
+			continue
+		}
 		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
 		if s.typ(i-1) == js.DotToken {
 			call = &node{kind: nMember, at: i, end: i + 1, str: s.text(i), kids: []*node{s.objectOf(i)}}
 		}
-		if f := s.value(call); f != nil && f.kind == nFunc && len(f.kids) == 0 && s.switches(f.body) {
-			return call
+		switch f := s.value(call); {
+		case f != nil && f.kind == nFunc:
+			if len(f.kids) == 0 && s.switches(f.body) {
+				return call
+			}
+		case strings.HasSuffix(call.str, fromJSON) && len(call.str) > len(fromJSON):
+			if module, _ := x.imported(call, ""); module != "" {
+				return call
+			}
+		}
+	}
+	return nil
+}
+
+// memberGiven returns what a member of a name is given in a function: o.x = v.
+func (s *script) memberGiven(body int32, name string) *node {
+	if !s.affords(body) {
+		return nil
+	}
+	for i := s.brs[body].open; i < s.brs[body].close; i++ {
+		if s.typ(i) == js.EqToken && s.is(i-1, name) && s.typ(i-2) == js.DotToken {
+			n := *s.expr(i + 1)
+			n.at = i + 1 // of a call it is the parenthesis
+			return &n
 		}
 	}
 	return nil
@@ -225,53 +176,6 @@ func (x *scan) enumReader(o *node, name string) *node {
 // switches says whether a function's body begins with a switch.
 func (s *script) switches(body int32) bool {
 	return s.typ(s.brs[body].open+1) == js.SwitchToken
-}
-
-// tsProtoEnum reads an enum from colorFromJSON: switch (o) { case 1: case "RED".
-func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]bool) *ref {
-	s := x.script
-	t := s.follow(call)
-	r := x.ref(call)
-	r.enum = true
-	if done[t.end.at] {
-		return r
-	}
-	done[t.end.at] = true
-	word, pkg := "", ""
-	for _, id := range t.ids {
-		if from := origins[id]; from.name != "" {
-			word, pkg = from.name, from.pkg
-		} else if word == "" && js.IsIdentifier(s.typ(id)) {
-			word = s.text(id)
-		}
-	}
-	if pkg == "" {
-		pkg = x.packageBefore(t.end.at)
-	}
-	word = strings.TrimRight(word, "0123456789")
-	if short, ok := strings.CutSuffix(word, "FromJSON"); ok && short != "" {
-		word = strings.ToUpper(short[:1]) + short[1:]
-	} else {
-		word = "Enum_" + strings.TrimLeft(strings.ReplaceAll(word, "$", "_"), "_")
-		x.unresolved(dotted(pkg, word), t.end.at, "its name did not survive minification; it is one that was made up")
-	}
-	e := &enum{def: x.def(dotted(pkg, word), formTSProto, t.end.at, append(t.ids, t.end.at))}
-	b := s.brs[t.end.body]
-	for i := b.open; i < b.close; i++ {
-		if s.typ(i) != js.CaseToken {
-			continue
-		}
-		n := (&reader{script: s}).assign(i + 1)
-		no, ok := s.integer(n)
-		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
-			continue
-		}
-		if name := unquote(s.text(n.end + 2)); name != "UNRECOGNIZED" {
-			e.values = append(e.values, enumValue{name, int32(no)})
-		}
-	}
-	x.enums = append(x.enums, e)
-	return r
 }
 
 // foldEntries makes maps of the fields whose type is an entry, after references
@@ -315,22 +219,19 @@ func (x *scan) foldEntries() {
 	for _, m := range x.messages {
 		names[m.full] = m.form == formTSProto
 	}
+	for _, m := range x.messages { // Outer.Inner, as $type says, is Outer_Inner too
+		if flat := packageOf(m.full); names[m.full] && names[flat] {
+			for names[packageOf(flat)] {
+				flat = packageOf(flat)
+			}
+			names[flat+strings.ReplaceAll(m.full[len(flat):], ".", "_")] = true
+		}
+	}
 	for _, d := range x.defs() {
 		if d.form == formTSProto {
 			d.full = nestedName(d.full, names)
 		}
 	}
-}
-
-// nestedName writes pkg.Outer_Inner as pkg.Outer.Inner where Outer is known.
-func nestedName(full string, names map[string]bool) string {
-	out := full
-	for i := len(packageOf(full)) + 1; i < len(full); i++ {
-		if full[i] == '_' && names[full[:i]] {
-			out = out[:i] + "." + out[i+1:]
-		}
-	}
-	return out
 }
 
 // tsProtoCall reads a method of a client: this.rpc.request(this.service, "Get",
@@ -376,7 +277,7 @@ func (x *scan) tsProtoCall(at int32) {
 			m.out = x.ref(s.objectOf(i))
 		}
 	}
-	full := ""
+	full, _ := s.str(call.kids[1]) // "pkg.Service", or this.service
 	for i := s.brs[class].open; i < s.brs[class].close && full == ""; i++ {
 		if s.is(i, "service") && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken {
 			v := s.expr(i + 2)

@@ -65,7 +65,7 @@ type Format struct {
 
 // Formats are the formats that are known.
 func Formats() []Format {
-	return []Format{scripts(), archives(), descriptorSets(), classes(), sources(), binaries()}
+	return []Format{scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
 }
 
 // A Collector takes an input's files apart.

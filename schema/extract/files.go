@@ -46,6 +46,21 @@ func standardTypes() map[string]string {
 	return types
 }
 
+// standardValues are the values of the enums that come with protobuf at the level
+// of a package, by full name.
+func standardValues() map[string]bool {
+	values := map[string]bool{}
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Enums().Len() {
+			for j, list := 0, f.Enums().Get(i).Values(); isStandardFile(f.Path()) && j < list.Len(); j++ {
+				values[string(list.Get(j).FullName())] = true
+			}
+		}
+		return true
+	})
+	return values
+}
+
 // isStandardFile says whether a file comes with protobuf.
 func isStandardFile(name string) bool {
 	_, err := protoregistry.GlobalFiles.FindFileByPath(name)

@@ -32,6 +32,19 @@ func scripts() Format {
 	}
 }
 
+// reflectionJSON is what protobufjs loads at run time, by the file's name and
+// the word that it begins with: {"options": …, "nested": {…}}.
+func reflectionJSON() Format {
+	return Format{
+		Name: "reflection JSON",
+		Max:  bundle.MaxScript,
+		Match: func(name string, head []byte) bool {
+			return strings.ToLower(path.Ext(name)) == ".json" && bytes.Contains(head, []byte(`"nested"`))
+		},
+		Read: scripts().Read,
+	}
+}
+
 // formDescriptorSet is the form of a google.protobuf.FileDescriptorSet.
 const formDescriptorSet = "descriptor set"
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle"
@@ -28,7 +26,9 @@ type element struct {
 	syntax    syntax
 	msg       proto.Message // DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
 	options   *descriptorpb.FileOptions
-	layer     int // within a cycle of packages
+	before    proto.Message // it was renamed, where it was
+	layer     int           // within a cycle of packages
+	guessed   bool          // of a script's code, not of a descriptor
 }
 
 func (e *element) full() string { return join(e.pkg, e.name) }
@@ -73,9 +73,20 @@ func Merge(sources ...*Source) (*Set, error) {
 func versions(s *Source) []*Source {
 	var list []*Source
 	var names []map[string]bool
-	for _, f := range s.Files {
+	files := slices.Clone(s.Files)
+	slices.SortStableFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int { // what is sure first
+		switch x, y := isGuessed(a.GetName()), isGuessed(b.GetName()); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	for _, f := range files {
+		declared := declaredIn(f)
 		i := 0
-		for i < len(list) && names[i][f.GetName()] {
+		for i < len(list) && slices.ContainsFunc(declared, func(name string) bool { return names[i][name] }) {
 			i++
 		}
 		if i == len(list) {
@@ -83,32 +94,36 @@ func versions(s *Source) []*Source {
 			names = append(names, map[string]bool{})
 		}
 		list[i].Files = append(list[i].Files, f)
-		names[i][f.GetName()] = f.GetName() != ""
+		for _, name := range declared {
+			names[i][name] = true
+		}
 	}
 	return list
+}
+
+// declaredIn are the names by which a file is another version of one: its own,
+// and those of what it declares.
+func declaredIn(f *descriptorpb.FileDescriptorProto) []string {
+	var names []string
+	if f.GetName() != "" {
+		names = append(names, "file "+f.GetName())
+	}
+	for _, m := range f.MessageType {
+		names = append(names, join(f.GetPackage(), m.GetName()))
+	}
+	for _, e := range f.EnumType {
+		names = append(names, join(f.GetPackage(), e.GetName()))
+	}
+	for _, s := range f.Service {
+		names = append(names, join(f.GetPackage(), s.GetName()))
+	}
+	return names
 }
 
 // isFeatures says whether a file is one of a language's features, which comes
 // with protobuf and which only its code generators read.
 func isFeatures(name string) bool {
 	return strings.HasPrefix(name, "google/protobuf/") && strings.HasSuffix(name, "_features.proto")
-}
-
-// dropBroken leaves out declarations that no runtime takes, so that they do not
-// cost the others, and says whether there were any.
-func (m *merger) dropBroken() bool {
-	kept := m.elements[:0]
-	n := len(m.elements)
-	for _, e := range m.elements {
-		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
-		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
-			m.unresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
-			continue
-		}
-		kept = append(kept, e)
-	}
-	m.elements = kept
-	return len(kept) < n
 }
 
 type merger struct {
@@ -128,9 +143,8 @@ func (m *merger) unresolved(element, input, reason string) {
 // add enters a source's declarations.
 func (m *merger) add(s *Source) {
 	// A source may declare a name more than once, so each of its files is its own.
-	var list []*element
-	renamed := map[string]string{}
-	own, ownElement := map[string]proto.Message{}, map[string]*element{}
+	var list, replaced []*element
+	renamed, own := map[string]string{}, map[string]*element{}
 	for _, f := range s.Files {
 		if isFeatures(f.GetName()) {
 			continue
@@ -148,27 +162,20 @@ func (m *merger) add(s *Source) {
 				}
 				continue
 			}
-			name := e.full()
-			for n := 2; ; n++ {
-				other := own[name]
-				if there := m.byName[name]; other == nil && there != nil {
-					other = there.msg
+			name, there := m.slot(e, own)
+			switch {
+			case there == nil:
+			case there.says(e):
+				there.open(e)
+				continue
+			default: // e says more
+				if fieldsOf(there) < fieldsOf(e) {
+					m.notes[name] = "A copy of it declares less."
 				}
-				if other == nil {
-					break
-				}
-				if sameShape(other, e.msg) {
-					if there := m.byName[name]; there != nil {
-						there.open(e)
-					} else {
-						ownElement[name].open(e)
-					}
-					name = ""
-					break
-				}
-				name = fmt.Sprintf("%s_%d", e.full(), n)
-			}
-			if name == "" {
+				rename(e, there.name)
+				own[name], there.before = there, nil
+				*there = *e
+				replaced = append(replaced, there)
 				continue
 			}
 			if name != e.full() {
@@ -176,13 +183,19 @@ func (m *merger) add(s *Source) {
 				m.unresolved(e.full(), s.Input, "a second definition has another shape: it is kept as "+name)
 				renamed["."+e.full()] = "." + name
 			}
-			own[name], ownElement[name] = proto.Clone(e.msg), e
+			own[name], e.before = e, proto.Clone(e.msg)
 			rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
 			list = append(list, e)
 		}
 	}
+	for _, e := range replaced {
+		if !slices.Contains(list, e) {
+			retarget(e.msg, renamed)
+		}
+	}
 	for _, e := range list {
 		retarget(e.msg, renamed)
+		e.before = nil
 		if _, ok := e.msg.(*descriptorpb.FieldDescriptorProto); !ok {
 			m.byName[e.full()] = e
 		}
@@ -191,6 +204,37 @@ func (m *merger) add(s *Source) {
 	for name, note := range s.Notes {
 		m.notes[name] = note
 	}
+}
+
+// slot returns the name that a declaration gets, and what is there that says the
+// same, or of which one says what the other does; nil where its place is free.
+func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
+	name := e.full()
+	for n := 2; ; n++ {
+		there := own[name]
+		if there == nil {
+			there = m.byName[name]
+		}
+		if there == nil || there.says(e) || e.covers(there) {
+			return name, there
+		}
+		name = fmt.Sprintf("%s_%d", e.full(), n)
+	}
+}
+
+// says says whether what e declares is the same, or covers the other.
+func (e *element) says(other *element) bool {
+	msg := e.msg
+	if e.before != nil {
+		msg = e.before
+	}
+	return sameShape(msg, other.msg) || e.covers(other)
+}
+
+// fieldsOf is how many fields a declared message has.
+func fieldsOf(e *element) int {
+	d, _ := e.msg.(*descriptorpb.DescriptorProto)
+	return len(d.GetField())
 }
 
 // open makes an enum an open one where another declaration of it is: messages of
@@ -227,7 +271,9 @@ func elementsOf(f *descriptorpb.FileDescriptorProto) []*element {
 	}
 	var list []*element
 	enter := func(name string, msg proto.Message) {
-		list = append(list, &element{pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts})
+		list = append(list, &element{
+			pkg: f.GetPackage(), name: name, syntax: syn, msg: msg, options: opts, guessed: isGuessed(f.GetName()),
+		})
 	}
 	for _, d := range f.MessageType {
 		complete(d)
@@ -395,215 +441,5 @@ func typesIn(e *element, f func(full string)) {
 		message(e.full(), d)
 	case *descriptorpb.EnumDescriptorProto:
 		f(e.full())
-	}
-}
-
-// settle replaces references to what nobody declares.
-func (m *merger) settle() {
-	types := map[string]bool{}
-	for _, e := range m.elements {
-		typesIn(e, func(full string) { types["."+full] = true })
-	}
-	for name := range m.std {
-		types["."+name] = true
-	}
-	known := func(name string) bool {
-		if types[name] {
-			return true
-		}
-		return strings.HasPrefix(name, ".google.protobuf.") && m.std[topOf(name)] != ""
-	}
-	closed := m.closedEnums()
-	kept := m.elements[:0]
-	for _, e := range m.elements {
-		drop := false
-		eachType(e.msg, func(path string, name **string, f *descriptorpb.FieldDescriptorProto) {
-			if !strings.HasPrefix(**name, ".") {
-				*name = proto.String("." + **name)
-			}
-			full := join(e.full(), path)
-			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
-				m.unresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
-				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
-				replaceType(f)
-				*name = nil
-				return
-			}
-			if known(**name) {
-				return
-			}
-			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
-			case isService:
-				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
-				m.unresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
-				*name = proto.String(".google.protobuf.Empty")
-			case f == nil: // what an extension extends
-				drop = true
-				m.unresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
-			default:
-				replaceType(f)
-				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
-				m.unresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
-				*name = nil
-			}
-		})
-		if !drop {
-			kept = append(kept, e)
-		}
-	}
-	m.elements = kept
-	m.openRanges()
-	m.distinctValues()
-}
-
-// closedEnums are the full names, with their dots, of enums of proto2.
-func (m *merger) closedEnums() map[string]bool {
-	closed := map[string]bool{}
-	var walk func(full string, d *descriptorpb.DescriptorProto)
-	walk = func(full string, d *descriptorpb.DescriptorProto) {
-		for _, e := range d.EnumType {
-			closed[full+"."+e.GetName()] = true
-		}
-		for _, n := range d.NestedType {
-			walk(full+"."+n.GetName(), n)
-		}
-	}
-	for _, e := range m.elements {
-		if e.syntax.name != "proto2" {
-			continue
-		}
-		switch d := e.msg.(type) {
-		case *descriptorpb.EnumDescriptorProto:
-			closed["."+e.full()] = true
-		case *descriptorpb.DescriptorProto:
-			walk("."+e.full(), d)
-		}
-	}
-	return closed
-}
-
-// openRanges lets messages be extended by what extends them: a codegen's output
-// does not tell which numbers its source left for that.
-func (m *merger) openRanges() {
-	messages := map[string]*descriptorpb.DescriptorProto{}
-	var walk func(full string, d *descriptorpb.DescriptorProto)
-	walk = func(full string, d *descriptorpb.DescriptorProto) {
-		messages[full] = d
-		for _, n := range d.NestedType {
-			walk(full+"."+n.GetName(), n)
-		}
-	}
-	for _, e := range m.elements {
-		if d, ok := e.msg.(*descriptorpb.DescriptorProto); ok {
-			walk("."+e.full(), d)
-		}
-	}
-	numbers := map[string][]int32{}
-	for _, e := range m.elements {
-		extensionsIn(e.msg, func(x *descriptorpb.FieldDescriptorProto) {
-			numbers[x.GetExtendee()] = append(numbers[x.GetExtendee()], x.GetNumber())
-		})
-	}
-	for name, list := range numbers {
-		d := messages[name]
-		if d == nil {
-			continue
-		}
-		slices.Sort(list)
-		for _, n := range list {
-			switch i := len(d.ExtensionRange) - 1; {
-			case slices.ContainsFunc(d.ExtensionRange, func(r *descriptorpb.DescriptorProto_ExtensionRange) bool {
-				return r.GetStart() <= n && n < r.GetEnd()
-			}):
-			case i >= 0 && d.ExtensionRange[i].GetEnd() == n && d.ExtensionRange[i].Options == nil:
-				d.ExtensionRange[i].End = proto.Int32(n + 1)
-			default:
-				d.ExtensionRange = append(d.ExtensionRange, &descriptorpb.DescriptorProto_ExtensionRange{Start: proto.Int32(n), End: proto.Int32(n + 1)})
-			}
-		}
-	}
-}
-
-// extensionsIn calls f with the extensions that a declaration holds or is.
-func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
-	switch d := msg.(type) {
-	case *descriptorpb.FieldDescriptorProto:
-		f(d)
-	case *descriptorpb.DescriptorProto:
-		for _, x := range d.Extension {
-			f(x)
-		}
-		for _, n := range d.NestedType {
-			extensionsIn(n, f)
-		}
-	}
-}
-
-func topOf(name string) string {
-	rest := strings.TrimPrefix(name, ".google.protobuf.")
-	top, _, _ := strings.Cut(rest, ".")
-	return "google.protobuf." + top
-}
-
-func replaceType(f *descriptorpb.FieldDescriptorProto) {
-	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
-		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
-		f.DefaultValue = nil
-		return
-	}
-	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
-}
-
-// distinctValues renames enum values that stand beside another of their name:
-// codegens that strip the enum's name leave such.
-func (m *merger) distinctValues() {
-	taken := map[string]bool{}
-	for _, e := range m.elements {
-		taken[e.full()] = true
-	}
-	for _, e := range m.elements {
-		switch d := e.msg.(type) {
-		case *descriptorpb.EnumDescriptorProto:
-			m.distinct(e.pkg, d, taken)
-		case *descriptorpb.DescriptorProto:
-			m.distinctIn(e.full(), d)
-		}
-	}
-}
-
-func (m *merger) distinctIn(full string, d *descriptorpb.DescriptorProto) {
-	taken := map[string]bool{}
-	for _, f := range d.Field {
-		taken[join(full, f.GetName())] = true
-	}
-	for _, f := range d.OneofDecl {
-		taken[join(full, f.GetName())] = true
-	}
-	for _, n := range d.NestedType {
-		taken[join(full, n.GetName())] = true
-		m.distinctIn(join(full, n.GetName()), n)
-	}
-	for _, e := range d.EnumType {
-		taken[join(full, e.GetName())] = true
-	}
-	for _, e := range d.EnumType {
-		m.distinct(full, e, taken)
-	}
-}
-
-func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
-	for _, v := range d.Value {
-		name := v.GetName()
-		for n := 1; taken[join(scope, name)]; n++ {
-			name = d.GetName() + "_" + v.GetName()
-			if n > 1 {
-				name = fmt.Sprintf("%s_%d", name, n)
-			}
-		}
-		taken[join(scope, name)] = true
-		if name != v.GetName() {
-			m.unresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
-			v.Name = &name
-		}
 	}
 }

@@ -35,7 +35,7 @@ const codegens = {
   pbts: (dir) => protoc(dir, "--plugin=" + join(bin, "protoc-gen-ts"), "--ts_out=DIR"),
   tsproto: (dir) => protoc(dir, "--plugin=" + join(bin, "protoc-gen-ts_proto"), "--ts_proto_out=DIR", "--ts_proto_opt=esModuleInterop=true"),
   tsgeneric: (dir) => protoc(dir, "--plugin=" + join(bin, "protoc-gen-ts_proto"), "--ts_proto_out=DIR",
-    "--ts_proto_opt=outputServices=generic-definitions,outputServices=grpc-js,esModuleInterop=true"),
+    "--ts_proto_opt=outputServices=generic-definitions,outputServices=grpc-js,esModuleInterop=true,oneof=unions"),
   pbjsjson: (dir) => pbjs(dir, "-t", "json-module", "-w", "es6"),
   pbjs: (dir) => pbjs(dir, "-t", "static-module", "-w", "es6"),
 };
@@ -45,7 +45,7 @@ const codegens = {
 const forms = {
   es1: ["esm", "iife-min", "cjs-min", "rollup-terser", "webpack", "webpack-dev"],
   es1ts: ["es5ish", "rollup", "webpack"],
-  es2: ["iife-min", "webpack"],
+  es2: ["iife-min", "webpack", "webpack-eval"],
   pbts: ["rollup-terser", "webpack"],
   pbjsjson: ["iife-min"],
   pbjs: ["iife-min", "rollup-terser"],
@@ -91,6 +91,7 @@ const bundlers = {
     await writeFile(to, code);
   },
   webpack: (from, to) => packed(from, to, { mode: "production" }),
+  "webpack-eval": (from, to) => packed(from, to, { mode: "development", devtool: "eval" }),
   "webpack-dev": (from, to) => packed(from, to, { mode: "development", devtool: false }),
 };
 

@@ -1,0 +1,228 @@
+package extract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// dropBroken leaves out declarations that no runtime takes, so that they do not
+// cost the others, and says whether there were any.
+func (m *merger) dropBroken() bool {
+	kept := m.elements[:0]
+	n := len(m.elements)
+	for _, e := range m.elements {
+		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
+		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
+			m.unresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
+			continue
+		}
+		kept = append(kept, e)
+	}
+	m.elements = kept
+	return len(kept) < n
+}
+
+// settle replaces references to what nobody declares.
+func (m *merger) settle() {
+	types := map[string]bool{}
+	for _, e := range m.elements {
+		typesIn(e, func(full string) { types["."+full] = true })
+	}
+	for name := range m.std {
+		types["."+name] = true
+	}
+	known := func(name string) bool { return types[name] }
+	closed := m.closedEnums()
+	kept := m.elements[:0]
+	for _, e := range m.elements {
+		drop := false
+		eachType(e.msg, func(path string, name **string, f *descriptorpb.FieldDescriptorProto) {
+			if !strings.HasPrefix(**name, ".") {
+				*name = proto.String("." + **name)
+			}
+			full := join(e.full(), path)
+			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
+				m.unresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
+				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
+				replaceType(f)
+				*name = nil
+				return
+			}
+			if known(**name) {
+				return
+			}
+			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
+			case isService:
+				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
+				m.unresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
+				*name = proto.String(".google.protobuf.Empty")
+			case f == nil: // what an extension extends
+				drop = true
+				m.unresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
+			default:
+				replaceType(f)
+				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				m.unresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				*name = nil
+			}
+		})
+		if !drop {
+			kept = append(kept, e)
+		}
+	}
+	m.elements = kept
+	m.openRanges()
+	m.distinctValues()
+}
+
+// closedEnums are the full names, with their dots, of enums of proto2.
+func (m *merger) closedEnums() map[string]bool {
+	closed := map[string]bool{}
+	var walk func(full string, d *descriptorpb.DescriptorProto)
+	walk = func(full string, d *descriptorpb.DescriptorProto) {
+		for _, e := range d.EnumType {
+			closed[full+"."+e.GetName()] = true
+		}
+		for _, n := range d.NestedType {
+			walk(full+"."+n.GetName(), n)
+		}
+	}
+	for _, e := range m.elements {
+		if e.syntax.name != "proto2" {
+			continue
+		}
+		switch d := e.msg.(type) {
+		case *descriptorpb.EnumDescriptorProto:
+			closed["."+e.full()] = true
+		case *descriptorpb.DescriptorProto:
+			walk("."+e.full(), d)
+		}
+	}
+	return closed
+}
+
+// openRanges lets messages be extended by what extends them: a codegen's output
+// does not tell which numbers its source left for that.
+func (m *merger) openRanges() {
+	messages := map[string]*descriptorpb.DescriptorProto{}
+	var walk func(full string, d *descriptorpb.DescriptorProto)
+	walk = func(full string, d *descriptorpb.DescriptorProto) {
+		messages[full] = d
+		for _, n := range d.NestedType {
+			walk(full+"."+n.GetName(), n)
+		}
+	}
+	for _, e := range m.elements {
+		if d, ok := e.msg.(*descriptorpb.DescriptorProto); ok {
+			walk("."+e.full(), d)
+		}
+	}
+	numbers := map[string][]int32{}
+	for _, e := range m.elements {
+		extensionsIn(e.msg, func(x *descriptorpb.FieldDescriptorProto) {
+			numbers[x.GetExtendee()] = append(numbers[x.GetExtendee()], x.GetNumber())
+		})
+	}
+	for name, list := range numbers {
+		d := messages[name]
+		if d == nil {
+			continue
+		}
+		slices.Sort(list)
+		for _, n := range list {
+			switch i := len(d.ExtensionRange) - 1; {
+			case slices.ContainsFunc(d.ExtensionRange, func(r *descriptorpb.DescriptorProto_ExtensionRange) bool {
+				return r.GetStart() <= n && n < r.GetEnd()
+			}):
+			case i >= 0 && d.ExtensionRange[i].GetEnd() == n && d.ExtensionRange[i].Options == nil:
+				d.ExtensionRange[i].End = proto.Int32(n + 1)
+			default:
+				d.ExtensionRange = append(d.ExtensionRange, &descriptorpb.DescriptorProto_ExtensionRange{Start: proto.Int32(n), End: proto.Int32(n + 1)})
+			}
+		}
+	}
+}
+
+// extensionsIn calls f with the extensions that a declaration holds or is.
+func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
+	switch d := msg.(type) {
+	case *descriptorpb.FieldDescriptorProto:
+		f(d)
+	case *descriptorpb.DescriptorProto:
+		for _, x := range d.Extension {
+			f(x)
+		}
+		for _, n := range d.NestedType {
+			extensionsIn(n, f)
+		}
+	}
+}
+
+func replaceType(f *descriptorpb.FieldDescriptorProto) {
+	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
+		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
+		f.DefaultValue = nil
+		return
+	}
+	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
+}
+
+// distinctValues renames enum values that stand beside another of their name:
+// codegens that strip the enum's name leave such.
+func (m *merger) distinctValues() {
+	taken := standardValues()
+	for _, e := range m.elements {
+		taken[e.full()] = true
+	}
+	for _, e := range m.elements {
+		switch d := e.msg.(type) {
+		case *descriptorpb.EnumDescriptorProto:
+			m.distinct(e.pkg, d, taken)
+		case *descriptorpb.DescriptorProto:
+			m.distinctIn(e.full(), d)
+		}
+	}
+}
+
+func (m *merger) distinctIn(full string, d *descriptorpb.DescriptorProto) {
+	taken := map[string]bool{}
+	for _, f := range d.Field {
+		taken[join(full, f.GetName())] = true
+	}
+	for _, f := range d.OneofDecl {
+		taken[join(full, f.GetName())] = true
+	}
+	for _, n := range d.NestedType {
+		taken[join(full, n.GetName())] = true
+		m.distinctIn(join(full, n.GetName()), n)
+	}
+	for _, e := range d.EnumType {
+		taken[join(full, e.GetName())] = true
+	}
+	for _, e := range d.EnumType {
+		m.distinct(full, e, taken)
+	}
+}
+
+func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
+	for _, v := range d.Value {
+		name := v.GetName()
+		for n := 1; taken[join(scope, name)]; n++ {
+			name = d.GetName() + "_" + v.GetName()
+			if n > 1 {
+				name = fmt.Sprintf("%s_%d", name, n)
+			}
+		}
+		taken[join(scope, name)] = true
+		if name != v.GetName() {
+			m.unresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
+			v.Name = &name
+		}
+	}
+}
