@@ -30,6 +30,15 @@ func errorAt(src []byte, off int64, err error, hint string) *Error {
 	}
 }
 
+// offset is where in src the error is.
+func (e *Error) offset(src []byte) int {
+	off := 0
+	for range e.Line - 1 {
+		off += bytes.IndexByte(src[off:], '\n') + 1
+	}
+	return off + e.Column - 1
+}
+
 // stray is the error for a character that begins nothing.
 func (p *parser) stray() error {
 	c := p.src[p.pos]

@@ -15,6 +15,9 @@
 //	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
 //	                         before the } of a group, its end tag
 //	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
+//	#| hex of a message, 5d1b4a60:
+//	#|   1: {"a"}            below a value, what is in it in another form: edited, it
+//	                         gives the value; a comment to Protoscope
 //	# …                      a comment; `# unwire: …` before all else tells how the
 //	                         input was written (hex, base64), and so how to write it
 //
