@@ -232,7 +232,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 	}
 	if n.Err != nil {
-		j.Error = n.Err.Error()
+		j.Error = errorText(n.Err, p.base)
 	}
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -84,6 +85,9 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 			say("! but not so on the wire")
 		}
 	}
+	if n.Err != nil {
+		say("! " + printable(errorText(n.Err, p.base)))
+	}
 	if unfit != nil {
 		say("! " + printable(unfit.Error()))
 	}
@@ -124,7 +128,7 @@ func (p *printer) readings(c int32) string {
 		if s != "" {
 			s += " "
 		}
-		s += fmt.Sprintf("%s %.2f", r.Type, r.P)
+		s += fmt.Sprintf("%s %.2f", cmp.Or(r.Type, string(r.Kind)), r.P)
 	}
 	return s
 }
