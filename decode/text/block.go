@@ -37,20 +37,35 @@ const (
 	blockBytes     = "bytes"
 )
 
+// again says how a payload is made of what is in it, and the check of that; ok is
+// false where that is for people alone.
+func again(c nested.Content, payload []byte) (layers []nested.Layer, check string, ok bool) {
+	if layers, ok = c.Layers(payload); !ok {
+		return nil, "", false
+	}
+	data := c.Data
+	if c.Form == nested.JSON {
+		var err error
+		if data, err = nested.Unwrap([]nested.Layer{nested.JSONCompact}, data); err != nil {
+			return nil, "", false
+		}
+	}
+	return layers, checkOf(data), true
+}
+
 // blockHead is the first line of the block for what a payload holds, or false where
 // it is for people alone.
 func blockHead(c nested.Content, payload []byte) (string, bool) {
-	data := c.Data
 	if c.Form == nested.JSON {
-		if len(data) > maxInsideJSON {
+		if len(c.Data) > maxInsideJSON {
 			return "", false
 		}
 		var lines bytes.Buffer
-		if json.Indent(&lines, data, "", "") != nil || !isShown(strings.ReplaceAll(lines.String(), "\n", "")) {
+		if json.Indent(&lines, c.Data, "", "") != nil || !isShown(strings.ReplaceAll(lines.String(), "\n", "")) {
 			return "", false
 		}
 	}
-	layers, ok := c.Layers(payload)
+	layers, check, ok := again(c, payload)
 	if !ok {
 		return "", false
 	}
@@ -63,15 +78,10 @@ func blockHead(c nested.Content, payload []byte) (string, bool) {
 		words = append(words, blockMessage)
 	case nested.Frames:
 		words = append(words, blockEnvelopes)
-	case nested.JSON:
-		var err error
-		if data, err = nested.Unwrap([]nested.Layer{nested.JSONCompact}, data); err != nil {
-			return "", false
-		}
-	default:
+	case nested.Bytes:
 		words = append(words, blockBytes)
 	}
-	return fmt.Sprintf("%s %s, %s:", blockMark, strings.Join(words, " of "), checkOf(data)), true
+	return fmt.Sprintf("%s %s, %s:", blockMark, strings.Join(words, " of "), check), true
 }
 
 // checkOf tells whether data was edited.
@@ -140,25 +150,35 @@ func (p *parser) block() error {
 	}
 	end := p.pos
 	p.pos = start
-	was := p.lastValue()
-	held, err := nested.Unwrap(layers, was)
-	blockEdited := checkOf(data) != check
+	out, edited, err := rewrap(p.lastValue(), data, layers, check)
 	switch {
-	case err == nil && bytes.Equal(held, data), !blockEdited:
-		p.pos = end
-		return nil
-	case err != nil || checkOf(held) != check:
-		return p.advise("take the block out, and the value counts; or undo the change of the value, and the block does", "both this block and the value above it were edited")
-	case len(lines) == 1:
-		return p.advise("take its head out, too; or write {} for the value above", "a block with nothing in it")
-	}
-	out, err := nested.Wrap(layers, data)
-	if err != nil {
+	case errors.Is(err, errBothEdited):
+		return p.advise("take the block out, and the value counts; or undo the change of the value, and the block does", "%w", err)
+	case err != nil:
 		return p.fail("%w", err)
+	case edited && len(lines) == 1:
+		return p.advise("take its head out, too; or write {} for the value above", "a block with nothing in it")
+	case edited:
+		p.replaceLast(out)
 	}
-	p.replaceLast(out)
 	p.pos = end
 	return nil
+}
+
+var errBothEdited = errors.New("both what is inside and the value itself were edited")
+
+// rewrap returns the value that holds data in layers, if data was edited, and value,
+// which held what check is of, was not.
+func rewrap(value, data []byte, layers []nested.Layer, check string) (out []byte, edited bool, err error) {
+	held, err := nested.Unwrap(layers, value)
+	switch {
+	case err == nil && bytes.Equal(held, data), checkOf(data) == check:
+		return nil, false, nil
+	case err != nil || checkOf(held) != check:
+		return nil, false, errBothEdited
+	}
+	out, err = nested.Wrap(layers, data)
+	return out, true, err
 }
 
 // A blockLine is a line of a block without its mark, with its place in src.

@@ -40,6 +40,19 @@ func textOf(t failer, in []byte) string {
 	return b.String()
 }
 
+func jsonOf(t failer, in []byte) string {
+	t.Helper()
+	d, err := Decode(in, Options{In: "raw", As: "message"})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	var b strings.Builder
+	if err := d.JSON(&b); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return b.String()
+}
+
 // inBlocks replaces old in the lines of blocks.
 func inBlocks(src, old, now string) string {
 	lines := strings.SplitAfter(src, "\n")
@@ -124,6 +137,12 @@ func TestEditInside(t *testing.T) {
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s: edited to %.20q:\n%s\ngives %v\n%x, want\n%x", name, now, edited, err, got, want)
 			}
+			js := jsonOf(t, in)
+			at := strings.Index(js, `"inner":`)
+			js = js[:at] + strings.ReplaceAll(js[at:], "the sea", now)
+			if got, err := ParseJSON([]byte(js)); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: JSON edited to %.20q:\n%s\ngives %v\n%x, want\n%x", name, now, js, err, got, want)
+			}
 			var piecewise bytes.Buffer
 			if err := Encode(&piecewise, []byte(edited), nil); err != nil || !bytes.Equal(piecewise.Bytes(), want) {
 				t.Errorf("%s: Encode: %x, %v", name, piecewise.Bytes(), err)
@@ -181,7 +200,7 @@ func TestBlockErrors(t *testing.T) {
 		{replace("\n  #|   1: {\"hello there\"}", ""), 5, 3, "a block with nothing in it"},
 		{replace("hex of", "hax of"), 5, 3, "nothing that a value can be in"},
 		{replace(head, "#| what is this?"), 5, 3, "want what it holds and a check"},
-		{strings.Replace(inBlocks(src, "hello", "hullo"), `{"0a`, `{"0b`, 1), 5, 3, "both this block and the value above it were edited"},
+		{strings.Replace(inBlocks(src, "hello", "hullo"), `{"0a`, `{"0b`, 1), 5, 3, "both what is inside and the value itself were edited"},
 		{strings.Replace(src, "  #|", "  5: 1\n  #|", 1), 6, 3, "stands behind no value in braces"},
 		{"#| hex of a message, 00000000:\n", 1, 1, "stands behind no value in braces"},
 		{"1: {\"{}\"} long-form:1\n#| JSON, 00000000:\n", 2, 1, "stands behind no value"},
