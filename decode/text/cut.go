@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/envelope"
 	"unwire/decode/wire"
 )
 
@@ -114,6 +115,43 @@ func (p *printer) cutMessage(data []byte, base int, fd protoreflect.FieldDescrip
 	s.r = Options{}.reader(&s.t)
 	s.fields(0, md, depth+1)
 	p.find = s.find
+	return true
+}
+
+// leastWords is how long a text is that tells a message from any bytes.
+const leastWords = 4
+
+// almostMessage writes a payload that would be a message if it did not end too early,
+// and reports whether it is one: most of it is whole fields, some with text in them.
+func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) bool {
+	if chosen, _ := p.r.Chosen(c); chosen || n.Err != nil || p.cuts >= maxCuts || len(data) > defaultSegmentLen || isPlain(data) || envelope.Sniff(data) != "" {
+		return false
+	}
+	s := &printer{w: p.w, find: p.find, deep: p.deep, cuts: p.cuts + 1, base: p.base + n.Val}
+	s.t.Reset(data, wire.Options{})
+	whole, words := 0, false
+	for i := range s.t.Nodes[1:] {
+		f := s.t.Node(int32(i + 1))
+		switch {
+		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !cutOff(f.Err)):
+			return false
+		case f.Type == wire.Garbage:
+			continue
+		case f.Parent == 0:
+			whole += f.End - f.Off
+		}
+		text := s.t.Payload(int32(i + 1))
+		words = words || f.Type == wire.Len && len(text) >= leastWords && isPlain(text)
+	}
+	if !words || whole < len(data)/2 {
+		return false
+	}
+	p.w.WriteString("  # a message that is cut off\n")
+	s.r = Options{}.reader(&s.t)
+	s.fields(0, nil, depth+1)
+	p.find = s.find
+	p.indent(depth)
+	p.w.WriteString("}\n")
 	return true
 }
 

@@ -256,11 +256,15 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.remark(c, fd)
 		return
 	}
+	n := p.t.Node(c)
 	kind, typ, _ := p.r.Best(c)
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		kind, typ = k, t
 	}
 	p.w.WriteByte('{')
+	if (kind == wire.KindString || kind == wire.KindBytes) && fd == nil && p.almostMessage(c, data, n, depth) {
+		return
+	}
 	switch kind {
 	case wire.KindMessage:
 		p.remark(c, fd)

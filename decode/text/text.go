@@ -96,6 +96,10 @@ func Decode(in []byte, o Options) (*Document, error) {
 // As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
 
+// Bytes are the document's bytes, however they were written: without hex, base64 or the
+// compression of all of it. They must not be changed.
+func (d *Document) Bytes() []byte { return d.data }
+
 // reader reads a tree by what the options say of its kind.
 func (o Options) reader(t *wire.Tree) *kind.Reader {
 	r := o.Evidence.NewReader(t)
