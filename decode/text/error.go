@@ -52,6 +52,10 @@ func (p *parser) stray() error {
 		hint = "packed numbers stand in braces: 2: {1 2 3}"
 	case '(', ')', '<', '>':
 		hint = "messages stand in braces: 2: {1: 150}"
+	default:
+		if c < ' ' || c >= 0x7f {
+			hint = "encode reads the text that decode writes; bytes are for 'unwire decode'"
+		}
 	}
 	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
 }

@@ -181,6 +181,9 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 	if err == nil {
 		return clean[:n], nil
 	}
+	if k := bytes.IndexFunc(in, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF \t\r\n", r) }); k >= 0 {
+		err = fmt.Errorf("%q at byte %d is no hex digit", in[k], k)
+	}
 	for _, read := range []func([]byte) ([]byte, error){readMarked, readSeparated, readList, readLiteral} {
 		if data, err := read(in); err == nil {
 			return data, nil
