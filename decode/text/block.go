@@ -92,7 +92,7 @@ func parseBlockHead(line string) (layers []nested.Layer, check string, err error
 	words, check, ok := strings.Cut(strings.TrimSpace(line), ", ")
 	check, colon := strings.CutSuffix(check, ":")
 	if !ok || !colon || len(check) != checkLen {
-		return nil, "", errors.New("want what it holds and a check, as in #| hex of a message, 5d1b4a60:")
+		return nil, "", errors.New("want what it holds and a check, as in `#| hex of a message, 5d1b4a60:`")
 	}
 	list := strings.Split(words, " of ")
 	for i, w := range list {
