@@ -91,5 +91,24 @@ func FuzzFind(f *testing.F) {
 		if ok && c.Form == Message && !bytes.Equal(c.Tree.Append(nil), c.Data) {
 			t.Fatal("the tree is not the data's")
 		}
+		layers, again := c.Layers(in)
+		if !ok || !again {
+			return
+		}
+		back, err := Wrap(layers, c.Data)
+		if err != nil {
+			t.Fatalf("%v: %v", layers, err)
+		}
+		if strings.Contains(c.Encoding, "gzip") || strings.Contains(c.Encoding, "zstd") {
+			if back, err = Unwrap(layers, back); err != nil {
+				t.Fatalf("%v: %v", layers, err)
+			}
+			want, _ := Unwrap(layers, in)
+			if !bytes.Equal(back, want) {
+				t.Fatalf("%v: another content", layers)
+			}
+		} else if !bytes.Equal(back, in) {
+			t.Fatalf("%v: made again it is %q", layers, back)
+		}
 	})
 }
