@@ -3,12 +3,16 @@ package text
 import (
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
 )
+
+// probabilities are those of readings in doubt: the model's, and not what is held here.
+var probabilities = regexp.MustCompile(`(, | +# )[a-z][a-z0-9 -]* 0\.\d\d( [a-z][a-z0-9 -]* 0\.\d\d)*`)
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
@@ -71,7 +75,7 @@ func TestMalformed(t *testing.T) {
 		if err := d.Text(&b); err != nil {
 			t.Fatal(err)
 		}
-		got.WriteString("== " + c.name + "\n" + b.String())
+		got.WriteString("== " + c.name + "\n" + probabilities.ReplaceAllString(b.String(), ""))
 		roundTrip(t, c.in, c.o)
 		if out, err := assemble(b.String()); d.As() != "frames" && (err != nil || string(out) != string(c.in)) {
 			t.Errorf("%s: Protoscope: %x, %v", c.name, out, err)
