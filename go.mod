@@ -6,6 +6,7 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/andybalholm/brotli v1.2.8
 	github.com/bufbuild/protocompile v0.14.1
+	github.com/clipperhouse/displaywidth v0.10.0
 	github.com/diskfs/go-diskfs v1.7.0
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/elazarl/goproxy v1.9.2
@@ -38,7 +39,6 @@ require (
 require (
 	github.com/anchore/go-lzo v0.1.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/clipperhouse/displaywidth v0.10.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.6.0 // indirect
 	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/djherbis/times v1.6.0 // indirect

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	kinds "unwire/decode/kind"
 	"unwire/decode/score/shape"
 	"unwire/decode/wire"
 )
@@ -70,6 +71,8 @@ type Options struct {
 	Ignore     []string // paths without frame or indexes whose changes, and those below, are ignored
 	Answer     bool     // of exchanges, compare only what the server sent
 	MaxChanges int      // changes that are returned; default 10,000
+
+	Choices []kinds.Choice // what somebody said of the fields of two messages; exchanges have their own
 }
 
 // Same reports whether no change counts: all are ignored.
@@ -92,6 +95,7 @@ func Trees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
+	s.Choose(o.Choices)
 	c := newComparison(o)
 	c.nodes(place{}, c.fromTree(&s, a), c.fromTree(&s, b))
 	return c.finish()

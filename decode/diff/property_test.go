@@ -246,7 +246,7 @@ func FuzzTrees(f *testing.F) {
 		if got := Messages(a, a, Options{}); len(got) != 0 {
 			t.Fatalf("as text it differs from itself: %q", lines(got))
 		}
-		for _, v := range TreeSeries([]*wire.Tree{x, y, x}) {
+		for _, v := range TreeSeries([]*wire.Tree{x, y, x}, nil) {
 			if v.Present > v.Of || v.Class == Constant && v.Values != 1 {
 				t.Fatalf("a series of three: %+v", v)
 			}

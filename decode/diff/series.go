@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	kinds "unwire/decode/kind"
 	"unwire/decode/score/shape"
 	"unwire/decode/wire"
 )
@@ -63,14 +64,16 @@ func newSeries() *series {
 	return &series{comparison: newComparison(Options{}), paths: map[string]*track{}}
 }
 
-// TreeSeries says which paths of messages of one type vary.
+// TreeSeries says which paths of messages of one type vary; choices are what somebody
+// said of their fields.
 //
 // Limits: 20,000 paths; time is proportional to the trees.
-func TreeSeries(trees []*wire.Tree) []Variation {
+func TreeSeries(trees []*wire.Tree, choices []kinds.Choice) []Variation {
 	var sh shape.Shape
 	for _, t := range trees {
 		sh.Add(t)
 	}
+	sh.Choose(choices)
 	s := newSeries()
 	for _, t := range trees {
 		s.next()

@@ -28,7 +28,7 @@ func TestSeries(t *testing.T) {
 		trees = append(trees, m.tree())
 	}
 	want := []string{"1 constant 3/3 1", "2 volatile 3/3 3", "3.1 constant 3/3 1", "4.2 constant 2/3 1", "12 varies 3/3 3"}
-	got := TreeSeries(trees)
+	got := TreeSeries(trees, nil)
 	if !slices.Equal(variations(got), want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(variations(got), "\n"), strings.Join(want, "\n"))
 	}

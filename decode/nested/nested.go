@@ -79,16 +79,29 @@ func (f *Finder) Find(payload []byte) (Content, bool) {
 	case envelope.IsFrames(data):
 		c.Form = Frames
 	default:
-		t := wire.Parse(data, f.Wire)
-		is, _, _ := kind.NewReader(t, nil).Best(0)
-		switch {
-		case is == wire.KindMessage && len(data) >= leastMessage:
+		switch t := message(data, f.Wire); {
+		case t != nil:
 			c.Form, c.Tree = Message, t
 		case !compressed(encoding):
 			return Content{}, false
 		}
 	}
 	return c, true
+}
+
+// message is the tree of what is rather a message than anything else, or nil.
+func message(data []byte, o wire.Options) *wire.Tree {
+	if len(data) < leastMessage {
+		return nil
+	}
+	t := wire.Parse(data, o)
+	if err := t.Err(); err != nil && !errors.Is(err, wire.ErrDepth) {
+		return nil // most words end here
+	}
+	if is, _, _ := kind.NewReader(t, nil).Best(0); is != wire.KindMessage {
+		return nil
+	}
+	return t
 }
 
 func compressed(encoding string) bool {

@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -187,18 +188,18 @@ func (a *auditor) frame(d *decode.Exchange, f *decode.Frame) {
 	if len(data) == 0 {
 		data = f.Raw // it does not inflate
 	}
-	a.message(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), a.isForm(f.Dir))
+	a.message(at, data, f.Tree, a.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1], a.isForm(f.Dir))
 	for _, in := range f.Inner {
 		inner := at
 		inner.Path, inner.Encoding = f.Tree.FieldPath(in.Node), in.Encoding
-		a.message(inner, in.Data, in.Tree, a.rules.innerType(d.Call, f.Dir), false)
+		a.message(inner, in.Data, in.Tree, a.rules.innerType(d.Call, f.Dir), nil, false)
 	}
 }
 
 // message looks at one message, by its bytes and by its type.
-func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, form bool) {
+func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice, form bool) {
 	covered := make(map[int]bool)
-	for _, v := range a.rules.typed(a.red, t, md) {
+	for _, v := range a.rules.typed(a.red, t, md, choices) {
 		f, n := at, t.Node(v.node)
 		f.Rule, f.Name, f.Off, f.Len = v.rule, v.field, n.Val, n.End-n.Val
 		f.Path = append(append(wire.Path(nil), at.Path...), t.FieldPath(v.node)...)

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -46,6 +47,18 @@ func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchang
 			return exchanges, v.c.values, err
 		}
 		exchanges++
+	}
+	readings, err := from.Readings(ctx, "")
+	if err != nil {
+		return exchanges, v.c.values, err
+	}
+	for _, r := range readings {
+		if len(red.FindURL("https://host"+strings.TrimLeft(r.Method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ "))) > 0 || string(red.Bytes([]byte(r.Method))) != r.Method {
+			continue // of a path that is another one in the copy
+		}
+		if err := to.PutReading(ctx, r); err != nil {
+			return exchanges, v.c.values, err
+		}
 	}
 	return exchanges, v.c.values, to.Flush(ctx)
 }
@@ -98,13 +111,13 @@ func (c *cleaner) plan(ctx context.Context, from *captures.Store, id int64) erro
 // changes are the edits of a frame's tree that replace its secret fields, and
 // those of the messages in its fields.
 func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, error) {
-	changes := c.fill(f.Tree, c.rules.frameType(d.Call, f.Dir))
+	changes := c.fill(f.Tree, c.rules.frameType(d.Call, f.Dir), d.Choices[f.Dir&1])
 	taken := make(map[int32]bool)
 	for _, e := range changes {
 		taken[e.Node] = true
 	}
 	for _, in := range f.Inner {
-		edits := c.fill(in.Tree, c.rules.innerType(d.Call, f.Dir))
+		edits := c.fill(in.Tree, c.rules.innerType(d.Call, f.Dir), nil)
 		if len(edits) == 0 || taken[in.Node] {
 			continue
 		}
@@ -121,9 +134,9 @@ func (c *cleaner) changes(d *decode.Exchange, f *decode.Frame) ([]wire.Edit, err
 
 // fill are the edits that put placeholders over a tree's secret fields, which
 // are learned.
-func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor) []wire.Edit {
+func (c *cleaner) fill(t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []wire.Edit {
 	var edits []wire.Edit
-	for _, v := range c.rules.typed(c.red, t, md) {
+	for _, v := range c.rules.typed(c.red, t, md, choices) {
 		c.values++
 		p := t.Payload(v.node)
 		c.red.Learn(string(p))

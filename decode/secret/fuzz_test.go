@@ -67,7 +67,7 @@ func FuzzFrame(f *testing.F) {
 				clean = clean[envelope.HeaderLen:]
 			}
 			tree := wire.Parse(clean, wire.Options{})
-			if left := rules.typed(captures.DefaultRedactor(), tree, rules.frameType(call, captures.Up)); len(left) > 0 {
+			if left := rules.typed(captures.DefaultRedactor(), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
 				t.Fatalf("%+v is left of %q in %q", left, body, clean)
 			}
 		}

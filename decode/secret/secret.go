@@ -55,12 +55,12 @@ type value struct {
 }
 
 // typed returns the values of a tree that its type says are secrets, in order.
-// Placeholders are none.
-func (r *Rules) typed(red *captures.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor) []value {
+// Placeholders are none. Choices are what somebody said of its fields.
+func (r *Rules) typed(red *captures.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
 	if t == nil || md == nil {
 		return nil
 	}
-	w := walker{rules: r, red: red, tree: t}
+	w := walker{rules: r, red: red, tree: t, choices: choices}
 	w.message(0, md)
 	return w.found
 }
@@ -71,6 +71,8 @@ type walker struct {
 	tree   *wire.Tree
 	reader *kind.Reader
 	found  []value
+
+	choices []kind.Choice
 }
 
 // add notes the value of node i.
@@ -126,6 +128,7 @@ func (w *walker) secret(i int32, field string) {
 func (w *walker) ratherMessage(i int32) bool {
 	if w.reader == nil {
 		w.reader = kind.NewReader(w.tree, nil)
+		w.reader.Choose(w.choices)
 	}
 	kind, _, _ := w.reader.Best(i)
 	return kind == wire.KindMessage

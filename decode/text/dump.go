@@ -9,52 +9,99 @@ import (
 
 var errNoDump = errors.New("no dump")
 
-// undump reads what hexdump -C, xxd, od -tx1z and Wireshark print: lines of an
-// offset, bytes in hex, and text beside them.
+// A dumpLine is a line of a dump: where its bytes stand, and they.
+type dumpLine struct {
+	off    [2]int // read as hex, and as octal; -1 for neither
+	data   []byte
+	words  bool // of two bytes, the second one first where that is the machine's order
+	colon  bool
+	repeat bool // a line that is * alone: the one before, up to the next offset
+}
+
+// undump reads what hexdump, hexdump -C, xxd, od -tx1 (-Ax, z), od -x and Wireshark
+// print: lines of an offset, bytes in hex, and text beside them.
 //
-// Shape: the offsets prove that it is one: each has to be the number of bytes
-// before it. A line that is * alone repeats the one before, up to the next offset.
+// Shape: the offsets prove that it is one: each has to be the number of bytes before it.
 func undump(in []byte) ([]byte, error) {
-	var out, last []byte
-	repeat := false
-	lines := 0
+	var lines []dumpLine
 	for len(in) > 0 {
 		var line []byte
 		line, in, _ = bytes.Cut(in, []byte("\n"))
 		line = bytes.TrimRight(line, " \t\r")
-		switch {
-		case len(line) == 0:
-			continue
-		case string(line) == "*" && len(last) > 0:
-			repeat = true
+		if len(line) == 0 {
 			continue
 		}
-		off, data, err := dumpLine(line)
+		l, err := readDumpLine(line)
 		if err != nil {
 			return nil, err
 		}
+		lines = append(lines, l)
+	}
+	if len(lines) == 0 {
+		return nil, errNoDump
+	}
+	swapped := !lines[0].colon // hexdump and od print words as the machine has them; xxd does not
+	for _, l := range lines {
+		swapped = swapped && (l.words || l.repeat || len(l.data) == 0)
+	}
+	out, err := joinDump(lines, 0, swapped)
+	if err != nil {
+		out, err = joinDump(lines, 1, swapped)
+	}
+	return out, err
+}
+
+// maxRepeated bounds what lines left out stand for.
+const maxRepeated = 64 << 20
+
+// joinDump puts lines together by their offsets.
+func joinDump(lines []dumpLine, radix int, swapped bool) ([]byte, error) {
+	var out, last []byte
+	repeat := false
+	for i, l := range lines {
+		if l.repeat {
+			if len(last) == 0 || repeat {
+				return nil, errNoDump
+			}
+			repeat = true
+			continue
+		}
+		off := l.off[radix]
 		if repeat {
-			if off < len(out) || (off-len(out))%len(last) != 0 || off > maxKept {
+			if off < len(out) || (off-len(out))%len(last) != 0 || off > maxRepeated {
 				return nil, errNoDump
 			}
 			out = append(out, bytes.Repeat(last, (off-len(out))/len(last))...)
 			repeat = false
 		}
-		if off != len(out) || len(data) == 0 && len(bytes.TrimSpace(in)) > 0 {
+		switch {
+		case i == len(lines)-1 && len(l.data) == 0 && swapped && len(out) > 0 && off == len(out)-1:
+			return out[:off], nil // the last word was half of one
+		case off != len(out) || len(l.data) == 0 && i < len(lines)-1:
 			return nil, errNoDump
 		}
-		out = append(out, data...)
-		last = data
-		lines++
+		out = append(out, l.data...)
+		if last = l.data; swapped {
+			last = bytes.Clone(l.data)
+			for k := 0; k+1 < len(last); k += 2 {
+				last[k], last[k+1] = last[k+1], last[k]
+			}
+			copy(out[len(out)-len(last):], last)
+		}
 	}
-	if lines == 0 || repeat {
+	if repeat {
 		return nil, errNoDump
 	}
 	return out, nil
 }
 
-// dumpLine reads one line.
-func dumpLine(line []byte) (off int, data []byte, err error) {
+// readDumpLine reads one line.
+func readDumpLine(line []byte) (dumpLine, error) {
+	l := dumpLine{words: true}
+	if string(line) == "*" {
+		l.repeat = true
+		return l, nil
+	}
 	n := 0
 	for n < len(line) {
 		if _, ok := hexDigit(line[n]); !ok {
@@ -64,20 +111,25 @@ func dumpLine(line []byte) (off int, data []byte, err error) {
 	}
 	v, err := strconv.ParseUint(string(line[:n]), 16, 40)
 	if err != nil || n < 4 {
-		return 0, nil, errNoDump
+		return l, errNoDump
+	}
+	l.off = [2]int{int(v), -1}
+	if v, err := strconv.ParseUint(string(line[:n]), 8, 40); err == nil {
+		l.off[1] = int(v)
 	}
 	rest := line[n:]
 	gap := 3 // spaces before the text beside the bytes
 	if len(rest) > 0 && rest[0] == ':' {
-		rest, gap = rest[1:], 2
+		rest, gap, l.colon = rest[1:], 2, true
 	}
 	if len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t' {
-		return 0, nil, errNoDump
+		return l, errNoDump
 	}
+	wide := bytes.HasPrefix(rest, []byte("    ")) // hexdump -x: four spaces between words
 	for len(rest) > 0 {
 		spaces := len(rest) - len(bytes.TrimLeft(rest, " \t"))
 		rest = rest[spaces:]
-		if len(data) > 0 && spaces >= gap || len(rest) == 0 || rest[0] == '|' || rest[0] == '>' {
+		if len(l.data) > 0 && spaces >= gap && !wide || len(rest) == 0 || rest[0] == '|' || rest[0] == '>' {
 			break
 		}
 		word := rest
@@ -86,12 +138,13 @@ func dumpLine(line []byte) (off int, data []byte, err error) {
 		}
 		b, err := hexPairs(word)
 		if err != nil {
-			return 0, nil, errNoDump
+			return l, errNoDump
 		}
-		data = append(data, b...)
+		l.words = l.words && len(b) == 2
+		l.data = append(l.data, b...)
 		rest = rest[len(word):]
 	}
-	return int(v), data, nil
+	return l, nil
 }
 
 // hexPairs reads pairs of hex digits and nothing else.
@@ -107,38 +160,6 @@ func hexPairs(s []byte) ([]byte, error) {
 			return nil, errors.New("not a hex digit")
 		}
 		out = append(out, hi<<4|lo)
-	}
-	return out, nil
-}
-
-// unescape reads hex with a mark before each byte, or each group of them:
-// 0x0a, 0x05 or \x0a\x05, with commas, braces and quotes around them.
-func unescape(in []byte) ([]byte, error) {
-	var out []byte
-	for len(in) > 0 {
-		switch {
-		case bytes.IndexByte([]byte(" \t\r\n,;{}[]\"'"), in[0]) >= 0:
-			in = in[1:]
-		case len(in) > 2 && (in[0] == '0' || in[0] == '\\') && (in[1] == 'x' || in[1] == 'X'):
-			n := 2
-			for n < len(in) {
-				if _, ok := hexDigit(in[n]); !ok {
-					break
-				}
-				n++
-			}
-			b, err := hexPairs(in[2:n])
-			if err != nil || len(b) == 0 {
-				return nil, errors.New("0x or \\x without pairs of hex digits")
-			}
-			out = append(out, b...)
-			in = in[n:]
-		default:
-			return nil, errors.New("neither 0x nor \\x")
-		}
-	}
-	if len(out) == 0 {
-		return nil, errors.New("nothing in it")
 	}
 	return out, nil
 }

@@ -30,6 +30,15 @@ func errorAt(src []byte, off int64, err error, hint string) *Error {
 	}
 }
 
+// offset is where in src the error is.
+func (e *Error) offset(src []byte) int {
+	off := 0
+	for range e.Line - 1 {
+		off += bytes.IndexByte(src[off:], '\n') + 1
+	}
+	return off + e.Column - 1
+}
+
 // stray is the error for a character that begins nothing.
 func (p *parser) stray() error {
 	c := p.src[p.pos]
@@ -43,6 +52,10 @@ func (p *parser) stray() error {
 		hint = "packed numbers stand in braces: 2: {1 2 3}"
 	case '(', ')', '<', '>':
 		hint = "messages stand in braces: 2: {1: 150}"
+	default:
+		if c < ' ' || c >= 0x7f {
+			hint = "encode reads the text that decode writes; bytes are for 'unwire decode'"
+		}
 	}
 	return p.advise(hint, "%q begins nothing: a field, a value or a brace is expected", c)
 }

@@ -17,8 +17,8 @@ const (
 	maxInsideJSON = 64 << 10 // bytes of a JSON document that are shown
 )
 
-// inside writes what a payload holds in another form, as comments below its
-// field: the payload itself is what is written back.
+// inside writes what a payload holds in another form below its field: as a block,
+// which is read back, where the payload can be made again, else as comments.
 func (p *printer) inside(data []byte, depth int) {
 	if p.deep >= maxInside {
 		return
@@ -27,13 +27,18 @@ func (p *printer) inside(data []byte, depth int) {
 	if !ok {
 		return
 	}
-	w := commentWriter{w: p.w, prefix: strings.Repeat(" ", min(2*depth, maxIndent)) + "#   "}
+	mark := "#"
 	head := "# "
 	if c.Encoding != "" {
 		head += c.Encoding + " of "
 	}
+	head += insideWord(c) + ":"
+	if h, ok := blockHead(c, data); ok {
+		mark, head = blockMark, h
+	}
+	w := commentWriter{w: p.w, prefix: strings.Repeat(" ", min(2*depth, maxIndent)) + mark + "   "}
 	p.indent(depth)
-	p.w.WriteString(head + insideWord(c) + ":\n")
+	p.w.WriteString(head + "\n")
 	if p.sub == nil {
 		p.sub = &printer{deep: p.deep + 1}
 	}

@@ -45,9 +45,10 @@ type node struct {
 	remark kind.Remark
 	others []kind.Reading // the alternatives
 
+	Inner json.RawMessage `json:"inner,omitempty"` // an innerJSON
+
 	// Readings that nothing here needs; some of them are written from the above.
 	Val          ignored `json:"val,omitzero"`
-	Inner        ignored `json:"inner,omitzero"`
 	Symbol       ignored `json:"symbol,omitzero"`
 	Form         ignored `json:"form,omitzero"`
 	Shape        ignored `json:"shape,omitzero"`
@@ -65,7 +66,7 @@ func (*ignored) UnmarshalJSON([]byte) error { return nil }
 // JSON writes the document as JSON that ParseJSON reads: one object with "v",
 // "in" (how the input was written), "as", and "fields", "frames", "messages"
 // (delimited ones) or "text". What a field's value holds in another form is its
-// "inner": to be read, not edited; the value is what is written back.
+// "inner"; where that has a check, and was edited, the value is made of it.
 //
 // Limits: it is written as it is made, as Text is.
 func (d *Document) JSON(w io.Writer) error {
@@ -232,7 +233,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 	}
 	if n.Err != nil {
-		j.Error = n.Err.Error()
+		j.Error = errorText(n.Err, p.base)
 	}
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
@@ -329,6 +330,11 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	s.w.WriteString(`{"form":"` + string(c.Form) + `"`)
 	if c.Encoding != "" {
 		s.w.WriteString(`,"encoding":"` + c.Encoding + `"`)
+	}
+	if layers, check, ok := again(c, data); ok {
+		s.w.WriteString(`,"layers":`)
+		s.value(append([]nested.Layer{}, layers...))
+		s.w.WriteString(`,"check":"` + check + `"`)
 	}
 	switch c.Form {
 	case nested.Message:

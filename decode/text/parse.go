@@ -19,7 +19,9 @@ import (
 //
 // Shape: behind the flags of a frame may follow len:N (the length to claim),
 // a compression to apply, and with it of:HASH raw:`…`: what the sender's own
-// compression gave, used as long as the data still has that hash.
+// compression gave, used as long as the data still has that hash. Lines that begin
+// with #| say what the value above them holds in another form; where they were edited,
+// and not the value, it is made of them.
 // Limits: time and memory are linear in the text, however deep it nests.
 // Errors: an *Error, with line, column, and often a hint.
 func Parse(src []byte) ([]byte, error) {
@@ -71,6 +73,9 @@ func (p *parser) drain() error {
 	if p.w == nil || len(p.levels) > 0 || len(p.body)+len(p.out) < pieceLen || !p.from.plain() {
 		return nil
 	}
+	if p.space(); p.atBlock() {
+		return nil // about a value that is still here
+	}
 	if p.out == nil {
 		p.out = make([]byte, 0, pieceLen)
 	}
@@ -117,6 +122,8 @@ type parser struct {
 	frame    frameHead
 	long     int  // of a long-form that waits for what it belongs to
 	pending  bool // there is one
+	last     closed
+	deep     int // blocks around this text
 
 	from source
 	w    io.Writer // nil: all is gathered in out
@@ -158,7 +165,7 @@ func (p *parser) parse() error {
 // assemble appends body with its lengths to dst, and begins anew.
 func (p *parser) assemble(dst []byte) []byte {
 	if dst == nil && len(p.prefixes) == 0 {
-		dst, p.body = p.body, nil
+		dst, p.body, p.last = p.body, nil, closed{}
 		return dst
 	}
 	pos := 0
@@ -168,17 +175,20 @@ func (p *parser) assemble(dst []byte) []byte {
 		pos = f.pos
 	}
 	dst = append(dst, p.body[pos:]...)
-	p.body, p.prefixes = p.body[:0], p.prefixes[:0]
+	p.body, p.prefixes, p.last = p.body[:0], p.prefixes[:0], closed{}
 	return dst
 }
 
-// space skips white space and comments.
+// space skips white space and comments, up to a block.
 func (p *parser) space() {
 	for p.pos < len(p.src) {
 		switch p.src[p.pos] {
 		case ' ', '\t', '\n', '\r':
 			p.pos++
 		case '#':
+			if p.atBlock() {
+				return
+			}
 			k := bytes.IndexByte(p.src[p.pos:], '\n')
 			if k < 0 {
 				k = len(p.src) - p.pos
@@ -201,6 +211,8 @@ func (p *parser) item() error {
 		return p.open('l', 1, 0)
 	case '}':
 		return p.shut()
+	case '#':
+		return p.block()
 	case '!':
 		return p.advise("as in 4: !{ 1: 2 }", "!{ is only for groups, behind a field number")
 	}
@@ -418,6 +430,7 @@ func (p *parser) shut() error {
 		f.length = uint64(len(p.body) - f.pos + l.extra)
 		f.width = wire.SizeVarint(f.length) + l.long
 		extra += f.width
+		p.last = closed{f.pos, l.prefix, len(p.body), len(p.prefixes), k, l.extra, l.long, true}
 	case 'g':
 		if err := p.varint(l.number<<3 | uint64(wire.EndGroup)); err != nil {
 			return err

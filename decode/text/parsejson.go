@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"unwire/decode/envelope"
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -117,6 +119,9 @@ func (n *node) append(dst []byte) ([]byte, error) {
 		return dst, nil
 	}
 	payload, err := n.payload()
+	if err == nil {
+		payload, err = n.rewrapped(payload)
+	}
 	if err != nil {
 		return dst, err
 	}
@@ -124,6 +129,61 @@ func (n *node) append(dst []byte) ([]byte, error) {
 		return dst, fmt.Errorf("long_len: %w", err)
 	}
 	return append(dst, payload...), nil
+}
+
+// innerJSON is what a value holds in another form.
+type innerJSON struct {
+	Form     ignored         `json:"form"`
+	Encoding ignored         `json:"encoding"`
+	Layers   []nested.Layer  `json:"layers"`
+	Check    string          `json:"check"`
+	Fields   []*node         `json:"fields"`
+	Frames   []frame         `json:"frames"`
+	Text     *string         `json:"text"`
+	Bytes    []byte          `json:"bytes"`
+	Value    json.RawMessage `json:"value"`
+}
+
+// rewrapped is payload, or what it is made anew of where its inner was edited.
+func (n *node) rewrapped(payload []byte) ([]byte, error) {
+	if len(n.Inner) == 0 || n.Inner[0] != '{' { // show's is a list, to be read
+		return payload, nil
+	}
+	var in innerJSON
+	dec := json.NewDecoder(bytes.NewReader(n.Inner))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return nil, fmt.Errorf("inner: %w", err)
+	}
+	if in.Check == "" {
+		return payload, nil
+	}
+	data, err := in.data()
+	if err != nil {
+		return nil, fmt.Errorf("inner: %w", err)
+	}
+	out, edited, err := rewrap(payload, data, in.Layers, in.Check)
+	if err != nil {
+		return nil, fmt.Errorf("inner: %w", err)
+	}
+	if !edited {
+		return payload, nil
+	}
+	return out, nil
+}
+
+func (in *innerJSON) data() ([]byte, error) {
+	if in.Value != nil {
+		return nested.Unwrap([]nested.Layer{nested.JSONCompact}, in.Value)
+	}
+	out, err := appendContent(nil, in.Text, in.Bytes, in.Fields)
+	for i := range in.Frames {
+		if err != nil {
+			return nil, err
+		}
+		out, err = in.Frames[i].append(out)
+	}
+	return out, err
 }
 
 var wireNames = map[string]wire.Type{"varint": wire.Varint, "i64": wire.I64, "len": wire.Len, "group": wire.StartGroup, "i32": wire.I32}

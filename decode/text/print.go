@@ -13,9 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/envelope"
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/nested"
@@ -40,6 +40,9 @@ func (d *Document) Text(w io.Writer) error {
 	}
 	if words != nil {
 		p.w.WriteString(directive + strings.Join(words, " ") + "\n")
+	}
+	if d.source.why != "" {
+		p.w.WriteString("# still compressed: " + printable(d.source.why) + "\n")
 	}
 	switch d.as {
 	case "text":
@@ -83,6 +86,8 @@ type printer struct {
 	find nested.Finder
 	sub  *printer // of what is inside fields
 	deep int      // how far inside
+	cuts int      // fields around this that are cut off
+	base int      // of the tree's bytes in the message that they are told by
 
 	passed func(off int) // told of a message's segments that were written; may be nil
 }
@@ -90,6 +95,7 @@ type printer struct {
 // piece writes an envelope.
 func (p *printer) piece(f piece, o Options) {
 	if !f.framed {
+		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.HeaderLen, len(f.raw))
 		p.hex(f.raw, 0)
 		return
 	}
@@ -104,11 +110,18 @@ func (p *printer) piece(f piece, o Options) {
 			fmt.Fprintf(p.w, "of:%s raw:`%s` ", hex.EncodeToString(sum[:16]), hex.EncodeToString(f.raw))
 		}
 	}
+	cut := ""
+	if uint64(f.length) > uint64(len(f.raw)) {
+		cut = fmt.Sprintf("  # length %d, %d bytes left", f.length, len(f.raw))
+	}
+	if f.why != "" {
+		cut += "  # still compressed: " + printable(f.why)
+	}
 	if len(f.data) == 0 {
-		p.w.WriteString("{}\n")
+		p.w.WriteString("{}" + cut + "\n")
 		return
 	}
-	p.w.WriteString("{\n")
+	p.w.WriteString("{" + cut + "\n")
 	switch {
 	case f.flags&^0x01 != 0 && isPlain(f.data):
 		p.quoted(f.data, 1)
@@ -128,7 +141,7 @@ func (p *printer) message(data []byte, o Options, depth int) {
 	for off := 0; len(data) > 0; {
 		part := segment(data, o.segmentLen)
 		p.t.Reset(part, o.Wire)
-		p.r = o.reader(&p.t)
+		p.r, p.base = o.reader(&p.t), off
 		if off == 0 && len(part) == len(data) && o.Type == nil {
 			if m := p.r.Remark(0, wire.KindMessage, ""); m.Shape != "" {
 				p.indent(depth)
@@ -157,15 +170,10 @@ func (p *printer) fields(i int32, md protoreflect.MessageDescriptor, depth int) 
 	for c := range p.t.Children(i) {
 		n := p.t.Node(c)
 		if n.Type == wire.Garbage {
-			p.indent(depth)
-			p.w.WriteString("# " + printable(n.Err.Error()) + "\n")
-			p.hex(p.t.Payload(c), depth)
+			p.damaged(c, n, md, depth)
 			continue
 		}
-		var fd protoreflect.FieldDescriptor
-		if md != nil && n.Number <= uint64(protowire.MaxValidNumber) {
-			fd = md.Fields().ByNumber(protowire.Number(n.Number))
-		}
+		fd := fieldOf(md, n.Number)
 		if held != nil && n.Number == anyValue && p.t.IsMessage(c) {
 			if chosen, _ := p.r.Chosen(c); !chosen {
 				p.held(c, n, held, depth)
@@ -248,11 +256,15 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 		p.remark(c, fd)
 		return
 	}
+	n := p.t.Node(c)
 	kind, typ, _ := p.r.Best(c)
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		kind, typ = k, t
 	}
 	p.w.WriteByte('{')
+	if (kind == wire.KindString || kind == wire.KindBytes) && fd == nil && p.almostMessage(c, data, n, depth) {
+		return
+	}
 	switch kind {
 	case wire.KindMessage:
 		p.remark(c, fd)

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -84,6 +85,9 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 			say("! but not so on the wire")
 		}
 	}
+	if n.Err != nil {
+		say("! " + printable(errorText(n.Err, p.base)))
+	}
 	if unfit != nil {
 		say("! " + printable(unfit.Error()))
 	}
@@ -116,17 +120,19 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 
 // readings are those of a node, with their probabilities.
 func (p *printer) readings(c int32) string {
-	s := ""
+	var buf [80]byte
+	s := buf[:0]
 	for _, r := range p.r.Readings(c) {
 		if r.P < leastShown {
 			break
 		}
-		if s != "" {
-			s += " "
+		if len(s) > 0 {
+			s = append(s, ' ')
 		}
-		s += fmt.Sprintf("%s %.2f", r.Type, r.P)
+		s = append(append(s, cmp.Or(r.Type, string(r.Kind))...), ' ')
+		s = strconv.AppendFloat(s, r.P, 'f', 2, 64)
 	}
-	return s
+	return string(s)
 }
 
 // telling reports a type of varints that says another number than the one written.

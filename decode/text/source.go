@@ -33,6 +33,7 @@ type source struct {
 	packed     string // the compression of all of it: "gzip", "zstd"; "" for none
 	packedRaw  []byte // what the sender's compressor gave; nil where ours gives the same
 	packedHash string // of the bytes that packedRaw stands for
+	why        string // it is still compressed; "" where it is not
 }
 
 // A style is a regular way to write hex or base64.
@@ -111,6 +112,7 @@ func (s *source) unpack(data []byte, limit int64) []byte {
 	}
 	out, err := envelope.Decompress(name, data, limit)
 	if err != nil {
+		s.why = strings.TrimPrefix(err.Error(), "envelope: ")
 		return data
 	}
 	s.packed = name
@@ -127,7 +129,7 @@ func hashOf(b []byte) string {
 
 // plausibleForm tells whether a text that could be hex or base64 is meant so.
 func plausibleForm(in []byte, form string, data []byte) bool {
-	if form == "hex" {
+	if form == "hex" && !isSource(in) {
 		return len(data) >= 2
 	}
 	if head, _ := dataURL(in); head != nil || envelope.Sniff(data) != "" {
@@ -153,8 +155,9 @@ func newSource(in []byte, form string, data []byte) source {
 	return source{form: form, style: s.style, kept: in, ofHash: hashOf(data)}
 }
 
-// decodeForm reads hex or base64 with white space anywhere; hex also as a dump
-// or with 0x or \x before the bytes, base64 also as a data: URL.
+// decodeForm reads hex or base64 with white space anywhere; hex also as a dump, with
+// 0x or \x before the bytes, a colon or dash between them, or as programs write bytes;
+// base64 also as a data: URL.
 func decodeForm(in []byte, form string) ([]byte, error) {
 	body := in
 	if form == "base64" {
@@ -178,8 +181,13 @@ func decodeForm(in []byte, form string) ([]byte, error) {
 	if err == nil {
 		return clean[:n], nil
 	}
-	if data, err := unescape(in); err == nil {
-		return data, nil
+	if k := bytes.IndexFunc(in, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF \t\r\n", r) }); k >= 0 {
+		err = fmt.Errorf("%q at byte %d is no hex digit", in[k], k)
+	}
+	for _, read := range []func([]byte) ([]byte, error){readMarked, readSeparated, readList, readLiteral} {
+		if data, err := read(in); err == nil {
+			return data, nil
+		}
 	}
 	return nil, err
 }

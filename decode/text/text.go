@@ -15,6 +15,9 @@
 //	long-form:2 …            the next number, tag or length is 2 bytes longer than need be;
 //	                         before the } of a group, its end tag
 //	frame 0x00 { … }         an envelope; see Parse for what may follow the flags
+//	#| hex of a message, 5d1b4a60:
+//	#|   1: {"a"}            below a value, what is in it in another form: edited, it
+//	                         gives the value; a comment to Protoscope
 //	# …                      a comment; `# unwire: …` before all else tells how the
 //	                         input was written (hex, base64), and so how to write it
 //
@@ -25,6 +28,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -92,6 +96,10 @@ func Decode(in []byte, o Options) (*Document, error) {
 // As is "message", "frames", "delimited", or "text" for what is no protobuf but text.
 func (d *Document) As() string { return d.as }
 
+// Bytes are the document's bytes, however they were written: without hex, base64 or the
+// compression of all of it. They must not be changed.
+func (d *Document) Bytes() []byte { return d.data }
+
 // reader reads a tree by what the options say of its kind.
 func (o Options) reader(t *wire.Tree) *kind.Reader {
 	r := o.Evidence.NewReader(t)
@@ -102,7 +110,7 @@ func (o Options) reader(t *wire.Tree) *kind.Reader {
 // shapeOf tells frames from delimited messages from one message from plain
 // text. It parses into scratch.
 func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
-	if envelope.IsFrames(data) {
+	if envelope.IsFrames(data) || isCutFrames(data) {
 		return "frames"
 	}
 	if isDelimited(data, o, scratch) {
@@ -120,11 +128,55 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 			}
 		}
 		scratch.Reset(sample, o.Wire)
+		if hasControls(sample) {
+			return "message" // cut off or damaged, it may be: lengths and tags are such characters
+		}
 		if kind, _, _ := kind.NewReader(scratch, nil).Best(0); kind == wire.KindString {
 			return "text"
 		}
 	}
 	return "message"
+}
+
+// maxCutFrame is what the length of an envelope that is not all there is believed to be.
+const maxCutFrame = 64 << 20
+
+// isCutFrames reports envelopes of which the last is cut off, if something is in one
+// of them. No message begins with the flags that they have.
+func isCutFrames(data []byte) bool {
+	if len(data) == 0 || data[0] > 3 {
+		return false
+	}
+	for something := false; len(data) > 0; {
+		if data[0]&^0x83 != 0 {
+			return false
+		}
+		if len(data) < envelope.HeaderLen {
+			return something
+		}
+		length := int64(binary.BigEndian.Uint32(data[1:]))
+		data = data[envelope.HeaderLen:]
+		something = something || length > 0 && len(data) > 0
+		if length > int64(len(data)) {
+			return something && length <= maxCutFrame
+		}
+		data = data[length:]
+	}
+	return false // they are all whole
+}
+
+// hasControls reports a control character that plain text does not have; terminals'
+// colours it may have.
+func hasControls(b []byte) bool {
+	for i, c := range b {
+		switch {
+		case c >= ' ' && c != 0x7f, c == '\n', c == '\r', c == '\t':
+		case c == 0x1b && i+1 < len(b) && b[i+1] == '[':
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // defaultSegmentLen is how much of a message is parsed at once. A message of any size
@@ -161,6 +213,7 @@ type piece struct {
 	data     []byte // after decompression
 	encoding string // that was undone; "" for none
 	exact    bool   // compressing data gives raw again
+	why      string // it is still compressed; "" where it is not, or nothing is known
 }
 
 // pieces calls f for every envelope in data, in order.
@@ -200,6 +253,9 @@ func (d *Document) inflate(p *piece) {
 	dec := envelope.NewDecoder(envelope.Options{Framed: true, MaxFrame: int64(len(p.raw)) + 1, MaxInflated: d.o.MaxInflated})
 	frames, err := dec.Feed(envelope.Append(nil, p.flags, p.raw))
 	if err != nil || len(frames) != 1 || frames[0].Err != nil || frames[0].Encoding == "" {
+		if _, err := envelope.Decompress(envelope.Sniff(p.raw), p.raw, d.o.MaxInflated); err != nil {
+			p.why = strings.TrimPrefix(err.Error(), "envelope: ")
+		}
 		return
 	}
 	p.data, p.encoding = frames[0].Data, frames[0].Encoding

@@ -92,7 +92,7 @@ func TestText(t *testing.T) {
 		{"plain text", []byte("{\"a\": \"b\"}\n"), Options{}, "\"{\\\"a\\\": \\\"b\\\"}\\n\"\n"},
 		{"frames", unhex(t, "00 00000002 3a00 02 00000002 7b7d 00 00000000"), Options{}, "frame 0x00 {\n  7: {}\n}\nframe 0x02 {\n  \"{}\"\n}\nframe 0x00 {}\n"},
 		{"frame cut", unhex(t, "00 00000009 0801 "), Options{As: "frames"}, "frame 0x00 len:9 {\n  1: 1\n}\n"},
-		{"header cut", unhex(t, "0000"), Options{As: "frames"}, "`0000`\n"},
+		{"header cut", unhex(t, "0000"), Options{As: "frames"}, "# an envelope's head cut off: 5 bytes, 2 left\n`0000`\n"},
 		{"4 GiB", unhex(t, "00 ffffffff"), Options{As: "frames"}, "frame 0x00 len:4294967295 {}\n"},
 		{"own gzip", envelope.Append(nil, 1, gz(t, "\x0a\x05hello")), Options{}, "frame 0x01 gzip {\n  1: {\"hello\"}\n}\n"},
 		{"broken gzip", envelope.Append(nil, 1, stdGzip), Options{}, "frame 0x01 {\n  `1f8b08000000000000ffcb48cdc9c907008c37f00c05000000`\n}\n"},
@@ -586,6 +586,8 @@ func FuzzJSONRoundTrip(f *testing.F) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("1: {2: !{3: 1.5i32 long-form:1 }} `ff` \"a\\x00\" frame 1 gzip {1: {1 2 3}}"))
+	f.Add([]byte("1: {2: {\"0a0568656c6c6f1001\"}\n#| hex of a message, 25517452:\n#|   1: {\"hallo\"}\n#|  2: 1\n3: 1}"))
+	f.Add([]byte("1: {\"{\\\"a\\\":1}\"}\n#| JSON, 00000000:\n#| {\"a\": 2}\n2: 1"))
 	f.Add([]byte("# unwire: hex upper group:1 cols:20 nl:0a end:0a\n1: long-form:2 {true -5 5z}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		out, err := Parse(in)
@@ -612,6 +614,9 @@ func seeds(f *testing.F) {
 	f.Add([]byte("data:a/b;base64,CgVoZWxsbxCWAQ=="), uint8(0))
 	f.Add([]byte("0x0a, 0x05, \"\\x68\""), uint8(0))
 	f.Add([]byte("\x07\x0a\x05hello\x02\x08\x01"), uint8(0))
+	f.Add([]byte("\x0a\x140a0568656c6c6f109601\x12\x20\x0a\x04text\x1a\x09la"), uint8(0))
+	f.Add([]byte("0000000 050a 6568 6c6c 106f 0196\n000000a\n"), uint8(0))
+	f.Add([]byte("char m[] = {0x0a, 5, 'h'}; b'\\n\\x05hello'"), uint8(0))
 	f.Add(gz(f, "\x0a\x05hello"), uint8(0))
 	f.Add([]byte("\x0a\x14"+hex.EncodeToString([]byte("\x0a\x05hello\x10\x96\x01"))), uint8(1))
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/decode/text"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -34,11 +36,15 @@ func (a *app) decodeCommand() *cobra.Command {
 		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
 taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
 A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
-bytes, hex (a dump too) or base64 (a data: URL too), of one message, of delimited
-messages or of envelopes, or such a body in gzip or zstd; - or nothing is stdin.
-What a field holds in another form (hex, base64, gzip, JSON, envelopes) stands
-below it, in comments: the field itself is what is written back. Names stand in comments: of a
-capture's frame as its method's definitions have them, of a file with --type.`,
+bytes, hex (dumps, arrays and literals of programs, too) or base64 (a data: URL,
+too), of one message, of delimited messages or of envelopes, or such a body in gzip
+or zstd; - or nothing is stdin.
+
+What a field holds in another form (hex, base64, gzip, JSON, envelopes) stands below
+it, in lines that begin with #|. Edit it there, or edit the value: encode makes the
+value of what was edited. Names stand in comments: of a capture's frame as its
+method's definitions have them, of a file with --type. Of what is cut off or broken
+there is the place, what was expected and found, and all that can be read.`,
 		Example: `  unwire decode frame.bin > frame.txt
   unwire decode 'F.uwc#2/down/4'
   echo 'CgVoZWxsbw==' | unwire decode
@@ -155,8 +161,12 @@ func (f decodeFlags) message() (protoreflect.MessageDescriptor, error) {
 func (a *app) encodeCommand() *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{
-		Use:     "encode [FILE|-]",
-		Short:   "Turn decode's text or JSON back into bytes",
+		Use:   "encode [FILE|-]",
+		Short: "Turn decode's text or JSON back into bytes",
+		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
+writes the bytes that it stands for, in the way that they were written in (hex, base64,
+gzip). Lengths are made anew, and so is a value below which its content was edited, in
+lines that begin with #|: gzip and zstd then by our own compressor.`,
 		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
 		Args:    argsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -185,6 +195,9 @@ func (a *app) encode(name, format, out string) error {
 		parse = text.ParseJSON
 	}
 	data, err := parse(src.Data)
+	if err != nil && format == "text" && json.Valid(src.Data) {
+		return fail(exitInput, fmt.Errorf("%s: %w", inputName(name), err), "it is JSON: --format json")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", inputName(name), err)
 	}
@@ -308,26 +321,44 @@ func (a *app) explainDocument(doc *text.Document, by decode.View, pooled int, na
 	return err
 }
 
-// readBytes reads a frame's data, with its exchange, if name is the address of
-// a frame, else a file.
-func (a *app) readBytes(ctx context.Context, name string) ([]byte, *decode.Exchange, error) {
+// A comparedMessage is one message of those that are compared.
+type comparedMessage struct {
+	data    []byte
+	of      *decode.Exchange // nil of a file
+	choices []kind.Choice    // what its capture remembers
+}
+
+// readMessage reads a frame's data if name is the address of a frame, else a file: of
+// one message, in whatever way it is written, or of JSON.
+func (a *app) readMessage(ctx context.Context, name string) (comparedMessage, error) {
 	addr := parseAddress(name)
 	if addr.Exchange == 0 {
 		data, err := a.readInput(name)
-		return data, nil, err
+		if err != nil {
+			return comparedMessage{}, err
+		}
+		doc, err := text.Decode(data, text.Options{})
+		if err != nil {
+			return comparedMessage{}, err
+		}
+		if as := doc.As(); as == "frames" || as == "delimited" {
+			return comparedMessage{}, fail(exitInput, fmt.Errorf("%s holds several messages (%s): diff compares one with one", inputName(name), as),
+				"'unwire decode' prints them; its texts can be compared")
+		}
+		return comparedMessage{data: doc.Bytes()}, nil
 	}
 	store, err := openCapture(addr.File)
 	if err != nil {
-		return nil, nil, err
+		return comparedMessage{}, err
 	}
 	defer store.Close()
 	ex, err := exchangeAt(ctx, store, addr)
 	if err != nil {
-		return nil, nil, err
+		return comparedMessage{}, err
 	}
 	frame, err := frameAt(ex.Exchange, addr)
 	if err != nil {
-		return nil, nil, err
+		return comparedMessage{}, err
 	}
-	return frame.Data, ex.Exchange, nil
+	return comparedMessage{frame.Data, ex.Exchange, ex.Choices[frame.Dir&1]}, nil
 }

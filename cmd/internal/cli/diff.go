@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,8 +48,8 @@ func (a *app) diffCommand() *cobra.Command {
 and likely key, what moved is told from what changed, text that came in pieces is
 joined first, and values that differ in every run (IDs, times, tokens) are told
 apart from real changes: renamed one to one, they count as ignored. A and B are two
-frames, two exchanges, two captures, or two files of one message each, protobuf or
-JSON. The exchanges of captures are paired by method, order and likeness.
+frames, two exchanges, two captures, or two files of one message each, protobuf (in
+hex, base64 or gzip, too) or JSON. The exchanges of captures are paired by method, order and likeness.
 
 The order of fields is no difference, nor is that of what looks like a map's
 entries, nor of the frames of a stream; that of a repeated field is. Names stand
@@ -136,6 +138,11 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	if err != nil {
 		return nil, err
 	}
+	for _, addr := range []address{la, ra} {
+		if _, err := os.Stat(addr.File); err != nil && addr.File != "-" {
+			return nil, err
+		}
+	}
 	lc, rc := la.Exchange == 0 && isCapture(la.File), ra.Exchange == 0 && isCapture(ra.File)
 	switch {
 	case lc && rc:
@@ -147,11 +154,11 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
 		return nil, usagef("one is a whole exchange and the other is not: %s, %s", left, right)
 	}
-	lb, ex, err := a.readBytes(ctx, left)
+	l, err := a.readMessage(ctx, left)
 	if err != nil {
 		return nil, err
 	}
-	rb, other, err := a.readBytes(ctx, right)
+	r, err := a.readMessage(ctx, right)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +166,16 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	if names.root, err = f.root(defs); err != nil {
 		return nil, err
 	}
+	ex := l.of
 	if ex == nil {
-		ex, la = other, ra
+		ex, la = r.of, ra
 	}
 	if ex != nil && names.root == nil {
 		names.root = frameType(defs, ex.Call, la.Dir)
 	}
-	return []changeGroup{{changes: diff.Messages(lb, rb, f.options()), names: names}}, nil
+	o := f.options()
+	o.Choices = slices.Concat(l.choices, r.choices)
+	return []changeGroup{{changes: diff.Messages(l.data, r.data, o), names: names}}, nil
 }
 
 // isCapture reports whether a file opens as a capture.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/clipperhouse/displaywidth"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/term"
@@ -111,7 +112,7 @@ func (p *diffPrinter) change(g changeGroup, c diff.Change) error {
 // heading is the line with the path.
 func (p *diffPrinter) heading(c diff.Change, name string) {
 	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
-	line := mark + " " + p.out.Bold(term.Clean(orWhole(c.Path)))
+	line := mark + " " + p.out.Bold(term.Clean(orWhole(&c)))
 	if c.To != "" {
 		line += p.out.Dim(" → " + term.Clean(c.To))
 	}
@@ -124,11 +125,16 @@ func (p *diffPrinter) heading(c diff.Change, name string) {
 	fmt.Fprintln(p.w, line)
 }
 
-func orWhole(path string) string {
-	if path == "" {
-		return "(all of it)"
+func orWhole(c *diff.Change) string {
+	if c.Path != "" {
+		return c.Path
 	}
-	return path
+	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
+		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {
+			return "(bytes that are no field)"
+		}
+	}
+	return "(all of it)"
 }
 
 // inline prints old and new below each other, or a text once with marks.
@@ -170,7 +176,9 @@ func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor,
 	if v == nil {
 		return
 	}
-	fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+shownValue(v, fd, mostValue)))
+	for _, line := range valueLines(v, fd, mostValue) {
+		fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+line))
+	}
 }
 
 // shownValue is a value on one line.
@@ -180,6 +188,10 @@ func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	case string:
 		s = `"` + term.Clean(v) + `"`
 	case []byte:
+		if isText(v) {
+			s = `"` + term.Clean(string(v)) + `"`
+			break
+		}
 		s = "hex " + hex.EncodeToString(v[:min(len(v), most)])
 		if len(v) > most {
 			s += fmt.Sprintf("… (%d bytes)", len(v))
@@ -293,24 +305,24 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 		width = sideWidth
 	}
 	column := (width - 7) / 2
-	left, right := "", ""
+	var left, right []string
 	if c.Op == diff.Move {
-		left, right = fmt.Sprintf("at %v", c.Old), fmt.Sprintf("at %v", c.New)
+		left, right = []string{fmt.Sprintf("at %v", c.Old)}, []string{fmt.Sprintf("at %v", c.New)}
 	} else {
 		if c.Old != nil {
-			left = shownValue(c.Old, fd, column*mostColumn)
+			left = valueLines(c.Old, fd, column*mostColumn)
 		}
 		if c.New != nil {
-			right = shownValue(c.New, fd, column*mostColumn)
+			right = valueLines(c.New, fd, column*mostColumn)
 		}
 	}
 	old, isOld := c.Old.(string)
 	now, isNew := c.New.(string)
 	if c.Op == diff.Modify && isOld && isNew {
-		list := diff.Words(old, now, false)
-		context := p.f.context
-		plain := diffPrinter{app: p.app, f: p.f, out: &term.Output{Writer: io.Discard}}
-		left, right = plain.words(list, context, "-"), plain.words(list, context, "+")
+		if list := diff.Words(old, now, false); !isMostlyOther(list) {
+			plain := diffPrinter{app: p.app, f: p.f, out: &term.Output{Writer: io.Discard}}
+			left, right = []string{plain.words(list, p.f.context, "-")}, []string{plain.words(list, p.f.context, "+")}
+		}
 	}
 	l, r := columnLines(left, column), columnLines(right, column)
 	for i := range max(len(l), len(r)) {
@@ -321,20 +333,29 @@ func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
 		if i < len(r) {
 			b = r[i]
 		}
-		pad := strings.Repeat(" ", max(0, column-len([]rune(a))))
+		pad := strings.Repeat(" ", max(0, column-displaywidth.String(a)))
 		fmt.Fprintf(p.w, "  %s%s | %s\n", p.out.Red(a), pad, p.out.Green(b))
 	}
 }
 
-// columnLines breaks a text into lines of a width.
-func columnLines(s string, width int) []string {
-	var lines []string
-	for r := []rune(s); len(r) > 0; {
-		n := min(width, len(r))
-		lines = append(lines, string(r[:n]))
-		r = r[n:]
+// columnLines breaks lines into ones of a width; what is broken goes on as far in as it
+// began.
+func columnLines(lines []string, width int) []string {
+	var out []string
+	for _, s := range lines {
+		indent := s[:min(len(s)-len(strings.TrimLeft(s, " ")), width/2)]
+		for s != "" {
+			head := displaywidth.TruncateString(s, width, "")
+			if head == "" {
+				head = s // one character, wider than the column
+			}
+			out = append(out, head)
+			if s = s[len(head):]; s != "" {
+				s = indent + s
+			}
+		}
 	}
-	return lines
+	return out
 }
 
 // bytes prints the bytes of one side; those that differ from the other's are marked.

@@ -11,6 +11,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/diff"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 	"unwire/schema"
 )
@@ -62,7 +63,7 @@ func (a *app) diffSeries(ctx context.Context, args []string, f diffFlags) error 
 		if names.root == nil {
 			names.root = s.root(defs)
 		}
-		list = diff.TreeSeries(s.trees)
+		list = diff.TreeSeries(s.trees, s.choices)
 	}
 	return a.printSeries(list, names, n, f)
 }
@@ -73,6 +74,7 @@ type seriesInput struct {
 	trees     []*wire.Tree
 	first     address          // of the first message that is a frame
 	of        *decode.Exchange // its exchange
+	choices   []kind.Choice    // what captures remember of the messages' fields
 }
 
 func (s *seriesInput) root(defs *schema.Schema) protoreflect.MessageDescriptor {
@@ -109,14 +111,15 @@ func (a *app) addSeries(ctx context.Context, s *seriesInput, arg, method string)
 			}
 		})
 	}
-	data, ex, err := a.readBytes(ctx, arg)
+	m, err := a.readMessage(ctx, arg)
 	if err != nil {
 		return err
 	}
 	if s.of == nil {
-		s.of, s.first = ex, addr
+		s.of, s.first = m.of, addr
 	}
-	s.trees = append(s.trees, wire.Parse(data, wire.Options{}))
+	s.choices = append(s.choices, m.choices...)
+	s.trees = append(s.trees, wire.Parse(m.data, wire.Options{}))
 	return nil
 }
 

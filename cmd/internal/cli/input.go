@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/edsrzf/mmap-go"
 )
@@ -27,6 +29,9 @@ func (a *app) openInput(name string) (*input, error) {
 	r := a.in
 	if name != "-" {
 		f, err := os.Open(name)
+		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && isCapture(file) {
+			return nil, usagef("%s is no address in %s: an exchange is %s#7, a frame %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
+		}
 		if err != nil {
 			return nil, err
 		}

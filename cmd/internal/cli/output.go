@@ -154,6 +154,9 @@ func hintFor(err error) string {
 	case errors.Is(err, replay.ErrCredentials):
 		return "the capture holds placeholders: give the secret in the environment or with --credentials"
 	case errors.Is(err, fs.ErrNotExist):
+		if pe, ok := errors.AsType[*fs.PathError](err); ok && filepath.Ext(pe.Path) != ".uwc" {
+			return "check the name"
+		}
 		return "check the name; 'unwire capture -o F.uwc' makes a capture"
 	case errors.Is(err, fs.ErrPermission):
 		return "check the file's permissions"
