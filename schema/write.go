@@ -149,7 +149,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
-	oneofs := choices(c.samples, c.numbers, eligible, func(n int32) *classField { return c.fields[n] }, w.habit)
+	oneofs := choices(c, eligible, w.habit)
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
