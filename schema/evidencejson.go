@@ -26,8 +26,9 @@ type evidenceDoc struct {
 	Sources *sourceSet                 `json:"sources,omitempty"`
 }
 
-// doc is the evidence for JSON.
+// doc is the evidence for JSON, whose examples have lost what may be secrets.
 func (e *Evidence) doc() *evidenceDoc {
+	e.kinds.Redact(newHider().hide)
 	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
 	if len(e.sources.Hashes) > 0 {
 		d.Sources = &e.sources

@@ -23,6 +23,7 @@ type writer struct {
 	in      *Inferred
 	imports map[string]bool
 	habit   habit
+	hide    *hider
 }
 
 // file returns the definitions of everything that is reached from the roots.
@@ -229,12 +230,15 @@ func (w *writer) declare(c *class, number int32) *declared {
 	case wire.KindString, wire.KindBytes:
 		d.typeText, d.Type = string(v.Kind), string(v.Kind)
 		d.Settle = settlePayload(f, v)
-		d.Note = payloadNote(f.Len)
+		d.Note = w.payloadNote(f.Len)
 	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
 		t := c.numberType(number)
 		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.Settle
+		if few := fewValues(f.Varint); few != "" && v.Kind == wire.KindVarint && t.Name != "bool" {
+			d.Note += ", " + few
+		}
 		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
 	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
@@ -305,6 +309,12 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	return true
 }
 
+// Below these a field's comment says what would settle the doubt.
+const (
+	doubtfulKind = 0.95
+	doubtfulType = 0.5
+)
+
 // describe writes the field's comment.
 func (d *declared) describe(v kind.Verdict) []string {
 	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
@@ -315,6 +325,9 @@ func (d *declared) describe(v kind.Verdict) []string {
 		line += "; " + d.Note
 	}
 	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
+	if d.TypeP < 1 && d.Kind != wire.KindMessage {
+		line += fmt.Sprintf(" (%s %.2f)", d.Type, d.TypeP)
+	}
 	for i, a := range d.Alternatives {
 		if i < 3 && a.P >= 0.01 {
 			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
@@ -324,6 +337,9 @@ func (d *declared) describe(v kind.Verdict) []string {
 		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
 	}
 	list := []string{line + "."}
+	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType) {
+		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
+	}
 	if v.Odd > 0 {
 		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", plural(v.Odd, "occurrence")))
 	}
@@ -337,8 +353,8 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// payloadNote says what text or bytes have in common.
-func payloadNote(l *kind.Payloads) string {
+// payloadNote says what text or bytes have in common, and some of them.
+func (w *writer) payloadNote(l *kind.Payloads) string {
 	if l == nil {
 		return ""
 	}
@@ -348,6 +364,9 @@ func payloadNote(l *kind.Payloads) string {
 	}
 	if form := l.Forms.Of(l.N); form != "" {
 		return size + ", always " + form
+	}
+	if examples := w.hide.examples(l); examples != "" {
+		return size + ", " + examples
 	}
 	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
 		size += fmt.Sprintf(", all begin %q", l.Prefix)
