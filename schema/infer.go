@@ -31,6 +31,8 @@ type Inferred struct {
 	Schema *Schema
 	// Fields tells how sure each field is, in the order of the definitions.
 	Fields []FieldEvidence
+	// Mixtures are the messages that seem to be of more than one type.
+	Mixtures []Mixture
 	// Roots maps the roots of Evidence to full message names.
 	Roots map[string]string
 	// Truncated says that fields were forgotten for want of room.
@@ -80,11 +82,19 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+	mixtures := in.Mixtures
+	if mixtures == nil {
+		mixtures = []Mixture{}
+	}
+	mixed, err := json.Marshal(mixtures)
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
 	b, err := json.Marshal(in.evidence.doc())
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"evidence\": %s\n}\n", list, b); err != nil {
+	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"mixed\": %s,\n \"evidence\": %s\n}\n", list, mixed, b); err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil

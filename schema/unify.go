@@ -44,6 +44,9 @@ type classField struct {
 	messageCost float64 // of the payloads as messages
 	verdict     kind.Verdict
 	kid, group  *class // payloads as messages, if they may be that
+
+	chosen     *kind.Choice // how somebody says that it is read
+	chosenFits bool         // and so it can be
 }
 
 // find returns the class that c is part of.
@@ -69,13 +72,16 @@ type graph struct {
 	nodes []*node // by depth, then place
 	roots []*class
 	made  int
+
+	choices map[string]kind.Choice // about the root that is being built, by path
 }
 
 // newGraph makes a class of each message below the roots, nothing joined yet.
 func newGraph(e *Evidence, roots []string) *graph {
 	g := &graph{costs: kind.Costs{}}
 	for _, name := range roots {
-		c := g.build(e.Root(name), nil, 0, true)
+		g.choices = e.chosenFor(name)
+		c := g.build(e.Root(name), nil, 0, "", true)
 		c.root = name
 		g.roots = append(g.roots, c)
 	}
@@ -85,7 +91,7 @@ func newGraph(e *Evidence, roots []string) *graph {
 
 // build makes the class of m and of what is below it. Only classes of payloads
 // that are taken for messages become nodes, to be compared with others.
-func (g *graph) build(m *kind.Message, parent *node, at int32, live bool) *class {
+func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live bool) *class {
 	n := &node{m: m, parent: parent}
 	if parent != nil {
 		n.depth = parent.depth + 1
@@ -104,14 +110,24 @@ func (g *graph) build(m *kind.Message, parent *node, at int32, live bool) *class
 		cf := &classField{Field: &kind.Field{}}
 		cf.MergeFlat(f)
 		cf.messageCost = g.costs.Payloads(f)
-		cf.verdict = kind.JudgeField(f, cf.messageCost)
+		here := ""
+		if len(g.choices) > 0 {
+			here = below(path, number)
+			if choice, ok := g.choices[here]; ok {
+				cf.chosen = &choice
+			}
+		}
+		cf.judge()
 		if f.Child != nil {
-			cf.kid = g.build(f.Child, n, number, live && cf.likely())
+			cf.kid = g.build(f.Child, n, number, here, live && (cf.likely() || cf.chosen != nil && cf.chosen.Kind == wire.KindMessage))
+			if cf.chosen != nil {
+				cf.judge()
+			}
 			cf.kid.entry = !f.Len.NotMap && f.Most > 1
 			cf.kid.novel *= f.Len.Novelty()
 		}
 		if f.Group != nil {
-			cf.group = g.build(f.Group, n, number, false)
+			cf.group = g.build(f.Group, n, number, here, false)
 		}
 		c.fields[number] = cf
 	}
@@ -375,7 +391,10 @@ func (f *classField) absorb(o *classField) {
 	if f.messageCost = each; f.Len != nil {
 		f.messageCost *= f.Len.Novelty()
 	}
-	f.verdict = kind.JudgeField(f.Field, f.messageCost)
+	if f.chosen == nil {
+		f.chosen = o.chosen
+	}
+	f.judge()
 	if f.Len != nil && (f.kid == nil) != (o.kid == nil) {
 		f.forbidMessage()
 	}
@@ -392,8 +411,8 @@ func (f *classField) eachCost() float64 {
 // forbidMessage takes the message hypothesis away.
 func (f *classField) forbidMessage() {
 	f.Len.NotMessage = true
-	f.kid = nil
-	f.verdict = kind.JudgeField(f.Field, 0)
+	f.kid, f.messageCost = nil, 0
+	f.judge()
 }
 
 // settleRounds is how often costs are passed upwards by settle.
@@ -414,7 +433,7 @@ func (g *graph) settle() {
 				cost := kid.cost().Of(f.Len.Novelty()) * float64(f.Len.N) / float64(max(kid.samples, 1))
 				if cost < f.messageCost {
 					f.messageCost = cost
-					f.verdict = kind.JudgeField(f.Field, cost)
+					f.judge()
 				}
 			}
 		}

@@ -162,6 +162,11 @@ func (w *writer) message(c *class) {
 	if c.known.note != "" {
 		fmt.Fprintf(w, "// %s\n", c.known.note)
 	}
+	if m := c.mixture(); m != nil {
+		m.Message = strings.TrimPrefix(w.pkg+"."+c.name, ".")
+		w.in.Mixtures = append(w.in.Mixtures, *m)
+		fmt.Fprintf(w, "// %s.\n", upperFirst(m.String()))
+	}
 	fmt.Fprintf(w, "message %s {\n", c.name)
 	written := map[string]bool{}
 	for _, d := range fields {
@@ -239,10 +244,22 @@ func (w *writer) declare(c *class, number int32) *declared {
 		if few := fewValues(f.Varint); few != "" && v.Kind == wire.KindVarint && t.Name != "bool" {
 			d.Note += ", " + few
 		}
+		if chosen := f.chosenType(); chosen != "" {
+			d.typeText, d.Type, d.TypeP, d.Settle = chosen, chosen, 1, ""
+		}
 		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
 	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
 		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
+	}
+	if note := f.chosenNote(); note != "" {
+		if d.Note != "" {
+			d.Note += "; "
+		}
+		d.Note += note
+	}
+	if f.chosenFits {
+		d.Settle = ""
 	}
 	d.comment = d.describe(v)
 	return d
