@@ -58,6 +58,7 @@ type FieldEvidence struct {
 	Alternatives []Alternative `json:"alternatives"`
 	Settle       string        `json:"settle"`
 	Note         string        `json:"note,omitempty"` // what the values say
+	Known        *KnownType    `json:"well_known,omitempty"`
 }
 
 // Text returns the only file, or an error that names the files there are.

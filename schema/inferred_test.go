@@ -149,3 +149,25 @@ func inferAllOdd(t testing.TB, samples [][]byte) *Inferred {
 	t.Helper()
 	return inferCorpus(t, corpus{name: t.Name(), samples: samples})
 }
+
+// TestSupposedTypes: what the bytes do not prove is said, and not written.
+func TestSupposedTypes(t *testing.T) {
+	var samples [][]byte
+	for i := range 12 {
+		detail := tags(nil).text(1, "type.googleapis.com/p.Detail").text(2, string(tags(nil).varint(1, uint64(i+1))))
+		status := tags(nil).varint(1, uint64(1+i%16)).text(2, "went wrong at last").text(3, string(detail))
+		mask := tags(nil).text(1, []string{"display_name", "labels", "spec.replicas"}[i%3]).text(1, "etag")
+		var wrapper tags
+		if i%4 > 0 {
+			wrapper = wrapper.text(1, fmt.Sprintf("wrapped text %d", i))
+		}
+		samples = append(samples, tags(nil).text(1, string(status)).text(2, string(mask)).text(3, string(wrapper)))
+	}
+	in := inferAll(t, samples...)
+	for number, want := range map[int32]string{1: "google.rpc.Status", 2: "google.protobuf.FieldMask", 3: "google.protobuf.StringValue"} {
+		v := verdict(t, in, "p.Root", number)
+		if v.Known == nil || v.Known.Name != want || v.Known.P <= 0 || v.Known.P > 0.9 || !strings.Contains(must(in.Text()), want) {
+			t.Errorf("field %d: %+v\n%s", number, v, must(in.Text()))
+		}
+	}
+}

@@ -230,6 +230,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
 			d.typeText, d.Type, d.TypeP = w.typeOf(f.kid, c, number)
+			d.Known = f.kid.knownType()
 		}
 		d.Settle = settleMessage(f)
 	case wire.KindString, wire.KindBytes:
