@@ -37,6 +37,8 @@ type Inferred struct {
 	Roots map[string]string
 	// Truncated says that fields were forgotten for want of room.
 	Truncated bool
+	// Deep says that messages at the bound of depth were not looked into.
+	Deep bool
 
 	evidence *Evidence
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
@@ -169,5 +171,36 @@ func TestSupposedTypes(t *testing.T) {
 		if v.Known == nil || v.Known.Name != want || v.Known.P <= 0 || v.Known.P > 0.9 || !strings.Contains(must(in.Text()), want) {
 			t.Errorf("field %d: %+v\n%s", number, v, must(in.Text()))
 		}
+	}
+}
+
+// TestManyZeros: a message of very many fields compiles in time, explicit presence or not.
+func TestManyZeros(t *testing.T) {
+	var b tags
+	for n := range 8_000 {
+		b = b.varint(protowire.Number(n+1), 0)
+	}
+	in := inferAll(t, b)
+	if n := strings.Count(must(in.Text()), " optional "); n == 0 || n > maxPresence/8_000 {
+		t.Errorf("%d fields are optional", n)
+	}
+}
+
+// TestDeep: where nothing more is looked into, that is said.
+func TestDeep(t *testing.T) {
+	inner := string(tags(nil).varint(3, 1))
+	for range kind.MaxDepth + 5 {
+		inner = string(tags(nil).varint(3, 1).text(9, inner))
+	}
+	if in := inferAll(t, []byte(inner)); in.Deep {
+		t.Error("a message inside itself is no deep one: it is looked into")
+	}
+	inner = "\x08\x05"
+	for range kind.MaxDepth + 5 {
+		inner = string(tags(nil).text(9, inner))
+	}
+	in := inferAllOdd(t, [][]byte{[]byte(inner)})
+	if !in.Deep || !strings.Contains(must(in.Text()), "not looked into") {
+		t.Error("nothing is said of depth")
 	}
 }

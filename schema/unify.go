@@ -36,6 +36,7 @@ type class struct {
 	known   wellKnown
 	above   *class // the class of its first node's parent, of whose
 	at      int32  // field it is the type
+	deep    bool   // at the bound of depth: nothing inside was looked at
 }
 
 // A classField is one field of a class.
@@ -97,6 +98,7 @@ func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live
 		n.depth = parent.depth + 1
 	}
 	c := &class{id: g.made, samples: m.Samples, novel: float64(m.Samples), fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
+	c.deep = n.depth >= kind.MaxDepth
 	g.made++
 	if parent != nil {
 		c.above, c.at = parent.class, at
@@ -366,6 +368,7 @@ func merge(a, b *class) []kidPair {
 	b.into = a
 	a.samples += b.samples
 	a.novel += b.novel
+	a.deep = a.deep || b.deep
 	var pairs []kidPair
 	for _, n := range b.numbers {
 		x, y := a.fields[n], b.fields[n]

@@ -142,6 +142,7 @@ func (w *writer) message(c *class) {
 	for _, n := range c.numbers {
 		fields = append(fields, w.declare(c, n))
 	}
+	boundPresence(fields)
 	byNumber := map[int32]*declared{}
 	var eligible []int32
 	for _, d := range fields {
@@ -161,6 +162,10 @@ func (w *writer) message(c *class) {
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
 	if c.known.note != "" {
 		fmt.Fprintf(w, "// %s\n", c.known.note)
+	}
+	if c.deep && len(c.numbers) == 0 {
+		fmt.Fprintf(w, "// What is inside was not looked into: it is %d levels down.\n", kind.MaxDepth)
+		w.in.Deep = true
 	}
 	if m := c.mixture(); m != nil {
 		m.Message = strings.TrimPrefix(w.pkg+"."+c.name, ".")
@@ -187,6 +192,25 @@ func (w *writer) message(c *class) {
 		w.WriteString("  }\n")
 	}
 	w.WriteString("}\n\n")
+}
+
+// maxPresence bounds the product of a message's fields and of those among them that
+// are declared optional, for which compilers take time: two thousand of each.
+const maxPresence = 5_000_000
+
+// boundPresence takes the word optional off where there are too many; it is told in
+// a comment then.
+func boundPresence(fields []*declared) {
+	left := maxPresence / max(len(fields), 1)
+	for _, d := range fields {
+		if d.Label != Optional {
+			continue
+		}
+		if left--; left < 0 {
+			d.Label = Singular
+			d.comment = append(d.comment, "Zeros were written; it is not declared optional, for there are so many fields.")
+		}
+	}
 }
 
 func (w *writer) field(d *declared, indent string) {

@@ -16,6 +16,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/schema"
 )
 
@@ -126,7 +127,10 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if in.Truncated {
 		a.say("unwire: some fields were left out: there were too many")
 	}
-	a.sayMixtures(in)
+	if in.Deep {
+		a.say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
+	}
+	a.sayMixtures(in, f.raw)
 	if err := a.writeInferred(in, f.out); err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ const maxMixtures = 10
 
 // sayMixtures says which messages seem to be of more than one type, where that is
 // more likely than not; the definitions say it of the others too.
-func (a *app) sayMixtures(in *schema.Inferred) {
+func (a *app) sayMixtures(in *schema.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
 		m := &in.Mixtures[i]
@@ -152,7 +156,7 @@ func (a *app) sayMixtures(in *schema.Inferred) {
 	if said > maxMixtures {
 		a.say("unwire: %s more like that: see the comments", counted(int64(said-maxMixtures), "message"))
 	}
-	if said > 0 {
+	if said > 0 && !raw {
 		a.say("unwire: hint: 'unwire grep --path N F.uwc' lists the frames that have the field N")
 	}
 }
