@@ -142,7 +142,7 @@ const (
 	maxCandidates = 8   // classes that are compared with one class
 	minScore      = 2.2 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
-	apart         = 1.0 // evidence against, in a field that is 1 in one and greater in the other
+	apart         = 1.8 // evidence against, in a field that is 1 in one and greater in the other
 	sameValues    = 2.0 // evidence for, in values that are both times, or addresses of types
 	minAbsence    = 0.3 // evidence against, in a field that one of them has not
 	sameKid       = 1.0 // evidence for, in a field that is of one type in both
@@ -247,8 +247,11 @@ func contained(c, o *class) bool {
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
 	score, shared := 0.0, 0
-	if isMoment(a) && isMoment(b) || isAny(a) && isAny(b) {
+	switch {
+	case isMoment(a) && isMoment(b) || isAny(a) && isAny(b):
 		score = sameValues
+	case isMoment(a) != isMoment(b) || isAny(a) != isAny(b):
+		score = -sameValues
 	}
 	score += kinship(a, b)
 	for _, n := range a.numbers {
