@@ -41,24 +41,21 @@ func isTerm(s string) bool {
 // examples writes what texts a field had, or "" where none is to be shown. All are
 // named where there are no more.
 func (h *hider) examples(l *kind.Payloads) string {
-	list, seen := l.Examples()
+	list, all := l.Examples()
 	var words []string
-	for i, s := range list {
+	for _, s := range list {
 		if s = h.hide(s); s == kind.Redacted || l.Values.Full && !isTerm(s) {
+			all = false
 			continue
 		}
-		word := fmt.Sprintf("%q", s)
-		if seen[i] == l.N && l.N > 1 {
-			return "always " + word
-		}
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+		words = append(words, fmt.Sprintf("%q", s))
 	}
 	switch {
 	case len(words) == 0:
 		return ""
-	case !l.Values.Full && len(words) == len(l.Values.Items) && l.N > int64(len(words)):
+	case all && l.N > 1 && len(words) == 1:
+		return "always " + words[0]
+	case all && l.N > int64(len(words)):
 		return "only " + strings.Join(words, ", ")
 	}
 	return "as " + strings.Join(words, ", ")

@@ -204,3 +204,20 @@ func TestDeep(t *testing.T) {
 		t.Errorf("nothing is said of depth\n%s", must(in.Text()))
 	}
 }
+
+// TestExamplesOfMany: of very many texts in one message not all are remembered,
+// and nothing is said of all.
+func TestExamplesOfMany(t *testing.T) {
+	var b tags
+	for i := range 500 {
+		b = b.text(1, []string{"auto", "fast"}[min(i/490, 1)])
+	}
+	b = b.text(2, "alone").text(2, "alone")
+	in := inferAll(t, b)
+	if v := verdict(t, in, "p.Root", 1); strings.Contains(v.Note, "always") {
+		t.Errorf("%q", v.Note)
+	}
+	if v := verdict(t, in, "p.Root", 2); !strings.Contains(v.Note, `always "alone"`) {
+		t.Errorf("%q", v.Note)
+	}
+}

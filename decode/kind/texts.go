@@ -62,14 +62,15 @@ func (t texts) valid(items int) bool {
 }
 
 // Examples returns some of the field's payloads, short text that they are, in an
-// order that does not depend on that of input, each as often as it was seen.
-func (l *Payloads) Examples() (list []string, seen []int64) {
-	for i, s := range l.Values.Texts {
+// order that does not depend on that of input; all says that there were no others.
+func (l *Payloads) Examples() (list []string, all bool) {
+	for _, s := range l.Values.Texts {
 		if s != "" {
-			list, seen = append(list, s), append(seen, l.Values.Items[i].Count)
+			list = append(list, s)
 		}
 	}
-	return list, seen
+	entered := l.Scored == l.Bytes && l.Uneven == l.Scored // none was only looked at
+	return list, entered && !l.Values.Full && len(list) == len(l.Values.Items)
 }
 
 // Redact has hide look at each example of the evidence, and keeps what it returns.
