@@ -26,8 +26,9 @@ type evidenceDoc struct {
 	Sources *sourceSet                 `json:"sources,omitempty"`
 }
 
-// doc is the evidence for JSON.
+// doc is the evidence for JSON, whose examples have lost what may be secrets.
 func (e *Evidence) doc() *evidenceDoc {
+	e.kinds.Redact(newHider().hide)
 	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
 	if len(e.sources.Hashes) > 0 {
 		d.Sources = &e.sources
@@ -96,12 +97,15 @@ func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
 		return fmt.Errorf("more than %d methods", maxRoots)
 	}
 	for name, m := range methods {
-		if m == nil || !countsValid(m.Calls, m.MostUp, m.MostDown, m.Streams) || len(m.Protocols) > maxProtocols {
+		if m == nil || !countsValid(m.Calls, m.MostUp, m.MostDown, m.Streams) || len(m.Protocols) > maxProtocols || len(m.Choices) > maxChoices {
 			return fmt.Errorf("method %q: counts out of range", name)
 		}
 		c := m.clone()
 		if c.Protocols == nil {
 			c.Protocols = map[string]int64{}
+		}
+		if c.Choices == nil {
+			c.Choices = choosings{}
 		}
 		for _, n := range c.Protocols {
 			if !countsValid(n) {

@@ -31,10 +31,14 @@ type Inferred struct {
 	Schema *Schema
 	// Fields tells how sure each field is, in the order of the definitions.
 	Fields []FieldEvidence
+	// Mixtures are the messages that seem to be of more than one type.
+	Mixtures []Mixture
 	// Roots maps the roots of Evidence to full message names.
 	Roots map[string]string
 	// Truncated says that fields were forgotten for want of room.
 	Truncated bool
+	// Deep says that messages at the bound of depth were not looked into.
+	Deep bool
 
 	evidence *Evidence
 }
@@ -56,6 +60,7 @@ type FieldEvidence struct {
 	Alternatives []Alternative `json:"alternatives"`
 	Settle       string        `json:"settle"`
 	Note         string        `json:"note,omitempty"` // what the values say
+	Known        *KnownType    `json:"well_known,omitempty"`
 }
 
 // Text returns the only file, or an error that names the files there are.
@@ -80,11 +85,19 @@ func (in *Inferred) WriteEvidence(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
+	mixtures := in.Mixtures
+	if mixtures == nil {
+		mixtures = []Mixture{}
+	}
+	mixed, err := json.Marshal(mixtures)
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
 	b, err := json.Marshal(in.evidence.doc())
 	if err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
-	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"evidence\": %s\n}\n", list, b); err != nil {
+	if _, err := fmt.Fprintf(w, "{\n \"v\": 1,\n \"fields\": %s,\n \"mixed\": %s,\n \"evidence\": %s\n}\n", list, mixed, b); err != nil {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
@@ -266,7 +279,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g.unify()
 	g.settle()
 	g.recognise()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits()}
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), hide: newHider()}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

@@ -13,8 +13,5 @@ type Kind = wire.Kind
 // An Alternative is a kind with its probability.
 type Alternative = kind.Alternative
 
-// heat is how much of a difference in cost, in nats, is believed of oneofs.
-const heat = 0.55
-
 // round keeps four digits of a probability.
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }

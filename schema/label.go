@@ -1,10 +1,7 @@
 package schema
 
 import (
-	"cmp"
-	"fmt"
 	"math"
-	"slices"
 
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -64,6 +61,7 @@ type habit struct {
 	single bool // of many fields none was ever seen twice in a message
 	zeros  bool // zeros are written as a rule, not only where presence is explicit
 	order  bool // fields have an order, so that one out of it says something
+	late   bool // and some are out of it as Go writes oneofs
 }
 
 // habits looks at all fields that are reached.
@@ -92,7 +90,7 @@ func (g *graph) habits() habit {
 			}
 		}
 	}
-	return habit{single: fields >= 20 && many == 0, zeros: scalars >= 10 && 4*zeros > scalars, order: order && 3*out <= 2*of}
+	return habit{single: fields >= 20 && many == 0, zeros: scalars >= 10 && 4*zeros > scalars, order: order && 3*out <= 2*of, late: out > 0}
 }
 
 // mapOdds is the log-odds of a field of entries being a map. The shape alone,
@@ -144,166 +142,4 @@ func singleMapOdds(f *kind.Field, fresh float64, key, value *classField, h habit
 		odds += 2 + math.Min(0.5*float64(zeros), 2)
 	}
 	return odds
-}
-
-// oneofOdds is the least log-odds at which siblings are said to be a oneof: a
-// wrong one would lose fields that do occur together.
-const oneofOdds = 1.5
-
-// The prior log-odds of fields being a oneof: one of numbers only is very rare,
-// and flags often exclude each other for other reasons.
-const (
-	priorChoice  = -4.0
-	priorNumbers = -9.0
-	lateOdds     = 4.0 // for each field that is written where oneofs are
-)
-
-// A choice is a set of fields of which a message has at most one.
-type choice struct {
-	numbers []int32 // ascending
-	p       float64
-}
-
-// name is the oneof's name in the .proto.
-func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
-
-// choices finds the oneofs among the fields of a message with the given count
-// of samples: sets of fields that never met although, were they independent,
-// they should have. Repeated fields are not in eligible.
-func choices(samples int64, all, eligible []int32, get func(int32) *classField, h habit) []choice {
-	var late map[int32]int
-	if h.order {
-		late, _ = lateFields(all, get)
-	}
-	order := slices.Clone(eligible)
-	slices.SortStableFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(late[b], late[a]), cmp.Compare(get(b).Seen, get(a).Seen), cmp.Compare(a, b))
-	})
-	met := func(a, b int32) bool { return get(a).Before.Has(b) || get(b).Before.Has(a) }
-	var groups [][]int32
-	for _, n := range order {
-		if n >= kind.LowNumbers || get(n).Seen >= samples {
-			continue // always there: meets whatever else is
-		}
-		for i := range groups {
-			if late[groups[i][0]]*late[n] < 0 {
-				continue // one is written with the oneofs, the other before them
-			}
-			if !slices.ContainsFunc(groups[i], func(o int32) bool { return met(n, o) }) {
-				groups[i] = append(groups[i], n)
-				n = 0
-				break
-			}
-		}
-		if n != 0 {
-			groups = append(groups, []int32{n})
-		}
-	}
-	var out []choice
-	for _, g := range groups {
-		if c, ok := judgeChoice(samples, g, get, late); ok {
-			out = append(out, c)
-		}
-	}
-	slices.SortFunc(out, func(a, b choice) int { return cmp.Compare(a.numbers[0], b.numbers[0]) })
-	return out
-}
-
-// lateFields tells by the order on the wire which fields are of oneofs (1),
-// which are not (-1), and of which there is nothing to be seen (0). The Go
-// runtime writes the oneofs' fields behind all others, each of these by number.
-// It reports false where two fields came in either order: there is none.
-func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) {
-	late := map[int32]int{}
-	var low []int32
-	for _, n := range all {
-		if n < kind.LowNumbers {
-			low = append(low, n)
-		}
-	}
-	for _, n := range low {
-		for _, before := range get(n).Before.List() {
-			if o := get(before); o != nil && o.Before.Has(n) {
-				return nil, false
-			}
-			if before > n && get(n).Most == 1 {
-				late[n] = 1
-			}
-		}
-	}
-	if len(late) == 0 {
-		return late, true
-	}
-	for range low { // what comes behind such a field is one too
-		changed := false
-		for _, n := range low {
-			for _, before := range get(n).Before.List() {
-				if late[before] == 1 && late[n] != 1 && get(n).Most == 1 {
-					late[n], changed = 1, true
-				}
-			}
-		}
-		if !changed {
-			break
-		}
-	}
-	for _, n := range slices.Backward(low) { // and what comes before one that is none is none
-		if late[n] == 1 {
-			continue
-		}
-		for _, after := range low {
-			if get(after).Before.Has(n) && (after < n && late[after] == 1 || after > n && late[after] == -1) {
-				late[n] = -1
-			}
-		}
-	}
-	return late, true
-}
-
-// judgeChoice weighs a set of fields that never met, and drops the members
-// that would hardly have met the others anyway.
-func judgeChoice(samples int64, g []int32, get func(int32) *classField, late map[int32]int) (choice, bool) {
-	n := float64(samples)
-	for {
-		var total int64
-		for _, k := range g {
-			total += get(k).Seen
-		}
-		if len(g) < 2 || total > samples {
-			return choice{}, false
-		}
-		weakest, least := -1, math.Inf(1)
-		for i, k := range g {
-			seen := float64(get(k).Seen)
-			others := (float64(total) - seen) / n
-			// How surprising it is that none of its messages had one of the others.
-			odds := -seen * math.Log1p(-math.Min(others, 1-0.5/(n+1)))
-			if late[k] == 1 {
-				odds += lateOdds
-			}
-			if odds < least {
-				weakest, least = i, odds
-			}
-		}
-		odds, covered := priorNumbers, 0.0
-		if slices.ContainsFunc(g, func(k int32) bool { return get(k).Len != nil }) {
-			odds = priorChoice
-		}
-		for _, k := range g {
-			share := float64(get(k).Seen) / n
-			odds -= n * share * math.Log1p(-math.Min(covered, 1-0.5/(n+1)))
-			covered += share
-			if late[k] == 1 {
-				odds += lateOdds
-			}
-		}
-		if least >= 0.6 && odds >= oneofOdds {
-			slices.Sort(g)
-			return choice{g, round(1 / (1 + math.Exp(-odds*heat)))}, true
-		}
-		if least >= 0.6 && odds < oneofOdds {
-			return choice{}, false
-		}
-		g = slices.Delete(slices.Clone(g), weakest, weakest+1)
-	}
 }

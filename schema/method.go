@@ -15,15 +15,21 @@ type methodEvidence struct {
 	MostDown  int64            `json:"most_down"` // of the server
 	Streams   int64            `json:"streams"`   // calls whose protocol tells a stream from a unary call
 	Protocols map[string]int64 `json:"protocols,omitempty"`
+	Choices   choosings        `json:"choices,omitempty"`
 }
 
 // maxProtocols bounds the protocol names of one method; there are eight.
 const maxProtocols = 32
 
-func newMethodEvidence() *methodEvidence { return &methodEvidence{Protocols: map[string]int64{}} }
+func newMethodEvidence() *methodEvidence {
+	return &methodEvidence{Protocols: map[string]int64{}, Choices: choosings{}}
+}
 
 func (m *methodEvidence) addExchange(ex *decode.Exchange) {
 	m.Calls++
+	for dir, list := range ex.Choices {
+		m.Choices.add(captures.Direction(dir), list)
+	}
 	if len(m.Protocols) < maxProtocols || m.Protocols[string(ex.Protocol)] > 0 {
 		m.Protocols[string(ex.Protocol)]++
 	}
@@ -51,11 +57,14 @@ func (m *methodEvidence) merge(o *methodEvidence) {
 	for name, n := range o.Protocols {
 		m.Protocols[name] += n
 	}
+	for path, typ := range o.Choices {
+		m.Choices.put(path, typ)
+	}
 }
 
 func (m *methodEvidence) clone() *methodEvidence {
 	c := *m
-	c.Protocols = maps.Clone(m.Protocols)
+	c.Protocols, c.Choices = maps.Clone(m.Protocols), maps.Clone(m.Choices)
 	return &c
 }
 

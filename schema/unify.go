@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -33,6 +34,9 @@ type class struct {
 	name    string  // set when it is reached for output
 	depth   int     // of its first node
 	known   wellKnown
+	above   *class // the class of its first node's parent, of whose
+	at      int32  // field it is the type
+	deep    bool   // at the bound of depth: nothing inside was looked at
 }
 
 // A classField is one field of a class.
@@ -41,6 +45,9 @@ type classField struct {
 	messageCost float64 // of the payloads as messages
 	verdict     kind.Verdict
 	kid, group  *class // payloads as messages, if they may be that
+
+	chosen     *kind.Choice // how somebody says that it is read
+	chosenFits bool         // and so it can be
 }
 
 // find returns the class that c is part of.
@@ -66,13 +73,16 @@ type graph struct {
 	nodes []*node // by depth, then place
 	roots []*class
 	made  int
+
+	choices map[string]kind.Choice // about the root that is being built, by path
 }
 
 // newGraph makes a class of each message below the roots, nothing joined yet.
 func newGraph(e *Evidence, roots []string) *graph {
 	g := &graph{costs: kind.Costs{}}
 	for _, name := range roots {
-		c := g.build(e.Root(name), nil, true)
+		g.choices = e.chosenFor(name)
+		c := g.build(e.Root(name), nil, 0, "", true)
 		c.root = name
 		g.roots = append(g.roots, c)
 	}
@@ -82,13 +92,17 @@ func newGraph(e *Evidence, roots []string) *graph {
 
 // build makes the class of m and of what is below it. Only classes of payloads
 // that are taken for messages become nodes, to be compared with others.
-func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
+func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live bool) *class {
 	n := &node{m: m, parent: parent}
 	if parent != nil {
 		n.depth = parent.depth + 1
 	}
 	c := &class{id: g.made, samples: m.Samples, novel: float64(m.Samples), fields: map[int32]*classField{}, numbers: m.Numbers(), depth: n.depth}
+	c.deep = n.depth >= kind.MaxDepth
 	g.made++
+	if parent != nil {
+		c.above, c.at = parent.class, at
+	}
 	n.class = c
 	if live {
 		g.nodes = append(g.nodes, n)
@@ -98,14 +112,24 @@ func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
 		cf := &classField{Field: &kind.Field{}}
 		cf.MergeFlat(f)
 		cf.messageCost = g.costs.Payloads(f)
-		cf.verdict = kind.JudgeField(f, cf.messageCost)
+		here := ""
+		if len(g.choices) > 0 {
+			here = below(path, number)
+			if choice, ok := g.choices[here]; ok {
+				cf.chosen = &choice
+			}
+		}
+		cf.judge()
 		if f.Child != nil {
-			cf.kid = g.build(f.Child, n, live && cf.likely())
+			cf.kid = g.build(f.Child, n, number, here, live && (cf.likely() || cf.chosen != nil && cf.chosen.Kind == wire.KindMessage))
+			if cf.chosen != nil {
+				cf.judge()
+			}
 			cf.kid.entry = !f.Len.NotMap && f.Most > 1
 			cf.kid.novel *= f.Len.Novelty()
 		}
 		if f.Group != nil {
-			cf.group = g.build(f.Group, n, false)
+			cf.group = g.build(f.Group, n, number, here, false)
 		}
 		c.fields[number] = cf
 	}
@@ -116,30 +140,58 @@ func (g *graph) build(m *kind.Message, parent *node, live bool) *class {
 const (
 	maxPosting    = 256 // classes that are looked at for one field number
 	maxCandidates = 8   // classes that are compared with one class
-	minScore      = 3.0 // evidence, in nats, for two types being one
+	minScore      = 2.2 // evidence, in nats, for two types being one
 	ownScore      = 1.2 // the same for a type inside itself
-	apart         = 1.0 // evidence against, in a field that is 1 in one and greater in the other
+	apart         = 1.8 // evidence against, in a field that is 1 in one and greater in the other
 	sameValues    = 2.0 // evidence for, in values that are both times, or addresses of types
 	minAbsence    = 0.3 // evidence against, in a field that one of them has not
+	sameKid       = 1.0 // evidence for, in a field that is of one type in both
+	siblings      = 0.6 // evidence for, in being types of two fields that came together, or against in two that never did
+	sameLengths   = 0.2 // evidence for, in texts or bytes that are as long
+	otherLengths  = 0.6 // the most against, where they are not
 )
 
-// unify joins the classes that are taken for one type, in the order of nodes.
+// unify joins the classes that are taken for one type: in the order of nodes, and
+// once more from below, when the types of fields tell whether those around them
+// are one.
 func (g *graph) unify() {
-	type feature struct {
-		number int32
-		kind   Kind
-	}
+	g.unifyNodes(slices.All(g.nodes), false)
+	g.unifyNodes(slices.Backward(g.nodes), true)
+}
+
+// A feature is what classes are found by.
+type feature struct {
+	number int32
+	kind   Kind
+	kid    int // of a message field, where types are compared by those of their fields
+}
+
+func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {
 	postings := map[feature][]*class{}
-	for _, n := range g.nodes {
+	featureOf := func(c *class, n int32) feature {
+		f := c.fields[n]
+		if byKids && f.kid != nil && f.likely() {
+			return feature{n, f.verdict.Kind, f.kid.find().id}
+		}
+		return feature{n, f.verdict.Kind, 0}
+	}
+	met := map[*class]bool{}
+	for _, n := range nodes {
 		c := n.class.find()
-		if len(c.fields) < 2 {
+		if byKids && met[c] {
 			continue
 		}
-		g.joinAncestor(n)
-		c = n.class.find()
+		met[c] = true
+		if len(c.fields) < 2 && !(byKids && len(c.fields) == 1 && c.fields[c.numbers[0]].likely()) {
+			continue
+		}
+		if !byKids {
+			g.joinAncestor(n)
+			c = n.class.find()
+		}
 		tally := map[*class]int{}
 		for _, number := range c.numbers {
-			for _, o := range postings[feature{number, c.fields[number].verdict.Kind}] {
+			for _, o := range postings[featureOf(c, number)] {
 				if o = o.find(); o != c && o.entry == c.entry {
 					tally[o]++
 				}
@@ -158,7 +210,7 @@ func (g *graph) unify() {
 		}
 		c = n.class.find()
 		for _, number := range c.numbers {
-			k := feature{number, c.fields[number].verdict.Kind}
+			k := featureOf(c, number)
 			if list := postings[k]; len(list) < maxPosting && !slices.Contains(list, c) {
 				postings[k] = append(list, c)
 			}
@@ -195,9 +247,13 @@ func contained(c, o *class) bool {
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
 	score, shared := 0.0, 0
-	if isMoment(a) && isMoment(b) || isAny(a) && isAny(b) {
+	switch {
+	case isMoment(a) && isMoment(b) || isAny(a) && isAny(b):
 		score = sameValues
+	case isMoment(a) != isMoment(b) || isAny(a) != isAny(b):
+		score = -sameValues
 	}
+	score += kinship(a, b)
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
@@ -209,7 +265,10 @@ func similarity(a, b *class) float64 {
 			score -= 3
 			continue
 		}
-		score += min(0.8+0.4*math.Log(float64(n)), 2.5)
+		score += min(0.8+0.4*math.Log(float64(n)), 2.5) + lengths(x.Len, y.Len)
+		if x.kid != nil && y.kid != nil && x.likely() && y.likely() && x.kid.find() == y.kid.find() {
+			score += sameKid
+		}
 		if p, q := x.Varint, y.Varint; p != nil && q != nil && (p.Max <= 1 && q.Min > 1 || q.Max <= 1 && p.Min > 1) {
 			score -= apart
 		}
@@ -223,6 +282,35 @@ func similarity(a, b *class) float64 {
 		}
 	}
 	return score
+}
+
+// kinship is the evidence in being types of two fields of one message: fields that
+// come together are often of one type, and those that exclude each other of
+// different ones.
+func kinship(a, b *class) float64 {
+	if a.above == nil || b.above == nil || a.above.find() != b.above.find() || a.at == b.at {
+		return 0
+	}
+	above := a.above.find()
+	x, y := above.fields[a.at], above.fields[b.at]
+	switch {
+	case a.at >= kind.LowNumbers || b.at >= kind.LowNumbers || x == nil || y == nil:
+		return 0
+	case x.Before.Has(b.at) || y.Before.Has(a.at):
+		return siblings
+	case x.Seen > 2 && y.Seen > 2:
+		return -siblings
+	}
+	return 0
+}
+
+// lengths is the evidence in how long the payloads of two fields are.
+func lengths(x, y *kind.Payloads) float64 {
+	if x == nil || y == nil || x.N == 0 || y.N == 0 {
+		return 0
+	}
+	ratio := math.Abs(math.Log(float64(x.Bytes+x.N) / float64(x.N) * float64(y.N) / float64(y.Bytes+y.N)))
+	return max(sameLengths-0.4*ratio, -otherLengths)
 }
 
 // absence is the evidence in a field of one class, of samples messages, being
@@ -283,6 +371,7 @@ func merge(a, b *class) []kidPair {
 	b.into = a
 	a.samples += b.samples
 	a.novel += b.novel
+	a.deep = a.deep || b.deep
 	var pairs []kidPair
 	for _, n := range b.numbers {
 		x, y := a.fields[n], b.fields[n]
@@ -308,7 +397,10 @@ func (f *classField) absorb(o *classField) {
 	if f.messageCost = each; f.Len != nil {
 		f.messageCost *= f.Len.Novelty()
 	}
-	f.verdict = kind.JudgeField(f.Field, f.messageCost)
+	if f.chosen == nil {
+		f.chosen = o.chosen
+	}
+	f.judge()
 	if f.Len != nil && (f.kid == nil) != (o.kid == nil) {
 		f.forbidMessage()
 	}
@@ -325,8 +417,8 @@ func (f *classField) eachCost() float64 {
 // forbidMessage takes the message hypothesis away.
 func (f *classField) forbidMessage() {
 	f.Len.NotMessage = true
-	f.kid = nil
-	f.verdict = kind.JudgeField(f.Field, 0)
+	f.kid, f.messageCost = nil, 0
+	f.judge()
 }
 
 // settleRounds is how often costs are passed upwards by settle.
@@ -347,7 +439,7 @@ func (g *graph) settle() {
 				cost := kid.cost().Of(f.Len.Novelty()) * float64(f.Len.N) / float64(max(kid.samples, 1))
 				if cost < f.messageCost {
 					f.messageCost = cost
-					f.verdict = kind.JudgeField(f.Field, cost)
+					f.judge()
 				}
 			}
 		}

@@ -55,6 +55,11 @@ func (g *graph) recognise() {
 			nameStruct(c)
 		}
 	}
+	for _, c := range reached {
+		if c.root == "" && !c.entry && c.known.name == "" {
+			c.known = c.suppose()
+		}
+	}
 }
 
 // wholeSeconds takes messages of nothing but the seconds of a time for
@@ -76,7 +81,7 @@ func (g *graph) wholeSeconds(reached []*class) {
 }
 
 // written reports whether the class is written as a type of protobuf's own.
-func (k wellKnown) written() bool { return k.name != "" && k.p >= leastWellKnown }
+func (k wellKnown) written() bool { return k.name != "" && k.file != "" && k.p >= leastWellKnown }
 
 // only reports whether the class has no fields but these, each at most once in a
 // message and with no value of another wire type.

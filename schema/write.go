@@ -23,6 +23,7 @@ type writer struct {
 	in      *Inferred
 	imports map[string]bool
 	habit   habit
+	hide    *hider
 }
 
 // file returns the definitions of everything that is reached from the roots.
@@ -141,6 +142,7 @@ func (w *writer) message(c *class) {
 	for _, n := range c.numbers {
 		fields = append(fields, w.declare(c, n))
 	}
+	boundPresence(fields)
 	byNumber := map[int32]*declared{}
 	var eligible []int32
 	for _, d := range fields {
@@ -149,7 +151,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
-	oneofs := choices(c.samples, c.numbers, eligible, func(n int32) *classField { return c.fields[n] }, w.habit)
+	oneofs := choices(c, eligible, w.habit)
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
 			d := byNumber[n]
@@ -160,6 +162,15 @@ func (w *writer) message(c *class) {
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
 	if c.known.note != "" {
 		fmt.Fprintf(w, "// %s\n", c.known.note)
+	}
+	if c.deep && len(c.numbers) == 0 {
+		fmt.Fprintf(w, "// What is inside was not looked into: it is %d levels down.\n", kind.MaxDepth)
+		w.in.Deep = true
+	}
+	if m := c.mixture(); m != nil {
+		m.Message = strings.TrimPrefix(w.pkg+"."+c.name, ".")
+		w.in.Mixtures = append(w.in.Mixtures, *m)
+		fmt.Fprintf(w, "// %s.\n", upperFirst(m.String()))
 	}
 	fmt.Fprintf(w, "message %s {\n", c.name)
 	written := map[string]bool{}
@@ -181,6 +192,25 @@ func (w *writer) message(c *class) {
 		w.WriteString("  }\n")
 	}
 	w.WriteString("}\n\n")
+}
+
+// maxPresence bounds the product of a message's fields and of those among them that
+// are declared optional, for which compilers take time: two thousand of each.
+const maxPresence = 5_000_000
+
+// boundPresence takes the word optional off where there are too many; it is told in
+// a comment then.
+func boundPresence(fields []*declared) {
+	left := maxPresence / max(len(fields), 1)
+	for _, d := range fields {
+		if d.Label != Optional {
+			continue
+		}
+		if left--; left < 0 {
+			d.Label = Singular
+			d.comment = append(d.comment, "Zeros were written; it is not declared optional, for there are so many fields.")
+		}
+	}
 }
 
 func (w *writer) field(d *declared, indent string) {
@@ -224,21 +254,37 @@ func (w *writer) declare(c *class, number int32) *declared {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
 			d.typeText, d.Type, d.TypeP = w.typeOf(f.kid, c, number)
+			d.Known = f.kid.knownType()
 		}
 		d.Settle = settleMessage(f)
 	case wire.KindString, wire.KindBytes:
 		d.typeText, d.Type = string(v.Kind), string(v.Kind)
 		d.Settle = settlePayload(f, v)
-		d.Note = payloadNote(f.Len)
+		d.Note = w.payloadNote(f.Len)
 	case wire.KindGroup:
 		d.skip, d.Type, d.typeText = "groups cannot be declared in proto3", "group", "group"
 	default:
 		t := c.numberType(number)
 		d.typeText, d.Type, d.TypeP, d.Note, d.Settle = t.Name, t.Name, t.P, t.Note, t.Settle
+		if few := fewValues(f.Varint); few != "" && v.Kind == wire.KindVarint && t.Name != "bool" {
+			d.Note += ", " + few
+		}
+		if chosen := f.chosenType(); chosen != "" {
+			d.typeText, d.Type, d.TypeP, d.Settle = chosen, chosen, 1, ""
+		}
 		d.unpacked = v.Kind != wire.KindPacked && d.Label == Repeated
 	}
 	if protowire.Number(number) >= protowire.FirstReservedNumber && protowire.Number(number) <= protowire.LastReservedNumber {
 		d.skip = "the numbers 19000 to 19999 are reserved to protobuf itself"
+	}
+	if note := f.chosenNote(); note != "" {
+		if d.Note != "" {
+			d.Note += "; "
+		}
+		d.Note += note
+	}
+	if f.chosenFits {
+		d.Settle = ""
 	}
 	d.comment = d.describe(v)
 	return d
@@ -305,6 +351,12 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	return true
 }
 
+// Below these a field's comment says what would settle the doubt.
+const (
+	doubtfulKind = 0.95
+	doubtfulType = 0.5
+)
+
 // describe writes the field's comment.
 func (d *declared) describe(v kind.Verdict) []string {
 	line := fmt.Sprintf("Seen in %d of %d", d.Seen, d.Samples)
@@ -315,6 +367,9 @@ func (d *declared) describe(v kind.Verdict) []string {
 		line += "; " + d.Note
 	}
 	line += fmt.Sprintf("; %s %.2f", d.Kind, d.P)
+	if d.TypeP < 1 && d.Kind != wire.KindMessage {
+		line += fmt.Sprintf(" (%s %.2f)", d.Type, d.TypeP)
+	}
 	for i, a := range d.Alternatives {
 		if i < 3 && a.P >= 0.01 {
 			line += fmt.Sprintf(", or %s %.2f", a.Kind, a.P)
@@ -324,6 +379,9 @@ func (d *declared) describe(v kind.Verdict) []string {
 		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
 	}
 	list := []string{line + "."}
+	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType) {
+		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
+	}
 	if v.Odd > 0 {
 		list = append(list, fmt.Sprintf("%s with another wire type, which this declaration does not read.", plural(v.Odd, "occurrence")))
 	}
@@ -337,8 +395,8 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// payloadNote says what text or bytes have in common.
-func payloadNote(l *kind.Payloads) string {
+// payloadNote says what text or bytes have in common, and some of them.
+func (w *writer) payloadNote(l *kind.Payloads) string {
 	if l == nil {
 		return ""
 	}
@@ -348,6 +406,9 @@ func payloadNote(l *kind.Payloads) string {
 	}
 	if form := l.Forms.Of(l.N); form != "" {
 		return size + ", always " + form
+	}
+	if examples := w.hide.examples(l); examples != "" {
+		return size + ", " + examples
 	}
 	if len(l.Values.Items) > 2 && len(l.Prefix) > 2 && len(l.Prefix) < kind.PrefixLen && utf8.Valid(l.Prefix) {
 		size += fmt.Sprintf(", all begin %q", l.Prefix)

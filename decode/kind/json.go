@@ -232,7 +232,7 @@ func (l *Payloads) elementsValid() bool {
 }
 
 func (s *Sketch) valid() bool {
-	if s == nil || len(s.Items) > sketchSize {
+	if s == nil || len(s.Items) > sketchSize || !s.Texts.valid(len(s.Items)) {
 		return false
 	}
 	for i, it := range s.Items {

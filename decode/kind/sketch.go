@@ -15,6 +15,7 @@ const sketchSize = 24
 type Sketch struct {
 	Items []Item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
+	Texts texts  `json:"texts,omitempty"` // of the first Items, where they are payloads
 
 	recent [8]uint8 // which of Items a value was, by its last bits
 }
@@ -31,20 +32,23 @@ func (s *Sketch) add(v uint64) {
 		s.Items[i].Count++
 		return
 	}
-	if i, ok := s.insert(Item{mix(v), v, 1}); ok {
+	if i, _ := s.insert(Item{mix(v), v, 1}); i < sketchSize {
 		s.recent[v%8] = uint8(i)
 	}
 }
 
 func (s *Sketch) addBytes(p []byte, weight int64) {
-	s.insert(Item{hashBytes(p), uint64(len(p)), weight})
+	if i, fresh := s.insert(Item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
+		s.Texts.insert(i, exampleText(p))
+	}
 }
 
-// insert returns the item's place among Items, if it has one.
-func (s *Sketch) insert(it Item) (int, bool) {
+// insert returns the item's place among Items, sketchSize if it has none, and
+// whether it is new there.
+func (s *Sketch) insert(it Item) (place int, fresh bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
-		return 0, false
+		return sketchSize, false
 	}
 	lo, hi := 0, len(s.Items)
 	for lo < hi {
@@ -56,7 +60,7 @@ func (s *Sketch) insert(it Item) (int, bool) {
 	}
 	if lo < len(s.Items) && s.Items[lo].Hash == it.Hash {
 		s.Items[lo].Count += it.Count
-		return lo, true
+		return lo, false
 	}
 	if n := len(s.Items); n == cap(s.Items) {
 		size := sketchSize + 1
@@ -77,8 +81,20 @@ func (s *Sketch) merge(o *Sketch) {
 	if o == nil {
 		return
 	}
-	for _, it := range o.Items {
-		s.insert(it)
+	for k, it := range o.Items {
+		i, fresh := s.insert(it)
+		if i >= maxTexts || len(o.Texts)+len(s.Texts) == 0 {
+			continue
+		}
+		text := ""
+		if k < len(o.Texts) {
+			text = o.Texts[k]
+		}
+		if fresh {
+			s.Texts.insert(i, text)
+		} else {
+			s.Texts.merge(i, text)
+		}
 	}
 	s.Full = s.Full || o.Full
 }

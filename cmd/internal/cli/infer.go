@@ -16,6 +16,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/kind"
 	"unwire/schema"
 )
 
@@ -126,10 +127,38 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if in.Truncated {
 		a.say("unwire: some fields were left out: there were too many")
 	}
+	if in.Deep {
+		a.say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
+	}
+	a.sayMixtures(in, f.raw)
 	if err := a.writeInferred(in, f.out); err != nil {
 		return err
 	}
 	return reading
+}
+
+// maxMixtures bounds what is said of messages of several types.
+const maxMixtures = 10
+
+// sayMixtures says which messages seem to be of more than one type, where that is
+// more likely than not; the definitions say it of the others too.
+func (a *app) sayMixtures(in *schema.Inferred, raw bool) {
+	said := 0
+	for i := range in.Mixtures {
+		m := &in.Mixtures[i]
+		if m.P <= 0.5 {
+			continue
+		}
+		if said++; said <= maxMixtures {
+			a.say("unwire: %s: %s", m.Message, term.CleanText(m.String()))
+		}
+	}
+	if said > maxMixtures {
+		a.say("unwire: %s more like that: see the comments", counted(int64(said-maxMixtures), "message"))
+	}
+	if said > 0 && !raw {
+		a.say("unwire: hint: 'unwire grep --path N F.uwc' lists the frames that have the field N")
+	}
 }
 
 // orInterrupted returns err unless it is that of an interrupt, and says what
