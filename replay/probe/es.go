@@ -45,7 +45,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 type esMessage struct {
 	c           *client
 	path        []int32
-	first, last int32
+	numbers     []Range
 	hints       map[int32]Hint
 	found       map[int32]*esField
 	excluded    map[int32]bool // numbers that could not be told apart from their neighbours
@@ -53,7 +53,7 @@ type esMessage struct {
 }
 
 func newESMessage(c *client, o *Options, path []int32) *esMessage {
-	m := &esMessage{c: c, path: path, first: o.First, last: o.Last, found: map[int32]*esField{}, excluded: map[int32]bool{}}
+	m := &esMessage{c: c, path: path, numbers: o.Numbers, found: map[int32]*esField{}, excluded: map[int32]bool{}}
 	if len(path) == len(o.Path) {
 		m.hints = o.Hints
 	}
@@ -99,7 +99,10 @@ func (m *esMessage) readings(n int32) []reading {
 	if n > nearNumbers {
 		return out
 	}
-	for k := n + 1; k <= m.last && k <= n+nearNumbers && len(out) <= nearReadings; k++ {
+	for k := n + 1; k <= n+nearNumbers && len(out) <= nearReadings; k++ {
+		if below(m.numbers, k) != k {
+			continue
+		}
 		if r, ok := m.readingOf(k); ok && (r.as != absent || k <= n+2) && !m.excluded[k] {
 			out = append(out, r)
 		}
@@ -115,8 +118,8 @@ func (m *esMessage) allReadings() []reading {
 			out = append(out, r)
 		}
 	}
-	for n := max(m.first, 1); n <= min(m.last, finalAbsent); n++ {
-		if m.found[n] == nil && !m.excluded[n] {
+	for n := int32(1); n <= finalAbsent; n++ {
+		if below(m.numbers, n) == n && m.found[n] == nil && !m.excluded[n] {
 			out = append(out, reading{n, absent})
 		}
 	}
@@ -134,29 +137,39 @@ func (m *esMessage) order() []int32 {
 
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
-	numbers   []int32
-	high, low int32 // low is the first number that is not in it
-	last      bool  // nothing is below it
+	numbers []int32
+	next    int32 // the first number that is not in it; 0: nothing is below it
 }
 
+func (b batch) last() bool { return b.next == 0 }
+
 func (m *esMessage) batch(high int32) batch {
-	b := batch{high: high, low: high}
-	for size := 0; b.low >= m.first && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; b.low-- {
-		if m.found[b.low] == nil && !m.excluded[b.low] {
-			b.numbers = append(b.numbers, b.low)
+	var b batch
+	n := below(m.numbers, high)
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; n = below(m.numbers, n-1) {
+		if m.found[n] == nil && !m.excluded[n] {
+			b.numbers = append(b.numbers, n)
 			size += candidateSize
 		}
 	}
-	b.last = b.low < m.first
+	b.next = n
 	return b
+}
+
+// about says what a batch asks about.
+func (b batch) about() string {
+	if len(b.numbers) == 0 {
+		return "what was found"
+	}
+	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
 }
 
 // run finds all fields, from the highest number down: a request a field.
 func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
-	for high := m.last; ; {
+	for high := int32(maxNumber); ; {
 		batch := m.batch(high)
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d", m.at(), batch.high, batch.low+1), m.payload(deep, batch))
+		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), m.payload(deep, batch))
 		if err != nil {
 			return err
 		}
@@ -165,7 +178,7 @@ func (m *esMessage) run(ctx context.Context) error {
 			return err
 		}
 		if deep = next; m.passed(a, batch) {
-			high = batch.low
+			high = batch.next
 		}
 	}
 }
@@ -194,8 +207,8 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (
 		}
 	case m.passed(a, b):
 		m.isVarint(deep)
-		m.complete = b.last
-		return 0, b.last, nil
+		m.complete = b.last()
+		return 0, b.last(), nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
 		f := m.found[varints[confirmed]]
@@ -248,7 +261,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 		b = appendLenTest(b, n, i)
 		b = appendVarintTest(b, n, i, m.readings(n))
 	}
-	if batch.last {
+	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
 			if i+count+1 < maxBatch {
@@ -263,8 +276,8 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 // a group, or what we do not know of. It is left out from then on.
 func (m *esMessage) isolate(ctx context.Context, numbers []int32, illegal bool) error {
 	for len(numbers) > 1 {
-		half := batch{numbers: numbers[:len(numbers)/2]}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d, to isolate one", m.at(), half.numbers[0], half.numbers[len(half.numbers)-1]), m.payload(0, half))
+		half := batch{numbers: numbers[:len(numbers)/2], next: 1}
+		a, err := m.c.ask(ctx, m.at()+": "+half.about()+", to isolate one", m.payload(0, half))
 		if err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
 			var sum verdict
 			for _, method := range methods(m.files(t)) {
 				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
-				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Last: 40, Depth: 1})
+				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Numbers: []probe.Range{{First: 1, Last: 40}}, Depth: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

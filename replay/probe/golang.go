@@ -59,7 +59,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 	for len(todo) > 0 {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
 		todo = todo[1:]
-		err := m.run(ctx, o.First, o.Last)
+		err := m.run(ctx, o.Numbers)
 		for _, n := range m.order() {
 			f := m.fields[n]
 			res.Fields = append(res.Fields, *f)
@@ -87,18 +87,19 @@ func (m *goMessage) order() []int32 {
 	return out
 }
 
-func (m *goMessage) run(ctx context.Context, first, last int32) error {
+func (m *goMessage) run(ctx context.Context, numbers []Range) error {
 	for _, test := range goTests() {
 		if !test.text && m.poison == nil {
 			return nil
 		}
-		for low := first; low <= last; low += maxGoBatch {
+		for next := below(numbers, maxNumber); next > 0; {
 			var set []int32
-			for n := low; n <= last && n < low+maxGoBatch; n++ {
-				if m.fields[n] == nil {
-					set = append(set, n)
+			for ; next > 0 && len(set) < maxGoBatch; next = below(numbers, next-1) {
+				if m.fields[next] == nil {
+					set = append(set, next)
 				}
 			}
+			slices.Reverse(set)
 			if err := m.find(ctx, test, set, false); err != nil {
 				return err
 			}
@@ -108,7 +109,7 @@ func (m *goMessage) run(ctx context.Context, first, last int32) error {
 		}
 		if len(m.fields) > 0 {
 			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
-		} else if err := m.poisonBelow(ctx, first, last); err != nil {
+		} else if err := m.poisonBelow(ctx, numbers); err != nil {
 			return err
 		}
 	}
@@ -120,11 +121,13 @@ func (m *goMessage) run(ctx context.Context, first, last int32) error {
 const nestedTexts = 12
 
 // poisonBelow looks for text in the messages of a message that has none.
-func (m *goMessage) poisonBelow(ctx context.Context, first, last int32) error {
+func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 	var set, inner []int32
-	for n := first; n <= last && n < first+maxGoBatch/10; n++ {
+	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
 		set = append(set, n)
 	}
+	slices.Reverse(set)
+	set = set[:min(len(set), maxGoBatch/10)]
 	text := goTests()[0]
 	below := goTest{name: "text one level down", text: true}
 	for n := int32(1); n <= nestedTexts; n++ {

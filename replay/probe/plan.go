@@ -18,8 +18,7 @@ type Plan struct {
 	V       int      `json:"v"`
 	URL     string   `json:"url"`
 	Path    string   `json:"path"`
-	First   int32    `json:"first"`
-	Last    int32    `json:"last"`
+	Numbers []Range  `json:"numbers"`
 	Names   int      `json:"names"`
 	Budget  int      `json:"budget"`
 	Rate    float64  `json:"rate"` // requests a second; 0: no limit
@@ -46,7 +45,7 @@ func NewPlan(o *Options) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), First: all.First, Last: all.Last,
+		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
 		Names: len(all.Names), Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
 		Headers: []string{}, Effects: []string{},
 	}
@@ -63,7 +62,7 @@ func NewPlan(o *Options) (*Plan, error) {
 		}
 	}
 	m := newESMessage(nil, &all, all.Path)
-	p.Body = m.payload(0, m.batch(all.Last))
+	p.Body = m.payload(0, m.batch(maxNumber))
 	es := "one a field, one that nothing is left, one for the type; one more a message that has itself"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
@@ -72,7 +71,7 @@ func NewPlan(o *Options) (*Plan, error) {
 		{Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
 		{ES1, es, "every field's number and class, repeated numbers, maps, the request's type"},
 		{ES2, es, "every field's number and class, repeated numbers, the request's type"},
-		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Last-all.First+1)-2), "text, messages, repeated numbers; bytes and single numbers never show"},
+		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(count(all.Numbers))-2), "text, messages, repeated numbers; bytes and single numbers never show"},
 		{GRPCGo, "the same", "the same"},
 	}
 	if len(all.Names) > 0 {
@@ -106,7 +105,7 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	fmt.Fprintf(&b, "numbers %d to %d of %s, %d names; at most %d requests", p.First, p.Last, of, p.Names, p.Budget)
+	fmt.Fprintf(&b, "numbers %s of %s, %d names; at most %d requests", rangesText(p.Numbers), of, p.Names, p.Budget)
 	if p.Rate > 0 {
 		fmt.Fprintf(&b, ", %g a second", p.Rate)
 	}

@@ -67,7 +67,7 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.method, "method", "", "/package.Service/Method (default: of --from)")
 	flags.StringVar(&f.from, "from", "", "F.uwc#ID: an exchange to take the method, headers and protocol from")
 	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
-	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about")
+	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
 	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
 	flags.StringVar(&f.known, "known", "", "a JSON name of the request that exists, of no float field")
@@ -152,7 +152,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}
-	if o.First, o.Last, err = parseRange(f.fields); err != nil {
+	if o.Numbers, err = parseRanges(f.fields); err != nil {
 		return nil, err
 	}
 	switch o.Protocol {
@@ -193,18 +193,22 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.
 	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
 }
 
-// parseRange reads 1-1100, or one number.
-func parseRange(s string) (first, last int32, err error) {
-	low, high, isRange := strings.Cut(s, "-")
-	if !isRange {
-		high = low
+// parseRanges reads numbers and ranges of them, such as 1-1100,536870911.
+func parseRanges(s string) ([]probe.Range, error) {
+	var out []probe.Range
+	for part := range strings.SplitSeq(s, ",") {
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			high = low
+		}
+		a, err1 := strconv.ParseInt(low, 10, 32)
+		b, err2 := strconv.ParseInt(high, 10, 32)
+		if err1 != nil || err2 != nil || a < 1 || b < a {
+			return nil, usagef("--fields wants ranges of numbers such as 1-1100,5000, not %q", s)
+		}
+		out = append(out, probe.Range{First: int32(a), Last: int32(b)})
 	}
-	a, err1 := strconv.ParseInt(low, 10, 32)
-	b, err2 := strconv.ParseInt(high, 10, 32)
-	if err1 != nil || err2 != nil || a < 1 || b < a {
-		return 0, 0, usagef("--fields wants a range of numbers such as 1-1100, not %q", s)
-	}
-	return int32(a), int32(b), nil
+	return out, nil
 }
 
 // maxNamesFile bounds a file of names.
