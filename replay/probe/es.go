@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,12 +11,15 @@ import (
 // runES asks a protobuf-es server about the message at Options.Path and those
 // below it.
 func runES(ctx context.Context, c *client, o *Options, res *Result) error {
-	todo := [][]int32{o.Path}
+	todo := []*esMessage{newESMessage(c, o, o.Path)}
 	for len(todo) > 0 {
-		path := todo[0]
+		m := todo[0]
 		todo = todo[1:]
-		m := newESMessage(c, o, path)
+		path := m.path
 		err := m.run(ctx)
+		if m.typeName != "" && len(path) == 0 {
+			res.RequestType, res.Runtime = m.typeName, ES2
+		}
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
 		}
@@ -26,13 +30,20 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		if err != nil {
 			return err
 		}
-		for _, f := range res.Fields {
-			if f.Path == pathText(path) && f.Class == Message && f.Label != "map" && len(path)-len(o.Path) < o.Depth {
-				todo = append(todo, append(slices.Clone(path), f.Number))
+		for _, n := range m.order() {
+			f := m.found[n]
+			if len(path)-len(o.Path) >= o.Depth || f.slot != slotMessage && !f.group {
+				continue
 			}
+			below := newESMessage(c, o, append(slices.Clone(path), n))
+			below.groups = slices.Clone(m.groups)
+			if f.group {
+				below.groups = append(below.groups, len(path))
+			}
+			todo = append(todo, below)
 		}
 	}
-	if err := namesES(ctx, c, o, res); err != nil {
+	if err := names(ctx, c, o, res); err != nil {
 		return err
 	}
 	if res.RequestType == "" {
@@ -43,13 +54,18 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 
 // An esMessage is what is known of one message of a protobuf-es server.
 type esMessage struct {
-	c           *client
-	path        []int32
-	numbers     []Range
-	hints       map[int32]Hint
-	found       map[int32]*esField
-	excluded    map[int32]bool // numbers that could not be told apart from their neighbours
-	complete    bool           // nothing was left in any batch
+	c        *client
+	path     []int32
+	groups   []int // places in path of groups
+	numbers  []Range
+	hints    map[int32]Hint
+	found    map[int32]*esField
+	excluded map[int32]bool // numbers that could not be told apart from their neighbours
+	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
+	illegal  bool           // it stumbles over a tag there
+	unknown  []int32        // numbers at which it stumbles for a reason that is not known
+	typeName string         // where the parser told it
+	complete bool           // nothing was left in any batch
 }
 
 func newESMessage(c *client, o *Options, path []int32) *esMessage {
@@ -64,6 +80,7 @@ type esField struct {
 	number   int32
 	slot     slot
 	group    bool
+	own      bool   // it is of the message's own type
 	text     string // "string" or "bytes", or ""
 	evidence []string
 }
@@ -156,6 +173,14 @@ func (m *esMessage) batch(high int32) batch {
 	return b
 }
 
+// cut is the first n numbers of a batch.
+func (b batch) cut(n int) batch {
+	if n < len(b.numbers) {
+		b.numbers, b.next = b.numbers[:n], b.numbers[n]
+	}
+	return b
+}
+
 // about says what a batch asks about.
 func (b batch) about() string {
 	if len(b.numbers) == 0 {
@@ -164,21 +189,25 @@ func (b batch) about() string {
 	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
 }
 
-// run finds all fields, from the highest number down: a request a field.
+// run finds all fields, from the highest number down: a request a field. What
+// was passed is not asked about again.
 func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
 		batch := m.batch(high)
+		if len(m.suspects) > 1 {
+			batch = batch.cut(len(m.suspects) / 2)
+		}
+		if len(batch.numbers) == 0 && batch.last() && deep == 0 && len(m.candidatesForMessage()) == 0 {
+			m.complete = true
+			return nil // there is nothing left to ask
+		}
 		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), m.payload(deep, batch))
 		if err != nil {
 			return err
 		}
-		next, done, err := m.learn(ctx, a, batch, deep)
-		if err != nil || done {
+		if high, deep, err = m.learn(a, batch, high, deep); err != nil || m.complete {
 			return err
-		}
-		if deep = next; m.passed(a, batch) {
-			high = batch.next
 		}
 	}
 }
@@ -191,8 +220,9 @@ func (m *esMessage) passed(a *answer, b batch) bool {
 
 // learn enters what an answer tells.
 //
-// Shape: next is the varint to nest deeply in the next request, or 0.
-func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (next int32, done bool, err error) {
+// Shape: high is where the next batch begins, deep the varint that is nested
+// deeply in it, or 0.
+func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int32, err error) {
 	index, s, illegal, ok := readCanary(a.message)
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
@@ -205,25 +235,69 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (
 		if s == slotVarint && !m.hints[f.number].Varint {
 			next = f.number
 		}
+		m.clear(b.numbers[:index+1])
+		return below(m.numbers, f.number-1), next, nil
 	case m.passed(a, b):
 		m.isVarint(deep)
 		m.complete = b.last()
-		return 0, b.last(), nil
+		m.clear(b.numbers)
+		if len(m.suspects) == 1 {
+			high := below(m.numbers, m.suspects[0]-1)
+			m.stumbles(m.suspects[0], a)
+			return high, 0, nil
+		}
+		return b.next, 0, nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
 		f := m.found[varints[confirmed]]
 		f.slot = slotMessage
 		m.tell(f, "other fields are read in it than around it")
+		return from, 0, nil
 	case a.parser && deep != 0:
 		f := m.found[deep]
-		f.slot = slotMessage
+		f.slot, f.own = slotMessage, true
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
+		if match := tooDeepES.FindStringSubmatch(a.message); match != nil {
+			m.typeName = match[1]
+		}
+		return from, 0, nil
+	case a.parser && len(b.numbers) > 1:
+		m.suspects, m.illegal = b.numbers, illegal
+		return from, 0, nil
+	case a.parser && len(b.numbers) == 1:
+		m.suspects, m.illegal = b.numbers, illegal
+		m.stumbles(b.numbers[0], a)
+		return b.next, 0, nil
 	case a.parser:
-		return 0, false, m.isolate(ctx, b.numbers, illegal)
-	default:
-		return 0, false, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+		return 0, 0, &stopError{"the parser stumbles over what has no field in it"}
 	}
-	return next, false, nil
+	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+}
+
+// tooDeepES is how protobuf-es 2 gives up; it names the type that it would read.
+var tooDeepES = regexp.MustCompile(`cannot decode message ([\w.]+) from binary: maximum recursion depth`)
+
+// clear takes numbers out of the suspects: the parser is past them.
+func (m *esMessage) clear(numbers []int32) {
+	for _, n := range numbers {
+		if len(m.suspects) > 0 && m.suspects[0] == n {
+			m.suspects = m.suspects[1:]
+		}
+	}
+}
+
+// stumbles enters the one suspect that is left: a number at which the parser
+// stumbles without saying where. It is a group, or what we do not know of, and
+// is left out from then on.
+func (m *esMessage) stumbles(n int32, a *answer) {
+	m.suspects = nil
+	m.excluded[n] = true
+	if m.illegal {
+		m.found[n] = &esField{number: n, group: true}
+		m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
+		return
+	}
+	m.unknown = append(m.unknown, n)
 }
 
 func (m *esMessage) tell(f *esField, what string) {
@@ -269,37 +343,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 			}
 		}
 	}
-	return wrap(m.path, appendEnd(b, count))
-}
-
-// isolate finds the number at which the parser stumbled without saying where:
-// a group, or what we do not know of. It is left out from then on.
-func (m *esMessage) isolate(ctx context.Context, numbers []int32, illegal bool) error {
-	for len(numbers) > 1 {
-		half := batch{numbers: numbers[:len(numbers)/2], next: 1}
-		a, err := m.c.ask(ctx, m.at()+": "+half.about()+", to isolate one", m.payload(0, half))
-		if err != nil {
-			return err
-		}
-		if m.passed(a, half) {
-			numbers = numbers[len(half.numbers):]
-			continue
-		}
-		if _, _, _, ok := readCanary(a.message); ok {
-			return nil // a field before it: it is found in its turn
-		}
-		numbers = half.numbers
-	}
-	if len(numbers) == 0 {
-		return &stopError{"the parser stumbles over what has no field in it"}
-	}
-	n := numbers[0]
-	m.excluded[n] = true
-	if illegal {
-		m.found[n] = &esField{number: n, group: true}
-		m.tell(m.found[n], "its value is read as tags at once, without a length")
-	}
-	return nil
+	return wrap(m.path, appendEnd(b, count), m.groups...)
 }
 
 // refine tells text from bytes: one request a field.
@@ -310,7 +354,7 @@ func (m *esMessage) refine(ctx context.Context) error {
 		if f.slot != slotLen || f.group {
 			continue
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), wrap(m.path, appendEnd(appendBadText(nil, n), 0)))
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), wrap(m.path, appendEnd(appendBadText(nil, n), 0), m.groups...))
 		if err != nil {
 			return err
 		}
@@ -363,6 +407,9 @@ func (m *esMessage) report(res *Result) {
 			out.Class, out.Kind, out.Label = Message, "message", "map"
 		case f.slot == slotMessage:
 			out.Class, out.Kind = Message, "message"
+			if f.own {
+				out.Type = m.typeName
+			}
 		case f.slot == slotPacked:
 			out.Class, out.Kind, out.Label = Varint, "varint", "repeated"
 		case m.hints[n].Varint:
@@ -378,6 +425,13 @@ func (m *esMessage) report(res *Result) {
 		}
 		res.Fields = append(res.Fields, out)
 	}
+	if len(m.path) == 0 && res.RequestType == "" {
+		res.RequestType = m.typeName
+	}
+	for _, n := range m.unknown {
+		res.note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
+	}
+	res.complete[pathText(m.path)] = m.complete && len(m.unknown) == 0
 	if !m.complete {
 		res.note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
 	}

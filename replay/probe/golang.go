@@ -75,7 +75,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 	}
 	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
-	return namesGo(ctx, c, o, res)
+	return names(ctx, c, o, res)
 }
 
 func (m *goMessage) order() []int32 {

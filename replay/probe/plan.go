@@ -76,7 +76,7 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	if len(all.Names) > 0 {
 		p.Steps = append(p.Steps, Step{Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
-		if all.Known == "" && (!p.Live || all.AllowExecute) {
+		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	Numbers      []Range        // asked about; default 1 to 1,100
 	Hints        map[int32]Hint // what a capture shows of the message's fields
 	Names        []string       // candidates for JSON names; none: names are not asked for
-	Known        string         // a JSON name that exists, and is of no field of a float type; "": none is known
+	Known        []string       // JSON names that exist, and are of no field of a float type
 	AllowExecute bool           // requests that may start the handler, though with no message, may go to another machine, too
 	Depth        int            // levels of messages below Path to ask about, too
 	Refine       bool           // ask one more request a field for what it tells: string or bytes
@@ -176,7 +176,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer c.close()
-	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}}
+	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
 	var stop *stopError

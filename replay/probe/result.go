@@ -44,6 +44,9 @@ type Result struct {
 	Stopped     string   `json:"stopped,omitempty"` // why it did not come to its end
 	Notes       []string `json:"notes"`
 	Fields      []Field  `json:"fields"`
+	Nested      []Field  `json:"nested,omitempty"` // of messages below, known by name alone: In says where
+
+	complete map[string]bool // the paths all numbers of which were asked about
 }
 
 // A Field is what was learnt of one field. What is empty was not told.
@@ -54,7 +57,9 @@ type Field struct {
 	Kind     string   `json:"kind"`
 	Label    string   `json:"label"`
 	Name     string   `json:"name"`
-	Type     string   `json:"type"` // full name of a message or an enum, or a scalar's
+	Type     string   `json:"type"`              // full name of a message or an enum, or a scalar's
+	Message  string   `json:"message,omitempty"` // full name of the message that it is in, where only its name is known
+	In       string   `json:"in,omitempty"`      // names that lead to that message: "options.filter"
 	Evidence []string `json:"evidence"`
 }
 
@@ -87,6 +92,14 @@ func numbers(path string) []int {
 		}
 	}
 	return out
+}
+
+// joinPath is a path with one more number.
+func joinPath(path string, n int32) string {
+	if path == "" {
+		return strconv.Itoa(int(n))
+	}
+	return path + "." + strconv.Itoa(int(n))
 }
 
 // pathText writes numbers joined by dots.

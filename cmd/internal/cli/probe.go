@@ -21,8 +21,8 @@ import (
 
 type probeFlags struct {
 	to, method, from, path, fields, proto, credentials, upstreamCA string
-	protocol, journal, output, known                               string
-	names, allow                                                   []string
+	protocol, journal, output                                      string
+	names, allow, known                                            []string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
 	noAuth                                                         bool
 	budget, depth                                                  int
@@ -70,7 +70,7 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
 	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
-	flags.StringVar(&f.known, "known", "", "a JSON name of the request that exists, of no float field")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
 	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
 	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")

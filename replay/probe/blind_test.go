@@ -1,0 +1,176 @@
+package probe_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/replay/probe"
+)
+
+// walk finds the message at a path of a result.
+func walk(md protoreflect.MessageDescriptor, path string) protoreflect.MessageDescriptor {
+	numbers, err := probe.ParsePath(path)
+	if err != nil {
+		return nil
+	}
+	for _, n := range numbers {
+		f := md.Fields().ByNumber(protoreflect.FieldNumber(n))
+		if f == nil || f.Message() == nil {
+			return nil
+		}
+		md = f.Message()
+	}
+	return md
+}
+
+// compareAll holds all that was learnt against the definitions: its paths, and
+// the names that have no number.
+func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (v verdict) {
+	t.Helper()
+	paths := map[string]bool{"": true}
+	for _, f := range res.Fields {
+		paths[f.Path] = true
+	}
+	for path := range paths {
+		of := walk(md, path)
+		if of == nil {
+			t.Errorf("there is no message at %q", path)
+			v.wrong++
+			continue
+		}
+		w := compare(t, res, path, of)
+		if path != "" { // what is below is asked for in part
+			w.fields = w.found
+		}
+		v.add(w)
+	}
+	return v
+}
+
+// Whatever a service is like, nothing wrong is said of it.
+func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
+	seeds := uint64(3)
+	if n, err := strconv.Atoi(os.Getenv("UNWIRE_SEEDS")); err == nil {
+		seeds = uint64(n)
+	}
+	for _, server := range []struct {
+		name  string
+		start func(t *testing.T, s *randomService) (*url.URL, func() int)
+	}{
+		{"connect-es 1", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			n := startNode(t, 1, s.set())
+			return n.url, func() int { return n.executed(t) }
+		}},
+		{"connect-es 2", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			n := startNode(t, 2, s.set())
+			return n.url, func() int { return n.executed(t) }
+		}},
+		{"connect-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			g := startConnect(t, s.files(t), nil)
+			return g.url, func() int { return int(g.executed.Load()) }
+		}},
+		{"grpc-go", func(t *testing.T, s *randomService) (*url.URL, func() int) {
+			g := startGRPC(t, s.files(t))
+			return g.url, func() int { return int(g.executed.Load()) }
+		}},
+	} {
+		t.Run(server.name, func(t *testing.T) {
+			t.Parallel()
+			var sum verdict
+			requests, visible, named, names, size := 0, 0, 0, 0, int64(0)
+			for seed := range seeds {
+				s := newRandomService(seed, 1+int(seed)%5, 12, 45, 10+int(seed)%7)
+				target, executed := server.start(t, s)
+				for _, method := range methods(s.files(t)) {
+					md := method.Input()
+					res, err := probe.Run(context.Background(), probe.Options{
+						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Depth: int(seed) % 2,
+						Numbers: numbersAsked(), Names: requestNames(md),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if string(res.Runtime) != server.name || res.Executed != 0 || res.RequestType != "" && res.RequestType != string(md.FullName()) || res.Stopped != "" {
+						t.Errorf("seed %d %s: %s, %d executed, of type %q: %s", seed, method.Name(), res.Runtime, res.Executed, res.RequestType, res.Stopped)
+					}
+					v := compareAll(t, res, md)
+					t.Logf("seed %d %s: %+v in %d requests, %d bytes", seed, method.Name(), v, res.Requests, res.Bytes)
+					sum.add(v)
+					requests, size = requests+res.Requests, size+res.Bytes
+					n, wrong := checkNames(t, res, md)
+					named, names, sum.wrong = named+n, names+md.Fields().Len(), sum.wrong+wrong
+					for i := range md.Fields().Len() {
+						if seenByGo(md.Fields().Get(i)) {
+							visible++
+						}
+					}
+				}
+				if n := executed(); n != 0 {
+					t.Errorf("seed %d: handlers ran %d times", seed, n)
+				}
+			}
+			t.Logf("%+v; %d of %d names; in %d requests, %d bytes; Go shows %d", sum, named, names, requests, size, visible)
+		})
+	}
+}
+
+// checkNames holds the names of a request's fields against its definition.
+func checkNames(t *testing.T, res *probe.Result, md protoreflect.MessageDescriptor) (named, wrong int) {
+	t.Helper()
+	for _, f := range res.Fields {
+		if f.Path != "" || f.Name == "" {
+			continue
+		}
+		fd := md.Fields().ByTextName(f.Name)
+		if fd == nil {
+			fd = md.Fields().ByJSONName(f.Name)
+		}
+		if fd == nil {
+			wrong++
+			t.Errorf("no field has the name %s: %q", f.Name, f.Evidence)
+			continue
+		}
+		named++
+		for _, c := range []struct {
+			what string
+			is   bool
+		}{
+			{"number", f.Number == 0 || f.Number == int32(fd.Number())},
+			{"class", f.Class == "" || f.Class == classOf(fd)},
+			{"label", f.Label == "" || f.Label == labelOf(fd)},
+			{"type", f.Type == "" || typeIs(fd, f.Type)},
+		} {
+			if !c.is {
+				wrong++
+				t.Errorf("the %s of %s is not that of %+v", c.what, fd, f)
+			}
+		}
+	}
+	return named, wrong
+}
+
+func labelOf(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.IsMap():
+		return "map"
+	case fd.IsList():
+		return "repeated"
+	}
+	return "singular"
+}
+
+func typeIs(fd protoreflect.FieldDescriptor, name string) bool {
+	switch {
+	case fd.Message() != nil:
+		return string(fd.Message().FullName()) == name
+	case fd.Enum() != nil:
+		return string(fd.Enum().FullName()) == name || name == "enum"
+	}
+	return fd.Kind().String() == name
+}
