@@ -80,6 +80,7 @@ type esField struct {
 	number   int32
 	slot     slot
 	group    bool
+	unsure   bool   // whether it is a message was not told
 	own      bool   // it is of the message's own type
 	text     string // "string" or "bytes", or ""
 	evidence []string
@@ -253,7 +254,7 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		f.slot = slotMessage
 		m.tell(f, "other fields are read in it than around it")
 		return from, 0, nil
-	case a.parser && deep != 0:
+	case a.parser && deep != 0 && gaveUpES(a.message):
 		f := m.found[deep]
 		f.slot, f.own = slotMessage, true
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
@@ -261,10 +262,15 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 			m.typeName = match[1]
 		}
 		return from, 0, nil
+	case a.parser && deep != 0 && !illegal: // nothing follows for the varint
+		m.found[deep].unsure = true
+		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
+		m.isVarint(deep)
 		m.suspects, m.illegal = b.numbers, illegal
 		return from, 0, nil
 	case a.parser && len(b.numbers) == 1:
+		m.isVarint(deep)
 		m.suspects, m.illegal = b.numbers, illegal
 		m.stumbles(b.numbers[0], a)
 		return b.next, 0, nil
@@ -276,6 +282,13 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 
 // tooDeepES is how protobuf-es 2 gives up; it names the type that it would read.
 var tooDeepES = regexp.MustCompile(`cannot decode message ([\w.]+) from binary: maximum recursion depth`)
+
+// gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
+// levels, protobuf-es 1 runs out of stack.
+func gaveUpES(message string) bool {
+	s := strings.ToLower(message)
+	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")
+}
 
 // clear takes numbers out of the suspects: the parser is past them.
 func (m *esMessage) clear(numbers []int32) {
@@ -418,7 +431,7 @@ func (m *esMessage) report(res *Result) {
 		case m.hints[n].Len:
 			out.Class, out.Kind = Message, "message"
 			out.Evidence = append(out.Evidence, "it has a length in the capture")
-		case m.distinct(n):
+		case m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = Varint, "varint", "singular"
 		default:
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")

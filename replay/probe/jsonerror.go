@@ -13,7 +13,7 @@ var (
 	endOfNames   = regexp.MustCompile(`(^|[^\d.])0\.5\b`)
 	column       = regexp.MustCompile(`\(line 1:(\d+)\)`)
 	fieldES      = regexp.MustCompile(`cannot decode field ([\w.]+)\.(\w+) from JSON: ?(.*)`)
-	typeES       = regexp.MustCompile(`cannot decode (message|enum) ([\w.]+) from JSON`)
+	typeES       = regexp.MustCompile(`cannot decode (?:(message|enum) )?([\w.]+) from JSON`)
 	twiceES      = regexp.MustCompile(`cannot decode field [\w.]+\.(\w+) from JSON: set multiple times`)
 	oneofES      = regexp.MustCompile(`oneof set multiple times by \w+ and (\w+)|multiple keys for oneof "\w+" present: "[^"]*", "([^"]*)"`)
 	expected     = regexp.MustCompile(`expected (?:number |bigint )?\(?(\w+)\)?`)
@@ -32,7 +32,7 @@ const (
 // and where the last ends.
 func hit(message string, names []string, starts []int) int {
 	if m := echoed.FindStringSubmatch(message); m != nil {
-		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(names) {
+		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(starts)-1 {
 			return i - firstValue
 		}
 	}
@@ -45,7 +45,7 @@ func hit(message string, names []string, starts []int) int {
 		if !exact {
 			i--
 		}
-		if i >= len(names) {
+		if i >= len(starts)-1 {
 			return atEnd
 		}
 		return i
@@ -54,6 +54,9 @@ func hit(message string, names []string, starts []int) int {
 		if m := about.FindStringSubmatch(message); m != nil {
 			return lastOf(names, m[len(m)-1]+m[1])
 		}
+	}
+	if m := fieldES.FindStringSubmatch(message); m != nil && !endOfNames.MatchString(message) && !wellKnownType(m[1]) {
+		return lastOf(names, m[2])
 	}
 	if endOfNames.MatchString(message) || strings.Contains(message, "unexpected EOF") {
 		return atEnd
@@ -96,7 +99,7 @@ func readES(name, message, of string, as int) (f nameField, also string) {
 		}
 	default:
 		if m := typeES.FindStringSubmatch(message); m != nil {
-			f.Type, f.Kind, f.Label = m[2], m[1], "singular"
+			f.Type, f.Kind, f.Label = m[2], "message", "singular"
 			if m[1] == "enum" {
 				f.Kind = "varint"
 			}

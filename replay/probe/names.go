@@ -44,6 +44,8 @@ type namer struct {
 	in    []inside // the fields that lead to the message
 	of    string   // its type, where it is known
 
+	controlled *bool // whether what ends a batch is understood; nil: it was not asked
+
 	candidates []string
 	conflicts  []string // that exist, but their kind was not told: something else of their oneof came first
 	found      []nameField
@@ -114,15 +116,25 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 			b.WriteByte(']')
 		}
 	}
-	for _, name := range n.known {
+	for _, name := range n.ends() {
 		if len(n.in) > 0 || !slices.Contains(names, name) {
-			b.WriteByte(',')
+			if b.Bytes()[b.Len()-1] != '{' {
+				b.WriteByte(',')
+			}
 			b.Write(quoteJSON(name))
 			b.WriteString(`:0.5`)
 		}
 	}
 	b.WriteByte('}')
 	return b.Bytes(), starts
+}
+
+// ends are the names of the request that can end a batch.
+func (n *namer) ends() []string {
+	if len(n.in) == 0 {
+		return n.known
+	}
+	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
 }
 
 // open begins the objects that lead to the message, and its own.
@@ -178,11 +190,18 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		if !a.parser {
 			return left, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())}
 		}
-		i := hit(a.message, left, starts)
+		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
 		switch {
 		case i >= 0 && i < len(left):
-		case i == atEnd:
+		case i == atEnd, i >= len(left):
 			return left, nil
+		case n.controlled == nil:
+			if err := n.control(ctx); err != nil {
+				return left, err
+			}
+			continue
+		case !*n.controlled:
+			return left, &stopError{"the JSON parser's words are not understood: " + a.brief()}
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
@@ -204,6 +223,20 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 	return left, nil
 }
 
+// control asks with no candidates: where that is not understood, no error that
+// does not say which candidate it is about means one.
+func (n *namer) control(ctx context.Context) error {
+	body, starts := n.object(nil, asNumber)
+	a, err := n.c.send(ctx, "no names"+n.at(), "json", body)
+	if err != nil {
+		return err
+	}
+	i := hit(a.message, n.ends(), starts)
+	understood := a.parser && (i == atEnd || i >= 0)
+	n.controlled = &understood
+	return nil
+}
+
 // errNoName is a first batch without a name that exists.
 var errNoName = errors.New("none of the names exists")
 
@@ -216,12 +249,14 @@ func (n *namer) learn(name string, a *answer, as int) []string {
 		f, also = readGo(name, a.message, as)
 	} else {
 		f, also = readES(name, a.message, n.of, as)
-		if as == asNumber && len(n.in) == 0 {
+		if as == asNumber && len(n.in) == 0 && len(n.known) < maxKnown && !slices.Contains(n.known, name) {
 			n.known = append(n.known, name)
 		}
 	}
 	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, quote(a.message))}
-	n.found = append(n.found, f)
+	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
+		n.found = append(n.found, f)
+	}
 	return []string{name, also, f.Name}
 }
 
@@ -422,11 +457,11 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 	return nil
 }
 
-// drops reports whether a message drops unknown names: a map, a Struct and an
+// drops reports whether a message can be asked, and drops unknown names: a map, a Struct and an
 // Any, which protojson does not tell from others, do not.
 func (n *namer) drops(ctx context.Context) (bool, error) {
 	if !n.goEnd {
-		return true, nil
+		return len(n.ends()) > 0, nil
 	}
 	for _, as := range []int{asNumber, asNulls} {
 		names := []string{"no1thing", "no2thing"}
