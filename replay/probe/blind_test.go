@@ -91,7 +91,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 				for _, method := range methods(s.files(t)) {
 					md := method.Input()
 					names := requestNames(md)
-					if len(knownName(md)) == 0 {
+					if len(knownName(md)) == 0 && strings.HasPrefix(server.name, "connect-es") {
 						names = nil // without one, a batch without a hit could run the handler
 					}
 					res, err := probe.Run(context.Background(), probe.Options{

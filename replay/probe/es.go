@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,11 +16,11 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		todo = todo[1:]
 		path := m.path
 		err := m.run(ctx)
-		if m.typeName != "" && len(path) == 0 {
-			res.RequestType, res.Runtime = m.typeName, ES2
-		}
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
+		}
+		if err == nil {
+			err = m.measure(ctx)
 		}
 		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
 			err = m.refine(ctx)
@@ -64,7 +63,6 @@ type esMessage struct {
 	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
 	illegal  bool           // it stumbles over a tag there
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
-	typeName string         // where the parser told it
 	complete bool           // nothing was left in any batch
 }
 
@@ -81,7 +79,7 @@ type esField struct {
 	slot     slot
 	group    bool
 	unsure   bool   // whether it is a message was not told
-	own      bool   // it is of the message's own type
+	level    bool   // what is in its value is read at the level of the field
 	text     string // "string" or "bytes", or ""
 	evidence []string
 }
@@ -256,11 +254,8 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		return from, 0, nil
 	case a.parser && deep != 0 && gaveUpES(a.message):
 		f := m.found[deep]
-		f.slot, f.own = slotMessage, true
+		f.slot = slotMessage
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
-		if match := tooDeepES.FindStringSubmatch(a.message); match != nil {
-			m.typeName = match[1]
-		}
 		return from, 0, nil
 	case a.parser && deep != 0 && !illegal: // nothing follows for the varint
 		m.found[deep].unsure = true
@@ -279,9 +274,6 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 	}
 	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
 }
-
-// tooDeepES is how protobuf-es 2 gives up; it names the type that it would read.
-var tooDeepES = regexp.MustCompile(`cannot decode message ([\w.]+) from binary: maximum recursion depth`)
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.
@@ -420,9 +412,6 @@ func (m *esMessage) report(res *Result) {
 			out.Class, out.Kind, out.Label = Message, "message", "map"
 		case f.slot == slotMessage:
 			out.Class, out.Kind = Message, "message"
-			if f.own {
-				out.Type = m.typeName
-			}
 		case f.slot == slotPacked:
 			out.Class, out.Kind, out.Label = Varint, "varint", "repeated"
 		case m.hints[n].Varint:
@@ -431,15 +420,12 @@ func (m *esMessage) report(res *Result) {
 		case m.hints[n].Len:
 			out.Class, out.Kind = Message, "message"
 			out.Evidence = append(out.Evidence, "it has a length in the capture")
-		case m.distinct(n) && !f.unsure:
+		case f.level, m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = Varint, "varint", "singular"
 		default:
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
 		}
 		res.Fields = append(res.Fields, out)
-	}
-	if len(m.path) == 0 && res.RequestType == "" {
-		res.RequestType = m.typeName
 	}
 	for _, n := range m.unknown {
 		res.note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
@@ -466,5 +452,8 @@ func (m *esMessage) distinct(n int32) bool {
 			weight += 2
 		}
 	}
-	return weight >= 2 || n > finalAbsent
+	return weight >= enoughWeight || n > finalAbsent
 }
+
+// enoughWeight is how much there must be around a varint: a text and another varint, say.
+const enoughWeight = 3
