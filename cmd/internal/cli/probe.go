@@ -125,7 +125,27 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	if err != nil {
 		return refusal(err)
 	}
+	if res.RequestType == "" {
+		if err := typeOfDefinitions(res, f.proto); err != nil {
+			return err
+		}
+	}
 	return a.printProbe(res, f)
+}
+
+// typeOfDefinitions takes the request's type from definitions where the server
+// does not name it, and says so.
+func typeOfDefinitions(res *probe.Result, folder string) error {
+	s, err := loadDefinitions(folder)
+	if err != nil {
+		return err
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(res.Method, "/"), "/")
+	if m := s.Method(service, rpc); m != nil {
+		res.RequestType = string(m.Input().FullName())
+		res.Notes = append(res.Notes, "the server does not name the request's type: "+res.RequestType+" is what the definitions say")
+	}
+	return nil
 }
 
 // refusal gives a target that may not be sent to its exit status.
