@@ -10,11 +10,28 @@ import (
 // runES asks a protobuf-es server about the message at Options.Path and those
 // below it.
 func runES(ctx context.Context, c *client, o *Options, res *Result) error {
-	todo := []*esMessage{newESMessage(c, o, o.Path)}
+	var todo []*esMessage
+	paths, numbers := o.messages()
+	reached := map[string]*esMessage{}
+	for _, path := range paths {
+		m := newESMessage(c, o, path, numbers[pathText(path)])
+		m.unsure = len(path) > 0
+		todo = append(todo, m)
+	}
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
 		path := m.path
+		if m.unsure {
+			groups, ok, err := reachES(ctx, c, o, res, path, reached)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			m.groups = groups
+		}
 		err := m.run(ctx)
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
@@ -31,10 +48,10 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		for _, n := range m.order() {
 			f := m.found[n]
-			if len(path)-len(o.Path) >= o.Depth || f.slot != slotMessage && !f.group {
+			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && !f.group {
 				continue
 			}
-			below := newESMessage(c, o, append(slices.Clone(path), n))
+			below := newESMessage(c, o, append(slices.Clone(path), n), o.Numbers)
 			below.groups = slices.Clone(m.groups)
 			if f.group {
 				below.groups = append(below.groups, len(path))
@@ -63,12 +80,13 @@ type esMessage struct {
 	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
 	illegal  bool           // it stumbles over a tag there
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
+	unsure   bool           // whether the path leads to a message
 	complete bool           // nothing was left in any batch
 }
 
-func newESMessage(c *client, o *Options, path []int32) *esMessage {
-	m := &esMessage{c: c, path: path, numbers: o.Numbers, found: map[int32]*esField{}, excluded: map[int32]bool{}}
-	if len(path) == len(o.Path) {
+func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessage {
+	m := &esMessage{c: c, path: path, numbers: numbers, found: map[int32]*esField{}, excluded: map[int32]bool{}}
+	if slices.Equal(path, o.Path) {
 		m.hints = o.Hints
 	}
 	return m
@@ -348,7 +366,13 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 			}
 		}
 	}
-	return wrap(m.path, appendEnd(b, count), m.groups...)
+	return m.whole(appendEnd(b, count))
+}
+
+// whole is a request around the message. It ends behind it, too, so that no
+// parser takes it even where the path leads to no message.
+func (m *esMessage) whole(message []byte) []byte {
+	return appendEnd(wrap(m.path, message, m.groups...), maxBatch-1)
 }
 
 // refine tells text from bytes: one request a field.
@@ -359,7 +383,7 @@ func (m *esMessage) refine(ctx context.Context) error {
 		if f.slot != slotLen || f.group {
 			continue
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), wrap(m.path, appendEnd(appendBadText(nil, n), 0), m.groups...))
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(appendBadText(nil, n), 0)))
 		if err != nil {
 			return err
 		}
@@ -452,7 +476,7 @@ func (m *esMessage) distinct(n int32) bool {
 			weight += 2
 		}
 	}
-	return weight >= enoughWeight || n > finalAbsent
+	return weight >= enoughWeight || n > finalAbsent && count(m.numbers) > finalAbsent
 }
 
 // enoughWeight is how much there must be around a varint: a text and another varint, say.

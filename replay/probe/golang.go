@@ -55,15 +55,35 @@ type goMessage struct {
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 	var poison []byte
-	todo := [][]int32{o.Path}
-	for len(todo) > 0 {
+	todo, numbers := o.messages()
+	if len(o.Texts) > 0 {
+		m := &goMessage{c: c}
+		if err := m.findPoison(ctx, o.Texts); err != nil {
+			return err
+		}
+		poison = m.poison
+	}
+	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
 		todo = todo[1:]
-		err := m.run(ctx, o.Numbers)
+		if given > 0 {
+			ok, err := reachGo(ctx, c, res, m.path, poison)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		asked := numbers[pathText(m.path)]
+		if asked == nil {
+			asked = o.Numbers
+		}
+		err := m.run(ctx, asked)
 		for _, n := range m.order() {
 			f := m.fields[n]
 			res.Fields = append(res.Fields, *f)
-			if f.Class == Message && len(m.path)-len(o.Path) < o.Depth {
+			if f.Class == Message && len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
 				todo = append(todo, append(slices.Clone(m.path), n))
 			}
 		}

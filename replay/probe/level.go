@@ -40,7 +40,7 @@ func (m *esMessage) measure(ctx context.Context) error {
 	}
 	// An entry of a map is read at the level of the map.
 	for range len(m.path) + 1 {
-		a, err := m.c.ask(ctx, m.at()+": are levels counted?", wrap(m.path, appendEnd(appendGroups(nil, left+1), 0), m.groups...))
+		a, err := m.c.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 		b = protowire.AppendBytes(b, groups)
 	}
-	a, err := m.c.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), wrap(m.path, appendEnd(b, 0), m.groups...))
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
 	if err != nil {
 		return err
 	}

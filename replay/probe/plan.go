@@ -15,18 +15,19 @@ import (
 
 // A Plan says what a probe would send, before it is known which runtime answers.
 type Plan struct {
-	V       int      `json:"v"`
-	URL     string   `json:"url"`
-	Path    string   `json:"path"`
-	Numbers []Range  `json:"numbers"`
-	Names   int      `json:"names"`
-	Budget  int      `json:"budget"`
-	Rate    float64  `json:"rate"` // requests a second; 0: no limit
-	Live    bool     `json:"live"` // the target is another machine
-	Headers []string `json:"headers"`
-	Body    []byte   `json:"body"` // the first
-	Steps   []Step   `json:"steps"`
-	Effects []string `json:"effects"` // what could run a handler
+	V       int        `json:"v"`
+	URL     string     `json:"url"`
+	Path    string     `json:"path"`
+	Numbers []Range    `json:"numbers"`
+	Names   int        `json:"names"`
+	Asks    []Question `json:"questions,omitempty"` // instead of all numbers at Path
+	Budget  int        `json:"budget"`
+	Rate    float64    `json:"rate"` // requests a second; 0: no limit
+	Live    bool       `json:"live"` // the target is another machine
+	Headers []string   `json:"headers"`
+	Body    []byte     `json:"body"` // the first
+	Steps   []Step     `json:"steps"`
+	Effects []string   `json:"effects"` // what could run a handler
 }
 
 // A Step is a part of a probe.
@@ -46,7 +47,7 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	p := &Plan{
 		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
-		Names: len(all.Names), Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
+		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
 		Headers: []string{}, Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {
@@ -61,7 +62,8 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Headers = append(p.Headers, h.Name+": "+h.Value)
 		}
 	}
-	m := newESMessage(nil, &all, all.Path)
+	paths, numbers := all.messages()
+	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
 	p.Body = m.payload(0, m.batch(maxNumber))
 	es := "one a field, one that nothing is left, one for the type; one more a message that has itself"
 	if all.Refine {
@@ -105,7 +107,12 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	fmt.Fprintf(&b, "numbers %s of %s, %d names; at most %d requests", rangesText(p.Numbers), of, p.Names, p.Budget)
+	about := fmt.Sprintf("numbers %s of %s", rangesText(p.Numbers), of)
+	if len(p.Asks) > 0 {
+		paths, _ := wants(p.Asks)
+		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), len(paths))
+	}
+	fmt.Fprintf(&b, "%s, %d names; at most %d requests", about, p.Names, p.Budget)
 	if p.Rate > 0 {
 		fmt.Fprintf(&b, ", %g a second", p.Rate)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Method       string         // "/pkg.Service/Method"
 	Path         []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
 	Numbers      []Range        // asked about; default 1 to 1,100
+	Questions    []Question     // ask just what settles them, instead of Path and Numbers
+	Texts        []int32        // fields of the request that are text, it is believed: a Go server is asked with one
 	Hints        map[int32]Hint // what a capture shows of the message's fields
 	Names        []string       // candidates for JSON names; none: names are not asked for
 	Known        []string       // JSON names that exist, and are of no field of a float type
@@ -152,6 +154,9 @@ func (o *Options) defaults() error {
 			return fmt.Errorf("probe: %d numbers: at most %d at once", count, maxNumbers)
 		}
 	}
+	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
+		return errors.New("probe: no question is about a field")
+	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {
 			return fmt.Errorf("probe: path: %d is no field number", n)
@@ -180,6 +185,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
 	var stop *stopError
+	res.judge(o.Questions)
 	if errors.As(err, &stop) {
 		res.Stopped, err = stop.Error(), nil
 	}
@@ -188,7 +194,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	first := newESMessage(c, o, o.Path)
+	paths, numbers := o.messages()
+	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
 	print, err := fingerprint(ctx, c, first.payload(0, first.batch(maxNumber)))
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {

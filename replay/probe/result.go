@@ -31,20 +31,21 @@ const (
 
 // A Result is what a server's parser told.
 type Result struct {
-	V           int      `json:"v"`
-	Method      string   `json:"method"`
-	Runtime     Runtime  `json:"runtime"`
-	Protocol    string   `json:"protocol"`
-	Kind        string   `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
-	Requests    int      `json:"requests"` // in all, with those of a journal
-	Resumed     int      `json:"resumed"`  // of them from the journal
-	Bytes       int64    `json:"bytes"`    // of request bodies
-	Executed    int      `json:"executed"` // requests that may have run the handler
-	RequestType string   `json:"request_type"`
-	Stopped     string   `json:"stopped,omitempty"` // why it did not come to its end
-	Notes       []string `json:"notes"`
-	Fields      []Field  `json:"fields"`
-	Nested      []Field  `json:"nested,omitempty"` // of messages below, known by name alone: In says where
+	V           int        `json:"v"`
+	Method      string     `json:"method"`
+	Runtime     Runtime    `json:"runtime"`
+	Protocol    string     `json:"protocol"`
+	Kind        string     `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
+	Requests    int        `json:"requests"` // in all, with those of a journal
+	Resumed     int        `json:"resumed"`  // of them from the journal
+	Bytes       int64      `json:"bytes"`    // of request bodies
+	Executed    int        `json:"executed"` // requests that may have run the handler
+	RequestType string     `json:"request_type"`
+	Stopped     string     `json:"stopped,omitempty"` // why it did not come to its end
+	Notes       []string   `json:"notes"`
+	Fields      []Field    `json:"fields"`
+	Nested      []Field    `json:"nested,omitempty"` // of messages below, known by name alone: In says where
+	Settled     []Question `json:"settled,omitempty"`
 
 	complete map[string]bool // the paths all numbers of which were asked about
 }

@@ -22,7 +22,8 @@ import (
 type probeFlags struct {
 	to, method, from, path, fields, proto, credentials, upstreamCA string
 	protocol, journal, output                                      string
-	names, allow, known                                            []string
+	names, allow, known, settle                                    []string
+	root                                                           string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
 	noAuth                                                         bool
 	budget, depth                                                  int
@@ -46,6 +47,8 @@ What can be learnt depends on the server's runtime, which is found out first:
   grpc-go       bytes never show in protobuf
   any other, or a proxy that hides the texts: nothing, and probe says so
 With --names, JSON names and types are asked for, too, thousands in one request.
+With --settle, only what an inference is in doubt about, or what two definitions
+disagree on, is asked, and each claim is confirmed, contradicted or left undecided.
 
 It goes to loopback only, unless --live is given and --allow-host names the host:
 then one request a second. It stops at 429, resource_exhausted, permission_denied
@@ -56,7 +59,9 @@ The exit status is 0 where it came to its end, 1 where it was stopped or could
 learn nothing, 2 where it was refused.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
-  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl`,
+  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle evidence.json
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle old.proto --settle new.proto`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.probe(cmd.Context(), &f)
@@ -70,6 +75,8 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
 	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
+	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
+	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
 	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
@@ -87,7 +94,8 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.dryRun, "plan", false, "say how many requests there would be, what each can tell, and what could have effects; send nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "the same as --plan")
 	flags.BoolVar(&f.json, "json", false, "the result as JSON")
 	return cmd
 }
@@ -190,8 +198,10 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
 		return nil, err
 	}
-	o.Names, err = a.probeNames(f)
-	return o, err
+	if o.Names, err = a.probeNames(f); err != nil {
+		return nil, err
+	}
+	return o, a.probeQuestions(o, f)
 }
 
 // probeFrom takes from a captured exchange what was not said.
@@ -340,7 +350,11 @@ func (a *app) probeTable(r *probe.Result) error {
 			number, string(f.Class), term.Clean(f.Kind), term.Clean(f.Label), term.Clean(f.Name), term.Clean(f.Type), term.Cut(term.Clean(last), 100),
 		})
 	}
-	if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
+	if len(r.Settled) > 0 {
+		if err := a.settledTable(r); err != nil {
+			return err
+		}
+	} else if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
 		return err
 	}
 	a.say("%s, %s: %s, %s of bodies; %s may have run the handler", r.Runtime, orUnknown(r.RequestType), counted(r.Requests, "request"), counted(r.Bytes, "byte"), counted(r.Executed, "request"))
