@@ -90,6 +90,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		if err != nil {
 			return err
 		}
+		res.shown[pathText(m.path)] = m.poison != nil
 		if poison = m.poison; poison == nil {
 			res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 		}

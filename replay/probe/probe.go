@@ -181,7 +181,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer c.close()
-	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}}
+	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
 	var stop *stopError

@@ -47,6 +47,7 @@ type Result struct {
 	Nested      []Field    `json:"nested,omitempty"` // of messages below, known by name alone: In says where
 	Settled     []Question `json:"settled,omitempty"`
 
+	shown    map[string]bool // the paths that a Go server was asked about in full
 	complete map[string]bool // the paths all numbers of which were asked about
 }
 

@@ -263,7 +263,7 @@ func (r *Result) judge(list []Question) {
 				c.Verdict = r.Fields[i].verdict(c)
 			case r.complete[q.Path] && c.Kind == noKind:
 				c.Verdict = Confirmed
-			case r.complete[q.Path]:
+			case r.complete[q.Path], r.shown[q.Path] && c.shows():
 				c.Verdict = Contradicted
 			default:
 				c.Verdict = Undecided
@@ -271,6 +271,18 @@ func (r *Result) judge(list []Question) {
 		}
 		r.Settled = append(r.Settled, q)
 	}
+}
+
+// shows reports whether a Go server would have shown such a field. Text does
+// not count: not all definitions have it looked at.
+func (c *Claim) shows() bool {
+	switch c.Kind {
+	case "message", "packed":
+		return true
+	case "varint", "fixed32", "fixed64":
+		return c.Label == "repeated"
+	}
+	return false
 }
 
 // verdict is what a field that exists says to a claim.
