@@ -47,10 +47,11 @@ const maxGoBatch = 20_000
 
 // A goMessage is what is known of one message of a Go server.
 type goMessage struct {
-	c      *client
-	path   []int32
-	poison []byte // of a whole request: text that is none; nil: none is known
-	fields map[int32]*Field
+	c       *client
+	path    []int32
+	numbers []Range
+	poison  []byte // of a whole request: text that is none; nil: none is known
+	fields  map[int32]*Field
 }
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
@@ -63,6 +64,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		poison = m.poison
 	}
+	var dry []*goMessage // asked without what ends a request
 	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
 		todo = todo[1:]
@@ -75,25 +77,36 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 				continue
 			}
 		}
-		asked := numbers[pathText(m.path)]
-		if asked == nil {
-			asked = o.Numbers
+		if m.numbers = numbers[pathText(m.path)]; m.numbers == nil {
+			m.numbers = o.Numbers
 		}
-		err := m.run(ctx, asked)
-		for _, n := range m.order() {
-			f := m.fields[n]
-			res.Fields = append(res.Fields, *f)
-			if f.Class == Message && len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
-				todo = append(todo, append(slices.Clone(m.path), n))
-			}
+		err := m.run(ctx)
+		if m.poison == nil && err == nil {
+			dry = append(dry, m)
+			continue
 		}
+		poison = m.poison
+		m.report(res)
 		if err != nil {
 			return err
 		}
-		res.shown[pathText(m.path)] = m.poison != nil
-		if poison = m.poison; poison == nil {
-			res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+		for _, n := range m.order() {
+			if m.fields[n].Class == Message && len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
+				todo = append(todo, append(slices.Clone(m.path), n))
+			}
 		}
+	}
+	for _, m := range dry {
+		m.poison = poison
+		if poison != nil {
+			if err := m.run(ctx); err != nil {
+				return err
+			}
+		}
+		m.report(res)
+	}
+	if poison == nil {
+		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 	}
 	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
 	return names(ctx, c, o, res)
@@ -108,7 +121,16 @@ func (m *goMessage) order() []int32 {
 	return out
 }
 
-func (m *goMessage) run(ctx context.Context, numbers []Range) error {
+func (m *goMessage) report(res *Result) {
+	for _, n := range m.order() {
+		res.Fields = append(res.Fields, *m.fields[n])
+	}
+	res.shown[pathText(m.path)] = m.poison != nil
+}
+
+// run makes all tests that can be made.
+func (m *goMessage) run(ctx context.Context) error {
+	numbers := m.numbers
 	for _, test := range goTests() {
 		if !test.text && m.poison == nil {
 			return nil

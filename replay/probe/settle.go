@@ -27,6 +27,7 @@ type Claim struct {
 	From  string `json:"from"`
 	Kind  string `json:"kind"` // "string", "message", "varint", "packed", …; "none": the field does not exist
 	Label string `json:"label"`
+	Type  string `json:"type"` // of a number
 	Text  string `json:"text"` // as the source has it
 
 	Verdict string `json:"verdict"` // "", or what the server says to it
@@ -51,7 +52,6 @@ type inferred struct {
 	Number  int32  `json:"number"`
 	Kind    string `json:"kind"`
 	Type    string `json:"type"`
-	Label   string `json:"label"`
 	Settle  string `json:"settle"`
 	Others  []struct {
 		Kind string  `json:"kind"`
@@ -120,11 +120,14 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 // question is about what the evidence takes a field for, and what else it may be.
 func (f *inferred) question(path string) Question {
 	q := Question{Path: path, Number: f.Number, Doubt: f.Settle}
-	label := f.Label
-	if label == "optional" {
-		label = "singular"
+	c := Claim{From: "inferred", Kind: f.Kind, Text: or(f.Type, f.Kind)}
+	switch f.Kind {
+	case "varint", "fixed32", "fixed64":
+		c.Type = f.Type
+	case "message":
+		c.Text = "message"
 	}
-	q.Claims = append(q.Claims, Claim{From: "inferred", Kind: f.Kind, Label: label, Text: strings.TrimSpace(label + " " + f.Type)})
+	q.Claims = append(q.Claims, c)
 	for _, o := range f.Others {
 		q.Claims = append(q.Claims, Claim{From: fmt.Sprintf("otherwise (%.2g)", o.P), Kind: o.Kind, Text: o.Kind})
 	}
@@ -305,9 +308,10 @@ func (f *Field) verdict(c *Claim) string {
 		c.Kind == "packed" && (f.Class == Len || f.Class == Message),
 		kind != "" && f.Kind != "" && kind != f.Kind,
 		f.Kind == "group" && kind != "group",
-		label != "" && f.Label != "" && label != f.Label:
+		label != "" && f.Label != "" && label != f.Label,
+		c.Type != "" && f.Type != "" && c.Type != f.Type:
 		return Contradicted
-	case f.Class == "", kind != "" && f.Kind == "", c.Kind == "packed" && f.Label == "":
+	case f.Class == "", c.Type != "" && f.Type == "", kind != "" && f.Kind == "", c.Kind == "packed" && f.Label == "":
 		return Undecided
 	}
 	return Confirmed

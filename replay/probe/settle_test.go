@@ -55,7 +55,7 @@ func TestDisagreementIsSettled(t *testing.T) {
 			verdicts := map[string]int{}
 			requests, asked := 0, 0
 			for seed := range uint64(3) {
-				s := newRandomService(seed, 10, 25)
+				s := newRandomService(seed, 20)
 				target, executed := server.start(t, s)
 				lies := methods(s.lie().files(t))
 				for i, method := range methods(s.files(t)) {
@@ -107,7 +107,7 @@ func TestQuestionsOfInference(t *testing.T) {
 		{"message":"p.GetRequestField2","number":7,"kind":"varint","type":"int32","label":"optional","settle":"a negative value","alternatives":[]},
 		{"message":"p.GetResponse","number":3,"kind":"string","type":"string","label":"singular","settle":"x","alternatives":[]}]}`
 	list, texts, err := probe.QuestionsOfInference([]byte(evidence), "", "/p.Service/Get")
-	if err != nil || len(list) != 2 || !slices.Equal(texts, []int32{1}) || list[1].Path != "2" || list[1].Claims[0].Label != "singular" || list[0].Claims[1].Kind != "string" {
+	if err != nil || len(list) != 2 || !slices.Equal(texts, []int32{1}) || list[1].Path != "2" || list[1].Claims[0].Type != "int32" || list[0].Claims[1].Kind != "string" {
 		t.Errorf("%v: %+v %v", err, list, texts)
 	}
 	for _, c := range []struct{ data, root string }{{`{}`, ""}, {`[1]`, ""}, {evidence, "p.Nothing"}, {`{"fields":[{"message":"","number":1}]}`, ""}} {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +73,7 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
 	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
-	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
+	flags.StringArrayVar(&f.names, "names", nil, "names to ask for: a file with one a line, a capture's JSON, definitions, a client's code; - is stdin, builtin the definitions' own")
 	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
 	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
@@ -149,6 +148,9 @@ func typeOfDefinitions(res *probe.Result, folder string) error {
 		return err
 	}
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(res.Method, "/"), "/")
+	if s == nil {
+		return nil
+	}
 	if m := s.Method(service, rpc); m != nil {
 		res.RequestType = string(m.Input().FullName())
 		res.Notes = append(res.Notes, "the server does not name the request's type: "+res.RequestType+" is what the definitions say")
@@ -198,7 +200,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
 		return nil, err
 	}
-	if o.Names, err = a.probeNames(f); err != nil {
+	if o.Names, err = a.probeNames(ctx, f); err != nil {
 		return nil, err
 	}
 	return o, a.probeQuestions(o, f)
@@ -239,41 +241,6 @@ func parseRanges(s string) ([]probe.Range, error) {
 		out = append(out, probe.Range{First: int32(a), Last: int32(b)})
 	}
 	return out, nil
-}
-
-// maxNamesFile bounds a file of names.
-const maxNamesFile = 16 << 20
-
-func (a *app) probeNames(f *probeFlags) ([]string, error) {
-	var names []string
-	for _, file := range f.names {
-		if file == "builtin" {
-			s, err := loadDefinitions(f.proto)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, probe.Dictionary(s)...)
-			continue
-		}
-		data, err := a.readInput(file)
-		if err != nil {
-			return nil, err
-		}
-		if len(data) > maxNamesFile {
-			return nil, fmt.Errorf("%s has more than %d bytes", file, maxNamesFile)
-		}
-		lines := bufio.NewScanner(strings.NewReader(string(data)))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
-				names = append(names, line)
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return names, nil
 }
 
 // openProbeJournal opens a journal to append to it.
