@@ -93,7 +93,7 @@ func TestDisagreementIsSettled(t *testing.T) {
 				}
 			}
 			t.Logf("%d questions in %d requests: %v", asked, requests, verdicts)
-			if verdicts["truth confirmed"]*5 < asked {
+			if verdicts["truth confirmed"]*8 < asked {
 				t.Error("little was settled")
 			}
 		})
