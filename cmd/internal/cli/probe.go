@@ -132,7 +132,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	if err != nil {
 		return refusal(err)
 	}
-	if res.RequestType == "" {
+	if res.RequestType == "" && res.Runtime != probe.Unknown {
 		if err := typeOfDefinitions(res, f.proto); err != nil {
 			return err
 		}
