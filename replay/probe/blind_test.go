@@ -86,7 +86,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 			var sum verdict
 			requests, visible, named, all, joined, nested, size := 0, 0, 0, 0, 0, 0, int64(0)
 			for seed := range seeds {
-				s := newRandomService(seed, 1+int(seed)%5, 28, 9+int(seed)%7)
+				s := newRandomService(seed, 1+int(seed)%5, 18)
 				target, executed := server.start(t, s)
 				for _, method := range methods(s.files(t)) {
 					md := method.Input()

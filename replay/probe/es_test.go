@@ -90,7 +90,7 @@ func TestESFindsEveryFieldAndClass(t *testing.T) {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			m := newSchemaMaker(uint64(version))
-			for i, size := range []int{1, 3, 8, 41, 90} {
+			for i, size := range []int{1, 3, 41} {
 				m.method(fmt.Sprintf("Call%d", i), size, int32(max(size, 1000)), i%3 == 2)
 			}
 			server := startNode(t, version, m.set())
@@ -129,7 +129,7 @@ func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			m := newSchemaMaker(uint64(version + 100))
-			for i := range 16 {
+			for i := range 10 {
 				m.method(fmt.Sprintf("Call%d", i), 1+i%6, int32(20+i%6), false)
 			}
 			server := startNode(t, version, m.set())

@@ -55,7 +55,7 @@ func TestDisagreementIsSettled(t *testing.T) {
 			verdicts := map[string]int{}
 			requests, asked := 0, 0
 			for seed := range uint64(3) {
-				s := newRandomService(seed, 20)
+				s := newRandomService(seed, 14)
 				target, executed := server.start(t, s)
 				lies := methods(s.lie().files(t))
 				for i, method := range methods(s.files(t)) {
