@@ -2,6 +2,7 @@ package probe
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -222,9 +223,14 @@ func appendEnd(b []byte, index int) []byte {
 	return b
 }
 
-// wrap puts a message below the message fields of a path.
-func wrap(path []int32, message []byte) []byte {
+// wrap puts a message below the message fields of a path. A group has no
+// length, and nothing that ends it is needed, as the message ends the request.
+func wrap(path []int32, message []byte, group ...int) []byte {
 	for i := len(path) - 1; i >= 0; i-- {
+		if slices.Contains(group, i) {
+			message = append(protowire.AppendTag(nil, protowire.Number(path[i]), protowire.StartGroupType), message...)
+			continue
+		}
 		b := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType)
 		message = protowire.AppendBytes(b, message)
 	}

@@ -10,14 +10,34 @@ import (
 // runES asks a protobuf-es server about the message at Options.Path and those
 // below it.
 func runES(ctx context.Context, c *client, o *Options, res *Result) error {
-	todo := [][]int32{o.Path}
+	var todo []*esMessage
+	paths, numbers := o.messages()
+	reached := map[string]*esMessage{}
+	for _, path := range paths {
+		m := newESMessage(c, o, path, numbers[pathText(path)])
+		m.unsure = len(path) > 0
+		todo = append(todo, m)
+	}
 	for len(todo) > 0 {
-		path := todo[0]
+		m := todo[0]
 		todo = todo[1:]
-		m := newESMessage(c, o, path)
+		path := m.path
+		if m.unsure {
+			groups, ok, err := reachES(ctx, c, o, res, path, reached)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			m.groups = groups
+		}
 		err := m.run(ctx)
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
+		}
+		if err == nil {
+			err = m.measure(ctx)
 		}
 		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
 			err = m.refine(ctx)
@@ -26,13 +46,20 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		if err != nil {
 			return err
 		}
-		for _, f := range res.Fields {
-			if f.Path == pathText(path) && f.Class == Message && f.Label != "map" && len(path)-len(o.Path) < o.Depth {
-				todo = append(todo, append(slices.Clone(path), f.Number))
+		for _, n := range m.order() {
+			f := m.found[n]
+			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && !f.group {
+				continue
 			}
+			below := newESMessage(c, o, append(slices.Clone(path), n), o.Numbers)
+			below.groups = slices.Clone(m.groups)
+			if f.group {
+				below.groups = append(below.groups, len(path))
+			}
+			todo = append(todo, below)
 		}
 	}
-	if err := namesES(ctx, c, o, res); err != nil {
+	if err := names(ctx, c, o, res); err != nil {
 		return err
 	}
 	if res.RequestType == "" {
@@ -43,18 +70,23 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 
 // An esMessage is what is known of one message of a protobuf-es server.
 type esMessage struct {
-	c           *client
-	path        []int32
-	first, last int32
-	hints       map[int32]Hint
-	found       map[int32]*esField
-	excluded    map[int32]bool // numbers that could not be told apart from their neighbours
-	complete    bool           // nothing was left in any batch
+	c        *client
+	path     []int32
+	groups   []int // places in path of groups
+	numbers  []Range
+	hints    map[int32]Hint
+	found    map[int32]*esField
+	excluded map[int32]bool // numbers that could not be told apart from their neighbours
+	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
+	illegal  bool           // it stumbles over a tag there
+	unknown  []int32        // numbers at which it stumbles for a reason that is not known
+	unsure   bool           // whether the path leads to a message
+	complete bool           // nothing was left in any batch
 }
 
-func newESMessage(c *client, o *Options, path []int32) *esMessage {
-	m := &esMessage{c: c, path: path, first: o.First, last: o.Last, found: map[int32]*esField{}, excluded: map[int32]bool{}}
-	if len(path) == len(o.Path) {
+func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessage {
+	m := &esMessage{c: c, path: path, numbers: numbers, found: map[int32]*esField{}, excluded: map[int32]bool{}}
+	if slices.Equal(path, o.Path) {
 		m.hints = o.Hints
 	}
 	return m
@@ -64,6 +96,8 @@ type esField struct {
 	number   int32
 	slot     slot
 	group    bool
+	unsure   bool   // whether it is a message was not told
+	level    bool   // what is in its value is read at the level of the field
 	text     string // "string" or "bytes", or ""
 	evidence []string
 }
@@ -99,7 +133,10 @@ func (m *esMessage) readings(n int32) []reading {
 	if n > nearNumbers {
 		return out
 	}
-	for k := n + 1; k <= m.last && k <= n+nearNumbers && len(out) <= nearReadings; k++ {
+	for k := n + 1; k <= n+nearNumbers && len(out) <= nearReadings; k++ {
+		if below(m.numbers, k) != k {
+			continue
+		}
 		if r, ok := m.readingOf(k); ok && (r.as != absent || k <= n+2) && !m.excluded[k] {
 			out = append(out, r)
 		}
@@ -115,8 +152,8 @@ func (m *esMessage) allReadings() []reading {
 			out = append(out, r)
 		}
 	}
-	for n := max(m.first, 1); n <= min(m.last, finalAbsent); n++ {
-		if m.found[n] == nil && !m.excluded[n] {
+	for n := int32(1); n <= finalAbsent; n++ {
+		if below(m.numbers, n) == n && m.found[n] == nil && !m.excluded[n] {
 			out = append(out, reading{n, absent})
 		}
 	}
@@ -134,38 +171,60 @@ func (m *esMessage) order() []int32 {
 
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
-	numbers   []int32
-	high, low int32 // low is the first number that is not in it
-	last      bool  // nothing is below it
+	numbers []int32
+	next    int32 // the first number that is not in it; 0: nothing is below it
 }
 
+func (b batch) last() bool { return b.next == 0 }
+
 func (m *esMessage) batch(high int32) batch {
-	b := batch{high: high, low: high}
-	for size := 0; b.low >= m.first && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; b.low-- {
-		if m.found[b.low] == nil && !m.excluded[b.low] {
-			b.numbers = append(b.numbers, b.low)
+	var b batch
+	n := below(m.numbers, high)
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; n = below(m.numbers, n-1) {
+		if m.found[n] == nil && !m.excluded[n] {
+			b.numbers = append(b.numbers, n)
 			size += candidateSize
 		}
 	}
-	b.last = b.low < m.first
+	b.next = n
 	return b
 }
 
-// run finds all fields, from the highest number down: a request a field.
+// cut is the first n numbers of a batch.
+func (b batch) cut(n int) batch {
+	if n < len(b.numbers) {
+		b.numbers, b.next = b.numbers[:n], b.numbers[n]
+	}
+	return b
+}
+
+// about says what a batch asks about.
+func (b batch) about() string {
+	if len(b.numbers) == 0 {
+		return "what was found"
+	}
+	return fmt.Sprintf("numbers %d to %d", b.numbers[0], b.numbers[len(b.numbers)-1])
+}
+
+// run finds all fields, from the highest number down: a request a field. What
+// was passed is not asked about again.
 func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
-	for high := m.last; ; {
+	for high := int32(maxNumber); ; {
 		batch := m.batch(high)
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d", m.at(), batch.high, batch.low+1), m.payload(deep, batch))
+		if len(m.suspects) > 1 {
+			batch = batch.cut(len(m.suspects) / 2)
+		}
+		if len(batch.numbers) == 0 && batch.last() && deep == 0 && len(m.candidatesForMessage()) == 0 {
+			m.complete = true
+			return nil // there is nothing left to ask
+		}
+		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), m.payload(deep, batch))
 		if err != nil {
 			return err
 		}
-		next, done, err := m.learn(ctx, a, batch, deep)
-		if err != nil || done {
+		if high, deep, err = m.learn(a, batch, high, deep); err != nil || m.complete {
 			return err
-		}
-		if deep = next; m.passed(a, batch) {
-			high = batch.low
 		}
 	}
 }
@@ -178,8 +237,9 @@ func (m *esMessage) passed(a *answer, b batch) bool {
 
 // learn enters what an answer tells.
 //
-// Shape: next is the varint to nest deeply in the next request, or 0.
-func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (next int32, done bool, err error) {
+// Shape: high is where the next batch begins, deep the varint that is nested
+// deeply in it, or 0.
+func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int32, err error) {
 	index, s, illegal, ok := readCanary(a.message)
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
@@ -192,25 +252,75 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, deep int32) (
 		if s == slotVarint && !m.hints[f.number].Varint {
 			next = f.number
 		}
+		m.clear(b.numbers[:index+1])
+		return below(m.numbers, f.number-1), next, nil
 	case m.passed(a, b):
 		m.isVarint(deep)
-		m.complete = b.last
-		return 0, b.last, nil
+		m.complete = b.last()
+		m.clear(b.numbers)
+		if len(m.suspects) == 1 {
+			high := below(m.numbers, m.suspects[0]-1)
+			m.stumbles(m.suspects[0], a)
+			return high, 0, nil
+		}
+		return b.next, 0, nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
 		f := m.found[varints[confirmed]]
 		f.slot = slotMessage
 		m.tell(f, "other fields are read in it than around it")
-	case a.parser && deep != 0:
+		return from, 0, nil
+	case a.parser && deep != 0 && gaveUpES(a.message):
 		f := m.found[deep]
 		f.slot = slotMessage
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
+		return from, 0, nil
+	case a.parser && deep != 0 && !illegal: // nothing follows for the varint
+		m.found[deep].unsure = true
+		return from, 0, nil
+	case a.parser && len(b.numbers) > 1:
+		m.isVarint(deep)
+		m.suspects, m.illegal = b.numbers, illegal
+		return from, 0, nil
+	case a.parser && len(b.numbers) == 1:
+		m.isVarint(deep)
+		m.suspects, m.illegal = b.numbers, illegal
+		m.stumbles(b.numbers[0], a)
+		return b.next, 0, nil
 	case a.parser:
-		return 0, false, m.isolate(ctx, b.numbers, illegal)
-	default:
-		return 0, false, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+		return 0, 0, &stopError{"the parser stumbles over what has no field in it"}
 	}
-	return next, false, nil
+	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+}
+
+// gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
+// levels, protobuf-es 1 runs out of stack.
+func gaveUpES(message string) bool {
+	s := strings.ToLower(message)
+	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")
+}
+
+// clear takes numbers out of the suspects: the parser is past them.
+func (m *esMessage) clear(numbers []int32) {
+	for _, n := range numbers {
+		if len(m.suspects) > 0 && m.suspects[0] == n {
+			m.suspects = m.suspects[1:]
+		}
+	}
+}
+
+// stumbles enters the one suspect that is left: a number at which the parser
+// stumbles without saying where. It is a group, or what we do not know of, and
+// is left out from then on.
+func (m *esMessage) stumbles(n int32, a *answer) {
+	m.suspects = nil
+	m.excluded[n] = true
+	if m.illegal {
+		m.found[n] = &esField{number: n, group: true}
+		m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
+		return
+	}
+	m.unknown = append(m.unknown, n)
 }
 
 func (m *esMessage) tell(f *esField, what string) {
@@ -248,7 +358,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 		b = appendLenTest(b, n, i)
 		b = appendVarintTest(b, n, i, m.readings(n))
 	}
-	if batch.last {
+	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
 			if i+count+1 < maxBatch {
@@ -256,37 +366,13 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 			}
 		}
 	}
-	return wrap(m.path, appendEnd(b, count))
+	return m.whole(appendEnd(b, count))
 }
 
-// isolate finds the number at which the parser stumbled without saying where:
-// a group, or what we do not know of. It is left out from then on.
-func (m *esMessage) isolate(ctx context.Context, numbers []int32, illegal bool) error {
-	for len(numbers) > 1 {
-		half := batch{numbers: numbers[:len(numbers)/2]}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: numbers %d to %d, to isolate one", m.at(), half.numbers[0], half.numbers[len(half.numbers)-1]), m.payload(0, half))
-		if err != nil {
-			return err
-		}
-		if m.passed(a, half) {
-			numbers = numbers[len(half.numbers):]
-			continue
-		}
-		if _, _, _, ok := readCanary(a.message); ok {
-			return nil // a field before it: it is found in its turn
-		}
-		numbers = half.numbers
-	}
-	if len(numbers) == 0 {
-		return &stopError{"the parser stumbles over what has no field in it"}
-	}
-	n := numbers[0]
-	m.excluded[n] = true
-	if illegal {
-		m.found[n] = &esField{number: n, group: true}
-		m.tell(m.found[n], "its value is read as tags at once, without a length")
-	}
-	return nil
+// whole is a request around the message. It ends behind it, too, so that no
+// parser takes it even where the path leads to no message.
+func (m *esMessage) whole(message []byte) []byte {
+	return appendEnd(wrap(m.path, message, m.groups...), maxBatch-1)
 }
 
 // refine tells text from bytes: one request a field.
@@ -297,7 +383,7 @@ func (m *esMessage) refine(ctx context.Context) error {
 		if f.slot != slotLen || f.group {
 			continue
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), wrap(m.path, appendEnd(appendBadText(nil, n), 0)))
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(appendBadText(nil, n), 0)))
 		if err != nil {
 			return err
 		}
@@ -358,13 +444,17 @@ func (m *esMessage) report(res *Result) {
 		case m.hints[n].Len:
 			out.Class, out.Kind = Message, "message"
 			out.Evidence = append(out.Evidence, "it has a length in the capture")
-		case m.distinct(n):
+		case f.level, m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = Varint, "varint", "singular"
 		default:
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
 		}
 		res.Fields = append(res.Fields, out)
 	}
+	for _, n := range m.unknown {
+		res.note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
+	}
+	res.complete[pathText(m.path)] = m.complete && len(m.unknown) == 0
 	if !m.complete {
 		res.note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
 	}
@@ -386,5 +476,8 @@ func (m *esMessage) distinct(n int32) bool {
 			weight += 2
 		}
 	}
-	return weight >= 2 || n > finalAbsent
+	return weight >= enoughWeight || n > finalAbsent && count(m.numbers) > finalAbsent
 }
+
+// enoughWeight is how much there must be around a varint: a text and another varint, say.
+const enoughWeight = 3

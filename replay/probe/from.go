@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -88,16 +89,22 @@ func (o *Options) hint(data []byte, path []int32) {
 	}
 }
 
-// knowName takes a name from captured JSON whose value is no number: a float
+// knowName takes names from captured JSON whose values are no numbers: a float
 // could take what ends a batch.
 func (o *Options) knowName(data []byte) {
 	var object map[string]json.RawMessage
-	if o.Known != "" || json.Unmarshal(data, &object) != nil {
+	if json.Unmarshal(data, &object) != nil {
 		return
 	}
 	for name, value := range object {
-		if len(value) > 0 && (value[0] == '"' || value[0] == 't' || value[0] == 'f') && (o.Known == "" || name < o.Known) {
-			o.Known = name
+		switch s := string(value); {
+		case s == `"NaN"`, s == `"Infinity"`, s == `"-Infinity"`, s == "", len(o.Known) >= maxKnown, slices.Contains(o.Known, name):
+		case s[0] == '"', s[0] == 't', s[0] == 'f':
+			o.Known = append(o.Known, name)
 		}
 	}
+	slices.Sort(o.Known)
 }
+
+// maxKnown is how many names end a batch.
+const maxKnown = 20

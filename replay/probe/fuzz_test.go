@@ -51,9 +51,11 @@ func FuzzAnswer(f *testing.F) {
 			a.finish(p)
 			readCanary(a.message)
 			kindES(a.message)
-			if i := hit(a.message, []int{1, 20, 40}); i >= 3 {
-				t.Errorf("hit %d of 3", i)
+			if i := hit(a.message, []string{"a", "b"}, []int{1, 20, 40}); i >= 2 {
+				t.Errorf("hit %d of 2", i)
 			}
+			readES("a", a.message, "", asList)
+			readGo("a", a.message, asList)
 			runtimeOf(a, p)
 		}
 	})

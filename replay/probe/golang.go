@@ -47,35 +47,69 @@ const maxGoBatch = 20_000
 
 // A goMessage is what is known of one message of a Go server.
 type goMessage struct {
-	c      *client
-	path   []int32
-	poison []byte // of a whole request: text that is none; nil: none is known
-	fields map[int32]*Field
+	c       *client
+	path    []int32
+	numbers []Range
+	poison  []byte // of a whole request: text that is none; nil: none is known
+	fields  map[int32]*Field
 }
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 	var poison []byte
-	todo := [][]int32{o.Path}
-	for len(todo) > 0 {
+	todo, numbers := o.messages()
+	if len(o.Texts) > 0 {
+		m := &goMessage{c: c}
+		if err := m.findPoison(ctx, o.Texts); err != nil {
+			return err
+		}
+		poison = m.poison
+	}
+	var dry []*goMessage // asked without what ends a request
+	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
 		todo = todo[1:]
-		err := m.run(ctx, o.First, o.Last)
-		for _, n := range m.order() {
-			f := m.fields[n]
-			res.Fields = append(res.Fields, *f)
-			if f.Class == Message && len(m.path)-len(o.Path) < o.Depth {
-				todo = append(todo, append(slices.Clone(m.path), n))
+		if given > 0 {
+			ok, err := reachGo(ctx, c, res, m.path, poison)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
 			}
 		}
+		if m.numbers = numbers[pathText(m.path)]; m.numbers == nil {
+			m.numbers = o.Numbers
+		}
+		err := m.run(ctx)
+		if m.poison == nil && err == nil {
+			dry = append(dry, m)
+			continue
+		}
+		poison = m.poison
+		m.report(res)
 		if err != nil {
 			return err
 		}
-		if poison = m.poison; poison == nil {
-			res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+		for _, n := range m.order() {
+			if m.fields[n].Class == Message && len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
+				todo = append(todo, append(slices.Clone(m.path), n))
+			}
 		}
 	}
+	for _, m := range dry {
+		m.poison = poison
+		if poison != nil {
+			if err := m.run(ctx); err != nil {
+				return err
+			}
+		}
+		m.report(res)
+	}
+	if poison == nil {
+		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+	}
 	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
-	return namesGo(ctx, c, o, res)
+	return names(ctx, c, o, res)
 }
 
 func (m *goMessage) order() []int32 {
@@ -87,18 +121,28 @@ func (m *goMessage) order() []int32 {
 	return out
 }
 
-func (m *goMessage) run(ctx context.Context, first, last int32) error {
+func (m *goMessage) report(res *Result) {
+	for _, n := range m.order() {
+		res.Fields = append(res.Fields, *m.fields[n])
+	}
+	res.shown[pathText(m.path)] = m.poison != nil
+}
+
+// run makes all tests that can be made.
+func (m *goMessage) run(ctx context.Context) error {
+	numbers := m.numbers
 	for _, test := range goTests() {
 		if !test.text && m.poison == nil {
 			return nil
 		}
-		for low := first; low <= last; low += maxGoBatch {
+		for next := below(numbers, maxNumber); next > 0; {
 			var set []int32
-			for n := low; n <= last && n < low+maxGoBatch; n++ {
-				if m.fields[n] == nil {
-					set = append(set, n)
+			for ; next > 0 && len(set) < maxGoBatch; next = below(numbers, next-1) {
+				if m.fields[next] == nil {
+					set = append(set, next)
 				}
 			}
+			slices.Reverse(set)
 			if err := m.find(ctx, test, set, false); err != nil {
 				return err
 			}
@@ -108,7 +152,7 @@ func (m *goMessage) run(ctx context.Context, first, last int32) error {
 		}
 		if len(m.fields) > 0 {
 			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
-		} else if err := m.poisonBelow(ctx, first, last); err != nil {
+		} else if err := m.poisonBelow(ctx, numbers); err != nil {
 			return err
 		}
 	}
@@ -120,11 +164,13 @@ func (m *goMessage) run(ctx context.Context, first, last int32) error {
 const nestedTexts = 12
 
 // poisonBelow looks for text in the messages of a message that has none.
-func (m *goMessage) poisonBelow(ctx context.Context, first, last int32) error {
+func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 	var set, inner []int32
-	for n := first; n <= last && n < first+maxGoBatch/10; n++ {
+	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
 		set = append(set, n)
 	}
+	slices.Reverse(set)
+	set = set[:min(len(set), maxGoBatch/10)]
 	text := goTests()[0]
 	below := goTest{name: "text one level down", text: true}
 	for n := int32(1); n <= nestedTexts; n++ {

@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"unwire/replay"
 )
-
-var wholeMessage = regexp.MustCompile(`cannot decode (message )?([\w.]+) from JSON`)
 
 // requestType asks with JSON that ends after its first brace, which no parser
 // takes: protobuf-es names the request's type, and each version in its own words.
@@ -35,15 +33,35 @@ func requestType(ctx context.Context, c *client, res *Result) error {
 	return nil
 }
 
-// A namer asks for JSON names: every candidate gets a value of a type that no
-// field of that name takes, all in one object, and the error names the first.
+// A namer asks for the JSON names of one message: every candidate gets a value
+// of a type that no field of that name takes, all in one object, and the error
+// names the first.
 type namer struct {
-	c          *client
+	c     *client
+	es1   bool     // the server is protobuf-es 1, which says little of what it expects
+	goEnd bool     // the parser reads as it goes, so JSON that breaks off ends a batch
+	known []string // names of the request that end a batch: of no floats
+	in    []inside // the fields that lead to the message
+	of    string   // its type, where it is known
+
+	controlled *bool // whether what ends a batch is understood; nil: it was not asked
+
 	candidates []string
-	known      string // of a field that ends a batch; "" where none is known
-	goEnd      bool   // the parser reads as it goes, so JSON that breaks off ends a batch
-	found      []Field
-	index      map[string]int // of found, by candidate
+	conflicts  []string // that exist, but their kind was not told: something else of their oneof came first
+	found      []nameField
+}
+
+// inside is a step to a message below the request.
+type inside struct {
+	name string
+	list bool
+}
+
+// A nameField is a field whose name exists.
+type nameField struct {
+	Field
+	family   string // protobuf-es has one word for several types: "int32"
+	composed bool   // a message, a list or a map
 }
 
 // Values that candidates get: unique, so that an error that repeats the value
@@ -52,6 +70,7 @@ const (
 	asNumber = iota // no float takes offence
 	asText          // only floats are left to
 	asList          // of what is known to be no single scalar
+	asNulls         // two of them: protojson minds that, whatever the type
 )
 
 // firstValue makes all values of the same length.
@@ -64,105 +83,296 @@ func valueOf(i, as int) string {
 		return `"#` + n + `"`
 	case asList:
 		return "[" + n + "]"
+	case asNulls:
+		return "null"
 	}
 	return n
 }
 
-// object is a batch: its JSON, and where each value begins.
+// object is a batch: its JSON, and where each candidate begins, and the end.
 func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	var b bytes.Buffer
-	b.WriteByte('{')
+	n.open(&b)
 	for i, name := range names {
-		key, _ := json.Marshal(name)
-		b.Write(key)
-		b.WriteByte(':')
 		starts = append(starts, b.Len())
-		b.WriteString(valueOf(i, as))
-		b.WriteByte(',')
+		for range 1 + as/asNulls {
+			b.Write(quoteJSON(name))
+			b.WriteByte(':')
+			b.WriteString(valueOf(i, as))
+			b.WriteByte(',')
+		}
 	}
+	starts = append(starts, b.Len())
 	if n.goEnd {
 		b.WriteString(`"`) // and there it breaks off
 		return b.Bytes(), starts
 	}
-	if n.known == "" {
+	if len(names) > 0 {
 		b.Truncate(b.Len() - 1)
-		b.WriteByte('}')
-		return b.Bytes(), starts
 	}
-	key, _ := json.Marshal(n.known)
-	b.Write(key)
-	b.WriteString(`:0.5}`)
+	for _, step := range slices.Backward(n.in) {
+		b.WriteByte('}')
+		if step.list {
+			b.WriteByte(']')
+		}
+	}
+	for _, name := range n.ends() {
+		if len(n.in) > 0 || !slices.Contains(names, name) {
+			if b.Bytes()[b.Len()-1] != '{' {
+				b.WriteByte(',')
+			}
+			b.Write(quoteJSON(name))
+			b.WriteString(`:0.5`)
+		}
+	}
+	b.WriteByte('}')
 	return b.Bytes(), starts
 }
 
-var (
-	echoed   = regexp.MustCompile(`\b(1\d{6})\.5`)
-	column   = regexp.MustCompile(`\(line 1:(\d+)\)`)
-	fieldES  = regexp.MustCompile(`cannot decode field ([\w.]+)\.(\w+) from JSON`)
-	typeES   = regexp.MustCompile(`cannot decode (message|enum) ([\w.]+) from JSON`)
-	expected = regexp.MustCompile(`expected (?:number )?\(?(\w+)\)?`)
-	invalid  = regexp.MustCompile(`invalid (u?int) 32`)
-	fieldGo  = regexp.MustCompile(`invalid value for (\w+) field (\w+):`)
-)
-
-// hit finds the candidate that an error is about; -1 is none.
-func hit(message string, starts []int) int {
-	if m := echoed.FindStringSubmatch(message); m != nil {
-		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(starts) {
-			return i - firstValue
-		}
+// ends are the names of the request that can end a batch.
+func (n *namer) ends() []string {
+	if len(n.in) == 0 {
+		return n.known
 	}
-	if m := column.FindStringSubmatch(message); m != nil {
-		if at, err := strconv.Atoi(m[1]); err == nil {
-			if i, ok := slices.BinarySearch(starts, at-1); ok {
-				return i
-			}
-		}
-	}
-	return -1
+	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
 }
 
-// ask asks for the names among candidates until a batch has none.
-func (n *namer) ask(ctx context.Context, as int, each func(name string, a *answer)) error {
-	left := slices.Clone(n.candidates)
-	for {
+// open begins the objects that lead to the message, and its own.
+func (n *namer) open(b *bytes.Buffer) {
+	b.WriteByte('{')
+	for _, step := range n.in {
+		b.Write(quoteJSON(step.name))
+		b.WriteByte(':')
+		if step.list {
+			b.WriteByte('[')
+		}
+		b.WriteByte('{')
+	}
+}
+
+func quoteJSON(s string) []byte {
+	b, _ := json.Marshal(s) //nolint:errcheck // text can be written
+	return b
+}
+
+// at is how a question says which message it is about.
+func (n *namer) at() string {
+	if len(n.in) == 0 {
+		return ""
+	}
+	return " of " + n.namePath()
+}
+
+func (n *namer) namePath() string {
+	var names []string
+	for _, step := range n.in {
+		names = append(names, step.name)
+	}
+	return strings.Join(names, ".")
+}
+
+// pass asks for the names among candidates until a batch has none, and returns
+// those that were not met.
+//
+// Shape: where an error does not say which candidate it is about, halves do.
+// Errors: errNoName; a stopError.
+func (n *namer) pass(ctx context.Context, names []string, as int) (left []string, err error) {
+	left = slices.Clone(names)
+	for len(left) > 0 {
 		body, starts := n.object(left, as)
-		a, err := n.c.send(ctx, fmt.Sprintf("%d names", len(left)), "json", body)
-		if a != nil && a.Accepted && !n.goEnd && n.known == "" {
-			return errNoName
+		a, err := n.c.send(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), "json", body)
+		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
+			return left, errNoName
 		}
 		if err != nil {
-			return err
+			return left, err
 		}
 		if !a.parser {
-			return &stopError{fmt.Sprintf("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())}
+			return left, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())}
 		}
-		i := hit(a.message, starts)
-		if i < 0 {
-			return nil
+		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
+		switch {
+		case i >= 0 && i < len(left):
+		case i == atEnd, i >= len(left):
+			return left, nil
+		case n.controlled == nil:
+			if err := n.control(ctx); err != nil {
+				return left, err
+			}
+			continue
+		case !*n.controlled:
+			return left, &stopError{"the JSON parser's words are not understood: " + a.brief()}
+		case len(left) == 1:
+			i = 0 // it exists, and how it is refused is not known
+		default:
+			first, err := n.pass(ctx, left[:len(left)/2], as)
+			if err != nil {
+				return left, err
+			}
+			second, err := n.pass(ctx, left[len(left)/2:], as)
+			return append(first, second...), err
 		}
 		name := left[i]
-		each(name, a)
-		left = slices.DeleteFunc(left, func(s string) bool { return plainName(s) == plainName(name) })
+		if conflict(a.message) && as != asNulls {
+			n.conflicts = append(n.conflicts, name)
+			left = slices.Delete(left, i, i+1)
+			continue
+		}
+		left = n.without(left, n.learn(name, a, as)...)
 	}
+	return left, nil
+}
+
+// control asks with no candidates: where that is not understood, no error that
+// does not say which candidate it is about means one.
+func (n *namer) control(ctx context.Context) error {
+	body, starts := n.object(nil, asNumber)
+	a, err := n.c.send(ctx, "no names"+n.at(), "json", body)
+	if err != nil {
+		return err
+	}
+	i := hit(a.message, n.ends(), starts)
+	understood := a.parser && (i == atEnd || i >= 0)
+	n.controlled = &understood
+	return nil
 }
 
 // errNoName is a first batch without a name that exists.
 var errNoName = errors.New("none of the names exists")
 
-// drop takes the names that were found out of the candidates.
-func (n *namer) drop() {
-	taken := map[string]bool{}
-	for name := range n.index {
-		taken[plainName(name)] = true
+// learn enters what an error tells of a candidate, and returns the names that
+// the field has.
+func (n *namer) learn(name string, a *answer, as int) []string {
+	var f nameField
+	var also string
+	if n.goEnd {
+		f, also = readGo(name, a.message, as)
+	} else {
+		f, also = readES(name, a.message, n.of, as)
+		if as == asNumber && len(n.in) == 0 && len(n.known) < maxKnown && !slices.Contains(n.known, name) {
+			n.known = append(n.known, name)
+		}
 	}
-	n.candidates = slices.DeleteFunc(n.candidates, func(s string) bool { return taken[plainName(s)] })
+	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, quote(a.message))}
+	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
+		n.found = append(n.found, f)
+	}
+	return []string{name, also, f.Name}
 }
 
-func (n *namer) enter(candidate string, f Field, a *answer) {
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, quote(a.message))}
-	n.index[candidate] = len(n.found)
-	n.found = append(n.found, f)
+// without takes a field's names out of candidates, in all of their forms.
+func (n *namer) without(candidates []string, names ...string) []string {
+	taken := map[string]bool{}
+	for _, name := range names {
+		taken[plainName(name)] = name != ""
+	}
+	return slices.DeleteFunc(candidates, func(s string) bool { return taken[plainName(s)] })
+}
+
+// ask asks for all names of a message, and then what the composed ones are of.
+func (n *namer) ask(ctx context.Context) error {
+	left, err := n.pass(ctx, n.candidates, asNumber)
+	for err == nil && len(n.conflicts) > 0 {
+		again := n.conflicts
+		n.conflicts = nil
+		for _, f := range n.found {
+			again = n.without(again, f.Name)
+		}
+		before := len(n.found)
+		var rest []string
+		rest, err = n.pass(ctx, again, asNumber)
+		if left = append(left, rest...); len(n.found) == before {
+			left = append(left, n.conflicts...)
+			n.conflicts = nil
+		}
+	}
+	if err == nil {
+		left, err = n.pass(ctx, left, asText)
+	}
+	for err == nil && len(n.conflicts) > 0 { // one after the other: they are of one oneof
+		name := n.conflicts[0]
+		n.conflicts = n.conflicts[1:]
+		_, err = n.pass(ctx, []string{name}, asText)
+	}
+	if err == nil && n.goEnd {
+		_, err = n.pass(ctx, left, asNulls)
+		if err == nil {
+			err = n.aliases(ctx)
+		}
+	}
+	if err == nil {
+		err = n.lists(ctx)
+	}
+	return err
+}
+
+// aliases takes out names that are of a field that has another one: protojson
+// minds a field that comes twice.
+func (n *namer) aliases(ctx context.Context) error {
+	for {
+		var names []string
+		for _, f := range n.found {
+			names = append(names, f.Name)
+		}
+		if len(names) < 2 {
+			return nil
+		}
+		var body bytes.Buffer
+		n.open(&body)
+		var starts []int
+		for _, name := range names {
+			starts = append(starts, body.Len())
+			fmt.Fprintf(&body, "%s:null,", quoteJSON(name))
+		}
+		starts = append(starts, body.Len())
+		body.WriteByte('"')
+		a, err := n.c.send(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), "json", body.Bytes())
+		if err != nil {
+			return err
+		}
+		i := hit(a.message, names, starts)
+		if i < 0 || !conflict(a.message) {
+			return nil
+		}
+		n.found = slices.Delete(n.found, i, i+1)
+	}
+}
+
+// maxLists bounds the requests that tell what lists and maps are of.
+const maxLists = 20
+
+// lists asks what lists are of.
+func (n *namer) lists(ctx context.Context) error {
+	var names []string
+	for _, f := range n.found {
+		if f.Class == "" && f.family == "" && (f.composed || n.es1 && f.Label == "") {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 || len(names) > maxLists {
+		return nil
+	}
+	all := n.found
+	n.found = nil
+	_, err := n.pass(ctx, names, asList)
+	told := n.found
+	n.found, n.conflicts = all, nil
+	for _, g := range told {
+		for i := range n.found {
+			if f := &n.found[i]; f.Name == g.Name {
+				f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
+				f.Evidence = append(f.Evidence, g.Evidence...)
+			}
+		}
+	}
+	return err
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // plainName is the same for all forms of a name: page_size, pageSize.
@@ -173,234 +383,96 @@ func plainName(s string) string {
 // maxNames bounds a batch: its values have seven digits.
 const maxNames = 100_000
 
-func newNamer(c *client, o *Options) *namer {
-	n := &namer{c: c, known: o.Known, index: map[string]int{}}
-	seen := map[string]bool{o.Known: true}
+func newNamer(c *client, o *Options, of Runtime) *namer {
+	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1}
+	if !n.goEnd {
+		n.known = slices.Clone(o.Known)
+	}
+	seen := map[string]bool{}
 	for _, name := range o.Names {
-		if name != "" && !seen[name] && len(n.candidates) < maxNames {
+		if name != "" && !seen[name] && plainText(name) && len(n.candidates) < maxNames {
 			seen[name] = true
 			n.candidates = append(n.candidates, name)
 		}
 	}
+	// A name as it is declared comes before its form in JSON, which tells less.
+	sort.SliceStable(n.candidates, func(i, j int) bool {
+		return strings.Contains(n.candidates[i], "_") && !strings.Contains(n.candidates[j], "_")
+	})
 	return n
 }
 
-// namesES asks a protobuf-es server for names of the request's fields.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// names asks for names of the request's fields, and of those of messages
+// below it, down to Options.Depth.
 //
-// Shape: it reads the whole of an object, so a batch has to end with a name
-// that exists. Where none is known, the first batch runs the handler if no
+// Shape: protobuf-es reads the whole of an object, so a batch has to end with a
+// name that exists. Where none is known, the first batch runs the handler if no
 // candidate exists: that is risked on this machine alone, unless allowed.
-func namesES(ctx context.Context, c *client, o *Options, res *Result) error {
-	n := newNamer(c, o)
-	if len(n.candidates) == 0 {
+func names(ctx context.Context, c *client, o *Options, res *Result) error {
+	top := newNamer(c, o, res.Runtime)
+	if len(top.candidates) == 0 || res.Runtime == GRPCGo {
 		return nil
 	}
-	if n.known == "" && !o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
 		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}
-	each := func(name string, a *answer) {
-		f := Field{Name: name}
-		if m := fieldES.FindStringSubmatch(a.message); m != nil {
-			f.Name = m[2]
-			if res.RequestType == "" {
-				res.RequestType = m[1]
+	top.of = res.RequestType
+	seen := map[string]bool{top.of: top.of != ""}
+	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
+		n := todo[0]
+		err := n.ask(ctx)
+		if err == errNoName {
+			res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
+			return nil
+		}
+		n.report(res)
+		if err != nil {
+			return err
+		}
+		for _, f := range n.found {
+			if len(n.in) >= o.Depth || f.Kind != "message" || f.Label == "map" || wellKnownType(f.Type) || f.Type != "" && seen[f.Type] {
+				continue
 			}
-			f.Kind, f.Type, f.Label = kindES(a.message)
-		} else if m := typeES.FindStringSubmatch(a.message); m != nil {
-			f.Type, f.Kind = m[2], m[1]
-			if m[1] == "enum" {
-				f.Kind = "varint"
+			seen[f.Type] = f.Type != ""
+			below := newNamer(c, o, res.Runtime)
+			below.known, below.of = top.known, f.Type
+			below.in = append(slices.Clone(n.in), inside{f.Name, f.Label == "repeated"})
+			if ok, err := below.drops(ctx); err != nil {
+				return err
+			} else if ok {
+				todo = append(todo, below)
 			}
 		}
-		f.Class = classOfType(f.Kind, f.Type)
-		n.enter(name, f, a)
 	}
-	err := n.ask(ctx, asNumber, func(name string, a *answer) {
-		n.known = name
-		each(name, a)
-	})
-	if err == errNoName {
-		res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
-		return nil
-	}
-	if err == nil {
-		n.drop()
-		err = n.ask(ctx, asText, func(name string, a *answer) {
-			each(name, a)
-			if f := &n.found[len(n.found)-1]; f.Type == "" && fieldES.MatchString(a.message) {
-				f.Evidence = append(f.Evidence, "a number was taken, a text was not: float or double")
-			}
-		})
-	}
-	n.report(res, true)
-	return err
+	return nil
 }
 
-// kindES reads the kind that an error expects. protobuf-es 1 tells less.
-func kindES(message string) (kind, typ, label string) {
-	if m := invalid.FindStringSubmatch(message); m != nil {
-		return "", "", "" // int32, sint32 and sfixed32 read alike
+// drops reports whether a message can be asked, and drops unknown names: a map, a Struct and an
+// Any, which protojson does not tell from others, do not.
+func (n *namer) drops(ctx context.Context) (bool, error) {
+	if !n.goEnd {
+		return len(n.ends()) > 0, nil
 	}
-	m := expected.FindStringSubmatch(message)
-	if m == nil {
-		return "", "", ""
-	}
-	switch m[1] {
-	case "Array":
-		return "", "", "repeated"
-	case "object":
-		return "message", "", "map"
-	case "string":
-		return "string", "string", "singular"
-	case "Uint8Array":
-		return "bytes", "bytes", "singular"
-	case "boolean", "bool":
-		return "varint", "bool", "singular"
-	case "float32":
-		return "fixed32", "float", "singular"
-	case "float64":
-		return "fixed64", "double", "singular"
-	}
-	return "", "", "singular"
-}
-
-func classOfType(kind, typ string) Class {
-	switch kind {
-	case "message", "fixed32", "fixed64", "varint":
-		return Class(kind)
-	case "string", "bytes":
-		return Len
-	}
-	return classOfScalar(typ)
-}
-
-func classOfScalar(typ string) Class {
-	switch typ {
-	case "string", "bytes":
-		return Len
-	case "fixed32", "sfixed32", "float":
-		return Fixed32
-	case "fixed64", "sfixed64", "double":
-		return Fixed64
-	case "int32", "int64", "uint32", "uint64", "sint32", "sint64", "bool", "enum":
-		return Varint
-	}
-	return ""
-}
-
-// maxLists bounds the requests that tell lists from messages.
-const maxLists = 25
-
-// namesGo asks protojson for names, with the kinds that it tells.
-//
-// Shape: it reads as it goes, so a batch ends where its JSON breaks off.
-func namesGo(ctx context.Context, c *client, o *Options, res *Result) error {
-	if res.Runtime != ConnectGo {
-		return nil
-	}
-	n := newNamer(c, o)
-	n.goEnd = true
-	if len(n.candidates) == 0 {
-		return nil
-	}
-	var composed []string
-	each := func(name string, a *answer) {
-		f := Field{Name: name}
-		m := fieldGo.FindStringSubmatch(a.message)
-		switch {
-		case m == nil:
-			composed = append(composed, name) // a message, a list or a map
-		case plainName(m[2]) == plainName(name):
-			f.Type = m[1]
-			f.Class, f.Label = classOfScalar(f.Type), "singular"
-			f.Kind = kindOf(f.Class, f.Type)
-		}
-		n.enter(name, f, a)
-	}
-	err := n.ask(ctx, asNumber, each)
-	if err == nil {
-		n.drop()
-		err = n.ask(ctx, asText, each)
-	}
-	if err == nil && len(composed) > 0 && len(composed) <= maxLists {
-		n.candidates = composed
-		err = n.ask(ctx, asList, func(name string, a *answer) {
-			f := &n.found[n.index[name]]
-			f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: %s", n.c.requests, quote(a.message)))
-			switch m := fieldGo.FindStringSubmatch(a.message); {
-			case m != nil && plainName(m[2]) == plainName(name):
-				f.Type, f.Label = m[1], "repeated"
-				f.Class = classOfScalar(f.Type)
-				f.Kind = kindOf(f.Class, f.Type)
-			case strings.Contains(a.message, "unexpected token ["):
-				f.Class, f.Kind = Message, "message" // or a map, which is one on the wire
-			case echoed.MatchString(a.message):
-				f.Class, f.Kind, f.Label = Message, "message", "repeated"
-			}
-		})
-	}
-	n.report(res, false)
-	return err
-}
-
-func kindOf(c Class, typ string) string {
-	if c == Len {
-		return typ
-	}
-	return string(c)
-}
-
-// report joins names to numbers where only one of each can be meant, and lists
-// the others without a number.
-//
-// Shape: complete says that every field's number is known.
-func (n *namer) report(res *Result, complete bool) {
-	for _, f := range n.found {
-		if i := joins(res.Fields, n.found, f, complete); i >= 0 {
-			at := &res.Fields[i]
-			at.Name, at.Type = f.Name, f.Type
-			if at.Kind == "" {
-				at.Kind = f.Kind
-			}
-			if at.Label == "" {
-				at.Label = f.Label
-			}
-			at.Evidence = append(append(at.Evidence, f.Evidence...), "no other number and no other name can be meant")
-			continue
-		}
-		res.Fields = append(res.Fields, f)
-	}
-}
-
-// joins finds the one field with a number, of the request itself, that a name
-// can be of; -1 where there is doubt.
-func joins(fields, names []Field, f Field, complete bool) int {
-	for i := range fields {
-		if g := &fields[i]; g.Path == "" && g.Number != 0 && g.Name != "" && plainName(g.Name) == plainName(f.Name) {
-			return i
+	for _, as := range []int{asNumber, asNulls} {
+		names := []string{"no1thing", "no2thing"}
+		body, starts := n.object(names, as)
+		a, err := n.c.send(ctx, "whether "+n.namePath()+" drops unknown names", "json", body)
+		if err != nil || hit(a.message, names, starts) != atEnd {
+			return false, err
 		}
 	}
-	if f.Class == "" || !complete && f.Kind != "string" && f.Kind != "message" {
-		return -1
-	}
-	at := -1
-	for i := range fields {
-		g := &fields[i]
-		switch {
-		case g.Path != "" || g.Number == 0:
-		case g.Class == "":
-			return -1
-		case g.Class == f.Class && at >= 0:
-			return -1
-		case g.Class == f.Class:
-			at = i
-		}
-	}
-	for i := range names {
-		if names[i].Name != f.Name && (names[i].Class == f.Class || names[i].Class == "") {
-			return -1
-		}
-	}
-	return at
+	return true, nil
 }
+
+// wellKnownType reports whether a type has a form of its own in JSON.
+func wellKnownType(name string) bool { return strings.HasPrefix(name, "google.protobuf.") }

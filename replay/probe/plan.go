@@ -15,19 +15,19 @@ import (
 
 // A Plan says what a probe would send, before it is known which runtime answers.
 type Plan struct {
-	V       int      `json:"v"`
-	URL     string   `json:"url"`
-	Path    string   `json:"path"`
-	First   int32    `json:"first"`
-	Last    int32    `json:"last"`
-	Names   int      `json:"names"`
-	Budget  int      `json:"budget"`
-	Rate    float64  `json:"rate"` // requests a second; 0: no limit
-	Live    bool     `json:"live"` // the target is another machine
-	Headers []string `json:"headers"`
-	Body    []byte   `json:"body"` // the first
-	Steps   []Step   `json:"steps"`
-	Effects []string `json:"effects"` // what could run a handler
+	V       int        `json:"v"`
+	URL     string     `json:"url"`
+	Path    string     `json:"path"`
+	Numbers []Range    `json:"numbers"`
+	Names   int        `json:"names"`
+	Asks    []Question `json:"questions,omitempty"` // instead of all numbers at Path
+	Budget  int        `json:"budget"`
+	Rate    float64    `json:"rate"` // requests a second; 0: no limit
+	Live    bool       `json:"live"` // the target is another machine
+	Headers []string   `json:"headers"`
+	Body    []byte     `json:"body"` // the first
+	Steps   []Step     `json:"steps"`
+	Effects []string   `json:"effects"` // what could run a handler
 }
 
 // A Step is a part of a probe.
@@ -46,8 +46,8 @@ func NewPlan(o *Options) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), First: all.First, Last: all.Last,
-		Names: len(all.Names), Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
+		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
+		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
 		Headers: []string{}, Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {
@@ -62,9 +62,10 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Headers = append(p.Headers, h.Name+": "+h.Value)
 		}
 	}
-	m := newESMessage(nil, &all, all.Path)
-	p.Body = m.payload(0, m.batch(all.Last))
-	es := "one a field, one that nothing is left, one for the type; one more a message that has itself"
+	paths, numbers := all.messages()
+	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
+	p.Body = m.payload(0, m.batch(maxNumber))
+	es := "one a field, one that nothing is left, one for the type; one more a field of the message's own type, two a small message with a doubt, about ten a group"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
 	}
@@ -72,12 +73,12 @@ func NewPlan(o *Options) (*Plan, error) {
 		{Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
 		{ES1, es, "every field's number and class, repeated numbers, maps, the request's type"},
 		{ES2, es, "every field's number and class, repeated numbers, the request's type"},
-		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Last-all.First+1)-2), "text, messages, repeated numbers; bytes and single numbers never show"},
+		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(count(all.Numbers))-2), "text, messages, repeated numbers; bytes and single numbers never show"},
 		{GRPCGo, "the same", "the same"},
 	}
 	if len(all.Names) > 0 {
 		p.Steps = append(p.Steps, Step{Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
-		if all.Known == "" && (!p.Live || all.AllowExecute) {
+		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
 	}
@@ -106,7 +107,12 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	fmt.Fprintf(&b, "numbers %d to %d of %s, %d names; at most %d requests", p.First, p.Last, of, p.Names, p.Budget)
+	about := fmt.Sprintf("numbers %s of %s", rangesText(p.Numbers), of)
+	if len(p.Asks) > 0 {
+		paths, _ := wants(p.Asks)
+		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), len(paths))
+	}
+	fmt.Fprintf(&b, "%s, %d names; at most %d requests", about, p.Names, p.Budget)
 	if p.Rate > 0 {
 		fmt.Fprintf(&b, ", %g a second", p.Rate)
 	}

@@ -10,11 +10,14 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,11 +29,12 @@ type Options struct {
 	To           *url.URL
 	Method       string         // "/pkg.Service/Method"
 	Path         []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
-	First        int32          // number; default 1
-	Last         int32          // number; default 1,100
+	Numbers      []Range        // asked about; default 1 to 1,100
+	Questions    []Question     // ask just what settles them, instead of Path and Numbers
+	Texts        []int32        // fields of the request that are text, it is believed: a Go server is asked with one
 	Hints        map[int32]Hint // what a capture shows of the message's fields
 	Names        []string       // candidates for JSON names; none: names are not asked for
-	Known        string         // a JSON name that exists, and is of no field of a float type; "": none is known
+	Known        []string       // JSON names that exist, and are of no field of a float type
 	AllowExecute bool           // requests that may start the handler, though with no message, may go to another machine, too
 	Depth        int            // levels of messages below Path to ask about, too
 	Refine       bool           // ask one more request a field for what it tells: string or bytes
@@ -45,6 +49,12 @@ type Options struct {
 	MaxWait  time.Duration      // that a server's retry-after is followed; default 60 s
 	Journal  io.ReadWriteSeeker // every request and answer; what it holds already is not asked again; nil: none
 	Reach    replay.Options     // To, Live, AllowHosts, Roots are replay's
+}
+
+// A Range is of field numbers, with both of its ends.
+type Range struct {
+	First int32 `json:"first"`
+	Last  int32 `json:"last"`
 }
 
 // A HeaderField is a header of a request.
@@ -62,6 +72,8 @@ type Hint struct {
 const (
 	defaultLast    = 1100
 	maxNumber      = 1<<29 - 1
+	firstReserved  = 19_000 // for implementations of protobuf
+	lastReserved   = 19_999
 	maxNumbers     = 100_000 // that are asked about in one run
 	defaultBudget  = 2000
 	defaultTimeout = 20 * time.Second
@@ -69,13 +81,50 @@ const (
 	maxDepth       = 8
 )
 
+// below is the highest number that is asked about and not above n; 0 is none.
+// The numbers that are reserved are never of a field.
+func below(numbers []Range, n int32) int32 {
+	if n >= firstReserved && n <= lastReserved {
+		n = firstReserved - 1
+	}
+	for i := len(numbers) - 1; i >= 0; i-- {
+		if m := min(n, numbers[i].Last); m >= numbers[i].First {
+			if m >= firstReserved && m <= lastReserved {
+				return below(numbers, firstReserved-1)
+			}
+			return m
+		}
+	}
+	return 0
+}
+
+// count is how many numbers are asked about.
+func count(numbers []Range) (n int32) {
+	for _, r := range numbers {
+		n += r.Last - r.First + 1
+	}
+	return n
+}
+
+// rangesText writes ranges as they are written on a command line.
+func rangesText(numbers []Range) string {
+	var parts []string
+	for _, r := range numbers {
+		if r.First == r.Last {
+			parts = append(parts, strconv.Itoa(int(r.First)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d-%d", r.First, r.Last))
+	}
+	return strings.Join(parts, ",")
+}
+
 func (o *Options) defaults() error {
-	if o.First == 0 {
-		o.First = 1
+	if len(o.Numbers) == 0 {
+		o.Numbers = []Range{{1, defaultLast}}
 	}
-	if o.Last == 0 {
-		o.Last = defaultLast
-	}
+	o.Numbers = slices.Clone(o.Numbers)
+	slices.SortFunc(o.Numbers, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
 	if o.Budget <= 0 {
 		o.Budget = defaultBudget
 	}
@@ -90,12 +139,23 @@ func (o *Options) defaults() error {
 		return errors.New("probe: no target")
 	case strings.Count(o.Method, "/") != 2 || !strings.HasPrefix(o.Method, "/") || strings.HasSuffix(o.Method, "/"):
 		return fmt.Errorf("probe: method %q is not /package.Service/Method", o.Method)
-	case o.First < 1 || o.Last < o.First || o.Last > maxNumber:
-		return fmt.Errorf("probe: numbers %d to %d: want 1 to %d", o.First, o.Last, maxNumber)
-	case o.Last-o.First >= maxNumbers:
-		return fmt.Errorf("probe: numbers %d to %d: at most %d at once", o.First, o.Last, maxNumbers)
 	case o.Depth < 0 || o.Depth > maxDepth:
 		return fmt.Errorf("probe: depth %d: want 0 to %d", o.Depth, maxDepth)
+	}
+	count := int64(0)
+	for i, r := range o.Numbers {
+		switch {
+		case r.First < 1 || r.Last < r.First || r.Last > maxNumber:
+			return fmt.Errorf("probe: numbers %d to %d: want 1 to %d", r.First, r.Last, maxNumber)
+		case i > 0 && r.First <= o.Numbers[i-1].Last:
+			return fmt.Errorf("probe: numbers %d to %d: %d is asked about twice", r.First, r.Last, r.First)
+		}
+		if count += int64(r.Last-r.First) + 1; count > maxNumbers {
+			return fmt.Errorf("probe: %d numbers: at most %d at once", count, maxNumbers)
+		}
+	}
+	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
+		return errors.New("probe: no question is about a field")
 	}
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {
@@ -121,10 +181,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer c.close()
-	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}}
+	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
 	var stop *stopError
+	res.judge(o.Questions)
 	if errors.As(err, &stop) {
 		res.Stopped, err = stop.Error(), nil
 	}
@@ -133,8 +194,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	first := newESMessage(c, o, o.Path)
-	print, err := fingerprint(ctx, c, first.payload(0, first.batch(o.Last)))
+	paths, numbers := o.messages()
+	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
+	print, err := fingerprint(ctx, c, first.payload(0, first.batch(maxNumber)))
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err

@@ -31,19 +31,24 @@ const (
 
 // A Result is what a server's parser told.
 type Result struct {
-	V           int      `json:"v"`
-	Method      string   `json:"method"`
-	Runtime     Runtime  `json:"runtime"`
-	Protocol    string   `json:"protocol"`
-	Kind        string   `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
-	Requests    int      `json:"requests"` // in all, with those of a journal
-	Resumed     int      `json:"resumed"`  // of them from the journal
-	Bytes       int64    `json:"bytes"`    // of request bodies
-	Executed    int      `json:"executed"` // requests that may have run the handler
-	RequestType string   `json:"request_type"`
-	Stopped     string   `json:"stopped,omitempty"` // why it did not come to its end
-	Notes       []string `json:"notes"`
-	Fields      []Field  `json:"fields"`
+	V           int        `json:"v"`
+	Method      string     `json:"method"`
+	Runtime     Runtime    `json:"runtime"`
+	Protocol    string     `json:"protocol"`
+	Kind        string     `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
+	Requests    int        `json:"requests"` // in all, with those of a journal
+	Resumed     int        `json:"resumed"`  // of them from the journal
+	Bytes       int64      `json:"bytes"`    // of request bodies
+	Executed    int        `json:"executed"` // requests that may have run the handler
+	RequestType string     `json:"request_type"`
+	Stopped     string     `json:"stopped,omitempty"` // why it did not come to its end
+	Notes       []string   `json:"notes"`
+	Fields      []Field    `json:"fields"`
+	Nested      []Field    `json:"nested,omitempty"` // of messages below, known by name alone: In says where
+	Settled     []Question `json:"settled,omitempty"`
+
+	shown    map[string]bool // the paths that a Go server was asked about in full
+	complete map[string]bool // the paths all numbers of which were asked about
 }
 
 // A Field is what was learnt of one field. What is empty was not told.
@@ -54,7 +59,9 @@ type Field struct {
 	Kind     string   `json:"kind"`
 	Label    string   `json:"label"`
 	Name     string   `json:"name"`
-	Type     string   `json:"type"` // full name of a message or an enum, or a scalar's
+	Type     string   `json:"type"`              // full name of a message or an enum, or a scalar's
+	Message  string   `json:"message,omitempty"` // full name of the message that it is in, where only its name is known
+	In       string   `json:"in,omitempty"`      // names that lead to that message: "options.filter"
 	Evidence []string `json:"evidence"`
 }
 
@@ -87,6 +94,14 @@ func numbers(path string) []int {
 		}
 	}
 	return out
+}
+
+// joinPath is a path with one more number.
+func joinPath(path string, n int32) string {
+	if path == "" {
+		return strconv.Itoa(int(n))
+	}
+	return path + "." + strconv.Itoa(int(n))
 }
 
 // pathText writes numbers joined by dots.

@@ -136,7 +136,7 @@ func TestNoWrongJoin(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		w := newWorld(r, rapid.Bool().Draw(t, "narrow"), 1+r.IntN(6))
 		root := w.file.Messages().Get(0)
-		o := protojson.MarshalOptions{EmitUnpopulated: rapid.Bool().Draw(t, "full"), UseProtoNames: rapid.Bool().Draw(t, "names")}
+		o := protojson.MarshalOptions{EmitUnpopulated: rapid.Bool().Draw(t, "full"), UseProtoNames: rapid.Bool().Draw(t, "names"), UseEnumNumbers: rapid.Bool().Draw(t, "numbers")}
 		var a Aligner
 		for range rapid.IntRange(1, 6).Draw(t, "pairs") {
 			m := w.fill(root, rapid.SampledFrom([]float64{0.2, 0.5, 0.9}).Draw(t, "density"), 0)

@@ -86,6 +86,9 @@ func (w *world) message(i, of int) *descriptorpb.DescriptorProto {
 		name := w.fieldName(names)
 		f := &descriptorpb.FieldDescriptorProto{Name: proto.String(name), Number: proto.Int32(n), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
 		w.fieldType(f, i, of)
+		if odd := oddNames(); w.r.IntN(8) == 0 && n <= int32(len(odd)) && !names[odd[n-1]] {
+			f.JsonName, names[odd[n-1]] = proto.String(odd[n-1]), true
+		}
 		switch k := w.r.IntN(10); {
 		case k < 2:
 			f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
@@ -119,6 +122,11 @@ func (w *world) message(i, of int) *descriptorpb.DescriptorProto {
 		md.OneofDecl = append(md.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: proto.String("_" + f.GetName())})
 	}
 	return md
+}
+
+// oddNames are names in JSON that are not made from the names of fields.
+func oddNames() []string {
+	return []string{"@type", "größe", "with space", "a.b", "$ref", "user", "UserId", "0", "x-y", "\"quoted\"", "user_id", "Kind", "__proto__", "null", "id"}
 }
 
 func containsOneof(md *descriptorpb.DescriptorProto) bool {
@@ -345,12 +353,12 @@ func (w *world) scalar(fd protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfUint64(uint64(w.number(math.MaxInt64)) * uint64(1+w.r.IntN(2)))
 	case protoreflect.FloatKind:
 		if w.r.IntN(20) == 0 {
-			return protoreflect.ValueOfFloat32(float32(math.Inf(1)))
+			return protoreflect.ValueOfFloat32([]float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.MaxFloat32}[w.r.IntN(4)])
 		}
 		return protoreflect.ValueOfFloat32(float32(sign) * float32(w.number(1<<40)) / 7)
 	case protoreflect.DoubleKind:
 		if w.r.IntN(20) == 0 {
-			return protoreflect.ValueOfFloat64(math.NaN())
+			return protoreflect.ValueOfFloat64([]float64{math.NaN(), math.Inf(-1), math.Copysign(0, -1), math.SmallestNonzeroFloat64, 1e300}[w.r.IntN(5)])
 		}
 		return protoreflect.ValueOfFloat64(float64(sign) * float64(w.number(1<<40)) / 7)
 	case protoreflect.BytesKind:

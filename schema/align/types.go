@@ -77,4 +77,12 @@ func (t types) names() []string {
 func (t types) String() string { return strings.Join(t.names(), "|") }
 
 // first is the type that is named where several are left.
-func (t types) first() types { return t & -t }
+//
+// Shape: a text that stands on the wire as it stands in JSON is hardly a list of
+// an enum whose value's name is that text.
+func (t types) first() types {
+	if t&-t == tEnum && t&tString != 0 {
+		return tString
+	}
+	return t & -t
+}

@@ -39,6 +39,12 @@ type finding struct {
 	Type    string `json:"type"`
 }
 
+// declares reports whether what a probe found is enough for a declaration:
+// some fields it knows by name alone, of some it knows only that they exist.
+func (f *finding) declares() bool {
+	return f.Number != 0 && f.Class != "" && f.Kind != "group"
+}
+
 // ParseFindings reads a probe's result, or the evidence list of `schema infer`.
 //
 // Shape: one JSON object; a probe's path is of field numbers below the request.
@@ -73,6 +79,9 @@ func ParseFindings(data []byte) (*Source, error) {
 	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}}
 	for i, field := range doc.Fields {
 		if probe {
+			if !field.declares() {
+				continue
+			}
 			field.Message = ""
 		}
 		if err := f.add(field, probe); err != nil {
@@ -147,7 +156,7 @@ func (f *findings) add(in finding, probe bool) error {
 		}
 	}
 	fd := &descriptorpb.FieldDescriptorProto{Name: &in.Name, Number: &in.Number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	if in.Label == schema.Repeated {
+	if in.Label == schema.Repeated || probe && in.Label == "map" { // a map is a list of entries
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 	}
 	below := strings.TrimPrefix(in.Path+"."+strconv.Itoa(int(in.Number)), ".")
@@ -160,6 +169,9 @@ func (f *findings) add(in finding, probe bool) error {
 
 // setType gives the field the type that is named, or else that of its class.
 func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, below string, probe bool) error {
+	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") { // an enum, whose values are not known
+		in.Type = "enum"
+	}
 	for _, word := range []string{in.Type, in.Kind, in.Class} {
 		if t, ok := scalars[word]; ok {
 			fd.Type = t.Enum()

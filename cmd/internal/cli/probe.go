@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +20,9 @@ import (
 
 type probeFlags struct {
 	to, method, from, path, fields, proto, credentials, upstreamCA string
-	protocol, journal, output, known                               string
-	names, allow                                                   []string
+	protocol, journal, output                                      string
+	names, allow, known, settle                                    []string
+	root                                                           string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
 	noAuth                                                         bool
 	budget, depth                                                  int
@@ -46,6 +46,8 @@ What can be learnt depends on the server's runtime, which is found out first:
   grpc-go       bytes never show in protobuf
   any other, or a proxy that hides the texts: nothing, and probe says so
 With --names, JSON names and types are asked for, too, thousands in one request.
+With --settle, only what an inference is in doubt about, or what two definitions
+disagree on, is asked, and each claim is confirmed, contradicted or left undecided.
 
 It goes to loopback only, unless --live is given and --allow-host names the host:
 then one request a second. It stops at 429, resource_exhausted, permission_denied
@@ -56,7 +58,9 @@ The exit status is 0 where it came to its end, 1 where it was stopped or could
 learn nothing, 2 where it was refused.`,
 		Example: `  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method
   unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --path 1.2 --fields 1-200 --json
-  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl`,
+  unwire probe --to http://127.0.0.1:8080 --from F.uwc#2 --names words.txt --journal probe.jsonl
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle evidence.json
+  unwire probe --to http://127.0.0.1:8080 --method /pkg.v1.Service/Method --settle old.proto --settle new.proto`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.probe(cmd.Context(), &f)
@@ -67,10 +71,12 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.method, "method", "", "/package.Service/Method (default: of --from)")
 	flags.StringVar(&f.from, "from", "", "F.uwc#ID: an exchange to take the method, headers and protocol from")
 	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
-	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about")
+	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
-	flags.StringArrayVar(&f.names, "names", nil, "file of names to ask for, one a line; - is stdin, builtin the definitions' own")
-	flags.StringVar(&f.known, "known", "", "a JSON name of the request that exists, of no float field")
+	flags.StringArrayVar(&f.names, "names", nil, "names to ask for: a file with one a line, a capture's JSON, definitions, a client's code; - is stdin, builtin the definitions' own")
+	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
+	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
+	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
 	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
 	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
@@ -87,7 +93,8 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
 	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.dryRun, "plan", false, "say how many requests there would be, what each can tell, and what could have effects; send nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "the same as --plan")
 	flags.BoolVar(&f.json, "json", false, "the result as JSON")
 	return cmd
 }
@@ -125,7 +132,30 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	if err != nil {
 		return refusal(err)
 	}
+	if res.RequestType == "" && res.Runtime != probe.Unknown {
+		if err := typeOfDefinitions(res, f.proto); err != nil {
+			return err
+		}
+	}
 	return a.printProbe(res, f)
+}
+
+// typeOfDefinitions takes the request's type from definitions where the server
+// does not name it, and says so.
+func typeOfDefinitions(res *probe.Result, folder string) error {
+	s, err := loadDefinitions(folder)
+	if err != nil {
+		return err
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(res.Method, "/"), "/")
+	if s == nil {
+		return nil
+	}
+	if m := s.Method(service, rpc); m != nil {
+		res.RequestType = string(m.Input().FullName())
+		res.Notes = append(res.Notes, "the server does not name the request's type: "+res.RequestType+" is what the definitions say")
+	}
+	return nil
 }
 
 // refusal gives a target that may not be sent to its exit status.
@@ -152,7 +182,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}
-	if o.First, o.Last, err = parseRange(f.fields); err != nil {
+	if o.Numbers, err = parseRanges(f.fields); err != nil {
 		return nil, err
 	}
 	switch o.Protocol {
@@ -170,8 +200,10 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
 		return nil, err
 	}
-	o.Names, err = a.probeNames(f)
-	return o, err
+	if o.Names, err = a.probeNames(ctx, f); err != nil {
+		return nil, err
+	}
+	return o, a.probeQuestions(o, f)
 }
 
 // probeFrom takes from a captured exchange what was not said.
@@ -193,53 +225,22 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.
 	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
 }
 
-// parseRange reads 1-1100, or one number.
-func parseRange(s string) (first, last int32, err error) {
-	low, high, isRange := strings.Cut(s, "-")
-	if !isRange {
-		high = low
+// parseRanges reads numbers and ranges of them, such as 1-1100,536870911.
+func parseRanges(s string) ([]probe.Range, error) {
+	var out []probe.Range
+	for part := range strings.SplitSeq(s, ",") {
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			high = low
+		}
+		a, err1 := strconv.ParseInt(low, 10, 32)
+		b, err2 := strconv.ParseInt(high, 10, 32)
+		if err1 != nil || err2 != nil || a < 1 || b < a {
+			return nil, usagef("--fields wants ranges of numbers such as 1-1100,5000, not %q", s)
+		}
+		out = append(out, probe.Range{First: int32(a), Last: int32(b)})
 	}
-	a, err1 := strconv.ParseInt(low, 10, 32)
-	b, err2 := strconv.ParseInt(high, 10, 32)
-	if err1 != nil || err2 != nil || a < 1 || b < a {
-		return 0, 0, usagef("--fields wants a range of numbers such as 1-1100, not %q", s)
-	}
-	return int32(a), int32(b), nil
-}
-
-// maxNamesFile bounds a file of names.
-const maxNamesFile = 16 << 20
-
-func (a *app) probeNames(f *probeFlags) ([]string, error) {
-	var names []string
-	for _, file := range f.names {
-		if file == "builtin" {
-			s, err := loadDefinitions(f.proto)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, probe.Dictionary(s)...)
-			continue
-		}
-		data, err := a.readInput(file)
-		if err != nil {
-			return nil, err
-		}
-		if len(data) > maxNamesFile {
-			return nil, fmt.Errorf("%s has more than %d bytes", file, maxNamesFile)
-		}
-		lines := bufio.NewScanner(strings.NewReader(string(data)))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
-				names = append(names, line)
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return names, nil
+	return out, nil
 }
 
 // openProbeJournal opens a journal to append to it.
@@ -316,7 +317,11 @@ func (a *app) probeTable(r *probe.Result) error {
 			number, string(f.Class), term.Clean(f.Kind), term.Clean(f.Label), term.Clean(f.Name), term.Clean(f.Type), term.Cut(term.Clean(last), 100),
 		})
 	}
-	if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
+	if len(r.Settled) > 0 {
+		if err := a.settledTable(r); err != nil {
+			return err
+		}
+	} else if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
 		return err
 	}
 	a.say("%s, %s: %s, %s of bodies; %s may have run the handler", r.Runtime, orUnknown(r.RequestType), counted(r.Requests, "request"), counted(r.Bytes, "byte"), counted(r.Executed, "request"))

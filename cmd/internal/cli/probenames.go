@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"unwire/decode"
+	"unwire/replay/probe"
+)
+
+// maxNamesFile bounds a file of names.
+const maxNamesFile = 16 << 20
+
+// probeNames gathers candidates for names from all that --names is given.
+func (a *app) probeNames(ctx context.Context, f *probeFlags) ([]string, error) {
+	var names []string
+	for _, source := range f.names {
+		more, err := a.namesOf(ctx, source, f.proto)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	return names, nil
+}
+
+func (a *app) namesOf(ctx context.Context, source, folder string) ([]string, error) {
+	if source == "builtin" {
+		s, err := loadDefinitions(folder)
+		if err != nil {
+			return nil, err
+		}
+		return probe.Dictionary(s), nil
+	}
+	if source != "-" {
+		info, err := os.Stat(source)
+		if err != nil {
+			return nil, err
+		}
+		head, err := firstBytes(source)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case bytes.HasPrefix(head, []byte("SQLite format 3")):
+			return namesOfCapture(ctx, source)
+		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
+			src, err := a.updateSource(ctx, nil, source, updateFlags{partial: true})
+			if err != nil {
+				return nil, err
+			}
+			return probe.Dictionary(src.Schema), nil
+		}
+	}
+	return a.wordsOf(source)
+}
+
+// isCode reports whether a file's name is that of definitions or a client's code.
+func isCode(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".proto", ".js", ".mjs", ".cjs", ".ts", ".binpb", ".pb", ".zip", ".tgz", ".gz", ".asar", ".vsix":
+		return true
+	}
+	return false
+}
+
+// wordsOf reads a word a line; # begins a remark.
+func (a *app) wordsOf(file string) ([]string, error) {
+	data, err := a.readInput(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxNamesFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", inputName(file), maxNamesFile)
+	}
+	var names []string
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
+			names = append(names, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", inputName(file), err)
+	}
+	return names, nil
+}
+
+// namesOfCapture are the keys of all JSON in a capture.
+func namesOfCapture(ctx context.Context, file string) ([]string, error) {
+	seen := map[string]bool{}
+	err := eachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {
+		for i := range ex.Frames {
+			keysOf(ex.Frames[i].Data, seen)
+		}
+		return nil
+	})
+	var names []string
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// maxKeys bounds the keys that a capture's JSON is asked for.
+const maxKeys = 100_000
+
+// keysOf enters the keys of JSON; what is none is passed over.
+func keysOf(data []byte, seen map[string]bool) {
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' && data[0] != '[' || !json.Valid(data) {
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var inObject []bool // by level
+	key := false
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		switch t := token.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				inObject = append(inObject, t == '{')
+				key = t == '{'
+				continue
+			default:
+				inObject = inObject[:len(inObject)-1]
+			}
+		case string:
+			if key {
+				if len(seen) < maxKeys {
+					seen[t] = true
+				}
+				key = false
+				continue
+			}
+		}
+		key = len(inObject) > 0 && inObject[len(inObject)-1]
+	}
+}

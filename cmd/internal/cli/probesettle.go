@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/term"
+	"unwire/replay/probe"
+	"unwire/schema"
+)
+
+// probeQuestions takes from --settle what is to be asked.
+func (a *app) probeQuestions(o *probe.Options, f *probeFlags) error {
+	switch len(f.settle) {
+	case 0:
+		return nil
+	case 1:
+		return a.inferredQuestions(o, f)
+	case 2:
+	default:
+		return usagef("--settle takes the evidence of an inference, or two definitions, not %d", len(f.settle))
+	}
+	var requests [2]protoreflect.MessageDescriptor
+	for i, name := range f.settle {
+		s, err := schema.LoadDefinitions(name)
+		if err != nil {
+			return err
+		}
+		if requests[i] = requestOf(s, o.Method, f.root); requests[i] == nil {
+			return fail(exitUsage, errors.New(name+" does not know the request of "+o.Method), "--root names it")
+		}
+	}
+	if o.Questions, o.Texts = probe.QuestionsOfDefinitions(f.settle[0], requests[0], f.settle[1], requests[1]); len(o.Questions) == 0 {
+		return fail(exitUsage, errors.New("the definitions agree on the request: there is nothing to ask"), "")
+	}
+	return nil
+}
+
+// requestOf is the request of a method in definitions; root names it otherwise.
+func requestOf(s *schema.Schema, method, root string) protoreflect.MessageDescriptor {
+	if root != "" {
+		return s.Message(root)
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	if m := s.Method(service, rpc); m != nil {
+		return m.Input()
+	}
+	return nil
+}
+
+func (a *app) inferredQuestions(o *probe.Options, f *probeFlags) error {
+	name := f.settle[0]
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return usagef("--settle %s: one of two definitions; give --settle again with the other", name)
+	}
+	data, err := a.readInput(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return usagef("--settle %s: it is no evidence of 'schema infer'; two definitions are given as two --settle", name)
+	}
+	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.root, o.Method)
+	switch {
+	case errors.Is(err, probe.ErrNoRoot):
+		return fail(exitUsage, err, "--root names it, as the inference does")
+	case err != nil:
+		return err
+	case len(o.Questions) == 0:
+		return fail(exitUsage, errors.New(name+" has no doubt about the request: there is nothing to ask"), "")
+	}
+	return nil
+}
+
+// settledTable lists the claims with what the server says to them.
+func (a *app) settledTable(r *probe.Result) error {
+	rows := [][]string{}
+	for _, q := range r.Settled {
+		at := strconv.Itoa(int(q.Number))
+		if q.Path != "" {
+			at = q.Path + "." + at
+		}
+		for _, c := range q.Claims {
+			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), c.Verdict})
+		}
+	}
+	return a.out.Table([]string{"FIELD", "CLAIM", "FROM", "VERDICT"}, rows)
+}

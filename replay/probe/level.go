@@ -1,0 +1,86 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// levelLimit is where protobuf-es 2 gives up, unless it is told otherwise.
+const levelLimit = 100
+
+// groupNumber is of the unknown groups: no definition can have it.
+const groupNumber = 19_082
+
+// appendGroups appends unknown groups in one another.
+func appendGroups(b []byte, n int) []byte {
+	for range n {
+		b = protowire.AppendTag(b, groupNumber, protowire.StartGroupType)
+	}
+	for range n {
+		b = protowire.AppendTag(b, groupNumber, protowire.EndGroupType)
+	}
+	return b
+}
+
+// measure settles which varints are none, where the fields around them do not:
+// groups that go as deep as the parser goes at their level are too deep for it
+// in a message.
+func (m *esMessage) measure(ctx context.Context) error {
+	var doubt []int32
+	for _, n := range m.candidatesForMessage() {
+		if m.found[n].unsure || !m.distinct(n) {
+			doubt = append(doubt, n)
+		}
+	}
+	left := levelLimit - 1 - len(m.path)
+	if len(doubt) == 0 || left < 1 || !m.complete || m.c.uncounted {
+		return nil
+	}
+	// An entry of a map is read at the level of the map.
+	for range len(m.path) + 1 {
+		a, err := m.c.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
+		if err != nil {
+			return err
+		}
+		if a.parser && gaveUpES(a.message) {
+			return m.measureSome(ctx, doubt, left)
+		}
+		left++
+	}
+	m.c.uncounted = true
+	return nil
+}
+
+func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) error {
+	groups := appendGroups(nil, left)
+	var b []byte
+	for _, n := range doubt {
+		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
+		b = protowire.AppendBytes(b, groups)
+	}
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
+	if err != nil {
+		return err
+	}
+	index, s, _, ok := readCanary(a.message)
+	switch {
+	case ok && s == slotEnd && index == 0:
+		for _, n := range doubt {
+			m.found[n].level = true
+			m.tell(m.found[n], "what is in it is read at its own level")
+		}
+	case !a.parser || !gaveUpES(a.message):
+		return nil // nothing is told
+	case len(doubt) == 1:
+		m.found[doubt[0]].slot = slotMessage
+		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+quote(a.message))
+	default:
+		if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
+			return err
+		}
+		return m.measureSome(ctx, doubt[len(doubt)/2:], left)
+	}
+	return nil
+}
