@@ -2,6 +2,8 @@ package score
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 
@@ -84,10 +86,9 @@ func classOf(s string) class {
 		return timestamp
 	}
 	if looksJSON(s) {
-		if json.Valid([]byte(s)) {
-			return jsonWhole
+		if class := jsonClass(s); class != plain {
+			return class
 		}
-		return jsonPart
 	}
 	if len(s) > 2000 {
 		return plain
@@ -106,6 +107,26 @@ func classOf(s string) class {
 // isModel tells the names of models from sentences that begin with one.
 func isModel(s string) bool {
 	return strings.ContainsAny(s, "0123456789") || strings.Contains(s, "-")
+}
+
+// jsonClass tells JSON, and the beginning of it, from a text that begins with
+// JSON and goes on with something else, or that only looks so.
+func jsonClass(s string) class {
+	d := json.NewDecoder(strings.NewReader(s))
+	var v json.RawMessage
+	if err := d.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || language(s) < 0.5 {
+			return jsonPart
+		}
+		return plain
+	}
+	switch rest := strings.TrimSpace(s[d.InputOffset():]); {
+	case rest == "":
+		return jsonWhole
+	case rest[0] == '{' || rest[0] == '[':
+		return jsonPart // one behind the other
+	}
+	return plain
 }
 
 // looksJSON reports whether s begins as an object or as an array of something.

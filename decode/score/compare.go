@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"unwire/captures"
@@ -171,8 +172,7 @@ func loneliness(a, b *stream) float64 {
 // precedes says how surely a is thinking that leads to b: it begins before and
 // ends before, and both come in the same clothes.
 func precedes(a, b *stream) float64 {
-	first, last := a.pieces[0].frame, a.pieces[len(a.pieces)-1].frame
-	if first >= b.pieces[0].frame || last >= b.pieces[len(b.pieces)-1].frame {
+	if a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
 		return 0
 	}
 	n := 1.0
@@ -196,6 +196,15 @@ func precedes(a, b *stream) float64 {
 		n *= 0.6
 	}
 	return n
+}
+
+// lastNew is the frame of the last piece that is not the one before again.
+func (s *stream) lastNew() int {
+	i := len(s.pieces) - 1
+	for s.kind == growing && i > 0 && s.pieces[i-1].text == s.pieces[i].text {
+		i--
+	}
+	return s.pieces[i].frame
 }
 
 // siblings reports whether paths are as deep and differ in one of the last two
@@ -222,7 +231,7 @@ func trails(talkers []*stream) {
 			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
 				continue
 			}
-			if a.pieces[len(a.pieces)-1].frame < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
+			if a.lastNew() < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
 				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
 			}
 		}
@@ -312,18 +321,34 @@ func alike(a, b string) bool {
 	return n == 0 || siblings(a, b) || a[:strings.IndexByte(a, '.')] == b[:strings.IndexByte(b, '.')]
 }
 
-// asking says whether each piece of s is a question by itself.
+// isGreek reports whether text begins in Greek, whose questions end in a semicolon.
+func isGreek(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.Is(unicode.Greek, r)
+}
+
+// asking says whether the pieces of s are questions, each by itself, and requests
+// among them.
 func (s *stream) asking() float64 {
 	if len(s.pieces) > 6 || s.kind == growing {
 		return 0
 	}
+	questions := 0
 	for _, p := range s.pieces {
 		text := strings.TrimSpace(p.text)
-		if len(text) > 200 || !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "？") && !strings.HasSuffix(text, "؟") {
+		switch {
+		case len(text) > 200 || strings.Contains(text, "\n"):
 			return 0
+		case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟") || strings.HasSuffix(text, ";") && isGreek(text):
+			questions++
+		case text != p.text || isASCII(text) && strings.Count(text, " ") < 2:
+			return 0 // nor a request, whole and in words
 		}
 	}
-	if len(s.pieces) == 1 {
+	switch {
+	case questions*2 < len(s.pieces) || questions == 0:
+		return 0
+	case len(s.pieces) == 1:
 		return 0.4
 	}
 	return 1

@@ -123,12 +123,15 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 func isDense(pieces []piece) bool {
 	dense := 0
 	for _, p := range pieces {
-		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) {
+		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) || isWidePunct(r) {
 			dense++
 		}
 	}
 	return dense*2 > len(pieces)
 }
+
+// isWidePunct reports whether r is punctuation of a script without spaces.
+func isWidePunct(r rune) bool { return r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef }
 
 func hasSpace(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
@@ -220,19 +223,22 @@ func areSeparate(pieces []piece) bool {
 	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
 }
 
+const leastNames = 3 // words behind each other that are names, and not a word in parts
+
 // areNames reports whether pieces are names of a program's making, each whole: the
 // kinds of events, say.
 func areNames(pieces []piece) bool {
 	joined := 0
 	for _, p := range pieces[:min(len(pieces), classified)] {
-		if len(p.text) < 4 || !isKindName(p.text) {
+		if len(p.text) < 3 || !isKindName(p.text) {
 			return false
 		}
 		if strings.ContainsAny(p.text, "_.-") {
 			joined++
 		}
 	}
-	return joined*2 >= min(len(pieces), classified)
+	// Three words of letters that have no space between them are no sentence.
+	return joined*2 >= min(len(pieces), classified) || len(pieces) >= leastNames && len(unique(pieces)) == len(pieces)
 }
 
 // borders returns which shares of the borders between pieces run through a
@@ -247,6 +253,8 @@ func borders(pieces []piece) (open, closed float64) {
 			open++ // a rune is cut, or U+FFFD
 		case unicode.IsSpace(before) || unicode.IsSpace(after):
 			open++
+		case unicode.IsLetter(after) && strings.ContainsRune(".?!", before) && strings.Count(a, " ") > 1 && !isUnspaced(after):
+			closed++ // a sentence that ended, and no space
 		case unicode.IsLower(after), unicode.IsDigit(after), isUnspaced(before) && isUnspaced(after):
 			open++
 		case unicode.IsPunct(after) || unicode.IsSymbol(after):

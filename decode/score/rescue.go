@@ -1,8 +1,11 @@
 package score
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"unwire/captures"
 )
@@ -10,61 +13,141 @@ import (
 const surelyAsked = 0.9 // score of the text that the user sent
 
 // rescue finds the answer of a word or a number, which by itself looks like
-// metadata: the only value that is left, where the user asked something and
-// nothing else answers it.
-func rescue(streams []*stream, w *Weights) {
-	var left []*stream
-	var said *stream
-	asked, settled := false, false
+// metadata: the likeliest value that is left, where the user asked something and
+// nothing else answers it, or only a title, a list of steps, or the thinking that
+// led to it.
+func (c *collection) rescue(streams []*stream, w *Weights) {
+	var said *stream // text that may be the thinking that led to the answer
+	asked, settled, weak := false, false, false
 	for _, s := range streams {
 		switch {
 		case s.dir == captures.Up:
 			asked = asked || s.role == user && s.score >= surelyAsked
-		case s.role == assistant && said == nil && s.musing >= 0.5:
-			said = s // it may be the thinking that led to the answer
-		case s.role == assistant, s.role == thinking && said != nil:
+		case s.role == thinking:
+			settled = settled || said != nil && said.role == assistant
+			if said == nil || said.lastNew() < s.lastNew() {
+				said = s
+			}
+		case s.role != assistant:
+		case s.features[headline]+s.features[asks]+s.features[status]+s.features[trailing] >= 0.4 && len(s.seqs) <= 6:
+			weak = true
+		case said == nil:
+			said = s
+		default:
 			settled = true
-		case s.role == metadata && s.mayAnswer():
-			left = append(left, s)
 		}
 	}
-	if said != nil {
-		end := said.pieces[len(said.pieces)-1].frame
-		left = slices.DeleteFunc(left, func(s *stream) bool { return s.pieces[0].frame <= end })
-	}
-	if !asked || settled || len(left) != 1 {
+	if !asked || settled {
 		return
 	}
-	left[0].features[onlyChoice] = 1
-	left[0].judge(w)
-	if said != nil {
+	var best, second *stream
+	least, most, next := 0.0, math.Inf(-1), math.Inf(-1)
+	for _, s := range streams {
+		n, ok := c.mayAnswer(s, said)
+		switch {
+		case !ok:
+		case n > most:
+			second, next = best, most
+			best, most = s, n
+		case n > next:
+			second, next = s, n
+		}
+	}
+	if second == nil && said == nil && !weak {
+		least = -1 // it is the only one
+	}
+	if said != nil && said.role == assistant {
+		if least = 1.5; said.musing < 0.5 {
+			least = 3
+		}
+	} else if weak {
+		least = 1
+	}
+	if best == nil || most < least || most-next < leastLead {
+		return
+	}
+	best.features[onlyChoice] = 1
+	best.judge(w)
+	if said != nil && said.role == assistant {
 		said.raise(beforeText, 1)
-		said.raise(muses, said.musing)
+		said.raise(muses, max(said.musing, 0.5))
 		said.judge(w)
 	}
 }
 
-// mayAnswer reports whether a short value may be all of an answer.
-func (s *stream) mayAnswer() bool {
+const leastLead = 0.5 // of the likeliest value before the next
+
+// mayAnswer says whether a short value may be all of an answer, and how likely it
+// is to be that, where said is what was said before.
+func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	f := &s.features
+	text := strings.TrimSpace(s.text)
 	switch {
-	case s.kind == same || s.kind == separate || s.telling || s.stored:
-		return false
+	case s.dir != captures.Down || s.role == user || s.kind == same || s.kind == separate || s.telling || s.stored:
+		return 0, false
 	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, f[echo] >= 0.9 && len(s.seqs) == 1:
-		return false
-	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1:
-		return false
+		return 0, false
+	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):
+		return 0, false
+	case said != nil && s.pieces[0].frame <= said.lastNew():
+		return 0, false
+	case s.class == jsonWhole && s.kind >= delta && len(s.pieces) > 2:
+		return 2, f[inWake] == 0
+	case len(text) > mostShort || strings.Count(text, " ") >= 2:
+		return 0, false
 	}
 	switch s.class {
-	case plain:
-		return f[wording] > 0 && strings.Count(s.text, " ") < 2
 	case number:
-		return len(s.text) <= 8
+		likely = 1
+	case version, filePath:
+		likely = -0.5
 	case word:
-		switch strings.ToLower(s.text) {
-		case "yes", "no", "true", "false", "ok", "none":
-			return true
-		}
+		likely = -1
+	case plain:
+	default:
+		return 0, false
+	}
+	r, _ := utf8.DecodeRuneInString(text)
+	switch {
+	case isRetort(text):
+		likely += 2
+	case unicode.IsUpper(r) || r >= utf8.RuneSelf:
+		likely += 0.5
+	}
+	if endsSentence(text) {
+		likely += 0.5
+	}
+	if len(s.pieces) > 1 {
+		likely += 1.5
+	}
+	if f[plainName] > 0 {
+		likely += 2
+	}
+	if said != nil && siblings(s.path, said.path) {
+		likely += 2
+	}
+	if f[twice] > 0 || f[namesake] > 0 {
+		likely += 2
+	}
+	return likely - 0.3*float64(min(c.groups[s.pieces[0].group].texts-1, 3)), true
+}
+
+const mostShort = 24 // bytes of an answer that does not look like one
+
+// isRetort reports whether text is what an answer may be all of, and a name or a
+// title is not: yes, no and the like.
+func isRetort(text string) bool {
+	return slices.Contains(retorts, strings.ToLower(strings.TrimRight(text, ".!。 ")))
+}
+
+var retorts = strings.Fields(`yes no ok okay sure true false none yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
+	да нет так ні не ναι όχι כן לא نعم لا हाँ नहीं vâng không có ya tidak ใช่ ไม่ 是 是的 不 不是 好 好的 对 はい いいえ 네 아니요`)
+
+// isFinish reports whether text is a word for how a call has ended.
+func isFinish(text string) bool {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(text)) {
+	case "stop", "stopped", "endturn", "length", "maxtokens", "done", "complete", "completed", "finish", "finished", "finishedsuccessfully", "success", "succeeded", "end", "eos", "toolcalls", "tooluse", "contentfilter", "running", "inprogress", "pending", "started", "cancelled", "canceled", "failed", "error":
+		return true
 	}
 	return false
 }

@@ -126,7 +126,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	for _, s := range streams {
 		s.judge(o.Weights)
 	}
-	rescue(streams, o.Weights)
+	c.rescue(streams, o.Weights)
 	return streams
 }
 

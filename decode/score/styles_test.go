@@ -49,6 +49,12 @@ var styles = []style_{
 	{"subscription", false, subscription},
 	{"deltas and a final", false, finals},
 	{"JSON in protobuf", false, carriedJSON},
+	{"candidate parts, protobuf", false, vertexParts},
+	{"completions, protobuf", false, protoCompletions},
+	{"runs of a graph", false, graphRuns},
+	{"editing agent", false, editingAgent},
+	{"patches of a document", false, patches},
+	{"whole states", false, wholeStates},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.
