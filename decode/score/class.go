@@ -44,6 +44,7 @@ var (
 	settingForm = regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)/[A-Za-z_/+-]+[0-9]*$|^[a-z]{2}[-_][A-Z]{2}$|^#[0-9a-fA-F]{6}$`)
 	headerForm  = regexp.MustCompile(`(?i)^(x-[a-z0-9-]+|content-[a-z]+|authorization|user-agent|traceparent|cookie|accept): ?\S[^\n]*$`)
 	emailForm   = regexp.MustCompile(`^[\w.+-]+@[\w-]+(\.[\w-]+)+$`)
+	decimalForm = regexp.MustCompile(`^\d+\.\d+$`)
 	numberForm  = regexp.MustCompile(`^[-+$€]?\d[\d.,: ]*[%a-zA-Z]{0,2}$`)
 	tagForm     = regexp.MustCompile(`^(\[[A-Z_ ]+\]|</?[\w-]+ ?/?>)$`)
 	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
@@ -62,6 +63,7 @@ var forms = [...]struct {
 	{emailForm, 100, email},
 	{headerForm, 400, header},
 	{modelForm, 48, model},
+	{decimalForm, 12, number},
 	{versionForm, 40, version},
 	{numberForm, 40, number},
 	{pathForm, 400, filePath},

@@ -117,6 +117,7 @@ func compare(streams []*stream) {
 			}
 		}
 	}
+	sameLabels(talkers)
 	trails(talkers)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
@@ -143,6 +144,22 @@ func compare(streams []*stream) {
 					}
 				}
 				b.raise(afterText, n)
+			}
+		}
+	}
+}
+
+// sameLabels takes the role out of a label that stands beside several texts: whose
+// message it is says nothing of what is thinking in it and what is the answer.
+func sameLabels(talkers []*stream) {
+	for _, a := range talkers {
+		if a.label == "" || a.features[saysRole+assistant] <= a.named {
+			continue
+		}
+		for _, b := range talkers {
+			if b.label == a.label && (b.path != a.path || b.sort != a.sort) && a.features[headline]+b.features[headline] == 0 {
+				a.features[saysRole+assistant] = a.named
+				b.features[saysRole+assistant] = b.named
 			}
 		}
 	}

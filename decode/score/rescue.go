@@ -18,18 +18,21 @@ const surelyAsked = 0.9 // score of the text that the user sent
 // led to it.
 func (c *collection) rescue(streams []*stream, w *Weights) {
 	var said *stream // text that may be the thinking that led to the answer
-	asked, settled, weak := false, false, false
+	var question *stream
+	settled, weak := false, false
 	for _, s := range streams {
 		switch {
 		case s.dir == captures.Up:
-			asked = asked || s.role == user && s.score >= surelyAsked
+			if s.role == user && s.score >= surelyAsked && (question == nil || s.score > question.score) {
+				question = s
+			}
 		case s.role == thinking:
 			settled = settled || said != nil && said.role == assistant
 			if said == nil || said.lastNew() < s.lastNew() {
 				said = s
 			}
 		case s.role != assistant:
-		case s.features[headline]+s.features[asks]+s.features[status]+s.features[trailing] >= 0.4 && len(s.seqs) <= 6:
+		case s.isWeak():
 			weak = true
 		case said == nil:
 			said = s
@@ -37,15 +40,20 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 			settled = true
 		}
 	}
-	if !asked || settled {
+	if question == nil || settled {
 		return
 	}
 	var best, second *stream
 	least, most, next := 0.0, math.Inf(-1), math.Inf(-1)
 	for _, s := range streams {
 		n, ok := c.mayAnswer(s, said)
+		if script := scriptOf(question.text); script != nil && scriptOf(s.text) == script {
+			n++ // the language that was asked in
+		}
 		switch {
 		case !ok:
+		case best != nil && best.text == s.text:
+			most = max(most, n) // said twice: what came first is it
 		case n > most:
 			second, next = best, most
 			best, most = s, n
@@ -75,6 +83,16 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	}
 }
 
+// isWeak reports whether s, which was taken for the answer, may as well be a title
+// or a list of steps or of further questions.
+func (s *stream) isWeak() bool {
+	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 {
+		return len(s.seqs) <= 6
+	}
+	text := strings.TrimSpace(s.text)
+	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
+}
+
 const leastLead = 0.5 // of the likeliest value before the next
 
 // mayAnswer says whether a short value may be all of an answer, and how likely it
@@ -92,7 +110,7 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	case said != nil && s.pieces[0].frame <= said.lastNew():
 		return 0, false
 	case s.class == jsonWhole && s.kind >= delta && len(s.pieces) > 2:
-		return 2, f[inWake] == 0
+		return 2, f[inWake]+f[inCall]+f[saysRole+toolCall]+f[saysRole+toolResult] == 0
 	case len(text) > mostShort || strings.Count(text, " ") >= 2:
 		return 0, false
 	}
@@ -130,6 +148,21 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 		likely += 2
 	}
 	return likely - 0.3*float64(min(c.groups[s.pieces[0].group].texts-1, 3)), true
+}
+
+// scripts are those that tell one language from most others.
+var scripts = [...]*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Arabic, unicode.Hebrew, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Han, unicode.Thai, unicode.Devanagari}
+
+// scriptOf is the first of scripts that occurs in text, or nil.
+func scriptOf(text string) *unicode.RangeTable {
+	for _, r := range sample(text) {
+		for _, script := range scripts {
+			if r >= utf8.RuneSelf && unicode.Is(script, r) {
+				return script
+			}
+		}
+	}
+	return nil
 }
 
 const mostShort = 24 // bytes of an answer that does not look like one

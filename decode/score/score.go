@@ -221,9 +221,10 @@ type stream struct {
 	stored  bool   // from the JSON of a message inside a field
 	telling bool   // its values tell what the texts beside them are
 	musing  float64
-	echoed  bool   // its text is a value that the other side sent
-	label   string // what a field beside it says it is; "" for none
-	sort    string // the number beside it that tells it from others of its path; "" for none
+	named   float64 // how much its members' names alone say that it is the assistant's
+	echoed  bool    // its text is a value that the other side sent
+	label   string  // what a field beside it says it is; "" for none
+	sort    string  // the number beside it that tells it from others of its path; "" for none
 
 	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind

@@ -98,7 +98,7 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case distinct < 2 || distinct > maxSorts || changes < 1:
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
-		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at) == 1:
+		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at) <= 2:
 		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
 			best, least, ascending = at, min(least, changes), monotone
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
@@ -156,7 +156,11 @@ func (c *collection) scalarOf(group, at int32) int64 {
 // beside none before, as the reason why a stream has ended does.
 func (c *collection) marksEnd(s *stream, at int32) bool {
 	n := len(s.pieces)
-	return n > 2 && c.scalarOf(s.pieces[n-2].group, at) == absent && c.scalarOf(s.pieces[n-1].group, at) > 0
+	before, last := s.pieces[n-2], s.pieces[n-1]
+	if n < 3 || c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
+		return false
+	}
+	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || unicode.IsSpace(rune(last.text[0]))
 }
 
 // changes counts how often the number at changes between pieces, and how many
