@@ -45,13 +45,16 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			x.note(s, p)
 			if x != y {
 				y.note(s, p)
+				if texts[p.frame] <= smallFrame {
+					y.frame = x
+				}
 			}
 		}
 	}
 	calls := make(map[string]int) // ids of calls, with the frame that made them
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
-		if x.call() == 0 || ex.Frames[x.first].Dir != captures.Down {
+		if x.call(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
 		}
 		for _, id := range x.ids {

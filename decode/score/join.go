@@ -103,10 +103,16 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	if areSame(pieces) {
 		return same, pieces[0].text, 0
 	}
+	if len(pieces) == 2 && pieces[0].text == pieces[1].text && len(strings.TrimSpace(pieces[0].text)) > 1 {
+		return single, pieces[0].text, 0 // short, and said again
+	}
 	if text, ok := grown(pieces); ok {
 		return growing, text, 0
 	}
 	open, closed := borders(pieces)
+	if apart && !whole && isWordInParts(pieces) {
+		return delta, concat(pieces, ""), open
+	}
 	if whole || areNames(pieces) || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
@@ -117,6 +123,22 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 		}
 	}
 	return delta, concat(pieces, ""), open
+}
+
+// isWordInParts reports whether pieces are one word with a capital, or of another
+// script than Latin: names of values begin anew.
+func isWordInParts(pieces []piece) bool {
+	first, _ := utf8.DecodeRuneInString(pieces[0].text)
+	if !unicode.IsUpper(first) && first < utf8.RuneSelf {
+		return false
+	}
+	for i, p := range pieces {
+		r, _ := utf8.DecodeRuneInString(p.text)
+		if i > 0 && !unicode.IsLower(r) || strings.ContainsAny(p.text, " \n_") {
+			return false
+		}
+	}
+	return true
 }
 
 // isDense reports whether pieces are of a script without spaces.
@@ -173,13 +195,13 @@ func unique(pieces []piece) []piece {
 
 const (
 	growthShare = 0.75 // of the steps between snapshots that grow
-	leastGrown  = 2    // bytes of a first snapshot that is followed by one only, spaces aside
+	leastGrown  = 2    // runes of a first snapshot that is followed by one only, spaces aside
 )
 
 // grown returns the text of pieces that are snapshots of a growing text. Where
 // a piece does not begin with the one before, a new text begins.
 func grown(pieces []piece) (string, bool) {
-	steps, grows := 0, 0
+	steps, grows, again := 0, 0, 0
 	var text strings.Builder
 	for i := 1; i < len(pieces); i++ {
 		before, now := pieces[i-1].text, pieces[i].text
@@ -189,6 +211,7 @@ func grown(pieces []piece) (string, bool) {
 				grows++
 			} else {
 				steps--
+				again++
 			}
 			continue
 		}
@@ -198,7 +221,7 @@ func grown(pieces []piece) (string, bool) {
 	switch {
 	case steps == 0 || float64(grows) < growthShare*float64(steps):
 		return "", false
-	case grows == 1 && len(strings.TrimSpace(pieces[0].text)) < leastGrown:
+	case grows == 1 && again == 0 && utf8.RuneCountInString(strings.TrimSpace(pieces[0].text)) < leastGrown:
 		return "", false
 	}
 	return text.String(), true

@@ -45,6 +45,9 @@ func (c *collection) split() []*stream {
 		}
 	}
 	for i := 0; i < len(out); i++ {
+		if ids := out[i].takeIDs(); ids != nil {
+			out = slices.Insert(out, i+1, ids)
+		}
 		if parts := c.sort(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
 			i += len(parts) - 1
@@ -52,6 +55,29 @@ func (c *collection) split() []*stream {
 	}
 	return out
 }
+
+// takeIDs parts the identifiers from the texts of a path that has both, or returns
+// nil where it has one of them only.
+func (s *stream) takeIDs() *stream {
+	var ids, rest []piece
+	for i, p := range s.pieces {
+		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
+		if !inText && len(p.text) >= leastID && isIdent(p.text) {
+			ids = append(ids, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	if len(ids) == 0 || len(rest) == 0 {
+		return nil
+	}
+	part := *s
+	part.pieces, part.sort = ids, "id"
+	s.pieces = rest
+	return &part
+}
+
+const leastID = 16 // bytes of an identifier that stands among texts
 
 // labelOf is the label of g, or else of what encloses it.
 func (c *collection) labelOf(g int32) string {

@@ -168,7 +168,7 @@ func instructions(s string) float64 {
 func marks(s string) float64 {
 	s = sample(s)
 	n := 0.0
-	if strings.Contains(s, "```") {
+	if strings.Contains(s, "```") || strings.HasPrefix(s, "|") && strings.Contains(s, "|\n|-") {
 		n++
 	}
 	for line := range strings.SplitSeq(s, "\n") {

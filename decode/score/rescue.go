@@ -65,11 +65,11 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		least = -1 // it is the only one
 	}
 	if said != nil && said.role == assistant {
-		if least = 1.5; said.musing < 0.5 {
-			least = 3
+		if least = 1; said.musing < 0.5 {
+			least = 2.4
 		}
 	} else if weak {
-		least = 1
+		least = 0.5
 	}
 	if best == nil || most < least || most-next < leastLead {
 		return
@@ -86,8 +86,11 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 // isWeak reports whether s, which was taken for the answer, may as well be a title
 // or a list of steps or of further questions.
 func (s *stream) isWeak() bool {
-	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 {
+	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 || s.kind == separate && s.areHeadings() {
 		return len(s.seqs) <= 6
+	}
+	if s.kind == separate && len(s.seqs) == 1 {
+		return true // a list that is sent whole
 	}
 	text := strings.TrimSpace(s.text)
 	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
@@ -129,6 +132,10 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	switch {
 	case isRetort(text):
 		likely += 2
+	case isState(text):
+		if likely++; s.class == word {
+			likely++
+		}
 	case unicode.IsUpper(r) || r >= utf8.RuneSelf:
 		likely += 0.5
 	}
@@ -147,7 +154,13 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	if f[twice] > 0 || f[namesake] > 0 {
 		likely += 2
 	}
-	return likely - 0.3*float64(min(c.groups[s.pieces[0].group].texts-1, 3)), true
+	here := c.groups[s.pieces[0].group]
+	if said != nil {
+		if there := c.groups[said.pieces[0].group]; here.texts != there.texts || len(here.scalars) != len(there.scalars) {
+			likely-- // in other clothes
+		}
+	}
+	return likely - 0.15*float64(min(here.texts-1, 3)), true
 }
 
 // scripts are those that tell one language from most others.
@@ -173,8 +186,17 @@ func isRetort(text string) bool {
 	return slices.Contains(retorts, strings.ToLower(strings.TrimRight(text, ".!。 ")))
 }
 
-var retorts = strings.Fields(`yes no ok okay sure true false none yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
+var retorts = strings.Fields(`yes no sure yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
 	да нет так ні не ναι όχι כן לא نعم لا हाँ नहीं vâng không có ya tidak ใช่ ไม่ 是 是的 不 不是 好 好的 对 はい いいえ 네 아니요`)
+
+// isState reports whether text may as well be what a program says of itself.
+func isState(text string) bool {
+	switch strings.ToLower(strings.TrimRight(text, ".!")) {
+	case "ok", "okay", "true", "false", "none":
+		return true
+	}
+	return false
+}
 
 // isFinish reports whether text is a word for how a call has ended.
 func isFinish(text string) bool {

@@ -98,7 +98,7 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case distinct < 2 || distinct > maxSorts || changes < 1:
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
-		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at) <= 2:
+		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
 		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
 			best, least, ascending = at, min(least, changes), monotone
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
