@@ -25,6 +25,9 @@ type context struct {
 func (x *context) note(s *stream, p piece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
+		if s.ofAll {
+			break // it tells the exchange from others, not a call
+		}
 		x.id = true
 		x.ids = append(x.ids, p.text)
 	case jsonWhole, jsonPart:

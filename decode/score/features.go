@@ -22,6 +22,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			texts[p.frame]++
 		}
 	}
+	standing(streams)
 	contexts := make(map[[2]int]*context)
 	get := func(frame, group int) *context {
 		key := [2]int{frame, group}
@@ -79,6 +80,26 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	echoes(streams)
 	compare(streams)
+}
+
+const leastStanding = 5 // frames of a value that stands in most of them
+
+// standing finds the values that most of the server's frames repeat.
+func standing(streams []*stream) {
+	frames := make(map[int]bool)
+	first := math.MaxInt
+	for _, s := range streams {
+		if s.dir != captures.Down {
+			continue
+		}
+		for _, p := range s.pieces {
+			frames[p.frame] = true
+			first = min(first, p.frame)
+		}
+	}
+	for _, s := range streams {
+		s.ofAll = s.dir == captures.Down && s.kind == same && s.pieces[0].frame == first && len(s.seqs) >= leastStanding && len(s.seqs)*5 >= len(frames)*3
+	}
 }
 
 // measure sets the features that s has by itself.

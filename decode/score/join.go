@@ -195,7 +195,7 @@ func unique(pieces []piece) []piece {
 
 const (
 	growthShare = 0.75 // of the steps between snapshots that grow
-	leastGrown  = 2    // runes of a first snapshot that is followed by one only, spaces aside
+	leastGrown  = 2    // bytes of a first snapshot that is followed by one only, spaces aside
 )
 
 // grown returns the text of pieces that are snapshots of a growing text. Where
@@ -221,7 +221,7 @@ func grown(pieces []piece) (string, bool) {
 	switch {
 	case steps == 0 || float64(grows) < growthShare*float64(steps):
 		return "", false
-	case grows == 1 && again == 0 && utf8.RuneCountInString(strings.TrimSpace(pieces[0].text)) < leastGrown:
+	case grows == 1 && again == 0 && len(strings.TrimSpace(pieces[0].text)) < leastGrown:
 		return "", false
 	}
 	return text.String(), true

@@ -19,7 +19,7 @@ const surelyAsked = 0.9 // score of the text that the user sent
 func (c *collection) rescue(streams []*stream, w *Weights) {
 	var said *stream // text that may be the thinking that led to the answer
 	var question *stream
-	settled, weak := false, false
+	settled, weak, short := false, false, false
 	for _, s := range streams {
 		switch {
 		case s.dir == captures.Up:
@@ -34,6 +34,8 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		case s.role != assistant:
 		case s.isWeak():
 			weak = true
+		case len(strings.TrimSpace(s.text)) <= mostShort && s.kind <= delta:
+			short = true // it is weighed with the others
 		case said == nil:
 			said = s
 		default:
@@ -61,7 +63,7 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 			second, next = s, n
 		}
 	}
-	if second == nil && said == nil && !weak {
+	if second == nil && said == nil && !weak && !short {
 		least = -1 // it is the only one
 	}
 	if said != nil && said.role == assistant {
@@ -79,8 +81,36 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	if said != nil && said.role == assistant {
 		said.raise(beforeText, 1)
 		said.raise(muses, max(said.musing, 0.5))
+		if said.label == best.label {
+			said.features[saysRole+assistant] = said.named
+		}
 		said.judge(w)
 	}
+}
+
+// oneAnswer takes what streams beside the answer, and ends before it does, for the
+// thinking that led to it: a server does not answer twice.
+func oneAnswer(streams []*stream, w *Weights) {
+	var answer *stream
+	for _, s := range streams {
+		if s.role == assistant && s.isSpoken() && (answer == nil || s.sum > answer.sum) {
+			answer = s
+		}
+	}
+	for _, s := range streams {
+		if s == answer || s.role != assistant || !s.isSpoken() || s.path == answer.path || !alike(s.path, answer.path) {
+			continue
+		}
+		if s.lastNew() < answer.lastNew() && s.features[repeats]+s.features[saysRole+assistant] == 0 && s.musing >= answer.musing {
+			s.raise(beforeText, 1)
+			s.judge(w)
+		}
+	}
+}
+
+// isSpoken reports whether s came in pieces of one text.
+func (s *stream) isSpoken() bool {
+	return s.dir == captures.Down && (s.kind == delta || s.kind == growing) && s.features[headline]+s.features[past]+s.features[trailing] < 0.4
 }
 
 // isWeak reports whether s, which was taken for the answer, may as well be a title

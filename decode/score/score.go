@@ -126,6 +126,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	for _, s := range streams {
 		s.judge(o.Weights)
 	}
+	oneAnswer(streams, o.Weights)
 	c.rescue(streams, o.Weights)
 	return streams
 }
@@ -233,6 +234,7 @@ type stream struct {
 	seqs   []int
 	bytes  int
 
+	ofAll bool // it stands in most frames of its direction, from the first on
 	apart bool // each piece has an identifier of its own beside it
 	kind  joining
 	text  string

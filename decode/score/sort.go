@@ -157,10 +157,10 @@ func (c *collection) scalarOf(group, at int32) int64 {
 func (c *collection) marksEnd(s *stream, at int32) bool {
 	n := len(s.pieces)
 	before, last := s.pieces[n-2], s.pieces[n-1]
-	if n < 3 || c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
+	if c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
 		return false
 	}
-	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || unicode.IsSpace(rune(last.text[0]))
+	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
 }
 
 // changes counts how often the number at changes between pieces, and how many

@@ -66,7 +66,9 @@ func (s *stream) hearLabel() {
 			if role == assistant && s.dir == captures.Up && s.class == plain {
 				s.features[past] = 1
 			}
-			s.raise(saysRole+feature(role), 1)
+			if role != assistant || s.features[saysRole+thinking] == 0 { // whose it is, and not what
+				s.raise(saysRole+feature(role), 1)
+			}
 		} else {
 			s.hearName(part, 1)
 		}
