@@ -23,6 +23,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 		}
 	}
 	standing(streams)
+	titles(streams)
 	contexts := make(map[[2]int]*context)
 	get := func(frame, group int) *context {
 		key := [2]int{frame, group}
@@ -80,6 +81,39 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	echoes(streams)
 	compare(streams)
+}
+
+// titles finds short values that a model's name beside them begins with: they are
+// what a program calls it to its user.
+func titles(streams []*stream) {
+	models := make(map[int32][]string)
+	for _, s := range streams {
+		if s.class != model {
+			continue
+		}
+		for _, p := range s.pieces[:min(len(s.pieces), classified)] {
+			models[p.group] = append(models[p.group], foldName(p.text))
+		}
+	}
+	for _, s := range streams {
+		if s.class != plain && s.class != word || len(s.text) > mostShort {
+			continue
+		}
+		name := foldName(s.text)
+		if slices.ContainsFunc(models[s.pieces[0].group], func(m string) bool { return name != "" && strings.HasPrefix(m, name) }) {
+			s.features[modelName] = 1
+		}
+	}
+}
+
+// foldName is the letters and digits of a name in lower case.
+func foldName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
 }
 
 const leastStanding = 5 // frames of a value that stands in most of them

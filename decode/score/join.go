@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"unwire/captures"
 )
 
 // A joining is how the pieces of a path make its text.
@@ -25,6 +27,9 @@ func (s *stream) join(c *collection) {
 		if i == 0 || p.frame != s.pieces[i-1].frame {
 			s.seqs = append(s.seqs, p.seq)
 		}
+	}
+	if s.saidInTurns(c) {
+		s.apart, s.whole = true, true
 	}
 	order, runs := s.runs(c)
 	var texts []string
@@ -47,6 +52,32 @@ func (s *stream) join(c *collection) {
 	}
 	s.text = strings.ToValidUTF8(s.text, "\uFFFD")
 	s.class = s.classify()
+}
+
+// saidInTurns reports whether the client sent each piece after the server had said
+// something, and none as the middle of a sentence: what was asked one after the other.
+func (s *stream) saidInTurns(c *collection) bool {
+	if s.dir != captures.Up || len(s.pieces) < 2 || len(s.pieces) > maxAsked {
+		return false
+	}
+	for i, p := range s.pieces {
+		text := strings.TrimSpace(p.text)
+		if text != p.text || strings.Count(text, " ") < 1 && isASCII(text) {
+			return false
+		}
+		if i > 0 && (strings.HasPrefix(p.text, s.pieces[i-1].text) || !c.saidBetween(s.pieces[i-1].frame, p.frame)) {
+			return false
+		}
+	}
+	return true
+}
+
+const maxAsked = 1000 // turns of one exchange
+
+// saidBetween reports whether the server sent text in a frame between two.
+func (c *collection) saidBetween(from, to int) bool {
+	i, _ := slices.BinarySearch(c.said, from)
+	return i < len(c.said) && c.said[i] < to
 }
 
 // runs parts the pieces by the identifiers beside them. An identifier for each

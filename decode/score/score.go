@@ -105,6 +105,9 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	t := transcript(streams, c.truncated)
 	t.Tools = c.tools(streams)
 	t.Turns = turns(streams, t.Tools)
+	if len(streams) > 0 && streams[0].text == t.Answer && t.asked() > 1 {
+		t.Answer = t.answers()
+	}
 	t.Usage = c.usage(ex, streams)
 	t.Error = failure(ex)
 	return t
@@ -174,6 +177,39 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		t.Thinking += s.text
 	}
 	return t
+}
+
+// asked is how often the user said something in the exchange that was answered.
+func (t *Transcript) asked() int {
+	n, open := 0, false
+	for i := range t.Turns {
+		switch turn := &t.Turns[i]; {
+		case turn.Role == User && turn.Dir == captures.Up.String():
+			open = true
+		case turn.Role == Assistant && open:
+			n, open = n+1, false
+		}
+	}
+	return n
+}
+
+// answers are the answers to all that was asked, with an empty line between.
+func (t *Transcript) answers() string {
+	var b strings.Builder
+	open := false
+	for i := range t.Turns {
+		switch turn := &t.Turns[i]; {
+		case turn.Role == User && turn.Dir == captures.Up.String():
+			open = b.Len() > 0
+		case turn.Role == Assistant:
+			if open {
+				b.WriteString("\n\n")
+			}
+			open = false
+			b.WriteString(turn.Text)
+		}
+	}
+	return b.String()
 }
 
 // before is 0 for an answer to what was asked in the exchange, and more for what
