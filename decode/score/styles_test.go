@@ -55,6 +55,13 @@ var styles = []style_{
 	{"editing agent", false, editingAgent},
 	{"patches of a document", false, patches},
 	{"whole states", false, wholeStates},
+	{"block events, protobuf", false, blockEvents},
+	{"session updates, lines", false, sessionUpdates},
+	{"voice", false, voiceTurns},
+	{"summaries", false, summaries},
+	{"JSON in JSON in protobuf", false, nestedStrings},
+	{"support room", false, supportRoom},
+	{"embeddings", false, vectors},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.
