@@ -123,6 +123,9 @@ func (s *stream) isWeak() bool {
 		return true // a list that is sent whole
 	}
 	text := strings.TrimSpace(s.text)
+	if len(text) <= 200 && strings.HasSuffix(text, "?") && !strings.Contains(text, "\n") {
+		return true // what was heard, or a question back
+	}
 	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
 }
 

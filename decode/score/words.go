@@ -108,7 +108,7 @@ func (s *stream) hearNames() {
 func isCallName(names []string) bool {
 	for _, n := range names[max(0, len(names)-3):] {
 		switch strings.ToLower(strings.ReplaceAll(n, "_", "")) {
-		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "parameters":
+		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "rawinput", "parameters":
 			return true
 		}
 	}
