@@ -27,7 +27,7 @@ func echoes(streams []*stream) {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
 	for _, s := range streams {
-		if s.class != plain && s.class != word {
+		if s.class != plain && s.class != word && s.class != number {
 			continue
 		}
 		values[s.dir&1][hash(s.text)] = true
@@ -118,6 +118,7 @@ func compare(streams []*stream) {
 		}
 	}
 	sameLabels(talkers)
+	signed(streams, talkers)
 	trails(talkers)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
@@ -128,7 +129,7 @@ func compare(streams []*stream) {
 				a.raise(muses, clamp(a.musing-b.musing))
 			}
 		}
-		if full == 1 && a.musing >= 0.5 && speaksOfUser(a.text) {
+		if n := ponders(a.text); full == 1 && a.musing >= 0.3 && (speaksOfUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNew())) {
 			a.raise(muses, 1) // thinking that came to no answer
 			a.raise(beforeText, 0.8)
 		}
@@ -160,6 +161,35 @@ func sameLabels(talkers []*stream) {
 			if b.label == a.label && (b.path != a.path || b.sort != a.sort) && a.features[headline]+b.features[headline] == 0 {
 				a.features[saysRole+assistant] = a.named
 				b.features[saysRole+assistant] = b.named
+			}
+		}
+	}
+}
+
+// calls reports whether the server calls a tool after a frame.
+func calls(streams []*stream, after int) bool {
+	return slices.ContainsFunc(streams, func(s *stream) bool {
+		return s.dir == captures.Down && s.features[inCall] >= 0.5 && s.features[jsonText]+s.features[path] > 0 && s.pieces[0].frame > after
+	})
+}
+
+const leastSignature = 40 // bytes
+
+// signed finds the text that a signature follows beside it, before anything else
+// is said: services sign thinking, so that it can be sent back to them unchanged.
+func signed(streams, talkers []*stream) {
+	for _, sign := range streams {
+		if sign.dir != captures.Down || sign.class != token && sign.class != randomID && sign.class != hexID && sign.class != uuid || len(sign.text) < leastSignature || len(sign.seqs) > 4 {
+			continue
+		}
+		for _, s := range talkers {
+			last := s.lastNew()
+			if enclosing(s.path) != enclosing(sign.path) || s.path == sign.path || len(s.seqs) < 2 || sign.pieces[0].frame < last || sign.pieces[0].frame > last+2 {
+				continue
+			}
+			if !slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && t.pieces[0].frame < s.pieces[0].frame && len(t.seqs) > 1 }) {
+				s.raise(muses, 1)
+				s.raise(beforeText, 0.8)
 			}
 		}
 	}

@@ -208,7 +208,8 @@ func areSame(pieces []piece) bool {
 			return false
 		}
 	}
-	return len(strings.TrimSpace(pieces[0].text)) >= 4
+	n := len(strings.TrimSpace(pieces[0].text))
+	return n >= 4 || n >= 2 && len(pieces) > 2
 }
 
 // unique drops the pieces that were there before.

@@ -137,6 +137,23 @@ func speaksOfUser(s string) bool {
 	return false
 }
 
+// pondering is how thinking speaks to itself, and no answer to somebody.
+var pondering = [...]string{
+	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
+}
+
+// ponders counts the phrases of pondering in s.
+func ponders(s string) int {
+	s = strings.ToLower(sample(s))
+	n := 0
+	for _, phrase := range pondering {
+		if strings.Contains(s, phrase) {
+			n++
+		}
+	}
+	return n
+}
+
 // musing says from 0 to 1 how much s is worded as thinking about a task.
 func musing(s string) float64 {
 	s = strings.ToLower(sample(s))

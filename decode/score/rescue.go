@@ -18,7 +18,7 @@ const surelyAsked = 0.9 // score of the text that the user sent
 // led to it.
 func (c *collection) rescue(streams []*stream, w *Weights) {
 	var said *stream // text that may be the thinking that led to the answer
-	var question *stream
+	var question, heard *stream
 	settled, weak, short := false, false, false
 	for _, s := range streams {
 		switch {
@@ -33,7 +33,9 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 			}
 		case s.role != assistant:
 		case s.isWeak():
-			weak = true
+			if weak = true; s.kind == growing && heard == nil {
+				heard = s
+			}
 		case len(strings.TrimSpace(s.text)) <= mostShort && s.kind <= delta:
 			short = true // it is weighed with the others
 		case said == nil:
@@ -41,6 +43,12 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		default:
 			settled = true
 		}
+	}
+	if question == nil && !settled && heardAlone(streams) {
+		if heard == nil && said != nil && said.kind == growing {
+			heard, said, weak = said, nil, true
+		}
+		question = heard
 	}
 	if question == nil || settled {
 		return
@@ -78,6 +86,10 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	}
 	best.features[onlyChoice] = 1
 	best.judge(w)
+	if question.dir == captures.Down {
+		question.features[replayed] = 1
+		question.judge(w)
+	}
 	if said != nil && said.role == assistant {
 		said.raise(beforeText, 1)
 		said.raise(muses, max(said.musing, 0.5))
@@ -86,6 +98,12 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		}
 		said.judge(w)
 	}
+}
+
+// heardAlone reports whether the client sent nothing in words: then what the server
+// tells first, as it understands it better and better, may be what it heard.
+func heardAlone(streams []*stream) bool {
+	return !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up && s.features[wording] >= 0.4 && s.class == plain })
 }
 
 // oneAnswer takes what streams beside the answer, and ends before it does, for the
@@ -119,8 +137,8 @@ func (s *stream) isWeak() bool {
 	if s.asking() > 0 || s.reporting() > 0 || s.features[trailing]+s.features[headline] >= 0.4 || s.kind == separate && s.areHeadings() {
 		return len(s.seqs) <= 6
 	}
-	if s.kind == separate && len(s.seqs) == 1 {
-		return true // a list that is sent whole
+	if s.kind == separate && (len(s.seqs) == 1 || len(s.seqs) <= 6 && !slices.ContainsFunc(s.pieces, func(p piece) bool { return len(p.text) > 200 || strings.Contains(p.text, "\n") })) {
+		return true // a list that is sent whole, or line by line
 	}
 	text := strings.TrimSpace(s.text)
 	if len(text) <= 200 && strings.HasSuffix(text, "?") && !strings.Contains(text, "\n") {
@@ -139,7 +157,7 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	switch {
 	case s.dir != captures.Down || s.role == user || s.kind == same || s.kind == separate || s.telling || s.stored:
 		return 0, false
-	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, f[echo] >= 0.9 && len(s.seqs) == 1:
+	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, s.echoed:
 		return 0, false
 	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):
 		return 0, false

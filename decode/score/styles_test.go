@@ -62,6 +62,10 @@ var styles = []style_{
 	{"JSON in JSON in protobuf", false, nestedStrings},
 	{"support room", false, supportRoom},
 	{"embeddings", false, vectors},
+	{"runs of a thread, SSE", false, threadRuns},
+	{"code agent, protobuf", false, codeAgent},
+	{"ranked replies, unary", false, rankedReplies},
+	{"snapshots, then a title", false, windowed},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.
