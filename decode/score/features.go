@@ -237,7 +237,7 @@ func (s *stream) areHeadings() bool {
 // endsSentence reports whether the last rune stops a sentence.
 func endsSentence(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
-	return strings.ContainsRune(".!?…:。！？।؟", r) || unicode.Is(unicode.So, r)
+	return strings.ContainsRune(".!?…:。！？।؟", r) || r != utf8.RuneError && unicode.Is(unicode.So, r)
 }
 
 // judge takes the most likely role, and notes why.

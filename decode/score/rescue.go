@@ -155,7 +155,7 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	f := &s.features
 	text := strings.TrimSpace(s.text)
 	switch {
-	case s.dir != captures.Down || s.role == user || s.kind == same || s.kind == separate || s.telling || s.stored:
+	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > mostAgain || s.kind == separate || s.telling || s.stored:
 		return 0, false
 	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, s.echoed:
 		return 0, false
@@ -228,6 +228,8 @@ func scriptOf(text string) *unicode.RangeTable {
 	}
 	return nil
 }
+
+const mostAgain = 3 // times that a short answer is sent
 
 const mostShort = 24 // bytes of an answer that does not look like one
 
