@@ -76,7 +76,7 @@ func spacing(words []string) float64 {
 	}
 	w := words[0]
 	switch {
-	case odd > 0 || long > 0:
+	case odd > 0 || long > 0 || isGarbled(w):
 		return 0.05
 	case strings.ContainsAny(w[len(w)-1:], ".!?") || !isASCII(w):
 		return 0.7
@@ -84,6 +84,23 @@ func spacing(words []string) float64 {
 		return 0.5
 	}
 	return 0.3
+}
+
+// isGarbled reports whether a short word has signs between its letters that no word
+// has, or letters behind digits: bytes that are text by chance.
+func isGarbled(w string) bool {
+	if len(w) > 8 || !isASCII(w) {
+		return false
+	}
+	for i := 0; i+1 < len(w); i++ {
+		c, next := w[i], w[i+1]
+		sign := strings.IndexByte("$#@^~|`&*%+(){}[]!?\"<>;:\\", c) >= 0
+		letter := next >= 'a' && next <= 'z' || next >= 'A' && next <= 'Z'
+		if letter && (sign && i > 0 || c >= '0' && c <= '9' && len(w) > 3) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasCamel reports an upper-case letter behind a lower-case one.

@@ -174,8 +174,13 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	case version, filePath:
 		likely = -0.5
 	case word:
-		likely = -1
+		if likely = -1; s.kind == same && !isRetort(text) {
+			return 0, false
+		}
 	case plain:
+		if slices.ContainsFunc(strings.Fields(text), isGarbled) {
+			return 0, false
+		}
 	default:
 		return 0, false
 	}
