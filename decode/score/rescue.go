@@ -55,9 +55,10 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	}
 	var best, second *stream
 	least, most, next := 0.0, math.Inf(-1), math.Inf(-1)
+	script := scriptOf(question.text)
 	for _, s := range streams {
 		n, ok := c.mayAnswer(s, said)
-		if script := scriptOf(question.text); script != nil && scriptOf(s.text) == script {
+		if ok && script != nil && scriptOf(s.text) == script {
 			n++ // the language that was asked in
 		}
 		switch {
