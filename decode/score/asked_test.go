@@ -2,6 +2,7 @@ package score
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,5 +76,21 @@ func TestModelTitle(t *testing.T) {
 		if len(tr.Turns) != 2 || tr.Turns[0].Text != "What is in main.go?" {
 			t.Errorf("%s: %s", title, outline(tr))
 		}
+	}
+}
+
+// A conversation that is sent with the question is told in its order: what the
+// user said, what was answered before, and the question.
+func TestHistoryBeforeQuestion(t *testing.T) {
+	said := func(kind int, text string) []byte { return sub(1, str(1, text), num(2, kind)) }
+	ex := raw(
+		slices.Concat(said(1, "Good morning. Which endpoint is this?"), said(2, "Good morning! You are talking to the older one."), said(1, "And does it still answer questions?")),
+		"--", sub(2, str(1, "It still answers")), sub(2, str(1, " all of")), sub(2, str(1, " them.")),
+	)
+	tr := Extract(ex, Options{})
+	want := "user up [0] \"Good morning. Which endpoint is this?\"\nassistant up [0] \"Good morning! You are talking to the older one.\"\n" +
+		"user up [0] \"And does it still answer questions?\"\nassistant down [0 1 2] \"It still answers all of them.\"\n"
+	if got := outline(tr); got != want || tr.Answer != "It still answers all of them." {
+		t.Errorf("%swant\n%s%s", got, want, dump(tr))
 	}
 }

@@ -317,8 +317,9 @@ func namesakes(streams []*stream) {
 func replays(streams []*stream) {
 	parts := make(map[string][]*stream)
 	for _, s := range streams {
-		if s.dir == captures.Down && (s.sort != "" || s.label != "") && s.class == plain {
-			parts[s.path] = append(parts[s.path], s)
+		if (s.dir == captures.Down && s.label != "" || s.sort != "") && s.class == plain {
+			key := s.dir.String() + s.path
+			parts[key] = append(parts[key], s)
 		}
 	}
 	for _, list := range parts {
@@ -326,6 +327,16 @@ func replays(streams []*stream) {
 			continue
 		}
 		a, b := list[0], list[1]
+		if a.dir == captures.Up {
+			// A conversation that is sent with a question ends in it.
+			if comparePieces(a.pieces[len(a.pieces)-1], b.pieces[len(b.pieces)-1]) > 0 {
+				a, b = b, a
+			}
+			if a.whole && alternations(a, b) == len(a.pieces)+len(b.pieces)-1 {
+				a.features[past] = 1
+			}
+			continue
+		}
 		if a.pieces[0].frame > b.pieces[0].frame {
 			a, b = b, a
 		}
@@ -344,7 +355,7 @@ func alternations(a, b *stream) int {
 	last := -1
 	for i < len(a.pieces) || k < len(b.pieces) {
 		now := 0
-		if i == len(a.pieces) || k < len(b.pieces) && b.pieces[k].frame < a.pieces[i].frame {
+		if i == len(a.pieces) || k < len(b.pieces) && comparePieces(b.pieces[k], a.pieces[i]) < 0 {
 			now = 1
 			k++
 		} else {

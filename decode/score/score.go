@@ -186,7 +186,7 @@ func (t *Transcript) asked() int {
 		switch turn := &t.Turns[i]; {
 		case turn.Role == User && turn.Dir == captures.Up.String():
 			open = true
-		case turn.Role == Assistant && open:
+		case turn.Role == Assistant && turn.Dir == captures.Down.String() && open:
 			n, open = n+1, false
 		}
 	}
@@ -201,7 +201,7 @@ func (t *Transcript) answers() string {
 		switch turn := &t.Turns[i]; {
 		case turn.Role == User && turn.Dir == captures.Up.String():
 			open = b.Len() > 0
-		case turn.Role == Assistant:
+		case turn.Role == Assistant && turn.Dir == captures.Down.String():
 			if open {
 				b.WriteString("\n\n")
 			}

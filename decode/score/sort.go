@@ -235,10 +235,15 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	for _, s := range out {
 		if s.sort != "" {
-			slices.SortStableFunc(s.pieces, func(a, b piece) int { return cmp.Compare(a.frame, b.frame) })
+			slices.SortStableFunc(s.pieces, comparePieces)
 		}
 	}
 	return out, changed
+}
+
+// comparePieces orders pieces as they were sent.
+func comparePieces(a, b piece) int {
+	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
 }
 
 func (s *stream) bytesEach() int {
