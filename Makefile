@@ -42,7 +42,7 @@ bench:
 
 # Real samples come from Go modules, which are downloaded.
 eval:
-	@out=$$(mktemp); UNWIRE_EVAL=1 $(GO) test -tags eval -count=1 -timeout 10m -v -run '^TestEval' ./decode/... ./schema/... >$$out 2>&1; \
+	@out=$$(mktemp); UNWIRE_EVAL=1 $(GO) test -tags eval -count=1 -timeout 10m -v -run '^TestEval' ./decode/... ./schema/... ./cmd/internal/demo >$$out 2>&1; \
 	status=$$?; grep -vE '^(=== |PASS|\?|ok .*no tests to run|testing: warning)' $$out; rm -f $$out; exit $$status
 
 matrix: node-deps

@@ -42,7 +42,7 @@ func (c *collection) unpack(ex *decode.Exchange) {
 	// Neither do two sides send arguments of the same names to each other.
 	for a, x := range objects {
 		for b, y := range objects {
-			if a.dir == captures.Up && b.dir == captures.Down && len(x[0]) > 1 && sameNames(x[0], y[0]) {
+			if a.dir == captures.Up && b.dir == captures.Down && len(x[0]) > 1 && (sameNames(x[0], y[0]) || holdsObject(x[0]) && holdsObject(y[0]) && sharesMember(x[0], y[0])) {
 				for name := range x[0] {
 					names[name] = true
 				}
@@ -106,6 +106,26 @@ func sameNames(a, b map[string]any) bool {
 	return len(a) == len(b)
 }
 
+// holdsObject reports whether a member of o is an object, once strings of JSON are
+// opened.
+func holdsObject(o map[string]any) bool {
+	for _, v := range o {
+		if _, ok := v.(map[string]any); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func sharesMember(a, b map[string]any) bool {
+	for name := range a {
+		if _, ok := b[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 func sharesName(o map[string]any, names map[string]bool) bool {
 	for name := range o {
 		if names[name] {
@@ -135,7 +155,40 @@ func (s *stream) objects() []map[string]any {
 	if len(out[0]) == 0 {
 		return nil
 	}
+	openMembers(out, 0)
 	return out
+}
+
+const mostNested = 3 // strings of JSON, one in the other, that are opened
+
+// openMembers reads the members that are JSON of objects in all of the objects, as
+// a carrier's are: the arguments of a call are in some of them only.
+func openMembers(list []map[string]any, depth int) {
+	if depth >= mostNested || len(list) == 0 {
+		return
+	}
+	for name, v := range list[0] {
+		if s, ok := v.(string); !ok || !strings.HasPrefix(s, "{") {
+			continue
+		}
+		inner := make([]map[string]any, 0, len(list))
+		for _, o := range list {
+			s, _ := o[name].(string)
+			v, ok := parseJSON([]byte(s))
+			m, isObject := v.(map[string]any)
+			if !ok || !isObject || len(m) == 0 || len(m) > maxMembers {
+				break
+			}
+			inner = append(inner, m)
+		}
+		if len(inner) < len(list) {
+			continue
+		}
+		for i, o := range list {
+			o[name] = inner[i]
+		}
+		openMembers(inner, depth+1)
+	}
 }
 
 // carriesDeltas reports whether a member of the objects, or of one inside them,

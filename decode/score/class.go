@@ -2,6 +2,8 @@ package score
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 
@@ -42,6 +44,7 @@ var (
 	settingForm = regexp.MustCompile(`^(Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)/[A-Za-z_/+-]+[0-9]*$|^[a-z]{2}[-_][A-Z]{2}$|^#[0-9a-fA-F]{6}$`)
 	headerForm  = regexp.MustCompile(`(?i)^(x-[a-z0-9-]+|content-[a-z]+|authorization|user-agent|traceparent|cookie|accept): ?\S[^\n]*$`)
 	emailForm   = regexp.MustCompile(`^[\w.+-]+@[\w-]+(\.[\w-]+)+$`)
+	decimalForm = regexp.MustCompile(`^\d+\.\d+$`)
 	numberForm  = regexp.MustCompile(`^[-+$€]?\d[\d.,: ]*[%a-zA-Z]{0,2}$`)
 	tagForm     = regexp.MustCompile(`^(\[[A-Z_ ]+\]|</?[\w-]+ ?/?>)$`)
 	wordForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*([_.:-]+[A-Za-z0-9]+)*$`)
@@ -60,6 +63,7 @@ var forms = [...]struct {
 	{emailForm, 100, email},
 	{headerForm, 400, header},
 	{modelForm, 48, model},
+	{decimalForm, 12, number},
 	{versionForm, 40, version},
 	{numberForm, 40, number},
 	{pathForm, 400, filePath},
@@ -84,10 +88,9 @@ func classOf(s string) class {
 		return timestamp
 	}
 	if looksJSON(s) {
-		if json.Valid([]byte(s)) {
-			return jsonWhole
+		if class := jsonClass(s); class != plain {
+			return class
 		}
-		return jsonPart
 	}
 	if len(s) > 2000 {
 		return plain
@@ -106,6 +109,26 @@ func classOf(s string) class {
 // isModel tells the names of models from sentences that begin with one.
 func isModel(s string) bool {
 	return strings.ContainsAny(s, "0123456789") || strings.Contains(s, "-")
+}
+
+// jsonClass tells JSON, and the beginning of it, from a text that begins with
+// JSON and goes on with something else, or that only looks so.
+func jsonClass(s string) class {
+	d := json.NewDecoder(strings.NewReader(s))
+	var v json.RawMessage
+	if err := d.Decode(&v); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || language(s) < 0.5 {
+			return jsonPart
+		}
+		return plain
+	}
+	switch rest := strings.TrimSpace(s[d.InputOffset():]); {
+	case rest == "":
+		return jsonWhole
+	case rest[0] == '{' || rest[0] == '[':
+		return jsonPart // one behind the other
+	}
+	return plain
 }
 
 // looksJSON reports whether s begins as an object or as an array of something.

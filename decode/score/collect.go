@@ -32,7 +32,8 @@ type collection struct {
 	numbers   []*numbers
 	numberAt  map[streamKey]int32
 	at        []shape.Path
-	stored    bool // the texts come from a message of a conversation that is kept as JSON
+	said      []int // frames of the server that have text, ascending
+	stored    bool  // the texts come from a message of a conversation that is kept as JSON
 	truncated bool
 }
 
@@ -166,6 +167,9 @@ func (c *collection) add(f *decode.Frame, index int, path, name string, group in
 		return
 	}
 	s.bytes += len(text)
+	if f.Dir == captures.Down && (len(c.said) == 0 || c.said[len(c.said)-1] < index) {
+		c.said = append(c.said, index)
+	}
 	c.groups[group].texts++
 	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
 }

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"unwire/captures"
@@ -26,7 +27,7 @@ func echoes(streams []*stream) {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
 	for _, s := range streams {
-		if s.class != plain && s.class != word {
+		if s.class != plain && s.class != word && s.class != number {
 			continue
 		}
 		values[s.dir&1][hash(s.text)] = true
@@ -116,6 +117,8 @@ func compare(streams []*stream) {
 			}
 		}
 	}
+	sameLabels(talkers)
+	signed(streams, talkers)
 	trails(talkers)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
@@ -126,7 +129,7 @@ func compare(streams []*stream) {
 				a.raise(muses, clamp(a.musing-b.musing))
 			}
 		}
-		if full == 1 && a.musing >= 0.5 && speaksOfUser(a.text) {
+		if n := ponders(a.text); full == 1 && a.musing >= 0.3 && (speaksOfUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNew())) {
 			a.raise(muses, 1) // thinking that came to no answer
 			a.raise(beforeText, 0.8)
 		}
@@ -142,6 +145,51 @@ func compare(streams []*stream) {
 					}
 				}
 				b.raise(afterText, n)
+			}
+		}
+	}
+}
+
+// sameLabels takes the role out of a label that stands beside several texts: whose
+// message it is says nothing of what is thinking in it and what is the answer.
+func sameLabels(talkers []*stream) {
+	for _, a := range talkers {
+		if a.label == "" || a.features[saysRole+assistant] <= a.named {
+			continue
+		}
+		for _, b := range talkers {
+			if b.label == a.label && (b.path != a.path || b.sort != a.sort) && a.features[headline]+b.features[headline] == 0 {
+				a.features[saysRole+assistant] = a.named
+				b.features[saysRole+assistant] = b.named
+			}
+		}
+	}
+}
+
+// calls reports whether the server calls a tool after a frame.
+func calls(streams []*stream, after int) bool {
+	return slices.ContainsFunc(streams, func(s *stream) bool {
+		return s.dir == captures.Down && s.features[inCall] >= 0.5 && s.features[jsonText]+s.features[path] > 0 && s.pieces[0].frame > after
+	})
+}
+
+const leastSignature = 40 // bytes
+
+// signed finds the text that a signature follows beside it, before anything else
+// is said: services sign thinking, so that it can be sent back to them unchanged.
+func signed(streams, talkers []*stream) {
+	for _, sign := range streams {
+		if sign.dir != captures.Down || sign.class != token && sign.class != randomID && sign.class != hexID && sign.class != uuid || len(sign.text) < leastSignature || len(sign.seqs) > 4 {
+			continue
+		}
+		for _, s := range talkers {
+			last := s.lastNew()
+			if enclosing(s.path) != enclosing(sign.path) || s.path == sign.path || len(s.seqs) < 2 || sign.pieces[0].frame < last || sign.pieces[0].frame > last+2 {
+				continue
+			}
+			if !slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && t.pieces[0].frame < s.pieces[0].frame && len(t.seqs) > 1 }) {
+				s.raise(muses, 1)
+				s.raise(beforeText, 0.8)
 			}
 		}
 	}
@@ -171,8 +219,7 @@ func loneliness(a, b *stream) float64 {
 // precedes says how surely a is thinking that leads to b: it begins before and
 // ends before, and both come in the same clothes.
 func precedes(a, b *stream) float64 {
-	first, last := a.pieces[0].frame, a.pieces[len(a.pieces)-1].frame
-	if first >= b.pieces[0].frame || last >= b.pieces[len(b.pieces)-1].frame {
+	if a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
 		return 0
 	}
 	n := 1.0
@@ -196,6 +243,15 @@ func precedes(a, b *stream) float64 {
 		n *= 0.6
 	}
 	return n
+}
+
+// lastNew is the frame of the last piece that is not the one before again.
+func (s *stream) lastNew() int {
+	i := len(s.pieces) - 1
+	for s.kind == growing && i > 0 && s.pieces[i-1].text == s.pieces[i].text {
+		i--
+	}
+	return s.pieces[i].frame
 }
 
 // siblings reports whether paths are as deep and differ in one of the last two
@@ -222,7 +278,7 @@ func trails(talkers []*stream) {
 			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
 				continue
 			}
-			if a.pieces[len(a.pieces)-1].frame < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
+			if a.lastNew() < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
 				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
 			}
 		}
@@ -261,8 +317,9 @@ func namesakes(streams []*stream) {
 func replays(streams []*stream) {
 	parts := make(map[string][]*stream)
 	for _, s := range streams {
-		if s.dir == captures.Down && (s.sort != "" || s.label != "") && s.class == plain {
-			parts[s.path] = append(parts[s.path], s)
+		if (s.dir == captures.Down && s.label != "" || s.sort != "") && s.class == plain {
+			key := s.dir.String() + s.path
+			parts[key] = append(parts[key], s)
 		}
 	}
 	for _, list := range parts {
@@ -270,6 +327,16 @@ func replays(streams []*stream) {
 			continue
 		}
 		a, b := list[0], list[1]
+		if a.dir == captures.Up {
+			// A conversation that is sent with a question ends in it.
+			if comparePieces(a.pieces[len(a.pieces)-1], b.pieces[len(b.pieces)-1]) > 0 {
+				a, b = b, a
+			}
+			if a.whole && alternations(a, b) == len(a.pieces)+len(b.pieces)-1 {
+				a.features[past] = 1
+			}
+			continue
+		}
 		if a.pieces[0].frame > b.pieces[0].frame {
 			a, b = b, a
 		}
@@ -288,7 +355,7 @@ func alternations(a, b *stream) int {
 	last := -1
 	for i < len(a.pieces) || k < len(b.pieces) {
 		now := 0
-		if i == len(a.pieces) || k < len(b.pieces) && b.pieces[k].frame < a.pieces[i].frame {
+		if i == len(a.pieces) || k < len(b.pieces) && comparePieces(b.pieces[k], a.pieces[i]) < 0 {
 			now = 1
 			k++
 		} else {
@@ -312,18 +379,34 @@ func alike(a, b string) bool {
 	return n == 0 || siblings(a, b) || a[:strings.IndexByte(a, '.')] == b[:strings.IndexByte(b, '.')]
 }
 
-// asking says whether each piece of s is a question by itself.
+// isGreek reports whether text begins in Greek, whose questions end in a semicolon.
+func isGreek(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.Is(unicode.Greek, r)
+}
+
+// asking says whether the pieces of s are questions, each by itself, and requests
+// among them.
 func (s *stream) asking() float64 {
 	if len(s.pieces) > 6 || s.kind == growing {
 		return 0
 	}
+	questions := 0
 	for _, p := range s.pieces {
 		text := strings.TrimSpace(p.text)
-		if len(text) > 200 || !strings.HasSuffix(text, "?") && !strings.HasSuffix(text, "？") && !strings.HasSuffix(text, "؟") {
+		switch {
+		case len(text) > 200 || strings.Contains(text, "\n"):
 			return 0
+		case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟") || strings.HasSuffix(text, ";") && isGreek(text):
+			questions++
+		case text != p.text || isASCII(text) && strings.Count(text, " ") < 2:
+			return 0 // nor a request, whole and in words
 		}
 	}
-	if len(s.pieces) == 1 {
+	switch {
+	case questions*2 < len(s.pieces) || questions == 0:
+		return 0
+	case len(s.pieces) == 1:
 		return 0.4
 	}
 	return 1

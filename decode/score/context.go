@@ -1,6 +1,10 @@
 package score
 
-import "unwire/captures"
+import (
+	"strings"
+
+	"unwire/captures"
+)
 
 const (
 	smallFrame = 24  // texts of a frame that are taken to belong together
@@ -10,21 +14,28 @@ const (
 // A context is what stands beside a text: in its frame, if that is small, else
 // in its message.
 type context struct {
-	id, json, word, filePath bool
-	text                     bool // language
-	ids                      []string
-	first                    int // frame
+	id, json, filePath bool
+	text               bool // language
+	words              int
+	ids                []string
+	first              int      // frame
+	frame              *context // of all of the frame, where x is of a message in it; else nil
 }
 
 func (x *context) note(s *stream, p piece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
+		if s.ofAll {
+			break // it tells the exchange from others, not a call
+		}
 		x.id = true
 		x.ids = append(x.ids, p.text)
 	case jsonWhole, jsonPart:
 		x.json = true
 	case word:
-		x.word = x.word || !s.telling && s.kind != same && s.features[saysRole+metadata] < 1
+		if !s.telling && s.kind != same && s.features[saysRole+metadata] < 1 {
+			x.words++
+		}
 	case filePath:
 		x.filePath = true
 	case plain:
@@ -32,14 +43,17 @@ func (x *context) note(s *stream, p piece) {
 	}
 }
 
-// call says how much x looks like a call of a tool.
-func (x *context) call() float64 {
+// call says how much x looks like a call of a tool; own is how many of its words
+// are not to count.
+func (x *context) call(own int) float64 {
 	switch {
-	case x.json && (x.id || x.word):
+	case x.json && (x.id || x.words > own):
 		return 1
 	case x.text:
 		return 0 // names and ids beside a text are its metadata
-	case x.id && x.word:
+	case x.frame != nil && x.frame.text && !x.filePath:
+		return 0
+	case x.id && x.words > own:
 		return 0.7
 	case x.id && x.filePath:
 		return 0.9
@@ -53,7 +67,11 @@ func (s *stream) neighbours(around, beside func(piece) *context, calls map[strin
 	pieces := s.pieces[:min(len(s.pieces), looked)]
 	for _, p := range pieces {
 		x, own := around(p), beside(p)
-		f[inCall] += x.call()
+		mine := 0
+		if s.class == word && !strings.ContainsAny(p.text, "_.:-") && !hasCamel(p.text) {
+			mine = 1 // a word makes no call of itself, unless it names a function
+		}
+		f[inCall] += x.call(mine)
 		for _, id := range x.ids {
 			if made, ok := calls[id]; ok && made < p.frame && (s.dir == captures.Up || f[jsonText] == 0) {
 				f[afterCall]++

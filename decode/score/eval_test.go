@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -122,8 +123,12 @@ func judgeStyle(s style_, first, n uint64) *judgement {
 // which a reader without names can often not tell from a title.
 func TestEvalExtract(t *testing.T) {
 	sums := map[bool]*judgement{true: newJudgement(), false: newJudgement()}
+	n := uint64(40)
+	if os.Getenv("UNWIRE_EVAL") != "" {
+		n = 100
+	}
 	for _, s := range styles {
-		j := judgeStyle(s, 9_000_000, 100)
+		j := judgeStyle(s, 9_000_000, n)
 		sums[s.tuned].add(j)
 		mark := "  "
 		if s.tuned {
@@ -142,10 +147,10 @@ func TestEvalExtract(t *testing.T) {
 		what        string
 		got, atLast float64
 	}{
-		{"tuned, answer", share(sums[true].answer), 0.93},
-		{"tuned, roles", share(sums[true].roles), 0.97},
-		{"validation, answer", share(sums[false].answer), 0.94},
-		{"validation, roles", share(sums[false].roles), 0.97},
+		{"tuned, answer", share(sums[true].answer), 0.95},
+		{"tuned, roles", share(sums[true].roles), 0.98},
+		{"validation, answer", share(sums[false].answer), 0.97},
+		{"validation, roles", share(sums[false].roles), 0.98},
 		{"calibration", 1 - calibration(append(sums[true].scores, sums[false].scores...)), 0.95},
 	} {
 		if c.got < c.atLast {

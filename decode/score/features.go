@@ -22,6 +22,8 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			texts[p.frame]++
 		}
 	}
+	standing(streams)
+	titles(streams)
 	contexts := make(map[[2]int]*context)
 	get := func(frame, group int) *context {
 		key := [2]int{frame, group}
@@ -45,13 +47,16 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			x.note(s, p)
 			if x != y {
 				y.note(s, p)
+				if texts[p.frame] <= smallFrame {
+					y.frame = x
+				}
 			}
 		}
 	}
 	calls := make(map[string]int) // ids of calls, with the frame that made them
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
-		if x.call() == 0 || ex.Frames[x.first].Dir != captures.Down {
+		if x.call(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
 		}
 		for _, id := range x.ids {
@@ -76,6 +81,59 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	echoes(streams)
 	compare(streams)
+}
+
+// titles finds short values that a model's name beside them begins with: they are
+// what a program calls it to its user.
+func titles(streams []*stream) {
+	models := make(map[int32][]string)
+	for _, s := range streams {
+		if s.class != model {
+			continue
+		}
+		for _, p := range s.pieces[:min(len(s.pieces), classified)] {
+			models[p.group] = append(models[p.group], foldName(p.text))
+		}
+	}
+	for _, s := range streams {
+		if s.class != plain && s.class != word || len(s.text) > mostShort {
+			continue
+		}
+		name := foldName(s.text)
+		if slices.ContainsFunc(models[s.pieces[0].group], func(m string) bool { return name != "" && strings.HasPrefix(m, name) }) {
+			s.features[modelName] = 1
+		}
+	}
+}
+
+// foldName is the letters and digits of a name in lower case.
+func foldName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+const leastStanding = 5 // frames of a value that stands in most of them
+
+// standing finds the values that most of the server's frames repeat.
+func standing(streams []*stream) {
+	frames := make(map[int]bool)
+	first := math.MaxInt
+	for _, s := range streams {
+		if s.dir != captures.Down {
+			continue
+		}
+		for _, p := range s.pieces {
+			frames[p.frame] = true
+			first = min(first, p.frame)
+		}
+	}
+	for _, s := range streams {
+		s.ofAll = s.dir == captures.Down && s.kind == same && s.pieces[0].frame == first && len(s.seqs) >= leastStanding && len(s.seqs)*5 >= len(frames)*3
+	}
 }
 
 // measure sets the features that s has by itself.
@@ -179,7 +237,7 @@ func (s *stream) areHeadings() bool {
 // endsSentence reports whether the last rune stops a sentence.
 func endsSentence(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
-	return strings.ContainsRune(".!?…:。！？।؟", r) || unicode.Is(unicode.So, r)
+	return strings.ContainsRune(".!?…:。！？।؟", r) || r != utf8.RuneError && unicode.Is(unicode.So, r)
 }
 
 // judge takes the most likely role, and notes why.

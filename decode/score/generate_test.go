@@ -3,6 +3,7 @@ package score
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -35,7 +36,7 @@ type maker struct {
 	notes  []string
 }
 
-// A field is a member of a message: a string, an int, or a msg.
+// A field is a member of a message: a string, an int, a float32, bytes, or a msg.
 type field struct {
 	name  string
 	value any
@@ -89,6 +90,10 @@ func (m *maker) proto(path string, fields msg) []byte {
 			b = protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), v)
 		case int:
 			b = protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), uint64(v))
+		case float32:
+			b = protowire.AppendFixed32(protowire.AppendTag(b, n, protowire.Fixed32Type), math.Float32bits(v))
+		case []byte:
+			b = protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), v)
 		case msg:
 			b = protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), m.proto(path+"."+f.name, v))
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"unwire/captures"
 )
 
 // A joining is how the pieces of a path make its text.
@@ -25,6 +27,9 @@ func (s *stream) join(c *collection) {
 		if i == 0 || p.frame != s.pieces[i-1].frame {
 			s.seqs = append(s.seqs, p.seq)
 		}
+	}
+	if s.saidInTurns(c) {
+		s.apart, s.whole = true, true
 	}
 	order, runs := s.runs(c)
 	var texts []string
@@ -47,6 +52,32 @@ func (s *stream) join(c *collection) {
 	}
 	s.text = strings.ToValidUTF8(s.text, "\uFFFD")
 	s.class = s.classify()
+}
+
+// saidInTurns reports whether the client sent each piece after the server had said
+// something, and none as the middle of a sentence: what was asked one after the other.
+func (s *stream) saidInTurns(c *collection) bool {
+	if s.dir != captures.Up || len(s.pieces) < 2 || len(s.pieces) > maxAsked {
+		return false
+	}
+	for i, p := range s.pieces {
+		text := strings.TrimSpace(p.text)
+		if text != p.text || strings.Count(text, " ") < 1 && isASCII(text) {
+			return false
+		}
+		if i > 0 && (strings.HasPrefix(p.text, s.pieces[i-1].text) || !c.saidBetween(s.pieces[i-1].frame, p.frame)) {
+			return false
+		}
+	}
+	return true
+}
+
+const maxAsked = 1000 // turns of one exchange
+
+// saidBetween reports whether the server sent text in a frame between two.
+func (c *collection) saidBetween(from, to int) bool {
+	i, _ := slices.BinarySearch(c.said, from)
+	return i < len(c.said) && c.said[i] < to
 }
 
 // runs parts the pieces by the identifiers beside them. An identifier for each
@@ -103,10 +134,16 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	if areSame(pieces) {
 		return same, pieces[0].text, 0
 	}
+	if len(pieces) == 2 && pieces[0].text == pieces[1].text && len(strings.TrimSpace(pieces[0].text)) > 1 {
+		return single, pieces[0].text, 0 // short, and said again
+	}
 	if text, ok := grown(pieces); ok {
 		return growing, text, 0
 	}
 	open, closed := borders(pieces)
+	if apart && !whole && isWordInParts(pieces) {
+		return delta, concat(pieces, ""), open
+	}
 	if whole || areNames(pieces) || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
@@ -119,16 +156,35 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	return delta, concat(pieces, ""), open
 }
 
+// isWordInParts reports whether pieces are one word with a capital, or of another
+// script than Latin: names of values begin anew.
+func isWordInParts(pieces []piece) bool {
+	first, _ := utf8.DecodeRuneInString(pieces[0].text)
+	if !unicode.IsUpper(first) && first < utf8.RuneSelf {
+		return false
+	}
+	for i, p := range pieces {
+		r, _ := utf8.DecodeRuneInString(p.text)
+		if i > 0 && !unicode.IsLower(r) || strings.ContainsAny(p.text, " \n_") {
+			return false
+		}
+	}
+	return true
+}
+
 // isDense reports whether pieces are of a script without spaces.
 func isDense(pieces []piece) bool {
 	dense := 0
 	for _, p := range pieces {
-		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) {
+		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) || isWidePunct(r) {
 			dense++
 		}
 	}
 	return dense*2 > len(pieces)
 }
+
+// isWidePunct reports whether r is punctuation of a script without spaces.
+func isWidePunct(r rune) bool { return r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef }
 
 func hasSpace(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(p piece) bool { return strings.ContainsAny(p.text, " \n\t") })
@@ -152,7 +208,8 @@ func areSame(pieces []piece) bool {
 			return false
 		}
 	}
-	return len(strings.TrimSpace(pieces[0].text)) >= 4
+	n := len(strings.TrimSpace(pieces[0].text))
+	return n >= 4 || n >= 2 && len(pieces) > 2
 }
 
 // unique drops the pieces that were there before.
@@ -176,7 +233,7 @@ const (
 // grown returns the text of pieces that are snapshots of a growing text. Where
 // a piece does not begin with the one before, a new text begins.
 func grown(pieces []piece) (string, bool) {
-	steps, grows := 0, 0
+	steps, grows, again := 0, 0, 0
 	var text strings.Builder
 	for i := 1; i < len(pieces); i++ {
 		before, now := pieces[i-1].text, pieces[i].text
@@ -186,6 +243,7 @@ func grown(pieces []piece) (string, bool) {
 				grows++
 			} else {
 				steps--
+				again++
 			}
 			continue
 		}
@@ -195,7 +253,7 @@ func grown(pieces []piece) (string, bool) {
 	switch {
 	case steps == 0 || float64(grows) < growthShare*float64(steps):
 		return "", false
-	case grows == 1 && len(strings.TrimSpace(pieces[0].text)) < leastGrown:
+	case grows == 1 && again == 0 && len(strings.TrimSpace(pieces[0].text)) < leastGrown:
 		return "", false
 	}
 	return text.String(), true
@@ -220,19 +278,22 @@ func areSeparate(pieces []piece) bool {
 	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
 }
 
+const leastNames = 3 // words behind each other that are names, and not a word in parts
+
 // areNames reports whether pieces are names of a program's making, each whole: the
 // kinds of events, say.
 func areNames(pieces []piece) bool {
 	joined := 0
 	for _, p := range pieces[:min(len(pieces), classified)] {
-		if len(p.text) < 4 || !isKindName(p.text) {
+		if len(p.text) < 3 || !isKindName(p.text) {
 			return false
 		}
 		if strings.ContainsAny(p.text, "_.-") {
 			joined++
 		}
 	}
-	return joined*2 >= min(len(pieces), classified)
+	// Three words of letters that have no space between them are no sentence.
+	return joined*2 >= min(len(pieces), classified) || len(pieces) >= leastNames && len(unique(pieces)) == len(pieces)
 }
 
 // borders returns which shares of the borders between pieces run through a
@@ -247,6 +308,8 @@ func borders(pieces []piece) (open, closed float64) {
 			open++ // a rune is cut, or U+FFFD
 		case unicode.IsSpace(before) || unicode.IsSpace(after):
 			open++
+		case unicode.IsLetter(after) && strings.ContainsRune(".?!", before) && strings.Count(a, " ") > 1 && !isUnspaced(after):
+			closed++ // a sentence that ended, and no space
 		case unicode.IsLower(after), unicode.IsDigit(after), isUnspaced(before) && isUnspaced(after):
 			open++
 		case unicode.IsPunct(after) || unicode.IsSymbol(after):

@@ -26,10 +26,11 @@ func (c *collection) split() []*stream {
 	for _, s := range c.streams {
 		parts := make(map[string]*stream)
 		last := ""
+		outer := c.tellingLevel(s)
 		for _, p := range s.pieces {
 			label := ""
 			if !s.telling {
-				label = c.labelOf(p.group)
+				label = c.labelOf(p.group, outer)
 			}
 			if label == "" {
 				label = last // said once, for what follows
@@ -45,6 +46,9 @@ func (c *collection) split() []*stream {
 		}
 	}
 	for i := 0; i < len(out); i++ {
+		if ids := out[i].takeIDs(); ids != nil {
+			out = slices.Insert(out, i+1, ids)
+		}
 		if parts := c.sort(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
 			i += len(parts) - 1
@@ -53,18 +57,83 @@ func (c *collection) split() []*stream {
 	return out
 }
 
-// labelOf is the label of g, or else of what encloses it.
-func (c *collection) labelOf(g int32) string {
+// takeIDs parts the identifiers from the texts of a path that has both, or returns
+// nil where it has one of them only.
+func (s *stream) takeIDs() *stream {
+	var ids, rest []piece
+	for i, p := range s.pieces {
+		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
+		if !inText && len(p.text) >= leastID && isIdent(p.text) {
+			ids = append(ids, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	if len(ids) == 0 || len(rest) == 0 {
+		return nil
+	}
+	part := *s
+	part.pieces, part.sort = ids, "id"
+	s.pieces = rest
+	return &part
+}
+
+const leastID = 16 // bytes of an identifier that stands among texts
+
+const maxLevels = 4 // of labels, one around the other, that are looked at
+
+// tellingLevel is which of the labels around the texts of s tells them apart: 0 is
+// the nearest. A type that is the same for all of them says nothing where the kind
+// of the event around it does.
+func (c *collection) tellingLevel(s *stream) int {
+	if s.telling {
+		return 0
+	}
+	for level := range maxLevels {
+		first, some := "", false
+		for i, p := range s.pieces {
+			label, ok := c.labelAt(p.group, level)
+			some = some || ok
+			if i == 0 {
+				first = label
+			} else if label != first {
+				return level
+			}
+		}
+		if !some {
+			break
+		}
+	}
+	return 0
+}
+
+// labelOf is the nearest label of g or of what encloses it, and the one at an
+// outer level.
+func (c *collection) labelOf(g int32, outer int) string {
+	label, _ := c.labelAt(g, 0)
+	if outer > 0 {
+		if more, ok := c.labelAt(g, outer); ok {
+			return label + " " + more
+		}
+	}
+	return label
+}
+
+// labelAt is a label of g or of what encloses it, 0 the nearest.
+func (c *collection) labelAt(g int32, level int) (label string, ok bool) {
 	for range maxDepth {
 		if g < 0 {
 			break
 		}
-		if c.groups[g].label != "" {
-			return c.groups[g].label
+		if label := c.groups[g].label; label != "" {
+			if level == 0 {
+				return label, true
+			}
+			level--
 		}
 		g = c.groups[g].parent
 	}
-	return ""
+	return "", false
 }
 
 // idOf is the identifier beside the texts of g, or else of what encloses it, and

@@ -76,7 +76,7 @@ func spacing(words []string) float64 {
 	}
 	w := words[0]
 	switch {
-	case odd > 0 || long > 0:
+	case odd > 0 || long > 0 || isGarbled(w):
 		return 0.05
 	case strings.ContainsAny(w[len(w)-1:], ".!?") || !isASCII(w):
 		return 0.7
@@ -84,6 +84,23 @@ func spacing(words []string) float64 {
 		return 0.5
 	}
 	return 0.3
+}
+
+// isGarbled reports whether a short word has signs between its letters that no word
+// has, or letters behind digits: bytes that are text by chance.
+func isGarbled(w string) bool {
+	if len(w) > 8 || !isASCII(w) {
+		return false
+	}
+	for i := 0; i+1 < len(w); i++ {
+		c, next := w[i], w[i+1]
+		sign := strings.IndexByte("$#@^~|`&*%+(){}[]!?\"<>;:\\", c) >= 0
+		letter := next >= 'a' && next <= 'z' || next >= 'A' && next <= 'Z'
+		if letter && (sign && i > 0 || c >= '0' && c <= '9' && len(w) > 3) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasCamel reports an upper-case letter behind a lower-case one.
@@ -137,6 +154,23 @@ func speaksOfUser(s string) bool {
 	return false
 }
 
+// pondering is how thinking speaks to itself, and no answer to somebody.
+var pondering = [...]string{
+	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
+}
+
+// ponders counts the phrases of pondering in s.
+func ponders(s string) int {
+	s = strings.ToLower(sample(s))
+	n := 0
+	for _, phrase := range pondering {
+		if strings.Contains(s, phrase) {
+			n++
+		}
+	}
+	return n
+}
+
 // musing says from 0 to 1 how much s is worded as thinking about a task.
 func musing(s string) float64 {
 	s = strings.ToLower(sample(s))
@@ -168,7 +202,7 @@ func instructions(s string) float64 {
 func marks(s string) float64 {
 	s = sample(s)
 	n := 0.0
-	if strings.Contains(s, "```") {
+	if strings.Contains(s, "```") || strings.HasPrefix(s, "|") && strings.Contains(s, "|\n|-") {
 		n++
 	}
 	for line := range strings.SplitSeq(s, "\n") {

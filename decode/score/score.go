@@ -105,6 +105,9 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 	t := transcript(streams, c.truncated)
 	t.Tools = c.tools(streams)
 	t.Turns = turns(streams, t.Tools)
+	if len(streams) > 0 && streams[0].text == t.Answer && t.asked() > 1 {
+		t.Answer = t.answers()
+	}
 	t.Usage = c.usage(ex, streams)
 	t.Error = failure(ex)
 	return t
@@ -126,7 +129,8 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	for _, s := range streams {
 		s.judge(o.Weights)
 	}
-	rescue(streams, o.Weights)
+	oneAnswer(streams, o.Weights)
+	c.rescue(streams, o.Weights)
 	return streams
 }
 
@@ -175,6 +179,39 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	return t
 }
 
+// asked is how often the user said something in the exchange that was answered.
+func (t *Transcript) asked() int {
+	n, open := 0, false
+	for i := range t.Turns {
+		switch turn := &t.Turns[i]; {
+		case turn.Role == User && turn.Dir == captures.Up.String():
+			open = true
+		case turn.Role == Assistant && turn.Dir == captures.Down.String() && open:
+			n, open = n+1, false
+		}
+	}
+	return n
+}
+
+// answers are the answers to all that was asked, with an empty line between.
+func (t *Transcript) answers() string {
+	var b strings.Builder
+	open := false
+	for i := range t.Turns {
+		switch turn := &t.Turns[i]; {
+		case turn.Role == User && turn.Dir == captures.Up.String():
+			open = b.Len() > 0
+		case turn.Role == Assistant && turn.Dir == captures.Down.String():
+			if open {
+				b.WriteString("\n\n")
+			}
+			open = false
+			b.WriteString(turn.Text)
+		}
+	}
+	return b.String()
+}
+
 // before is 0 for an answer to what was asked in the exchange, and more for what
 // was answered before: told again by the server, or sent by the client.
 func (s *stream) before() int {
@@ -221,9 +258,10 @@ type stream struct {
 	stored  bool   // from the JSON of a message inside a field
 	telling bool   // its values tell what the texts beside them are
 	musing  float64
-	echoed  bool   // its text is a value that the other side sent
-	label   string // what a field beside it says it is; "" for none
-	sort    string // the number beside it that tells it from others of its path; "" for none
+	named   float64 // how much its members' names alone say that it is the assistant's
+	echoed  bool    // its text is a value that the other side sent
+	label   string  // what a field beside it says it is; "" for none
+	sort    string  // the number beside it that tells it from others of its path; "" for none
 
 	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind
@@ -232,6 +270,7 @@ type stream struct {
 	seqs   []int
 	bytes  int
 
+	ofAll bool // it stands in most frames of its direction, from the first on
 	apart bool // each piece has an identifier of its own beside it
 	kind  joining
 	text  string

@@ -97,7 +97,8 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		switch {
 		case distinct < 2 || distinct > maxSorts || changes < 1:
 		case monotone && distinct == n && n > 2: // it counts
-		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at) == 1:
+		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
+		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
 		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
 			best, least, ascending = at, min(least, changes), monotone
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
@@ -149,6 +150,17 @@ func (c *collection) scalarOf(group, at int32) int64 {
 		group = c.groups[group].parent
 	}
 	return absent
+}
+
+// marksEnd reports whether the number at stands beside the last of the pieces and
+// beside none before, as the reason why a stream has ended does.
+func (c *collection) marksEnd(s *stream, at int32) bool {
+	n := len(s.pieces)
+	before, last := s.pieces[n-2], s.pieces[n-1]
+	if c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
+		return false
+	}
+	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
 }
 
 // changes counts how often the number at changes between pieces, and how many
@@ -223,10 +235,15 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	for _, s := range out {
 		if s.sort != "" {
-			slices.SortStableFunc(s.pieces, func(a, b piece) int { return cmp.Compare(a.frame, b.frame) })
+			slices.SortStableFunc(s.pieces, comparePieces)
 		}
 	}
 	return out, changed
+}
+
+// comparePieces orders pieces as they were sent.
+func comparePieces(a, b piece) int {
+	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
 }
 
 func (s *stream) bytesEach() int {

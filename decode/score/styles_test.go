@@ -49,6 +49,23 @@ var styles = []style_{
 	{"subscription", false, subscription},
 	{"deltas and a final", false, finals},
 	{"JSON in protobuf", false, carriedJSON},
+	{"candidate parts, protobuf", false, vertexParts},
+	{"completions, protobuf", false, protoCompletions},
+	{"runs of a graph", false, graphRuns},
+	{"editing agent", false, editingAgent},
+	{"patches of a document", false, patches},
+	{"whole states", false, wholeStates},
+	{"block events, protobuf", false, blockEvents},
+	{"session updates, lines", false, sessionUpdates},
+	{"voice", false, voiceTurns},
+	{"summaries", false, summaries},
+	{"JSON in JSON in protobuf", false, nestedStrings},
+	{"support room", false, supportRoom},
+	{"embeddings", false, vectors},
+	{"runs of a thread, SSE", false, threadRuns},
+	{"code agent, protobuf", false, codeAgent},
+	{"ranked replies, unary", false, rankedReplies},
+	{"snapshots, then a title", false, windowed},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.

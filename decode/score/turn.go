@@ -1,7 +1,6 @@
 package score
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -27,8 +26,7 @@ type Turn struct {
 // An addition is what one piece adds to the text of its stream.
 type addition struct {
 	s     *stream
-	frame int
-	seq   int
+	piece piece
 	text  string
 }
 
@@ -58,7 +56,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 		}
 		said = append(said, s.additions()...)
 	}
-	slices.SortStableFunc(said, func(a, b addition) int { return cmp.Compare(a.frame, b.frame) })
+	slices.SortStableFunc(said, func(a, b addition) int { return comparePieces(a.piece, b.piece) })
 	var out []Turn
 	var text strings.Builder
 	var last *stream
@@ -71,19 +69,19 @@ func turns(streams []*stream, tools []Tool) []Turn {
 		}
 	}
 	for _, a := range said {
-		for next < len(tools) && tools[next].frame <= a.frame {
+		for next < len(tools) && tools[next].frame <= a.piece.frame {
 			flush()
 			out = append(out, tools[next].turn(next+1))
 			next++
 		}
 		if last != a.s || a.s.kind == separate {
 			flush()
-			out = append(out, Turn{Role: roleOrder[a.s.role], Dir: a.s.dir.String(), Path: a.s.path, frame: a.frame})
+			out = append(out, Turn{Role: roleOrder[a.s.role], Dir: a.s.dir.String(), Path: a.s.path, frame: a.piece.frame})
 			last = a.s
 		}
 		text.WriteString(a.text)
-		if t := &out[len(out)-1]; len(t.Frames) == 0 || t.Frames[len(t.Frames)-1] != a.seq {
-			t.Frames = append(t.Frames, a.seq)
+		if t := &out[len(out)-1]; len(t.Frames) == 0 || t.Frames[len(t.Frames)-1] != a.piece.seq {
+			t.Frames = append(t.Frames, a.piece.seq)
 		}
 	}
 	flush()
@@ -99,7 +97,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 // additions are what the pieces of s add, one behind the other.
 func (s *stream) additions() []addition {
 	out := make([]addition, 0, len(s.pieces))
-	add := func(p piece, text string) { out = append(out, addition{s, p.frame, p.seq, text}) }
+	add := func(p piece, text string) { out = append(out, addition{s, p, text}) }
 	switch s.kind {
 	case single, same:
 		add(s.pieces[0], s.text)

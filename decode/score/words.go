@@ -50,19 +50,33 @@ func roleWord(s string) int {
 	return -1
 }
 
-// hear adds to the features of s what its names say: the last member fully, and
-// those that enclose it half.
+// hear adds to the features of s what its names say, and the labels beside it.
 func (s *stream) hear() {
+	s.hearNames()
+	s.named = s.features[saysRole+assistant]
+	s.hearLabel()
+}
+
+func (s *stream) hearLabel() {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
+			if role == toolResult && s.dir == captures.Down && strings.EqualFold(part, "function") {
+				role = toolCall // a kind of call, there
+			}
 			if role == assistant && s.dir == captures.Up && s.class == plain {
 				s.features[past] = 1
 			}
-			s.raise(saysRole+feature(role), 1)
+			if role != assistant || s.features[saysRole+thinking] == 0 { // whose it is, and not what
+				s.raise(saysRole+feature(role), 1)
+			}
 		} else {
 			s.hearName(part, 1)
 		}
 	}
+}
+
+// hearNames takes the last member fully, and those that enclose it half.
+func (s *stream) hearNames() {
 	if s.name == "" {
 		return
 	}
@@ -94,7 +108,7 @@ func (s *stream) hear() {
 func isCallName(names []string) bool {
 	for _, n := range names[max(0, len(names)-3):] {
 		switch strings.ToLower(strings.ReplaceAll(n, "_", "")) {
-		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "parameters":
+		case "args", "arguments", "functioncall", "toolcall", "tooluse", "toolinput", "rawinput", "parameters":
 			return true
 		}
 	}

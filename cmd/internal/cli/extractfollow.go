@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ const (
 type tail struct {
 	stream  *decode.Stream
 	ex      *decode.Exchange
+	piece   bool // of a conversation, which is followed in its place
 	dirty   bool // frames came since it was scored
 	printed string
 	next    time.Time // when it may be scored again
@@ -38,15 +40,13 @@ type answerLine struct {
 
 // following prints answers while they are recorded.
 func (e *extraction) following(ctx context.Context, addr address) error {
-	store, err := openCapture(addr.File)
+	store, err := e.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	if addr.Exchange != 0 {
-		if _, err := store.Exchange(ctx, addr.Exchange); err != nil {
-			return err
-		}
+	if err := e.expect(ctx, store, addr.Exchange); err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -70,7 +70,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 		for range feed { // the reader has ended before the store is closed
 		}
 	}()
-	f := &follower{extraction: e, tails: make(map[int64]*tail)}
+	f := &follower{extraction: e, only: addr.Exchange, tails: make(map[int64]*tail), pieces: pieces{heads: make(map[int64]*tail)}}
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {
@@ -82,7 +82,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 			if n.err != nil {
 				return n.err
 			}
-			ended, err := f.event(n.Event, addr.Exchange)
+			ended, err := f.event(n.Event)
 			if err != nil || ended {
 				return err
 			}
@@ -94,27 +94,60 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 	}
 }
 
+// expect says that an exchange is waited for, or, where nothing goes on in the
+// capture, that it does not have it.
+func (e *extraction) expect(ctx context.Context, store *captures.Store, id int64) error {
+	if id == 0 {
+		return nil
+	}
+	_, missing := store.Exchange(ctx, id)
+	if !errors.Is(missing, captures.ErrNoExchange) {
+		return missing
+	}
+	some := false
+	for ex, err := range store.Exchanges(ctx) {
+		if err != nil {
+			return err
+		}
+		if some = true; ex.Outcome == captures.InFlight {
+			some = false
+			break
+		}
+	}
+	if some {
+		return missing
+	}
+	e.say("unwire: waiting for exchange %d", id)
+	return nil
+}
+
 // A follower holds the exchanges that are going on.
 type follower struct {
 	*extraction
-	tails map[int64]*tail
-	last  int64 // the exchange whose answer is on the terminal's last line
+	tails  map[int64]*tail
+	pieces pieces
+	only   int64 // the one exchange that is wanted; 0 for all
+	last   int64 // the exchange whose answer is on the terminal's last line
 }
 
 // event takes what was recorded; ended says that the one exchange that is wanted
 // has ended.
-func (f *follower) event(ev captures.Event, only int64) (ended bool, err error) {
+func (f *follower) event(ev captures.Event) (ended bool, err error) {
 	id := ev.Chunk.Exchange
 	if ev.Exchange != nil {
 		id = ev.Exchange.ID
 	}
-	if only != 0 && id != only {
-		return false, nil
-	}
 	t := f.tails[id]
 	switch {
 	case ev.Kind == captures.Began:
-		f.tails[id] = &tail{stream: decode.NewStream(ev.Exchange, decode.Options{}), ex: &decode.Exchange{Exchange: *ev.Exchange}}
+		t = &tail{stream: decode.NewStream(ev.Exchange, decode.Options{}), ex: &decode.Exchange{Exchange: *ev.Exchange}, piece: f.isPiece(ev.Exchange)}
+		t.ex.Call = t.stream.Call()
+		if f.only != 0 && id != f.only && !t.piece {
+			return false, nil
+		}
+		if f.tails[id] = t; t.piece {
+			f.pieces.add(t.ex)
+		}
 		return false, nil
 	case t == nil:
 		return false, nil
@@ -128,10 +161,14 @@ func (f *follower) event(ev captures.Event, only int64) (ended bool, err error) 
 		return false, nil
 	}
 	t.add(t.stream.Close())
+	t.ex.Call = t.stream.Call()
 	t.ex.Code, t.ex.Message = t.stream.Verdict()
-	err = f.end(t)
 	delete(f.tails, id)
-	return only != 0, err
+	if f.only != 0 && id != f.only {
+		_, _ = f.whole(t) // what it is a piece of has more to say
+		return false, nil
+	}
+	return f.only != 0, f.end(t)
 }
 
 func (t *tail) add(frames []decode.Frame) {
@@ -147,10 +184,10 @@ func (f *follower) flush(last bool) error {
 	now := time.Now()
 	for _, id := range slices.Sorted(maps.Keys(f.tails)) {
 		t := f.tails[id]
-		if !t.dirty || !last && now.Before(t.next) {
+		if !t.dirty || !last && now.Before(t.next) || f.only != 0 && id != f.only {
 			continue
 		}
-		if _, err := f.print(t, last); err != nil {
+		if _, _, err := f.print(t, last); err != nil {
 			return err
 		}
 		cost := time.Since(now)
@@ -159,34 +196,40 @@ func (f *follower) flush(last bool) error {
 	return nil
 }
 
-// print scores a tail and prints what its answer has more than was printed.
-func (f *follower) print(t *tail, whole bool) (*score.Transcript, error) {
+// print scores a tail, or the conversation that it is of, and prints what its
+// answer has more than was printed. It returns nothing for a piece that is printed
+// with another.
+func (f *follower) print(t *tail, whole bool) (*decode.Exchange, *score.Transcript, error) {
 	t.dirty = false
 	t.ex.Call = t.stream.Call()
-	tr := score.Extract(t.ex, f.options)
+	ex, state := f.whole(t)
+	if ex == nil {
+		return nil, nil, nil
+	}
+	tr := score.Extract(ex, f.options)
 	answer := tr.Answer
 	if !whole {
 		answer = strings.TrimRight(answer, "\uFFFD") // a rune whose rest is to come
 	}
-	if answer == t.printed || answer == "" && !whole {
-		return tr, nil
+	if answer == state.printed || answer == "" && !whole {
+		return ex, tr, nil
 	}
-	more, goesOn := strings.CutPrefix(answer, t.printed)
-	before := t.printed
-	t.printed = answer
+	more, goesOn := strings.CutPrefix(answer, state.printed)
+	before := state.printed
+	state.printed = answer
 	if f.json {
-		line := answerLine{1, "delta", t.ex.ID, more}
+		line := answerLine{1, "delta", ex.ID, more}
 		if !goesOn {
 			line.Event, line.Delta = "reset", answer
 		}
-		return tr, f.printJSON(line)
+		return ex, tr, f.printJSON(line)
 	}
-	if f.last != t.ex.ID {
+	if f.last != ex.ID {
 		if f.last != 0 {
 			fmt.Fprintln(f.out)
 		}
-		f.say("#%d %s", t.ex.ID, term.Clean(callName(t.ex)))
-		if f.last = t.ex.ID; goesOn && before != "" {
+		f.say("#%d %s", ex.ID, term.Clean(callName(ex)))
+		if f.last = ex.ID; goesOn && before != "" {
 			more = "… " + more
 		}
 	}
@@ -195,26 +238,26 @@ func (f *follower) print(t *tail, whole bool) (*score.Transcript, error) {
 		more = answer
 	}
 	_, err := fmt.Fprint(f.out, term.CleanText(more))
-	return tr, err
+	return ex, tr, err
 }
 
 // end prints the rest of an exchange that has ended.
 func (f *follower) end(t *tail) error {
-	tr, err := f.print(t, true)
-	if err != nil {
+	ex, tr, err := f.print(t, true)
+	if err != nil || ex == nil {
 		return err
 	}
 	if f.json {
-		return f.printJSON(f.line(t.ex, tr))
+		return f.printJSON(f.line(ex, tr))
 	}
-	if f.last == t.ex.ID && t.printed != "" && !strings.HasSuffix(t.printed, "\n") {
+	if f.last == ex.ID && tr.Answer != "" && !strings.HasSuffix(tr.Answer, "\n") {
 		fmt.Fprintln(f.out)
 	}
-	if f.last == t.ex.ID {
+	if f.last == ex.ID {
 		f.last = 0
 	}
 	if tr.Error != nil {
-		f.say("#%d ended in %s: %s", t.ex.ID, term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+		f.say("#%d ended in %s: %s", ex.ID, term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func Classify(w string) (Class, int) {
 	if len(word) >= 16 && isHex(word) {
 		return Hex, len(word)
 	}
-	if isRandomID(word) {
+	if isRandomID(word) || isPrefixedUUID(word) {
 		return ID, len(word)
 	}
 	if isRandom(w) {
@@ -214,6 +214,12 @@ func isRandomID(w string) bool {
 		return true
 	}
 	return len(tail) >= 10 && mix(tail) >= 2 && changes(tail)*4 >= len(tail)
+}
+
+// isPrefixedUUID reports whether w is a short prefix and a UUID: run-3f2a9c1e-….
+func isPrefixedUUID(w string) bool {
+	cut := len(w) - 36
+	return cut >= 2 && cut <= 24 && (w[cut-1] == '-' || w[cut-1] == '_') && isUUID(w[cut:])
 }
 
 // isRandom reports whether w is a long run without the look of words.

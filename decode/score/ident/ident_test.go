@@ -19,6 +19,7 @@ func TestOf(t *testing.T) {
 		{"01ARZ3NDEKTSV4RRFFQ69G5FAV", ID},
 		{"toolu_01Ab3dEf6hIj", ID},
 		{"chatcmpl-B7x9Kq2LmZ0p", ID},
+		{"run-0b5b9b3e-6a0f-4d0e-9f5e-3f1d2c4b5a69", ID},
 		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N", Token},
 		{"pZGTi4a/9s0B1xQ2Zr7Lk+3m", Token},
 		{"2026-03-01T10:00:00Z", Time},

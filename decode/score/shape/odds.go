@@ -27,7 +27,11 @@ func textOdds(t *wire.Tree, i int32) float64 {
 		odds += textLog(t.Data[n.Off:n.Tag], n.Off == start) - tagLog(n)
 		switch n.Type {
 		case wire.Len:
-			odds += textLog(t.Data[n.Tag:n.Val], false) + 4.2*float64(n.Val-n.Tag)
+			length := 4.2 * float64(n.Val-n.Tag)
+			if n.End == t.Nodes[n.Parent].End {
+				length = lastLength // all that is left: only whether it is the last is open
+			}
+			odds += textLog(t.Data[n.Tag:n.Val], false) + length
 			odds -= seams(t.Data, n)
 			if n.First == wire.None && ident.Of(string(t.Data[n.Val:n.End])) != "" {
 				odds -= 4 // text seldom has what would be a length just before an identifier
@@ -40,6 +44,10 @@ func textOdds(t *wire.Tree, i int32) float64 {
 	}
 	return odds
 }
+
+// lastLength is minus the log likelihood of the length of the last field of a
+// message, which the message's own length tells.
+const lastLength = 1.5
 
 // seams is how little the bytes at both ends of a field's payload go together
 // with their neighbours as one text would: case or script changes within a word.

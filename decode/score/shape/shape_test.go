@@ -185,3 +185,45 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// TestTableRates measures short tables, whose bytes between the words are also
+// tags and lengths: by themselves, cut anywhere, and in a message of one field.
+func TestTableRates(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	cells := strings.Fields("a b x id name OK yes 1 2 42 Lisbon GET done 3.14 Ja Да 好")
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	table := func() string {
+		columns, pad, lead := 1+r.IntN(4), pick(" ", "", "  "), pick("|", "", "\n|", " |")
+		var b strings.Builder
+		for row := range 1 + r.IntN(3) {
+			if row > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(lead)
+			for range columns {
+				b.WriteString(pad + pick(cells...) + pad + "|")
+			}
+			if row == 0 && r.IntN(2) == 0 {
+				b.WriteString("\n" + lead + strings.Repeat("---|", columns))
+			}
+		}
+		return b.String()
+	}
+	wrong := map[Kind]int{}
+	const n = 3000
+	for range n {
+		whole := table()
+		from := r.IntN(len(whole))
+		part := whole[from : from+1+r.IntN(len(whole)-from)]
+		if FitOf([]byte(part)) == Clean && kindOf(part) != Text {
+			wrong[Text]++
+		}
+		if kindOf(string(lenField(nil, protowire.Number(1+r.IntN(6)), []byte(whole)))) != Message {
+			wrong[Message]++
+		}
+	}
+	t.Logf("of %d tables: %d taken for messages; of as many messages: %d taken for text", n, wrong[Text], wrong[Message])
+	if wrong[Text] > n/200 || wrong[Message] > n/100 {
+		t.Errorf("wrong: %v of %d", wrong, n)
+	}
+}
