@@ -30,15 +30,8 @@ type Claim struct {
 	Type  string `json:"type"` // of a number
 	Text  string `json:"text"` // as the source has it
 
-	Verdict string `json:"verdict"` // "", or what the server says to it
+	Verdict Verdict `json:"verdict"` // "", or what the server says to it
 }
-
-// Verdicts on a claim.
-const (
-	Confirmed    = "confirmed"
-	Contradicted = "contradicted"
-	Undecided    = "undecided"
-)
 
 const (
 	maxEvidence  = 64 << 20 // bytes
@@ -289,7 +282,7 @@ func (c *Claim) shows() bool {
 }
 
 // verdict is what a field that exists says to a claim.
-func (f *Field) verdict(c *Claim) string {
+func (f *Field) verdict(c *Claim) Verdict {
 	class, kind, label := Class(""), "", c.Label
 	switch c.Kind {
 	case noKind:

@@ -75,7 +75,7 @@ func TestDisagreementIsSettled(t *testing.T) {
 					requests, asked = requests+res.Requests, asked+len(questions)
 					for _, q := range res.Settled {
 						for _, c := range q.Claims {
-							verdicts[c.From+" "+c.Verdict]++
+							verdicts[c.From+" "+string(c.Verdict)]++
 							if c.Kind == "group" && server.name == "connect-es 1" {
 								continue // it reads delimited fields of editions by their length
 							}

@@ -23,17 +23,17 @@ const (
 )
 
 // VerifyOptions says which definition to hold against which method. Request and
-// what Options needs are needed; Names, Known, First and Last are not used.
+// what Options needs are needed; Names, Known and Numbers are not used.
 type VerifyOptions struct {
 	Options
 	Request protoreflect.MessageDescriptor // what the definitions say the request is
 	Seen    map[string]Hint                // what accepted requests show of fields, by path: "1.2"
 }
 
-// A Claim is a field of the definitions with what came of asking.
+// A VerifiedField is a field of the definitions with what came of asking.
 //
 // Shape: Said is the server's statement, and Concluded is ours.
-type Claim struct {
+type VerifiedField struct {
 	Path      string   `json:"path"`    // of the field: "1.2"
 	Message   string   `json:"message"` // full name
 	Number    int32    `json:"number"`
@@ -48,23 +48,23 @@ type Claim struct {
 
 // A Verification is what a server's parser made of a request's definition.
 type Verification struct {
-	V            int      `json:"v"`
-	Method       string   `json:"method"`
-	Request      string   `json:"request"` // full name, by the definitions
-	RequestType  string   `json:"request_type"`
-	Runtime      Runtime  `json:"runtime"`
-	Protocol     string   `json:"protocol"`
-	Kind         string   `json:"kind"`
-	Requests     int      `json:"requests"`
-	Resumed      int      `json:"resumed"`
-	Bytes        int64    `json:"bytes"`
-	Executed     int      `json:"executed"` // requests that may have run the handler
-	Confirmed    int      `json:"confirmed"`
-	Contradicted int      `json:"contradicted"`
-	Undecided    int      `json:"undecided"`
-	Stopped      string   `json:"stopped,omitempty"`
-	Notes        []string `json:"notes"`
-	Claims       []Claim  `json:"fields"`
+	V            int             `json:"v"`
+	Method       string          `json:"method"`
+	Request      string          `json:"request"` // full name, by the definitions
+	RequestType  string          `json:"request_type"`
+	Runtime      Runtime         `json:"runtime"`
+	Protocol     string          `json:"protocol"`
+	Kind         string          `json:"kind"`
+	Requests     int             `json:"requests"`
+	Resumed      int             `json:"resumed"`
+	Bytes        int64           `json:"bytes"`
+	Executed     int             `json:"executed"` // requests that may have run the handler
+	Confirmed    int             `json:"confirmed"`
+	Contradicted int             `json:"contradicted"`
+	Undecided    int             `json:"undecided"`
+	Stopped      string          `json:"stopped,omitempty"`
+	Notes        []string        `json:"notes"`
+	Claims       []VerifiedField `json:"fields"`
 }
 
 // Verify holds the definition of a method's request against what the server's
@@ -150,9 +150,9 @@ func NewVerifyPlan(o *VerifyOptions) (*VerifyPlan, error) {
 // maxClaims is how many fields are verified; each takes up to three canaries.
 const maxClaims = 3000
 
-// A claim is a Claim with where its field is found.
+// A claim is a VerifiedField with where its field is found.
 type claim struct {
-	Claim
+	VerifiedField
 	fd    protoreflect.FieldDescriptor
 	of    *level
 	below *level // of the message that it is; nil where that is not followed
@@ -221,7 +221,7 @@ func (v *verifier) collect() {
 }
 
 func newClaim(l *level, fd protoreflect.FieldDescriptor) *claim {
-	c := &claim{fd: fd, of: l, as: consumptionOf(fd.Kind()), Claim: Claim{
+	c := &claim{fd: fd, of: l, as: consumptionOf(fd.Kind()), VerifiedField: VerifiedField{
 		Message: string(fd.ContainingMessage().FullName()), Number: int32(fd.Number()), Name: string(fd.Name()),
 		Type: schema.TypeOf(fd), Label: "singular", Verdict: Undecided, Said: []string{},
 	}}
@@ -329,9 +329,9 @@ func (v *verifier) finish(out *Verification) {
 		default:
 			out.Undecided++
 		}
-		out.Claims = append(out.Claims, c.Claim)
+		out.Claims = append(out.Claims, c.VerifiedField)
 	}
-	slices.SortStableFunc(out.Claims, func(a, b Claim) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
+	slices.SortStableFunc(out.Claims, func(a, b VerifiedField) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
 	if v.truncated {
 		v.res.note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxClaims))
 	}
@@ -340,7 +340,7 @@ func (v *verifier) finish(out *Verification) {
 	}
 	out.Notes = append([]string{}, v.res.Notes...)
 	if out.Claims == nil {
-		out.Claims = []Claim{}
+		out.Claims = []VerifiedField{}
 	}
 }
 

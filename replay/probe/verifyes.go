@@ -176,8 +176,8 @@ func classOfConsumption(c *claim) Class {
 // find asks what a number is, whatever the definitions say; nil: nothing.
 func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
 	o := v.o.Options
-	o.First, o.Last, o.Hints = c.Number, c.Number, nil
-	m := newESMessage(v.c, &o, c.of.path)
+	o.Hints = nil
+	m := newESMessage(v.c, &o, c.of.path, []Range{{c.Number, c.Number}})
 	m.hints = nil
 	weight := 0
 	for _, k := range c.of.claims {
@@ -192,7 +192,7 @@ func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
 	if err := m.run(ctx); err != nil {
 		return nil, err
 	}
-	res := &Result{}
+	res := &Result{complete: map[string]bool{}}
 	m.report(res)
 	for i := range res.Fields {
 		f := &res.Fields[i]

@@ -192,7 +192,8 @@ const (
 // found is what a server shows of a number, whatever the definitions say; nil: nothing.
 func (v *goVerifier) found(ctx context.Context, c *claim) (*Field, error) {
 	m := v.message(c.of.path)
-	err := m.run(ctx, c.Number, c.Number)
+	m.numbers = []Range{{c.Number, c.Number}}
+	err := m.run(ctx)
 	return m.fields[c.Number], err
 }
 

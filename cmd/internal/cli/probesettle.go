@@ -86,7 +86,7 @@ func (a *app) settledTable(r *probe.Result) error {
 			at = q.Path + "." + at
 		}
 		for _, c := range q.Claims {
-			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), c.Verdict})
+			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict)})
 		}
 	}
 	return a.out.Table([]string{"FIELD", "CLAIM", "FROM", "VERDICT"}, rows)
