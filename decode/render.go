@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unwire/decode/kind"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -81,6 +82,9 @@ func (f *Field) about() string {
 		s += ")"
 	}
 	word := f.Shape
+	if (kind.Remark{Shape: f.Shape, P: f.ShapeP}).Doubtful() {
+		word = fmt.Sprintf("perhaps %s (%.2f)", word, f.ShapeP)
+	}
 	if f.Name != "" { // its declaration says more
 		word = ""
 	}
