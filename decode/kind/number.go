@@ -232,6 +232,15 @@ func (s *Fixeds) addBits(v uint64) {
 	s.Values.add(v)
 }
 
+// random reports whether the values are neither like integers nor like real numbers.
+func (s *Fixeds) random() bool {
+	width := int64(4)
+	if s.Max > math.MaxUint32 {
+		width = 8
+	}
+	return min(s.Float, s.Int) >= s.N*width*costRawByte
+}
+
 func (s *Fixeds) merge(o *Fixeds) {
 	if s.N == 0 {
 		s.Min = o.Min
