@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"unwire/decode/kind"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
