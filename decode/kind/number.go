@@ -146,6 +146,9 @@ func (s *Varints) spans(p []byte) bool {
 	if s == nil || s.Min > s.Max {
 		return false
 	}
+	if s.Min > 127 { // which no byte is
+		return len(p) == 0
+	}
 	const ones = 0x0101010101010101
 	least, most := min(s.Min, 127), min(s.Max, 127)
 	for ; len(p) >= 8; p = p[8:] {
