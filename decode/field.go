@@ -30,11 +30,12 @@ type Field struct {
 	Kind         string        `json:"kind"`
 	Type         string        `json:"type"`
 	Value        any           `json:"value,omitempty"`
-	Symbol       string        `json:"symbol,omitempty"` // an enum value's name, from the schema
-	Form         string        `json:"form,omitempty"`   // what the text of a string is: "uuid", "jwt" and others, see package form
-	Shape        string        `json:"shape,omitempty"`  // the well-known type that a message looks like
-	Note         string        `json:"note,omitempty"`   // what the form, the shape or a time's number says, in words
-	Chosen       bool          `json:"chosen,omitempty"` // the reading is somebody's choice
+	Symbol       string        `json:"symbol,omitempty"`  // an enum value's name, from the schema
+	Form         string        `json:"form,omitempty"`    // what the text of a string is: "uuid", "jwt" and others, see package form
+	Shape        string        `json:"shape,omitempty"`   // the well-known type that a message looks like
+	ShapeP       float64       `json:"shape_p,omitempty"` // how likely it is that type
+	Note         string        `json:"note,omitempty"`    // what the form, the shape or a time's number says, in words
+	Chosen       bool          `json:"chosen,omitempty"`  // the reading is somebody's choice
 	P            float64       `json:"p"`
 	Alternatives []Alternative `json:"alternatives"`
 	Fields       []Field       `json:"fields,omitzero"` // nil for a leaf, empty for an empty message

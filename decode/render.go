@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -81,6 +82,9 @@ func (f *Field) about() string {
 		s += ")"
 	}
 	word := f.Shape
+	if (kind.Remark{Shape: f.Shape, P: f.ShapeP}).Doubtful() {
+		word = fmt.Sprintf("perhaps %s (%.2f)", word, f.ShapeP)
+	}
 	if f.Name != "" { // its declaration says more
 		word = ""
 	}

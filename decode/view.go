@@ -101,7 +101,7 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 // remark says what a field's value looks like.
 func (f *Field) remark(r *kind.Reader, i int32) {
 	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
-		f.Form, f.Shape, f.Note = s.Form, s.Shape, s.Note
+		f.Form, f.Shape, f.ShapeP, f.Note = s.Form, s.Shape, s.P, s.Note
 	}
 }
 

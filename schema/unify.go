@@ -447,13 +447,13 @@ func (g *graph) settle() {
 }
 
 // cost is the cost of all messages of the class.
-func (c *class) cost() (sum kind.Cost) {
+func (c *class) cost() kind.Cost {
+	sum := kind.NewTally(c.samples)
 	for _, n := range c.numbers {
 		f := c.fields[n]
-		one := kind.FieldCost(f.Field, n, c.samples, f.messageCost)
-		sum.Add(one)
+		sum.Add(f.Field, n, f.messageCost)
 	}
-	return sum
+	return sum.Sum()
 }
 
 // reached returns the classes that the roots lead to, over payloads that are

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -32,10 +33,10 @@ const (
 	costOtherScript = 9 * nat
 	costUnassigned  = 14 * nat
 	costNextDigit   = 2500    // a digit behind a digit
+	costHan         = 10300   // one of a script of East Asia in UTF-16
 	costMark        = 4 * nat // what stands between letters and is not seen
 	costFull        = 120     // that a number fills its width
-	costSameByte    = 500     // a byte that is like the one two before
-	costOtherByte   = 900     // and one that is not, beyond its eight bits
+
 )
 
 // costASCII is the cost of each ASCII character in text.
@@ -93,6 +94,9 @@ func costText(p []byte) (cost int64, control bool) {
 	if c := p[0]; c == '\n' || c == ' ' || c == '\t' || c == '\r' {
 		cost += costFirstSpace
 	}
+	if len(p) < proseLen {
+		cost += costUnlike(p)
+	}
 	p = p[:min(len(p), costBytes)]
 	i, sum, kinds := costASCIIText(p)
 	cost += sum
@@ -112,7 +116,7 @@ func costText(p []byte) (cost int64, control bool) {
 		}
 		i += n
 		switch {
-		case r >= 0x200b && r <= 0x200f, r == 0xfe0f, r == 0xfeff, r == 0xad, r != 0x85 && r > 0x7f && unicode.IsSpace(r):
+		case isMark(r):
 			cost += costMark
 			continue
 		case !isLetterRange(r) && !unicode.IsPrint(r):
@@ -147,25 +151,89 @@ func costASCIIText(p []byte) (n int, cost int64, kinds charCost) {
 	return n, cost - pairs/int64(charDigit)*(costASCII['0']-costNextDigit), kinds
 }
 
-// costUTF16 is the cost of text in UTF-16 of little or big end first, ASCII in most of it.
-func costUTF16(p []byte) (cost int64, ok bool) {
-	for first := range 2 {
-		cost, wide := int64(3*nat), 0
-		for i := 0; i+1 < len(p); i += 2 {
-			c, high := p[i+first], p[i+1-first]
-			switch {
-			case high == 0 && c < utf8.RuneSelf:
-				cost += costASCII[c] + 200
-			default:
-				wide++
-				cost += 2 * costRawByte
+// costUnlike is what a short text costs beyond its characters, where they follow each
+// other as they do in numbers and not in words: signs alone, or one after the other.
+func costUnlike(p []byte) (cost int64) {
+	letters, sign := false, false
+	for i, c := range p {
+		switch {
+		case isAlnum(c) || c >= utf8.RuneSelf:
+			letters, sign = true, false
+		case c == '\r' && (i+1 == len(p) || p[i+1] != '\n'):
+			cost += 4 * nat
+		case c <= ' ' || bytes.IndexByte(commonSigns, c) >= 0:
+			sign = false
+		default:
+			if sign && c != p[i-1] {
+				cost += costSignSign
 			}
-		}
-		if 16*wide < len(p) {
-			return cost, true
+			sign = true
 		}
 	}
-	return 0, false
+	if !letters && len(p) > 1 {
+		cost += costSignsOnly
+	}
+	return cost
+}
+
+// commonSigns stand in names, sentences, paths and JSON beside each other.
+var commonSigns = []byte(`-_./:,'"()[]{}`)
+
+const (
+	costSignSign  = 1500 // two different signs that do not stand together
+	costSignsOnly = 2000
+)
+
+// costUTF16 is the cost of text in UTF-16 of little or big end first. What is no
+// text costs more than its bytes, and so do letters with nothing between them, as
+// any numbers of 16 bits could be.
+func costUTF16(p []byte) int64 {
+	best := int64(math.MaxInt64)
+	for first := range 2 {
+		cost, script := int64(5*nat), rune(0)
+		ascii, han := 0, 0
+		for i := 0; i+1 < len(p); i += 2 {
+			r := rune(p[i+first]) | rune(p[i+1-first])<<8
+			if r >= 0xd800 && r < 0xdc00 && i+3 < len(p) {
+				low := rune(p[i+2+first]) | rune(p[i+3-first])<<8
+				if low < 0xdc00 || low > 0xdfff {
+					cost += 3 * costRawByte
+					continue
+				}
+				r, i = (r-0xd800)<<10+(low-0xdc00)+0x10000, i+2
+			}
+			switch {
+			case r < utf8.RuneSelf:
+				ascii++
+				cost += costASCII[r] + 200
+				continue
+			case r >= 0xd800 && r < 0xe000 || !isLetterRange(r) && !unicode.IsPrint(r) && !isMark(r):
+				cost += 3 * costRawByte
+			case isHan(r): // a half of all units are: an accident tells little
+				han++
+				if cost += costHan; (r >= 0xac00) != (script >= 0xac00) {
+					cost += 3 * nat
+				}
+			case r>>8 == script>>8:
+				cost += costSameScript
+			default:
+				cost += 2*costRawByte + 500
+			}
+			script = r
+		}
+		if 32*ascii >= len(p) || 4*han >= len(p) {
+			best = min(best, cost)
+		}
+	}
+	return best
+}
+
+// isHan is for the scripts of East Asia, which are written in turn.
+func isHan(r rune) bool { return r >= 0x3000 && r < 0xa000 || r >= 0xac00 && r < 0xd7a4 }
+
+// isMark is for what stands between letters and is not seen.
+func isMark(r rune) bool {
+	return r >= 0x200b && r <= 0x200f || r == 0xfe0f || r == 0xfeff || r == 0xad || r != 0x85 && r > 0x7f && unicode.IsSpace(r)
 }
 
 // isLetterRange is a quick test for the scripts that are written most.
@@ -187,24 +255,18 @@ var magicFirst = func() (t [256]bool) {
 	return t
 }()
 
-// repeats counts the bytes that are the same as the one two before, and the zeros.
-func repeats(p []byte) (same, zeros int) {
-	zeros = zeroBytes(word(p[:2]) | ^uint64(0xffff))
-	i := 2
+// repeats counts the bytes that are the same as the one so far before.
+func repeats(p []byte, distance int) (same int) {
+	i := distance
 	for ; i+8 <= len(p); i += 8 {
-		v := binary.LittleEndian.Uint64(p[i:])
-		zeros += zeroBytes(v)
-		same += zeroBytes(v ^ binary.LittleEndian.Uint64(p[i-2:]))
+		same += zeroBytes(binary.LittleEndian.Uint64(p[i:]) ^ binary.LittleEndian.Uint64(p[i-distance:]))
 	}
 	for ; i < len(p); i++ {
-		if p[i] == 0 {
-			zeros++
-		}
-		if p[i] == p[i-2] {
+		if p[i] == p[i-distance] {
 			same++
 		}
 	}
-	return same, zeros
+	return same
 }
 
 // zeroBytes counts the bytes of v that are zero.
@@ -225,41 +287,94 @@ func headLen(p []byte, magic int) int {
 	return 6
 }
 
-// costRaw is the cost of bytes without a structure that we know: eight bits
-// each, or less where many are zero or the same as two before, as in padding, UTF-16
-// and samples of sound. It is not looked for in
-// what is known to be text or a message.
-func costRaw(p []byte, known bool) int64 {
+// costRaw is the cost of bytes without a structure that we know: eight bits each, or
+// less where many are the same as one or two before, as in padding and bit masks, or
+// few of the 256. It is not looked for in what is known to be text or a message.
+// Repeated is the cost of the same bytes as what numbers are written with.
+func costRaw(p []byte, known bool) (cost, repeated int64) {
 	flat := int64(len(p)) * costRawByte
 	if known || len(p) < 6 {
-		return flat
+		return flat, flat
 	}
 	if magicFirst[p[0]] {
 		for _, m := range magics {
 			if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
 				// As unlikely by chance as its bits, and one of a few formats.
-				return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat
+				return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat, flat
 			}
 		}
 	}
 	head := p[:min(len(p), costBytes)]
-	same, zeros := repeats(head)
-	if 5*zeros > 2*len(head) && len(p)%2 == 0 {
-		if cost, ok := costUTF16(head); ok {
-			return whole(cost, len(p))
+	last, before := repeats(head, 1), repeats(head, 2)
+	best := int64(len(head)) * costRawByte
+	if 5*last > len(head) || 5*before > len(head) {
+		best = min(best, costRepeats(head, max(last, before)))
+	}
+	again := best
+	if len(head) >= minFew {
+		few, asNumbers := costFew(head)
+		best, again = min(best, few), min(best, asNumbers)
+	}
+	return min(flat, whole(best, len(p))), min(flat, whole(again, len(p)))
+}
+
+// minFew is from how many bytes on it is looked at whether they are few of the 256.
+const minFew = 64
+
+// costRepeats is the cost of bytes of which so many are the same as one before.
+func costRepeats(p []byte, same int) int64 {
+	n, m := float64(len(p)), float64(same)
+	flags := -logBeta(m+0.5, n-m+0.5) + logBeta(0.5, 0.5)
+	first := int64(costRawByte)
+	if p[0] == 0 {
+		first = 1500
+	}
+	return int64(nat*(flags+2)) + first + int64(len(p)-same-1)*costRawByte
+}
+
+// logBeta is the logarithm of the beta function.
+func logBeta(a, b float64) float64 {
+	x, _ := math.Lgamma(a)
+	y, _ := math.Lgamma(b)
+	z, _ := math.Lgamma(a + b)
+	return x + y - z
+}
+
+// costFew is the cost of bytes that are few of the 256, some of them often: they are
+// listed with their shares, and each then chosen. As numbers small ones are listed
+// for less.
+func costFew(p []byte) (cost, asNumbers int64) {
+	var count [256]int
+	for _, c := range p {
+		count[c]++
+	}
+	n := float64(len(p))
+	used, each, small := 0.0, 0.0, int64(0)
+	for v, c := range count {
+		if c > 0 {
+			used++
+			each -= float64(c) * math.Log(float64(c)/n)
+			small += min(costBits[bits.Len8(uint8(v))], costRawByte) - costRawByte
 		}
 	}
-	if len(p)%2 == 0 && len(head) >= minWords && 12*same >= len(head) {
-		if cost := costWords(head); cost < int64(len(head))*costRawByte {
-			flat = min(flat, whole(cost, len(p)))
-		}
-	}
-	most := int64(max(same, zeros))
-	return min(flat, whole(most*costSameByte+(int64(len(head))-most)*(costRawByte+costOtherByte)+3*nat, len(p)))
+	list := used*(math.Log(256)+0.5*math.Log(n+1)) - used*math.Log(max(used/math.E, 1))
+	cost = int64(nat * (each + list + 2))
+	return cost, cost + small
 }
 
 // minWords is from how many bytes on they are looked at as words of 16 bits.
 const minWords = 20
+
+// costWide is the cost of a payload of words of 16 bits: of UTF-16, or of numbers.
+func costWide(p []byte) (text, numbers int64) {
+	head := p[:min(len(p), costBytes)]
+	flat := int64(len(head)) * costRawByte
+	text, numbers = min(costUTF16(head), flat+flat/8), flat
+	if len(head) >= minWords {
+		numbers = min(flat, costWords(head))
+	}
+	return whole(text, len(p)), whole(numbers, len(p))
+}
 
 // costWords is the cost of words of 16 bits, as samples of sound and of sensors
 // are, whose upper or lower bytes are few of the 256: these are listed, and
@@ -393,9 +508,32 @@ func costFixed(v uint64, width int) int64 {
 	} else if width == 64 && int64(v) < 0 && int64(v) > -1<<48 {
 		v = uint64(-int64(v))
 	}
+	if width == 64 || v < 1<<32 {
+		for _, t := range times {
+			if v-t.from < t.span {
+				return t.cost
+			}
+		}
+	}
 	// Hashes fill the width: they cost what bytes do, and that they are such.
 	return min(costBits[bits.Len64(v)], int64(width/8)*costRawByte+costFull)
 }
+
+// times are the ranges of Unix times of 2010 to 2037 in seconds and parts of them, each
+// with what a number costs that is one of these times.
+var times = func() (t [4]struct {
+	from, span uint64
+	cost       int64
+},
+) {
+	per := uint64(1)
+	for i := range t {
+		t[i].from, t[i].span = 1_262_304_000*per, 852_000_000*per
+		t[i].cost = int64(nat * (3.5 + math.Log(float64(t[i].span))))
+		per *= 1000
+	}
+	return t
+}()
 
 // costBits is the cost of a number of so many bits, where nothing is known of
 // the field's others: of its length, and of the bits below the top one.
@@ -435,10 +573,14 @@ func costReal(f float64, exp, trailing, mantissa int, short func() bool) int64 {
 		return 2500
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		return int64(nat * (full + 12))
-	case exp >= -20 && exp <= 33:
+	case exp >= -8 && exp <= 11: // a thousandth to a thousand are most
+		cost = 3.4
+	case exp >= -14 && exp <= 20:
 		cost = 4.4
+	case exp >= -20 && exp <= 33:
+		cost = 5.5
 	case exp >= -64 && exp <= 64:
-		cost = 7.5
+		cost = 8
 	default:
 		cost = 13
 	}

@@ -36,28 +36,37 @@ const (
 	priorString, emptyString   = 0.6, 3.0
 	priorMessage, emptyMessage = 1.0, 0.7
 	priorBytes, emptyBytes     = 2.7, 3.2
-	priorVarints               = 3.7
+	priorVarints               = 3.5
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
 
 	// Costs of the shape of a message: a field is described once, its presence
 	// and its length every time.
-	costNewField   = 2.5
-	costNumber     = 2.0 // times the logarithm of the number
+	costNewField   = 2.3
+	costNumber     = 1.6 // times the logarithm of how far its number is from the one before
 	costOutOfOrder = 2.5
 	costOddWire    = 8.0 // an occurrence with another wire type than the field's
 	costNewGroup   = 12.0
 	costFixedField = 2.5 // fixed-width fields are rarer than others
 	costOverlong   = 8.0
 
-	bytesOfText    = 2.5 // bytes that hold text, or a message, are rarer than other bytes
+	bytesOfText    = 2.5 // bytes that hold text, a message or numbers are rarer than other bytes
+	bytesOfJSON    = 1.3
 	bytesOfMessage = 2.5
+	bytesOfWords   = 1.0
+	bytesOfNumbers = 4.2
+	bytesOfBlocks  = 1.5 // and so are those of a cipher
 	costShort      = 2.0 // bytes that are too few for what bytes are used for
 	costDigest     = 3.3
 	costUneven     = 1.6
 	costHashes     = 3.0
-	mixedBonus     = 2.5 // for packed, of a field whose numbers also came one by one
-	maxSizes       = 6   // sizes that count as a coincidence
+	costRepeated   = 0.5 // that numbers repeat byte by byte
+
+	smallNumber      = 32
+	costSmallNumbers = 2.5
+	mixedBonus       = 2.5 // for packed, of a field whose numbers also came one by one
+	costSameSize     = 1.0 // that numbers of several lengths have one size together
+	maxSizes         = 6   // sizes that count as a coincidence
 )
 
 // Samples of one field resemble each other, so their costs do not simply add
@@ -66,7 +75,7 @@ const (
 	poolPower = 0.75
 	heat      = 0.55 // how much of a difference in cost is believed
 
-	doubtOfOne = 0.04 // what is held back for what was not thought of
+	doubtOfOne = 0.015 // what is held back for what was not thought of
 )
 
 // An Element is what a packed field holds.
@@ -177,7 +186,9 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	novelty := l.Novelty()
 	scale, thin := l.scale()
 	unit := novelty / nat * scale
-	raw := float64(l.Raw) * unit
+	masked := l.costMasked(novelty)
+	repeated := float64(l.Repeated)*unit + costRepeated
+	raw := min(float64(l.Raw)*unit, masked)
 	text := float64(l.Text) * unit
 	if !l.NotText {
 		add(wire.KindString, NotPacked, priorString, emptyString, 0, text)
@@ -188,26 +199,100 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		add(wire.KindBytes, NotPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
 	}
 	if !l.NotText {
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfText, emptyBytes, 0, text)
+		rarer := bytesOfText
+		if l.Forms.JSON == l.N-l.Empty {
+			rarer = bytesOfJSON
+		}
+		add(wire.KindBytes, NotPacked, priorBytes+rarer, emptyBytes, 0, text)
 	}
 	if l.Empty == l.N {
 		return list
 	}
+	if block := l.block(); block >= leastBlock {
+		fit := min(float64(l.sizes()-1), maxSizes) * math.Log(float64(block))
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, raw)
+	}
+	if !l.NotWide {
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.UTF16)*unit)
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.Words)*unit)
+	}
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements, scale, thin)
-		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, 0, min(float64(l.Varints)*unit, values*novelty+shape))
+		again := repeated - l.varintOrder()*novelty
+		if e := l.Elements; e.N >= 16 && e.Negative == 0 && e.Max > 0 && e.Max < smallNumber {
+			again -= costSmallNumbers // few and small, as bytes hardly are
+		}
+		one := masked - float64(l.N-l.Empty)*novelty*math.Ln2 // what ends a number has its top bit clear
+		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, l.costOneSize(), min(float64(l.Varints)*unit, values*novelty+shape, again, one))
 	}
 	// That sizes differ and all are multiples of the width is a coincidence under
 	// any other hypothesis, but for blocks of a cipher or a file.
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
-	full := (float64(l.Bytes)*costRawByte/nat)*novelty + costHashes // numbers that are hashes
+	full := min((float64(l.Bytes)*costRawByte/nat)*novelty+costHashes, repeated) // numbers that are hashes
+	fixed := func(e Element, width int, reals, ints int64, tops *histogram) {
+		fit := -sizes * math.Log(float64(width)/8)
+		cost := min(float64(min(reals, ints))*unit, costTops(tops, width, l.Bytes, thin)*novelty, full)
+		switch likeNumbers := l.highSame(width / 8); {
+		case likeNumbers:
+			cost = min(cost, masked)
+		default:
+			cost = min(cost, masked+costHashes)
+		}
+		add(wire.KindPacked, e, priorFixed, emptyPacked, fit, cost)
+		add(wire.KindBytes, NotPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost)
+	}
 	if !l.NotFixed32 {
-		add(wire.KindPacked, PackedFixed32, priorFixed, emptyPacked, -sizes*math.Log(4), min(float64(min(l.Float32, l.Int32))*unit, costTops(l.Tops32, 32, l.Bytes, thin)*novelty, full))
+		fixed(PackedFixed32, 32, l.Float32, l.Int32, l.Tops32)
 	}
 	if !l.NotFixed64 {
-		add(wire.KindPacked, PackedFixed64, priorFixed, emptyPacked, -sizes*math.Log(8), min(float64(min(l.Float64, l.Int64))*unit, costTops(l.Tops64, 64, l.Bytes, thin)*novelty, full))
+		fixed(PackedFixed64, 64, l.Float64, l.Int64, l.Tops64)
 	}
 	return list
+}
+
+// mostZeros bounds the share of zeros that is counted on: they stand together.
+const mostZeros = 0.25
+
+// fewVarints is from how many numbers on their order is looked at.
+const fewVarints = 16
+
+// varintOrder is how much, in nats, it tells that varints are whole, and none longer
+// than it need be: bytes in any order end with some that do not end one, and have
+// zeros behind some.
+func (l *Payloads) varintOrder() float64 {
+	all, ends, zeros, filled := float64(l.Scored), float64(l.Elements.N), float64(l.Elements.Zero), float64(l.N-l.Empty)
+	switch {
+	case ends >= all:
+		return 0
+	case ends < fewVarints || all > 3*ends: // what few bytes are like says nothing of their order
+		return filled * math.Ln2
+	}
+	return -filled*math.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))
+}
+
+// costOneSize is what it tells against numbers of several lengths that all payloads
+// have one size: those of identifiers do.
+func (l *Payloads) costOneSize() float64 {
+	if l.Shortest < l.Longest || l.Elements.N >= l.Scored || l.Longest != 8 && !isDigestLen(l.Longest) {
+		return 0
+	}
+	return costSameSize * min(float64(len(l.Values.Items)-1), 4)
+}
+
+// leastBlock is the least size of a block of a cipher, or a record of a file.
+const leastBlock = 16
+
+// block is what all sizes of payloads are multiples of, if there are several.
+func (l *Payloads) block() (block uint64) {
+	if l.sizes() < 2 {
+		return 0
+	}
+	for _, it := range l.Values.Items {
+		for a := it.Value; a > 0; {
+			block, a = a, block%a
+		}
+	}
+	return block
 }
 
 // costSize is what the sizes of payloads say of bytes: digests, keys and
@@ -216,8 +301,12 @@ func (l *Payloads) costSize() float64 {
 	switch {
 	case l.Longest < 4:
 		return costShort
+	case l.Shortest < l.Longest && l.Longest < 12:
+		return costShort * float64(12-l.Longest) / 12
 	case l.Shortest < l.Longest:
 		return 0
+	case l.Longest == 8: // one number of eight bytes is as long
+		return -min(math.Log(float64(l.N)), 3)
 	case isDigestLen(l.Longest):
 		return -costDigest - min(math.Log(float64(l.N)), 3)/2
 	case l.Longest < 64 && l.Longest%4 != 0:
@@ -367,16 +456,17 @@ func (c Costs) Message(m *Message) Cost {
 	if ok {
 		return sum
 	}
+	tally := NewTally(m.Samples)
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
-		one := FieldCost(f, n, m.Samples, c.Payloads(f))
+		tally.Add(f, n, c.Payloads(f))
 		if f.Group != nil {
 			inner := c.Message(f.Group)
-			one.Add(inner)
-			one.Once += costNewGroup
+			inner.Once += costNewGroup
+			sum.Add(inner)
 		}
-		sum.Add(one)
 	}
+	sum.Add(tally.Sum())
 	c[m] = sum
 	return sum
 }
@@ -389,12 +479,30 @@ func (c Costs) Payloads(f *Field) float64 {
 	return c.Message(f.Child).Of(f.Len.Novelty())
 }
 
-// FieldCost is the cost of one field of messages, given that of its payloads as messages.
-func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost {
+// A Tally sums the cost of the fields of one message type.
+type Tally struct {
+	samples int64
+	last    int32 // the number that was added last
+	sum     Cost
+	ends    []end
+}
+
+// An end is what the lengths of a field's payloads cost.
+type end struct {
+	seen         int64
+	each, values float64 // of one
+}
+
+// NewTally is for fields of so many messages.
+func NewTally(samples int64) *Tally { return &Tally{samples: samples} }
+
+// Add adds a field, given the cost of its payloads as messages. Numbers ascend.
+func (t *Tally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
-		Once:  costNewField + costNumber*math.Log(float64(number)),
-		Shape: costPresence(f.Seen, samples),
+		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
+		Shape: costPresence(f.Seen, t.samples),
 	}
+	t.last = number
 	if !f.pure() {
 		c.Once += costOddWire * float64(JudgeField(f, messageCost).Odd)
 	}
@@ -413,12 +521,15 @@ func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost 
 	for _, s := range []*Fixeds{f.Fixed32, f.Fixed64} {
 		if s != nil {
 			each, values := costFixeds(s)
-			c.Once += costFixedField
+			if c.Once += costFixedField; s.random() {
+				c.Once += costHashes
+			}
 			c.Each += each
 			c.Values += values
 			c.Shape += float64(s.Zero)
 		}
 	}
+	last := end{seen: f.Seen}
 	if l := f.Len; l != nil {
 		least := math.Inf(1)
 		for _, h := range hypotheses(l, messageCost) {
@@ -426,12 +537,27 @@ func FieldCost(f *Field, number int32, samples int64, messageCost float64) Cost 
 		}
 		mean := float64(l.Bytes) / float64(l.N)
 		novelty := l.Novelty()
-		size := float64(l.N) * (1 + math.Log(1+mean))
+		size := 1 + math.Log(1+mean)
 		odd := costOverlong * float64(l.Overlong)
-		c.Each += least/novelty + size + odd
-		c.Values += least + size*novelty + odd
+		c.Each += least/novelty + size*float64(l.N) + odd
+		c.Values += least + size*float64(l.N)*novelty + odd
+		last.each, last.values = size, size*novelty
 	}
-	return c
+	t.ends = append(t.ends, last)
+	t.sum.Add(c)
+}
+
+// Sum is the cost of the messages. How long a message is is known, so the length of
+// what ends it need not be told: that it reaches just to the end is no accident.
+func (t *Tally) Sum() Cost {
+	sum, rest := t.sum, t.samples
+	for _, e := range slices.Backward(t.ends) {
+		n := min(rest, e.seen)
+		rest -= n
+		sum.Each -= float64(n) * e.each
+		sum.Values -= float64(n) * e.values
+	}
+	return sum
 }
 
 // costPresence is the cost of saying which of n messages have the field.

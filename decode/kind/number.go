@@ -146,6 +146,9 @@ func (s *Varints) spans(p []byte) bool {
 	if s == nil || s.Min > s.Max {
 		return false
 	}
+	if s.Min > 127 { // which no byte is
+		return len(p) == 0
+	}
 	const ones = 0x0101010101010101
 	least, most := min(s.Min, 127), min(s.Max, 127)
 	for ; len(p) >= 8; p = p[8:] {
@@ -230,6 +233,15 @@ func (s *Fixeds) addBits(v uint64) {
 		s.Values = &Sketch{}
 	}
 	s.Values.add(v)
+}
+
+// random reports whether the values are neither like integers nor like real numbers.
+func (s *Fixeds) random() bool {
+	width := int64(4)
+	if s.Max > math.MaxUint32 {
+		width = 8
+	}
+	return min(s.Float, s.Int) >= s.N*width*costRawByte
 }
 
 func (s *Fixeds) merge(o *Fixeds) {

@@ -22,7 +22,13 @@ type Payloads struct {
 	Uneven   int64 `json:"uneven,omitempty"` // the same with the squares of that
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
-	Raw      int64 `json:"raw"` // cost as arbitrary bytes
+	Raw      int64 `json:"raw"`                // cost as arbitrary bytes
+	Repeated int64 `json:"repeated,omitempty"` // that of their bytes, and how they repeat
+
+	// Of payloads that are words of 16 bits: their cost as UTF-16, and as numbers.
+	NotWide bool  `json:"not_wide,omitempty"`
+	UTF16   int64 `json:"utf16,omitempty"`
+	Words   int64 `json:"words,omitempty"`
 
 	NotMessage bool `json:"not_message,omitempty"`
 	NotMap     bool `json:"not_map,omitempty"` // not entries with distinct keys
@@ -48,6 +54,11 @@ type Payloads struct {
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
 
+	// Ones and Anys are the bits that all payloads have, and those that any has, while all
+	// have one size, of at most maskLen bytes; else they are empty.
+	Ones []byte `json:"ones,omitempty"`
+	Anys []byte `json:"anys,omitempty"`
+
 	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
 	Values *Sketch `json:"values,omitempty"`
 	Forms  Forms   `json:"forms,omitzero"`
@@ -70,6 +81,7 @@ func newPayloads() *Payloads {
 func (l *Payloads) add(p []byte, message bool, weight int64) {
 	if l.N == 0 {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
+		l.addMask(p, p, true)
 	}
 	if weight > 0 {
 		l.Values.addBytes(p, weight)
@@ -87,7 +99,19 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 	l.Scored += weight * n
 	l.Uneven = min(l.Uneven+weight*weight*n, maxCount)
 	prose := l.addText(p, weight)
-	l.Raw += weight * costRaw(p, prose || message && n >= messageLen)
+	known := prose || message && n >= messageLen
+	if !l.NotWide {
+		if n%2 != 0 || known {
+			l.notWide()
+		} else {
+			text, numbers := costWide(p)
+			l.UTF16 += weight * text
+			l.Words += weight * numbers
+		}
+	}
+	raw, repeated := costRaw(p, known)
+	l.Raw += weight * raw
+	l.Repeated += weight * repeated
 	if prose || message && n >= messageLen {
 		l.notVarints()
 		l.notFixed()
@@ -106,6 +130,9 @@ func (l *Payloads) see(p []byte) {
 	if len(l.Prefix) > 0 {
 		l.addPrefix(p, false)
 	}
+	if len(l.Ones) > 0 {
+		l.addMask(p, p, false)
+	}
 	if n > 0 {
 		l.Forms.add(p)
 	}
@@ -113,6 +140,9 @@ func (l *Payloads) see(p []byte) {
 
 // check looks for what refutes a hypothesis.
 func (l *Payloads) check(p []byte, message bool) {
+	if !l.NotWide && (len(p)%2 != 0 || message && len(p) >= messageLen) {
+		l.notWide()
+	}
 	switch {
 	case message && len(p) >= messageLen:
 		l.notVarints()
@@ -160,6 +190,8 @@ const (
 	proseLen  = 32
 	proseCost = 3400
 )
+
+func (l *Payloads) notWide() { l.NotWide, l.UTF16, l.Words = true, 0, 0 }
 
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
@@ -318,6 +350,7 @@ func (l *Payloads) merge(o *Payloads) {
 		return
 	}
 	l.addPrefix(o.Prefix, l.N == 0)
+	l.addMask(o.Ones, o.Anys, l.N == 0)
 	l.N += o.N
 	l.Empty += o.Empty
 	l.Overlong += o.Overlong
@@ -326,6 +359,13 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Uneven = min(l.Uneven+o.Uneven, maxCount)
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
 	l.Raw += o.Raw
+	l.Repeated += o.Repeated
+	if o.NotWide {
+		l.notWide()
+	} else if !l.NotWide {
+		l.UTF16 += o.UTF16
+		l.Words += o.Words
+	}
 	l.NotMessage = l.NotMessage || o.NotMessage
 	if l.NotMap || o.NotMap {
 		l.notMap()

@@ -13,11 +13,18 @@ import (
 // A Remark is what a field's value looks like, besides its kind.
 //
 // Shape: Form is of a string, Shape of a message: the full name of a well-known type,
-// or "map entry". Note says what that, or a number that is a time, means in words.
-// All are guesses: they never change how a value is written.
+// or "map entry", and P how likely that is. Note says what that, or a number that is a
+// time, means in words. All are guesses: they never change how a value is written.
 type Remark struct {
 	Form, Shape, Note string
+	P                 float64 // of the shape; 0 where there is none
 }
+
+// Doubtful reports whether the shape is one that much else has, too.
+func (m Remark) Doubtful() bool { return m.Shape != "" && m.P < surely }
+
+// surely is the probability from which on a shape is named without saying it.
+const surely = 0.6
 
 // Remark looks at node i, read as kind and type.
 //
@@ -93,18 +100,21 @@ func (r *Reader) shape(i int32) Remark {
 		return m
 	}
 	if name, ok := r.anyName(i); ok {
-		return Remark{Shape: "google.protobuf.Any", Note: "of " + name}
+		return Remark{Shape: "google.protobuf.Any", Note: "of " + name, P: 0.98}
 	}
 	if r.isStatus(i, one, three) {
-		return Remark{Shape: "google.rpc.Status", Note: r.statusWord(one)}
+		return Remark{Shape: "google.rpc.Status", Note: r.statusWord(one), P: 0.97}
 	}
 	if r.isStruct(i, count) {
-		return Remark{Shape: "google.protobuf.Struct"}
+		return Remark{Shape: "google.protobuf.Struct", P: 0.95}
 	}
 	if r.isEntry(i, one, two, count) {
-		return Remark{Shape: "map entry"}
+		return Remark{Shape: "map entry", P: 0.75}
 	}
-	return Remark{}
+	if p := r.fieldMask(i); p > 0 {
+		return Remark{Shape: "google.protobuf.FieldMask", P: p}
+	}
+	return r.pooledShape(i)
 }
 
 // secondsAndNanos is for Timestamp and Duration. Seconds alone are told from other
@@ -124,10 +134,14 @@ func (r *Reader) secondsAndNanos(one, two, three int32, count int) (Remark, bool
 	case two == wire.None && count != 1, nanos >= 1e9, nanos <= -1e9:
 		return Remark{}, false
 	case seconds >= 1e9 && seconds < 3e9 && nanos >= 0:
-		return Remark{Shape: "google.protobuf.Timestamp", Note: utc(time.Unix(seconds, nanos))}, true
+		p := 0.75 // any number may be so large
+		if two != wire.None {
+			p = 0.97
+		}
+		return Remark{Shape: "google.protobuf.Timestamp", Note: utc(time.Unix(seconds, nanos)), P: p}, true
 	case seconds > -1e8 && seconds < 1e8 && (nanos >= 1e6 || nanos <= -1e6) && (seconds <= 0 || nanos > 0) && (seconds >= 0 || nanos < 0):
 		d := time.Duration(seconds)*time.Second + time.Duration(nanos)
-		return Remark{Shape: "google.protobuf.Duration", Note: d.String()}, true
+		return Remark{Shape: "google.protobuf.Duration", Note: d.String(), P: 0.8}, true
 	}
 	return Remark{}, false
 }

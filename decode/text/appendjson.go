@@ -52,6 +52,9 @@ func (j *node) appendJSON(b []byte) []byte {
 			b = appendString(append(b, m.name...), m.text)
 		}
 	}
+	if j.remark.P > 0 {
+		b = strconv.AppendFloat(append(b, `,"shape_p":`...), j.remark.P, 'f', -1, 64)
+	}
 	if j.Error != "" {
 		b = appendString(append(b, `,"error":`...), j.Error)
 	}

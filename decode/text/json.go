@@ -52,6 +52,7 @@ type node struct {
 	Symbol       ignored `json:"symbol,omitzero"`
 	Form         ignored `json:"form,omitzero"`
 	Shape        ignored `json:"shape,omitzero"`
+	ShapeP       ignored `json:"shape_p,omitzero"`
 	Note         ignored `json:"note,omitzero"`
 	Chosen       ignored `json:"chosen,omitzero"`
 	Alternatives ignored `json:"alternatives,omitzero"`

@@ -167,7 +167,9 @@ func remarkText(r kind.Remark, declared bool) string {
 		return ""
 	}
 	if r.Shape != "" && !declared {
-		s = r.Shape
+		if s = r.Shape; r.Doubtful() {
+			s = fmt.Sprintf("perhaps %s (%.2f)", s, r.P)
+		}
 	}
 	if r.Note != "" {
 		if s != "" {

@@ -144,6 +144,7 @@ type row struct {
 	unified, unifieds      float64
 	bins                   [20]struct{ n, p, right float64 }
 	misses                 map[string]int
+	wrong                  []string // each length-delimited field that was misread, where they are asked for
 }
 
 type f1 struct{ hit, miss, extra int }
@@ -282,6 +283,9 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 				}
 			} else {
 				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, schema.KindOf(gs[0]), res)]++
+				if os.Getenv("UNWIRE_EVAL_MISSES") != "" {
+					y.wrong = append(y.wrong, miss(c, at, f, gs, v))
+				}
 			}
 			for i := range rules {
 				good := true
@@ -331,6 +335,24 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			y.base[i] += float64(base[i]) / float64(fields)
 		}
 	}
+}
+
+// miss describes a field that was misread: where, what it is and was taken for, and its first payloads.
+func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *verdicts) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s.%d: %s", c.name, at.message, at.number, f.kind())
+	if k := f.kind(); k == wire.KindPacked {
+		fmt.Fprintf(&b, " %s", f.fd.Kind())
+	}
+	b.WriteString(" read as")
+	for _, g := range gs {
+		fmt.Fprintf(&b, " %s %.2f", schema.KindOf(g), v.said[place{g.Parent().FullName(), g.Number()}].P)
+	}
+	fmt.Fprintf(&b, ", %d payloads:", len(f.payloads))
+	for _, p := range f.payloads[:min(len(f.payloads), 4)] {
+		fmt.Fprintf(&b, " %q", p[:min(len(p), 40)])
+	}
+	return b.String()
 }
 
 // shape compares types and labels.
@@ -432,9 +454,10 @@ var counts = []int{1, 3, 10, 100, 1 << 30}
 
 func corpora(t testing.TB, long bool) []corpus {
 	var out []corpus
+	only := os.Getenv("UNWIRE_EVAL_ONLY") // the start of a group's name
 	for i := range styles {
 		s := styles[i]
-		if s.held && os.Getenv("UNWIRE_EVAL") == "tuning" {
+		if s.held && os.Getenv("UNWIRE_EVAL") == "tuning" || !strings.HasPrefix(s.name, only) {
 			continue
 		}
 		if !long {
@@ -447,10 +470,25 @@ func corpora(t testing.TB, long bool) []corpus {
 		out = append(out, s.generate(t, uint64(1000*i), n)...)
 	}
 	if long && os.Getenv("UNWIRE_EVAL") != "tuning" {
-		out = append(out, kubernetesCorpora(t)...)
-		raw := descriptors(t)
-		out = append(out, descriptorCorpus(raw))
-		out = append(out, googleCorpora(t, raw, 40, 100)...)
+		if strings.HasPrefix("k8s objects", only) {
+			out = append(out, kubernetesCorpora(t)...)
+		}
+		if only == "" || strings.HasPrefix("descriptors", only) || strings.HasPrefix("google schemas", only) {
+			raw := descriptors(t)
+			out = append(out, descriptorCorpus(raw))
+			out = append(out, googleCorpora(t, raw, 40, 100)...)
+		}
+		for i := range foreigns {
+			if f := &foreigns[i]; strings.HasPrefix(f.name, only) || only == "foreign" {
+				out = append(out, f.corpora(t, uint64(i))...)
+			}
+		}
+		if strings.HasPrefix("profiles", only) || only == "foreign" {
+			out = append(out, profileCorpus(t))
+		}
+		if strings.HasPrefix("maps", only) || only == "foreign" {
+			out = append(out, mapCorpora(t)...)
+		}
 	}
 	return out
 }
@@ -565,6 +603,11 @@ func report(w io.Writer, order []string, tables map[string][]*row) {
 		slices.SortFunc(keys, func(a, b string) int { return cmp.Or(misses[b]-misses[a], strings.Compare(a, b)) })
 		for _, k := range keys[:min(len(keys), 25)] {
 			fmt.Fprintf(w, "  %5d %s\n", misses[k], k)
+		}
+		for j, y := range tables[name] {
+			for _, m := range y.wrong {
+				fmt.Fprintf(w, "  at %d: %s\n", counts[j], m)
+			}
 		}
 	}
 }

@@ -136,12 +136,16 @@ func unknownRaw(data []byte) []byte {
 	return nil
 }
 
-// descriptors reads the serialized FileDescriptorProtos out of generated Go code.
+// descriptors reads 400 serialized FileDescriptorProtos of googleapis.
 func descriptors(t testing.TB) [][]byte {
-	dir := filepath.Join(moduleDir(t, moduleGenproto), "googleapis")
+	return descriptorsIn(t, filepath.Join(moduleDir(t, moduleGenproto), "googleapis"), 400)
+}
+
+// descriptorsIn reads the serialized FileDescriptorProtos out of generated Go code.
+func descriptorsIn(t testing.TB, dir string, most int) [][]byte {
 	var out [][]byte
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".pb.go") || len(out) >= 400 {
+		if err != nil || !strings.HasSuffix(path, ".pb.go") || len(out) >= most {
 			return err
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -202,8 +206,9 @@ func descriptorCorpus(raw [][]byte) corpus {
 	return corpus{group: "descriptors", held: true, name: "FileDescriptorProto", truth: (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor(), samples: raw}
 }
 
-// googleCorpora is real schemas, those of the descriptors, with made-up values.
-func googleCorpora(t testing.TB, raw [][]byte, count, samples int) []corpus {
+// typesOf links serialized descriptors, and returns their types of five fields and
+// more, by name. Files that import what is not there are left out.
+func typesOf(t testing.TB, raw [][]byte) []protoreflect.MessageDescriptor {
 	files := &descriptorpb.FileDescriptorSet{}
 	have := map[string]bool{}
 	for _, b := range raw {
@@ -211,7 +216,7 @@ func googleCorpora(t testing.TB, raw [][]byte, count, samples int) []corpus {
 		if err := proto.Unmarshal(b, f); err != nil {
 			t.Fatal(err)
 		}
-		if !have[f.GetName()] {
+		if !have[f.GetName()] && f.GetPackage() != "pb2" { // cel.dev has a type in it that proto3 forbids
 			have[f.GetName()] = true
 			files.File = append(files.File, f)
 		}
@@ -250,6 +255,12 @@ func googleCorpora(t testing.TB, raw [][]byte, count, samples int) []corpus {
 	slices.SortFunc(types, func(a, b protoreflect.MessageDescriptor) int {
 		return strings.Compare(string(a.FullName()), string(b.FullName()))
 	})
+	return types
+}
+
+// googleCorpora is real schemas, those of the descriptors, with made-up values.
+func googleCorpora(t testing.TB, raw [][]byte, count, samples int) []corpus {
+	types := typesOf(t, raw)
 	if len(types) < count {
 		t.Fatal(errors.New("too few types"))
 	}
