@@ -2,6 +2,8 @@ package probe
 
 import (
 	"slices"
+
+	"unwire/schema/jsonname"
 )
 
 // report joins the names of a message to the numbers that are known of it, and
@@ -28,7 +30,7 @@ func (n *namer) report(res *Result) {
 	for k := range n.found {
 		f := &n.found[k]
 		for _, i := range at { // which the server named itself
-			if g := res.Fields[i]; g.Name != "" && (g.Name == f.Name || lowerCamel(g.Name) == f.Name) {
+			if g := res.Fields[i]; g.Name != "" && (g.Name == f.Name || jsonname.Of(g.Name) == f.Name) {
 				joined[f] = i
 			}
 		}
@@ -93,7 +95,7 @@ func fits(n *nameField, f *Field) bool {
 		f.Label != "" && n.Label != "" && f.Label != n.Label,
 		f.Type != "" && n.Type != "" && f.Type != n.Type,
 		f.Class == Len && f.Kind != "" && n.Kind != "" && f.Kind != n.Kind,
-		f.Name != "" && f.Name != n.Name && lowerCamel(f.Name) != n.Name:
+		f.Name != "" && f.Name != n.Name && jsonname.Of(f.Name) != n.Name:
 		return false
 	}
 	return true

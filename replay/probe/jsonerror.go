@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"unwire/schema/jsonname"
 )
 
 var (
@@ -69,7 +71,7 @@ func hit(message string, names []string, starts []int) int {
 func lastOf(names []string, name string) int {
 	at := unclear
 	for i, s := range names {
-		if s == name || lowerCamel(name) == s {
+		if s == name || jsonname.Of(name) == s {
 			at = i
 		}
 	}

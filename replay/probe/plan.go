@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/schema"
+	"unwire/schema/jsonname"
 )
 
 // A Plan says what a probe would send, before it is known which runtime answers.
@@ -161,7 +161,7 @@ func Dictionary(s *schema.Schema) []string {
 		}
 	}
 	for _, n := range commonNames {
-		seen[n], seen[lowerCamel(n)] = true, true
+		seen[n], seen[jsonname.Of(n)] = true, true
 	}
 	var out []string
 	for n := range seen {
@@ -169,21 +169,4 @@ func Dictionary(s *schema.Schema) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func lowerCamel(s string) string {
-	var b strings.Builder
-	up := false
-	for _, r := range s {
-		switch {
-		case r == '_':
-			up = true
-		case up:
-			b.WriteRune(unicode.ToUpper(r))
-			up = false
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

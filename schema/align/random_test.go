@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/schema/jsonname"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -146,8 +148,8 @@ func (w *world) fieldName(used map[string]bool) string {
 			parts = append(parts, words[w.r.IntN(len(words))])
 		}
 		name := strings.Join(parts, "_")
-		if !used[name] && !used[lowerCamel(name)] {
-			used[name], used[lowerCamel(name)] = true, true
+		if !used[name] && !used[jsonname.Of(name)] {
+			used[name], used[jsonname.Of(name)] = true, true
 			return name
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"unwire/schema/jsonname"
 )
 
 // A Report is what pairs tell.
@@ -130,7 +132,7 @@ func snake(s string) string {
 		}
 		b.WriteByte(c)
 	}
-	if lowerCamel(b.String()) != s {
+	if jsonname.Of(b.String()) != s {
 		return s
 	}
 	return b.String()

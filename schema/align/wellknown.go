@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"unwire/decode/wire"
+	"unwire/schema/jsonname"
 )
 
 // fieldsOf groups the fields of a message by number, each in order.
@@ -121,27 +122,9 @@ func isFieldMask(t *wire.Tree, at int32, s string) bool {
 		if t.Node(node).Type != wire.Len {
 			return false
 		}
-		paths = append(paths, lowerCamel(string(t.Payload(node))))
+		paths = append(paths, jsonname.Of(string(t.Payload(node))))
 	}
 	return strings.Join(paths, ",") == s
-}
-
-// lowerCamel is the JSON name of a field's name.
-func lowerCamel(s string) string {
-	var b strings.Builder
-	up := false
-	for _, c := range []byte(s) {
-		switch {
-		case c == '_':
-			up = true
-			continue
-		case up && c >= 'a' && c <= 'z':
-			c -= 'a' - 'A'
-		}
-		up = false
-		b.WriteByte(c)
-	}
-	return b.String()
 }
 
 // wrapperTypes are the wrappers as which a message says v.

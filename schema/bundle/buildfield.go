@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/schema/jsonname"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -12,7 +14,7 @@ func (b *builder) field(owner, syntax string, f *field, in *descriptorpb.Descrip
 	fd := &descriptorpb.FieldDescriptorProto{
 		Name:     proto.String(f.name),
 		Number:   proto.Int32(int32(f.no)),
-		JsonName: proto.String(jsonName(f.name)),
+		JsonName: proto.String(jsonname.Of(f.name)),
 		Label:    descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 	}
 	if f.json != "" {
@@ -144,29 +146,9 @@ func validKey(t descriptorpb.FieldDescriptorProto_Type) bool {
 
 // entryName is the name of a map field's entry type.
 func entryName(field string) string {
-	name := []byte(jsonName(field))
-	if 'a' <= name[0] && name[0] <= 'z' {
+	name := []byte(jsonname.Of(field))
+	if len(name) > 0 && 'a' <= name[0] && name[0] <= 'z' {
 		name[0] -= 'a' - 'A'
 	}
 	return string(name) + "Entry"
-}
-
-// jsonName is the JSON name that a field has if none is given.
-func jsonName(field string) string {
-	var out []byte
-	up := false
-	for _, c := range []byte(field) {
-		if c == '_' {
-			up = true
-			continue
-		}
-		if up && 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		out, up = append(out, c), false
-	}
-	if len(out) == 0 {
-		return field
-	}
-	return string(out)
 }

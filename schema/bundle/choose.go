@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/schema/jsonname"
+
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
@@ -170,7 +172,7 @@ func detail(form string) int {
 
 // sameField says whether f says all that g says.
 func (b *builder) sameField(f *field, fSyntax string, g *field, gSyntax string) bool {
-	if jsonName(f.name) != jsonName(g.name) || f.repeated != g.repeated || f.mapKey != g.mapKey || f.group != g.group {
+	if jsonname.Of(f.name) != jsonname.Of(g.name) || f.repeated != g.repeated || f.mapKey != g.mapKey || f.group != g.group {
 		return false
 	}
 	if g.required && !f.required || g.presence && !f.presence && f.oneof == "" || g.oneof != "" && f.oneof != g.oneof {

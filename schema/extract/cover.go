@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/schema/jsonname"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -68,7 +70,7 @@ func coversField(f *descriptorpb.FieldDescriptorProto, fOneof string, g *descrip
 		return f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
 	}
 	if loose {
-		if jsonName(f.GetName()) != jsonName(g.GetName()) || repeated(f) != repeated(g) {
+		if jsonname.Of(f.GetName()) != jsonname.Of(g.GetName()) || repeated(f) != repeated(g) {
 			return false
 		}
 		if g.GetType() == descriptorpb.FieldDescriptorProto_TYPE_INT32 && f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema/bundle"
+	"unwire/schema/jsonname"
 )
 
 // A Set is what inputs declare together, as files that link.
@@ -307,24 +308,8 @@ func complete(d *descriptorpb.DescriptorProto) {
 
 func completeField(f *descriptorpb.FieldDescriptorProto) {
 	if f.JsonName == nil {
-		f.JsonName = proto.String(jsonName(f.GetName()))
+		f.JsonName = proto.String(jsonname.Of(f.GetName()))
 	}
-}
-
-func jsonName(field string) string {
-	var out []byte
-	up := false
-	for _, c := range []byte(field) {
-		if c == '_' {
-			up = true
-			continue
-		}
-		if up && 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		out, up = append(out, c), false
-	}
-	return string(out)
 }
 
 // sameShape says whether two declarations are the same.

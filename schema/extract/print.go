@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/schema/jsonname"
+
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -298,7 +300,7 @@ func fieldOptions(f *descriptorpb.FieldDescriptorProto) []string {
 	if f.DefaultValue != nil {
 		list = append(list, "default = "+defaultText(f))
 	}
-	if f.JsonName != nil && f.GetJsonName() != jsonName(f.GetName()) && f.Extendee == nil {
+	if f.JsonName != nil && f.GetJsonName() != jsonname.Of(f.GetName()) && f.Extendee == nil {
 		list = append(list, "json_name = "+strconv.Quote(f.GetJsonName()))
 	}
 	return append(list, optionList(f.Options)...)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
+	"unwire/schema/jsonname"
 )
 
 // A printer writes declarations of the source for a place in a document.
@@ -92,7 +93,7 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	if o, ok := w.Options().(*descriptorpb.FieldOptions); ok && o.GetDeprecated() {
 		list = append(list, "deprecated = true")
 	}
-	if w.JSONName() != defaultJSONName(string(w.Name())) && w.JSONName() != "" {
+	if w.JSONName() != jsonname.Of(string(w.Name())) && w.JSONName() != "" {
 		list = append(list, "json_name = "+strconv.Quote(w.JSONName()))
 	}
 	if schema.Packable(w) {
@@ -155,23 +156,6 @@ func quoted(data []byte) string {
 		}
 	}
 	b.WriteByte('"')
-	return b.String()
-}
-
-func defaultJSONName(name string) string {
-	var b strings.Builder
-	up := false
-	for _, c := range name {
-		switch {
-		case c == '_':
-			up = true
-		case up:
-			b.WriteString(strings.ToUpper(string(c)))
-			up = false
-		default:
-			b.WriteRune(c)
-		}
-	}
 	return b.String()
 }
 
