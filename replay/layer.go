@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/envelope"
+	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -39,26 +39,12 @@ func layerNames() []string {
 	return []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
 }
 
-// base64Of is the form of base64 that a text is in: with padding or without. Of
-// a text that shows neither, base64 is taken to have padding, base64url not.
-func base64Of(layer string, text []byte) *base64.Encoding {
-	enc := base64.StdEncoding
-	if layer == layerBase64URL {
-		enc = base64.URLEncoding
-	}
-	if len(text)%4 != 0 || layer == layerBase64URL && !bytes.HasSuffix(text, []byte("=")) {
-		return enc.WithPadding(base64.NoPadding)
-	}
-	return enc
-}
-
 // unwrap takes one layer off.
 func unwrap(layer string, b []byte) ([]byte, error) {
 	switch layer {
-	case layerHex:
-		return hex.AppendDecode(nil, b)
-	case layerBase64, layerBase64URL:
-		return base64Of(layer, b).AppendDecode(nil, b)
+	case layerHex, layerBase64, layerBase64URL:
+		out, err := nested.Unwrap([]nested.Layer{nested.TextLayer(layer, b)}, b)
+		return out, errors.Unwrap(err) // the caller names the layer
 	case layerJSON:
 		if !json.Valid(b) {
 			return nil, errors.New("it is not valid JSON")
@@ -73,14 +59,8 @@ func unwrap(layer string, b []byte) ([]byte, error) {
 // wrap puts one layer on, in the form that was has.
 func wrap(layer string, b, was []byte) ([]byte, error) {
 	switch layer {
-	case layerHex:
-		out := hex.AppendEncode(nil, b)
-		if bytes.ContainsAny(was, "ABCDEF") {
-			out = bytes.ToUpper(out)
-		}
-		return out, nil
-	case layerBase64, layerBase64URL:
-		return base64Of(layer, was).AppendEncode(nil, b), nil
+	case layerHex, layerBase64, layerBase64URL:
+		return nested.Wrap([]nested.Layer{nested.TextLayer(layer, was)}, b)
 	case layerJSON, layerProto:
 		return b, nil
 	}

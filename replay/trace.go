@@ -164,9 +164,9 @@ type trace struct {
 	id   bool
 }
 
-// A nested binding is a part of a leaf of a frame up that spells a value which
+// An innerBinding is a part of a leaf of a frame up that spells a value which
 // the server issued.
-type nested struct {
+type innerBinding struct {
 	leaf  int
 	token string // as captured
 	trace
@@ -193,7 +193,7 @@ func (l *linker) index(j int) {
 
 // search finds the issued values inside the leaves of a frame up, and notes
 // what the client said first.
-func (l *linker) search(h *heard) (out []nested) {
+func (l *linker) search(h *heard) (out []innerBinding) {
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
 		if v.number || len(v.data) < shortText || len(v.data) > maxTraced || v.inner > 0 && !isPrintable(v.data) {
@@ -210,7 +210,7 @@ func (l *linker) search(h *heard) (out []nested) {
 			case !ok && len(l.own) < maxTokens:
 				l.own[w] = true
 			case ok && (whole && (t.how != asIs || t.part != "" || w != s) || t.id && w != s):
-				out = append(out, nested{k, w, t})
+				out = append(out, innerBinding{k, w, t})
 			}
 		}
 		look(s, true)

@@ -178,7 +178,7 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 	}
 	inner := payload
 	if text != "" {
-		l := textLayer(text, payload)
+		l := TextLayer(text, payload)
 		layers = append(layers, l)
 		var err error
 		if inner, err = l.unwrap(payload); err != nil {
@@ -201,8 +201,10 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 	return layers, true
 }
 
-// textLayer is the layer that could have written payload as hex or base64.
-func textLayer(encoding string, payload []byte) Layer {
+// TextLayer is the layer that could have written payload as hex, base64 or
+// base64url. What shows neither padding nor its lack is taken to have it, but
+// for base64url.
+func TextLayer(encoding string, payload []byte) Layer {
 	if encoding == "hex" {
 		if bytes.ContainsAny(payload, "ABCDEF") {
 			return HexUpper
@@ -210,7 +212,7 @@ func textLayer(encoding string, payload []byte) Layer {
 		return Hex
 	}
 	padded := bytes.HasSuffix(payload, []byte("="))
-	switch url := bytes.ContainsAny(payload, "-_"); {
+	switch url := encoding == "base64url" || bytes.ContainsAny(payload, "-_"); {
 	case url && padded:
 		return Base64URL
 	case url:
