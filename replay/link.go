@@ -68,7 +68,7 @@ type linker struct {
 	pairs      []pair
 	tokens     map[string]trace // spellings of what the server issued, by where they came first
 	own        map[string]bool  // words that the client had first
-	inside     [][]innerBinding       // for each up
+	inside     [][]innerBinding // for each up
 	questions  []question
 	asked      map[int]*question // by number in down
 	kinds      []*asking

@@ -54,16 +54,14 @@ func compareAll(t *testing.T, res *probe.Result, md protoreflect.MessageDescript
 	return v
 }
 
-// Whatever a service is like, nothing wrong is said of it.
-func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
-	seeds := uint64(3)
-	if n, err := strconv.Atoi(os.Getenv("UNWIRE_SEEDS")); err == nil {
-		seeds = uint64(n)
-	}
-	for _, server := range []struct {
-		name  string
-		start func(t *testing.T, s *randomService) (*url.URL, func() int)
-	}{
+// A randomServer serves random services, and counts how often a handler ran.
+type randomServer struct {
+	name  string
+	start func(t *testing.T, s *randomService) (target *url.URL, executed func() int)
+}
+
+func randomServers() []randomServer {
+	return []randomServer{
 		{"connect-es 1", func(t *testing.T, s *randomService) (*url.URL, func() int) {
 			n := startNode(t, 1, s.set())
 			return n.url, func() int { return n.executed(t) }
@@ -80,7 +78,16 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 			g := startGRPC(t, s.files(t))
 			return g.url, func() int { return int(g.executed.Load()) }
 		}},
-	} {
+	}
+}
+
+// Whatever a service is like, nothing wrong is said of it.
+func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
+	seeds := uint64(3)
+	if n, err := strconv.Atoi(os.Getenv("UNWIRE_SEEDS")); err == nil {
+		seeds = uint64(n)
+	}
+	for _, server := range randomServers() {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
 			var sum verdict

@@ -64,6 +64,26 @@ func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, 
 
 // hint enters the wire types of a message's fields.
 func (o *Options) hint(data []byte, path []int32) {
+	eachField(data, func(n int32, t protowire.Type, value []byte) {
+		switch {
+		case len(path) > 0 && t == protowire.BytesType && n == path[0]:
+			o.hint(value, path[1:])
+		case len(path) == 0:
+			o.Hints[n] = o.Hints[n].and(t)
+		}
+	})
+}
+
+// and is the hint with one more field of that wire type.
+func (h Hint) and(t protowire.Type) Hint {
+	h.Varint = h.Varint || t == protowire.VarintType
+	h.Len = h.Len || t == protowire.BytesType
+	return h
+}
+
+// eachField goes through a message up to what is no field. value is what a
+// length stands before.
+func eachField(data []byte, do func(n int32, t protowire.Type, value []byte)) {
 	for len(data) > 0 {
 		n, t, used := protowire.ConsumeTag(data)
 		if used < 0 {
@@ -74,17 +94,11 @@ func (o *Options) hint(data []byte, path []int32) {
 		if size < 0 {
 			return
 		}
-		switch {
-		case len(path) > 0 && t == protowire.BytesType && int32(n) == path[0]:
-			if value, used := protowire.ConsumeBytes(data); used > 0 {
-				o.hint(value, path[1:])
-			}
-		case len(path) == 0:
-			h := o.Hints[int32(n)]
-			h.Varint = h.Varint || t == protowire.VarintType
-			h.Len = h.Len || t == protowire.BytesType
-			o.Hints[int32(n)] = h
+		var value []byte
+		if t == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(data)
 		}
+		do(int32(n), t, value)
 		data = data[size:]
 	}
 }

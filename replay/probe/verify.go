@@ -355,26 +355,11 @@ func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor
 	if len(path) > maxDepth {
 		return
 	}
-	for len(data) > 0 {
-		n, t, used := protowire.ConsumeTag(data)
-		if used < 0 {
-			return
+	eachField(data, func(n int32, t protowire.Type, value []byte) {
+		at := append(slices.Clone(path), n)
+		seen[pathText(at)] = seen[pathText(at)].and(t)
+		if fd := md.Fields().ByNumber(protowire.Number(n)); fd != nil && t == protowire.BytesType && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() {
+			seenIn(seen, value, fd.Message(), at)
 		}
-		data = data[used:]
-		size := protowire.ConsumeFieldValue(n, t, data)
-		if size < 0 {
-			return
-		}
-		at := append(slices.Clone(path), int32(n))
-		h := seen[pathText(at)]
-		h.Varint = h.Varint || t == protowire.VarintType
-		h.Len = h.Len || t == protowire.BytesType
-		seen[pathText(at)] = h
-		if fd := md.Fields().ByNumber(n); fd != nil && t == protowire.BytesType && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() {
-			if value, used := protowire.ConsumeBytes(data); used > 0 {
-				seenIn(seen, value, fd.Message(), at)
-			}
-		}
-		data = data[size:]
-	}
+	})
 }
