@@ -97,7 +97,8 @@ type Unpaired struct {
 // be the same data, and their answers if requests alone do not tell; and where
 // neither has another call like that. Calls that were made by turns, one codec
 // after the other, are paired as they came. Of streams, messages are paired in
-// their order where both sides have as many.
+// their order; where one side has more, from either end as far as they can be
+// the same data.
 func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 	for _, key := range sortedKeys(c.methods) {
 		m := c.methods[key]
@@ -130,10 +131,7 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 func (m *method) add(a *Aligner, p [2]call, dir captures.Direction) error {
-	protos, jsons := p[0].messages[dir], p[1].messages[dir]
-	if len(protos) != len(jsons) {
-		return nil
-	}
+	protos, jsons := counterparts(p[0].messages[dir], p[1].messages[dir])
 	for i := range protos {
 		pair := Pair{
 			Message: m.name(dir), Type: m.types[dir], Proto: protos[i].data, JSON: jsons[i].data,
@@ -144,6 +142,31 @@ func (m *method) add(a *Aligner, p [2]call, dir captures.Direction) error {
 		}
 	}
 	return nil
+}
+
+// counterparts are the messages of two streams that are a pair by their order.
+// Where one has more, a heartbeat say, they are those that can be the same data
+// from the beginning on, and up to the end.
+func counterparts(protos, jsons []message) ([]message, []message) {
+	short := min(len(protos), len(jsons))
+	if len(protos) == len(jsons) {
+		return protos, jsons
+	}
+	front := 0
+	for front < short && sameData(protos[front], jsons[front]) {
+		front++
+	}
+	back := 0
+	for back < short-front && sameData(protos[len(protos)-1-back], jsons[len(jsons)-1-back]) {
+		back++
+	}
+	return slices.Concat(protos[:front], protos[len(protos)-back:]), slices.Concat(jsons[:front], jsons[len(jsons)-back:])
+}
+
+// sameData reports whether two messages can be the same data.
+func sameData(p, j message) bool {
+	ok, err := Same(p.data, j.data)
+	return err == nil && ok
 }
 
 // name is the type's, or one made from the method's, as schema infer makes it.
@@ -292,7 +315,7 @@ func same(p, j *call, dir captures.Direction) bool {
 		return false
 	}
 	for i := range protos {
-		if ok, err := Same(protos[i].data, jsons[i].data); err != nil || !ok {
+		if !sameData(protos[i], jsons[i]) {
 			return false
 		}
 	}

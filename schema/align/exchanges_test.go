@@ -1,6 +1,7 @@
 package align
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -9,14 +10,35 @@ import (
 	"unwire/decode/envelope"
 )
 
-// said adds a call whose request is data.
-func said(c *Calls, id int64, codec, data string) {
+// said adds a call whose requests are data.
+func said(c *Calls, id int64, codec string, data ...string) {
 	ex := &decode.Exchange{
 		Exchange: captures.Exchange{ID: id, Started: time.Unix(id, 0)},
 		Call:     decode.Call{Codec: codec, Service: "a.v1.A", RPC: "Do"},
-		Frames:   []decode.Frame{{Dir: captures.Up, Frame: envelope.Frame{Data: []byte(data)}}},
+	}
+	for i, d := range data {
+		ex.Frames = append(ex.Frames, decode.Frame{Dir: captures.Up, Seq: i, Frame: envelope.Frame{Data: []byte(d)}})
 	}
 	c.Add("f.uwc", ex)
+}
+
+// TestAMessageMore: a stream that has a heartbeat more is still paired, on
+// both sides of it.
+func TestAMessageMore(t *testing.T) {
+	var calls Calls
+	said(&calls, 1, "proto", "\x0a\x05hello", "\x12\x00", "\x18\x2a", "\x22\x03end")
+	said(&calls, 2, "json", `{"text":"hello"}`, `{"beat":{}}`, `{"beat":{}}`, `{"size":42}`, `{"last":"end"}`)
+	var a Aligner
+	if _, err := calls.Pair(&a); err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint64]string{}
+	for _, j := range a.Solve().Joins {
+		got[j.Number] = j.JSONName
+	}
+	if want := map[uint64]string{1: "text", 2: "beat", 3: "size", 4: "last"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestWhichCallIsWhich: calls that could be paired in two ways tell nothing,
