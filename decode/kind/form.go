@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -77,23 +79,12 @@ func dataURL(b []byte) (Form, bool) {
 
 // uuid is for the form with dashes; without them it is hex.
 func uuid(b []byte) (Form, bool) {
-	if len(b) != 36 || b[8] != '-' || b[13] != '-' || b[18] != '-' || b[23] != '-' {
+	if len(b) != 36 || !isUUID(b) {
 		return Form{}, false
 	}
 	var raw [16]byte
-	n := 0
-	for i := 0; i < len(b); {
-		if b[i] == '-' {
-			i++
-			continue
-		}
-		hi, lo := hexValue(b[i]), hexValue(b[i+1])
-		if hi > 15 || lo > 15 || n == len(raw) {
-			return Form{}, false
-		}
-		raw[n] = hi<<4 | lo
-		n++
-		i += 2
+	if _, err := hex.Decode(raw[:], slices.Concat(b[:8], b[9:13], b[14:18], b[19:23], b[24:])); err != nil {
+		return Form{}, false
 	}
 	version := raw[6] >> 4
 	switch {
@@ -110,18 +101,6 @@ func uuid(b []byte) (Form, bool) {
 		return Form{"uuid", fmt.Sprintf("version %d", version)}, true
 	}
 	return Form{Name: "uuid"}, true
-}
-
-func hexValue(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 16
 }
 
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z") }
