@@ -1,16 +1,14 @@
 package replay
 
 import (
-	"bufio"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"unwire/replay/nodetest"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -51,13 +49,6 @@ func testService(t *testing.T) []byte {
 // server's certificate.
 func newNodeLab(t *testing.T, version int) *lab {
 	t.Helper()
-	dir := fmt.Sprintf("probe/testdata/node%d", version)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		t.Skip("connect-es is not installed: make node-deps")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed")
-	}
 	l := newLab(t)
 	pair := l.server.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
@@ -65,32 +56,7 @@ func newNodeLab(t *testing.T, version int) *lab {
 		t.Fatal(err)
 	}
 	identity := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
-	files := map[string][]byte{"set.bin": testService(t), "identity.pem": identity}
-	at := t.TempDir()
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(at, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command("node", filepath.Join(dir, "calls.mjs"), filepath.Join(at, "set.bin"), filepath.Join(at, "identity.pem"))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stdin.Close(); cmd.Wait() }) //nolint:errcheck // it ends with its standard input
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.server.URL = "https://127.0.0.1:" + strings.TrimSpace(line)
+	l.server.URL = "https://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("probe/testdata/node%d/calls.mjs", version), testService(t), identity)
 	return l
 }
 

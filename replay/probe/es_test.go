@@ -1,23 +1,19 @@
 package probe_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/replay/nodetest"
 	"unwire/replay/probe"
 )
 
@@ -26,40 +22,11 @@ type node struct{ url *url.URL }
 
 func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet) *node {
 	t.Helper()
-	dir := fmt.Sprintf("testdata/node%d", version)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		t.Skip("connect-es is not installed: make node-deps")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed")
-	}
 	raw, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "set.bin")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("node", filepath.Join(dir, "server.mjs"), file)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stdin.Close(); cmd.Wait() }) //nolint:errcheck // it ends with its standard input
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse("http://127.0.0.1:" + strings.TrimSpace(line))
+	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"schema/update":   {"schema", "schema/jsonname"},
 	"replay":          {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
 	"replay/probe":    {"replay", "schema", "schema/jsonname", "decode", "captures"},
+	"replay/nodetest": {},
 	"replay/standin":  {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":           {},
 	"cmd":             {"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
