@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/decode/wire"
+	"unwire/decode/wire/barewalk"
 )
 
 // TestTurnWeighs: the first payloads count as one each; of those behind them few
@@ -161,7 +162,7 @@ func TestLargeListReadsAsItsParts(t *testing.T) {
 // TestBestIsTheFirstReading: both ways to ask agree, whichever comes first, and the
 // evidence is with the readings.
 func TestBestIsTheFirstReading(t *testing.T) {
-	data := descriptors(t)
+	data := barewalk.Descriptors(t)
 	tree := wire.Parse(data[:len(data)/8*8], wire.Options{})
 	ev := NewEvidence()
 	if err := ev.Add("R", data); err != nil {
