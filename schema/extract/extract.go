@@ -112,6 +112,9 @@ func (c *Collector) Wants(name string, head []byte) bool { return c.format(name,
 func (c *Collector) AddFiles(form string, files ...*descriptorpb.FileDescriptorProto) {
 	c.forms[form] = true
 	c.source.Files = append(c.source.Files, files...)
+	for _, f := range files {
+		maps.Copy(c.source.Notes, comments(f))
+	}
 }
 
 // AddUnresolved enters what was seen and could not be told in full.

@@ -45,8 +45,8 @@ func (p *printer) line(format string, args ...any) {
 }
 
 func (p *printer) note(full string) {
-	if note := p.notes[full]; note != "" {
-		p.line("// %s", strings.Join(strings.Fields(note), " "))
+	for _, line := range commentLines(p.notes[full]) {
+		p.line("%s", strings.TrimRight("// "+line, " "))
 	}
 }
 
@@ -221,6 +221,7 @@ func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
 		p.line("option %s;", o)
 	}
 	for _, v := range e.Value {
+		p.note(join(parentOf(full), v.GetName()))
 		p.line("%s = %d%s;", v.GetName(), v.GetNumber(), brackets(optionList(v.Options)))
 	}
 	for _, r := range e.ReservedRange {
