@@ -125,6 +125,9 @@ func (c *Collector) AddUnresolved(u bundle.Unresolved) {
 // Looked returns how many files were of a known format.
 func (c *Collector) Looked() int { return c.looked }
 
+// Skipped returns how many files were of no known format.
+func (c *Collector) Skipped() int { return c.skipped }
+
 // Source returns what the input declares.
 func (c *Collector) Source() *Source {
 	r := c.scripts.Result()
