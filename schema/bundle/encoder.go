@@ -76,12 +76,13 @@ func (s *script) encodeArrows() {
 			continue
 		}
 		if fn := s.expr(at + 2); fn.kind == nFunc && len(fn.kids) == 1 {
-			s.arrows = append(s.arrows, int32(len(s.brs)))
+			br := int32(len(s.brs))
+			s.arrows = append(s.arrows, br)
 			open := at + 3
 			for s.typ(open-1) != js.ArrowToken && open < fn.end {
 				open = s.next(open)
 			}
-			s.brs = append(s.brs, bracket{open: open, close: fn.end, parent: s.toks[at].br, kind: '{', fn: true})
+			s.brs = append(s.brs, bracket{open: open, close: fn.end, parent: s.toks[at].br, function: br, kind: '{', fn: true})
 		}
 	}
 }

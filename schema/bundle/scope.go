@@ -16,12 +16,69 @@ const (
 // A binding is what a name stands for in a scope.
 type binding struct {
 	tok, init, arg, scope int32
+	name, next            int32
 	kind                  bindKind
+}
+
+// bindings are the bindings of all scopes. Most scopes have few names, and most
+// brackets none: those of a scope are a list, and only where it is long a map.
+type bindings struct {
+	all   []binding        // the first stands for none
+	first []int32          // by bracket: of its list, 0 for none, many for a map
+	maps  map[uint64]int32 // by scope and name
+}
+
+const (
+	many      = -1
+	maxListed = 12 // names of a scope that are looked through
+)
+
+func newBindings(brackets, tokens int) bindings {
+	return bindings{all: make([]binding, 1, 1+tokens/16), first: make([]int32, brackets), maps: map[uint64]int32{}}
+}
+
+// find returns the index of a name's binding in one scope, 0 for none.
+func (b *bindings) find(scope, name int32) int32 {
+	if int(scope) >= len(b.first) { // made up after the names were bound
+		return 0
+	}
+	i := b.first[scope]
+	if i == many {
+		return b.maps[scopeKey(scope, name)]
+	}
+	for i != 0 && b.all[i].name != name {
+		i = b.all[i].next
+	}
+	return i
+}
+
+// add enters the binding of a name that its scope does not have yet.
+func (b *bindings) add(v binding) {
+	at := int32(len(b.all))
+	if b.first[v.scope] != many {
+		v.next = b.first[v.scope]
+		b.first[v.scope] = at
+	}
+	b.all = append(b.all, v)
+	if b.first[v.scope] == many {
+		b.maps[scopeKey(v.scope, v.name)] = at
+		return
+	}
+	n := 0
+	for i := at; i != 0; i = b.all[i].next {
+		n++
+	}
+	if n > maxListed {
+		for i := at; i != 0; i = b.all[i].next {
+			b.maps[scopeKey(v.scope, b.all[i].name)] = i
+		}
+		b.first[v.scope] = many
+	}
 }
 
 type scopes struct {
 	names    map[string]int32
-	bindings map[uint64]binding
+	bindings bindings
 	assigns  map[int32][]int32 // by name: tokens that a value is assigned to
 	classes  map[int32]int32   // body bracket: class keyword
 	spaces   []namespace       // f(name, {Export: () => …})
@@ -49,7 +106,7 @@ func scopeKey(scope, name int32) uint64 { return uint64(scope)<<32 | uint64(uint
 func (s *script) bind() {
 	s.scopes = scopes{
 		names:    map[string]int32{},
-		bindings: make(map[uint64]binding, len(s.toks)/24),
+		bindings: newBindings(len(s.brs), len(s.toks)),
 		assigns:  map[int32][]int32{},
 		classes:  map[int32]int32{},
 		exprs:    map[int32]*node{},
@@ -101,21 +158,22 @@ func (s *script) nameID(tok int32) int32 {
 }
 
 func (s *script) add(scope, tok int32, b binding) {
-	key := scopeKey(scope, s.nameID(tok))
-	b.tok, b.scope = tok, scope
-	if old, ok := s.bindings[key]; ok && b.kind == bindVar && (b.init < 0 || old.kind == bindFunc || old.kind == bindClass) {
+	b.tok, b.scope, b.name = tok, scope, s.nameID(tok)
+	i := s.bindings.find(scope, b.name)
+	if i == 0 {
+		s.bindings.add(b)
 		return
 	}
-	s.bindings[key] = b
+	old := &s.bindings.all[i]
+	if b.kind == bindVar && (b.init < 0 || old.kind == bindFunc || old.kind == bindClass) {
+		return
+	}
+	b.next = old.next
+	*old = b
 }
 
 // function returns the body bracket of the function around a bracket.
-func (s *script) function(br int32) int32 {
-	for n := 0; br != 0 && !s.brs[br].fn && n < maxNesting; n++ {
-		br = s.brs[br].parent
-	}
-	return br
-}
+func (s *script) function(br int32) int32 { return s.brs[br].function }
 
 // declare binds the names of a var, let or const statement.
 func (s *script) declare(at int32) {
@@ -328,8 +386,8 @@ func (s *script) lookup(at int32, name string) (binding, bool) {
 	}
 	br := s.toks[at].br
 	for n := 0; ; n++ {
-		if b, ok := s.bindings[scopeKey(br, id)]; ok {
-			return b, true
+		if i := s.bindings.find(br, id); i != 0 {
+			return s.bindings.all[i], true
 		}
 		if br == 0 {
 			return binding{}, false

@@ -95,7 +95,10 @@ func (x *scan) protobufJS(list []*encoder) {
 			}
 		}
 	}
-	refs := x.staticEnumRefs()
+	refs, prototypes, byName := x.staticEnumRefs(), x.staticPrototypes(), map[string]*enum{}
+	for _, e := range x.enums {
+		byName[e.full] = e
+	}
 	for _, e := range list {
 		full := s.pathOf(e.at)
 		if full == "" || s.typ(e.at-1) != js.DotToken {
@@ -113,6 +116,9 @@ func (x *scan) protobufJS(list []*encoder) {
 			}
 			f.oneof, f.presence = oneofs[f.name], optional[f.name]
 			f.required = !f.repeated && f.mapKey == 0 && f.oneof == "" && x.unguarded(e, f.name)
+			if at, ok := prototypes[full+"."+f.name]; ok {
+				x.staticDefault(f, at, byName)
+			}
 			if ext, ok := strings.CutPrefix(f.name, "."); ok { // message[".pkg.extension"]
 				f.full, f.name, f.required = ext, baseOf(ext), false
 				f.extendee = &ref{full: full, place: f.place}

@@ -133,6 +133,7 @@ func isBinary(head []byte) bool {
 // same one.
 func (c *Collector) addFound(name string, found []embedded.Found) {
 	for _, f := range found {
+		info := f.File.SourceCodeInfo
 		f.File.SourceCodeInfo = nil
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(f.File)
 		if err != nil {
@@ -143,6 +144,7 @@ func (c *Collector) addFound(name string, found []embedded.Found) {
 			continue
 		}
 		c.seen[key] = bundle.Place{File: name, Offset: f.Offset}
+		f.File.SourceCodeInfo = info
 		c.AddFiles(string(f.Form), f.File)
 		c.embedded = append(c.embedded, placed{f.File, bundle.Place{File: name, Offset: f.Offset}})
 	}

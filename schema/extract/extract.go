@@ -112,6 +112,9 @@ func (c *Collector) Wants(name string, head []byte) bool { return c.format(name,
 func (c *Collector) AddFiles(form string, files ...*descriptorpb.FileDescriptorProto) {
 	c.forms[form] = true
 	c.source.Files = append(c.source.Files, files...)
+	for _, f := range files {
+		maps.Copy(c.source.Notes, comments(f))
+	}
 }
 
 // AddUnresolved enters what was seen and could not be told in full.
@@ -121,6 +124,9 @@ func (c *Collector) AddUnresolved(u bundle.Unresolved) {
 
 // Looked returns how many files were of a known format.
 func (c *Collector) Looked() int { return c.looked }
+
+// Skipped returns how many files were of no known format.
+func (c *Collector) Skipped() int { return c.skipped }
 
 // Source returns what the input declares.
 func (c *Collector) Source() *Source {

@@ -18,8 +18,9 @@ import (
 // the descriptor that it was printed from.
 func (s *Set) Print() map[string]string {
 	text := map[string]string{}
+	names := symbolsOf(s.Files, s.Imports)
 	for _, f := range s.Files {
-		p := &printer{notes: s.Notes, syntax: f.GetSyntax()}
+		p := &printer{notes: s.Notes, syntax: f.GetSyntax(), names: names, pkg: f.GetPackage()}
 		p.file(f)
 		text[f.GetName()] = p.String()
 	}
@@ -32,6 +33,9 @@ type printer struct {
 	notes  map[string]string
 	syntax string
 	depth  int
+
+	names symbols
+	pkg   string
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -41,8 +45,8 @@ func (p *printer) line(format string, args ...any) {
 }
 
 func (p *printer) note(full string) {
-	if note := p.notes[full]; note != "" {
-		p.line("// %s", strings.Join(strings.Fields(note), " "))
+	for _, line := range commentLines(p.notes[full]) {
+		p.line("%s", strings.TrimRight("// "+line, " "))
 	}
 }
 
@@ -161,7 +165,7 @@ func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, gro
 func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto, inOneof bool) {
 	p.note(full + "." + f.GetName())
 	if entry := maps[f.GetTypeName()]; entry != nil && len(entry.Field) == 2 {
-		p.line("map<%s, %s> %s = %d%s;", typeName(entry.Field[0]), typeName(entry.Field[1]), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
+		p.line("map<%s, %s> %s = %d%s;", p.typeName(f.GetTypeName()[1:], entry.Field[0]), p.typeName(f.GetTypeName()[1:], entry.Field[1]), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 		return
 	}
 	label := ""
@@ -179,7 +183,7 @@ func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps,
 		p.line("}")
 		return
 	}
-	p.line("%s%s %s = %d%s;", label, typeName(f), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
+	p.line("%s%s %s = %d%s;", label, p.typeName(full, f), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 }
 
 // extensions prints extensions in their order, those in a row of one message
@@ -194,7 +198,7 @@ func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorP
 			if p.depth == 0 {
 				p.line("")
 			}
-			p.line("extend %s {", x.GetExtendee())
+			p.line("extend %s {", p.names.reference(p.pkg, scope, x.GetExtendee()))
 		}
 		own := groups
 		if x.GetType() != descriptorpb.FieldDescriptorProto_TYPE_GROUP {
@@ -217,6 +221,7 @@ func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
 		p.line("option %s;", o)
 	}
 	for _, v := range e.Value {
+		p.note(join(parentOf(full), v.GetName()))
 		p.line("%s = %d%s;", v.GetName(), v.GetNumber(), brackets(optionList(v.Options)))
 	}
 	for _, r := range e.ReservedRange {
@@ -246,7 +251,7 @@ func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
 	}
 	for _, m := range s.Method {
 		p.note(full + "." + m.GetName())
-		in, out := m.GetInputType(), m.GetOutputType()
+		in, out := p.names.reference(p.pkg, full, m.GetInputType()), p.names.reference(p.pkg, full, m.GetOutputType())
 		if m.GetClientStreaming() {
 			in = "stream " + in
 		}
@@ -280,9 +285,10 @@ func span(from, to, most int32) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-func typeName(f *descriptorpb.FieldDescriptorProto) string {
+// typeName returns how a field's type is written within a scope.
+func (p *printer) typeName(scope string, f *descriptorpb.FieldDescriptorProto) string {
 	if f.TypeName != nil {
-		return f.GetTypeName()
+		return p.names.reference(p.pkg, scope, f.GetTypeName())
 	}
 	return strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_"))
 }

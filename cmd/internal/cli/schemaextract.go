@@ -100,7 +100,14 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 		}
 		done()
 		if c.Looked() == 0 {
-			return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
+			switch n := c.Skipped(); n {
+			case 0:
+				return fail(exitInput, fmt.Errorf("%s: no files in it", input), "give files, or a folder or archive of files")
+			case 1:
+				return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
+			default:
+				return fail(exitInput, fmt.Errorf("%s: of no known kind, none of its %d files", input, n), "known are "+formatNames())
+			}
 		}
 		src := c.Source()
 		alone, err := extract.Merge(src)
