@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,22 +96,27 @@ func FindConversations(ctx context.Context, src Capture) (*Conversations, error)
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
-// find enters the pieces among exchanges of src.
+// find enters the pieces among exchanges of src, those behind a damaged one, too.
 func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*captures.Exchange, error]) error {
+	var damage error
 	for rec, err := range among {
 		if err != nil {
-			return fmt.Errorf("decode: %w", err)
+			return cmp.Or(damage, fmt.Errorf("decode: %w", err))
 		}
 		if !IsPiece(Classify(rec)) {
 			continue
 		}
 		ex, err := decodeRequest(ctx, src, rec)
-		if err != nil {
+		switch {
+		case err == nil:
+			c.add(ex)
+		case !errors.Is(err, captures.ErrDamaged):
 			return err
+		case damage == nil:
+			damage = err
 		}
-		c.add(ex)
 	}
-	return nil
+	return damage
 }
 
 // decodeRequest decodes the request's first message.

@@ -84,6 +84,9 @@ type Source interface {
 	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
 }
 
+// batchFrames is how many frames are put aside at a time while an exchange is read.
+const batchFrames = 256
+
 // Decode reads exchange id of src whole.
 //
 // Errors: only where src cannot be read, with what had been read by then, or
@@ -94,15 +97,21 @@ func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, er
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
 	s := NewStream(rec, o)
-	var frames []Frame
+	var batches [][]Frame // frames are large: each is moved once
+	var last []Frame
 	for chunk, cerr := range src.Chunks(ctx, id, 0) {
 		if cerr != nil {
 			err = fmt.Errorf("decode: exchange %d: %w", id, cerr)
 			break
 		}
-		frames = append(frames, s.Feed(chunk)...)
+		fed := s.Feed(chunk)
+		if len(last)+len(fed) > cap(last) {
+			batches = append(batches, last)
+			last = make([]Frame, 0, max(len(fed), min(2*cap(last), batchFrames)))
+		}
+		last = append(last, fed...)
 	}
-	frames = append(frames, s.Close()...)
+	frames := slices.Concat(append(batches, last, s.Close())...)
 	// A body without frames is known to be complete only when all has been read.
 	slices.SortStableFunc(frames, func(a, b Frame) int {
 		switch {

@@ -27,6 +27,7 @@ const (
 	defaultMaxNodes  = 1_000_000
 	keptOfTooLarge   = 64 << 10 // of a frame for which the exchange has no room
 	keptNodes        = 10_000   // of memory for trees that is used again
+	slabNodes        = 1024     // that small trees are given together
 )
 
 // Wrapped where an exchange is more than is held at once.
@@ -52,6 +53,7 @@ type Stream struct {
 	full     bool
 	find     nested.Finder
 	scratch  wire.Tree
+	slab     []wire.Node // of trees that are kept
 }
 
 // A direction is one body.
@@ -247,11 +249,25 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	}
 	// Trees are kept, so they take no more room than their nodes.
 	s.scratch.Reset(data, o)
-	t := &wire.Tree{Data: data, Nodes: slices.Clone(s.scratch.Nodes)}
+	t := &wire.Tree{Data: data, Nodes: s.keep(s.scratch.Nodes)}
 	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
 		s.scratch = wire.Tree{}
 	}
 	return t
+}
+
+// keep copies nodes. Those of small trees share a slab, which grows with the exchange.
+func (s *Stream) keep(nodes []wire.Node) []wire.Node {
+	n := len(nodes)
+	if n > slabNodes/8 {
+		return slices.Clone(nodes)
+	}
+	if len(s.slab)+n > cap(s.slab) {
+		s.slab = make([]wire.Node, 0, min(max(2*cap(s.slab), 2*n), slabNodes))
+	}
+	from := len(s.slab)
+	s.slab = append(s.slab, nodes...)
+	return s.slab[from : from+n : from+n]
 }
 
 // interpret finds out what a frame's data is.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,9 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	if f.json && f.html == "-" {
 		return usagef("--json and --html - both write to stdout")
 	}
-	report, err := a.checkCaptures(ctx, defs, inputs)
-	if err != nil {
-		return err
+	report, damage := a.checkCaptures(ctx, defs, inputs)
+	if report == nil {
+		return damage
 	}
 	for _, known := range allow {
 		report.Allow(known)
@@ -92,10 +93,10 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	default:
 		err = a.printReport(report)
 	}
-	if err == nil && !report.Clean() {
+	if err == nil && damage == nil && !report.Clean() {
 		return fail(exitFinding, nil, "")
 	}
-	return err
+	return cmp.Or(err, damage)
 }
 
 func (a *app) readAllowance(name string) (*schema.Allowance, error) {
@@ -110,8 +111,10 @@ func (a *app) readAllowance(name string) (*schema.Allowance, error) {
 	return known, nil
 }
 
-// checkCaptures checks the exchanges of captures against definitions.
+// checkCaptures checks the exchanges of captures against definitions. Where a
+// capture is damaged there is a report, of what is there, and an error.
 func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*schema.Report, error) {
+	var damage error
 	file, part := "", false
 	k := schema.NewChecker(defs, schema.CheckOptions{
 		Address: func(ex *decode.Exchange, f *decode.Frame) string {
@@ -129,11 +132,12 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 			k.Add(ex)
 			return nil
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return nil, err
 		}
+		damage = errors.Join(damage, err)
 	}
-	return k.Report(), nil
+	return k.Report(), damage
 }
 
 func methodRows(r *schema.Report) [][]string {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
@@ -60,7 +61,8 @@ comment of each field says how often it was seen and how sure its type is.
 --evidence writes how sure each field is, and the evidence itself: an INPUT can
 be such a file, of another day or machine, and 'schema merge-evidence' makes one
 of many. --into writes what the traffic adds to definitions that exist, as JSON
-Lines, instead of a .proto. An interrupt ends the reading; what was read is written.`,
+Lines, instead of a .proto. An interrupt ends the reading; what was read is written.
+So is what is there of a damaged capture, which is then the error, with code 3.`,
 		Example: `  unwire schema infer -o inferred/ F.uwc
   unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
   unwire schema infer --into proto/ F.uwc
@@ -113,7 +115,7 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	if len(in.Files) == 0 {
+	if len(in.Files) == 0 || reading != nil && len(g.total.Roots()) == 0 {
 		if reading != nil {
 			return reading
 		}
@@ -161,9 +163,12 @@ func (a *app) sayMixtures(in *schema.Inferred, raw bool) {
 	}
 }
 
-// orInterrupted returns err unless it is that of an interrupt, and says what
-// becomes of what was read.
+// orInterrupted returns err unless what was read until then is to be written all
+// the same: after an interrupt, which it says, and of a damaged capture.
 func (a *app) orInterrupted(ctx context.Context, err error) error {
+	if errors.Is(err, captures.ErrDamaged) {
+		return nil
+	}
 	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
@@ -76,11 +78,19 @@ func (g *gatherer) gather(ctx context.Context, inputs []string) error {
 		return usagef("--root names the message of --raw: methods name their own")
 	}
 	for _, name := range files {
-		if err := g.gatherCapture(ctx, name); err != nil {
-			return err
+		if _, err := os.Stat(parseAddress(name).File); err != nil && name != "-" {
+			return err // now, and not when the others have been read for hours
 		}
 	}
-	return nil
+	var damage error
+	for _, name := range files {
+		err := g.gatherCapture(ctx, name)
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+			return err
+		}
+		damage = errors.Join(damage, err)
+	}
+	return damage
 }
 
 // merge merges the evidence in a file, once.
@@ -267,9 +277,10 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 	} else {
 		all, err = decode.FindConversations(ctx, store)
 	}
-	if err != nil {
+	if err != nil && (addr.Exchange != 0 || !errors.Is(err, captures.ErrDamaged)) {
 		return err
 	}
+	damage := err
 
 	type job struct {
 		addr address
@@ -289,7 +300,11 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 					r.add(ex, piece, j.at)
 					return reading.Err()
 				})
-				if err != nil {
+				switch {
+				case err == nil:
+				case errors.Is(err, captures.ErrDamaged):
+					r.damage = cmp.Or(r.damage, err)
+				default:
 					stop(err) // of several the first
 				}
 			}
@@ -307,6 +322,10 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 		give(addr)
 	} else {
 		for rec, err := range store.Exchanges(reading) {
+			if errors.Is(err, captures.ErrDamaged) {
+				damage = cmp.Or(damage, err)
+				break // it is the last
+			}
 			if err != nil {
 				stop(err)
 				break
@@ -325,11 +344,12 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 	}
 	for _, r := range readers {
 		g.total.Merge(r.evidence)
+		damage = cmp.Or(damage, r.damage)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return context.Cause(reading)
+	return cmp.Or(context.Cause(reading), damage)
 }
 
 // A captureReader makes evidence of some of a capture's exchanges.
@@ -338,6 +358,7 @@ type captureReader struct {
 	name     string
 	evidence *schema.Evidence
 	said     map[int][]string // by the exchange's place in the capture
+	damage   error            // the first that it met
 }
 
 func (r *captureReader) add(ex *decode.Exchange, piece bool, at int) {

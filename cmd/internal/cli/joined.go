@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -64,19 +66,20 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		}
 		return eachOf(ctx, store, one, addr, decode.Options{}, do)
 	}
-	all, err := decode.FindConversations(ctx, store)
-	if err != nil {
-		return err
+	all, damage := decode.FindConversations(ctx, store)
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		return damage
 	}
 	for rec, err := range store.Exchanges(ctx) {
-		if err != nil {
+		if err == nil {
+			err = eachOf(ctx, store, all, address{Exchange: rec.ID}, decode.Options{}, do)
+		}
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}
-		if err := eachOf(ctx, store, all, address{Exchange: rec.ID}, decode.Options{}, do); err != nil {
-			return err
-		}
+		damage = cmp.Or(damage, err)
 	}
-	return nil
+	return damage
 }
 
 // eachWhole decodes the exchanges of a capture, a conversation in pieces as
@@ -115,6 +118,8 @@ func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(e
 	return nil
 }
 
+// eachOf is eachExchange for one exchange of a store. Of a damaged one do gets
+// what is there of it, and then the damage is the error.
 func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, o decode.Options, do func(*decode.Exchange, bool) error) error {
 	head := all.Head(addr.Exchange)
 	if head == addr.Exchange && !addr.Part {
@@ -126,11 +131,20 @@ func eachOf(ctx context.Context, store *captures.Store, all *decode.Conversation
 			return err
 		}
 	}
-	ex, err := decode.Decode(ctx, store, addr.Exchange, o)
-	if err != nil {
+	ex, damage := decode.Decode(ctx, store, addr.Exchange, o)
+	if damage != nil {
+		if ex == nil || !errors.Is(damage, captures.ErrDamaged) {
+			return damage
+		}
+		for i := range ex.Frames {
+			f := &ex.Frames[i]
+			f.Partial = f.Partial || !f.Framed // nothing tells where a body was to end
+		}
+	}
+	if err := do(ex, head == addr.Exchange && !addr.Part); err != nil {
 		return err
 	}
-	return do(ex, head == addr.Exchange && !addr.Part)
+	return damage
 }
 
 // printJoined says what a conversation was put together from.

@@ -99,8 +99,16 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 			a.say("no message at %s", f.path)
 			return fail(exitFinding, nil, "")
 		}
-		a.say("nothing to match: the definitions know every message")
-		return nil
+		switch {
+		case ts.trees == 0 && ts.other == 0:
+			a.say("nothing to match: no message there")
+		case ts.trees == 0:
+			a.say("nothing to match: no protobuf message there; %s in JSON or another form, which tells no field numbers", counted(ts.other, "frame"))
+		default:
+			a.say("nothing to match: the definitions know every message")
+			return nil
+		}
+		return fail(exitFinding, nil, "")
 	}
 	if ts.full {
 		a.say("unwire: only the first %d places are matched", maxTargets)

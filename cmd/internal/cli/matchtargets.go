@@ -44,6 +44,8 @@ type targets struct {
 	full bool
 	held int
 	last *wire.Tree
+
+	trees, other int64 // frames that were looked at, and those that are no protobuf
 }
 
 func (ts *targets) add(name, within, path, frame string, s match.Sample) {
@@ -114,9 +116,14 @@ func captureTargets(ctx context.Context, ts *targets, defs *schema.Schema, name 
 		}
 		for i := range ex.Frames {
 			fr := &ex.Frames[i]
-			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || fr.Tree == nil || ex.Codec == "json" || dir != "" && fr.Dir.String() != dir {
+			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || dir != "" && fr.Dir.String() != dir {
 				continue
 			}
+			if fr.Tree == nil || ex.Codec == "json" {
+				ts.other++
+				continue
+			}
+			ts.trees++
 			at := address{addr.File, ex.ID, piece, fr.Dir, fr.Seq}.String()
 			place := fmt.Sprintf("%s/%s:%s", ex.Service, ex.RPC, fr.Dir)
 			if len(path) > 0 || addr.Frame >= 0 {
