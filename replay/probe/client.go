@@ -97,7 +97,7 @@ type client struct {
 func newClient(o *Options) (*client, error) {
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &client{o: o, url: &u, protocol: o.Protocol}
+	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
 	if c.protocol == Auto {
 		c.protocol = ConnectUnary
 	}
@@ -165,7 +165,7 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
-	if c.starts {
+	if c.starts && c.protocol != ConnectUnary { // which no handler of a stream is asked by
 		c.executed++
 	}
 	if a := c.journal.answered(key); a != nil {
