@@ -50,7 +50,7 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 			if p.bidi {
 				p.kind = "bidi"
 			}
-			if p.kind == "stream" && !c.starts {
+			if c.protocol != ConnectUnary && !c.starts {
 				p.notes = append(p.notes, "whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
 			}
 			return p, nil
