@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"unwire/decode/envelope"
 	"unwire/replay"
 )
 
@@ -324,8 +325,8 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 		if status == "" {
 			status, message = webTrailer(data)
 		}
-		if n, err := strconv.Atoi(status); err == nil && n >= 0 && n < len(codeNames) {
-			a.Code = codeNames[n]
+		if n, err := strconv.Atoi(status); err == nil {
+			a.Code = envelope.CodeName(n)
 			a.Accepted = n == 0
 		}
 		if text, err := url.PathUnescape(message); err == nil {
@@ -333,11 +334,6 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 		}
 		a.Message = message
 	}
-}
-
-var codeNames = [...]string{
-	"ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
-	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
 }
 
 // frames walks over envelopes.
