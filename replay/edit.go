@@ -32,7 +32,8 @@ type Edit struct {
 	Kind  Kind
 	Value string // as given; the bytes of OpRaw in hex
 
-	path editPath
+	path  editPath
+	added bool // of a set that was carried out: the field was not there
 }
 
 // ParseEdit reads the text of a --set, --add, --del, --retype or --raw flag.

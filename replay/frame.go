@@ -95,10 +95,13 @@ func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
 // edit carries out the edits, in their order.
 func (p *Plan) edit() error {
 	for _, e := range p.o.Edits {
-		if err := p.editOne(e); err != nil {
+		if err := p.editOne(&e); err != nil {
 			return fmt.Errorf("replay: %s: %w", e, err)
 		}
 		p.Edits = append(p.Edits, e.String())
+		if e.added {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
+		}
 	}
 	if p.o.Editor != nil {
 		if err := p.editText(); err != nil {
@@ -111,8 +114,8 @@ func (p *Plan) edit() error {
 	return nil
 }
 
-func (p *Plan) editOne(e Edit) error {
-	at := p.frameOf(e)
+func (p *Plan) editOne(e *Edit) error {
+	at := p.frameOf(*e)
 	if at < 0 {
 		if e.Frame == FirstFrame {
 			return errors.New("the request has no message")

@@ -177,6 +177,7 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 	case e.Op == OpAdd:
 		return e.addJSON(data, at)
 	case !at.found && e.Op == OpSet && at.fd != nil:
+		e.added = true
 		return e.addJSON(data, at)
 	case !at.found:
 		return nil, e.missing()

@@ -175,6 +175,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 	inner := *e
 	inner.path = e.path[at+1:]
 	out, err := inner.innermost(stack[len(stack)-1], names[len(names)-1] == layerJSON)
+	e.added = inner.added
 	if err != nil {
 		return nil, fmt.Errorf("inside %s!%s: %w", outer.path, strings.Join(names, "!"), err)
 	}

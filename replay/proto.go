@@ -112,6 +112,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 	}
 	switch {
 	case e.Op == OpAdd || len(at.nodes) == 0 && e.Op == OpSet && at.fd != nil:
+		e.added = e.Op == OpSet
 		return e.addProto(t, at)
 	case len(at.nodes) == 0:
 		return nil, e.missing()

@@ -40,6 +40,7 @@ func TestScript(t *testing.T) {
 			"bytes":  cmdBytes,
 			"status": cmdStatus,
 			"head":   cmdHead,
+			"found":  cmdFound,
 		},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -159,6 +160,23 @@ func cmdHead(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), data[:min(n, len(data))], 0o600))
+}
+
+// cmdFound sets a variable to what the first group of a regular expression finds
+// in the last command's stdout:
+//
+//	found NAME REGEXP
+func cmdFound(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: found NAME REGEXP")
+	}
+	re, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	match := re.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(match) != 2 {
+		ts.Fatalf("no match, or not one group, for %#q", args[1])
+	}
+	ts.Setenv(args[0], match[1])
 }
 
 // environ is the script's environment.

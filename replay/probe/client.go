@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"unwire/decode/envelope"
 	"unwire/replay"
 )
 
@@ -97,7 +98,7 @@ type client struct {
 func newClient(o *Options) (*client, error) {
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &client{o: o, url: &u, protocol: o.Protocol}
+	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
 	if c.protocol == Auto {
 		c.protocol = ConnectUnary
 	}
@@ -165,7 +166,7 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
-	if c.starts {
+	if c.starts && c.protocol != ConnectUnary { // which no handler of a stream is asked by
 		c.executed++
 	}
 	if a := c.journal.answered(key); a != nil {
@@ -324,8 +325,8 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 		if status == "" {
 			status, message = webTrailer(data)
 		}
-		if n, err := strconv.Atoi(status); err == nil && n >= 0 && n < len(codeNames) {
-			a.Code = codeNames[n]
+		if n, err := strconv.Atoi(status); err == nil {
+			a.Code = envelope.CodeName(n)
 			a.Accepted = n == 0
 		}
 		if text, err := url.PathUnescape(message); err == nil {
@@ -333,11 +334,6 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 		}
 		a.Message = message
 	}
-}
-
-var codeNames = [...]string{
-	"ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
-	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
 }
 
 // frames walks over envelopes.

@@ -13,6 +13,7 @@ import (
 type print struct {
 	runtime Runtime
 	kind    string
+	bidi    bool
 	notes   []string
 }
 
@@ -28,6 +29,12 @@ const statusHTTP2Wanted = 464
 // Errors: a stopError where the method cannot be asked.
 func fingerprint(ctx context.Context, c *client, message []byte) (print, error) {
 	p := print{runtime: Unknown}
+	if c.starts {
+		p.notes = append(p.notes, "the client streams, as a capture or the definitions say: the handler starts at each request, and gets no message")
+		if err := c.mayStart(); err != nil {
+			return p, err
+		}
+	}
 	tried := map[Protocol]bool{}
 	for {
 		tried[c.protocol] = true
@@ -40,19 +47,19 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 			c.first, c.firstAnswer = message, a
 			p.runtime = runtimeOf(a, c.protocol)
 			p.kind = map[Protocol]string{ConnectUnary: "unary", ConnectStream: "stream"}[c.protocol]
-			if c.starts {
+			if p.bidi {
 				p.kind = "bidi"
 			}
-			if p.kind == "stream" {
+			if c.protocol != ConnectUnary && !c.starts {
 				p.notes = append(p.notes, "whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
 			}
 			return p, nil
 		case !c.http2 && (a.Status == http.StatusHTTPVersionNotSupported || a.Status == statusHTTP2Wanted):
 			p.notes = append(p.notes, fmt.Sprintf("the method is bidirectional, as HTTP/1.1 was refused with %d: its handler starts at each request, and gets no message", a.Status))
-			if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
-				return p, &stopError{"the handler of a bidirectional method would start: that is done to another machine only if it is allowed"}
+			if err := c.mayStart(); err != nil {
+				return p, err
 			}
-			c.starts = true
+			c.starts, p.bidi = true, true
 			c.transport(true)
 			continue
 		case c.o.Protocol != Auto:
@@ -73,6 +80,14 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 		}
 		return p, p.refused(a)
 	}
+}
+
+// mayStart says whether handlers may be started, though they get no message.
+func (c *client) mayStart() error {
+	if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+		return &stopError{"the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)"}
+	}
+	return nil
 }
 
 // refused says why an answer to the fingerprint is the last.

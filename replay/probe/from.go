@@ -48,6 +48,7 @@ func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, 
 			return fmt.Errorf("probe: exchange %d is %s, which cannot be probed", id, plan.Protocol)
 		}
 	}
+	o.ClientStreams = o.ClientStreams || len(plan.Frames) > 1
 	o.HTTP2 = o.HTTP2 || plan.HTTP == "2"
 	if o.Hints == nil {
 		o.Hints = map[int32]Hint{}

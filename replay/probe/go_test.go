@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/replay"
 	"unwire/replay/probe"
 )
 
@@ -176,7 +178,9 @@ func TestBidirectional(t *testing.T) {
 	md := methods(files)[0]
 	got := atomic.Int64{}
 	mux := http.NewServeMux()
+	started := atomic.Int64{}
 	mux.Handle(call, connect.NewBidiStreamHandler(call, func(_ context.Context, s *connect.BidiStream[dynamicpb.Message, dynamicpb.Message]) error {
+		started.Add(1)
 		for {
 			if _, err := s.Receive(); err != nil {
 				return err
@@ -201,5 +205,58 @@ func TestBidirectional(t *testing.T) {
 	}
 	if v := compare(t, res, "", md.Input()); v.found == 0 || res.Stopped != "" || got.Load() != 0 || res.Executed == 0 {
 		t.Errorf("%d messages: %+v %+v", got.Load(), v, res)
+	}
+	if started.Load() != int64(res.Executed) {
+		t.Errorf("%d handlers started, %d are told", started.Load(), res.Executed)
+	}
+
+	// The same where the protocol is known, so that nothing refuses HTTP/1.1.
+	started.Store(0)
+	res, err = probe.Run(context.Background(), probe.Options{
+		To: parseURL(t, server.URL), Method: call, Protocol: probe.ConnectStream, HTTP2: true, ClientStreams: true,
+	})
+	if err != nil || res.Stopped != "" || got.Load() != 0 || res.Executed == 0 || started.Load() != int64(res.Executed) {
+		t.Errorf("%v: %d messages, %d handlers started: %+v", err, got.Load(), started.Load(), res)
+	}
+}
+
+// On another machine no handler is started, not even without a message, unless
+// that is allowed.
+func TestNoHandlerIsStartedElsewhere(t *testing.T) {
+	o := probe.Options{
+		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: probe.ConnectStream, ClientStreams: true,
+		Reach: replay.Options{Live: true, AllowHosts: []string{"192.0.2.1"}},
+	}
+	if plan, err := probe.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "nothing is sent") {
+		t.Errorf("%v: %+v", err, plan)
+	}
+	res, err := probe.Run(context.Background(), o)
+	if err != nil || res.Requests != 0 || !strings.Contains(res.Stopped, "--allow-execute") {
+		t.Errorf("%v: %+v", err, res)
+	}
+}
+
+// A text that is found without a request of its own has its name all the same.
+func TestEachTextOfAGoServerIsNamed(t *testing.T) {
+	m := newSchemaMaker(11)
+	m.method("Call", 60, 600, false)
+	files := m.files(t)
+	md := methods(files)[0].Input()
+	res, err := probe.Run(context.Background(), probe.Options{To: startConnect(t, files, nil).url, Method: call})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := 0
+	for _, f := range res.Fields {
+		if f.Kind != "string" || f.Path != "" {
+			continue
+		}
+		texts++
+		if fd := md.Fields().ByNumber(protoreflect.FieldNumber(f.Number)); fd == nil || f.Name != string(fd.Name()) {
+			t.Errorf("%+v: it is %v", f, fd)
+		}
+	}
+	if texts < 3 {
+		t.Errorf("%d texts", texts)
 	}
 }

@@ -143,7 +143,7 @@ func (m *goMessage) run(ctx context.Context) error {
 				}
 			}
 			slices.Reverse(set)
-			if err := m.find(ctx, test, set, false); err != nil {
+			if err := m.find(ctx, test, set, refusal{}); err != nil {
 				return err
 			}
 		}
@@ -210,30 +210,40 @@ func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32,
 	return set[0], nil
 }
 
+// A refusal is what a test was refused with; its zero value is none.
+type refusal struct {
+	answer  *answer
+	request int
+	alone   bool // the test was of one number
+}
+
 // find halves a set until each number that the test is refused for stands
-// alone; there says that one is there.
-func (m *goMessage) find(ctx context.Context, test goTest, set []int32, there bool) error {
+// alone; known is the refusal of a set whose first number that it is refused for
+// is the first in this one, too.
+func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known refusal) error {
 	if len(set) == 0 {
 		return nil
 	}
-	var a *answer
-	if !there {
-		hit, answer, err := m.test(ctx, test, set)
+	if known.answer == nil {
+		hit, a, err := m.test(ctx, test, set)
 		if err != nil || !hit {
 			return err
 		}
-		a = answer
+		known = refusal{a, m.c.requests, len(set) == 1}
 	}
 	if len(set) == 1 {
-		m.enter(test, set[0], a)
+		m.enter(test, set[0], known)
 		return nil
 	}
 	left, right := set[:len(set)/2], set[len(set)/2:]
 	before := len(m.fields)
-	if err := m.find(ctx, test, left, false); err != nil {
+	if err := m.find(ctx, test, left, refusal{}); err != nil {
 		return err
 	}
-	return m.find(ctx, test, right, len(m.fields) == before)
+	if len(m.fields) > before {
+		known = refusal{}
+	}
+	return m.find(ctx, test, right, known)
 }
 
 // test asks whether a test is refused for one of the numbers of a set.
@@ -271,7 +281,8 @@ func badTextGo(message string) bool { return strings.Contains(message, "invalid 
 
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 
-func (m *goMessage) enter(test goTest, n int32, a *answer) {
+// enter adds a field; the parser names the first text that is none.
+func (m *goMessage) enter(test goTest, n int32, r refusal) {
 	f := &Field{Path: pathText(m.path), Number: n}
 	switch test.name {
 	case "text":
@@ -283,14 +294,14 @@ func (m *goMessage) enter(test goTest, n int32, a *answer) {
 	default:
 		f.Label = "repeated" // sizes tells the rest
 	}
-	why := fmt.Sprintf("by request %d: % x is refused as a %s", m.c.requests, test.value, test.name)
-	if a != nil {
-		why = fmt.Sprintf("request %d: % x is refused as a %s: %s", m.c.requests, test.value, test.name, quote(a.message))
-		if match := namedField.FindStringSubmatch(a.message); match != nil && test.text {
-			f.Name = match[2]
-		}
+	if match := namedField.FindStringSubmatch(r.answer.message); match != nil && test.text {
+		f.Name = match[2]
 	}
-	f.Evidence = []string{why}
+	among := ""
+	if !r.alone {
+		among = ", the first of those asked together"
+	}
+	f.Evidence = []string{fmt.Sprintf("request %d: % x is refused as a %s%s: %s", r.request, test.value, test.name, among, quote(r.answer.message))}
 	m.fields[n] = f
 }
 

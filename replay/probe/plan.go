@@ -82,7 +82,14 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
 	}
-	if !p.Live || all.AllowExecute {
+	switch allowed := !p.Live || all.AllowExecute; {
+	case all.ClientStreams && !allowed:
+		p.Effects = append(p.Effects, "none: the client streams, so that handlers would start, and nothing is sent unless that is allowed (--allow-execute)")
+		return p, nil
+	case all.ClientStreams:
+		p.Effects = append(p.Effects, "the client streams: the handler starts at each request, and gets no message")
+		return p, nil
+	case allowed:
 		p.Effects = append(p.Effects, "the handler of a bidirectional method starts, and gets no message")
 	}
 	p.Effects = append(p.Effects, "the handler of a client-streaming method starts, and gets no message")

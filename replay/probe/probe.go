@@ -26,19 +26,20 @@ import (
 
 // Options says what to ask whom. To and Method are needed.
 type Options struct {
-	To           *url.URL
-	Method       string         // "/pkg.Service/Method"
-	Path         []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
-	Numbers      []Range        // asked about; default 1 to 1,100
-	Questions    []Question     // ask just what settles them, instead of Path and Numbers
-	Texts        []int32        // fields of the request that are text, it is believed: a Go server is asked with one
-	Hints        map[int32]Hint // what a capture shows of the message's fields
-	Names        []string       // candidates for JSON names; none: names are not asked for
-	Known        []string       // JSON names that exist, and are of no field of a float type
-	AllowExecute bool           // requests that may start the handler, though with no message, may go to another machine, too
-	Depth        int            // levels of messages below Path to ask about, too
-	Refine       bool           // ask one more request a field for what it tells: string or bytes
-	Type         bool           // ask for the request's type and the runtime's version in JSON
+	To            *url.URL
+	Method        string         // "/pkg.Service/Method"
+	Path          []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
+	Numbers       []Range        // asked about; default 1 to 1,100
+	Questions     []Question     // ask just what settles them, instead of Path and Numbers
+	Texts         []int32        // fields of the request that are text, it is believed: a Go server is asked with one
+	Hints         map[int32]Hint // what a capture shows of the message's fields
+	Names         []string       // candidates for JSON names; none: names are not asked for
+	Known         []string       // JSON names that exist, and are of no field of a float type
+	ClientStreams bool           // a capture or definitions say that the client streams: the handler starts at each request
+	AllowExecute  bool           // requests that may start the handler, though with no message, may go to another machine, too
+	Depth         int            // levels of messages below Path to ask about, too
+	Refine        bool           // ask one more request a field for what it tells: string or bytes
+	Type          bool           // ask for the request's type and the runtime's version in JSON
 
 	Protocol Protocol           // default Auto
 	Header   []HeaderField      // of every request
@@ -157,12 +158,23 @@ func (o *Options) defaults() error {
 	if paths, _ := wants(o.Questions); len(o.Questions) > 0 && len(paths) == 0 {
 		return errors.New("probe: no question is about a field")
 	}
+	o.ClientStreams = o.ClientStreams || o.definedAsStream()
 	for _, n := range o.Path {
 		if n < 1 || n > maxNumber {
 			return fmt.Errorf("probe: path: %d is no field number", n)
 		}
 	}
 	return replay.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+}
+
+// definedAsStream reports whether definitions say that the client streams.
+func (o *Options) definedAsStream() bool {
+	if o.Reach.Schema == nil {
+		return false
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
+	m := o.Reach.Schema.Method(service, rpc)
+	return m != nil && m.IsStreamingClient()
 }
 
 // Run asks a method's parser what it knows.

@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"schema/jsonname":      {},
 	"schema/update":        {"schema", "schema/jsonname"},
 	"replay":               {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
-	"replay/probe":         {"replay", "schema", "schema/jsonname", "decode", "captures"},
+	"replay/probe":         {"replay", "schema", "schema/jsonname", "decode", "decode/envelope", "captures"},
 	"replay/nodetest":      {},
 	"replay/standin":       {"schema", "decode", "decode/", "captures", "proto"},
 	"proto":                {},

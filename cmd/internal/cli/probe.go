@@ -291,7 +291,11 @@ func (a *app) printProbe(r *probe.Result, f *probeFlags) error {
 		}
 	}
 	if r.Stopped != "" {
-		return fail(exitFinding, errors.New(term.Clean(r.Stopped)), "what was learnt until then is above")
+		hint := unreachedHint(r.Stopped)
+		if len(r.Fields)+len(r.Settled) > 0 {
+			hint = "what was learnt until then is above"
+		}
+		return fail(exitFinding, errors.New(term.Clean(r.Stopped)), hint)
 	}
 	if r.Runtime == probe.Unknown {
 		return fail(exitFinding, nil, "")

@@ -336,6 +336,9 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 	if r.Exchange != 0 {
 		a.say("the answer is %s#%d", f.out, r.Exchange)
 	}
+	if hint := unreachedHint(r.Message); hint != "" && r.Origin == replay.FromUs && r.Status == 0 {
+		a.say("unwire: hint: %s", hint)
+	}
 	if r.Verdict == replay.Refused {
 		a.say("unwire: hint: another host needs --live and --allow-host; --to sends it to a local server")
 	}

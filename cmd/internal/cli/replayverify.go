@@ -391,5 +391,8 @@ func (a *app) sayVerified(v *probe.Verification) {
 	}
 	if v.Stopped != "" {
 		a.say("unwire: error: %s", term.Clean(v.Stopped))
+		if hint := unreachedHint(v.Stopped); hint != "" {
+			a.say("unwire: hint: %s", hint)
+		}
 	}
 }
