@@ -39,6 +39,7 @@ type Field struct {
 	P            float64       `json:"p"`
 	Alternatives []Alternative `json:"alternatives"`
 	Fields       []Field       `json:"fields,omitzero"` // nil for a leaf, empty for an empty message
+	Cut          *Field        `json:"cut,omitempty"`   // of garbage that is the beginning of a field: what is there of that
 	Error        string        `json:"error,omitempty"`
 }
 

@@ -136,7 +136,11 @@ func (v *HexView) fields(t *wire.Tree, i int32, fields []Field, base, depth int)
 
 func (v *HexView) field(t *wire.Tree, c int32, f *Field, base, depth int) {
 	n := t.Node(c)
-	part := partOf(n, f)
+	if f.Cut != nil {
+		v.cut(t.Data[n.Off:n.End], f, base+n.Off, depth)
+		return
+	}
+	part := partOf(n.Type, f)
 	text := strings.Repeat("  ", depth) + v.label(f, part)
 	runs := []Run{{PartHead, t.Data[n.Off:n.Tag]}, {PartLength, t.Data[n.Tag:n.Val]}}
 	if f.Fields == nil {
@@ -158,6 +162,21 @@ func (v *HexView) field(t *wire.Tree, c int32, f *Field, base, depth int) {
 	}
 }
 
+// cut writes what is there of a field that is cut off, whose first byte is at offset off.
+func (v *HexView) cut(data []byte, f *Field, off, depth int) {
+	_, tag := wire.ConsumeVarint(data)
+	head := f.Cut.Val - f.Cut.Off
+	part := partOf(wire.Len, f.Cut)
+	runs := []Run{{PartHead, data[:tag]}, {PartLength, data[tag:head]}}
+	text := strings.Repeat("  ", depth) + v.label(f.Cut, part) + "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
+	if f.Cut.Fields == nil {
+		v.Rows(off, append(runs, Run{part, data[head:]}), text)
+		return
+	}
+	v.Rows(off, runs, text)
+	v.fields(wire.Parse(data[head:], wire.Options{}), 0, f.Cut.Fields, off+head, depth+1)
+}
+
 // inside writes a message that a value holds in another form.
 func (v *HexView) inside(data []byte) {
 	c, ok := v.find.Find(data)
@@ -172,11 +191,11 @@ func (v *HexView) inside(data []byte) {
 	v.find = sub.find
 }
 
-func partOf(n *wire.Node, f *Field) Part {
+func partOf(typ wire.Type, f *Field) Part {
 	switch {
-	case n.Type == wire.Garbage:
+	case typ == wire.Garbage:
 		return PartBad
-	case n.Type != wire.Len && n.Type != wire.StartGroup, f.Kind == string(wire.KindPacked):
+	case typ != wire.Len && typ != wire.StartGroup, f.Kind == string(wire.KindPacked):
 		return PartNumber
 	case f.Kind == string(wire.KindString):
 		return PartText

@@ -49,22 +49,29 @@ func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
 	for i := range fields {
 		f := &fields[i]
 		fmt.Fprintf(w, "%s%04x  %s", o.Indent, f.Off, strings.Repeat("  ", depth))
-		if f.Wire == wire.Garbage.String() {
+		shown := f
+		if f.Cut != nil {
+			shown = f.Cut
+		}
+		if shown.Wire == wire.Garbage.String() {
 			w.WriteString("garbage ")
 		} else {
-			w.WriteString(strconv.FormatUint(f.N, 10))
-			if f.Name != "" {
-				w.WriteString(" " + f.Name)
+			w.WriteString(strconv.FormatUint(shown.N, 10))
+			if shown.Name != "" {
+				w.WriteString(" " + shown.Name)
 			}
 			w.WriteString(": ")
 		}
-		w.WriteString(f.summary(o))
-		w.WriteString(f.about())
+		w.WriteString(shown.summary(o))
+		w.WriteString(shown.about())
+		if f.Cut != nil {
+			w.WriteString("  (cut off)")
+		}
 		if f.Error != "" {
 			w.WriteString("  ! " + plain(f.Error))
 		}
 		w.WriteString("\n")
-		renderFields(w, f.Fields, o, depth+1)
+		renderFields(w, shown.Fields, o, depth+1)
 	}
 }
 

@@ -24,6 +24,8 @@ type View struct {
 	// Find gives the definition of a message that an Any holds by its full name, or
 	// nil; a nil Find knows those of package known.
 	Find func(name string) protoreflect.MessageDescriptor
+
+	base, cuts int // of what is there of a field that is cut off: where it begins, and such fields around it
 }
 
 // Reader reads t as the view says, but for its Type.
@@ -54,9 +56,9 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 	}
 	for c := range t.Children(i) {
 		n := t.Node(c)
-		f := Field{N: n.Number, Wire: n.Type.String(), Off: n.Off, Len: n.End - n.Off, Val: n.Val, P: 1, Alternatives: []Alternative{}}
+		f := Field{N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val, P: 1, Alternatives: []Alternative{}}
 		if n.Err != nil {
-			f.Error = n.Err.Error()
+			f.Error = v.errorText(n.Err)
 		}
 		isChosen, unfit := r.Chosen(c)
 		if unfit != nil && f.Error == "" {
@@ -90,6 +92,9 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 			f.Chosen = isChosen
 		}
 		f.remark(r, c)
+		if n.Type == wire.Garbage {
+			f.Cut = v.cutField(t, c, md)
+		}
 		if f.Kind == string(wire.KindMessage) || f.Kind == string(wire.KindGroup) {
 			f.Fields = v.fieldsOf(t, r, c, sub)
 		}

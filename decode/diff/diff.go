@@ -70,6 +70,7 @@ type Options struct {
 	Volatile   bool     // report volatile values as real changes, too
 	Ignore     []string // paths without frame or indexes whose changes, and those below, are ignored
 	Answer     bool     // of exchanges, compare only what the server sent
+	Records    bool     // of exchanges: a frame stands for itself, and is no piece of a text that comes in many
 	MaxChanges int      // changes that are returned; default 10,000
 
 	Choices []kinds.Choice // what somebody said of the fields of two messages; exchanges have their own

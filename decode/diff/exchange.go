@@ -74,8 +74,10 @@ func (c *comparison) direction(a, b *decode.Exchange, dir captures.Direction) {
 	addShapes(&s, a, dir)
 	addShapes(&s, b, dir)
 	left, right := c.items(&s, a, dir), c.items(&s, b, dir)
-	left, right = c.heartbeats("@"+dir.String(), left, right)
-	left, right = c.join("@"+dir.String(), left, right)
+	if !c.o.Records {
+		left, right = c.heartbeats("@"+dir.String(), left, right)
+		left, right = c.join("@"+dir.String(), left, right)
+	}
 	mates, added := align(nodesOf(left), nodesOf(right))
 	inOrder := longestRun(mates)
 	for i, j := range mates {

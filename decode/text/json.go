@@ -167,18 +167,28 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 		return
 	}
 	p.w.WriteString(`,"fields":[`)
-	sep := "\n"
-	for p.base = 0; p.base < len(data); p.base += len(p.t.Data) {
-		p.t.Reset(segment(data[p.base:], p.o.segmentLen), p.o.Wire)
-		p.r = p.o.reader(&p.t)
-		p.w.WriteString(sep)
-		sep = ",\n"
-		p.fields(0, p.o.Type, ",\n")
-		if p.passed != nil {
-			p.passed(p.base + len(p.t.Data))
-		}
-	}
+	p.segments(data, p.o, 0)
 	p.w.WriteString("]")
+}
+
+// segments writes data, whose first byte is at offset off, as fields.
+func (p *jsonPrinter) segments(data []byte, o Options, off int) {
+	for sep := "\n"; len(data) > 0; sep = ",\n" {
+		part := stretch(data, o.segmentLen)
+		p.w.WriteString(sep)
+		if f, ok := largeMessage(part, o); ok {
+			p.large(f, o, off)
+		} else {
+			p.t.Reset(part, o.Wire)
+			p.r, p.base = o.reader(&p.t), off
+			p.fields(0, o.Type, ",\n")
+			if p.passed != nil {
+				p.passed(off + len(part))
+			}
+		}
+		data = data[len(part):]
+		off += len(part)
+	}
 }
 
 func (p *jsonPrinter) piece(f piece) {

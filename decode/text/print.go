@@ -137,9 +137,18 @@ func (p *printer) piece(f piece, o Options) {
 }
 
 // message writes data as fields.
-func (p *printer) message(data []byte, o Options, depth int) {
-	for off := 0; len(data) > 0; {
-		part := segment(data, o.segmentLen)
+func (p *printer) message(data []byte, o Options, depth int) { p.segments(data, o, 0, depth) }
+
+// segments writes data, whose first byte is at offset off, as fields.
+func (p *printer) segments(data []byte, o Options, off, depth int) {
+	for len(data) > 0 {
+		part := stretch(data, o.segmentLen)
+		if f, ok := largeMessage(part, o); ok {
+			p.large(f, o, off, depth)
+			data = data[len(part):]
+			off += len(part)
+			continue
+		}
 		p.t.Reset(part, o.Wire)
 		p.r, p.base = o.reader(&p.t), off
 		if off == 0 && len(part) == len(data) && o.Type == nil {
@@ -151,7 +160,7 @@ func (p *printer) message(data []byte, o Options, depth int) {
 		p.fields(0, o.Type, depth)
 		data = data[len(part):]
 		off += len(part)
-		if p.passed != nil && depth == 0 {
+		if p.passed != nil {
 			p.passed(off)
 		}
 	}

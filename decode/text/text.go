@@ -58,6 +58,7 @@ type Options struct {
 	Done func(off int)
 
 	segmentLen int // for tests; default 1 MiB
+	within     int // largeFields around it
 }
 
 // A Document is an input with how it was written and what it is.
@@ -127,10 +128,10 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 				sample = sample[:len(sample)-1]
 			}
 		}
-		scratch.Reset(sample, o.Wire)
 		if hasControls(sample) {
 			return "message" // cut off or damaged, it may be: lengths and tags are such characters
 		}
+		scratch.Reset(sample, o.Wire)
 		if kind, _, _ := kind.NewReader(scratch, nil).Best(0); kind == wire.KindString {
 			return "text"
 		}
@@ -202,6 +203,22 @@ func segment(data []byte, least int) []byte {
 		pos += n
 	}
 	return data[:pos]
+}
+
+// stretch is segment, but a field of more than least bytes is one of its own.
+func stretch(data []byte, least int) []byte {
+	part := segment(data, least)
+	for pos := 0; pos < len(part); {
+		n := wire.SkipField(part[pos:])
+		if n > least && pos > 0 {
+			return part[:pos]
+		}
+		if n == 0 || n > least {
+			break
+		}
+		pos += n
+	}
+	return part
 }
 
 // A piece is an envelope of a document, or what is left when none fits.

@@ -15,7 +15,6 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/kind"
 	"unwire/decode/text"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -319,46 +318,4 @@ func (a *app) explainDocument(doc *text.Document, by decode.View, pooled int, na
 			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
 	}
 	return err
-}
-
-// A comparedMessage is one message of those that are compared.
-type comparedMessage struct {
-	data    []byte
-	of      *decode.Exchange // nil of a file
-	choices []kind.Choice    // what its capture remembers
-}
-
-// readMessage reads a frame's data if name is the address of a frame, else a file: of
-// one message, in whatever way it is written, or of JSON.
-func (a *app) readMessage(ctx context.Context, name string) (comparedMessage, error) {
-	addr := parseAddress(name)
-	if addr.Exchange == 0 {
-		data, err := a.readInput(name)
-		if err != nil {
-			return comparedMessage{}, err
-		}
-		doc, err := text.Decode(data, text.Options{})
-		if err != nil {
-			return comparedMessage{}, err
-		}
-		if as := doc.As(); as == "frames" || as == "delimited" {
-			return comparedMessage{}, fail(exitInput, fmt.Errorf("%s holds several messages (%s): diff compares one with one", inputName(name), as),
-				"'unwire decode' prints them; its texts can be compared")
-		}
-		return comparedMessage{data: doc.Bytes()}, nil
-	}
-	store, err := openCapture(addr.File)
-	if err != nil {
-		return comparedMessage{}, err
-	}
-	defer store.Close()
-	ex, err := exchangeAt(ctx, store, addr)
-	if err != nil {
-		return comparedMessage{}, err
-	}
-	frame, err := frameAt(ex.Exchange, addr)
-	if err != nil {
-		return comparedMessage{}, err
-	}
-	return comparedMessage{frame.Data, ex.Exchange, ex.Choices[frame.Dir&1]}, nil
 }

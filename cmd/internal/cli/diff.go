@@ -48,8 +48,10 @@ func (a *app) diffCommand() *cobra.Command {
 and likely key, what moved is told from what changed, text that came in pieces is
 joined first, and values that differ in every run (IDs, times, tokens) are told
 apart from real changes: renamed one to one, they count as ignored. A and B are two
-frames, two exchanges, two captures, or two files of one message each, protobuf (in
-hex, base64 or gzip, too) or JSON. The exchanges of captures are paired by method, order and likeness.
+frames, two exchanges, two captures, or two files, protobuf (in hex, base64 or gzip,
+too) or JSON. Several messages in a file are compared as a stream's, under @up/0 and on;
+where each is delimited by its length, a text is not joined over them.
+The exchanges of captures are paired by method, order and likeness.
 
 The order of fields is no difference, nor is that of what looks like a map's
 entries, nor of the frames of a stream; that of a repeated field is. Names stand
@@ -174,6 +176,10 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 		names.root = frameType(defs, ex.Call, la.Dir)
 	}
 	o := f.options()
+	if l.stream != nil || r.stream != nil {
+		o.Records = l.records || r.records
+		return []changeGroup{{changes: diff.Exchanges(l.exchange(), r.exchange(), o), names: names}}, nil
+	}
 	o.Choices = slices.Concat(l.choices, r.choices)
 	return []changeGroup{{changes: diff.Messages(l.data, r.data, o), names: names}}, nil
 }

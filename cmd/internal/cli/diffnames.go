@@ -44,7 +44,9 @@ func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 		if strings.HasPrefix(frame, "@"+captures.Down.String()) {
 			dir = captures.Down
 		}
-		md, path = frameType(n.defs, n.call, dir), rest
+		if path = rest; md == nil {
+			md = frameType(n.defs, n.call, dir)
+		}
 	}
 	steps, err := wire.ParsePath(path)
 	if md == nil || err != nil || len(steps) == 0 {

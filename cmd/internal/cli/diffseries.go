@@ -115,6 +115,10 @@ func (a *app) addSeries(ctx context.Context, s *seriesInput, arg, method string)
 	if err != nil {
 		return err
 	}
+	if m.stream != nil {
+		return fail(exitInput, fmt.Errorf("%s holds several messages: a part of a series is one message or one exchange", inputName(arg)),
+			"'unwire diff' compares two such files")
+	}
 	if s.of == nil {
 		s.of, s.first = m.of, addr
 	}
