@@ -2,6 +2,7 @@ package update
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bufbuild/protocompile/ast"
@@ -178,15 +179,10 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
 		return
 	}
-	if m.src.Guessed && !finer(w, h) {
-		return
-	}
-	marked := m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) || m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
-	if !marked && !m.o.TakeTypes {
-		if m.src.Guessed {
-			return
+	if !m.replaces(w, h, b, dd) {
+		if !m.src.Guessed {
+			m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
 		}
-		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
 		return
 	}
 	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
@@ -203,10 +199,23 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	m.log.confirm(string(h.FullName()), schema.FieldElement, int32(h.Number()), m.src, "")
 }
 
+// replaces reports whether w's type takes the place of h's, which is another
+// that the same bytes fit.
+func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) bool {
+	if _, same := m.compare(w, h); same || !sameWire(w, h) {
+		return false
+	}
+	if m.src.Guessed && !finer(w, h) && m.canBe(w, h) {
+		return false
+	}
+	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) ||
+		m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
+}
+
 // compare reports whether two fields are declared the same, but for names.
 func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
-		return Retype, m.src.Guessed
+		return Retype, m.src.Guessed && m.canBe(w, h)
 	}
 	if w.IsMap() {
 		_, key := m.compare(w.MapKey(), h.MapKey())
@@ -252,6 +261,18 @@ func (m *merge) sameNamed(w, h protoreflect.Descriptor) bool {
 		name = w.FullName()
 	}
 	return name == h.FullName()
+}
+
+// canBe reports whether nothing is known that keeps w from h's type.
+func (m *merge) canBe(w, h protoreflect.FieldDescriptor) bool {
+	types, known := m.src.Fits[string(w.FullName())]
+	switch {
+	case !known:
+		return true
+	case h.IsMap():
+		return w.IsMap()
+	}
+	return h.Message() != nil || h.IsList() != w.IsList() || slices.Contains(types, h.Kind().String())
 }
 
 // finer reports whether a guess says more than what is there: of bytes that

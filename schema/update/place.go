@@ -88,7 +88,7 @@ func (m *merge) placeNeeded() {
 			for i := range w.Fields().Len() {
 				f := w.Fields().Get(i)
 				hf := h.Fields().ByNumber(f.Number())
-				if hf == nil && m.refuse(f, h) == "" || hf != nil && hf.Message() == nil {
+				if hf == nil && m.refuse(f, h) == "" || hf != nil && m.replacedBy(f, hf) {
 					visit(typeUsed(f), h.ParentFile().Path())
 				}
 			}
@@ -109,6 +109,16 @@ func (m *merge) placeNeeded() {
 			}
 		}
 	}
+}
+
+// replacedBy reports whether the type of a field of the files is replaced by w's.
+func (m *merge) replacedBy(w, h protoreflect.FieldDescriptor) bool {
+	b := m.blockOf(h.ContainingMessage())
+	if b == nil {
+		return false
+	}
+	dd := b.find(fieldDecl, int(h.Number()), "")
+	return dd != nil && m.replaces(w, h, b, dd)
 }
 
 func (m *merge) placeType(w protoreflect.Descriptor, user string) {

@@ -41,9 +41,9 @@ are spliced in at their place in each file's own formatting; names, comments, or
 options and blank lines stay byte for byte.
 
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that
-'schema extract' reads, captures, the evidence of 'schema infer', or the JSON of a
-probe. Placeholders (field_7, unknown7,
-Unknown3) get real names. A real name is replaced only with --take-names, and a type
+'schema extract' reads, captures, the evidence of 'schema infer', what 'align'
+writes, or the JSON of a probe. Calls that the captures have in both codecs give
+names, by which placeholders (field_7, unknown7, Unknown3) are replaced. A real name is replaced only with --take-names, and a type
 that the same bytes fit only with --take-types or where a comment says that it is a
 guess; what is to be decided first is listed as a conflict, and left out.
 
@@ -51,6 +51,7 @@ What definitions have no more is marked "last seen", never removed; --partial sa
 that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
 tells where each new element comes from. The exit status is 1 with conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
+  unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {

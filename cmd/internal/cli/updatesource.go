@@ -11,6 +11,7 @@ import (
 
 	"unwire/decode"
 	"unwire/schema"
+	"unwire/schema/align"
 	"unwire/schema/extract"
 	"unwire/schema/update"
 )
@@ -18,21 +19,34 @@ import (
 // updateSources loads what an update is made from.
 func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags) ([]update.Source, error) {
 	var list []update.Source
-	for _, name := range f.from {
-		src, err := a.updateSource(ctx, have, name, f)
-		if err != nil {
-			return nil, err
-		}
+	add := func(src *update.Source) {
 		src.Version, src.Date = f.version, f.date
 		if f.name != "" {
 			src.Name = f.name
 		}
 		list = append(list, *src)
 	}
+	calls := align.Calls{Schema: have}
+	for _, name := range f.from {
+		src, err := a.updateSource(ctx, have, name, f, &calls)
+		if err != nil {
+			return nil, err
+		}
+		add(src)
+	}
+	names, err := a.alignedSource(&calls)
+	if err != nil {
+		return nil, err
+	}
+	if names != nil {
+		add(names)
+	}
 	return list, nil
 }
 
-func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags) (*update.Source, error) {
+// updateSource loads one source; calls gets those of captures, as the two codecs
+// of a call may stand in two.
+func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags, calls *align.Calls) (*update.Source, error) {
 	file := name
 	if _, err := os.Stat(name); err != nil {
 		file = parseAddress(name).File
@@ -43,9 +57,9 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("SQLite format 3")):
-		return a.trafficSource(ctx, have, name)
+		return a.trafficSource(ctx, have, name, calls)
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		return a.findingsSource(name)
+		return a.findingsSource(have, name)
 	}
 	s, err := schema.LoadDefinitions(name)
 	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
@@ -53,6 +67,9 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	}
 	if err != nil {
 		return nil, err
+	}
+	if isAligned(s) {
+		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}, nil
 	}
 	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
 }
@@ -71,14 +88,16 @@ func firstBytes(name string) ([]byte, error) {
 }
 
 // trafficSource is what captures have that the definitions lack.
-func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string) (*update.Source, error) {
+func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string, calls *align.Calls) (*update.Source, error) {
 	k := schema.NewChecker(have, schema.CheckOptions{})
 	methods := schema.NewEvidence()
+	file := parseAddress(name).File
 	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
 		if piece {
 			decode.DropJoined(ex)
 		} else {
 			a.remark(ex)
+			calls.Add(file, ex)
 		}
 		k.Add(ex)
 		if have.Method(ex.Service, ex.RPC) == nil {
@@ -124,8 +143,9 @@ func inferredSource(ev *schema.Evidence) (*update.Source, error) {
 	return src, nil
 }
 
-// findingsSource reads a probe's result, or evidence of either form.
-func (a *app) findingsSource(name string) (*update.Source, error) {
+// findingsSource reads a probe's result, evidence of either form, or what align
+// joined.
+func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, error) {
 	data, err := a.readInput(name)
 	if err != nil {
 		return nil, err
@@ -137,9 +157,12 @@ func (a *app) findingsSource(name string) (*update.Source, error) {
 		}
 		return inferredSource(ev)
 	}
+	if isReport(data) {
+		return a.reportSource(have, name, data)
+	}
 	src, err := update.ParseFindings(data)
 	if errors.Is(err, update.ErrNoFindings) {
-		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE' and 'unwire probe --json' write such files")
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE', 'unwire align --json' and 'unwire probe --json' write such files")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
