@@ -43,9 +43,10 @@ options and blank lines stay byte for byte.
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that
 'schema extract' reads, captures, the evidence of 'schema infer', what 'align'
 writes, or the JSON of a probe. Calls that the captures have in both codecs give
-names, by which placeholders (field_7, unknown7, Unknown3) are replaced. A real name is replaced only with --take-names, and a type
-that the same bytes fit only with --take-types or where a comment says that it is a
-guess; what is to be decided first is listed as a conflict, and left out.
+names. Placeholders (field_7, unknown7, Unknown3) get real names. A real name is
+replaced only with --take-names, and a type that the same bytes fit only with
+--take-types or where a comment says that it is a guess; what is to be decided first
+is listed as a conflict, and left out.
 
 What definitions have no more is marked "last seen", never removed; --partial says
 that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
