@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
@@ -160,12 +161,15 @@ func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, 
 	if isReport(data) {
 		return a.reportSource(have, name, data)
 	}
-	src, err := update.ParseFindings(data)
+	src, err := update.ParseFindings(data, have)
 	if errors.Is(err, update.ErrNoFindings) {
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE', 'unwire align --json' and 'unwire probe --json' write such files")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, left := range src.Left {
+		a.say("unwire: %s: left out: %s", name, term.CleanText(left))
 	}
 	return src, nil
 }
