@@ -7,6 +7,7 @@ import (
 
 	"github.com/bufbuild/protocompile/ast"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
 )
@@ -320,9 +321,11 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	if b == nil {
 		return
 	}
+	aliases := false
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)
-		if h.Values().ByNumber(wv.Number()) != nil {
+		hv := h.Values().ByNumber(wv.Number())
+		if hv != nil && (m.src.Guessed || h.Values().ByName(wv.Name()) != nil || !hasAlias(w, wv.Number(), hv.Name())) {
 			continue
 		}
 		full := string(h.FullName()) + "." + string(wv.Name())
@@ -339,12 +342,16 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 			m.note(Change{Op: Conflict, Element: full, Kind: schema.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
 			continue
 		}
-		if w.Values().ByNumber(wv.Number()) != wv {
-			continue // an alias: the number's first name is enough
+		if hv != nil || w.Values().ByNumber(wv.Number()) != wv {
+			aliases = true
 		}
 		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
 		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
 		m.added(full, schema.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
+	}
+	if o, _ := h.Options().(*descriptorpb.EnumOptions); aliases && !o.GetAllowAlias() {
+		first := slot{b, -1}
+		b.doc.added[first] = append(b.doc.added[first], addition{text: b.indent() + "option allow_alias = true;"})
 	}
 	if m.src.Complete {
 		for i := range h.Values().Len() {
