@@ -172,6 +172,9 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	if dd == nil {
 		return
 	}
+	if !m.src.Guessed && inOneof(w) && !inOneof(h) {
+		m.conflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
+	}
 	op, same := m.compare(w, h)
 	if same {
 		return

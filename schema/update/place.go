@@ -226,12 +226,20 @@ func (m *merge) home(w protoreflect.Descriptor, user string) *document {
 	switch {
 	case slices.Contains(same, file.Path()):
 		return m.document(file.Path())
+	case !m.src.Guessed && m.alike(same):
+		return m.newDocument(file)
 	case len(same) == 1, len(same) > 0 && !slices.Contains(same, user):
 		return m.document(same[0])
 	case len(same) > 0:
 		return m.document(user)
 	}
 	return m.newDocument(file)
+}
+
+// alike reports whether the source has some of a package's files by their paths,
+// so that another file of its package is a new one.
+func (m *merge) alike(files []string) bool {
+	return slices.ContainsFunc(m.src.Schema.Files(), func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
 }
 
 // newDocument begins a file as the source has it, or beside one of that path.
@@ -263,6 +271,7 @@ func (m *merge) newDocument(f protoreflect.FileDescriptor) *document {
 	}
 	d.fresh = true
 	m.docs[name] = d
+	m.addPackage(f.Package()) // which hides what is called like a part of it
 	return d
 }
 

@@ -305,3 +305,22 @@ func TestModules(t *testing.T) {
 		t.Fatalf("only %d files of modules were updated", files)
 	}
 }
+
+// TestIntoOneof: what was a field of its own is not moved by an update, which says so.
+func TestIntoOneof(t *testing.T) {
+	const head = "syntax = \"proto3\";\npackage x;\n"
+	want, err := schema.FromTexts(map[string]string{"b.proto": head + "message M { oneof pick { string a = 1; string b = 2; } }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := update.Run(map[string]string{"a.proto": head + "message M { string a = 1; }\n"}, "", []update.Source{{Name: "test", Schema: want}}, update.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Conflicts(); len(c) != 1 || c[0].Element != "x.M.a" || c[0].New != "oneof pick" {
+		t.Errorf("conflicts: %+v", c)
+	}
+	if len(r.Files) != 1 || !strings.Contains(r.Files[0].After, "string b = 2;") {
+		t.Errorf("files: %+v", r.Files)
+	}
+}
