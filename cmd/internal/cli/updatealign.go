@@ -63,13 +63,13 @@ func isReport(data []byte) bool {
 	return json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && first.Message != "" && (first.Name != nil || first.Names != nil)
 }
 
-// reportSource reads what align wrote.
+// reportSource reads what align wrote; have may be nil.
 func (a *app) reportSource(have *schema.Schema, name string, data []byte) (*update.Source, error) {
 	r, err := align.ParseReport(data)
 	if err != nil {
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire align --json' writes such files")
 	}
-	if !slices.ContainsFunc(r.Joins, func(j align.Join) bool { return have.Message(j.Message) != nil }) {
+	if have != nil && !slices.ContainsFunc(r.Joins, func(j align.Join) bool { return have.Message(j.Message) != nil }) {
 		a.say("unwire: %s: none of its messages is in the files; 'unwire align --proto DIR' calls them as DIR does", name)
 	}
 	return joinsSource(r)
