@@ -189,6 +189,10 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		}
 		return
 	}
+	if inOneof(h) && (w.IsList() || w.IsMap()) {
+		m.conflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
+		return
+	}
 	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
 	text, ok := p.typeOf(w, h.ContainingOneof() != nil && !h.ContainingOneof().IsSynthetic())
 	if !ok {

@@ -88,13 +88,10 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	for i, field := range doc.Fields {
 		if probe {
 			if !field.declares() {
+				left = append(left, field.left())
 				continue
 			}
 			field.Message = ""
-		}
-		if probe && (field.Number == 0 || field.Class == "" && field.Kind == "" && field.Type == "") {
-			left = append(left, field.left())
-			continue
 		}
 		if err := f.add(field, probe); err != nil {
 			return nil, fmt.Errorf("update: field %d of the list: %w", i+1, err)
@@ -119,6 +116,9 @@ func (f *finding) left() string {
 	}
 	if f.Number == 0 {
 		return f.Name + at + ": its number is not known"
+	}
+	if f.Kind == "group" {
+		return itoa(int(f.Number)) + at + ": a group is not added"
 	}
 	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is not known"
 }

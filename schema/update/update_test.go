@@ -324,3 +324,22 @@ func TestIntoOneof(t *testing.T) {
 		t.Errorf("files: %+v", r.Files)
 	}
 }
+
+// TestListInOneof: a list is no member of a oneof; nothing is changed, and that is said.
+func TestListInOneof(t *testing.T) {
+	const head = "syntax = \"proto3\";\npackage x;\n"
+	want, err := schema.FromTexts(map[string]string{"b.proto": head + "message M { repeated string names = 1; }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, guessed := range []bool{false, true} {
+		texts := map[string]string{"a.proto": head + "message M {\n  oneof pick {\n    // Seen in 1 of 4.\n    string names = 1;\n  }\n}\n"}
+		r, err := update.Run(texts, "", []update.Source{{Name: "test", Schema: want, Guessed: guessed}}, update.Options{TakeTypes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := r.Conflicts(); len(c) != 1 || len(r.Changes) != 1 || c[0].Note != "a oneof has no lists" || len(r.Files) != 0 {
+			t.Errorf("guessed %t: %+v", guessed, r)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/schema"
+	"unwire/schema/align"
 	"unwire/schema/update"
 )
 
@@ -94,12 +95,16 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	sources, err := a.updateSources(ctx, have, f)
+	var calls align.Calls
+	sources, err := a.updateSources(ctx, have, f, &calls)
 	if err != nil {
 		return err
 	}
 	r, err := update.Run(texts, string(evidence), sources, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
 	if err != nil {
+		return err
+	}
+	if r, err = a.nameByCalls(r, texts, &calls, f); err != nil {
 		return err
 	}
 	if r.Evidence != string(evidence) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,17 +14,45 @@ import (
 	"unwire/schema/update"
 )
 
-// alignedSource is what calls in both codecs tell of names, nil if nothing.
-func (a *app) alignedSource(calls *align.Calls) (*update.Source, error) {
+// nameByCalls goes on with an update: the definitions that it comes to are joined
+// with the names in calls that were recorded in both codecs.
+func (a *app) nameByCalls(r *update.Result, texts map[string]string, calls *align.Calls, f updateFlags) (*update.Result, error) {
+	now := maps.Clone(texts)
+	for _, file := range r.Files {
+		now[file.Name] = file.After
+	}
+	have, err := schema.FromTexts(now)
+	if err != nil {
+		return nil, err
+	}
+	calls.NameBy(have)
 	var aligner align.Aligner
 	if _, err := calls.Pair(&aligner); err != nil {
 		return nil, err
 	}
 	report := aligner.Solve()
 	if len(report.Joins) == 0 {
-		return nil, nil //nolint:nilnil // no such calls are no error
+		return r, nil
 	}
-	return joinsSource(report)
+	src, err := joinsSource(report)
+	if err != nil {
+		return nil, err
+	}
+	next, err := update.Run(now, r.Evidence, []update.Source{f.stamped(src)}, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range next.Files {
+		i := slices.IndexFunc(r.Files, func(old update.File) bool { return old.Name == file.Name })
+		if i < 0 {
+			r.Files = append(r.Files, file)
+			continue
+		}
+		r.Files[i].After = file.After
+	}
+	slices.SortFunc(r.Files, func(a, b update.File) int { return strings.Compare(a.Name, b.Name) })
+	r.Changes, r.Evidence = append(r.Changes, next.Changes...), next.Evidence
+	return r, nil
 }
 
 // joinsSource is what the joins of align come to.

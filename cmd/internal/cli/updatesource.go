@@ -17,36 +17,30 @@ import (
 	"unwire/schema/update"
 )
 
-// updateSources loads what an update is made from.
-func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags) ([]update.Source, error) {
+// updateSources loads what an update is made from; calls gets those of captures,
+// as the two codecs of a call may stand in two.
+func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags, calls *align.Calls) ([]update.Source, error) {
 	var list []update.Source
-	add := func(src *update.Source) {
-		src.Version, src.Date = f.version, f.date
-		if f.name != "" {
-			src.Name = f.name
-		}
-		list = append(list, *src)
-	}
-	calls := align.Calls{Schema: have}
 	for _, name := range f.from {
-		src, err := a.updateSource(ctx, have, name, f, &calls)
+		src, err := a.updateSource(ctx, have, name, f, calls)
 		if err != nil {
 			return nil, err
 		}
-		add(src)
-	}
-	names, err := a.alignedSource(&calls)
-	if err != nil {
-		return nil, err
-	}
-	if names != nil {
-		add(names)
+		list = append(list, f.stamped(src))
 	}
 	return list, nil
 }
 
-// updateSource loads one source; calls gets those of captures, as the two codecs
-// of a call may stand in two.
+// stamped is a source with what the flags say of it.
+func (f updateFlags) stamped(src *update.Source) update.Source {
+	src.Version, src.Date = f.version, f.date
+	if f.name != "" {
+		src.Name = f.name
+	}
+	return *src
+}
+
+// updateSource loads one source.
 func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags, calls *align.Calls) (*update.Source, error) {
 	file := name
 	if _, err := os.Stat(name); err != nil {
