@@ -18,6 +18,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
+// DefinitionsFile is the name, in each package's folder, of what joins make.
+const DefinitionsFile = "align.proto"
+
 // A definer makes definitions of joins.
 type definer struct {
 	files    map[string]*descriptorpb.FileDescriptorProto // by package
@@ -72,7 +75,7 @@ func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *desc
 	file := d.files[pkg]
 	if file == nil {
 		file = &descriptorpb.FileDescriptorProto{
-			Name: proto.String(strings.ReplaceAll(pkg, ".", "/") + "/align.proto"), Package: proto.String(pkg), Syntax: proto.String("proto3"),
+			Name: proto.String(strings.ReplaceAll(pkg, ".", "/") + "/" + DefinitionsFile), Package: proto.String(pkg), Syntax: proto.String("proto3"),
 		}
 		d.files[pkg] = file
 	}

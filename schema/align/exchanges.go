@@ -83,6 +83,14 @@ func (c *Calls) Add(file string, ex *decode.Exchange) {
 	}
 }
 
+// NameBy takes the names of types from other definitions than so far.
+func (c *Calls) NameBy(s *schema.Schema) {
+	c.Schema = s
+	for _, m := range c.methods {
+		m.types[captures.Up], m.types[captures.Down] = s.FrameType(m.call, captures.Up), s.FrameType(m.call, captures.Down)
+	}
+}
+
 // Unpaired says what of a method found no counterpart.
 type Unpaired struct {
 	Method string

@@ -2,10 +2,12 @@ package update
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bufbuild/protocompile/ast"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
 )
@@ -170,6 +172,9 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	if dd == nil {
 		return
 	}
+	if !m.src.Guessed && inOneof(w) && !inOneof(h) {
+		m.conflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
+	}
 	op, same := m.compare(w, h)
 	if same {
 		return
@@ -178,15 +183,14 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
 		return
 	}
-	if m.src.Guessed && !finer(w, h) {
+	if !m.replaces(w, h, b, dd) {
+		if !m.src.Guessed {
+			m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
+		}
 		return
 	}
-	marked := m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) || m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
-	if !marked && !m.o.TakeTypes {
-		if m.src.Guessed {
-			return
-		}
-		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
+	if inOneof(h) && (w.IsList() || w.IsMap()) {
+		m.conflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
 		return
 	}
 	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
@@ -203,10 +207,23 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	m.log.confirm(string(h.FullName()), schema.FieldElement, int32(h.Number()), m.src, "")
 }
 
+// replaces reports whether w's type takes the place of h's, which is another
+// that the same bytes fit.
+func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) bool {
+	if _, same := m.compare(w, h); same || !sameWire(w, h) {
+		return false
+	}
+	if m.src.Guessed && !finer(w, h) && m.canBe(w, h) {
+		return false
+	}
+	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) ||
+		m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
+}
+
 // compare reports whether two fields are declared the same, but for names.
 func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
-		return Retype, m.src.Guessed
+		return Retype, m.src.Guessed && m.canBe(w, h)
 	}
 	if w.IsMap() {
 		_, key := m.compare(w.MapKey(), h.MapKey())
@@ -254,6 +271,18 @@ func (m *merge) sameNamed(w, h protoreflect.Descriptor) bool {
 	return name == h.FullName()
 }
 
+// canBe reports whether nothing is known that keeps w from h's type.
+func (m *merge) canBe(w, h protoreflect.FieldDescriptor) bool {
+	types, known := m.src.Fits[string(w.FullName())]
+	switch {
+	case !known:
+		return true
+	case h.IsMap():
+		return w.IsMap()
+	}
+	return h.Message() != nil || h.IsList() != w.IsList() || slices.Contains(types, h.Kind().String())
+}
+
 // finer reports whether a guess says more than what is there: of bytes that
 // they are a message, of a number that it is an enum.
 func finer(w, h protoreflect.FieldDescriptor) bool {
@@ -299,9 +328,11 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	if b == nil {
 		return
 	}
+	aliases := false
 	for i := range w.Values().Len() {
 		wv := w.Values().Get(i)
-		if h.Values().ByNumber(wv.Number()) != nil {
+		hv := h.Values().ByNumber(wv.Number())
+		if hv != nil && (m.src.Guessed || h.Values().ByName(wv.Name()) != nil || !hasAlias(w, wv.Number(), hv.Name())) {
 			continue
 		}
 		full := string(h.FullName()) + "." + string(wv.Name())
@@ -318,12 +349,16 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 			m.note(Change{Op: Conflict, Element: full, Kind: schema.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
 			continue
 		}
-		if w.Values().ByNumber(wv.Number()) != wv {
-			continue // an alias: the number's first name is enough
+		if hv != nil || w.Values().ByNumber(wv.Number()) != wv {
+			aliases = true
 		}
 		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
 		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
 		m.added(full, schema.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
+	}
+	if o, _ := h.Options().(*descriptorpb.EnumOptions); aliases && !o.GetAllowAlias() {
+		first := slot{b, -1}
+		b.doc.added[first] = append(b.doc.added[first], addition{text: b.indent() + "option allow_alias = true;"})
 	}
 	if m.src.Complete {
 		for i := range h.Values().Len() {

@@ -48,14 +48,18 @@ func (f *finding) declares() bool {
 // ParseFindings reads a probe's result, or the evidence list of `schema infer`.
 //
 // Shape: one JSON object; a probe's path is of field numbers below the request.
+// Names of which it does not know the number are in Left.
 // Limits: 64 MiB, 100,000 fields, 64 levels.
+// A probe that could not tell its request's type has that of its method in have,
+// which may be nil.
 // Errors: ErrNoFindings; a field that no message can have, by its place.
-func ParseFindings(data []byte) (*Source, error) {
+func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 	if len(data) > maxForeignBytes {
 		return nil, fmt.Errorf("update: more than %d bytes of JSON", maxForeignBytes)
 	}
 	var doc struct {
 		Runtime     *string   `json:"runtime"`
+		Method      string    `json:"method"`
 		RequestType string    `json:"request_type"`
 		Fields      []finding `json:"fields"`
 	}
@@ -73,13 +77,18 @@ func ParseFindings(data []byte) (*Source, error) {
 	if !probe && (len(doc.Fields) == 0 || doc.Fields[0].Message == "") {
 		return nil, fmt.Errorf("update: %w", ErrNoFindings)
 	}
+	if probe {
+		doc.RequestType = requestType(doc.RequestType, doc.Method, have)
+	}
 	if probe && !protoreflect.FullName(doc.RequestType).IsValid() {
-		return nil, fmt.Errorf("update: the probe does not name the request's type: %q", doc.RequestType)
+		return nil, fmt.Errorf("update: the probe does not name the type of the request of %q, nor do the files", doc.Method)
 	}
 	f := findings{messages: map[string]*descriptorpb.DescriptorProto{}, types: map[string]string{"": doc.RequestType}}
+	var left []string
 	for i, field := range doc.Fields {
 		if probe {
 			if !field.declares() {
+				left = append(left, field.left())
 				continue
 			}
 			field.Message = ""
@@ -96,7 +105,35 @@ func ParseFindings(data []byte) (*Source, error) {
 	if probe {
 		name = "probe"
 	}
-	return &Source{Name: name, Certainty: "inferred", Schema: s, Guessed: true}, nil
+	return &Source{Name: name, Certainty: "inferred", Schema: s, Guessed: true, Left: left}, nil
+}
+
+// left says what is known of a field of which no declaration can be made.
+func (f *finding) left() string {
+	at := ""
+	if f.Path != "" {
+		at = " in " + f.Path
+	}
+	if f.Number == 0 {
+		return f.Name + at + ": its number is not known"
+	}
+	if f.Kind == "group" {
+		return itoa(int(f.Number)) + at + ": a group is not added"
+	}
+	return strings.TrimSpace(f.Name+" "+itoa(int(f.Number))) + at + ": its type is not known"
+}
+
+// requestType is what the files call the type of a method's request, where the
+// probe's word for it is none of theirs.
+func requestType(told, method string, have *schema.Schema) string {
+	if have == nil || have.Message(told) != nil {
+		return told
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	if md := have.Method(service, rpc); md != nil {
+		return string(md.Input().FullName())
+	}
+	return told
 }
 
 // findings gathers fields into messages.

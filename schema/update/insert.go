@@ -44,9 +44,9 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 			if b.doc.blankBetween(b.decls[last].end, dd.start) {
 				blank++
 			}
-			ordered = ordered && b.decls[last].min < dd.min
+			ordered = ordered && (b.decls[last].min < dd.min || a.kind == valueDecl && b.decls[last].min == dd.min)
 		}
-		if dd.min < a.number {
+		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number { // an alias stands behind the number's name
 			best = i
 		}
 		last = i

@@ -207,6 +207,14 @@ func (m *mutator) enum(e *descriptorpb.EnumDescriptorProto) {
 	if m.r.Intn(2) == 0 {
 		e.Value = append(e.Value, &descriptorpb.EnumValueDescriptorProto{Name: m.name("ZZ_VALUE_NEW"), Number: &n})
 	}
+	if m.r.Intn(4) == 0 {
+		of := e.Value[m.r.Intn(len(e.Value))]
+		e.Value = append(e.Value, &descriptorpb.EnumValueDescriptorProto{Name: m.name("ZZ_ALIAS_NEW"), Number: of.Number})
+		if e.Options == nil {
+			e.Options = &descriptorpb.EnumOptions{}
+		}
+		e.Options.AllowAlias = proto.Bool(true)
+	}
 }
 
 func (m *mutator) method(s *descriptorpb.ServiceDescriptorProto) {

@@ -88,6 +88,9 @@ func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
 		if hf == nil || wf.Name() == hf.Name() || !sameWire(wf, hf) || hf.Kind() == protoreflect.GroupKind {
 			continue
 		}
+		if m.src.Spelled && wf.JSONName() == hf.JSONName() {
+			continue
+		}
 		if json := byJSONName(h, wf); json != nil && json != hf {
 			if !placeholderField.MatchString(string(wf.Name())) {
 				m.conflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name is that of field "+itoa(int(json.Number())))

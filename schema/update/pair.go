@@ -57,10 +57,14 @@ func (m *merge) pair() {
 	}
 }
 
-func (m *merge) symbols(f protoreflect.FileDescriptor) {
-	for pkg := f.Package(); pkg != ""; pkg = pkg.Parent() {
+func (m *merge) addPackage(pkg protoreflect.FullName) {
+	for ; pkg != ""; pkg = pkg.Parent() {
 		m.haveAll[pkg] = true
 	}
+}
+
+func (m *merge) symbols(f protoreflect.FileDescriptor) {
+	m.addPackage(f.Package())
 	m.symbolsOf(f.Messages(), f.Enums(), f.Extensions())
 	for i := range f.Services().Len() {
 		m.haveAll[f.Services().Get(i).FullName()] = true

@@ -88,7 +88,7 @@ func (m *merge) placeNeeded() {
 			for i := range w.Fields().Len() {
 				f := w.Fields().Get(i)
 				hf := h.Fields().ByNumber(f.Number())
-				if hf == nil && m.refuse(f, h) == "" || hf != nil && hf.Message() == nil {
+				if hf == nil && m.refuse(f, h) == "" || hf != nil && m.replacedBy(f, hf) {
 					visit(typeUsed(f), h.ParentFile().Path())
 				}
 			}
@@ -109,6 +109,16 @@ func (m *merge) placeNeeded() {
 			}
 		}
 	}
+}
+
+// replacedBy reports whether the type of a field of the files is replaced by w's.
+func (m *merge) replacedBy(w, h protoreflect.FieldDescriptor) bool {
+	b := m.blockOf(h.ContainingMessage())
+	if b == nil {
+		return false
+	}
+	dd := b.find(fieldDecl, int(h.Number()), "")
+	return dd != nil && m.replaces(w, h, b, dd)
 }
 
 func (m *merge) placeType(w protoreflect.Descriptor, user string) {
@@ -216,12 +226,20 @@ func (m *merge) home(w protoreflect.Descriptor, user string) *document {
 	switch {
 	case slices.Contains(same, file.Path()):
 		return m.document(file.Path())
+	case !m.src.Guessed && m.alike(same):
+		return m.newDocument(file)
 	case len(same) == 1, len(same) > 0 && !slices.Contains(same, user):
 		return m.document(same[0])
 	case len(same) > 0:
 		return m.document(user)
 	}
 	return m.newDocument(file)
+}
+
+// alike reports whether the source has some of a package's files by their paths,
+// so that another file of its package is a new one.
+func (m *merge) alike(files []string) bool {
+	return slices.ContainsFunc(m.src.Schema.Files(), func(f protoreflect.FileDescriptor) bool { return slices.Contains(files, f.Path()) })
 }
 
 // newDocument begins a file as the source has it, or beside one of that path.
@@ -253,6 +271,7 @@ func (m *merge) newDocument(f protoreflect.FileDescriptor) *document {
 	}
 	d.fresh = true
 	m.docs[name] = d
+	m.addPackage(f.Package()) // which hides what is called like a part of it
 	return d
 }
 

@@ -78,6 +78,41 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestNewPackage: a new package hides the one that is called like its last part.
+func TestNewPackage(t *testing.T) {
+	texts := map[string]string{"a.proto": "syntax = \"proto3\";\npackage x.v1;\nmessage A {}\n"}
+	want, err := schema.FromTexts(map[string]string{
+		"a.proto": texts["a.proto"],
+		"b.proto": "syntax = \"proto3\";\npackage x.more.v1;\nimport \"a.proto\";\nmessage B { x.v1.A a = 1; B b = 2; }\nservice S { rpc Get(B) returns (.x.v1.A); }\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkUpdate(t, texts, update.Source{Name: "test", Certainty: "reported", Schema: want})
+}
+
+// TestNewFile: a file that the source has beside those of the same paths is new
+// here, too, and one of another layout is none.
+func TestNewFile(t *testing.T) {
+	texts := map[string]string{"x/a.proto": "syntax = \"proto3\";\npackage x;\nmessage A {}\n", "x/z.proto": "syntax = \"proto3\";\npackage x;\nmessage Z {}\n"}
+	added := "syntax = \"proto3\";\npackage x;\nimport \"x/z.proto\";\nmessage B { Z z = 1; }\n"
+	for name, files := range map[string]map[string]string{
+		"x/b.proto": {"x/a.proto": texts["x/a.proto"], "x/z.proto": texts["x/z.proto"], "x/b.proto": added},
+		"x/a.proto": {"all.proto": "syntax = \"proto3\";\npackage x;\nmessage A {} message Z {} message B { Z z = 1; }\n"},
+	} {
+		want, err := schema.FromTexts(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := update.Source{Name: "test", Certainty: "reported", Schema: want}
+		checkUpdate(t, texts, src)
+		r, err := update.Run(texts, "", []update.Source{src}, update.Options{})
+		if err != nil || len(r.Files) != 1 || r.Files[0].Name != name {
+			t.Errorf("want a change of %s: %+v, %v", name, r, err)
+		}
+	}
+}
+
 // TestCycle: a field that would need files to import each other is a conflict.
 func TestCycle(t *testing.T) {
 	texts := map[string]string{
@@ -133,7 +168,7 @@ func FuzzParseFindings(f *testing.F) {
 	f.Add([]byte(`{"v":1,"runtime":"x","request_type":"a.B","fields":[{"path":"","number":1,"class":"message"},{"path":"1","number":2,"class":"varint","label":"repeated"}]}`))
 	f.Add([]byte(`{"v":1,"fields":[{"message":"a.B","number":1,"kind":"string","type":"string","label":"singular"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		src, err := update.ParseFindings(data)
+		src, err := update.ParseFindings(data, nil)
 		if err == nil && src.Schema == nil {
 			t.Fatal("no definitions")
 		}

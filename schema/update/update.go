@@ -37,6 +37,15 @@ type Source struct {
 	Known map[string]string
 	// Conflicts are what the source contradicts beyond its definitions.
 	Conflicts []Change
+	// Left is what the source tells of fields that cannot be declared.
+	Left []string
+	// Fits names, by the full names of the source's fields, all types that its
+	// bytes can have, where that is known of a guess: a placeholder's type that is
+	// none of them is replaced.
+	Fits map[string][]string
+	// Spelled says that names were read in lowerCamelCase only: one that a file
+	// spells in another way is no other name.
+	Spelled bool
 }
 
 // Options tunes an update. The zero value asks before a real name or a type is

@@ -305,3 +305,41 @@ func TestModules(t *testing.T) {
 		t.Fatalf("only %d files of modules were updated", files)
 	}
 }
+
+// TestIntoOneof: what was a field of its own is not moved by an update, which says so.
+func TestIntoOneof(t *testing.T) {
+	const head = "syntax = \"proto3\";\npackage x;\n"
+	want, err := schema.FromTexts(map[string]string{"b.proto": head + "message M { oneof pick { string a = 1; string b = 2; } }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := update.Run(map[string]string{"a.proto": head + "message M { string a = 1; }\n"}, "", []update.Source{{Name: "test", Schema: want}}, update.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Conflicts(); len(c) != 1 || c[0].Element != "x.M.a" || c[0].New != "oneof pick" {
+		t.Errorf("conflicts: %+v", c)
+	}
+	if len(r.Files) != 1 || !strings.Contains(r.Files[0].After, "string b = 2;") {
+		t.Errorf("files: %+v", r.Files)
+	}
+}
+
+// TestListInOneof: a list is no member of a oneof; nothing is changed, and that is said.
+func TestListInOneof(t *testing.T) {
+	const head = "syntax = \"proto3\";\npackage x;\n"
+	want, err := schema.FromTexts(map[string]string{"b.proto": head + "message M { repeated string names = 1; }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, guessed := range []bool{false, true} {
+		texts := map[string]string{"a.proto": head + "message M {\n  oneof pick {\n    // Seen in 1 of 4.\n    string names = 1;\n  }\n}\n"}
+		r, err := update.Run(texts, "", []update.Source{{Name: "test", Schema: want, Guessed: guessed}}, update.Options{TakeTypes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := r.Conflicts(); len(c) != 1 || len(r.Changes) != 1 || c[0].Note != "a oneof has no lists" || len(r.Files) != 0 {
+			t.Errorf("guessed %t: %+v", guessed, r)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"unwire/decode"
 	"unwire/replay/probe"
+	"unwire/schema/align"
 )
 
 // maxNamesFile bounds a file of names.
@@ -52,7 +53,7 @@ func (a *app) namesOf(ctx context.Context, source, folder string) ([]string, err
 		case bytes.HasPrefix(head, []byte("SQLite format 3")):
 			return namesOfCapture(ctx, source)
 		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
-			src, err := a.updateSource(ctx, nil, source, updateFlags{partial: true})
+			src, err := a.updateSource(ctx, nil, source, updateFlags{partial: true}, &align.Calls{})
 			if err != nil {
 				return nil, err
 			}

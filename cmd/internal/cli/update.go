@@ -14,6 +14,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/schema"
+	"unwire/schema/align"
 	"unwire/schema/update"
 )
 
@@ -41,16 +42,18 @@ are spliced in at their place in each file's own formatting; names, comments, or
 options and blank lines stay byte for byte.
 
 SOURCE is a folder of .proto files, a .proto file, a descriptor set, code that
-'schema extract' reads, captures, the evidence of 'schema infer', or the JSON of a
-probe. Placeholders (field_7, unknown7,
-Unknown3) get real names. A real name is replaced only with --take-names, and a type
-that the same bytes fit only with --take-types or where a comment says that it is a
-guess; what is to be decided first is listed as a conflict, and left out.
+'schema extract' reads, captures, the evidence of 'schema infer', what 'align'
+writes, or the JSON of a probe. Calls that the captures have in both codecs give
+names. Placeholders (field_7, unknown7, Unknown3) get real names. A real name is
+replaced only with --take-names, and a type that the same bytes fit only with
+--take-types or where a comment says that it is a guess; what is to be decided first
+is listed as a conflict, and left out.
 
 What definitions have no more is marked "last seen", never removed; --partial says
 that a source is not all there is. Traffic and probes never are. DIR/evidence.jsonl
 tells where each new element comes from. The exit status is 1 with conflicts.`,
 		Example: `  unwire schema update --proto proto/ --from F.uwc
+  unwire schema update --proto proto/ --from proto.uwc json.uwc
   unwire schema update --proto proto/ --from app/dist/main.js --version 3.1.2 --write`,
 		Args: func(_ *cobra.Command, args []string) error { f.from = append(f.from, args...); return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,12 +95,16 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	sources, err := a.updateSources(ctx, have, f)
+	var calls align.Calls
+	sources, err := a.updateSources(ctx, have, f, &calls)
 	if err != nil {
 		return err
 	}
 	r, err := update.Run(texts, string(evidence), sources, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
 	if err != nil {
+		return err
+	}
+	if r, err = a.nameByCalls(r, texts, &calls, f); err != nil {
 		return err
 	}
 	if r.Evidence != string(evidence) {

@@ -9,30 +9,39 @@ import (
 	"os"
 	"slices"
 
+	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
+	"unwire/schema/align"
 	"unwire/schema/extract"
 	"unwire/schema/update"
 )
 
-// updateSources loads what an update is made from.
-func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags) ([]update.Source, error) {
+// updateSources loads what an update is made from; calls gets those of captures,
+// as the two codecs of a call may stand in two.
+func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFlags, calls *align.Calls) ([]update.Source, error) {
 	var list []update.Source
 	for _, name := range f.from {
-		src, err := a.updateSource(ctx, have, name, f)
+		src, err := a.updateSource(ctx, have, name, f, calls)
 		if err != nil {
 			return nil, err
 		}
-		src.Version, src.Date = f.version, f.date
-		if f.name != "" {
-			src.Name = f.name
-		}
-		list = append(list, *src)
+		list = append(list, f.stamped(src))
 	}
 	return list, nil
 }
 
-func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags) (*update.Source, error) {
+// stamped is a source with what the flags say of it.
+func (f updateFlags) stamped(src *update.Source) update.Source {
+	src.Version, src.Date = f.version, f.date
+	if f.name != "" {
+		src.Name = f.name
+	}
+	return *src
+}
+
+// updateSource loads one source.
+func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string, f updateFlags, calls *align.Calls) (*update.Source, error) {
 	file := name
 	if _, err := os.Stat(name); err != nil {
 		file = parseAddress(name).File
@@ -43,9 +52,9 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("SQLite format 3")):
-		return a.trafficSource(ctx, have, name)
+		return a.trafficSource(ctx, have, name, calls)
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		return a.findingsSource(name)
+		return a.findingsSource(have, name)
 	}
 	s, err := schema.LoadDefinitions(name)
 	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
@@ -53,6 +62,9 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	}
 	if err != nil {
 		return nil, err
+	}
+	if isAligned(s) {
+		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}, nil
 	}
 	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
 }
@@ -71,14 +83,16 @@ func firstBytes(name string) ([]byte, error) {
 }
 
 // trafficSource is what captures have that the definitions lack.
-func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string) (*update.Source, error) {
+func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string, calls *align.Calls) (*update.Source, error) {
 	k := schema.NewChecker(have, schema.CheckOptions{})
 	methods := schema.NewEvidence()
+	file := parseAddress(name).File
 	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
 		if piece {
 			decode.DropJoined(ex)
 		} else {
 			a.remark(ex)
+			calls.Add(file, ex)
 		}
 		k.Add(ex)
 		if have.Method(ex.Service, ex.RPC) == nil {
@@ -124,8 +138,9 @@ func inferredSource(ev *schema.Evidence) (*update.Source, error) {
 	return src, nil
 }
 
-// findingsSource reads a probe's result, or evidence of either form.
-func (a *app) findingsSource(name string) (*update.Source, error) {
+// findingsSource reads a probe's result, evidence of either form, or what align
+// joined.
+func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, error) {
 	data, err := a.readInput(name)
 	if err != nil {
 		return nil, err
@@ -137,12 +152,18 @@ func (a *app) findingsSource(name string) (*update.Source, error) {
 		}
 		return inferredSource(ev)
 	}
-	src, err := update.ParseFindings(data)
+	if isReport(data) {
+		return a.reportSource(have, name, data)
+	}
+	src, err := update.ParseFindings(data, have)
 	if errors.Is(err, update.ErrNoFindings) {
-		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE' and 'unwire probe --json' write such files")
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire schema infer --evidence FILE', 'unwire align --json' and 'unwire probe --json' write such files")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, left := range src.Left {
+		a.say("unwire: %s: left out: %s", name, term.CleanText(left))
 	}
 	return src, nil
 }
