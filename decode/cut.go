@@ -52,7 +52,7 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 	words := wholeRunes(there)
 	sub := wire.Parse(there, wire.Options{})
 	switch {
-	case fd != nil && fd.Message() != nil, fd == nil && !isText(words) && onlyEnds(sub):
+	case fd != nil && fd.Message() != nil, fd == nil && !isText(words) && sub.OnlyCut():
 		f.Kind, f.Type = string(wire.KindMessage), string(wire.KindMessage)
 		var held protoreflect.MessageDescriptor
 		if fd != nil {
@@ -76,35 +76,4 @@ func wholeRunes(b []byte) []byte {
 		}
 	}
 	return b
-}
-
-// onlyEnds reports that nothing is wrong with a message but that it ends too early.
-func onlyEnds(t *wire.Tree) bool {
-	for c := range t.Children(0) {
-		var e *wire.Error
-		n := t.Node(c)
-		if n.Err == nil {
-			continue
-		}
-		if n.End < len(t.Data) || !errors.As(n.Err, &e) {
-			return false
-		}
-		switch e.Reason {
-		case wire.TagCut, wire.ValueCut, wire.LengthCut, wire.LengthRange:
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// errorText is an error of a tree, with its place from the beginning of the message.
-func (v View) errorText(err error) string {
-	var e *wire.Error
-	if v.base == 0 || !errors.As(err, &e) {
-		return err.Error()
-	}
-	moved := *e
-	moved.Off += v.base
-	return moved.Error()
 }

@@ -58,7 +58,7 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		n := t.Node(c)
 		f := Field{N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val, P: 1, Alternatives: []Alternative{}}
 		if n.Err != nil {
-			f.Error = v.errorText(n.Err)
+			f.Error = wire.ErrorText(n.Err, v.base)
 		}
 		isChosen, unfit := r.Chosen(c)
 		if unfit != nil && f.Error == "" {

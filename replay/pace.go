@@ -82,18 +82,18 @@ func (p *Pace) enough(host string, status int, code string, h captures.Headers) 
 	case code == "resource_exhausted", code == "permission_denied", code == "unauthenticated":
 		p.stopped = "stopped: the server answered " + code
 	}
-	if after := retryAfter(h, time.Now()); !after.IsZero() {
+	if after := RetryAfter(h.Get("retry-after"), time.Now()); !after.IsZero() {
 		p.stopped = fmt.Sprintf("stopped: %s asked to be left alone until %s", host, after.Format(time.RFC3339))
 	}
 }
 
-// retryAfter is when a server says that it may be asked again; zero if it does not.
-func retryAfter(h captures.Headers, now time.Time) time.Time {
-	v := h.Get("retry-after")
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
+// RetryAfter is when a server's Retry-After says that it may be asked again; zero
+// if it does not.
+func RetryAfter(value string, now time.Time) time.Time {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return now.Add(time.Duration(seconds) * time.Second)
 	}
-	if at, err := http.ParseTime(v); err == nil {
+	if at, err := http.ParseTime(value); err == nil {
 		return at
 	}
 	return time.Time{}

@@ -65,7 +65,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	}
 	answer := rec.snapshot()
 	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
-	if err := p.answered(number, res, retryAfter(answer.ResponseHeaders, time.Now())); err != nil {
+	if err := p.answered(number, res, RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
 	if out != nil {

@@ -15,7 +15,7 @@ import (
 // comment, and of a field that is cut off what is there of it, behind its tag.
 func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescriptor, depth int) {
 	p.indent(depth)
-	p.w.WriteString("# " + printable(errorText(n.Err, p.base)) + "\n")
+	p.w.WriteString("# " + printable(wire.ErrorText(n.Err, p.base)) + "\n")
 	data := p.t.Payload(c)
 	var e *wire.Error
 	tag, size := wire.ConsumeVarint(data)
@@ -53,17 +53,6 @@ func (p *printer) damaged(c int32, n *wire.Node, md protoreflect.MessageDescript
 	}
 }
 
-// errorText is an error of a tree whose bytes begin at base.
-func errorText(err error, base int) string {
-	var e *wire.Error
-	if base == 0 || !errors.As(err, &e) {
-		return err.Error()
-	}
-	moved := *e
-	moved.Off += base
-	return moved.Error()
-}
-
 // maxCuts bounds fields that are cut off within each other.
 const maxCuts = 100
 
@@ -99,13 +88,8 @@ func (p *printer) cutMessage(data []byte, base int, fd protoreflect.FieldDescrip
 	s := &printer{w: p.w, find: p.find, deep: p.deep, cuts: p.cuts + 1, base: base}
 	s.t.Reset(data, wire.Options{})
 	if md == nil {
-		if fd != nil || isPlain(data) {
+		if fd != nil || isPlain(data) || !s.t.OnlyCut() {
 			return false
-		}
-		for c := range s.t.Children(0) {
-			if n := s.t.Node(c); n.Err != nil && (n.End < len(data) || !cutOff(n.Err)) {
-				return false
-			}
 		}
 	}
 	if fd != nil {
@@ -133,7 +117,7 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	for i := range s.t.Nodes[1:] {
 		f := s.t.Node(int32(i + 1))
 		switch {
-		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !cutOff(f.Err)):
+		case f.Err != nil && (f.Type != wire.Garbage || f.Parent != 0 || !wire.IsCut(f.Err)):
 			return false
 		case f.Type == wire.Garbage:
 			continue
@@ -153,19 +137,6 @@ func (p *printer) almostMessage(c int32, data []byte, n *wire.Node, depth int) b
 	p.indent(depth)
 	p.w.WriteString("}\n")
 	return true
-}
-
-// cutOff reports the end of the input inside a field.
-func cutOff(err error) bool {
-	var e *wire.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Reason {
-	case wire.TagCut, wire.ValueCut, wire.LengthCut, wire.LengthRange:
-		return true
-	}
-	return false
 }
 
 // fieldOf is the declaration of a field, or nil.

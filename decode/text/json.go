@@ -244,7 +244,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 	}
 	if n.Err != nil {
-		j.Error = errorText(n.Err, p.base)
+		j.Error = wire.ErrorText(n.Err, p.base)
 	}
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))

@@ -86,7 +86,7 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		}
 	}
 	if n.Err != nil {
-		say("! " + printable(errorText(n.Err, p.base)))
+		say("! " + printable(wire.ErrorText(n.Err, p.base)))
 	}
 	if unfit != nil {
 		say("! " + printable(unfit.Error()))

@@ -71,3 +71,40 @@ func (e *Error) Error() string {
 	}
 	return field + "malformed"
 }
+
+// Cut reports that the bytes end within the field, and nothing else is wrong.
+func (e *Error) Cut() bool {
+	switch e.Reason {
+	case TagCut, ValueCut, LengthCut, LengthRange:
+		return true
+	}
+	return false
+}
+
+// IsCut reports whether err is an Error of bytes that end too early.
+func IsCut(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Cut()
+}
+
+// ErrorText is err in words, of a tree whose first byte is at base of the message
+// that is shown.
+func ErrorText(err error, base int) string {
+	var e *Error
+	if base == 0 || !errors.As(err, &e) {
+		return err.Error()
+	}
+	moved := *e
+	moved.Off += base
+	return moved.Error()
+}
+
+// OnlyCut reports that nothing is wrong with the message but that it may end too early.
+func (t *Tree) OnlyCut() bool {
+	for c := range t.Children(0) {
+		if n := t.Node(c); n.Err != nil && (n.End < len(t.Data) || !IsCut(n.Err)) {
+			return false
+		}
+	}
+	return true
+}

@@ -261,8 +261,9 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	defer resp.Body.Close() //nolint:errcheck // it is read to its end or given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	a := &answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
-	if s := resp.Header.Get("Retry-After"); s != "" {
-		a.retryAfter = retryAfter(s, time.Now())
+	now := time.Now()
+	if at := replay.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
+		a.retryAfter = max(at.Sub(now), time.Millisecond)
 	}
 	c.read(a, resp, data)
 	if err != nil && a.Code == "" {
@@ -289,16 +290,6 @@ func plain(err error) string {
 		err = u.Err
 	}
 	return err.Error()
-}
-
-func retryAfter(s string, now time.Time) time.Duration {
-	if n, err := strconv.Atoi(s); err == nil && n >= 0 && n < 1<<20 {
-		return max(time.Duration(n)*time.Second, time.Millisecond)
-	}
-	if t, err := http.ParseTime(s); err == nil {
-		return max(t.Sub(now), time.Millisecond)
-	}
-	return 0
 }
 
 // connectError is an error of the Connect protocol, in a body or in an end-of-stream message.
