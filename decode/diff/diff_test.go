@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -162,5 +163,21 @@ func TestOptions(t *testing.T) {
 	}
 	if changes = Trees(a.tree(), b.tree(), Options{MaxChanges: 1}); len(changes) != 2 || changes[1].New != "3 more changes" {
 		t.Errorf("at most one: %q", lines(changes))
+	}
+}
+
+// TestFixedValues: fixed values are shown as what they are read as.
+func TestFixedValues(t *testing.T) {
+	fixed := func(double float64, single float32, count uint64) *wire.Tree {
+		b := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(double))
+		b = protowire.AppendFixed32(protowire.AppendTag(b, 2, protowire.Fixed32Type), math.Float32bits(single))
+		return wire.Parse(protowire.AppendFixed64(protowire.AppendTag(b, 3, protowire.Fixed64Type), count), wire.Options{})
+	}
+	var got []any
+	for _, c := range Trees(fixed(5.5, 0.1, 7), fixed(6.25, 0.25, 9), Options{}) {
+		got = append(got, c.Old, c.New)
+	}
+	if want := []any{5.5, 6.25, 0.1, 0.25, uint64(7), uint64(9)}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

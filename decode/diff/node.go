@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	kinds "unwire/decode/kind"
 	"unwire/decode/score/ident"
 	"unwire/decode/score/shape"
 	"unwire/decode/wire"
@@ -236,11 +237,33 @@ func (n *node) value() any {
 	case text:
 		return n.text
 	case integer:
+		if n.tree != nil && n.wire != wire.Varint {
+			return n.fixedValue()
+		}
 		return n.number
 	case literal:
 		return json.RawMessage(n.text)
 	}
 	return n.bytes
+}
+
+// fixedValue is a fixed value as a number that JSON has: with a fraction where
+// that is how it is read.
+func (n *node) fixedValue() any {
+	t := wire.Parse(n.raw().Data, wire.Options{})
+	if readings := kinds.NewReader(t, nil).Readings(1); len(readings) > 0 {
+		switch v := readings[0].Value.(type) {
+		case float32:
+			if f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+				return f
+			}
+		case float64:
+			if !math.IsInf(v, 0) && !math.IsNaN(v) {
+				return v
+			}
+		}
+	}
+	return n.number
 }
 
 func (n *node) field() Field {
