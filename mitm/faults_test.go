@@ -25,9 +25,11 @@ import (
 func TestServerClosesInMidFrame(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
 		var origin *httptest.Server
+		arrived := make(chan struct{}) // a reset takes what was not read yet with it
 		origin = newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte{0, 0, 0, 0, 100, 'h', 'a', 'l', 'f'})
 			flush(w)
+			<-arrived
 			go origin.CloseClientConnections()
 			<-r.Context().Done()
 		}))
@@ -37,9 +39,13 @@ func TestServerClosesInMidFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		got, err := io.ReadAll(res.Body)
-		if len(got) != 9 || err == nil {
-			t.Errorf("%d bytes, %v", len(got), err)
+		_, err = io.ReadFull(res.Body, make([]byte, 9))
+		close(arrived)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest, err := io.ReadAll(res.Body); len(rest) != 0 || err == nil {
+			t.Errorf("%d more bytes, %v", len(rest), err)
 		}
 		if ex := b.one(); ex.Outcome != captures.Reset || ex.BytesDown != 9 {
 			t.Errorf("recorded %+v", ex)
