@@ -49,7 +49,7 @@ func (a *app) printChanges(groups []changeGroup, f diffFlags) (int, error) {
 	if err := p.finish(); err != nil {
 		return found, err
 	}
-	a.say("%d differences, %d ignored", found, all-found)
+	a.say("%s, %d ignored", counted(found, "difference"), all-found)
 	return found, nil
 }
 
