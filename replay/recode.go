@@ -18,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/wire"
+	"unwire/schema"
 	"unwire/schema/align"
 )
 
@@ -140,7 +141,7 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
-	if where := unknownIn(m); where != "" {
+	if where := schema.UnknownIn(m); where != "" {
 		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
 	}
 	text, err := protojson.Marshal(m)
@@ -150,31 +151,6 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	var out bytes.Buffer // without the spaces that protojson strews in
 	err = json.Compact(&out, text)
 	return out.Bytes(), err
-}
-
-// unknownIn names a message type with unknown fields in it, or is "".
-func unknownIn(m protoreflect.Message) (where string) {
-	if len(m.GetUnknown()) > 0 {
-		return string(m.Descriptor().FullName())
-	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.IsMap() && fd.MapValue().Message() != nil:
-			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
-				where = unknownIn(v.Message())
-				return where == ""
-			})
-		case fd.IsMap() || fd.Message() == nil:
-		case fd.IsList():
-			for i := 0; i < v.List().Len() && where == ""; i++ {
-				where = unknownIn(v.List().Get(i).Message())
-			}
-		default:
-			where = unknownIn(v.Message())
-		}
-		return where == ""
-	})
-	return where
 }
 
 // acrossCodecs compares the answer to a recoded request with the captured one,

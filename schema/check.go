@@ -370,14 +370,7 @@ func (k *Checker) value(t *wire.Tree, i int32, f *fieldInfo) string {
 
 // packed checks the elements of a packed list.
 func packed(p []byte, f *fieldInfo) string {
-	width := 0
-	switch f.wire {
-	case wire.I32:
-		width = 4
-	case wire.I64:
-		width = 8
-	}
-	if width > 0 {
+	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
 			return fmt.Sprintf("packed payload whose size is no multiple of %d", width)
 		}

@@ -35,33 +35,10 @@ func checkDecodes(t testing.TB, name string, md protoreflect.MessageDescriptor, 
 		if err := proto.Unmarshal(s, m); err != nil {
 			t.Fatalf("%s: sample %d: %v", name, i, err)
 		}
-		if path := unknownIn(m); path != "" {
+		if path := UnknownIn(m); path != "" {
 			t.Fatalf("%s: sample %d: unknown fields at %s", name, i, path)
 		}
 	}
-}
-
-func unknownIn(m protoreflect.Message) (path string) {
-	if len(m.GetUnknown()) > 0 {
-		return string(m.Descriptor().FullName())
-	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.IsMap() && fd.MapValue().Message() != nil:
-			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
-				path = unknownIn(v.Message())
-				return path == ""
-			})
-		case fd.IsList() && fd.Message() != nil:
-			for i := 0; i < v.List().Len() && path == ""; i++ {
-				path = unknownIn(v.List().Get(i).Message())
-			}
-		case !fd.IsList() && !fd.IsMap() && fd.Message() != nil:
-			path = unknownIn(v.Message())
-		}
-		return path == ""
-	})
-	return path
 }
 
 type tally struct {

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -57,7 +59,7 @@ func (e *Evidence) Merge(o *Evidence) {
 		}
 	}
 	if len(e.methods) > maxRoots {
-		for _, name := range sortedKeys(e.methods)[maxRoots:] {
+		for _, name := range slices.Sorted(maps.Keys(e.methods))[maxRoots:] {
 			delete(e.methods, name)
 		}
 	}

@@ -220,7 +220,7 @@ func TestInferredReadsItsSamples(t *testing.T) {
 			if err := proto.Unmarshal(s, m); err != nil {
 				t.Fatalf("%x: %v\n%s", s, err, must(in.Text()))
 			}
-			if path := unknownIn(m); path != "" && !odd {
+			if path := UnknownIn(m); path != "" && !odd {
 				t.Fatalf("%x: unknown fields in %s\n%s", s, path, must(in.Text()))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ type FieldEvidence struct {
 // Text returns the only file, or an error that names the files there are.
 func (in *Inferred) Text() (string, error) {
 	if len(in.Files) != 1 {
-		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(sortedKeys(in.Files), ", "))
+		return "", fmt.Errorf("schema: the evidence is of %d packages (%s): choose one package for all", len(in.Files), strings.Join(slices.Sorted(maps.Keys(in.Files)), ", "))
 	}
 	for _, text := range in.Files {
 		return text, nil
@@ -188,7 +189,7 @@ func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 		p.names[root] = p.claim(cleanName(cmp.Or(o.Root, root)))
 	}
 	list := make([]*plan, 0, len(plans))
-	for _, pkg := range sortedKeys(plans) {
+	for _, pkg := range slices.Sorted(maps.Keys(plans)) {
 		p := plans[pkg]
 		slices.Sort(p.roots)
 		list = append(list, p)
@@ -217,7 +218,7 @@ func planServices(ev *Evidence, o Options, at func(string) *plan) {
 	services := map[string]*service{}
 	rpcs := map[string]map[string]int{} // package, rpc: in how many services
 	var order []string
-	for _, name := range sortedKeys(ev.methods) {
+	for _, name := range slices.Sorted(maps.Keys(ev.methods)) {
 		full, rpc, _ := strings.Cut(name, "/")
 		pkg, base := packageOf(full, o)
 		s := services[full]

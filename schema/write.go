@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func (w *writer) head() string {
 	if w.pkg != "" {
 		fmt.Fprintf(&b, "package %s;\n\n", w.pkg)
 	}
-	for _, file := range sortedKeys(w.imports) {
+	for _, file := range slices.Sorted(maps.Keys(w.imports)) {
 		fmt.Fprintf(&b, "import %q;\n", file)
 	}
 	if len(w.imports) > 0 {
@@ -69,7 +70,7 @@ func (w *writer) service(s *service) {
 	fmt.Fprintf(w, "service %s {\n", s.name)
 	for _, m := range s.methods {
 		var notes []string
-		for _, name := range sortedKeys(m.evidence.Protocols) {
+		for _, name := range slices.Sorted(maps.Keys(m.evidence.Protocols)) {
 			notes = append(notes, fmt.Sprintf("%d %s", m.evidence.Protocols[name], commentText(name)))
 		}
 		if len(notes) > 0 {

@@ -28,6 +28,17 @@ const (
 // typeNames are the contract's words for wire types.
 var typeNames = [...]string{Varint: "varint", I64: "i64", Len: "len", StartGroup: "group", EndGroup: "end", I32: "i32", Garbage: "garbage", Message: "message"}
 
+// FixedLen is how many bytes a value of a fixed size has; 0 for the other types.
+func (t Type) FixedLen() int {
+	switch t {
+	case I32:
+		return 4
+	case I64:
+		return 8
+	}
+	return 0
+}
+
 // String returns the contract's word: "varint", "i64", "len", "group", "i32".
 func (t Type) String() string {
 	if int(t) < len(typeNames) && typeNames[t] != "" {

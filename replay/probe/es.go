@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -160,14 +161,7 @@ func (m *esMessage) allReadings() []reading {
 	return out
 }
 
-func (m *esMessage) order() []int32 {
-	var out []int32
-	for n := range m.found {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
-}
+func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
 // A batch is a run of candidates, from the highest number down.
 type batch struct {

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,14 +113,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 	return names(ctx, c, o, res)
 }
 
-func (m *goMessage) order() []int32 {
-	var out []int32
-	for n := range m.fields {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
-}
+func (m *goMessage) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
 
 func (m *goMessage) report(res *Result) {
 	for _, n := range m.order() {

@@ -3,6 +3,7 @@ package align
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ type Unpaired struct {
 // their order; where one side has more, from either end as far as they can be
 // the same data.
 func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
-	for _, key := range sortedKeys(c.methods) {
+	for _, key := range slices.Sorted(maps.Keys(c.methods)) {
 		m := c.methods[key]
 		pairs, ambiguous := m.pairs()
 		u := Unpaired{Method: key, Proto: len(m.proto) - len(pairs), JSON: len(m.json) - len(pairs)}
@@ -127,15 +128,6 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 		}
 	}
 	return unpaired, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (m *method) add(a *Aligner, p [2]call, dir captures.Direction) error {

@@ -2,8 +2,8 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -51,19 +51,19 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	b.index()
 	b.indexOutside()
 	b.secondSyntax()
-	for _, full := range append(sortedKeys(b.messages), sortedKeys(b.enums)...) {
+	for _, full := range append(slices.Sorted(maps.Keys(b.messages)), slices.Sorted(maps.Keys(b.enums))...) {
 		if parent := b.parentOf(full); parent != "" {
 			b.children[parent] = append(b.children[parent], full)
 		}
 	}
-	for _, full := range sortedKeys(b.messages) {
+	for _, full := range slices.Sorted(maps.Keys(b.messages)) {
 		if parent := b.parentOf(full); parent == "" {
 			m := b.messages[full]
 			f := b.file(full, b.syntaxOf(m))
 			f.MessageType = append(f.MessageType, b.message(full, b.syntaxOf(m)))
 		}
 	}
-	for _, full := range sortedKeys(b.enums) {
+	for _, full := range slices.Sorted(maps.Keys(b.enums)) {
 		if parent := b.parentOf(full); parent == "" {
 			e := b.enums[full]
 			syntax := e.syntax
@@ -90,7 +90,7 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 		}
 	}
 	var list []*descriptorpb.FileDescriptorProto
-	for _, key := range sortedKeys(b.files) {
+	for _, key := range slices.Sorted(maps.Keys(b.files)) {
 		list = append(list, b.files[key])
 	}
 	return list
@@ -120,15 +120,6 @@ func within(m *descriptorpb.DescriptorProto, full, want string) *descriptorpb.De
 		}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func validFull(full string) bool {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -174,7 +175,7 @@ func (b *builder) buildServices() {
 			by[full] = append(by[full], s)
 		}
 	}
-	for _, full := range sortedKeys(by) {
+	for _, full := range slices.Sorted(maps.Keys(by)) {
 		kept, _ := choose(by[full], b.coversService)
 		for i, s := range kept {
 			name := full

@@ -2,7 +2,9 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
@@ -48,7 +50,7 @@ func (x *scan) jspb() {
 		}
 	}
 	if j != nil {
-		for _, full := range sortedKeys(j.enums) {
+		for _, full := range slices.Sorted(maps.Keys(j.enums)) {
 			if strings.HasSuffix(s.numbersIn(j.enums[full])[0].name, "_NOT_SET") { // cases of a oneof
 				continue
 			}

@@ -103,14 +103,7 @@ func (s *scorer) packed(r *score, f *field, g *group, c int32) int64 {
 	p := s.t.Payload(c)
 	n := &s.t.Nodes[c]
 	r.bits += costLength(len(p))
-	width := 0
-	switch f.wire {
-	case wire.I32:
-		width = 4
-	case wire.I64:
-		width = 8
-	}
-	if width > 0 {
+	if width := f.wire.FixedLen(); width > 0 {
 		if len(p)%width != 0 {
 			r.veto(g.number, "%d bytes, declared packed %s", len(p), f.kind)
 			r.bits += costByte * float64(len(p))
