@@ -7,7 +7,12 @@ type Forms struct {
 	JSON int64 `json:"json,omitempty"`
 	Time int64 `json:"time,omitempty"` // RFC 3339
 	Gzip int64 `json:"gzip,omitempty"`
+	Zstd int64 `json:"zstd,omitempty"`
 }
+
+// zstdMagic starts a frame of zstd. It is also a field 5 and the start of a tag, and
+// where the frame's content is not compressed, the whole of it may be a message's.
+const zstdMagic = "\x28\xb5\x2f\xfd"
 
 // add looks at a payload that is not empty.
 func (f *Forms) add(p []byte) {
@@ -23,6 +28,10 @@ func (f *Forms) add(p []byte) {
 	case 0x1f:
 		if len(p) > 10 && p[1] == 0x8b && p[2] == 8 {
 			f.Gzip++
+		}
+	case 0x28:
+		if len(p) > 8 && string(p[:4]) == zstdMagic {
+			f.Zstd++
 		}
 	default:
 		switch n := len(p); {
@@ -61,10 +70,11 @@ func (f *Forms) merge(o *Forms) {
 	f.JSON += o.JSON
 	f.Time += o.Time
 	f.Gzip += o.Gzip
+	f.Zstd += o.Zstd
 }
 
 func (f *Forms) valid(n int64) bool {
-	return countsValid(f.UUID, f.URL, f.JSON, f.Time, f.Gzip) && f.UUID+f.URL+f.JSON+f.Time+f.Gzip <= n
+	return countsValid(f.UUID, f.URL, f.JSON, f.Time, f.Gzip, f.Zstd) && f.UUID+f.URL+f.JSON+f.Time+f.Gzip+f.Zstd <= n
 }
 
 // Of names the form that all of n payloads have, or returns "".
@@ -72,7 +82,7 @@ func (f *Forms) Of(n int64) string {
 	for _, form := range [...]struct {
 		count int64
 		name  string
-	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}, {f.Gzip, "gzip"}} {
+	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}, {f.Gzip, "gzip"}, {f.Zstd, "zstd"}} {
 		if n > 0 && form.count == n {
 			return form.name
 		}

@@ -56,6 +56,7 @@ const (
 	bytesOfWords   = 1.0
 	bytesOfNumbers = 4.2
 	bytesOfBlocks  = 1.5 // and so are those of a cipher
+	costMagic      = 10  // of anything else that starts as a compressed frame does
 	costShort      = 2.0 // bytes that are too few for what bytes are used for
 	costDigest     = 3.3
 	costUneven     = 1.6
@@ -180,6 +181,9 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	list := make([]hypothesis, 0, 6)
 	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
 		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
+		if l.Forms.Zstd > 0 && l.Forms.Zstd == l.N-l.Empty && k != wire.KindBytes {
+			h.prior += costMagic
+		}
 		h.cost = h.prior + h.empty + h.sizes + content
 		list = append(list, h)
 	}

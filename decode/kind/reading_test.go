@@ -60,6 +60,8 @@ func TestReadings(t *testing.T) {
 		{hash[:], "bytes", 0.9},
 		{hash[:16], "bytes", 0.45},
 		{[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "bytes", 0.9},
+		// zstd of a message that it did not compress: the head, the message and the checksum are fields.
+		{unhex(t, "28b52ffd0400090300 4a0e746f6c64206265736964652069741a30"+strings.Repeat("33", 48)+"20e2fe0b"), "bytes", 0.9},
 		{[]byte{8, 1}, "message", 0.8},
 		{nil, "message", 0.5},
 		{unhex(t, "0a060a040a024869"), "message", 0.95},
