@@ -96,6 +96,28 @@ func TestMergeCommutesAndAssociates(t *testing.T) {
 	})
 }
 
+// What is surely text is that as well behind something that is none.
+func TestTextBehindNoText(t *testing.T) {
+	text := tags(nil).text(5, "the quick brown fox jumps over the lazy dog")
+	other := tags(nil).text(5, "\x1a\x0a\x81\x01\x86\x32\x16\x00\x00\x00\x00\x00")
+	add := func(samples ...[]byte) *Evidence {
+		ev := NewEvidence()
+		for _, s := range samples {
+			if err := ev.Add("A", s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ev
+	}
+	merged := add(text)
+	merged.Merge(add(other))
+	for name, ev := range map[string]*Evidence{"text first": add(text, other), "text last": add(other, text)} {
+		if a, b := written(t, ev), written(t, merged); a != b {
+			t.Errorf("%s:\n%s\nmerged:\n%s", name, a, b)
+		}
+	}
+}
+
 func TestOrderDoesNotShow(t *testing.T) {
 	c := randomCorpus(t, 7, 40)
 	want := inferCorpus(t, c)

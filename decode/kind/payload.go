@@ -236,9 +236,10 @@ func (l *Payloads) notText() {
 	l.Text, l.Control = 0, 0
 }
 
-// addText enters p as text, and reports whether it is surely that: long, and of usual characters.
+// addText enters p as text, and reports whether it is surely that: long, and of usual
+// characters, whatever came before it.
 func (l *Payloads) addText(p []byte, weight int64) (prose bool) {
-	if l.NotText {
+	if l.NotText && len(p) < proseLen {
 		return false
 	}
 	if !utf8.Valid(p) {
@@ -246,10 +247,12 @@ func (l *Payloads) addText(p []byte, weight int64) (prose bool) {
 		return false
 	}
 	cost, control := costText(p)
-	if control {
-		l.Control++
+	if !l.NotText {
+		if control {
+			l.Control++
+		}
+		l.Text += weight * whole(cost, len(p))
 	}
-	l.Text += weight * whole(cost, len(p))
 	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
 }
 
