@@ -73,6 +73,10 @@ func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *be
 	return b
 }
 
+// nobody is an address at which no server listens. A port that was free a
+// moment ago may be another test's by now; this one is given to nobody.
+const nobody = "127.0.0.1:1"
+
 // newTLSOrigin starts a TLS server; without h2 it speaks HTTP/1.1 only.
 func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
 	tb.Helper()
@@ -137,7 +141,7 @@ func (b *bench) tunnel(addr string) net.Conn {
 func expectLine(tb testing.TB, conn net.Conn, want string) {
 	tb.Helper()
 	got := make([]byte, len(want))
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(matrixTimeout))
 	if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
 		tb.Fatalf("read %q, %v; want %q", got[:n], err, want)
 	}
@@ -147,7 +151,7 @@ func expectLine(tb testing.TB, conn net.Conn, want string) {
 // recorded waits until n exchanges have ended, and returns them by ID.
 func (b *bench) recorded(n int) []*captures.Exchange {
 	b.tb.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(matrixTimeout)
 	for {
 		var all []*captures.Exchange
 		ended := 0
@@ -171,6 +175,31 @@ func (b *bench) recorded(n int) []*captures.Exchange {
 			b.tb.Fatalf("recorded: %d exchanges, %d of them ended; want %d", len(all), ended, n)
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// ended waits until at least n exchanges have ended, and returns how many have.
+func (b *bench) ended(n int) int {
+	b.tb.Helper()
+	for deadline := time.Now().Add(matrixTimeout); ; time.Sleep(5 * time.Millisecond) {
+		if err := b.store.Flush(context.Background()); err != nil {
+			b.tb.Fatal(err)
+		}
+		have := 0
+		for ex, err := range b.store.Exchanges(context.Background()) {
+			if err != nil {
+				b.tb.Fatal(err)
+			}
+			if ex.Ended() {
+				have++
+			}
+		}
+		if have >= n {
+			return have
+		}
+		if time.Now().After(deadline) {
+			b.tb.Fatalf("%d exchanges have ended, want %d", have, n)
+		}
 	}
 }
 

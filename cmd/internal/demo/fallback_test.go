@@ -67,7 +67,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 	served := make(chan error, 1)
 	go func() { served <- proxy.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(proxy.Shutdown(ctx), <-served, r.store.Close()); err != nil {
 			t.Error(err)
@@ -82,7 +82,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 // between the client and the network; nil is nothing.
 func (r *recorder) turn(o ClientOptions, around func(next http.RoundTripper) http.RoundTripper) (id int64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	o.URL, o.Token, o.CAFile = r.server.URL(), token, r.server.CAFile()
 	c, err := newClient(o)
