@@ -23,7 +23,7 @@ import (
 // TestKilledProbe kills a probe of many requests; with its journal it goes on
 // where it was, and ends where one that was let alone does.
 func TestKilledProbe(t *testing.T) {
-	bin := buildUnwire(t)
+	bin := unwireCommand(t)
 	work := t.TempDir()
 	var requests, executed atomic.Int64
 	mux := http.NewServeMux()
