@@ -402,7 +402,7 @@ const editedScript = `{"v":1,"answer_timeout_ms":1500,"turns":[
 	{"name":"hello","steps":[{"text":"Hello there.","split":[3]},{"turn_ended":{}}]},
 	{"name":"ask","when":"ask","steps":[{"kv_set":{"json":{"note":"${prompt}"}}},{"turn_ended":{}}]},
 	{"name":"fail","when":"fail","steps":[{"error":{"code":"resource_exhausted","message":"no more"}}]},
-	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":30000}},{"turn_ended":{}}]}]}`
+	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":300000}},{"turn_ended":{}}]}]}`
 
 func TestFallbackEdited(t *testing.T) {
 	s, err := schema.Load(definitions.Files)
@@ -416,13 +416,14 @@ func TestFallbackEdited(t *testing.T) {
 		verdict replay.Verdict
 		origin  replay.Origin
 		code    string
+		wait    time.Duration
 	}{
-		{"Say hello twice.", replay.Same, replay.FromServer, "ok"},
-		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted"},
-		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded"},
-		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded"},
+		{"Say hello twice.", replay.Same, replay.FromServer, "ok", time.Minute},
+		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted", time.Minute},
+		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded", time.Minute},
+		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded", 3 * time.Second},
 	} {
-		res, live := r.send(s, id, time.Second, "run_request.action.user_message_action.user_message.text="+c.prompt)
+		res, live := r.send(s, id, c.wait, "run_request.action.user_message_action.user_message.text="+c.prompt)
 		if res.Verdict != c.verdict || res.Origin != c.origin || res.Code != c.code {
 			t.Errorf("%s: %s %s %s: %s", c.prompt, res.Verdict, res.Origin, res.Code, res.Message)
 		}
@@ -450,7 +451,7 @@ func TestFallbackDeclined(t *testing.T) {
 	if r.to, err = url.Parse(strict.URL()); err != nil {
 		t.Fatal(err)
 	}
-	res, _ := r.send(s, id, time.Second)
+	res, _ := r.send(s, id, time.Minute)
 	if res.Verdict != replay.Rejected || res.Origin != replay.FromServer || res.Code != "permission_denied" || res.Message != "append 0: not you" || res.Sent != 1 {
 		t.Errorf("%s %s %s: %s; %d sent", res.Verdict, res.Origin, res.Code, res.Message, res.Sent)
 	}
