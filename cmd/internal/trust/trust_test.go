@@ -194,7 +194,7 @@ func TestJava(t *testing.T) {
 	if _, err := m.Plan(Java, c, false); err == nil {
 		t.Error("a plan without a store")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, keytool, "-importcert", "-noprompt", "-keystore", store, "-storepass", javaPassword, "-alias", "other", "-file", c.File).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
