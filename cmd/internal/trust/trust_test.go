@@ -64,7 +64,8 @@ func plan(t *testing.T, m Machine, store Store, c Cert, remove bool) string {
 	}
 	var lines []string
 	for _, s := range steps {
-		lines = append(lines, strings.ReplaceAll(strings.ReplaceAll(s.String(), c.File, "CA"), m.Root, ""))
+		shown := strings.NewReplacer("'"+c.File+"'", "CA", c.File, "CA", m.Root, "") // quoted where temporary files have a space in their names
+		lines = append(lines, shown.Replace(s.String()))
 	}
 	return strings.Join(lines, "\n")
 }
