@@ -102,11 +102,15 @@ func TestStopDuring50Streams(t *testing.T) {
 	}))
 	b := newBench(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
-	var begun, ended sync.WaitGroup
+	var begun, answered, ended sync.WaitGroup
 	begun.Add(streams)
+	answered.Add(streams / 2)
 	for i := range streams {
 		ended.Go(func() {
 			res, err := c.Get(fmt.Sprintf("%s/?n=%d", origin.URL, i))
+			if i%2 == 0 {
+				defer answered.Done()
+			}
 			if err != nil {
 				t.Error(err)
 				begun.Done()
@@ -128,6 +132,7 @@ func TestStopDuring50Streams(t *testing.T) {
 	go func() { stopped <- b.proxy.Shutdown(ctx) }()
 	time.Sleep(100 * time.Millisecond)
 	close(stopping)
+	answered.Wait()
 	if n := b.ended(streams / 2); n > streams/2 {
 		t.Errorf("%d streams ended before the time was over", n)
 	}

@@ -151,8 +151,21 @@ func expectLine(tb testing.TB, conn net.Conn, want string) {
 // recorded waits until n exchanges have ended, and returns them by ID.
 func (b *bench) recorded(n int) []*captures.Exchange {
 	b.tb.Helper()
-	deadline := time.Now().Add(matrixTimeout)
-	for {
+	return b.await(n, func(all, ended int) bool { return ended == n && all == n })
+}
+
+// ended waits until at least n exchanges have ended, and returns how many have.
+func (b *bench) ended(n int) (have int) {
+	b.tb.Helper()
+	b.await(n, func(_, ended int) bool { have = ended; return ended >= n })
+	return have
+}
+
+// await waits until enough says that there are enough exchanges, and enough of
+// them that have ended.
+func (b *bench) await(n int, enough func(all, ended int) bool) []*captures.Exchange {
+	b.tb.Helper()
+	for deadline := time.Now().Add(matrixTimeout); ; time.Sleep(5 * time.Millisecond) {
 		var all []*captures.Exchange
 		ended := 0
 		if err := b.store.Flush(context.Background()); err != nil {
@@ -167,38 +180,12 @@ func (b *bench) recorded(n int) []*captures.Exchange {
 				ended++
 			}
 		}
-		if ended == n && len(all) == n {
+		if enough(len(all), ended) {
 			slices.SortFunc(all, func(a, b *captures.Exchange) int { return int(a.ID - b.ID) })
 			return all
 		}
 		if time.Now().After(deadline) {
 			b.tb.Fatalf("recorded: %d exchanges, %d of them ended; want %d", len(all), ended, n)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// ended waits until at least n exchanges have ended, and returns how many have.
-func (b *bench) ended(n int) int {
-	b.tb.Helper()
-	for deadline := time.Now().Add(matrixTimeout); ; time.Sleep(5 * time.Millisecond) {
-		if err := b.store.Flush(context.Background()); err != nil {
-			b.tb.Fatal(err)
-		}
-		have := 0
-		for ex, err := range b.store.Exchanges(context.Background()) {
-			if err != nil {
-				b.tb.Fatal(err)
-			}
-			if ex.Ended() {
-				have++
-			}
-		}
-		if have >= n {
-			return have
-		}
-		if time.Now().After(deadline) {
-			b.tb.Fatalf("%d exchanges have ended, want %d", have, n)
 		}
 	}
 }
