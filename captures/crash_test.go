@@ -90,17 +90,40 @@ func numbers(t *testing.T, s *Store) (n int) {
 	return n
 }
 
+// What a killed recorder loses is younger than a second. A machine may stall
+// for longer than that, so one of a few recorders has to show it.
 func TestKilledRecorder(t *testing.T) {
-	ctx := context.Background()
-	path := filepath.Join(t.TempDir(), "killed.uwc")
+	const tries = 5
+	for n := 1; ; n++ {
+		path := filepath.Join(t.TempDir(), "killed.uwc")
+		lost := killRecorder(t, path)
+		if !t.Failed() {
+			checkGoesOn(t, path)
+		}
+		if lost == 0 || t.Failed() {
+			return
+		}
+		if n == tries {
+			t.Fatalf("%d chunks are lost that were older than a second", lost)
+		}
+		t.Logf("%d chunks are lost that were older than a second: tried again", lost)
+	}
+}
+
+// killRecorder kills a recorder after a while, and returns how many chunks that
+// it took more than a second before are not in the file.
+func killRecorder(t *testing.T, path string) (lost int) {
 	cmd, lines := recorder(t, path)
 	type line struct {
 		at time.Time
 		n  int
 	}
 	var seen []line
-	for began := time.Now(); time.Since(began) < 1500*time.Millisecond && lines.Scan(); {
+	for lines.Scan() {
 		seen = append(seen, line{time.Now(), must(strconv.Atoi(lines.Text()))(t)})
+		if seen[len(seen)-1].at.Sub(seen[0].at) > 1200*time.Millisecond {
+			break
+		}
 	}
 	if _, err := Create(path, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second recorder, in another process: %v", err)
@@ -110,9 +133,8 @@ func TestKilledRecorder(t *testing.T) {
 	_ = cmd.Wait()
 
 	s := must(Open(path))(t)
+	defer func() { check(t, s.Close()) }()
 	got := numbers(t, s)
-	ex := must(s.Exchange(ctx, 1))(t)
-	check(t, s.Close())
 	second, quarter := 0, 0
 	for _, l := range seen {
 		if killed.Sub(l.at) > time.Second {
@@ -123,14 +145,22 @@ func TestKilledRecorder(t *testing.T) {
 		}
 	}
 	t.Logf("%d handed over, %d older than 1 s, %d older than 0.25 s, %d in the file", len(seen), second, quarter, got)
-	if second == 0 || got < second {
-		t.Errorf("%d chunks are in the file, %d were older than a second", got, second)
-	}
-	if ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
+	if ex := must(s.Exchange(t.Context(), 1))(t); ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
 		t.Errorf("%+v", ex)
 	}
+	if second == 0 {
+		t.Error("nothing was handed over a second before")
+	}
+	return max(0, second-got)
+}
 
-	// The next recorder goes on in the same file.
+// checkGoesOn has the next recorder go on in the file of a killed one.
+func checkGoesOn(t *testing.T, path string) {
+	ctx := t.Context()
+	s := must(Open(path))(t)
+	got := numbers(t, s)
+	ex := must(s.Exchange(ctx, 1))(t)
+	check(t, s.Close())
 	s = must(Create(path, Options{}))(t)
 	r := must(s.Begin(Exchange{}))(t)
 	if r.ID() != 2 {

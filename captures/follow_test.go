@@ -19,7 +19,7 @@ func TestFollow(t *testing.T) {
 	old.Chunk(Up, []byte("0"))
 	check(t, s.Flush(t.Context()))
 
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	var done sync.WaitGroup
 	for range 2 {
@@ -105,9 +105,16 @@ func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunk
 func TestFollowEndsWithItsContext(t *testing.T) {
 	s := must(Open(record(t, "x")))(t)
 	defer func() { check(t, s.Close()) }()
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	if got := all(t, s.Follow(ctx, time.Millisecond)); len(got) != 4 {
-		t.Errorf("%d events", len(got))
+	n := 0
+	for _, err := range s.Follow(ctx, time.Millisecond) {
+		check(t, err)
+		if n++; n == 4 {
+			stop()
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d events", n)
 	}
 }

@@ -197,12 +197,12 @@ func (r *Recording) hurry() {
 	}
 }
 
-// heldBefore reports whether chunks are held back since before t.
+// heldBefore reports whether chunks are held back since t or before.
 func (r *Recording) heldBefore(t time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, since := range r.heldSince {
-		if !r.ended && !since.IsZero() && since.Before(t) {
+		if !r.ended && !since.IsZero() && !since.After(t) {
 			return true
 		}
 	}

@@ -8,11 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // While the disk is slow, streams wait and nothing is dropped.
-func TestBackpressure(t *testing.T) {
+func TestBackpressure(t *testing.T) { synctest.Test(t, testBackpressure) }
+
+func testBackpressure(t *testing.T) {
 	const chunk, total = 10 << 10, 200
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	gate := make(chan struct{})
@@ -27,7 +30,7 @@ func TestBackpressure(t *testing.T) {
 			passed.Add(1)
 		}
 	}()
-	time.Sleep(100 * time.Millisecond)
+	synctest.Wait()
 	if n := passed.Load(); n*chunk > 100<<10 || n < 5 {
 		t.Errorf("%d chunks of 10 KiB passed a queue of 100 KiB", n)
 	}
@@ -43,7 +46,9 @@ func TestBackpressure(t *testing.T) {
 
 // A disk that takes long slows streams down before much is waiting: what a
 // killed recorder loses is bounded in time, not only in bytes.
-func TestSlowDisk(t *testing.T) {
+func TestSlowDisk(t *testing.T) { synctest.Test(t, testSlowDisk) }
+
+func testSlowDisk(t *testing.T) {
 	gate := make(chan struct{})
 	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{beforeCommit: func() { <-gate }}))(t)
 	r := must(s.Begin(Exchange{}))(t)
@@ -53,10 +58,11 @@ func TestSlowDisk(t *testing.T) {
 		defer close(passed)
 		r.Chunk(Down, []byte("late\n"))
 	}()
+	synctest.Wait()
 	select {
 	case <-passed:
 		t.Error("a chunk passed while the one before waited for longer than maxLag")
-	case <-time.After(100 * time.Millisecond):
+	default:
 	}
 	close(gate)
 	<-passed
@@ -67,9 +73,12 @@ func TestSlowDisk(t *testing.T) {
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	s := must(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
-	var all sync.WaitGroup
+	var open []*Recording
 	for range 4 {
-		r := must(s.Begin(Exchange{}))(t)
+		open = append(open, must(s.Begin(Exchange{}))(t))
+	}
+	var all sync.WaitGroup
+	for _, r := range open {
 		all.Go(func() {
 			for i := range 2000 {
 				r.Chunk(Up, []byte(strings.Repeat(string(rune('a'+i%26)), 3000)))
@@ -113,7 +122,9 @@ func TestCloseWhileBlocked(t *testing.T) {
 
 // A chunk that may end in a secret's beginning is written soon all the same,
 // and the other direction does not wait for it.
-func TestHeldBack(t *testing.T) {
+func TestHeldBack(t *testing.T) { synctest.Test(t, testHeldBack) }
+
+func testHeldBack(t *testing.T) {
 	ctx := context.Background()
 	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{holdFor: 100 * time.Millisecond}))(t)
 	defer func() { check(t, s.Close()) }()

@@ -244,7 +244,7 @@ func TestConnectGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			origin, tap := newTappedEcho(t)
 			b := newBench(t, []*httptest.Server{origin}, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			want := converse(ctx, direct(t, origin, true), "direct", origin.URL, opts)
 			got := converse(ctx, b.client(true), "proxy", origin.URL, opts)
@@ -322,7 +322,7 @@ func TestConnectES(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := []string{node, "testdata/node/client.mjs", origin.URL, protocol}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, argv[0], append(slices.Clone(argv[1:]), "direct")...)
 			cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+caFile)

@@ -83,12 +83,7 @@ func TestSOCKSCurl(t *testing.T) {
 
 // TestSOCKSReplies: what is not served is answered with the reason.
 func TestSOCKSReplies(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := closed.Addr().(*net.TCPAddr).Port
-	_ = closed.Close()
+	port := int(netip.MustParseAddrPort(nobody).Port())
 	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
 	own := int(netip.MustParseAddrPort(b.addr).Port())
 	name := func(host string, port int) string {
@@ -185,7 +180,7 @@ func TestServeReverse(t *testing.T) {
 			if err != nil {
 				t.Errorf("ServeReverse: %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(matrixTimeout):
 			t.Error("ServeReverse does not end")
 		}
 	})

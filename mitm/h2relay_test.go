@@ -305,26 +305,31 @@ func TestH2StoppingEarly(t *testing.T) {
 // connection, on one that then ends, and its next one is served.
 func TestUnreachableServerIsTriedAnew(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
 	b := newBench(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
-	if res, body := get(t, c, "https://"+addr); res.StatusCode != http.StatusBadGateway {
-		t.Fatalf("%d %s", res.StatusCode, body)
-	}
-	again, err := tls.Listen("tcp", addr, &tls.Config{Certificates: origin.TLS.Certificates, NextProtos: []string{protoH2}})
-	if err != nil {
-		t.Fatal(err)
+	var again net.Listener
+	addr := ""
+	for again == nil { // unless another program has taken the port meanwhile
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr = ln.Addr().String()
+		ln.Close()
+		if res, body := get(t, c, "https://"+addr); res.StatusCode != http.StatusBadGateway {
+			t.Logf("%d %s", res.StatusCode, body)
+			continue
+		}
+		if again, err = tls.Listen("tcp", addr, &tls.Config{Certificates: origin.TLS.Certificates, NextProtos: []string{protoH2}}); err != nil {
+			t.Log(err)
+			again = nil
+		}
 	}
 	s := &http.Server{Handler: http.HandlerFunc(sayHello)}
 	go func() { _ = s.Serve(again) }()
 	t.Cleanup(func() { s.Close() })
 	var body []byte
-	for range 20 { // until the client has heard that its connection ends
+	for deadline := time.Now().Add(matrixTimeout); time.Now().Before(deadline); { // until the client has heard that its connection ends
 		res, err := c.Get("https://" + addr + "/now")
 		if err != nil {
 			t.Fatal(err)

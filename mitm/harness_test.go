@@ -73,6 +73,10 @@ func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *be
 	return b
 }
 
+// nobody is an address at which no server listens. A port that was free a
+// moment ago may be another test's by now; this one is given to nobody.
+const nobody = "127.0.0.1:1"
+
 // newTLSOrigin starts a TLS server; without h2 it speaks HTTP/1.1 only.
 func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
 	tb.Helper()
@@ -137,7 +141,7 @@ func (b *bench) tunnel(addr string) net.Conn {
 func expectLine(tb testing.TB, conn net.Conn, want string) {
 	tb.Helper()
 	got := make([]byte, len(want))
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(matrixTimeout))
 	if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
 		tb.Fatalf("read %q, %v; want %q", got[:n], err, want)
 	}
@@ -147,8 +151,21 @@ func expectLine(tb testing.TB, conn net.Conn, want string) {
 // recorded waits until n exchanges have ended, and returns them by ID.
 func (b *bench) recorded(n int) []*captures.Exchange {
 	b.tb.Helper()
-	deadline := time.Now().Add(5 * time.Second)
-	for {
+	return b.await(n, func(all, ended int) bool { return ended == n && all == n })
+}
+
+// ended waits until at least n exchanges have ended, and returns how many have.
+func (b *bench) ended(n int) (have int) {
+	b.tb.Helper()
+	b.await(n, func(_, ended int) bool { have = ended; return ended >= n })
+	return have
+}
+
+// await waits until enough says that there are enough exchanges, and enough of
+// them that have ended.
+func (b *bench) await(n int, enough func(all, ended int) bool) []*captures.Exchange {
+	b.tb.Helper()
+	for deadline := time.Now().Add(matrixTimeout); ; time.Sleep(5 * time.Millisecond) {
 		var all []*captures.Exchange
 		ended := 0
 		if err := b.store.Flush(context.Background()); err != nil {
@@ -163,14 +180,13 @@ func (b *bench) recorded(n int) []*captures.Exchange {
 				ended++
 			}
 		}
-		if ended == n && len(all) == n {
+		if enough(len(all), ended) {
 			slices.SortFunc(all, func(a, b *captures.Exchange) int { return int(a.ID - b.ID) })
 			return all
 		}
 		if time.Now().After(deadline) {
 			b.tb.Fatalf("recorded: %d exchanges, %d of them ended; want %d", len(all), ended, n)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

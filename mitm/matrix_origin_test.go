@@ -18,7 +18,7 @@ import (
 
 const (
 	matrixStreams = 600
-	matrixTimeout = 10 * time.Second
+	matrixTimeout = time.Minute
 )
 
 // A matrixOrigin is the server of the matrix: what it does is in the path.

@@ -84,7 +84,7 @@ func TestPassiveConnectES(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := []string{node, "testdata/node/client.mjs", origin.URL, protocol, "same"}
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			var want, said bytes.Buffer
 			code, err := launch.Run(ctx, launch.Options{Argv: argv, ProxyURL: "http://" + b.addr, CAFile: b.ca.CertFile(), Stdout: &want, Stderr: &want})

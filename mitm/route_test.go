@@ -83,7 +83,7 @@ func TestRedirectedToNowhere(t *testing.T) {
 	defer raw.Close()
 	b.announce(fmt.Sprintf(`{"port":%d,"to":"127.0.0.1:1"}`, raw.LocalAddr().(*net.TCPAddr).Port))
 	_, _ = raw.Write([]byte("\x00binary"))
-	_ = raw.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = raw.SetReadDeadline(time.Now().Add(matrixTimeout))
 	if n, err := raw.Read(make([]byte, 1)); err == nil || isTimeout(err) {
 		t.Errorf("read %d, %v", n, err)
 	}

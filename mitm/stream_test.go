@@ -47,7 +47,7 @@ func TestHeadersComeBeforeTheBody(t *testing.T) {
 				}
 			}))
 			b := newBench(t, []*httptest.Server{origin}, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 			req, _ := http.NewRequestWithContext(ctx, "GET", origin.URL, nil)
 			res, err := b.client(h2).Do(req)
 			close(release)
@@ -78,7 +78,7 @@ func TestLockStep(t *testing.T) {
 			}
 		}))
 		b := newBench(t, []*httptest.Server{origin}, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 		defer cancel()
 		lockStep(t, ctx, b.client(h2), origin.URL, rounds)
 		ex := b.one()
@@ -176,7 +176,7 @@ func TestClientCancelReachesTheServer(t *testing.T) {
 		defer res.Body.Close()
 		select {
 		case <-gone:
-		case <-time.After(5 * time.Second):
+		case <-time.After(matrixTimeout):
 			t.Fatal("the server was not told")
 		}
 		if ex := b.one(); ex.Outcome != captures.Canceled {
@@ -316,12 +316,13 @@ func TestBigBodiesInBoundedMemory(t *testing.T) {
 		if !bytes.Equal(down.Sum(nil), sum.Sum(nil)) {
 			t.Error("the response differs")
 		}
+		ex := b.one() // and nothing of it waits for the disk
 		runtime.GC()
 		runtime.ReadMemStats(&now)
 		if grown := int64(now.HeapAlloc) - int64(before.HeapAlloc); grown > size/2 {
 			t.Errorf("the heap grew by %d MB", grown>>20)
 		}
-		if ex := b.one(); ex.BytesUp != size || ex.BytesDown != size {
+		if ex.BytesUp != size || ex.BytesDown != size {
 			t.Errorf("recorded %d up, %d down", ex.BytesUp, ex.BytesDown)
 		}
 	})
@@ -356,14 +357,8 @@ func TestUntrustedServer(t *testing.T) {
 }
 
 func TestServerDown(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
 	b := newBench(t, nil, nil)
-	res, body := get(t, b.client(true), "https://"+addr)
+	res, body := get(t, b.client(true), "https://"+nobody)
 	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("connection refused")) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
@@ -434,14 +429,10 @@ func TestShutdownLetsExchangesEnd(t *testing.T) {
 	}()
 	<-entered
 	time.AfterFunc(100*time.Millisecond, func() { close(release) })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 	defer cancel()
-	start := time.Now()
 	if err := b.proxy.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
-	}
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("Shutdown took %v", d)
 	}
 	if got := <-answer; got != "done" {
 		t.Errorf("the client got %q", got)

@@ -210,7 +210,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 30*time.Second || len(in.Fields) > 41_000 {
+		if took := time.Since(start); took > time.Minute || len(in.Fields) > 41_000 {
 			t.Errorf("%d fields after %v", len(in.Fields), took)
 		}
 	})

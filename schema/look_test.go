@@ -238,7 +238,7 @@ func TestLargeSchema(t *testing.T) {
 	if len(changes) != n {
 		t.Errorf("%d changes for %d renames: %v …", len(changes), n, changes[:min(3, len(changes))])
 	}
-	if took > 10*time.Second {
+	if took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

@@ -99,7 +99,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, ca *x509.
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		if err := store.Flush(ctx); err != nil {
+		if err := store.Flush(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		return store
@@ -123,7 +123,7 @@ func turn(t testing.TB, c *http.Client, base, prompt string) int {
 			}
 			return nil
 		}))
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stream := rpc.CallBidiStream(ctx)
 	stream.RequestHeader().Set("Authorization", "Bearer a-made-up-token-4711")

@@ -70,7 +70,7 @@ func TestKeyUpdate(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	done := make(chan error, 1)
 	go func() { err := cmd.Wait(); w.Close(); done <- err }()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +15,17 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"unwire": func() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
+}
+
+// unwireCommand is the path of the program that TestMain makes of this test.
+// To build it once more for each test would take longer than most of them.
+func unwireCommand(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("unwire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestScript runs testdata/script/*.txtar: one behaviour of the command line a file.

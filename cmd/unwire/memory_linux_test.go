@@ -13,7 +13,7 @@ import (
 // A large message goes through decode and encode in little memory, from a file
 // and from a pipe.
 func TestLargeMessageInBoundedMemory(t *testing.T) {
-	bin := buildUnwire(t)
+	bin := unwireCommand(t)
 	dir := t.TempDir()
 	text := bytes.Repeat([]byte("some words of a text, "), 3000)
 	field := append([]byte{0x0a, byte(len(text)&0x7f | 0x80), byte(len(text)>>7&0x7f | 0x80), byte(len(text) >> 14)}, text...)
@@ -54,11 +54,7 @@ func TestLargeMessageInBoundedMemory(t *testing.T) {
 	if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
 		t.Error("it does not come back")
 	}
-	var self syscall.Rusage // a child's peak counts that of the process it was forked from
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
-		t.Fatal(err)
-	}
-	limit := max(most, self.Maxrss)
+	limit := max(most, ownPeak(t))
 	for name, cmd := range map[string]*exec.Cmd{"decode": decode, "encode": encode} {
 		if used := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; used > limit {
 			t.Errorf("%s: %d KiB, want at most %d", name, used, limit)
@@ -66,4 +62,15 @@ func TestLargeMessageInBoundedMemory(t *testing.T) {
 			t.Logf("%s: %d KiB", name, used)
 		}
 	}
+}
+
+// ownPeak is the most memory that this process had, in KiB: a child's peak
+// counts that of the process it was forked from.
+func ownPeak(t *testing.T) int64 {
+	t.Helper()
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		t.Fatal(err)
+	}
+	return self.Maxrss
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,18 +25,35 @@ import (
 // TestKilledProbe kills a probe of many requests; with its journal it goes on
 // where it was, and ends where one that was let alone does.
 func TestKilledProbe(t *testing.T) {
-	bin := buildUnwire(t)
+	bin := unwireCommand(t)
 	work := t.TempDir()
-	var requests, executed atomic.Int64
+	const killedAt = 60
+	var requests, executed, connections atomic.Int64
+	var holding atomic.Bool
+	reached := make(chan struct{})
 	mux := http.NewServeMux()
 	mux.Handle("/test.v1.Test/Call", connect.NewUnaryHandler("/test.v1.Test/Call", func(_ context.Context, r *connect.Request[apipb.Api]) (*connect.Response[apipb.Api], error) {
 		executed.Add(1)
 		return connect.NewResponse(r.Msg), nil
 	}))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := requests.Add(1); n == killedAt && holding.Load() {
+			_, _ = io.Copy(io.Discard, r.Body) // then the server hears of the client's end
+			close(reached)
+			<-r.Context().Done() // until its client is killed
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			connections.Add(1)
+		case http.StateClosed:
+			connections.Add(-1)
+		}
+	}
+	server.Start()
 	t.Cleanup(server.Close)
 
 	command := func(out string, more ...string) *exec.Cmd {
@@ -64,20 +83,27 @@ func TestKilledProbe(t *testing.T) {
 	}
 
 	requests.Store(0)
+	holding.Store(true)
 	killed := command("killed.json", "--rate", "400")
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = killed.Process.Kill() })
-	for deadline := time.Now().Add(20 * time.Second); requests.Load() < 60; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests in 20 s", requests.Load())
-		}
+	select {
+	case <-reached:
+	case <-time.After(time.Minute):
+		t.Fatalf("%d requests in a minute", requests.Load())
 	}
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = killed.Wait()
+	holding.Store(false)
+	for deadline := time.Now().Add(time.Minute); connections.Load() > 0; time.Sleep(time.Millisecond) { // what was under way counts
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are still open", connections.Load())
+		}
+	}
 	before := requests.Swap(0)
 
 	res := run(command("killed.json", "--resume"))

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,10 +24,17 @@ func TestReadme(t *testing.T) {
 	if len(blocks) == 0 {
 		t.Fatal("README.md shows no commands")
 	}
-	bin := buildUnwire(t)
+	bin := filepath.Join(t.TempDir(), "unwire") // built as a user does
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 	for _, b := range blocks {
 		work := t.TempDir()
 		commands := strings.ReplaceAll(string(b[1]), "127.0.0.1:9443", freeAddress(t))
+		if strings.Count(commands, "sleep 1\n") != 1 {
+			t.Errorf("not one sleep in\n%s", commands)
+		}
+		commands = strings.Replace(commands, "sleep 1\n", "until [ -s ca.pem ]; do kill -0 $!; sleep 0.1; done\n", 1) // a second may be too short
 		script := "set -eu\ntrap 'kill $!' EXIT\n" + commands
 		cmd := exec.Command("sh", "-c", script)
 		cmd.Dir = work
@@ -37,12 +46,17 @@ func TestReadme(t *testing.T) {
 }
 
 // freeAddress is a loopback address on which nothing listens: the port that
-// the document names may be taken where the test runs.
+// the document names may be taken where the test runs. It is none of those that
+// systems give to whoever asks for any, as another test soon would have it.
 func freeAddress(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	t.Helper()
+	for range 100 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer ln.Close()
+			return ln.Addr().String()
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }

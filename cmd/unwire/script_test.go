@@ -28,7 +28,7 @@ type process struct {
 type processesKey struct{}
 
 // stopTimeout is how long a command may take to end after a signal.
-const stopTimeout = 10 * time.Second
+const stopTimeout = time.Minute
 
 // cmdSpawn starts a command that reports itself with a line of JSON, and sets
 // $NAME_url, $NAME_proxy and $NAME_ca from it; what it prints after that is in

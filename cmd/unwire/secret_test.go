@@ -30,7 +30,7 @@ const secret = "zq-7f3b-made-up-SECRET-9d41x"
 // TestSecretIsNowhere runs a made-up token through every command and looks for
 // it in everything that was written: output, files, and captured bodies.
 func TestSecretIsNowhere(t *testing.T) {
-	bin := buildUnwire(t)
+	bin := unwireCommand(t)
 	work := t.TempDir()
 	s := &secretRun{t: t, bin: bin, work: work, config: clientConfig(t), ran: map[string]bool{}}
 
@@ -427,13 +427,4 @@ func (s *secretRun) searchCapture(path string) {
 			s.search(path+"'s frames", d.Frames[i].Data)
 		}
 	}
-}
-
-// buildUnwire builds the program as a user does.
-func buildUnwire(t *testing.T) string {
-	bin := filepath.Join(t.TempDir(), "unwire")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return bin
 }

@@ -20,7 +20,7 @@ func TestReplaySocketsStayOnTheMachine(t *testing.T) {
 	if err != nil {
 		t.Skip("strace is not installed: sockets are not watched")
 	}
-	bin := buildUnwire(t)
+	bin := unwireCommand(t)
 	s := &secretRun{t: t, bin: bin, work: t.TempDir(), ran: map[string]bool{}}
 	standin := s.start("standin", "--json")
 	s.ok(0, "capture", "-o", "a.uwc", "--upstream-ca", standin.CA, "--", bin, "demo-client", "--url", standin.URL)

@@ -53,7 +53,7 @@ func TestHostile(t *testing.T) {
 		start := time.Now()
 		a, b := wire.Parse(c[0], wire.Options{}), wire.Parse(c[1], wire.Options{})
 		n := len(Trees(a, b, Options{}))
-		if d := time.Since(start); d > 10*time.Second || n == 0 {
+		if d := time.Since(start); d > time.Minute || n == 0 {
 			t.Errorf("%s: %d changes after %v", name, n, d)
 		} else {
 			t.Logf("%s: %d changes after %v", name, n, d)
@@ -66,7 +66,7 @@ func TestHostile(t *testing.T) {
 	}
 	start := time.Now()
 	n := len(Exchanges(x, y, Options{}))
-	if d := time.Since(start); d > 10*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("12,000 frames: %d changes after %v", n, d)
 	} else {
 		t.Logf("12,000 frames: %d changes after %v", n, d)

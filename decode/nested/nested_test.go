@@ -73,7 +73,7 @@ func TestBombs(t *testing.T) {
 	if c, _ := (&Finder{}).Find(inner); c.Form == Message {
 		t.Error("compression within compression was followed")
 	}
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("%v", took)
 	}
 }

@@ -37,7 +37,7 @@ func TestHostile(t *testing.T) {
 	} {
 		start := time.Now()
 		Extract(raw(slices.Concat([]any{"--"}, []any{body, body})...), Options{})
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s: %v", name, d)
 		} else {
 			t.Logf("%s: %v", name, d)
@@ -63,7 +63,7 @@ func TestHostileStreams(t *testing.T) {
 		ex := raw(bodies...)
 		start := time.Now()
 		tr := Extract(ex, Options{})
-		if d := time.Since(start); d > 10*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s: %v", name, d)
 		} else {
 			if name == "calls" && len(tr.Tools) < 1000 {

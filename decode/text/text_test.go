@@ -482,7 +482,7 @@ func TestHostileInput(t *testing.T) {
 			start := time.Now()
 			roundTrip(t, in, Options{})
 			roundTrip(t, in, Options{As: "message", Wire: wire.Options{MaxDepth: 12_000}})
-			if d := time.Since(start); d > 8*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("%v for %d bytes", d, len(in))
 			}
 		})
@@ -490,7 +490,7 @@ func TestHostileInput(t *testing.T) {
 	// Text that nests without end must not take more than linear time either.
 	start := time.Now()
 	deep := []byte(strings.Repeat("1: {", 200_000) + strings.Repeat("}", 200_000))
-	if _, err := Parse(deep); err != nil || time.Since(start) > 5*time.Second {
+	if _, err := Parse(deep); err != nil || time.Since(start) > time.Minute {
 		t.Errorf("%v, %v", time.Since(start), err)
 	}
 }
@@ -516,7 +516,7 @@ func TestLargeInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if took := time.Since(start); took > 30*time.Second || int(n) < len(in) {
+	if took := time.Since(start); took > time.Minute || int(n) < len(in) {
 		t.Errorf("%v for %d bytes", took, n)
 	}
 	// All that was allocated, garbage included: a fraction of the input.

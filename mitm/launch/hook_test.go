@@ -4,12 +4,14 @@ package launch_test
 
 import (
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,13 +22,7 @@ import (
 // the hook, before anything believes that it is connected.
 func TestNodeHookKeepsErrors(t *testing.T) {
 	path := node(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close() // nobody listens there now
-	argv := []string{path, "testdata/refused.cjs", port}
+	argv := []string{path, "testdata/refused.cjs", unusedPort(t)}
 	want, err := exec.Command(argv[0], argv[1:]...).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +34,21 @@ func TestNodeHookKeepsErrors(t *testing.T) {
 	if strings.Count(string(want), "ECONNREFUSED") < 6 {
 		t.Errorf("without the hook: %s", want)
 	}
+}
+
+// unusedPort is a port on which nobody listens. It is none of those that systems
+// give to whoever asks for any, as another test soon would have it.
+func unusedPort(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			ln.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // TestNodeHookUnknownName: the same for a name that does not exist.

@@ -40,7 +40,7 @@ func (r *recorder) runTransparent(action string, argv []string, set func(*launch
 	if set != nil {
 		set(&o)
 	}
-	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	code, err = launch.RunTransparent(ctx, o, launch.Namespace{
 		Init:  []string{os.Args[0], "namespace-init"},

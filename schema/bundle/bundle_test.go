@@ -241,7 +241,7 @@ func TestHostileScripts(t *testing.T) {
 		"lets":        "newFieldList;" + strings.Repeat("let a+", n),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			if _, err := Extract(ctx, "x.js", []byte(src), Options{}); err != nil {
 				t.Error(err)

@@ -31,7 +31,7 @@ func startStandin(t *testing.T, o standin.Options) *standin.Server {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -77,7 +77,7 @@ func checkLines(t *testing.T, out string) {
 
 func TestGoClientPlaysTheScenario(t *testing.T) {
 	s := startStandin(t, standin.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile(), Out: &out}); err != nil {

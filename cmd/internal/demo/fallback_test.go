@@ -67,7 +67,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 	served := make(chan error, 1)
 	go func() { served <- proxy.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(proxy.Shutdown(ctx), <-served, r.store.Close()); err != nil {
 			t.Error(err)
@@ -82,7 +82,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 // between the client and the network; nil is nothing.
 func (r *recorder) turn(o ClientOptions, around func(next http.RoundTripper) http.RoundTripper) (id int64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	o.URL, o.Token, o.CAFile = r.server.URL(), token, r.server.CAFile()
 	c, err := newClient(o)
@@ -163,6 +163,25 @@ func said(t *testing.T, s *schema.Schema, ex *decode.Exchange, dir captures.Dire
 		}
 	}
 	return list
+}
+
+// spoken is how many messages a client sent without its heartbeats, which come by the clock.
+func spoken(t *testing.T, s *schema.Schema, ex *decode.Exchange) (n int) {
+	t.Helper()
+	md := s.FrameType(ex.Call, captures.Up)
+	for i := range ex.Frames {
+		if ex.Frames[i].Dir != captures.Up {
+			continue
+		}
+		m := dynamicpb.NewMessage(md)
+		if err := proto.Unmarshal(ex.Frames[i].Data, m); err != nil {
+			t.Fatal(err)
+		}
+		if _, beat := find(m, "client_heartbeat"); !beat {
+			n++
+		}
+	}
+	return n
 }
 
 // appendNumber is which append a request is, or -1.
@@ -264,19 +283,13 @@ func TestFallbackIsOneStream(t *testing.T) {
 // replay sends a conversation again and wants the same answer.
 func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
 	r.t.Helper()
-	res, live := r.send(s, c.ID, 10*time.Second)
+	res, live := r.send(s, c.ID, time.Minute)
 	if res.Verdict != replay.Same || res.Code != "ok" || res.Origin != replay.FromServer {
 		r.t.Fatalf("%s %s %s: %s %+v", res.Verdict, res.Origin, res.Code, res.Message, res.Diff)
 	}
-	ups := 0
-	for i := range c.Frames {
-		if c.Frames[i].Dir == captures.Up {
-			ups++
-		}
-	}
-	const beats = 2 // more heartbeats, on a machine that is busy
-	if res.Sent < ups || res.Sent > ups+beats || live == nil || live.RequestID == c.RequestID || len(live.Appends) != res.Sent {
-		r.t.Errorf("%d of %d frames sent; recorded: %+v", res.Sent, ups, live)
+	ups := spoken(r.t, s, c.Exchange)
+	if res.Sent-res.Beats != ups || live == nil || live.RequestID == c.RequestID || len(live.Appends) != res.Sent {
+		r.t.Errorf("%d frames and %d heartbeats sent for %d frames; recorded: %+v", res.Sent-res.Beats, res.Beats, ups, live)
 		return
 	}
 	if a := anomalies(live); a != nil {
@@ -389,7 +402,7 @@ const editedScript = `{"v":1,"answer_timeout_ms":1500,"turns":[
 	{"name":"hello","steps":[{"text":"Hello there.","split":[3]},{"turn_ended":{}}]},
 	{"name":"ask","when":"ask","steps":[{"kv_set":{"json":{"note":"${prompt}"}}},{"turn_ended":{}}]},
 	{"name":"fail","when":"fail","steps":[{"error":{"code":"resource_exhausted","message":"no more"}}]},
-	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":30000}},{"turn_ended":{}}]}]}`
+	{"name":"hang","when":"hang","steps":[{"text":"Hello there.","split":[1]},{"wait":{"ms":300000}},{"turn_ended":{}}]}]}`
 
 func TestFallbackEdited(t *testing.T) {
 	s, err := schema.Load(definitions.Files)
@@ -403,13 +416,14 @@ func TestFallbackEdited(t *testing.T) {
 		verdict replay.Verdict
 		origin  replay.Origin
 		code    string
+		wait    time.Duration
 	}{
-		{"Say hello twice.", replay.Same, replay.FromServer, "ok"},
-		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted"},
-		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded"},
-		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded"},
+		{"Say hello twice.", replay.Same, replay.FromServer, "ok", time.Minute},
+		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted", time.Minute},
+		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded", time.Minute},
+		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded", 3 * time.Second},
 	} {
-		res, live := r.send(s, id, time.Second, "run_request.action.user_message_action.user_message.text="+c.prompt)
+		res, live := r.send(s, id, c.wait, "run_request.action.user_message_action.user_message.text="+c.prompt)
 		if res.Verdict != c.verdict || res.Origin != c.origin || res.Code != c.code {
 			t.Errorf("%s: %s %s %s: %s", c.prompt, res.Verdict, res.Origin, res.Code, res.Message)
 		}
@@ -437,7 +451,7 @@ func TestFallbackDeclined(t *testing.T) {
 	if r.to, err = url.Parse(strict.URL()); err != nil {
 		t.Fatal(err)
 	}
-	res, _ := r.send(s, id, time.Second)
+	res, _ := r.send(s, id, time.Minute)
 	if res.Verdict != replay.Rejected || res.Origin != replay.FromServer || res.Code != "permission_denied" || res.Message != "append 0: not you" || res.Sent != 1 {
 		t.Errorf("%s %s %s: %s; %d sent", res.Verdict, res.Origin, res.Code, res.Message, res.Sent)
 	}

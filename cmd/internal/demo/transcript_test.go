@@ -92,7 +92,7 @@ func (r *recorder) client(protocol string, before int) *client {
 // is part of it.
 func (r *recorder) ask(c *client, prompt, protocol string) (id int64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	c.sc.Prompt = prompt
 	var err error

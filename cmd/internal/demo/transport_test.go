@@ -52,7 +52,7 @@ func TestGoClientHonoursItsEnvironment(t *testing.T) {
 	proxy, used := tunnel(t)
 	t.Setenv("HTTPS_PROXY", proxy)
 	t.Setenv("SSL_CERT_FILE", s.CAFile())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := RunClient(ctx, ClientOptions{URL: s.URL() + "/", Token: token, Out: &out}); err != nil {
@@ -95,7 +95,7 @@ func TestGoClientReportsBrokenTurns(t *testing.T) {
 		`{"kv_set":{"data":"x","as":"k"}},{"kv_get":{"blob":"k"}},{"error":{"code":"internal","message":"got there"}}`: "got there",
 	} {
 		s := startStandin(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[` + script + `]}]}`)})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := RunClient(ctx, ClientOptions{URL: s.URL(), Token: token, CAFile: s.CAFile(), Heartbeat: time.Millisecond})
 		cancel()
 		if err == nil || !strings.HasPrefix(err.Error(), "demo: turn: ") || !strings.Contains(err.Error(), want) {

@@ -64,7 +64,8 @@ func plan(t *testing.T, m Machine, store Store, c Cert, remove bool) string {
 	}
 	var lines []string
 	for _, s := range steps {
-		lines = append(lines, strings.ReplaceAll(strings.ReplaceAll(s.String(), c.File, "CA"), m.Root, ""))
+		shown := strings.NewReplacer("'"+c.File+"'", "CA", c.File, "CA", m.Root, "") // quoted where temporary files have a space in their names
+		lines = append(lines, shown.Replace(s.String()))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -194,7 +195,7 @@ func TestJava(t *testing.T) {
 	if _, err := m.Plan(Java, c, false); err == nil {
 		t.Error("a plan without a store")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, keytool, "-importcert", "-noprompt", "-keystore", store, "-storepass", javaPassword, "-alias", "other", "-file", c.File).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 const [base, lane] = process.argv.slice(2);
 const web = base.startsWith('https') ? https : http;
 const rows = {};
-const limit = 8000;
+const limit = 60_000;
 const volatile = new Set(['date']);
 
 function clean(headers) {
