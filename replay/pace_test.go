@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -23,6 +24,27 @@ func openJournal(t *testing.T, path string) *Journal {
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	return j
+}
+
+// entries are the requests and the answers that a journal names.
+func entries(t *testing.T, path string) (asked, answered []Entry) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == "request" {
+			asked = append(asked, e)
+		} else {
+			answered = append(answered, e)
+		}
+	}
+	return asked, answered
 }
 
 func TestPace(t *testing.T) {

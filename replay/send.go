@@ -55,9 +55,9 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: p.linker}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: newConversation(), linker: p.linker}
 	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
 	res, err := p.judge(ctx, s)
 	if err != nil {
@@ -82,6 +82,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 // A session is one request under way.
 type session struct {
 	p       *Plan
+	entry   int64 // of the journal
 	rec     *record
 	out     *captures.Store // nil: none
 	mu      sync.Mutex

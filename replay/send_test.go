@@ -147,7 +147,7 @@ func TestClientStream(t *testing.T) {
 // in it.
 func lockstep[M any](l *lab, method string, first *M, o ...connect.ClientOption) int64 {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(l.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
 	defer cancel()
 	stream := connect.NewClient[M, M](l.http, l.server.URL+"/test.v1.Test/"+method, o...).CallBidiStream(ctx)
 	if err := stream.Send(first); err != nil {

@@ -247,7 +247,7 @@ func (l *lab) recorded() int64 {
 	l.Helper()
 	select {
 	case <-l.tap.done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		l.Fatal("the exchange was not recorded to its end")
 	}
 	if err := l.store.Flush(l.Context()); err != nil {
@@ -258,7 +258,7 @@ func (l *lab) recorded() int64 {
 
 func (l *lab) options(edits ...string) Options {
 	l.Helper()
-	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: 10 * time.Second}
+	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
 		e, err := ParseEdit(flag, rest)

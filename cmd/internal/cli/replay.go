@@ -118,23 +118,18 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.IntVar(&f.budget, "budget", 20, "with --live: requests at most")
 	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
-	flags.StringVar(&f.journal, "journal", "", "with --live: file to which every request and answer is added")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is added")
 }
 
-// openPace readies what keeps requests to other hosts few; close ends its journal.
+// openPace readies what keeps requests to other hosts few, and the journal of
+// all; stop ends that.
 func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
 	stop = func() error { return nil }
-	if !f.live {
-		if f.journal != "" {
-			return stop, usagef("--journal is for --live")
-		}
-		return stop, nil
-	}
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
 	}
 	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
-	if f.journal == "" {
+	if f.journal == "" || f.dryRun {
 		return stop, nil
 	}
 	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
