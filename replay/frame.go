@@ -50,6 +50,10 @@ func (p *Plan) buildFrames(body []byte) {
 		if f.Dir != captures.Up {
 			continue
 		}
+		if f.Partial && f.Framed && len(p.Frames) > 0 { // what follows would be taken for its rest
+			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
+			continue
+		}
 		pf := PlanFrame{
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
 			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body),

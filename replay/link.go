@@ -49,9 +49,9 @@ type heard struct {
 	args arguments
 }
 
-// isData reports whether a frame carries a message.
+// isData reports whether a frame carries a message, and all of it.
 func isData(f *decode.Frame) bool {
-	return f.End == nil && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
+	return f.End == nil && !f.Partial && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
 }
 
 // A linker reads a captured exchange in the order in which its frames passed

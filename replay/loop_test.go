@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -357,5 +358,59 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		if said := r.Message + strings.Join(r.Concluded, " "); r.Code != c.code || !strings.Contains(said, c.says) {
 			t.Errorf("%v: %s %q, want %s %q", c.paths, r.Code, said, c.code, c.says)
 		}
+	}
+}
+
+// The server may be done before the client's last frame has all gone: its start is
+// in the capture, and would swallow whatever was sent behind it.
+func TestCutFrameIsNotSent(t *testing.T) {
+	l := newLab(t)
+	whole := converse(l, "Quiz", "begin", func(q string) string {
+		var v struct{ ID, Read string }
+		if err := json.Unmarshal([]byte(q), &v); err != nil {
+			t.Error(err)
+		}
+		return `{"for":"` + v.ID + `","content":"this is ` + v.Read + `"}`
+	})
+	ex, err := l.store.Exchange(t.Context(), whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chunks []captures.Chunk
+	last := 0
+	for c, err := range l.store.Chunks(t.Context(), whole, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Data = bytes.Clone(c.Data)
+		if chunks = append(chunks, c); c.Dir == captures.Up && len(c.Data) > 0 {
+			last = len(chunks) - 1
+		}
+	}
+	rec, err := l.store.Begin(captures.Exchange{Method: ex.Method, URL: ex.URL, HTTP: ex.HTTP, RequestHeaders: ex.RequestHeaders, Source: "proxy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Response(ex.Status, ex.ResponseHeaders)
+	for i, c := range chunks {
+		if i == last {
+			c.Data = c.Data[:len(c.Data)-1]
+		}
+		rec.ChunkAt(c.Dir, c.T, c.Data)
+	}
+	rec.End(captures.Complete, "")
+	if err := l.store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o := l.options()
+	o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
+	p := l.plan(rec.ID(), o)
+	if len(p.Frames) != 3 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "frame up/3 was cut off after") {
+		t.Errorf("%d frames, %q", len(p.Frames), p.Warnings)
+	}
+	r := l.replay(rec.ID(), o)
+	l.expect(r, Differs, FromUs, "aborted")
+	if r.Sent != 3 || !strings.Contains(r.Message, "the capture has no answer: the server asks down/2") {
+		t.Errorf("%d sent: %s", r.Sent, r.Message)
 	}
 }
