@@ -38,15 +38,16 @@ const rounds = 20
 type testServer struct {
 	*httptest.Server
 	requests atomic.Int64
-	answer   atomic.Value // what Say appends, string
-	drift    atomic.Bool  // Say counts its answers
-	mute     atomic.Bool  // Issue stops sending after three rounds
-	seen     atomic.Value // the last request's headers, http.Header
+	answer   atomic.Value  // what Say appends, string
+	drift    atomic.Bool   // Say counts its answers
+	mute     atomic.Bool   // Issue stops sending after three rounds
+	muted    chan struct{} // and says here that it does
+	seen     atomic.Value  // the last request's headers, http.Header
 }
 
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	s := &testServer{}
+	s := &testServer{muted: make(chan struct{}, rounds)}
 	s.answer.Store("")
 	mux := http.NewServeMux()
 	handle := func(h *connect.Handler, path string) { mux.Handle(path, h) }
@@ -123,6 +124,7 @@ func (s *testServer) issue(_ context.Context, stream *connect.BidiStream[words, 
 	}
 	for i := range rounds {
 		if i == 3 && s.mute.Load() {
+			s.muted <- struct{}{}
 			_, err := stream.Receive()
 			return err
 		}
