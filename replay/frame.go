@@ -40,7 +40,7 @@ func (p *Plan) buildFrames(body []byte) {
 	l := newLinker(p.captured, p.types)
 	p.beats = l.beatsOf()
 	for i := range l.down {
-		if !l.down[i].heartbeat {
+		if !l.down[i].heartbeat && !l.down[i].shape.isAside() {
 			p.answers++
 		}
 	}
@@ -207,7 +207,7 @@ func (p *Plan) refreshBodies(r *refresher) {
 		f := &p.Frames[i]
 		if data, changed := r.body(f.Data); changed {
 			f.Data, f.fresh = data, true
-			p.Refreshed = append(p.Refreshed, fmt.Sprintf("%s/%d", captures.Up, f.Seq))
+			p.refreshed(fmt.Sprintf("%s/%d", captures.Up, f.Seq))
 		}
 	}
 }

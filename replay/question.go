@@ -30,8 +30,9 @@ type question struct {
 // An asking is what questions of one shape have in common.
 type asking struct {
 	shape shape
-	mask  map[string]bool // paths of the ids that answers carry on
-	echo  map[string]bool // mask, and paths of other values that answers repeat
+	mask  map[string]bool            // paths of the ids that answers carry on
+	echo  map[string]bool            // mask, and paths of other values that answers repeat
+	parts map[string]map[string]bool // by path, which parts of a value answers carry on
 }
 
 // arguments are what a question says besides its ids: values by path, exactly,
@@ -66,7 +67,7 @@ func (l *linker) ask(bound [][]Binding) {
 	unanswered := map[*asking]bool{}
 	for j := range l.before[len(l.before)-1] {
 		d := &l.down[j]
-		if _, answered := at[j]; answered || d.heartbeat {
+		if _, answered := at[j]; answered || d.heartbeat || d.shape.isAside() {
 			continue
 		}
 		for _, k := range l.kinds {
@@ -91,7 +92,7 @@ func (l *linker) kindOf(s shape) *asking {
 			return k
 		}
 	}
-	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}}
+	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}}
 	l.kinds = append(l.kinds, k)
 	return k
 }
@@ -135,7 +136,9 @@ func (l *linker) count() {
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
-		j = max(j, list[i].source.down)
+		if s := &list[i].source; !s.shape.isAside() {
+			j = max(j, s.down)
+		}
 	}
 	return j
 }
@@ -150,8 +153,12 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			if bind.token == "" || "t"+bind.token == bind.value {
 				carried[bind.Path] = true
 			}
-			if bind.source.down == q.down && bind.Part == "" {
+			switch {
+			case bind.source.down != q.down:
+			case bind.Part == "":
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
+			default:
+				q.kind.carry(bind.FromPath, bind.Part)
 			}
 			l.digest(q, bind)
 		}
@@ -169,6 +176,35 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			}
 		}
 	}
+}
+
+// carry notes that answers carry on a part of what stands at path.
+func (a *asking) carry(path, part string) {
+	if a.parts[path] == nil {
+		a.parts[path] = map[string]bool{}
+	}
+	a.parts[path][part] = true
+}
+
+// without is a leaf without the parts that answers carry on.
+func (a *asking) without(v *leaf) *leaf {
+	parts := a.parts[v.path]
+	if parts == nil {
+		return v
+	}
+	s := string(v.data)
+	for _, p := range partsOf(v.data) {
+		switch {
+		case !parts[p.at]:
+		case strings.HasPrefix(p.at, "base64"):
+			s = "<carried>"
+		default:
+			s = strings.ReplaceAll(s, p.value, "<carried>")
+		}
+	}
+	out := leaf{path: v.path, depth: v.depth, inner: v.inner}
+	out.text([]byte(s))
+	return &out
 }
 
 // repeat notes that answers repeat what stands at path: all of a message.
@@ -250,6 +286,7 @@ func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
 		if v.inner > 0 && !text {
 			continue
 		}
+		v = kind.without(v)
 		value := v.value
 		if text || !v.number && ident.IsBytes(v.data) {
 			value = classes(v.data)

@@ -84,7 +84,7 @@ func (c *schedule) await(ctx context.Context) (over bool, err error) {
 			if sent, err := c.unasked(down); sent || err != nil {
 				return false, err
 			}
-			if len(c.waiters) == 0 && len(down) >= c.s.p.answers {
+			if len(c.waiters) == 0 && messages(down) >= c.s.p.answers {
 				return true, nil
 			}
 		}

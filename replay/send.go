@@ -161,6 +161,7 @@ func cause(ctx context.Context, err error) error {
 func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
+		s.talk.head(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -287,7 +288,7 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 
 // heardAll reports whether the server has said as much as in the capture, and is quiet.
 func (s *session) heardAll(down []*heard, quiet bool) bool {
-	return quiet && len(down) >= s.p.answers
+	return quiet && messages(down) >= s.p.answers
 }
 
 // leave cancels an exchange that the captured client had not waited the end of.

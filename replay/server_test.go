@@ -37,6 +37,7 @@ const rounds = 20
 // A testServer is a real Connect server over TLS and HTTP/2.
 type testServer struct {
 	*httptest.Server
+	mux      *http.ServeMux
 	requests atomic.Int64
 	answer   atomic.Value  // what Say appends, string
 	drift    atomic.Bool   // Say counts its answers
@@ -50,6 +51,7 @@ func newTestServer(t testing.TB) *testServer {
 	s := &testServer{muted: make(chan struct{}, rounds)}
 	s.answer.Store("")
 	mux := http.NewServeMux()
+	s.mux = mux
 	handle := func(h *connect.Handler, path string) { mux.Handle(path, h) }
 	handle(connect.NewUnaryHandler("/test.v1.Test/Say", s.say, connect.WithIdempotency(connect.IdempotencyNoSideEffects)), "/test.v1.Test/Say")
 	handle(connect.NewServerStreamHandler("/test.v1.Test/Count", s.count), "/test.v1.Test/Count")
