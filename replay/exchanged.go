@@ -57,7 +57,19 @@ func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
 	}
 	for i := 0; i < len(data); i++ {
 		if data[i] != '"' {
-			out = append(out, data[i])
+			n := i
+			for n < len(data) && data[n] >= '0' && data[n] <= '9' {
+				n++
+			}
+			if n == i {
+				out = append(out, data[i])
+				continue
+			}
+			digits := string(data[i:n])
+			if fresh, ok := x[digits]; ok && isDigits(fresh) && isAlone(data, i, n) {
+				digits, changed = fresh, true
+			}
+			out, i = append(out, digits...), n-1
 			continue
 		}
 		end := jsonEnd(data, i)
@@ -74,6 +86,12 @@ func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
 	return out, changed
 }
 
+// isAlone reports whether the digits at data[i:n] are all of a number.
+func isAlone(data []byte, i, n int) bool {
+	const parts = "+-.eE"
+	return (i == 0 || !strings.ContainsRune(parts, rune(data[i-1]))) && (n == len(data) || !strings.ContainsRune(parts, rune(data[n])))
+}
+
 // in puts them into a value: all of it, JSON in it, what its base64 stands for,
 // or words of a text.
 func (x exchanged) in(s string, depth int) (out string, changed bool) {
@@ -83,8 +101,8 @@ func (x exchanged) in(s string, depth int) (out string, changed bool) {
 	if len(s) < shortText || len(s) > maxTraced {
 		return s, false
 	}
-	if c := s[jsonSpace([]byte(s), 0):]; c != "" && (c[0] == '{' || c[0] == '[') {
-		if b, ok := x.json([]byte(s), depth); ok {
+	if isJSONText(s) && depth < maxNested {
+		if b, ok := x.json([]byte(s), depth+1); ok {
 			return string(b), true
 		}
 	}
@@ -104,7 +122,7 @@ func (x exchanged) in(s string, depth int) (out string, changed bool) {
 	}
 	out = s
 	for w := range wordsOf(s) {
-		if fresh, ok := x[w]; ok && w != s {
+		if fresh, ok := x[w]; ok && w != s && !isDigits(w) {
 			out, changed = strings.ReplaceAll(out, w, fresh), true
 		}
 	}

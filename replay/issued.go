@@ -85,8 +85,19 @@ func (s *Issued) pair(was, is *heard) {
 }
 
 // isName reports whether a text may be one that a server made up to name
-// something by: a word with digits in it.
-func isName(s string) bool { return utf8.ValidString(s) && isIDLike("t"+s) }
+// something by: a word with digits in it, or with letters in both cases at random.
+func isName(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	mixed := 0
+	for i := 1; i < len(s); i++ {
+		if s[i] >= 'A' && s[i] <= 'Z' && s[i-1] >= 'a' && s[i-1] <= 'z' {
+			mixed++
+		}
+	}
+	return isIDLike("t"+s) || mixed >= 3 && len(s) >= shortText && !strings.ContainsAny(s, " /\\.\n")
+}
 
 // into puts the live values into a captured exchange: then it is as if the
 // server had issued them when that was captured. changed are the numbers of the
@@ -257,7 +268,7 @@ func candidates(data []byte) func(yield func(w string, whole bool) bool) {
 			return
 		}
 		for _, p := range partsOf(data)[1:] {
-			if (strings.HasPrefix(p.at, "json ") || strings.HasPrefix(p.at, "base64")) && !yield(p.value, true) {
+			if !strings.HasPrefix(p.at, "word ") && !yield(p.value, true) {
 				return
 			}
 		}

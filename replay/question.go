@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"unwire/captures"
@@ -157,7 +157,7 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			case bind.source.down != q.down:
 			case bind.Part == "":
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
-			default:
+			case !spelling(bind.How).isDigest(): // what is hashed may well be what is asked
 				q.kind.carry(bind.FromPath, bind.Part)
 			}
 			l.digest(q, bind)
@@ -193,14 +193,16 @@ func (a *asking) without(v *leaf) *leaf {
 		return v
 	}
 	s := string(v.data)
-	for _, p := range partsOf(v.data) {
-		switch {
-		case !parts[p.at]:
-		case strings.HasPrefix(p.at, "base64"):
-			s = "<carried>"
-		default:
-			s = strings.ReplaceAll(s, p.value, "<carried>")
+	all := partsOf(v.data)
+	for _, p := range all {
+		if !parts[p.at] {
+			continue
 		}
+		if around, _, coded := strings.Cut(p.at, "base64"); coded { // the text around it has the code
+			at := strings.TrimSuffix(around, " ")
+			p = all[max(0, slices.IndexFunc(all, func(p part) bool { return p.at == at }))]
+		}
+		s = strings.ReplaceAll(s, p.value, "<carried>")
 	}
 	out := leaf{path: v.path, depth: v.depth, inner: v.inner}
 	out.text([]byte(s))
@@ -292,6 +294,9 @@ func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
 			value = classes(v.data)
 			k += v.inner
 		}
+		if n, err := strconv.ParseUint(strings.TrimPrefix(value, "n"), 10, 64); v.number && err == nil && ident.IsTime(n) {
+			value = string(ident.Time)
+		}
 		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
 		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
 		if kind.echo[v.path] {
@@ -311,7 +316,11 @@ func classes(b []byte) string {
 	}
 	s := string(b)
 	for w := range wordsOf(s) {
-		if c := ident.Of(w); c != "" {
+		c := ident.Of(w)
+		if n, err := strconv.ParseUint(w, 10, 64); err == nil && ident.IsTime(n) {
+			c = ident.Time
+		}
+		if c != "" {
 			s = strings.ReplaceAll(s, w, "<"+string(c)+">")
 		}
 	}
@@ -344,18 +353,29 @@ func sameForm(a, b string) bool {
 	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
 }
 
-// shown is what is asked, without the letters that keep values of one kind from
-// being taken for another's.
-func (a arguments) shown() string { return valueLetter.ReplaceAllString(a.exact, "$1$2") }
-
-var valueLetter = regexp.MustCompile(`(?m)^([^="]*=")[tn](.*")$`)
-
 // asks describes a live question for an error.
 func (l *linker) asks(h *heard, kind *asking) string {
-	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).shown()), "\n", ", ")
-	const most = 200
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	var list []string
+	for k := 0; k < len(h.leaves); k++ {
+		v := &h.leaves[k]
+		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
+		switch {
+		case kind.mask[v.path]:
+		case v.number && v.value != zero:
+			list = append(list, v.path+"="+v.value[1:])
+		case text || v.inner == 0 && len(v.data) > 0:
+			list = append(list, fmt.Sprintf("%s=%q", v.path, cut(string(v.data), 120)))
+			k += v.inner
+		}
 	}
+	text := cut(strings.Join(list, ", "), 240)
 	return fmt.Sprintf("%s/%d (%s)", captures.Down, h.frame.Seq, text)
+}
+
+// cut shortens a text to about most bytes.
+func cut(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }

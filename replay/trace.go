@@ -91,8 +91,8 @@ type part struct {
 	id    bool // it looks like an identifier
 }
 
-// maxNested bounds how deep base64 is looked into.
-const maxNested = 2
+// maxNested bounds how deep JSON and base64 in each other are looked into.
+const maxNested = 3
 
 // partsOf takes a value apart.
 func partsOf(data []byte) []part { return appendParts(nil, "", data, 0) }
@@ -102,11 +102,11 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		return out
 	}
 	s := string(data)
-	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: ident.Of(s) != "" || ident.IsBytes(data)})
+	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: ident.Of(s) != "" || isBinaryID(data)})
 	if depth > 0 {
 		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
 			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
-				if !l.number && (l.inner == 0 || ident.IsBytes(l.data)) { // random bytes may parse
+				if !l.number && (l.inner == 0 || isBinaryID(l.data)) { // random bytes may parse
 					out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
 				}
 			}
@@ -115,17 +115,21 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if !utf8.ValidString(s) {
 		return out
 	}
-	if c := s[jsonSpace(data, 0):]; c != "" && (c[0] == '{' || c[0] == '[') && json.Valid(data) {
+	if isJSONText(s) && depth < maxNested {
 		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
-			if l.inner == 0 && !l.number && len(l.data) >= shortText && l.data[0] != '{' && l.data[0] != '[' {
-				out = append(out, part{prefix + "json " + l.path, string(l.data), ident.Of(string(l.data)) != ""})
+			switch {
+			case l.inner > 0:
+			case l.number && !l.small && isDigits(l.value[1:]):
+				out = append(out, part{at: prefix + "json " + l.path, value: l.value[1:]})
+			case !l.number:
+				out = appendParts(out, prefix+"json "+l.path+" ", l.data, depth+1)
 			}
 		}
 	}
 	if b, _ := fromBase64(s); len(b) >= shortText && depth < maxNested {
 		out = appendParts(out, prefix+"base64 ", b, depth+1)
 	}
-	if depth > 0 {
+	if depth > 0 && !isPrintable(data) {
 		return out
 	}
 	n := 0
@@ -138,6 +142,25 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		}
 	}
 	return out
+}
+
+// isBinaryID reports whether bytes may be an identifier: as many as one has, and no text.
+func isBinaryID(b []byte) bool {
+	switch len(b) {
+	case 12, 16, 20, 32, 64:
+		return !utf8.Valid(b) || ident.IsBytes(b)
+	}
+	return false
+}
+
+// isJSONText reports whether a text is a JSON object or array.
+func isJSONText(s string) bool {
+	c := s[jsonSpace([]byte(s), 0):]
+	return c != "" && (c[0] == '{' || c[0] == '[') && json.Valid([]byte(s))
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // fromBase64 decodes a text in the alphabet that it is in; nil where it is none.
@@ -208,7 +231,7 @@ func (l *linker) index(j int) {
 					continue
 				}
 				out, ok := how.of(p.value)
-				if _, known := l.tokens[out]; known || !ok || len(out) < shortText || len(out) > maxTokenLen || l.own[out] {
+				if _, known := l.tokens[out]; known || !ok || len(out) < shortText && !isDigits(p.value) || how != asIs && isDigits(p.value) || len(out) > maxTokenLen || l.own[out] {
 					continue
 				}
 				l.tokens[out] = trace{j, v.path, p.at, how, p.id || how != asIs}
@@ -227,7 +250,7 @@ func (l *linker) search(h *heard) (out []innerBinding) {
 		}
 		s, seen, before := string(v.data), map[string]bool{}, len(out)
 		look := func(w string, whole bool) {
-			if len(w) < shortText || seen[w] {
+			if len(w) < shortText && !(whole && isDigits(w)) || seen[w] {
 				return
 			}
 			seen[w] = true
@@ -298,7 +321,7 @@ func (b *Binding) live(from *heard) (string, bool) {
 // bindInside puts a live token in the place of the captured one inside a value.
 func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 	put := func(s string) (string, bool) {
-		if strings.Contains(s, b.token) {
+		if strings.Contains(s, b.token) && !isDigits(b.token) {
 			return strings.ReplaceAll(s, b.token, fresh), true
 		}
 		return exchanged{b.token: fresh}.in(s, 0)
