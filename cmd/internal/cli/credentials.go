@@ -92,7 +92,7 @@ func (a *app) credentials(refs []string, asJSON bool) error {
 			}
 			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
 		}
-		if err := a.out.Table([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+		if err := a.out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
 			return err
 		}
 	}

@@ -308,7 +308,7 @@ func (a *app) printSuite(lines []experimentLine, format string) error {
 			}
 			rows = append(rows, []string{l.File, state, verdict, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
 		}
-		return a.out.Table([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
+		return a.out.Wide([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
 	case "junit":
 		return a.printJUnit(lines)
 	}
