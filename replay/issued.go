@@ -127,7 +127,7 @@ func (s *Issued) into(ex *decode.Exchange) (out *decode.Exchange, headers []stri
 	}
 	for i := range c.Frames {
 		f := &c.Frames[i]
-		if !isData(f) {
+		if !isData(f) || f.Err != nil {
 			continue
 		}
 		data, ok := s.values.message(f.Data, f.Tree == nil)
@@ -219,18 +219,20 @@ func (s *issuers) take(id int64, ex *decode.Exchange) {
 			case f.Dir == captures.Up:
 				s.said(id, l.data)
 			default:
-				s.issued(id, l.data)
+				s.issued(id, l.data, false)
 			}
 		}
 	}
 	for _, h := range slices.Concat(ex.ResponseHeaders, ex.ResponseTrailers) {
-		s.issued(id, []byte(h.Value))
+		s.issued(id, []byte(h.Value), true)
 	}
 }
 
-func (s *issuers) issued(id int64, data []byte) {
+// issued takes a value of an answer. Of one that is all of a header a name will
+// do; in messages, where models and files have names, it must be an identifier.
+func (s *issuers) issued(id int64, data []byte, inHeader bool) {
 	for _, p := range partsOf(data) {
-		if !p.id && !(p.at == "" && isName(p.value)) || ident.Of(p.value) == ident.Time {
+		if !p.id && !(inHeader && p.at == "" && isName(p.value)) || ident.Of(p.value) == ident.Time {
 			continue
 		}
 		for _, how := range spellings {

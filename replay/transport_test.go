@@ -153,6 +153,35 @@ func TestGRPCWebText(t *testing.T) {
 	}
 }
 
+// A frame that could not be read to its end goes out as it was captured, or not at all.
+func TestUnreadableFrame(t *testing.T) {
+	var got []byte
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		w.Header().Set("content-type", "application/connect+proto")
+		_, _ = w.Write(envelope.Append(nil, envelope.EndStream, []byte("{}")))
+	})
+	body := envelope.Append(envelope.Append(nil, envelope.Compressed, []byte("this is no gzip")), 0, []byte("\x0a\x03abc"))
+	store, id := written(t, captures.Exchange{
+		Method: "POST", URL: s.URL + "/test.v1.Test/Join", HTTP: "2",
+		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: "gzip"}},
+	}, up(body))
+	if r := send(t, store, id, Options{}); r.Status != 200 || !bytes.Equal(got, body) {
+		t.Errorf("sent %q, %+v", got, r)
+	}
+	for edit, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": ""} {
+		op, rest, _ := strings.Cut(edit, " ")
+		e, err := ParseEdit(op, rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(t.Context(), store, id, Options{Edits: []Edit{e}})
+		if want == "" && (err != nil || len(p.Warnings) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", edit, err)
+		}
+	}
+}
+
 // A response of events, in base64 as one report has them.
 func TestServerSentEvents(t *testing.T) {
 	event := func(b []byte) string { return "data: " + base64.StdEncoding.EncodeToString(b) + "\n\n" }

@@ -216,7 +216,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.printResult(result, f); err != nil {
 		return err
 	}
-	if result.Verdict == replay.Rejected && len(f.after) == 0 {
+	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		if first, err := replay.Issuers(ctx, store, addr.Exchange); err == nil && len(first) > 0 {
 			a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
 		}
