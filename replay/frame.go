@@ -28,7 +28,7 @@ type PlanFrame struct {
 	Data       []byte    `json:"data"`
 	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
 
-	unread   error  // why Data is not all of the message; nil if it is
+	unread   error // why Data is not all of the message; nil if it is
 	framed   bool
 	fresh    bool   // ids of headers were refreshed in it
 	encoding string // compression of the payload
@@ -69,7 +69,6 @@ func (p *Plan) buildFrames(body []byte) {
 		}
 		if pf.unread != nil {
 			pf.Live = nil
-			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, pf.unread))
 		}
 		p.Frames = append(p.Frames, pf)
 	}
@@ -119,8 +118,9 @@ func (p *Plan) edit() error {
 	}
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if f.Len = len(f.Data); f.unread != nil && f.wire != nil {
+		if f.Len = len(f.Data); f.unread != nil {
 			f.Len = len(f.wire)
+			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, f.unread))
 		}
 	}
 	return nil

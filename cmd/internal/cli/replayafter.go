@@ -25,14 +25,7 @@ func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f 
 		a.say("exchange %s would be sent first, and the live ids put in", numbered(first, ", "))
 		return nil
 	}
-	opts.Issued = &replay.Issued{}
-	plain := *opts
-	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
-	for _, n := range first {
-		plan, err := replay.NewPlan(ctx, store, n, plain)
-		if err != nil {
-			return err
-		}
+	return replayFirst(ctx, store, first, opts, func(n int64, plan *replay.Plan) error {
 		if f.live && plan.Refusal == "" {
 			if err := printPlan(a.err, plan, true); err != nil {
 				return err
@@ -47,6 +40,24 @@ func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f 
 			return verdictStatus(result)
 		}
 		opts.Issued.Learn(plan, result)
+		return nil
+	})
+}
+
+// replayFirst plans exchanges in their order, each with what those before it
+// issued, and has them sent; opts.Issued then knows what all did.
+func replayFirst(ctx context.Context, store *captures.Store, first []int64, opts *replay.Options, send func(n int64, plan *replay.Plan) error) error {
+	opts.Issued = &replay.Issued{}
+	plain := *opts
+	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
+	for _, n := range first {
+		plan, err := replay.NewPlan(ctx, store, n, plain)
+		if err != nil {
+			return err
+		}
+		if err := send(n, plan); err != nil {
+			return err
+		}
 	}
 	return nil
 }
