@@ -232,7 +232,7 @@ func (s *issuers) take(id int64, ex *decode.Exchange) {
 // do; in messages, where models and files have names, it must be an identifier.
 func (s *issuers) issued(id int64, data []byte, inHeader bool) {
 	for _, p := range partsOf(data) {
-		if !p.id && !(inHeader && p.at == "" && isName(p.value)) || ident.Of(p.value) == ident.Time {
+		if !p.id && !(inHeader && p.at == "" && isName(p.value)) || classOf(p.value) == ident.Time {
 			continue
 		}
 		for _, how := range spellings {

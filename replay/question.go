@@ -236,7 +236,7 @@ func isIDLike(value string) bool {
 	const longest = 64
 	text, ok := strings.CutPrefix(value, "t")
 	switch {
-	case !ok || ident.Of(text) != "" || ident.IsBytes([]byte(text)):
+	case !ok || classOf(text) != "" || ident.IsBytes([]byte(text)):
 		return true
 	case len(text) > longest || strings.ContainsAny(text, " /\\.\n"):
 		return false
@@ -316,7 +316,7 @@ func classes(b []byte) string {
 	}
 	s := string(b)
 	for w := range wordsOf(s) {
-		c := ident.Of(w)
+		c := classOf(w)
 		if n, err := strconv.ParseUint(w, 10, 64); err == nil && ident.IsTime(n) {
 			c = ident.Time
 		}

@@ -68,7 +68,7 @@ func (s spelling) of(v string) (out string, ok bool) {
 	case asUpper:
 		return strings.ToUpper(v), strings.ToUpper(v) != v && utf8.ValidString(v)
 	case asUndashed:
-		return strings.ReplaceAll(v, "-", ""), ident.Of(v) == ident.UUID
+		return strings.ReplaceAll(v, "-", ""), classOf(v) == ident.UUID
 	}
 	sum := sha256.Sum256([]byte(v))
 	switch s {
@@ -102,7 +102,7 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		return out
 	}
 	s := string(data)
-	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: ident.Of(s) != "" || isBinaryID(data)})
+	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: classOf(s) != "" || isBinaryID(data)})
 	if depth > 0 {
 		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
 			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
@@ -134,7 +134,7 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	}
 	n := 0
 	for w := range wordsOf(s) {
-		if c := ident.Of(w); c != "" && c != ident.Time {
+		if c := classOf(w); c != "" && c != ident.Time {
 			if w != s {
 				out = append(out, part{prefix + "word " + strconv.Itoa(n), w, true})
 			}
@@ -142,6 +142,25 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		}
 	}
 	return out
+}
+
+// longDigits is how many digits in a row no count has: one hex id in 2,000 of 8
+// bytes is nothing but digits.
+const longDigits = 15
+
+// classOf is the class of a value that is an identifier; "" for another.
+func classOf(s string) ident.Class {
+	if c := ident.Of(s); c != "" {
+		return c
+	}
+	rest := s[strings.LastIndexAny(s, "_-")+1:]
+	switch {
+	case len(rest) < longDigits || !isDigits(rest):
+		return ""
+	case rest == s:
+		return ident.Hex
+	}
+	return ident.ID
 }
 
 // isBinaryID reports whether bytes may be an identifier: as many as one has, and no text.
