@@ -31,7 +31,7 @@ func (e *expiredError) Error() string {
 	if e.past {
 		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
 	}
-	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, leastLife)
+	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, LeastLife)
 }
 
 func (e *expiredError) Is(target error) bool { return target == ErrExpired || target == ErrCredentials }

@@ -17,6 +17,9 @@ func (p *Plan) editText() error {
 		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.Frames))
 	}
 	f := &p.Frames[at]
+	if f.unread != nil {
+		return fmt.Errorf("replay: --edit: frame up/%d can only be sent as it was captured: %w", f.Seq, f.unread)
+	}
 	shown, name := f.Data, fmt.Sprintf("up-%d.json", f.Seq)
 	if !p.isJSON() {
 		shown = []byte(text.Format(wire.Parse(f.Data, wire.Options{}), p.types[captures.Up]))

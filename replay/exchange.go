@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"unwire/captures"
+	"unwire/decode/envelope"
 	"unwire/replay/profile"
 )
 
@@ -22,7 +25,7 @@ const maxTokenAnswer = 1 << 20
 //
 // Errors: ErrCredentials where there is no key, or the server gives no token;
 // ErrRefused.
-func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, o Options) error {
+func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, o Options) (err error) {
 	if err := CheckTarget(base, o.Live, o.AllowHosts); err != nil {
 		return err
 	}
@@ -45,11 +48,31 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
 	req.Header.Set("Content-Type", "application/json")
+	if err := o.Pace.admit(ctx, u.Hostname()); err != nil {
+		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+	}
+	asked := Entry{Event: "request", Host: u.Hostname(), Method: req.Method, URL: u.String(), Effects: EffectsUnknown}
+	asked.body([]byte("{}"))
+	n, err := o.Pace.note(asked)
+	if err != nil {
+		return err
+	}
+	answer := Entry{N: n, Event: "answer", Host: u.Hostname(), Origin: FromUs}
+	defer func() {
+		if answer.Message == "" && err != nil {
+			answer.Message = captures.DefaultRedactor().String(strings.ReplaceAll(err.Error(), key, "[redacted]"))
+		}
+		_, noted := o.Pace.note(answer)
+		err = errors.Join(err, noted)
+	}()
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}
 	defer resp.Body.Close()
+	answer.Origin, answer.Status, answer.Until = FromServer, resp.StatusCode, RetryAfter(resp.Header.Get("retry-after"), time.Now())
+	answer.Code = envelope.CodeOfStatus(resp.StatusCode)
+	o.Pace.enough(u.Hostname(), resp.StatusCode, answer.Code, fields(resp.Header))
 	var tokens struct {
 		AccessToken string `json:"accessToken"`
 	}

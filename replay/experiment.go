@@ -21,6 +21,7 @@ type Experiment struct {
 	About    string // the first comment
 	Capture  string // a path, as the file has it; "" where the suite's own is meant
 	Exchange int64
+	After    []string // exchanges to be sent first: numbers, or "auto" for those that issued what it carries
 	Edits    []Edit
 	Expect   []Expectation
 }
@@ -51,7 +52,8 @@ type Expectation struct {
 //	expect value 1.1.1~composer
 //	expect value @0 1=hello
 //
-// Shape: edits are those of ReadPatch. differs and same take the path of a
+// Shape: after names exchanges that are sent first: after 1. Edits are those of
+// ReadPatch. differs and same take the path of a
 // change as a replay prints it, or how it begins; without a path they are about
 // all of the answer. value takes a path into a message of the answer, of frame
 // down/N where @N stands before it, else of any or of all joined, and = its value or ~ a regular
@@ -81,6 +83,8 @@ func ReadExperiment(r io.Reader) (*Experiment, error) {
 			if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
 				err = fmt.Errorf("%q is no exchange's number", rest)
 			}
+		case word == "after":
+			x.After = append(x.After, strings.Fields(rest)...)
 		case word == "expect":
 			var e Expectation
 			if e, err = parseExpectation(rest); err == nil {

@@ -28,6 +28,7 @@ type PlanFrame struct {
 	Data       []byte    `json:"data"`
 	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
 
+	unread   error // why Data is not all of the message; nil if it is
 	framed   bool
 	fresh    bool   // ids of headers were refreshed in it
 	encoding string // compression of the payload
@@ -40,7 +41,7 @@ func (p *Plan) buildFrames(body []byte) {
 	l := newLinker(p.captured, p.types)
 	p.beats = l.beatsOf()
 	for i := range l.down {
-		if !l.down[i].heartbeat {
+		if !l.down[i].heartbeat && !l.down[i].shape.isAside() {
 			p.answers++
 		}
 	}
@@ -56,7 +57,7 @@ func (p *Plan) buildFrames(body []byte) {
 		}
 		pf := PlanFrame{
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
-			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body),
+			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err,
 		}
 		if isData(f) {
 			at := len(of)
@@ -65,6 +66,9 @@ func (p *Plan) buildFrames(body []byte) {
 			}
 			pf.Live, pf.Beat = l.bindings(at), l.up[at].heartbeat
 			of = append(of, len(p.Frames))
+		}
+		if pf.unread != nil {
+			pf.Live = nil
 		}
 		p.Frames = append(p.Frames, pf)
 	}
@@ -113,7 +117,11 @@ func (p *Plan) edit() error {
 		}
 	}
 	for i := range p.Frames {
-		p.Frames[i].Len = len(p.Frames[i].Data)
+		f := &p.Frames[i]
+		if f.Len = len(f.Data); f.unread != nil {
+			f.Len = len(f.wire)
+			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, f.unread))
+		}
 	}
 	return nil
 }
@@ -139,6 +147,9 @@ func (p *Plan) editOne(e *Edit) error {
 	switch {
 	case e.Op == OpRaw && len(e.path) == 0:
 		data, err = e.rawBytes()
+		f.unread = nil
+	case f.unread != nil:
+		return fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
 	default:
 		data, err = e.apply(f.Data, p.isJSON(), p.types[captures.Up])
 	}
@@ -181,6 +192,9 @@ func (f *PlanFrame) payload(data []byte) ([]byte, error) {
 // encode returns a frame's bytes on the wire with data as its message, and the
 // secrets in it. What was not changed goes out as it was captured.
 func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
+	if f.unread != nil && f.wire != nil {
+		return f.wire, nil
+	}
 	data, filled, err := p.unredact(data)
 	if err != nil {
 		return nil, err
@@ -205,9 +219,12 @@ func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
 func (p *Plan) refreshBodies(r *refresher) {
 	for i := range p.Frames {
 		f := &p.Frames[i]
+		if f.unread != nil {
+			continue
+		}
 		if data, changed := r.body(f.Data); changed {
 			f.Data, f.fresh = data, true
-			p.Refreshed = append(p.Refreshed, fmt.Sprintf("%s/%d", captures.Up, f.Seq))
+			p.refreshed(fmt.Sprintf("%s/%d", captures.Up, f.Seq))
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 				display, keep = "<"+fromMaker+">", placeholder
 				p.refreshed(h.Name)
 			}
-		} else if fresh, ok := r.header(h.Name, h.Value); ok {
+		} else if fresh, ok := r.header(h.Name, h.Value); ok && !slices.Contains(p.live, strings.ToLower(h.Name)) {
 			if display == value {
 				display = fresh
 			}

@@ -33,6 +33,7 @@ type Entry struct {
 	N       int64     `json:"n"` // of the request, in this journal; its answer has the same
 	Time    time.Time `json:"time"`
 	Event   string    `json:"event"`              // "request" or "answer"
+	Of      int64     `json:"of,omitempty"`       // the request that this one is a piece of, as an append is
 	Capture int64     `json:"exchange,omitempty"` // the captured exchange
 	Host    string    `json:"host,omitempty"`
 	Method  string    `json:"method,omitempty"`
@@ -155,33 +156,44 @@ func (j *Journal) write(e Entry) (int64, error) {
 	return e.N, j.f.Sync()
 }
 
-// journal notes that a plan is about to be sent.
-func (p *Plan) journal() (int64, error) {
-	if p.o.Pace == nil {
+// note appends an entry to the journal, if there is one.
+func (p *Pace) note(e Entry) (int64, error) {
+	if p == nil {
 		return 0, nil
 	}
-	e := Entry{
-		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: p.cleaner()(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
-	}
+	return p.Journal.write(e)
+}
+
+// journal notes that a plan is about to be sent.
+func (p *Plan) journal() (int64, error) {
 	clean := p.cleaner()
+	e := Entry{
+		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
+	}
 	for i := range e.Edits {
 		e.Edits[i] = clean(e.Edits[i])
 	}
-	sum := sha256.New()
+	var bodies [][]byte
 	for i := range p.Frames {
-		e.Bytes += len(p.Frames[i].Data)
-		sum.Write(p.Frames[i].Data)
+		bodies = append(bodies, p.Frames[i].Data)
+	}
+	e.body(bodies...)
+	return p.o.Pace.note(e)
+}
+
+// body notes what a request carries, without keeping it.
+func (e *Entry) body(messages ...[]byte) {
+	sum := sha256.New()
+	for _, m := range messages {
+		e.Bytes += len(m)
+		sum.Write(m)
 	}
 	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return p.o.Pace.Journal.write(e)
 }
 
 // answered notes what came of a request.
 func (p *Plan) answered(n int64, r *Result, until time.Time) error {
-	if p.o.Pace == nil {
-		return nil
-	}
-	_, err := p.o.Pace.Journal.write(Entry{
+	_, err := p.o.Pace.note(Entry{
 		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: r.Verdict, Origin: r.Origin, Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
 	})
 	return err

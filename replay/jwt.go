@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// leastLife is how long a token must still be good for to be sent.
-const leastLife = time.Minute
+// LeastLife is how long a token must still be good for to be sent.
+const LeastLife = time.Minute
 
 // A Token is what a JWT says of itself. Its signature is not looked at.
 type Token struct {
@@ -55,5 +55,5 @@ func ParseToken(token string) (t Token, ok bool) {
 
 // stale reports whether a token is of no more use.
 func (t Token) stale(now time.Time) bool {
-	return !t.Expires.IsZero() && t.Expires.Sub(now) < leastLife
+	return !t.Expires.IsZero() && t.Expires.Sub(now) < LeastLife
 }

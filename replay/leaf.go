@@ -213,3 +213,9 @@ func (s shape) matches(o shape) bool {
 	}
 	return float64(both) >= shapeLikeness*float64(len(s.sub)+len(o.sub)-both)
 }
+
+// aside is the shape of what a server says beside its frames.
+const aside = "\x00headers"
+
+// isAside reports whether what was heard is no frame.
+func (s shape) isAside() bool { return len(s.top) == 1 && s.top[0] == aside }

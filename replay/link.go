@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Binding struct {
 	Part     string `json:"part,omitempty"` // of what stands there, where it is not all: "json results[0].id", "word 2", "base64"
 	How      string `json:"how,omitempty"`  // how the frame up spells it: "hex", "sha256", …; "" as the server does
 
+	json   bool   // of the frame up
 	value  string // as captured, to see whether an edit has replaced it
 	token  string // as captured, where it is a part of what stands at Path; "" for all of it
 	source target
@@ -88,10 +90,15 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 			l.times[string(f.Data)]++
 		}
 	}
+	heads := hearHeaders(ex.ResponseHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if !isData(f) {
 			continue
+		}
+		if heads != nil && len(l.up) > 0 { // what the first frame up has is the client's own
+			l.issue(*heads)
+			heads = nil
 		}
 		h := heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
@@ -101,16 +108,46 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 			l.before = append(l.before, len(l.down))
 			l.inside = append(l.inside, l.search(&h))
 		} else {
-			for k := range h.leaves {
-				if _, ok := l.first[h.leaves[k].value]; !ok {
-					l.first[h.leaves[k].value] = len(l.down)
-				}
-			}
-			l.down = append(l.down, h)
-			l.index(len(l.down) - 1)
+			l.issue(h)
 		}
 	}
 	return l
+}
+
+// issue takes the next of what the server said.
+func (l *linker) issue(h heard) {
+	for k := range h.leaves {
+		if _, ok := l.first[h.leaves[k].value]; !ok {
+			l.first[h.leaves[k].value] = len(l.down)
+		}
+	}
+	l.down = append(l.down, h)
+	l.index(len(l.down) - 1)
+}
+
+// hearHeaders has what a server says in the headers of its answer as something
+// heard of it, by their names.
+func hearHeaders(headers captures.Headers) *heard {
+	values := map[string]string{}
+	for _, h := range headers {
+		if name := strings.ToLower(h.Name); values[name] == "" && !isRedacted(h.Value) {
+			values[name] = h.Value
+		}
+	}
+	b, err := json.Marshal(values)
+	if err != nil || len(values) == 0 {
+		return nil
+	}
+	f := &decode.Frame{Dir: captures.Down, Seq: -1, Frame: envelope.Frame{Data: b}}
+	return &heard{frame: f, leaves: leavesOf(f, nil), shape: shape{top: []string{aside}}}
+}
+
+// from names where a server said something.
+func (h *heard) from() string {
+	if h.shape.isAside() {
+		return "the response's headers"
+	}
+	return fmt.Sprintf("%s/%d", captures.Down, h.frame.Seq)
 }
 
 // isHeartbeat tells frames that come by the clock and answer nothing: by a
@@ -157,7 +194,7 @@ func (l *linker) cause(i int) (at *target, after int) {
 	}
 	last := -1
 	for j := range l.before[i] {
-		if !l.down[j].heartbeat {
+		if !l.down[j].heartbeat && !l.down[j].shape.isAside() {
 			after++
 			last = j
 		}
@@ -202,10 +239,12 @@ func (l *linker) bindings(i int) []Binding {
 		if from == nil {
 			continue
 		}
-		out = append(out, Binding{
-			Path: v.path, From: fmt.Sprintf("down/%d", l.down[j].frame.Seq), FromPath: from.path,
-			value: v.value, source: *l.target(j, from.path),
-		})
+		b := Binding{Path: v.path, From: l.down[j].from(), FromPath: from.path, value: v.value, source: *l.target(j, from.path)}
+		if l.down[j].shape.isAside() { // which is of another codec
+			b.token = string(v.data)
+		}
+		b.json = l.up[i].frame.Tree == nil
+		out = append(out, b)
 		if v.number && v.last == from.last && !slices.Contains(l.pairs, pair{v.path, from.path}) {
 			l.pairs = append(l.pairs, pair{v.path, from.path})
 		}
@@ -235,7 +274,7 @@ func (l *linker) zeros(i int) []Binding {
 		}
 		for j := l.before[i] - 1; j >= 0; j-- {
 			d := &l.down[j]
-			if d.heartbeat || !hasParent(d.leaves, p.from) {
+			if d.heartbeat || d.shape.isAside() || !hasParent(d.leaves, p.from) {
 				continue
 			}
 			if !has(d.leaves, p.from) {

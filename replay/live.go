@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/wire"
 )
@@ -47,6 +48,27 @@ func (c *conversation) hear(l *linker, frames []decode.Frame) {
 		c.at = time.Now()
 	}
 	c.signal()
+}
+
+// head takes the headers of the answer.
+func (c *conversation) head(headers captures.Headers) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := hearHeaders(headers); h != nil {
+		c.down = append(c.down, h)
+		c.signal()
+	}
+}
+
+// messages counts the frames among what was heard.
+func messages(down []*heard) int {
+	n := len(down)
+	for _, h := range down {
+		if h.shape.isAside() {
+			n--
+		}
+	}
+	return n
 }
 
 // over says that nothing more will come.
@@ -150,7 +172,7 @@ func (w *waiter) ready(down []*heard, quiet bool) bool {
 		}
 	}
 	if w.cause != nil {
-		if w.cause.advance(down); w.cause.found == nil && !(quiet && (len(down) >= w.frame.After || w.answers())) {
+		if w.cause.advance(down); w.cause.found == nil && !(quiet && (messages(down) >= w.frame.After || w.answers())) {
 			return false
 		}
 	}
@@ -212,7 +234,7 @@ func (b *Binding) put(data []byte, from *heard) ([]byte, error) {
 	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s %s", b.From, b.FromPath, b.Part)
 	}
-	return bindInside(data, from.frame.Tree == nil, b, fresh)
+	return bindInside(data, b, fresh)
 }
 
 // bind puts one live value into a message. Where an edit has put another value

@@ -1,15 +1,24 @@
 package replay
 
 import (
+	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"unwire/replay/nodetest"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -48,6 +57,10 @@ func testService(t *testing.T) []byte {
 // newNodeLab is a lab whose calls go to connect-es on Node, which has the test
 // server's certificate.
 func newNodeLab(t *testing.T, version int) *lab {
+	return newLabOf(t, fmt.Sprintf("probe/testdata/node%d/calls.mjs", version))
+}
+
+func newLabOf(t *testing.T, script string) *lab {
 	t.Helper()
 	l := newLab(t)
 	pair := l.server.TLS.Certificates[0]
@@ -56,7 +69,7 @@ func newNodeLab(t *testing.T, version int) *lab {
 		t.Fatal(err)
 	}
 	identity := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
-	l.server.URL = "https://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("probe/testdata/node%d/calls.mjs", version), testService(t), identity)
+	l.server.URL = "https://127.0.0.1:" + nodetest.Serve(t, script, testService(t), identity)
 	return l
 }
 
@@ -84,6 +97,97 @@ func TestNodeTransports(t *testing.T) {
 			r = l.replay(id, l.withToken(l.options("raw =0a05")))
 			if r.Verdict != Rejected || r.Origin != FromServer {
 				t.Errorf("a message that breaks off: %+v", r)
+			}
+		})
+	}
+}
+
+// loopTurn records a turn with the tool loop on Node; it returns its exchanges.
+func loopTurn(l *lab, o ...connect.ClientOption) (open, run int64) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
+	defer cancel()
+	opened, err := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/Say", o...).CallUnary(ctx, connect.NewRequest(wrapperspb.String("hello")))
+	if err != nil {
+		l.Fatal(err)
+	}
+	open = l.recorded()
+	stream := connect.NewClient[words, words](l.http, l.server.URL+"/test.v1.Test/Issue", o...).CallBidiStream(ctx)
+	say := func(v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			l.Fatal(err)
+		}
+		if err := stream.Send(wrapperspb.String(string(b))); err != nil && !errors.Is(err, io.EOF) {
+			l.Fatal(err)
+		}
+	}
+	say(map[string]any{"ticket": opened.Header().Get("x-ticket"), "prompt": "Find the words"})
+	first := int64(0)
+	for {
+		m, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.Fatal(err)
+		}
+		var q struct {
+			Seq   int64
+			Call  struct{ ID, Input string }
+			State []byte
+			Done  bool
+		}
+		if err := json.Unmarshal([]byte(m.GetValue()), &q); err != nil {
+			l.Fatal(err)
+		}
+		if q.Done {
+			continue
+		}
+		var state struct{ Shard string }
+		if err := json.Unmarshal(q.State, &state); err != nil {
+			l.Fatal(err)
+		}
+		if first == 0 {
+			first = q.Seq
+		}
+		sum := sha256.Sum256([]byte(q.Call.Input))
+		say(map[string]any{
+			"stream": stream.ResponseHeader().Get("x-stream"), "call": strings.ReplaceAll(q.Call.ID, "-", ""), "ack": []int64{first, q.Seq},
+			"shard": state.Shard, "digest": hex.EncodeToString(sum[:]), "matches": 3,
+		})
+	}
+	_, _ = stream.CloseRequest(), stream.CloseResponse()
+	return open, l.recorded()
+}
+
+// A tool loop on connect-es, whose ids are in headers, in JSON in texts and in
+// JSON in base64, in both codecs: none of the capture goes out.
+func TestNodeToolLoop(t *testing.T) {
+	for name, o := range map[string][]connect.ClientOption{"proto": nil, "json": {connect.WithProtoJSON()}, "grpc": {connect.WithGRPC()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLabOf(t, "probe/testdata/node2/loop.mjs")
+			open, run := loopTurn(l, o...)
+			for range 2 {
+				l.expect(l.replay(run, l.options()), Rejected, FromServer, "not_found")
+				first, err := Issuers(t.Context(), l.store, run)
+				if err != nil || !slices.Equal(first, []int64{open}) {
+					t.Fatalf("before it: %v, %v", first, err)
+				}
+				o := l.options()
+				o.Issued = &Issued{}
+				p := l.plan(open, o)
+				r, err := Send(t.Context(), p, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Issued.Learn(p, r)
+				r = l.replay(run, o)
+				l.expect(r, Differs, FromServer, "ok") // in what the tools are asked, which is random
+				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {
+					t.Errorf("%d sent, %v", r.Sent, r.Concluded)
+				}
 			}
 		})
 	}

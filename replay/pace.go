@@ -21,7 +21,7 @@ import (
 type Pace struct {
 	Interval time.Duration // default 1 s
 	Budget   int           // requests; 0: no limit
-	Journal  *Journal      // nil: none
+	Journal  *Journal      // of requests to this machine, too; nil: none
 
 	mu      sync.Mutex
 	last    time.Time

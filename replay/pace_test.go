@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -23,6 +24,27 @@ func openJournal(t *testing.T, path string) *Journal {
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	return j
+}
+
+// entries are the requests and the answers that a journal names.
+func entries(t *testing.T, path string) (asked, answered []Entry) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == "request" {
+			asked = append(asked, e)
+		} else {
+			answered = append(answered, e)
+		}
+	}
+	return asked, answered
 }
 
 func TestPace(t *testing.T) {
@@ -71,6 +93,7 @@ func TestEnoughIsEnough(t *testing.T) {
 		{401, "", `{"code":"unauthenticated"}`, "answered unauthenticated"},
 		{403, "", `{"code":"permission_denied"}`, "answered permission_denied"},
 		{200, "3600", "{}", "asked to be left alone until"},
+		{429, "Fri, 01 Jan 2190 00:00:00 GMT", "", "asked to be left alone until 2190-01-01T00:00:00Z"},
 	} {
 		l := newLab(t)
 		id := l.say("hello", connect.WithProtoJSON())
@@ -98,6 +121,18 @@ func TestEnoughIsEnough(t *testing.T) {
 		}
 		if want := 2; c.header == "" && asked != want || c.header != "" && asked != 1 {
 			t.Errorf("%d: asked %d times", c.status, asked)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Time{
+		"": {}, "0": now, "120": now.Add(2 * time.Minute), "Sun, 01 Mar 2026 12:05:00 GMT": now.Add(5 * time.Minute),
+		"Sunday, 01-Mar-26 12:05:00 GMT": now.Add(5 * time.Minute), "soon": {}, "-1": {}, "99999999999999": {},
+	} {
+		if got := RetryAfter(value, now); !got.Equal(want) {
+			t.Errorf("%q: %s, want %s", value, got, want)
 		}
 	}
 }

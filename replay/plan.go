@@ -40,6 +40,7 @@ type Options struct {
 
 	Headers map[string]HeaderMaker // makes values of headers, by name in lower case; nil: DefaultHeaders
 
+	Issued *Issued // what the server has issued in calls that were sent before this one; may be nil
 	Lesson *Lesson // what is volatile in the answer, learnt from the unedited request; may be nil
 	Pace   *Pace   // how gently other hosts are asked; may be nil
 
@@ -114,9 +115,10 @@ type Plan struct {
 	answers  int           // messages of the captured answer, heartbeats left out
 	beats    time.Duration // between the client's heartbeats
 	types    [2]protoreflect.MessageDescriptor
-	recoded  bool // Codec is not the captured one
-	across   bool // and the captured answer is in the captured one
-	whole    bool // the body has a known length and goes out at once
+	recoded  bool     // Codec is not the captured one
+	live     []string // headers with values that Options.Issued has, by name in lower case
+	across   bool     // and the captured answer is in the captured one
+	whole    bool     // the body has a known length and goes out at once
 }
 
 // What a request may do at the other end, as far as anything says so: its method
@@ -192,6 +194,11 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if o.Codec != "" && pieces != nil {
 		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", id)
 	}
+	var live map[int]bool
+	p.captured, p.live, live = o.Issued.into(ex)
+	for _, name := range p.live {
+		p.refreshed(name)
+	}
 	if body, err = p.recode(body); err != nil {
 		return nil, fmt.Errorf("replay: exchange %d: %w", id, err)
 	}
@@ -223,6 +230,12 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 		return nil, fmt.Errorf("replay: exchange %d: %w", id, made)
 	}
 	p.buildFrames(body)
+	for i := range p.Frames {
+		if f := &p.Frames[i]; live[f.Seq] {
+			f.fresh = true
+			p.refreshed(fmt.Sprintf("%s/%d", captures.Up, f.Seq))
+		}
+	}
 	if err := p.edit(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay/standin"
 )
@@ -129,7 +131,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	for range p.calls {
 		select {
 		case <-a.tap.done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the calls were not recorded to their end")
 		}
 	}
@@ -147,6 +149,27 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	r := a.replay(c.ID)
 	if r.Verdict != Same || r.Code != "ok" || r.Unsent != 0 {
 		t.Errorf("%s %s %s %s %v", r.Verdict, r.Origin, r.Code, r.Message, r.Concluded)
+	}
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	plan := a.plan(c.ID)
+	plan.o.Pace = &Pace{Journal: openJournal(t, path)}
+	out, err := captures.Create(filepath.Join(t.TempDir(), "answer.uwc"), captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	if _, err := Send(t.Context(), plan, out); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for _, err := range out.Exchanges(t.Context()) {
+		if calls++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked, answered := entries(t, path)
+	if len(asked) != calls || len(answered) != calls || calls < 8 || asked[0].Of != 0 || asked[2].Of != 1 || answered[2].Status != http.StatusOK {
+		t.Errorf("%d calls, of which the journal has %d, and %d answers", calls, len(asked), len(answered))
 	}
 	if r = a.replay(c.ID, "run_request.action.user_message_action.user_message.text=Tell me more"); r.Verdict != Differs || r.Code != "ok" {
 		t.Errorf("edited: %s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)

@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"unwire/captures"
@@ -30,8 +30,9 @@ type question struct {
 // An asking is what questions of one shape have in common.
 type asking struct {
 	shape shape
-	mask  map[string]bool // paths of the ids that answers carry on
-	echo  map[string]bool // mask, and paths of other values that answers repeat
+	mask  map[string]bool            // paths of the ids that answers carry on
+	echo  map[string]bool            // mask, and paths of other values that answers repeat
+	parts map[string]map[string]bool // by path, which parts of a value answers carry on
 }
 
 // arguments are what a question says besides its ids: values by path, exactly,
@@ -66,7 +67,7 @@ func (l *linker) ask(bound [][]Binding) {
 	unanswered := map[*asking]bool{}
 	for j := range l.before[len(l.before)-1] {
 		d := &l.down[j]
-		if _, answered := at[j]; answered || d.heartbeat {
+		if _, answered := at[j]; answered || d.heartbeat || d.shape.isAside() {
 			continue
 		}
 		for _, k := range l.kinds {
@@ -91,7 +92,7 @@ func (l *linker) kindOf(s shape) *asking {
 			return k
 		}
 	}
-	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}}
+	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}}
 	l.kinds = append(l.kinds, k)
 	return k
 }
@@ -135,7 +136,9 @@ func (l *linker) count() {
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
-		j = max(j, list[i].source.down)
+		if s := &list[i].source; !s.shape.isAside() {
+			j = max(j, s.down)
+		}
 	}
 	return j
 }
@@ -150,8 +153,12 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			if bind.token == "" || "t"+bind.token == bind.value {
 				carried[bind.Path] = true
 			}
-			if bind.source.down == q.down && bind.Part == "" {
+			switch {
+			case bind.source.down != q.down:
+			case bind.Part == "":
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
+			case !spelling(bind.How).isDigest(): // what is hashed may well be what is asked
+				q.kind.carry(bind.FromPath, bind.Part)
 			}
 			l.digest(q, bind)
 		}
@@ -169,6 +176,37 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			}
 		}
 	}
+}
+
+// carry notes that answers carry on a part of what stands at path.
+func (a *asking) carry(path, part string) {
+	if a.parts[path] == nil {
+		a.parts[path] = map[string]bool{}
+	}
+	a.parts[path][part] = true
+}
+
+// without is a leaf without the parts that answers carry on.
+func (a *asking) without(v *leaf) *leaf {
+	parts := a.parts[v.path]
+	if parts == nil {
+		return v
+	}
+	s := string(v.data)
+	all := partsOf(v.data)
+	for _, p := range all {
+		if !parts[p.at] {
+			continue
+		}
+		if around, _, coded := strings.Cut(p.at, "base64"); coded { // the text around it has the code
+			at := strings.TrimSuffix(around, " ")
+			p = all[max(0, slices.IndexFunc(all, func(p part) bool { return p.at == at }))]
+		}
+		s = strings.ReplaceAll(s, p.value, "<carried>")
+	}
+	out := leaf{path: v.path, depth: v.depth, inner: v.inner}
+	out.text([]byte(s))
+	return &out
 }
 
 // repeat notes that answers repeat what stands at path: all of a message.
@@ -198,7 +236,7 @@ func isIDLike(value string) bool {
 	const longest = 64
 	text, ok := strings.CutPrefix(value, "t")
 	switch {
-	case !ok || ident.Of(text) != "" || ident.IsBytes([]byte(text)):
+	case !ok || classOf(text) != "" || ident.IsBytes([]byte(text)):
 		return true
 	case len(text) > longest || strings.ContainsAny(text, " /\\.\n"):
 		return false
@@ -250,10 +288,14 @@ func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
 		if v.inner > 0 && !text {
 			continue
 		}
+		v = kind.without(v)
 		value := v.value
 		if text || !v.number && ident.IsBytes(v.data) {
 			value = classes(v.data)
 			k += v.inner
+		}
+		if n, err := strconv.ParseUint(strings.TrimPrefix(value, "n"), 10, 64); v.number && err == nil && ident.IsTime(n) {
+			value = string(ident.Time)
 		}
 		fmt.Fprintf(&exact, "%s=%q\n", v.path, v.value)
 		fmt.Fprintf(&loose, "%s=%q\n", v.path, value)
@@ -274,7 +316,11 @@ func classes(b []byte) string {
 	}
 	s := string(b)
 	for w := range wordsOf(s) {
-		if c := ident.Of(w); c != "" {
+		c := classOf(w)
+		if n, err := strconv.ParseUint(w, 10, 64); err == nil && ident.IsTime(n) {
+			c = ident.Time
+		}
+		if c != "" {
 			s = strings.ReplaceAll(s, w, "<"+string(c)+">")
 		}
 	}
@@ -307,18 +353,29 @@ func sameForm(a, b string) bool {
 	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
 }
 
-// shown is what is asked, without the letters that keep values of one kind from
-// being taken for another's.
-func (a arguments) shown() string { return valueLetter.ReplaceAllString(a.exact, "$1$2") }
-
-var valueLetter = regexp.MustCompile(`(?m)^([^="]*=")[tn](.*")$`)
-
 // asks describes a live question for an error.
 func (l *linker) asks(h *heard, kind *asking) string {
-	text := strings.ReplaceAll(strings.TrimSpace(l.argumentsOf(h, kind).shown()), "\n", ", ")
-	const most = 200
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	var list []string
+	for k := 0; k < len(h.leaves); k++ {
+		v := &h.leaves[k]
+		text := !v.number && len(v.data) > 0 && isPrintable(v.data)
+		switch {
+		case kind.mask[v.path]:
+		case v.number && v.value != zero:
+			list = append(list, v.path+"="+v.value[1:])
+		case text || v.inner == 0 && len(v.data) > 0:
+			list = append(list, fmt.Sprintf("%s=%q", v.path, cut(string(v.data), 120)))
+			k += v.inner
+		}
 	}
+	text := cut(strings.Join(list, ", "), 240)
 	return fmt.Sprintf("%s/%d (%s)", captures.Down, h.frame.Seq, text)
+}
+
+// cut shortens a text to about most bytes.
+func cut(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }

@@ -119,6 +119,8 @@ func (p *Plan) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	switch {
 	case f.Dir == captures.Up && p.o.Message != nil:
 		return p.o.Message, nil
+	case f.Err != nil:
+		return nil, f.Err
 	case md != nil:
 		return recodeMessage(f.Data, md, to)
 	case to == CodecJSON && len(f.Data) == 0: // a message without fields needs no definitions

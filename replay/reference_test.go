@@ -195,6 +195,19 @@ func TestRefreshByKey(t *testing.T) {
 	if secret, from, _ := c.find(EnvToken); secret != "fresh" || !strings.HasPrefix(from, "exchange at 127.0.0.1") {
 		t.Errorf("%q from %q", secret, from)
 	}
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	o := Options{Pace: &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}}
+	if err := load("wrong").Refresh(context.Background(), pr, base, o); !errors.Is(err, ErrCredentials) {
+		t.Errorf("a wrong key: %v", err)
+	}
+	asked = ""
+	if err := load("key").Refresh(context.Background(), pr, base, o); !errors.Is(err, ErrRefused) || asked != "" {
+		t.Errorf("after it was turned away: %v, the server was asked %q", err, asked)
+	}
+	sent, got := entries(t, path)
+	if len(sent) != 1 || len(got) != 1 || sent[0].URL != s.URL+pr.Exchange || got[0].Status != http.StatusUnauthorized {
+		t.Errorf("the journal has %+v and %+v", sent, got)
+	}
 	for _, key := range []string{"", "wrong"} {
 		if err := load(key).Refresh(context.Background(), pr, base, Options{}); !errors.Is(err, ErrCredentials) {
 			t.Errorf("key %q: %v", key, err)

@@ -41,7 +41,7 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 	}
 	value, err := encodeValue(e.Kind, text, nil)
 	if err != nil {
-		return nil, fmt.Errorf("its value as %s: %w", e.Kind, err)
+		return nil, fmt.Errorf("its value as %s: %s", e.Kind, cut(err.Error(), 120))
 	}
 	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, e.Kind.wireType(), value)}})
 }

@@ -84,7 +84,7 @@ func (c *schedule) await(ctx context.Context) (over bool, err error) {
 			if sent, err := c.unasked(down); sent || err != nil {
 				return false, err
 			}
-			if len(c.waiters) == 0 && len(down) >= c.s.p.answers {
+			if len(c.waiters) == 0 && messages(down) >= c.s.p.answers {
 				return true, nil
 			}
 		}
@@ -206,15 +206,25 @@ func (c *schedule) unasked(down []*heard) (sent bool, err error) {
 	return false, nil
 }
 
-// left is how many frames were not sent that answer the server; the last one
-// that was tried was not, if the server was gone.
+// left is how many frames were not sent because the server never asked for
+// them; the last one that was tried was not, if the server was gone. One that it
+// had asked for, or that it ended without waiting for, is noted alone: which of
+// the two is first is chance.
 func (c *schedule) left(gone bool) (n int) {
 	waiters := c.waiters
 	if gone && c.tried != nil {
 		waiters = append(slices.Clip(waiters), c.tried)
 	}
+	t := c.s.talk
+	t.mu.Lock()
+	down := slices.Clip(t.down)
+	t.mu.Unlock()
 	for _, w := range waiters {
-		if w.cause != nil || len(w.bindings) > 0 {
+		switch {
+		case w.cause == nil && len(w.bindings) == 0:
+		case w.ready(down, false):
+			c.s.note("frame up/%d was not sent: the server ended without waiting for it", w.frame.Seq)
+		default:
 			n++
 		}
 	}

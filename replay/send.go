@@ -55,9 +55,9 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, rec: rec, out: out, talk: newConversation(), linker: p.linker}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: newConversation(), linker: p.linker}
 	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
 	res, err := p.judge(ctx, s)
 	if err != nil {
@@ -82,6 +82,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 // A session is one request under way.
 type session struct {
 	p       *Plan
+	entry   int64 // of the journal
 	rec     *record
 	out     *captures.Store // nil: none
 	mu      sync.Mutex
@@ -160,6 +161,7 @@ func cause(ctx context.Context, err error) error {
 func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
+		s.talk.head(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -286,7 +288,7 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 
 // heardAll reports whether the server has said as much as in the capture, and is quiet.
 func (s *session) heardAll(down []*heard, quiet bool) bool {
-	return quiet && len(down) >= s.p.answers
+	return quiet && messages(down) >= s.p.answers
 }
 
 // leave cancels an exchange that the captured client had not waited the end of.

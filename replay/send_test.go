@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func TestClientStream(t *testing.T) {
 // in it.
 func lockstep[M any](l *lab, method string, first *M, o ...connect.ClientOption) int64 {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(l.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.Context(), time.Minute)
 	defer cancel()
 	stream := connect.NewClient[M, M](l.http, l.server.URL+"/test.v1.Test/"+method, o...).CallBidiStream(ctx)
 	if err := stream.Send(first); err != nil {
@@ -244,17 +245,16 @@ func TestServerIsSilent(t *testing.T) {
 	o.Wait = 300 * time.Millisecond
 	r := l.replay(id, o)
 	l.expect(r, Differs, FromUs, "deadline_exceeded")
-	if want := "server did not send a frame like down/3"; !strings.Contains(r.Message, want) {
-		t.Errorf("%q, want %q", r.Message, want)
+	// A machine that is busy for as long may hear less than what was said.
+	if want := regexp.MustCompile(`server did not send a frame like down/[0-3],`); !want.MatchString(r.Message) {
+		t.Errorf("%q, want %s", r.Message, want)
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Canceled {
 		t.Errorf("recorded as %s", ex.Outcome)
 	}
-	o.Wait, o.Timeout = 10*time.Second, 400*time.Millisecond
-	r = l.replay(id, o)
-	l.expect(r, Differs, FromUs, "deadline_exceeded")
-	if !strings.Contains(r.Message, "within 400ms") {
-		t.Error(r.Message)
+	o.Wait, o.Timeout = time.Minute, 400*time.Millisecond
+	if r = l.replay(id, o); r.Origin != FromUs || r.Code != "deadline_exceeded" || !strings.Contains(r.Message, "within 400ms") {
+		t.Errorf("%s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
 	}
 }
 
@@ -267,10 +267,16 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := Send(ctx, l.plan(id, l.options()), out)
-	if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Received != 3 {
+	go func() {
+		<-l.server.muted // all that it said was answered, hence heard
+		cancel()
+	}()
+	o := l.options()
+	o.Wait = time.Minute
+	r, err := Send(ctx, l.plan(id, o), out)
+	if !errors.Is(err, context.Canceled) || r == nil || r.Received != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := out.Close(); err != nil {

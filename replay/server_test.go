@@ -37,18 +37,21 @@ const rounds = 20
 // A testServer is a real Connect server over TLS and HTTP/2.
 type testServer struct {
 	*httptest.Server
+	mux      *http.ServeMux
 	requests atomic.Int64
-	answer   atomic.Value // what Say appends, string
-	drift    atomic.Bool  // Say counts its answers
-	mute     atomic.Bool  // Issue stops sending after three rounds
-	seen     atomic.Value // the last request's headers, http.Header
+	answer   atomic.Value  // what Say appends, string
+	drift    atomic.Bool   // Say counts its answers
+	mute     atomic.Bool   // Issue stops sending after three rounds
+	muted    chan struct{} // and says here that it does
+	seen     atomic.Value  // the last request's headers, http.Header
 }
 
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	s := &testServer{}
+	s := &testServer{muted: make(chan struct{}, rounds)}
 	s.answer.Store("")
 	mux := http.NewServeMux()
+	s.mux = mux
 	handle := func(h *connect.Handler, path string) { mux.Handle(path, h) }
 	handle(connect.NewUnaryHandler("/test.v1.Test/Say", s.say, connect.WithIdempotency(connect.IdempotencyNoSideEffects)), "/test.v1.Test/Say")
 	handle(connect.NewServerStreamHandler("/test.v1.Test/Count", s.count), "/test.v1.Test/Count")
@@ -123,6 +126,7 @@ func (s *testServer) issue(_ context.Context, stream *connect.BidiStream[words, 
 	}
 	for i := range rounds {
 		if i == 3 && s.mute.Load() {
+			s.muted <- struct{}{}
 			_, err := stream.Receive()
 			return err
 		}
@@ -247,7 +251,7 @@ func (l *lab) recorded() int64 {
 	l.Helper()
 	select {
 	case <-l.tap.done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		l.Fatal("the exchange was not recorded to its end")
 	}
 	if err := l.store.Flush(l.Context()); err != nil {
@@ -258,7 +262,7 @@ func (l *lab) recorded() int64 {
 
 func (l *lab) options(edits ...string) Options {
 	l.Helper()
-	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: 10 * time.Second}
+	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
 		e, err := ParseEdit(flag, rest)

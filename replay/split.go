@@ -250,7 +250,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 		return err
 	}
 	what := fmt.Sprintf("append %d", number)
-	rec, resp, err := s.call(ctx, tr, a, data)
+	rec, resp, entry, err := s.call(ctx, tr, a, data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -264,9 +264,12 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Reset, err.Error())
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", what, errors.Join(err, s.heard(ctx, a, rec, entry)))
 	}
 	rec.end(fields(resp.Trailer), captures.Complete, "")
+	if err := s.heard(ctx, a, rec, entry); err != nil {
+		return err
+	}
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
 	if err != nil {
 		return err
@@ -277,24 +280,31 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	return nil
 }
 
-// call sends a message in a call of its own, which is recorded.
-func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, error) {
+// call sends a message in a call of its own, which is recorded, and is an entry
+// of the journal.
+func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
 	if err := s.p.o.Pace.admit(ctx, a.url.Hostname()); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	body, err := s.p.encode(&a.frame, data, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
+	}
+	request := Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
+	request.body(data)
+	entry, err := s.p.o.Pace.note(request)
+	if err != nil {
+		return nil, nil, 0, err
 	}
 	rec, err := s.p.record(captures.Exchange{
 		Method: a.Method, URL: a.URL, HTTP: a.http, RequestHeaders: a.kept, RequestTrailers: a.shown,
 	}, s.out)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	s.enter(rec)
 	if _, err := rec.chunk(captures.Up, body); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
 	server := ""
@@ -302,10 +312,29 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Failed, err.Error())
-		return nil, nil, err
+		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
 	}
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
-	return rec, resp, nil
+	return rec, resp, entry, nil
+}
+
+// heard notes what came of a call of its own, and whether it was enough.
+func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64) error {
+	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	host := a.url.Hostname()
+	s.p.o.Pace.enough(host, ex.Status, ex.Code, ex.ResponseHeaders)
+	answer := Entry{
+		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: FromServer, Message: s.p.cleaner()(ex.Message),
+		Until: RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
+	}
+	if ex.Status == 0 {
+		answer.Origin, answer.Message = FromUs, s.p.cleaner()(ex.Error)
+	}
+	_, err = s.p.o.Pace.note(answer)
+	return err
 }
 
 // enter takes a record among those of the conversation.
@@ -329,11 +358,12 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 		if err == nil {
 			var rec *record
 			var resp *http.Response
-			if rec, resp, err = s.call(ctx, tr, a, data); err == nil {
+			var entry int64
+			if rec, resp, entry, err = s.call(ctx, tr, a, data); err == nil {
 				before := rec.down
 				last = s.take(ctx, rec, resp)
 				_ = resp.Body.Close() // what it could say, reading has said
-				if rec.down == before {
+				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
 					err = pause(ctx, pollPause)
 				}
 			}

@@ -145,7 +145,7 @@ func (a *agent) turn(prompt string, o ...connect.ClientOption) int64 {
 		}
 		return nil
 	}))
-	ctx, cancel := context.WithTimeout(a.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(a.Context(), time.Minute)
 	defer cancel()
 	stream := connect.NewClient[dynamicpb.Message, dynamicpb.Message](&http.Client{Transport: a.tap}, a.server.URL()+"/"+agentService+"/Run", o...).CallBidiStream(ctx)
 	stream.RequestHeader().Set("authorization", "Bearer "+standinToken)
@@ -182,7 +182,7 @@ func (a *agent) turn(prompt string, o ...connect.ClientOption) int64 {
 	_, _ = stream.CloseRequest(), stream.CloseResponse()
 	select {
 	case <-a.tap.done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		a.Fatal("the turn was not recorded to its end")
 	}
 	if err := a.store.Flush(a.Context()); err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"unwire/captures"
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
 )
@@ -69,7 +68,7 @@ func (s spelling) of(v string) (out string, ok bool) {
 	case asUpper:
 		return strings.ToUpper(v), strings.ToUpper(v) != v && utf8.ValidString(v)
 	case asUndashed:
-		return strings.ReplaceAll(v, "-", ""), ident.Of(v) == ident.UUID
+		return strings.ReplaceAll(v, "-", ""), classOf(v) == ident.UUID
 	}
 	sum := sha256.Sum256([]byte(v))
 	switch s {
@@ -85,43 +84,112 @@ func (s spelling) of(v string) (out string, ok bool) {
 func (s spelling) isDigest() bool { return s == asDigest || s == asHexDigest || s == asTextDigest }
 
 // A part is a value inside another: all of it, a string of the JSON that it is,
-// an identifier in its text, or what its base64 stands for.
+// an identifier in its text, what its base64 stands for, or what is in that.
 type part struct {
-	at    string // "", "json results[0].id", "word 2", "base64"
+	at    string // "", "json results[0].id", "word 2", "base64", "base64 1.2", "base64 json a"
 	value string
 	id    bool // it looks like an identifier
 }
 
+// maxNested bounds how deep JSON and base64 in each other are looked into.
+const maxNested = 3
+
 // partsOf takes a value apart.
-func partsOf(data []byte) []part {
+func partsOf(data []byte) []part { return appendParts(nil, "", data, 0) }
+
+func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if len(data) < shortText || len(data) > maxTraced {
-		return nil
-	}
-	s := string(data)
-	out := []part{{value: s, id: ident.Of(s) != "" || ident.IsBytes(data)}}
-	if !utf8.ValidString(s) {
 		return out
 	}
-	if c := s[jsonSpace(data, 0):]; c != "" && (c[0] == '{' || c[0] == '[') && json.Valid(data) {
-		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
-			if l.inner == 0 && !l.number && len(l.data) >= shortText && l.data[0] != '{' && l.data[0] != '[' {
-				out = append(out, part{"json " + l.path, string(l.data), ident.Of(string(l.data)) != ""})
+	s := string(data)
+	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: classOf(s) != "" || isBinaryID(data)})
+	if depth > 0 {
+		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
+			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
+				if !l.number && (l.inner == 0 || isBinaryID(l.data)) { // random bytes may parse
+					out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
+				}
 			}
 		}
 	}
-	if b, err := base64.StdEncoding.DecodeString(s); err == nil && len(b) >= shortText {
-		out = append(out, part{"base64", string(b), ident.IsBytes(b) || ident.Of(string(b)) != ""})
+	if !utf8.ValidString(s) {
+		return out
+	}
+	if isJSONText(s) && depth < maxNested {
+		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
+			switch {
+			case l.inner > 0:
+			case l.number && !l.small && isDigits(l.value[1:]):
+				out = append(out, part{at: prefix + "json " + l.path, value: l.value[1:]})
+			case !l.number:
+				out = appendParts(out, prefix+"json "+l.path+" ", l.data, depth+1)
+			}
+		}
+	}
+	if b, _ := fromBase64(s); len(b) >= shortText && depth < maxNested {
+		out = appendParts(out, prefix+"base64 ", b, depth+1)
+	}
+	if depth > 0 && !isPrintable(data) {
+		return out
 	}
 	n := 0
 	for w := range wordsOf(s) {
-		if c := ident.Of(w); c != "" && c != ident.Time {
+		if c := classOf(w); c != "" && c != ident.Time {
 			if w != s {
-				out = append(out, part{"word " + strconv.Itoa(n), w, true})
+				out = append(out, part{prefix + "word " + strconv.Itoa(n), w, true})
 			}
 			n++
 		}
 	}
 	return out
+}
+
+// longDigits is how many digits in a row no count has: one hex id in 2,000 of 8
+// bytes is nothing but digits.
+const longDigits = 15
+
+// classOf is the class of a value that is an identifier; "" for another.
+func classOf(s string) ident.Class {
+	if c := ident.Of(s); c != "" {
+		return c
+	}
+	rest := s[strings.LastIndexAny(s, "_-")+1:]
+	switch {
+	case len(rest) < longDigits || !isDigits(rest):
+		return ""
+	case rest == s:
+		return ident.Hex
+	}
+	return ident.ID
+}
+
+// isBinaryID reports whether bytes may be an identifier: as many as one has, and no text.
+func isBinaryID(b []byte) bool {
+	switch len(b) {
+	case 12, 16, 20, 32, 64:
+		return !utf8.Valid(b) || ident.IsBytes(b)
+	}
+	return false
+}
+
+// isJSONText reports whether a text is a JSON object or array.
+func isJSONText(s string) bool {
+	c := s[jsonSpace([]byte(s), 0):]
+	return c != "" && (c[0] == '{' || c[0] == '[') && json.Valid([]byte(s))
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// fromBase64 decodes a text in the alphabet that it is in; nil where it is none.
+func fromBase64(s string) ([]byte, *base64.Encoding) {
+	for _, e := range [...]*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		if b, err := e.Strict().DecodeString(s); err == nil {
+			return b, e
+		}
+	}
+	return nil, nil
 }
 
 // wordsOf yields the runs of letters, digits and the signs of base64 in a text,
@@ -182,7 +250,7 @@ func (l *linker) index(j int) {
 					continue
 				}
 				out, ok := how.of(p.value)
-				if _, known := l.tokens[out]; known || !ok || len(out) < shortText || len(out) > maxTokenLen || l.own[out] {
+				if _, known := l.tokens[out]; known || !ok || len(out) < shortText && !isDigits(p.value) || how != asIs && isDigits(p.value) || len(out) > maxTokenLen || l.own[out] {
 					continue
 				}
 				l.tokens[out] = trace{j, v.path, p.at, how, p.id || how != asIs}
@@ -201,7 +269,7 @@ func (l *linker) search(h *heard) (out []innerBinding) {
 		}
 		s, seen, before := string(v.data), map[string]bool{}, len(out)
 		look := func(w string, whole bool) {
-			if len(w) < shortText || seen[w] {
+			if len(w) < shortText && !(whole && isDigits(w)) || seen[w] {
 				return
 			}
 			seen[w] = true
@@ -213,16 +281,8 @@ func (l *linker) search(h *heard) (out []innerBinding) {
 				out = append(out, innerBinding{k, w, t})
 			}
 		}
-		look(s, true)
-		if utf8.ValidString(s) {
-			for _, p := range partsOf(v.data)[1:] {
-				if strings.HasPrefix(p.at, "json ") {
-					look(p.value, true)
-				}
-			}
-			for w := range wordsOf(s) {
-				look(w, false)
-			}
+		for w, whole := range candidates(v.data) {
+			look(w, whole)
 		}
 		if len(out) > before {
 			k += v.inner
@@ -253,8 +313,8 @@ func (l *linker) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 		}
 		d := &l.down[n.down]
 		out = append(out, Binding{
-			Path: leaf.path, From: captures.Down.String() + "/" + strconv.Itoa(d.frame.Seq), FromPath: n.path, Part: n.part, How: string(n.how),
-			value: leaf.value, token: n.token, source: *l.target(n.down, n.path),
+			Path: leaf.path, From: d.from(), FromPath: n.path, Part: n.part, How: string(n.how),
+			json: l.up[i].frame.Tree == nil, value: leaf.value, token: n.token, source: *l.target(n.down, n.path),
 		})
 	}
 	return out
@@ -278,19 +338,28 @@ func (b *Binding) live(from *heard) (string, bool) {
 }
 
 // bindInside puts a live token in the place of the captured one inside a value.
-func bindInside(data []byte, isJSON bool, b *Binding, fresh string) ([]byte, error) {
-	if isJSON {
+func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
+	put := func(s string) (string, bool) {
+		if strings.Contains(s, b.token) && !isDigits(b.token) {
+			return strings.ReplaceAll(s, b.token, fresh), true
+		}
+		return exchanged{b.token: fresh}.in(s, 0)
+	}
+	if b.json {
 		at, err := jsonAt(data, b.Path)
 		if err != nil || !at.found {
 			return data, nil //nolint:nilerr // an edit has changed what the path led to
 		}
-		raw := data[at.value.Off:at.value.End]
 		var s string
-		if json.Unmarshal(raw, &s) != nil || !strings.Contains(s, b.token) {
+		if json.Unmarshal(data[at.value.Off:at.value.End], &s) != nil {
+			return data, nil
+		}
+		s, changed := put(s)
+		if !changed {
 			return data, nil
 		}
 		out := append([]byte{}, data[:at.value.Off]...)
-		out = append(out, quoteJSON(strings.ReplaceAll(s, b.token, fresh))...)
+		out = append(out, quoteJSON(s)...)
 		return append(out, data[at.value.End:]...), nil
 	}
 	path, err := wire.ParsePath(b.Path)
@@ -302,6 +371,9 @@ func bindInside(data []byte, isJSON bool, b *Binding, fresh string) ([]byte, err
 	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
 		return data, nil
 	}
-	value := strings.ReplaceAll(string(t.Payload(at[0])), b.token, fresh)
+	value, changed := put(string(t.Payload(at[0])))
+	if !changed {
+		return data, nil
+	}
 	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at[0], Data: []byte(value)}})
 }

@@ -25,11 +25,14 @@ var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|executio
 // takes back, fields that a name gives away as times, and secrets, of which the
 // capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
-	issued := map[string]bool{}
+	issued, carried := map[string]bool{}, asking{parts: map[string]map[string]bool{}}
 	for i := range p.Frames {
 		for _, b := range p.Frames[i].Live {
-			if strings.HasPrefix(b.value, "n") {
-				issued[withoutIndexes(b.FromPath)] = true
+			switch path := withoutIndexes(b.FromPath); {
+			case strings.HasPrefix(b.value, "n"):
+				issued[path] = true
+			case b.Part != "" && !spelling(b.How).isDigest():
+				carried.carry(path, b.Part)
 			}
 		}
 	}
@@ -39,6 +42,9 @@ func (p *Plan) ignore(changes []diff.Change) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
+		if ok && c.Ignored == "" && carried.alike(withoutIndexes(path), c.Old, c.New) {
+			c.Ignored = ignoredID
+		}
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
@@ -49,6 +55,20 @@ func (p *Plan) ignore(changes []diff.Change) {
 			c.Ignored = ignoredDuration
 		}
 	}
+}
+
+// alike reports whether two values at path differ in nothing but parts that the
+// client carries on.
+func (a *asking) alike(path string, was, is any) bool {
+	old, okOld := textOf(was)
+	now, okNow := textOf(is)
+	if !okOld || !okNow || a.parts[path] == nil {
+		return false
+	}
+	x, y := leaf{path: path}, leaf{path: path}
+	x.text([]byte(old))
+	y.text([]byte(now))
+	return a.without(&x).value == a.without(&y).value
 }
 
 // fieldName is the name of the field of an answer that a path leads to; the

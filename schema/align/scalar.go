@@ -40,8 +40,8 @@ func varintTypes(u uint64, v *value) (t types) {
 		}
 	case number:
 		x, ok := integer(v.text)
-		if !ok {
-			return 0
+		if t = bigTypes(u, v.text, tInt64, tUint64) | bigTypes(uint64(zigzag(u)), v.text, tSint64, 0); t != 0 || !ok {
+			return t
 		}
 		if isInt32(u) && int64(u) == x {
 			t |= tInt32 | tEnum
@@ -79,6 +79,15 @@ func wideTypes(u uint64, s string, signed, unsigned types) (t types) {
 	return t
 }
 
+// bigTypes is wideTypes for what JSON written by hand has as a number: only of one
+// that no type of 32 bits holds, as canonical JSON has the others as numbers.
+func bigTypes(u uint64, s string, signed, unsigned types) types {
+	if int64(u) >= math.MinInt32 && int64(u) <= math.MaxUint32 {
+		return 0
+	}
+	return wideTypes(u, s, signed, unsigned)
+}
+
 // integer reads a JSON number that is whole, however it is written.
 func integer(s string) (int64, bool) {
 	if x, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -104,8 +113,11 @@ func fixed32Types(u uint32, v *value) (t types) {
 }
 
 func fixed64Types(u uint64, v *value) (t types) {
-	if v.kind == text {
+	switch v.kind {
+	case text:
 		t = wideTypes(u, v.text, tSfixed64, tFixed64)
+	case number:
+		t = bigTypes(u, v.text, tSfixed64, tFixed64)
 	}
 	if f, ok := float(v, 64); ok && sameFloat(math.Float64frombits(u), f) {
 		t |= tDouble
@@ -129,8 +141,11 @@ func float(v *value, bits int) (float64, bool) {
 	case v.text == "-Infinity":
 		return math.Inf(-1), true
 	}
-	return 0, false
+	f, err := strconv.ParseFloat(v.text, bits) // which JSON written by hand may have
+	return f, err == nil && isDecimal(v.text)
 }
+
+func isDecimal(s string) bool { return strings.Trim(s, "+-.eE0123456789") == "" }
 
 // textTypes are those as which a payload says the string s.
 func textTypes(data []byte, s string) (t types) {

@@ -162,7 +162,7 @@ func (a *app) printAlignment(r *align.Report, asJSON bool) error {
 		}
 		rows = append(rows, []string{d.Message, strings.Join(numbers, ", "), "?", term.Clean(strings.Join(d.Names, ", ")), "", term.Clean(d.Settle), "", ""})
 	}
-	return a.out.Table([]string{"MESSAGE", "NUMBER", "NAME", "JSON NAME", "TYPE", "OR", "VALUES", "PAIRS"}, rows)
+	return a.out.Wide([]string{"MESSAGE", "NUMBER", "NAME", "JSON NAME", "TYPE", "OR", "VALUES", "PAIRS"}, rows)
 }
 
 // enumText lists an enum's values by number.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -22,7 +23,7 @@ type credentialLine struct {
 	V         int      `json:"v"`
 	Reference string   `json:"reference"`
 	What      string   `json:"what"`  // "token", "API key"
-	State     string   `json:"state"` // "found", "missing", "expired"
+	State     string   `json:"state"` // "found", "missing", "expired", "expiring" (too soon to be sent)
 	From      string   `json:"from"`  // where it is; "" if it is nowhere
 	Expires   string   `json:"expires"`
 	Issuer    string   `json:"issuer"`
@@ -48,7 +49,8 @@ for, and which hosts it may be sent to. No value is shown, and nothing is sent.
 
 Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
 and what the clients that it knows have stored.
-The exit status is 4 where a named reference does not resolve or has expired.`,
+A token with less than a minute left is not sent, and is told as expiring. The exit
+status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
 		Example: "  unwire credentials\n  unwire credentials cursor keyring:my-service/me",
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.credentials(args, asJSON)
@@ -63,11 +65,12 @@ func (a *app) credentials(refs []string, asJSON bool) error {
 	if !named {
 		refs = []string{"env:" + replay.EnvToken, profile.Cursor().Name}
 	}
-	bad := false
+	missing, useless := false, false
 	var lines []credentialLine
 	for _, ref := range refs {
 		found := credentialLines(ref, time.Now())
-		bad = bad || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State != "found" })
+		missing = missing || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateMissing })
+		useless = useless || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateExpired || l.State == stateExpiring })
 		lines = append(lines, found...)
 	}
 	if asJSON {
@@ -89,19 +92,30 @@ func (a *app) credentials(refs []string, asJSON bool) error {
 			}
 			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
 		}
-		if err := a.out.Table([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+		if err := a.out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
 			return err
 		}
 	}
-	if bad && named {
+	switch {
+	case missing && named:
 		return fail(exitCredentials, errors.New("not every reference resolves"), "")
+	case useless:
+		return fail(exitCredentials, errors.New("a token is of no more use"), "'unwire replay --refresh' exchanges an API key for a fresh one")
 	}
 	return nil
 }
 
+// States of a credential.
+const (
+	stateFound    = "found"
+	stateMissing  = "missing"
+	stateExpired  = "expired"
+	stateExpiring = "expiring"
+)
+
 // credentialLines says what is behind a reference.
 func credentialLines(ref string, now time.Time) []credentialLine {
-	line := credentialLine{V: 1, Reference: ref, What: "token", State: "missing", Audience: []string{}, Hosts: []string{}}
+	line := credentialLine{V: 1, Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
 	if ref == profile.Cursor().Name {
 		line.Hosts = profile.Cursor().Hosts
 	}
@@ -112,20 +126,22 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 	}
 	var lines []credentialLine
 	if t, from, ok := c.Token(); ok {
-		line.State, line.From, line.Issuer = "found", from, t.Issuer
+		line.State, line.From, line.Issuer = stateFound, from, t.Issuer
 		if t.Audience != nil {
 			line.Audience = t.Audience
 		}
 		if !t.Expires.IsZero() {
 			line.Expires = t.Expires.Format(time.RFC3339)
 		}
-		if c.Stale(now) {
-			line.State = "expired"
+		if left := t.Expires.Sub(now); c.Stale(now) && left > 0 {
+			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; it is refused below a minute", int(left.Seconds()))
+		} else if c.Stale(now) {
+			line.State = stateExpired
 		}
 		lines = append(lines, line)
 	}
 	if from, ok := c.HasKey(); ok {
-		key := credentialLine{V: 1, Reference: ref, What: "API key", State: "found", From: from, Audience: []string{}, Hosts: line.Hosts}
+		key := credentialLine{V: 1, Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
 		lines = append(lines, key)
 	}
 	if len(lines) == 0 {

@@ -30,6 +30,7 @@ type replayFlags struct {
 	refresh, agentHost                      bool
 	edit, journal                           string
 	learn                                   bool
+	after                                   []string
 	budget                                  int
 	every                                   time.Duration
 	headerFrom                              []string
@@ -56,6 +57,10 @@ text or bytes hold: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the layer may
 be left out where there is no doubt. Edits apply in the order they are given;
 --patch reads them from a file, and --edit has you edit a frame as text.
 
+What an earlier call issued, say in a header of its answer, is stale like any id:
+--after 1,2 sends these exchanges first, unedited, and puts the live ids in place of
+the captured ones. --after auto finds out which.
+
 The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
 are missing, 64 plus the Connect code's number for rejected.
 
@@ -64,6 +69,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
   unwire replay F.uwc 1 --set 1=hello --dry-run
   unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
   EDITOR=vi unwire replay F.uwc 1 --edit
+  unwire replay F.uwc 3 --after auto
   unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
 		Args: argsBetween(1, "F.uwc", "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,6 +94,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
 	flags.Lookup("edit").NoOptDefVal = "first"
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, whose live ids go into this one: IDs, or auto for those that issued what it carries")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
 	f.liveFlags(cmd)
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
@@ -118,23 +125,18 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.IntVar(&f.budget, "budget", 20, "with --live: requests at most")
 	flags.DurationVar(&f.every, "every", time.Second, "with --live: time between two requests, one second or more")
-	flags.StringVar(&f.journal, "journal", "", "with --live: file to which every request and answer is added")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is added")
 }
 
-// openPace readies what keeps requests to other hosts few; close ends its journal.
+// openPace readies what keeps requests to other hosts few, and the journal of
+// all; stop ends that.
 func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
 	stop = func() error { return nil }
-	if !f.live {
-		if f.journal != "" {
-			return stop, usagef("--journal is for --live")
-		}
-		return stop, nil
-	}
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
 	}
 	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
-	if f.journal == "" {
+	if f.journal == "" || f.dryRun {
 		return stop, nil
 	}
 	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
@@ -181,6 +183,9 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 			return err
 		}
 	}
+	if err := a.sendFirst(ctx, store, addr.Exchange, f, &opts); err != nil {
+		return err
+	}
 	if f.learn && !f.dryRun {
 		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
 			return err
@@ -210,6 +215,11 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	}
 	if err := a.printResult(result, f); err != nil {
 		return err
+	}
+	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
+		if first, err := replay.Issuers(ctx, store, addr.Exchange); err == nil && len(first) > 0 {
+			a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
+		}
 	}
 	return verdictStatus(result)
 }

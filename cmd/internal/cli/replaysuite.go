@@ -73,7 +73,8 @@ of their names. Each says what to replay, with which edits, and what to expect:
   expect same @down 1.14
   expect value 1.1.1~stand-in
 
-The capture's path is relative to the file. Edits are as in a file for --patch.
+The capture's path is relative to the file; a line 'after 1', or 'after auto', sends
+other exchanges first, as --after does. Edits are as in a file for --patch.
 differs and same take the path of a difference as replay prints it, or how it
 begins; value takes a path in a message of the answer, = and its value or ~ and a
 regular expression.
@@ -235,6 +236,23 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 		return x, nil, err
 	}
 	defer store.Close()
+	first, err := firstExchanges(ctx, store, x.Exchange, x.After)
+	if err != nil {
+		return x, nil, err
+	}
+	err = replayFirst(ctx, store, first, &opts, func(n int64, plan *replay.Plan) error {
+		result, err := replay.Send(ctx, plan, answers)
+		if err == nil && (result.Verdict == replay.Rejected || result.Verdict == replay.Refused) {
+			err = fmt.Errorf("exchange %d, sent first: %s", n, verdictLine(result))
+		}
+		if err == nil {
+			opts.Issued.Learn(plan, result)
+		}
+		return err
+	})
+	if err != nil {
+		return x, nil, err
+	}
 	if f.learn {
 		if opts.Lesson, err = f.lesson(ctx, store, path, x.Exchange, opts); err != nil {
 			return x, nil, err
@@ -308,7 +326,7 @@ func (a *app) printSuite(lines []experimentLine, format string) error {
 			}
 			rows = append(rows, []string{l.File, state, verdict, fmt.Sprintf("%.0f", l.Duration), term.Clean(strings.Join(append(l.Failed, l.About), "; "))})
 		}
-		return a.out.Table([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
+		return a.out.Wide([]string{"EXPERIMENT", "STATE", "VERDICT", "MS", "WHAT"}, rows)
 	case "junit":
 		return a.printJUnit(lines)
 	}

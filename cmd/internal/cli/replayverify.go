@@ -287,7 +287,7 @@ func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*ve
 		}
 	}
 	if len(rows) > 0 && !f.json {
-		if err := a.out.Table([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows); err != nil {
+		if err := a.out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows); err != nil {
 			return err
 		}
 	}
