@@ -71,6 +71,8 @@ func readCanary(message string) (index int, s slot, illegal, ok bool) {
 var (
 	skip4 = []byte{0xC5, 0xA8, 0x09} // and 4 bytes: number 19,080
 	skip8 = []byte{0xC9, 0xA8, 0x09} // and 8 bytes: number 19,081
+
+	skipLen = []byte{0xC2, 0xA8, 0x09} // and what a length stands before: number 19,080
 )
 
 // filler is a character that nobody reads.
@@ -212,6 +214,13 @@ func appendDeep(b []byte, n int32) []byte {
 		b = append(b, one...)
 	}
 	return b
+}
+
+// appendGroupTest stumbles for a group, whose tags are read at once. It is for
+// candidates the first of which that exists is one.
+func appendGroupTest(b []byte, n int32, index int) []byte {
+	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
+	return appendCanary(b, index, slotEnd)
 }
 
 // appendEnd ends a payload with what no parser takes, wherever it stands.

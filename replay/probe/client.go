@@ -86,7 +86,8 @@ type client struct {
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
-	uncounted bool // the parser does not count the levels that it goes down
+	counted   bool // the parser counts the levels that it goes down, up to levelLimit
+	uncounted bool // it does not
 
 	first       []byte // the message that the fingerprint was taken with
 	firstAnswer *answer

@@ -36,6 +36,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		err := m.run(ctx)
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
+			c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
 		}
 		if err == nil {
 			err = m.measure(ctx)
@@ -80,8 +81,10 @@ type esMessage struct {
 	excluded map[int32]bool // numbers that could not be told apart from their neighbours
 	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
 	illegal  bool           // it stumbles over a tag there
+	seek     bool           // the next request asks which of them is a group
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
 	unsure   bool           // whether the path leads to a message
+	saved    int            // requests that found two fields, less those that found none
 	complete bool           // nothing was left in any batch
 }
 
@@ -163,10 +166,15 @@ func (m *esMessage) allReadings() []reading {
 
 func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
+// firstPayload is what is asked first.
+func (m *esMessage) firstPayload() []byte { return m.payload(0, m.ahead(m.batch(maxNumber))) }
+
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
 	numbers []int32
-	next    int32 // the first number that is not in it; 0: nothing is below it
+	next    int32  // the first number that is not in it; 0: nothing is below it
+	looks   []look // what is asked about behind candidates
+	base    int    // the index of the first of them
 }
 
 func (b batch) last() bool { return b.next == 0 }
@@ -206,9 +214,21 @@ func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
 		batch := m.batch(high)
+		if m.seek {
+			m.seek = false
+			next, err := m.seekGroup(ctx, batch)
+			if err != nil {
+				return err
+			}
+			if next >= 0 {
+				high = next
+				continue
+			}
+		}
 		if len(m.suspects) > 1 {
 			batch = batch.cut(len(m.suspects) / 2)
 		}
+		batch = m.ahead(batch)
 		if len(batch.numbers) == 0 && batch.last() && deep == 0 && len(m.candidatesForMessage()) == 0 {
 			m.complete = true
 			return nil // there is nothing left to ask
@@ -238,11 +258,15 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
 	switch {
-	case ok && s != slotEnd && index < len(b.numbers):
+	case ok && s != slotEnd && (index < len(b.numbers) || index >= b.base && index-b.base < len(b.looks)):
 		m.isVarint(deep)
-		f := &esField{number: b.numbers[index], slot: s}
-		m.tell(f, quote(a.message))
-		m.found[f.number] = f
+		if index >= len(b.numbers) {
+			l := b.looks[index-b.base]
+			m.finds(l.number, l.by, a)
+			m.saved++
+			b.numbers, index = []int32{l.next}, 0
+		}
+		f := m.finds(b.numbers[index], s, a)
 		if s == slotVarint && !m.hints[f.number].Varint {
 			next = f.number
 		}
@@ -250,6 +274,7 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		return below(m.numbers, f.number-1), next, nil
 	case m.passed(a, b):
 		m.isVarint(deep)
+		m.c.uncounted = m.c.uncounted || m.measures(deep, b)
 		m.complete = b.last()
 		m.clear(b.numbers)
 		if len(m.suspects) == 1 {
@@ -258,22 +283,30 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 			return high, 0, nil
 		}
 		return b.next, 0, nil
+	case a.parser && gaveUpES(a.message) && m.measures(deep, b):
+		m.c.counted, m.complete = true, true
+		return 0, 0, nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
+		m.saved--
 		f := m.found[varints[confirmed]]
 		f.slot = slotMessage
 		m.tell(f, "other fields are read in it than around it")
 		return from, 0, nil
 	case a.parser && deep != 0 && gaveUpES(a.message):
+		m.saved--
 		f := m.found[deep]
 		f.slot = slotMessage
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
 		return from, 0, nil
 	case a.parser && deep != 0 && !illegal: // nothing follows for the varint
+		m.saved--
 		m.found[deep].unsure = true
 		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
+		m.saved--
 		m.isVarint(deep)
+		m.seek = illegal && len(m.suspects) == 0
 		m.suspects, m.illegal = b.numbers, illegal
 		return from, 0, nil
 	case a.parser && len(b.numbers) == 1:
@@ -285,6 +318,37 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		return 0, 0, &stopError{"the parser stumbles over what has no field in it"}
 	}
 	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+}
+
+// finds enters a field at whose canary the parser stumbled.
+func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
+	f := &esField{number: n, slot: s}
+	m.tell(f, quote(a.message))
+	m.found[n] = f
+	return f
+}
+
+// seekGroup asks which of the suspects is a group, whose tags are read at once:
+// the first field among them that exists is one, or we do not know what.
+//
+// Shape: high is where the next batch begins; -1: it was not told.
+func (m *esMessage) seekGroup(ctx context.Context, b batch) (high int32, err error) {
+	var p []byte
+	for i, n := range b.numbers {
+		p = appendGroupTest(p, n, i)
+	}
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, len(b.numbers))))
+	if err != nil {
+		return -1, err
+	}
+	index, s, _, ok := readCanary(a.message)
+	if !ok || s != slotEnd || index >= len(b.numbers) {
+		m.saved--
+		return -1, nil
+	}
+	n := b.numbers[index]
+	m.stumbles(n, a)
+	return below(m.numbers, n-1), nil
 }
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
@@ -348,8 +412,13 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 	}
 	count := len(batch.numbers)
 	for i, n := range batch.numbers {
-		b = appendFixedTest(b, n, i)
-		b = appendLenTest(b, n, i)
+		if len(batch.looks) > 0 && i < lookFrom {
+			b = appendFixedJumps(b, n, m.place(batch, i, slotFixed32), m.place(batch, i, slotFixed64))
+			b = appendLenJump(b, n, i, m.place(batch, i, slotLen))
+		} else {
+			b = appendFixedTest(b, n, i)
+			b = appendLenTest(b, n, i)
+		}
 		b = appendVarintTest(b, n, i, m.readings(n))
 	}
 	if batch.last() {
@@ -360,7 +429,16 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 			}
 		}
 	}
+	if m.measures(deep, batch) {
+		b = appendGroups(b, levelLimit)
+	}
 	return m.whole(appendEnd(b, count))
+}
+
+// measures reports whether a payload ends with groups that are too deep for a
+// parser that counts levels, as measure wants to know: nothing stumbled before them.
+func (m *esMessage) measures(deep int32, batch batch) bool {
+	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && (m.c == nil || !m.c.counted && !m.c.uncounted)
 }
 
 // whole is a request around the message. It ends behind it, too, so that no

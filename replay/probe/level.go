@@ -38,6 +38,9 @@ func (m *esMessage) measure(ctx context.Context) error {
 	if len(doubt) == 0 || left < 1 || !m.complete || m.c.uncounted {
 		return nil
 	}
+	if m.c.counted && len(m.path) == 0 {
+		return m.measureSome(ctx, doubt, left)
+	}
 	// An entry of a map is read at the level of the map.
 	for range len(m.path) + 1 {
 		a, err := m.c.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))

@@ -64,7 +64,7 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	paths, numbers := all.messages()
 	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
-	p.Body = m.payload(0, m.batch(maxNumber))
+	p.Body = m.firstPayload()
 	es := "one a field, one that nothing is left, one for the type; one more a field of the message's own type, two a small message with a doubt, about ten a group"
 	if all.Refine {
 		es += "; one more a field of text or bytes"

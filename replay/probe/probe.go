@@ -208,7 +208,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
 	paths, numbers := o.messages()
 	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
-	print, err := fingerprint(ctx, c, first.payload(0, first.batch(maxNumber)))
+	print, err := fingerprint(ctx, c, first.firstPayload())
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err
