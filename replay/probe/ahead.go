@@ -19,22 +19,21 @@ type look struct {
 var jumps = [...]slot{slotFixed32, slotFixed64, slotLen}
 
 const (
-	lookFrom  = 16 // candidates at the top of a batch that are looked behind
-	lookWidth = 12 // candidates that are asked about behind each of them
-	saveAhead = 3  // requests to save before they are needed: for messages of the message's own type, and groups
+	lookFrom  = 20 // candidates at the top of a batch that are looked behind
+	lookWidth = 20 // candidates that are asked about behind each of them
 )
 
 // ahead chooses what is asked about behind the candidates of a batch: where the
 // numbers are dense, the next field is near.
 func (m *esMessage) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
-	if m.saved >= saveAhead || len(m.suspects) > 0 {
+	if len(m.suspects) > 0 {
 		return b
 	}
 	for i, n := range b.numbers[:min(lookFrom, len(b.numbers))] {
 		for _, s := range jumps {
 			for _, next := range b.numbers[i+1 : min(i+1+lookWidth, len(b.numbers))] {
-				if b.base+len(b.looks) >= maxBatch-1 {
+				if b.base+len(b.looks) >= assertion {
 					return b
 				}
 				b.looks = append(b.looks, look{n, s, next})

@@ -82,9 +82,9 @@ type esMessage struct {
 	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
 	illegal  bool           // it stumbles over a tag there
 	seek     bool           // the next request asks which of them is a group
+	assumed  *assumption    // what the next request makes sure of
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
 	unsure   bool           // whether the path leads to a message
-	saved    int            // requests that found two fields, less those that found none
 	complete bool           // nothing was left in any batch
 }
 
@@ -94,6 +94,13 @@ func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessa
 		m.hints = o.Hints
 	}
 	return m
+}
+
+// An assumption is a number that was found to be a group, but for chance, with
+// what to go back to if it is none.
+type assumption struct {
+	number, high int32
+	suspects     []int32
 }
 
 type esField struct {
@@ -216,12 +223,13 @@ func (m *esMessage) run(ctx context.Context) error {
 		batch := m.batch(high)
 		if m.seek {
 			m.seek = false
-			next, err := m.seekGroup(ctx, batch)
+			n, err := m.seekGroup(ctx, batch)
 			if err != nil {
 				return err
 			}
-			if next >= 0 {
-				high = next
+			if n != 0 {
+				m.assumed = &assumption{n, high, batch.numbers}
+				high = below(m.numbers, n-1)
 				continue
 			}
 		}
@@ -229,7 +237,7 @@ func (m *esMessage) run(ctx context.Context) error {
 			batch = batch.cut(len(m.suspects) / 2)
 		}
 		batch = m.ahead(batch)
-		if len(batch.numbers) == 0 && batch.last() && deep == 0 && len(m.candidatesForMessage()) == 0 {
+		if len(batch.numbers) == 0 && batch.last() && deep == 0 && m.assumed == nil && len(m.candidatesForMessage()) == 0 {
 			m.complete = true
 			return nil // there is nothing left to ask
 		}
@@ -257,13 +265,21 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 	index, s, illegal, ok := readCanary(a.message)
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
+	if was := m.assumed; was != nil {
+		m.assumed = nil
+		if a.parser && !gaveUpES(a.message) && (!ok || index == assertion) {
+			delete(m.found, was.number)
+			delete(m.excluded, was.number)
+			m.suspects = was.suspects
+			return was.high, 0, nil
+		}
+	}
 	switch {
 	case ok && s != slotEnd && (index < len(b.numbers) || index >= b.base && index-b.base < len(b.looks)):
 		m.isVarint(deep)
 		if index >= len(b.numbers) {
 			l := b.looks[index-b.base]
 			m.finds(l.number, l.by, a)
-			m.saved++
 			b.numbers, index = []int32{l.next}, 0
 		}
 		f := m.finds(b.numbers[index], s, a)
@@ -288,23 +304,20 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		return 0, 0, nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
-		m.saved--
 		f := m.found[varints[confirmed]]
 		f.slot = slotMessage
 		m.tell(f, "other fields are read in it than around it")
 		return from, 0, nil
 	case a.parser && deep != 0 && gaveUpES(a.message):
-		m.saved--
+		m.c.counted = m.c.counted || strings.Contains(a.message, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
 		return from, 0, nil
 	case a.parser && deep != 0 && !illegal: // nothing follows for the varint
-		m.saved--
 		m.found[deep].unsure = true
 		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
-		m.saved--
 		m.isVarint(deep)
 		m.seek = illegal && len(m.suspects) == 0
 		m.suspects, m.illegal = b.numbers, illegal
@@ -331,25 +344,26 @@ func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
 // seekGroup asks which of the suspects is a group, whose tags are read at once:
 // the first field among them that exists is one, or we do not know what.
 //
-// Shape: high is where the next batch begins; -1: it was not told.
-func (m *esMessage) seekGroup(ctx context.Context, b batch) (high int32, err error) {
+// Shape: 0 is none. What is no group may jump to a canary by chance.
+func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
 	var p []byte
 	for i, n := range b.numbers {
 		p = appendGroupTest(p, n, i)
 	}
 	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, len(b.numbers))))
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	index, s, _, ok := readCanary(a.message)
 	if !ok || s != slotEnd || index >= len(b.numbers) {
-		m.saved--
-		return -1, nil
+		return 0, nil
 	}
-	n := b.numbers[index]
-	m.stumbles(n, a)
-	return below(m.numbers, n-1), nil
+	m.stumbles(b.numbers[index], a)
+	return b.numbers[index], nil
 }
+
+// levelsCounted is how protobuf-es 2 says where it gives up.
+const levelsCounted = "maximum recursion depth of 100 "
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.
@@ -407,8 +421,11 @@ func (m *esMessage) candidatesForMessage() []int32 {
 // nothing of the batch is there, then the end.
 func (m *esMessage) payload(deep int32, batch batch) []byte {
 	var b []byte
+	if m.assumed != nil {
+		b = appendGroupAssertion(b, m.assumed.number)
+	}
 	if deep != 0 {
-		b = appendDeep(b, deep)
+		b = appendDeep(b, deep, m.levels())
 	}
 	count := len(batch.numbers)
 	for i, n := range batch.numbers {
@@ -424,7 +441,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
-			if i+count+1 < maxBatch {
+			if i+count+1 < assertion {
 				b = appendConfirmation(b, n, count+1+i, readings)
 			}
 		}
@@ -433,6 +450,14 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 		b = appendGroups(b, levelLimit)
 	}
 	return m.whole(appendEnd(b, count))
+}
+
+// levels is how deep a payload goes so that the parser gives up.
+func (m *esMessage) levels() int {
+	if m.c.counted {
+		return 2 * levelLimit
+	}
+	return tooDeep
 }
 
 // measures reports whether a payload ends with groups that are too deep for a

@@ -89,6 +89,43 @@ func TestESFindsEveryFieldAndClass(t *testing.T) {
 	}
 }
 
+// A request a field, one that nothing is left and one for the type are enough,
+// with fields of the message's own type and groups, too: two fields are found in
+// one request often enough.
+func TestESTakesARequestAField(t *testing.T) {
+	for version := 1; version <= 2; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			s := newRandomService(1, 40, 90) // proto2: with groups
+			server := startNode(t, version, s.set())
+			for _, method := range methods(s.files(t)) {
+				md := method.Input()
+				own, groups := 0, 0
+				for i := range md.Fields().Len() {
+					switch f := md.Fields().Get(i); {
+					case f.Kind() == protoreflect.GroupKind:
+						groups++
+					case f.Message() == md:
+						own++
+					}
+				}
+				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Numbers: numbersAsked()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := compare(t, res, "", md)
+				t.Logf("%d fields, %d of the message's own type, %d groups in %d requests, %d bytes", v.fields, own, groups, res.Requests, res.Bytes)
+				if v.found != v.fields || v.classed != v.fields || res.Requests > v.fields+2 || own+groups == 0 {
+					t.Errorf("%+v: %s", v, res.Stopped)
+				}
+			}
+			if n := server.executed(t); n != 0 {
+				t.Errorf("handlers ran %d times", n)
+			}
+		})
+	}
+}
+
 // Small messages inside others are the hardest: there is little to tell a
 // varint from a message by.
 func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
