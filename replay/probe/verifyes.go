@@ -298,7 +298,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 		for len(some) > 0 {
 			var b []byte
 			for _, c := range some {
-				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number))...)
+				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number, tooDeep))...)
 			}
 			a, err := v.c.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
 			if err != nil {
