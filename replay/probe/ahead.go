@@ -52,12 +52,12 @@ func (m *esMessage) place(b batch, i int, s slot) []byte {
 	defer delete(m.found, n)
 	for k, l := range b.looks {
 		if l.number == n && l.by == s {
-			p = appendFixedTest(p, l.next, b.base+k)
-			p = appendLenTest(p, l.next, b.base+k)
-			p = appendVarintTest(p, l.next, b.base+k, m.readings(l.next))
+			p = appendFixedTest(p, l.next, m.id(b.base+k))
+			p = appendLenTest(p, l.next, m.id(b.base+k))
+			p = appendVarintTest(p, l.next, m.id(b.base+k), m.readings(l.next))
 		}
 	}
-	return appendCanary(p, i, s)
+	return appendCanary(p, m.id(i), s)
 }
 
 // appendSkipped appends what every reading of a message skips: an unknown field

@@ -38,6 +38,7 @@ const (
 const (
 	maxBatch  = 1 << 16 / slots
 	assertion = maxBatch - 2
+	idStep    = 3001 // between the ids of two requests
 )
 
 func appendCanary(b []byte, index int, s slot) []byte {

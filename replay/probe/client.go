@@ -28,9 +28,21 @@ const (
 )
 
 // A stopError ends a probe early, with what was learnt.
-type stopError struct{ why string }
+type stopError struct {
+	why string
+	off bool // nothing that was learnt counts
+}
 
 func (e *stopError) Error() string { return e.why }
+
+func stop(format string, args ...any) *stopError {
+	return &stopError{why: fmt.Sprintf(format, args...)}
+}
+
+// oracleOff is for a server that says the same whatever it is asked.
+func oracleOff(a *answer) *stopError {
+	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
+}
 
 // An answer is what a server said to one message.
 type answer struct {
@@ -53,8 +65,11 @@ func (a *answer) brief() string {
 		return a.Fail
 	}
 	s := fmt.Sprintf("HTTP %d", a.Status)
-	if a.Code != "" {
+	switch {
+	case a.Code != "":
 		s += " " + a.Code
+	case a.Type != "":
+		s += " with " + a.Type
 	}
 	if a.Message != "" {
 		s += " " + quote(a.Message)
@@ -83,6 +98,8 @@ type client struct {
 	http2    bool
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
+
+	controlled bool // what is asked about nothing is answered as it should be
 
 	counted   bool // the parser counts the levels that it goes down, up to levelLimit
 	uncounted bool // it does not
@@ -143,22 +160,31 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 		switch {
 		case a.Accepted:
 			c.executed++
-			return a, &stopError{fmt.Sprintf("request %d was taken, though no parser should: the handler may have run", c.requests)}
+			return a, stop("request %d was taken, though no parser should: the handler may have run", c.requests)
 		case replay.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
-				return a, &stopError{fmt.Sprintf("the server answered %s to request %d", a.brief(), c.requests)}
+				return a, stop("the server answered %s to request %d", a.brief(), c.requests)
 			}
 			c.next = time.Now().Add(a.retryAfter)
 		default:
+			if ofHandlers[a.Code] {
+				c.executed++
+			}
 			return a, nil
 		}
 	}
 }
 
+// Codes that no parser answers with: a handler may have run.
+var ofHandlers = map[string]bool{
+	"canceled": true, "deadline_exceeded": true, "not_found": true, "already_exists": true,
+	"failed_precondition": true, "aborted": true, "out_of_range": true, "data_loss": true,
+}
+
 // once makes one request.
 func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
 	if c.requests >= c.o.Budget {
-		return nil, &stopError{fmt.Sprintf("the budget of %d requests is used up", c.o.Budget)}
+		return nil, stop("the budget of %d requests is used up", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
@@ -293,7 +319,7 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK { //nolint:errcheck // what could be read counts
 			a.Code, a.Message = e.Code, e.Message
 		}
-		a.Accepted = a.Status >= 200 && a.Status < 300
+		a.Accepted = a.Status >= 200 && a.Status < 300 && !strings.HasPrefix(a.Type, "text/")
 		return
 	}
 	if a.Status != http.StatusOK {

@@ -85,6 +85,7 @@ type esMessage struct {
 	assumed  *assumption    // what the next request makes sure of
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
 	unsure   bool           // whether the path leads to a message
+	asked    int            // requests, each of which has its canaries' ids in another order
 	complete bool           // nothing was left in any batch
 }
 
@@ -245,15 +246,48 @@ func (m *esMessage) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if high, deep, err = m.learn(a, batch, high, deep); err != nil || m.complete {
+		high, deep, err = m.learn(ctx, a, batch, high, deep)
+		m.asked++
+		if err != nil || m.complete {
 			return err
 		}
 	}
 }
 
+// id is the index of a canary's id in the next request: other ones than in the
+// last, so that who says the same to everything is found out.
+func (m *esMessage) id(index int) int { return (index + m.asked*idStep) % assertion }
+
+// read finds the index of the canary that an answer names.
+func (m *esMessage) read(a *answer) (index int, s slot, illegal, ok bool) {
+	index, s, illegal, ok = readCanary(a.message)
+	if ok && index < assertion {
+		index = ((index-m.asked*idStep)%assertion + assertion) % assertion
+	}
+	return index, s, illegal, ok
+}
+
+// control asks with no candidate, where the parser meets nothing but the end.
+//
+// Errors: a stopError where the answer does not name it; then nothing is claimed.
+func (m *esMessage) control(ctx context.Context) error {
+	if m.c.controlled {
+		return nil
+	}
+	a, err := m.c.ask(ctx, m.at()+": no numbers", m.whole(appendEnd(nil, m.id(0))))
+	if err != nil {
+		return err
+	}
+	if index, s, _, ok := m.read(a); !ok || s != slotEnd || index != 0 {
+		return oracleOff(a)
+	}
+	m.c.controlled = true
+	return nil
+}
+
 // passed reports whether a parser met nothing in a batch.
 func (m *esMessage) passed(a *answer, b batch) bool {
-	index, s, _, ok := readCanary(a.message)
+	index, s, _, ok := m.read(a)
 	return ok && s == slotEnd && index == len(b.numbers)
 }
 
@@ -261,8 +295,8 @@ func (m *esMessage) passed(a *answer, b batch) bool {
 //
 // Shape: high is where the next batch begins, deep the varint that is nested
 // deeply in it, or 0.
-func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int32, err error) {
-	index, s, illegal, ok := readCanary(a.message)
+func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep int32) (high, next int32, err error) {
+	index, s, illegal, ok := m.read(a)
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
 	if was := m.assumed; was != nil {
@@ -325,12 +359,18 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 	case a.parser && len(b.numbers) == 1:
 		m.isVarint(deep)
 		m.suspects, m.illegal = b.numbers, illegal
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
 		m.stumbles(b.numbers[0], a)
 		return b.next, 0, nil
 	case a.parser:
-		return 0, 0, &stopError{"the parser stumbles over what has no field in it"}
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
+		return 0, 0, stop("the parser stumbles over what has no field in it")
 	}
-	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+	return 0, 0, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
 }
 
 // finds enters a field at whose canary the parser stumbled.
@@ -348,15 +388,16 @@ func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
 func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
 	var p []byte
 	for i, n := range b.numbers {
-		p = appendGroupTest(p, n, i)
+		p = appendGroupTest(p, n, m.id(i))
 	}
-	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, len(b.numbers))))
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
 	if err != nil {
 		return 0, err
 	}
-	index, s, _, ok := readCanary(a.message)
+	index, s, _, ok := m.read(a)
+	m.asked++
 	if !ok || s != slotEnd || index >= len(b.numbers) {
-		return 0, nil
+		return 0, m.control(ctx)
 	}
 	m.stumbles(b.numbers[index], a)
 	return b.numbers[index], nil
@@ -431,25 +472,25 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 	for i, n := range batch.numbers {
 		if len(batch.looks) > 0 && i < lookFrom {
 			b = appendFixedJumps(b, n, m.place(batch, i, slotFixed32), m.place(batch, i, slotFixed64))
-			b = appendLenJump(b, n, i, m.place(batch, i, slotLen))
+			b = appendLenJump(b, n, m.id(i), m.place(batch, i, slotLen))
 		} else {
-			b = appendFixedTest(b, n, i)
-			b = appendLenTest(b, n, i)
+			b = appendFixedTest(b, n, m.id(i))
+			b = appendLenTest(b, n, m.id(i))
 		}
-		b = appendVarintTest(b, n, i, m.readings(n))
+		b = appendVarintTest(b, n, m.id(i), m.readings(n))
 	}
 	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
 			if i+count+1 < assertion {
-				b = appendConfirmation(b, n, count+1+i, readings)
+				b = appendConfirmation(b, n, m.id(count+1+i), readings)
 			}
 		}
 	}
 	if m.measures(deep, batch) {
 		b = appendGroups(b, levelLimit)
 	}
-	return m.whole(appendEnd(b, count))
+	return m.whole(appendEnd(b, m.id(count)))
 }
 
 // levels is how deep a payload goes so that the parser gives up.

@@ -85,7 +85,7 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 // mayStart says whether handlers may be started, though they get no message.
 func (c *client) mayStart() error {
 	if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
-		return &stopError{"the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)"}
+		return stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil
 }
@@ -94,11 +94,17 @@ func (c *client) mayStart() error {
 func (p *print) refused(a *answer) error {
 	switch {
 	case a.Fail != "":
-		return &stopError{"no answer: " + a.Fail}
-	case a.Status == http.StatusNotFound || a.Code == "unimplemented":
-		return &stopError{"the server has no such method: " + a.brief()}
+		return stop("no answer: %s", a.Fail)
+	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
+		return stop("the server has no such method: %s", a.brief())
 	}
 	p.notes = append(p.notes, "the server answered "+a.brief())
+	switch {
+	case ofHandlers[a.Code]:
+		p.notes = append(p.notes, "no parser answers so: the handler may have run")
+	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
+		p.notes = append(p.notes, "that is no answer of Connect or gRPC: is --to the server's address?")
+	}
 	return nil
 }
 

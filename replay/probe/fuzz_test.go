@@ -112,7 +112,7 @@ func FuzzVerify(f *testing.F) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		text := madeUp(answers.Load().([]byte), int(requests.Add(1)))     //nolint:forcetypeassert // nothing else is stored
+		text := madeUp(answers.Load().([]byte), int(requests.Add(1)))                      //nolint:forcetypeassert // nothing else is stored
 		json.NewEncoder(w).Encode(envelope.Error{Code: "invalid_argument", Message: text}) //nolint:errcheck // the client is this test
 	}))
 	f.Cleanup(server.Close)

@@ -122,12 +122,31 @@ func (m *goMessage) report(res *Result) {
 	res.shown[pathText(m.path)] = m.poison != nil
 }
 
+// control asks about a number that no definition can have, which no test is
+// refused for.
+//
+// Errors: a stopError where it is; then nothing is claimed.
+func (m *goMessage) control(ctx context.Context, test goTest) error {
+	if m.c.controlled {
+		return nil
+	}
+	hit, a, err := m.test(ctx, test, []int32{firstReserved})
+	if err == nil && hit {
+		return oracleOff(a)
+	}
+	m.c.controlled = err == nil && !test.text // the last of the two
+	return err
+}
+
 // run makes all tests that can be made.
 func (m *goMessage) run(ctx context.Context) error {
 	numbers := m.numbers
 	for _, test := range goTests() {
 		if !test.text && m.poison == nil {
 			return nil
+		}
+		if err := m.control(ctx, test); err != nil {
+			return err
 		}
 		for next := below(numbers, maxNumber); next > 0; {
 			var set []int32
@@ -261,7 +280,7 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	case a.parser && strings.Contains(a.message, "cannot parse"):
 		return !test.text, a, nil
 	}
-	return false, nil, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
 }
 
 func (m *goMessage) at() string {

@@ -21,6 +21,7 @@ var (
 	expected     = regexp.MustCompile(`expected (?:number |bigint )?\(?(\w+)\)?`)
 	familyES1    = regexp.MustCompile(`invalid (u?int) (32)|(u?int)(64) invalid`)
 	fieldGo      = regexp.MustCompile(`invalid value for (\w+) field (.+?): `)
+	unknownName  = regexp.MustCompile(`(?:unknown field "([^"]*)"|: key "([^"]*)" is unknown)`)
 	tokenGo      = regexp.MustCompile(`unexpected token (\S)`)
 )
 

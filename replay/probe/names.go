@@ -44,6 +44,7 @@ type namer struct {
 	in    []inside // the fields that lead to the message
 	of    string   // its type, where it is known
 
+	refused    int   // names that the parser refused as unknown
 	controlled *bool // whether what ends a batch is understood; nil: it was not asked
 
 	candidates []string
@@ -188,9 +189,17 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			return left, err
 		}
 		if !a.parser {
-			return left, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())}
+			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
 		}
 		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
+		if name := unknownName.FindStringSubmatch(a.message); name != nil { // who is strict
+			at := slices.Index(left, name[1]+name[2])
+			if n.refused++; at < 0 || n.refused > maxRefused {
+				return left, errStrict
+			}
+			left = slices.Delete(left, at, at+1)
+			continue
+		}
 		switch {
 		case i >= 0 && i < len(left):
 		case i == atEnd, i >= len(left):
@@ -201,7 +210,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			}
 			continue
 		case !*n.controlled:
-			return left, &stopError{"the JSON parser's words are not understood: " + a.brief()}
+			return left, stop("the JSON parser's words are not understood: %s", a.brief())
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
@@ -236,6 +245,13 @@ func (n *namer) control(ctx context.Context) error {
 	n.controlled = &understood
 	return nil
 }
+
+// maxRefused is how many names that do not exist are asked for where each of
+// them takes a request.
+const maxRefused = 100
+
+// errStrict is a parser that refuses unknown names, a request a name.
+var errStrict = errors.New("the JSON parser refuses names that do not exist")
 
 // errNoName is a first batch without a name that exists.
 var errNoName = errors.New("none of the names exists")
@@ -436,6 +452,10 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 			return nil
 		}
 		n.report(res)
+		if err == errStrict {
+			res.note(fmt.Sprintf("names were not all asked for: the JSON parser refuses each one that does not exist, in a request of its own, and %d were enough", maxRefused))
+			return nil
+		}
 		if err != nil {
 			return err
 		}

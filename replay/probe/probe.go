@@ -196,10 +196,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
-	var stop *stopError
+	var early *stopError
+	if errors.As(err, &early) && early.off {
+		res.Runtime, res.RequestType, res.Fields, res.Nested = Unknown, "", []Field{}, nil
+		clear(res.complete)
+		clear(res.shown)
+	}
 	res.judge(o.Questions)
-	if errors.As(err, &stop) {
-		res.Stopped, err = stop.Error(), nil
+	if early != nil {
+		res.Stopped, err = early.Error(), nil
 	}
 	res.finish()
 	return res, err
