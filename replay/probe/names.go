@@ -48,6 +48,7 @@ type namer struct {
 	controlled *bool // whether what ends a batch is understood; nil: it was not asked
 
 	candidates []string
+	valueNames []string // candidates for the names of enums' values
 	conflicts  []string // that exist, but their kind was not told: something else of their oneof came first
 	found      []nameField
 }
@@ -62,6 +63,7 @@ type inside struct {
 type nameField struct {
 	Field
 	family   string // protobuf-es has one word for several types: "int32"
+	enum     string // full name of its enum, or of its items' or values'; "enum" where only that is known
 	composed bool   // a message, a list or a map
 }
 
@@ -72,6 +74,9 @@ const (
 	asText          // only floats are left to
 	asList          // of what is known to be no single scalar
 	asNulls         // two of them: protojson minds that, whatever the type
+	asMap           // of what is a map, or may be one
+	asAny           // of what may be an Any
+	asAnys          // of what may be a list of them
 )
 
 // firstValue makes all values of the same length.
@@ -86,6 +91,12 @@ func valueOf(i, as int) string {
 		return "[" + n + "]"
 	case asNulls:
 		return "null"
+	case asMap:
+		return `{"0":` + n + "}"
+	case asAny:
+		return `{"@type":"x/no.` + n + `"}`
+	case asAnys:
+		return `[{"@type":"x/no.` + n + `"}]`
 	}
 	return n
 }
@@ -96,7 +107,7 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	n.open(&b)
 	for i, name := range names {
 		starts = append(starts, b.Len())
-		for range 1 + as/asNulls {
+		for range 1 + map[int]int{asNulls: 1}[as] {
 			b.Write(quoteJSON(name))
 			b.WriteByte(':')
 			b.WriteString(valueOf(i, as))
@@ -319,6 +330,9 @@ func (n *namer) ask(ctx context.Context) error {
 	if err == nil {
 		err = n.lists(ctx)
 	}
+	if err == nil {
+		err = n.maps(ctx)
+	}
 	return err
 }
 
@@ -376,7 +390,36 @@ func (n *namer) lists(ctx context.Context) error {
 	for _, g := range told {
 		for i := range n.found {
 			if f := &n.found[i]; f.Name == g.Name {
+				f.enum = or(f.enum, g.enum)
 				f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
+				f.Evidence = append(f.Evidence, g.Evidence...)
+			}
+		}
+	}
+	return err
+}
+
+// maps asks what the values of maps are of. protojson does not tell a map from a
+// message until then.
+func (n *namer) maps(ctx context.Context) error {
+	var names []string
+	for _, f := range n.found {
+		if f.Label == "map" || n.goEnd && f.Class == Message && f.Label == "" {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 || len(names) > maxLists {
+		return nil
+	}
+	all, known := n.found, n.known
+	n.found = nil
+	_, err := n.pass(ctx, names, asMap)
+	told := n.found
+	n.found, n.conflicts, n.known = all, nil, known
+	for _, g := range told {
+		for i := range n.found {
+			if f := &n.found[i]; f.Name == g.Name && g.enum != "" {
+				f.enum, f.Label = g.enum, "map"
 				f.Evidence = append(f.Evidence, g.Evidence...)
 			}
 		}
@@ -400,7 +443,7 @@ func plainName(s string) string {
 const maxNames = 100_000
 
 func newNamer(c *client, o *Options, of Runtime) *namer {
-	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1}
+	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1, valueNames: o.Values}
 	if !n.goEnd {
 		n.known = slices.Clone(o.Known)
 	}
@@ -444,9 +487,17 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 	}
 	top.of = res.RequestType
 	seen := map[string]bool{top.of: top.of != ""}
+	var holds []string // types that the server knows
 	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
 		err := n.ask(ctx)
+		if err == nil && len(o.Values) > 0 {
+			err = n.values(ctx, res)
+		}
+		if err == nil && len(o.Types) > 0 && len(holds) == 0 {
+			holds, err = n.anys(ctx, o.Types, res)
+		}
+		n.hold(holds)
 		if err == errNoName {
 			res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
 			return nil

@@ -34,6 +34,8 @@ type Options struct {
 	Texts         []int32        // fields of the request that are text, it is believed: a Go server is asked with one
 	Hints         map[int32]Hint // what a capture shows of the message's fields
 	Names         []string       // candidates for JSON names; none: names are not asked for
+	Values        []string       // candidates for the names of enums' values, with Names; words behind the enum's name are tried, too; none: not asked for
+	Types         []string       // full names of messages that an Any may hold, with Names; none: not asked for
 	Known         []string       // JSON names that exist, and are of no field of a float type
 	ClientStreams bool           // a capture or definitions say that the client streams: the handler starts at each request
 	AllowExecute  bool           // requests that may start the handler, though with no message, may go to another machine, too
