@@ -43,7 +43,13 @@ func (n *namer) values(ctx context.Context, res *Result) error {
 		switch {
 		case f.enum == "" || told[f.enum] != nil && !n.goEnd:
 			continue
-		case !n.goEnd && (n.es1 || f.Label == "singular"), n.goEnd && f.Label != "map", n.closes(f.Name) == "" && !n.goEnd && f.Label == "map":
+		case !n.goEnd && (n.es1 || f.Label == "singular" || n.closes(f.Name) == ""), n.goEnd && f.Label != "map":
+			silent[f.enum] = true
+			continue
+		}
+		if ok, err := n.tells(ctx, f); err != nil {
+			return err
+		} else if !ok {
 			silent[f.enum] = true
 			continue
 		}
@@ -55,7 +61,7 @@ func (n *namer) values(ctx context.Context, res *Result) error {
 		}
 		if len(values) > 0 {
 			f.Values = values
-			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s, of %d names", first, n.c.requests, strings.Join(values, ", "), len(names)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.requests, strings.Join(values, ", ")))
 		}
 		if !n.goEnd {
 			told[f.enum] = append(values, "")[:len(values):len(values)]
@@ -74,6 +80,20 @@ func (n *namer) values(ctx context.Context, res *Result) error {
 		res.note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
 	}
 	return nil
+}
+
+// tells asks for names that no enum has: older versions of protobuf-es 2 do not
+// number, or look at the keys first.
+func (n *namer) tells(ctx context.Context, f *nameField) (bool, error) {
+	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
+	if err != nil {
+		return false, err
+	}
+	if f.Label == "map" {
+		return hit(a.message, nil, starts) == atEnd, nil
+	}
+	item := itemES.FindStringSubmatch(a.message)
+	return item != nil && item[1] == "1", nil
 }
 
 // having returns those of names that a field's enum has, by halves where an
