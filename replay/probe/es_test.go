@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -20,13 +21,13 @@ import (
 // A node is a connect-es server of a schema, of version 1 or 2.
 type node struct{ url *url.URL }
 
-func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet) *node {
+func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet, options ...string) *node {
 	t.Helper()
 	raw, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), raw))
+	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), append([][]byte{raw}, []byte(strings.Join(options, "")))[:1+len(options)]...))
 	if err != nil {
 		t.Fatal(err)
 	}
