@@ -27,7 +27,7 @@ const (
 // numbers are dense, the next field is near.
 func (m *esMessage) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
-	if len(m.suspects) > 0 {
+	if len(m.suspects) > 0 || m.small() {
 		return b
 	}
 	for i, n := range b.numbers[:min(lookFrom, len(b.numbers))] {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +105,8 @@ type client struct {
 	counted   bool // the parser counts the levels that it goes down, up to levelLimit
 	uncounted bool // it does not
 
+	most int // bytes of a message that the server takes; 0: as far as is known, any
+
 	first       []byte // the message that the fingerprint was taken with
 	firstAnswer *answer
 
@@ -157,7 +160,10 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 			return nil, err
 		}
 		a.finish(c.protocol)
-		switch {
+		switch most := a.sizeLimit(len(message)); {
+		case most > 0 && (c.most == 0 || most < c.most || len(message) > c.most):
+			c.most = most
+			return a, errSize
 		case a.Accepted:
 			c.executed++
 			return a, stop("request %d was taken, though no parser should: the handler may have run", c.requests)
@@ -173,6 +179,32 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 			return a, nil
 		}
 	}
+}
+
+// errSize is a message that is larger than the server takes: client.most says
+// how large it may be.
+var errSize = stop("the server takes no message of the size that is needed")
+
+// leastSize is of messages that no server refuses for their size.
+const leastSize = 1 << 10
+
+var (
+	sizeRefused = regexp.MustCompile(`(?i)larger than|too large|exceeds|message size`)
+	lastNumber  = regexp.MustCompile(`(\d{1,9})\D*$`)
+)
+
+// sizeLimit is how large a message may be where one was refused for its size;
+// 0: it was not.
+func (a *answer) sizeLimit(size int) int {
+	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.message)) {
+		return 0
+	}
+	if m := lastNumber.FindStringSubmatch(a.message); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n >= leastSize && n < size {
+			return n
+		}
+	}
+	return max(size/2, leastSize)
 }
 
 // Codes that no parser answers with: a handler may have run.

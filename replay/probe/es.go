@@ -175,7 +175,17 @@ func (m *esMessage) allReadings() []reading {
 func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
 // firstPayload is what is asked first.
-func (m *esMessage) firstPayload() []byte { return m.payload(0, m.ahead(m.batch(maxNumber))) }
+func (m *esMessage) firstPayload() []byte {
+	return m.payload(0, m.ahead(m.fitting(m.batch(maxNumber))))
+}
+
+// fitting is as much of a batch as the server takes in one message.
+func (m *esMessage) fitting(b batch) batch {
+	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.c.most {
+		b = b.cut(len(b.numbers) * 3 / 4)
+	}
+	return b
+}
 
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
@@ -190,7 +200,7 @@ func (b batch) last() bool { return b.next == 0 }
 func (m *esMessage) batch(high int32) batch {
 	var b batch
 	n := below(m.numbers, high)
-	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; n = below(m.numbers, n-1) {
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = below(m.numbers, n-1) {
 		if m.found[n] == nil && !m.excluded[n] {
 			b.numbers = append(b.numbers, n)
 			size += candidateSize
@@ -199,6 +209,22 @@ func (m *esMessage) batch(high int32) batch {
 	b.next = n
 	return b
 }
+
+// maxPayload is how large the tests of a batch are.
+func (m *esMessage) maxPayload() int {
+	if m.small() {
+		return m.c.most - smallRest
+	}
+	return maxPayloadSize
+}
+
+// smallRest is for what is around a batch in small messages.
+const smallRest = 900
+
+// small reports whether the server takes small messages only: then nothing is
+// asked ahead, nested deeply, or confirmed, and what only that would tell is
+// not said.
+func (m *esMessage) small() bool { return m.c != nil && m.c.most > 0 && m.c.most < maxPayloadSize }
 
 // cut is the first n numbers of a batch.
 func (b batch) cut(n int) batch {
@@ -221,7 +247,7 @@ func (b batch) about() string {
 func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
-		batch := m.batch(high)
+		batch := m.fitting(m.batch(high))
 		if m.seek {
 			m.seek = false
 			n, err := m.seekGroup(ctx, batch)
@@ -242,7 +268,15 @@ func (m *esMessage) run(ctx context.Context) error {
 			m.complete = true
 			return nil // there is nothing left to ask
 		}
-		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), m.payload(deep, batch))
+		payload := m.payload(deep, batch)
+		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), payload)
+		if err == errSize && len(payload) > m.c.most && len(batch.numbers) > 1 {
+			if deep != 0 {
+				m.found[deep].unsure = true
+				deep = 0
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -317,7 +351,11 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 			b.numbers, index = []int32{l.next}, 0
 		}
 		f := m.finds(b.numbers[index], s, a)
-		if s == slotVarint && !m.hints[f.number].Varint {
+		switch {
+		case s != slotVarint || m.hints[f.number].Varint:
+		case m.small():
+			f.unsure = true
+		default:
 			next = f.number
 		}
 		m.clear(b.numbers[:index+1])
@@ -450,6 +488,9 @@ func (m *esMessage) isVarint(n int32) {
 // candidatesForMessage are the varints that the last part of a payload confirms.
 func (m *esMessage) candidatesForMessage() []int32 {
 	var out []int32
+	if m.small() {
+		return nil
+	}
 	for _, n := range m.order() {
 		if m.found[n].slot == slotVarint && !m.hints[n].Varint {
 			out = append(out, n)

@@ -23,11 +23,11 @@ const statusHTTP2Wanted = 464
 // fingerprint asks with a message that no parser takes, and finds the protocol
 // by which the method is asked.
 //
-// Shape: the message is the first that a protobuf-es server is asked with, so
+// Shape: the payload is the first that a protobuf-es server is asked with, so
 // that there it is no request of its own. The version of such a server is told
 // by its JSON (see requestType).
 // Errors: a stopError where the method cannot be asked.
-func fingerprint(ctx context.Context, c *client, message []byte) (print, error) {
+func fingerprint(ctx context.Context, c *client, payload func() []byte) (print, error) {
 	p := print{runtime: Unknown}
 	if c.starts {
 		p.notes = append(p.notes, "the client streams, as a capture or the definitions say: the handler starts at each request, and gets no message")
@@ -38,7 +38,11 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 	tried := map[Protocol]bool{}
 	for {
 		tried[c.protocol] = true
+		message := payload()
 		a, err := c.ask(ctx, "fingerprint", message)
+		if err == errSize && len(payload()) < len(message) {
+			continue
+		}
 		if err != nil {
 			return p, err
 		}

@@ -43,8 +43,10 @@ func goFixed64() goTest {
 	return goTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
 }
 
-// maxGoBatch is how many numbers are asked about in one request.
-const maxGoBatch = 20_000
+const (
+	maxGoBatch = 20_000 // numbers that are asked about in one request
+	goTestSize = 15     // bytes of a test of one
+)
 
 // A goMessage is what is known of one message of a Go server.
 type goMessage struct {
@@ -150,7 +152,7 @@ func (m *goMessage) run(ctx context.Context) error {
 		}
 		for next := below(numbers, maxNumber); next > 0; {
 			var set []int32
-			for ; next > 0 && len(set) < maxGoBatch; next = below(numbers, next-1) {
+			for ; next > 0 && len(set) < m.maxBatch(); next = below(numbers, next-1) {
 				if m.fields[next] == nil {
 					set = append(set, next)
 				}
@@ -170,6 +172,14 @@ func (m *goMessage) run(ctx context.Context) error {
 		}
 	}
 	return m.sizes(ctx)
+}
+
+// maxBatch is how many numbers are asked about in one request.
+func (m *goMessage) maxBatch() int {
+	if m.c.most > 0 {
+		return min(maxGoBatch, m.c.most/goTestSize)
+	}
+	return maxGoBatch
 }
 
 // nestedTexts is up to which number text is looked for in messages below: with
@@ -206,6 +216,12 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 // first finds one number of a set that a test is refused for; 0 is none.
 func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
 	hit, _, err := m.test(ctx, test, set)
+	if err == errSize && len(set) > 1 {
+		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
+			return n, err
+		}
+		return m.first(ctx, test, set[len(set)/2:])
+	}
 	if err != nil || !hit {
 		return 0, err
 	}
@@ -239,6 +255,12 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 	}
 	if known.answer == nil {
 		hit, a, err := m.test(ctx, test, set)
+		if err == errSize && len(set) > 1 {
+			if err := m.find(ctx, test, set[:len(set)/2], refusal{}); err != nil {
+				return err
+			}
+			return m.find(ctx, test, set[len(set)/2:], refusal{})
+		}
 		if err != nil || !hit {
 			return err
 		}

@@ -196,6 +196,9 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
 			return left, errNoName
 		}
+		if err == errSize && len(left) > 1 {
+			return n.passHalves(ctx, left, as)
+		}
 		if err != nil {
 			return left, err
 		}
@@ -225,12 +228,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
-			first, err := n.pass(ctx, left[:len(left)/2], as)
-			if err != nil {
-				return left, err
-			}
-			second, err := n.pass(ctx, left[len(left)/2:], as)
-			return append(first, second...), err
+			return n.passHalves(ctx, left, as)
 		}
 		name := left[i]
 		if conflict(a.message) && as != asNulls {
@@ -241,6 +239,15 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		left = n.without(left, n.learn(name, a, as)...)
 	}
 	return left, nil
+}
+
+func (n *namer) passHalves(ctx context.Context, names []string, as int) (left []string, err error) {
+	left, err = n.pass(ctx, names[:len(names)/2], as)
+	if err != nil {
+		return names, err
+	}
+	right, err := n.pass(ctx, names[len(names)/2:], as)
+	return append(left, right...), err
 }
 
 // control asks with no candidates: where that is not understood, no error that

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,6 +108,50 @@ func TestOddServers(t *testing.T) {
 			}
 			if server.executed.Load() != 0 {
 				t.Error("the handler ran")
+			}
+		})
+	}
+}
+
+// A server that takes small messages only is asked in small ones.
+func TestSmallMessages(t *testing.T) {
+	m := newSchemaMaker(4)
+	m.method("Call", 40, 300, false)
+	files := m.files(t)
+	md := methods(files)[0].Input()
+	names := dictionary(md, 600)
+	run := func(t *testing.T, to *url.URL) *probe.Result {
+		t.Helper()
+		res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Refine: true, Names: names, Known: knownName(md)})
+		if err != nil || res.Stopped != "" || res.Executed != 0 {
+			t.Fatalf("%v: %+v", err, res)
+		}
+		return res
+	}
+	text := func(res *probe.Result) (s string) {
+		for _, f := range res.Fields {
+			s += fmt.Sprintln(f.Number, f.Class, f.Kind, f.Label, f.Name, f.Type)
+		}
+		return s
+	}
+	t.Run("go", func(t *testing.T) {
+		whole := run(t, startConnect(t, files, nil).url)
+		res := run(t, startConnect(t, files, nil, connect.WithReadMaxBytes(4096)).url)
+		if text(res) != text(whole) {
+			t.Errorf("%s\nwithout a limit:\n%s", text(res), text(whole))
+		}
+		t.Logf("%d requests, %d without a limit", res.Requests, whole.Requests)
+	})
+	for version := 1; version <= 2; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			server := startNode(t, version, m.set(), `{"most":4096}`)
+			res := run(t, server.url)
+			v := compareAll(t, res, md)
+			checkNames(t, res, md)
+			t.Logf("%+v in %d requests", v, res.Requests)
+			if v.found != v.fields || version == 2 && v.classed != v.fields || server.executed(t) != 0 {
+				t.Errorf("%+v", v)
 			}
 		})
 	}

@@ -198,6 +198,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
+	if c.most > 0 {
+		res.note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+	}
 	var early *stopError
 	if errors.As(err, &early) && early.off {
 		res.Runtime, res.RequestType, res.Fields, res.Nested = Unknown, "", []Field{}, nil
@@ -215,7 +218,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
 	paths, numbers := o.messages()
 	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
-	print, err := fingerprint(ctx, c, first.firstPayload())
+	print, err := fingerprint(ctx, c, first.firstPayload)
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err

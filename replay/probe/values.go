@@ -103,6 +103,9 @@ func (n *namer) having(ctx context.Context, f *nameField, names []string) ([]str
 		return nil, nil
 	}
 	a, starts, err := n.askValues(ctx, f, names)
+	if err == errSize && len(names) > 1 {
+		return n.halves(ctx, f, names, len(names))
+	}
 	if err != nil {
 		return nil, err
 	}
