@@ -66,7 +66,7 @@ func NewPlan(o *Options) (*Plan, error) {
 	paths, numbers := all.messages()
 	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
 	p.Body = m.firstPayload()
-	es := "one a field, one that nothing is left, one for the type; one more a field of the message's own type, two a small message with a doubt, about ten a group"
+	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -328,10 +329,9 @@ func (a *app) probeTable(r *probe.Result) error {
 		if values := slices.Concat(f.Values, f.Holds); len(values) > 0 {
 			of = strings.TrimSpace(of + " {" + strings.Join(values, ", ") + "}")
 		}
-		rows = append(rows, []string{
-			number, string(f.Class), term.Clean(f.Kind), term.Clean(f.Label), term.Clean(name), term.Clean(of), term.Cut(term.Clean(last), 100),
-		})
+		rows = append(rows, []string{number, string(f.Class), f.Kind, f.Label, name, of, last})
 	}
+	header, rows = a.fitting(header, rows, []int{0, 4, 1, 3, 2, 5, 6})
 	if len(r.Settled) > 0 {
 		if err := a.settledTable(r); err != nil {
 			return err
@@ -344,6 +344,54 @@ func (a *app) probeTable(r *probe.Result) error {
 		a.say("%s", term.Clean(n))
 	}
 	return nil
+}
+
+// fitting makes a table as wide as the terminal: columns without a word are left
+// out, and those that come last in order are cut, or left out if little would be
+// left of them.
+func (a *app) fitting(header []string, rows [][]string, order []int) ([]string, [][]string) {
+	const least, evidence, between = 12, 100, 2
+	room := a.out.Width
+	if !a.out.TTY || room <= 0 {
+		for _, row := range rows {
+			row[len(row)-1] = term.Cut(term.Clean(row[len(row)-1]), evidence)
+		}
+		return header, rows
+	}
+	var keep []int
+	widths := make([]int, len(header))
+	for _, i := range order {
+		longest := 0
+		for _, row := range rows {
+			row[i] = term.Clean(row[i])
+			longest = max(longest, utf8.RuneCountInString(row[i]))
+		}
+		widths[i] = min(max(longest, len(header[i])), max(room-between, 0))
+		if room -= widths[i] + between; room < 0 && len(keep) > 0 {
+			widths[i] += room
+			room = 0
+		}
+		if longest > 0 && widths[i] >= min(longest, least) {
+			keep = append(keep, i)
+		} else {
+			room += widths[i] + between
+		}
+	}
+	slices.Sort(keep)
+	cut := func(row []string) (out []string) {
+		for _, i := range keep {
+			cell := []rune(row[i])
+			if len(cell) > widths[i] {
+				cell = append(cell[:max(widths[i]-1, 0)], '…')
+			}
+			out = append(out, string(cell))
+		}
+		return out
+	}
+	for i, row := range rows {
+		rows[i] = cut(row)
+	}
+	return cut(header), rows
 }
 
 func orUnknown(name string) string {
