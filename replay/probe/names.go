@@ -337,7 +337,7 @@ func (n *namer) ask(ctx context.Context) error {
 	if err == nil {
 		err = n.lists(ctx)
 	}
-	if err == nil {
+	if err == nil && len(n.valueNames) > 0 {
 		err = n.maps(ctx)
 	}
 	return err
