@@ -79,12 +79,22 @@ func (p *Pace) enough(host string, status int, code string, h captures.Headers) 
 	switch {
 	case status == http.StatusTooManyRequests:
 		p.stopped = "stopped: the server answered 429"
-	case code == "resource_exhausted", code == "permission_denied", code == "unauthenticated":
+	case WantsNoMore(status, code):
 		p.stopped = "stopped: the server answered " + code
 	}
 	if after := RetryAfter(h.Get("retry-after"), time.Now()); !after.IsZero() {
 		p.stopped = fmt.Sprintf("stopped: %s asked to be left alone until %s", host, after.Format(time.RFC3339))
 	}
+}
+
+// WantsNoMore reports whether an answer says that nothing else is to be asked,
+// whatever was.
+func WantsNoMore(status int, code string) bool {
+	switch code {
+	case "resource_exhausted", "permission_denied", "unauthenticated":
+		return true
+	}
+	return status == http.StatusTooManyRequests
 }
 
 // RetryAfter is when a server's Retry-After says that it may be asked again; zero

@@ -33,8 +33,13 @@ const (
 	slots = 8
 )
 
-// maxBatch is how many candidates have ids of their own in one payload.
-const maxBatch = 1 << 16 / slots
+// maxBatch is how many candidates have ids of their own in one payload, less
+// the last two: of what stands behind the message, and of an assertion.
+const (
+	maxBatch  = 1 << 16 / slots
+	assertion = maxBatch - 2
+	idStep    = 3001 // between the ids of two requests
+)
 
 func appendCanary(b []byte, index int, s slot) []byte {
 	id := index*slots + int(s)
@@ -71,6 +76,8 @@ func readCanary(message string) (index int, s slot, illegal, ok bool) {
 var (
 	skip4 = []byte{0xC5, 0xA8, 0x09} // and 4 bytes: number 19,080
 	skip8 = []byte{0xC9, 0xA8, 0x09} // and 8 bytes: number 19,081
+
+	skipLen = []byte{0xC2, 0xA8, 0x09} // and what a length stands before: number 19,080
 )
 
 // filler is a character that nobody reads.
@@ -206,12 +213,28 @@ const tooDeep = 20_000
 
 // appendDeep is silent for a varint; where number n is a message that has
 // itself at number n, the parser goes down until it gives up.
-func appendDeep(b []byte, n int32) []byte {
+func appendDeep(b []byte, n int32, levels int) []byte {
 	one := append(protowire.AppendTag(nil, protowire.Number(n), protowire.VarintType), 1)
-	for range tooDeep {
+	for range levels {
 		b = append(b, one...)
 	}
 	return b
+}
+
+// appendGroupTest stumbles for a group, whose tags are read at once. It is for
+// candidates the first of which that exists is one.
+func appendGroupTest(b []byte, n int32, index int) []byte {
+	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
+	return appendCanary(b, index, slotEnd)
+}
+
+// appendGroupAssertion is silent for a group, and stumbles for a number that is
+// unknown, or is read as a varint.
+func appendGroupAssertion(b []byte, n int32) []byte {
+	b = protowire.AppendTag(b, protowire.Number(n), protowire.VarintType)
+	b = append(b, skip4...)
+	b = fill(appendCanary(b, assertion, slotEnd), 1)
+	return protowire.AppendTag(b, protowire.Number(n), protowire.EndGroupType)
 }
 
 // appendEnd ends a payload with what no parser takes, wherever it stands.

@@ -3,13 +3,12 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,9 +29,21 @@ const (
 )
 
 // A stopError ends a probe early, with what was learnt.
-type stopError struct{ why string }
+type stopError struct {
+	why string
+	off bool // nothing that was learnt counts
+}
 
 func (e *stopError) Error() string { return e.why }
+
+func stop(format string, args ...any) *stopError {
+	return &stopError{why: fmt.Sprintf(format, args...)}
+}
+
+// oracleOff is for a server that says the same whatever it is asked.
+func oracleOff(a *answer) *stopError {
+	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
+}
 
 // An answer is what a server said to one message.
 type answer struct {
@@ -55,8 +66,11 @@ func (a *answer) brief() string {
 		return a.Fail
 	}
 	s := fmt.Sprintf("HTTP %d", a.Status)
-	if a.Code != "" {
+	switch {
+	case a.Code != "":
 		s += " " + a.Code
+	case a.Type != "":
+		s += " with " + a.Type
 	}
 	if a.Message != "" {
 		s += " " + quote(a.Message)
@@ -86,7 +100,12 @@ type client struct {
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
-	uncounted bool // the parser does not count the levels that it goes down
+	controlled bool // what is asked about nothing is answered as it should be
+
+	counted   bool // the parser counts the levels that it goes down, up to levelLimit
+	uncounted bool // it does not
+
+	most int // bytes of a message that the server takes; 0: as far as is known, any
 
 	first       []byte // the message that the fingerprint was taken with
 	firstAnswer *answer
@@ -128,9 +147,6 @@ func (c *client) ask(ctx context.Context, what string, message []byte) (*answer,
 	return c.send(ctx, what, "proto", message)
 }
 
-// Answers that end a probe, whatever was asked.
-var stopCodes = map[string]bool{"resource_exhausted": true, "permission_denied": true, "unauthenticated": true}
-
 // maxRetries is how often in a row a server's retry-after is followed.
 const maxRetries = 5
 
@@ -144,25 +160,63 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 			return nil, err
 		}
 		a.finish(c.protocol)
-		switch {
+		switch most := a.sizeLimit(len(message)); {
+		case most > 0 && (c.most == 0 || most < c.most || len(message) > c.most):
+			c.most = most
+			return a, errSize
 		case a.Accepted:
 			c.executed++
-			return a, &stopError{fmt.Sprintf("request %d was taken, though no parser should: the handler may have run", c.requests)}
-		case a.Status == http.StatusTooManyRequests || stopCodes[a.Code]:
+			return a, stop("request %d was taken, though no parser should: the handler may have run", c.requests)
+		case replay.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
-				return a, &stopError{fmt.Sprintf("the server answered %s to request %d", a.brief(), c.requests)}
+				return a, stop("the server answered %s to request %d", a.brief(), c.requests)
 			}
 			c.next = time.Now().Add(a.retryAfter)
 		default:
+			if ofHandlers[a.Code] {
+				c.executed++
+			}
 			return a, nil
 		}
 	}
 }
 
+// errSize is a message that is larger than the server takes: client.most says
+// how large it may be.
+var errSize = stop("the server takes no message of the size that is needed")
+
+// leastSize is of messages that no server refuses for their size.
+const leastSize = 1 << 10
+
+var (
+	sizeRefused = regexp.MustCompile(`(?i)larger than|too large|exceeds|message size`)
+	lastNumber  = regexp.MustCompile(`(\d{1,9})\D*$`)
+)
+
+// sizeLimit is how large a message may be where one was refused for its size;
+// 0: it was not.
+func (a *answer) sizeLimit(size int) int {
+	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.message)) {
+		return 0
+	}
+	if m := lastNumber.FindStringSubmatch(a.message); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n >= leastSize && n < size {
+			return n
+		}
+	}
+	return max(size/2, leastSize)
+}
+
+// Codes that no parser answers with: a handler may have run.
+var ofHandlers = map[string]bool{
+	"canceled": true, "deadline_exceeded": true, "not_found": true, "already_exists": true,
+	"failed_precondition": true, "aborted": true, "out_of_range": true, "data_loss": true,
+}
+
 // once makes one request.
 func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
 	if c.requests >= c.o.Budget {
-		return nil, &stopError{fmt.Sprintf("the budget of %d requests is used up", c.o.Budget)}
+		return nil, stop("the budget of %d requests is used up", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
@@ -209,15 +263,11 @@ func (c *client) wait(ctx context.Context) error {
 	return nil
 }
 
-const envelopeSize = 5
-
 func (c *client) body(codec string, message []byte) []byte {
 	if c.protocol == ConnectUnary {
 		return message
 	}
-	b := make([]byte, envelopeSize, envelopeSize+len(message))
-	binary.BigEndian.PutUint32(b[1:], uint32(len(message)))
-	return append(b, message...)
+	return envelope.Append(make([]byte, 0, envelope.HeaderLen+len(message)), 0, message)
 }
 
 func (c *client) contentType(codec string) string {
@@ -292,92 +342,55 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// connectError is an error of the Connect protocol, in a body or in an end-of-stream message.
-type connectError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
+// read takes the server's code and words from a response.
+//
+// Shape: a message of the server's own means that its handler ran, whatever the
+// status behind it.
 func (c *client) read(a *answer, resp *http.Response, data []byte) {
-	switch c.protocol {
-	case ConnectUnary:
-		var e connectError
-		if json.Unmarshal(data, &e) == nil && a.Status != http.StatusOK {
+	if c.protocol == ConnectUnary {
+		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK { //nolint:errcheck // what could be read counts
 			a.Code, a.Message = e.Code, e.Message
 		}
-		a.Accepted = a.Status >= 200 && a.Status < 300
-	case ConnectStream:
-		readStream(a, data)
-	default:
-		status, message := resp.Trailer.Get("Grpc-Status"), resp.Trailer.Get("Grpc-Message")
-		if status == "" {
-			status, message = resp.Header.Get("Grpc-Status"), resp.Header.Get("Grpc-Message")
-		}
-		if status == "" {
-			status, message = webTrailer(data)
-		}
-		if n, err := strconv.Atoi(status); err == nil {
-			a.Code = envelope.CodeName(n)
-			a.Accepted = n == 0
-		}
-		if text, err := url.PathUnescape(message); err == nil {
-			message = text
-		}
-		a.Message = message
+		a.Accepted = a.Status >= 200 && a.Status < 300 && !strings.HasPrefix(a.Type, "text/")
+		return
 	}
-}
-
-// frames walks over envelopes.
-func frames(data []byte, each func(flags byte, message []byte)) {
-	for len(data) >= envelopeSize {
-		n := binary.BigEndian.Uint32(data[1:])
-		if uint64(n) > uint64(len(data)-envelopeSize) {
-			return
-		}
-		each(data[0], data[envelopeSize:envelopeSize+int(n)])
-		data = data[envelopeSize+int(n):]
-	}
-}
-
-func readStream(a *answer, data []byte) {
 	if a.Status != http.StatusOK {
 		return
 	}
-	frames(data, func(flags byte, message []byte) {
-		if flags&0b0000_0010 == 0 {
-			a.Accepted = true // a message: the handler ran
-			return
-		}
-		var end struct {
-			Error *connectError `json:"error"`
-		}
-		if json.Unmarshal(message, &end) != nil {
-			return
-		}
-		if end.Error == nil {
+	end := statusOf(resp.Trailer)
+	if end == nil {
+		end = statusOf(resp.Header)
+	}
+	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data) //nolint:errcheck // what could be read counts
+	for _, f := range frames {
+		switch {
+		case c.protocol == ConnectStream && f.Flags&envelope.EndStream != 0:
+			if e, err := envelope.ParseEnd(f.Data); err == nil || e.Error != nil {
+				end = e
+			}
+		case c.protocol == GRPCWeb && f.Flags&envelope.Trailer != 0:
+			fields, _ := envelope.ParseTrailer(f.Data) //nolint:errcheck // what could be read counts
+			trailer := http.Header{}
+			for _, t := range fields {
+				trailer.Set(t.Name, t.Value)
+			}
+			end = statusOf(trailer)
+		default:
 			a.Accepted = true
-			return
 		}
+	}
+	switch {
+	case end == nil:
+	case end.Error == nil:
+		a.Accepted = true
+	default:
 		a.Code, a.Message = end.Error.Code, end.Error.Message
-	})
+	}
 }
 
-func webTrailer(data []byte) (status, message string) {
-	frames(data, func(flags byte, m []byte) {
-		if flags&0b1000_0000 == 0 {
-			return
-		}
-		for line := range strings.Lines(string(m)) {
-			name, value, _ := strings.Cut(line, ":")
-			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "grpc-status":
-				status = strings.TrimSpace(value)
-			case "grpc-message":
-				message = strings.TrimSpace(value)
-			}
-		}
-	})
-	return status, message
+func statusOf(h http.Header) *envelope.End {
+	end, _ := envelope.ParseStatus(h.Get) //nolint:errcheck // what could be read counts
+	return end
 }
 
 // finish works out what follows from an answer.

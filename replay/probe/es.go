@@ -36,6 +36,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		err := m.run(ctx)
 		if err == nil && o.Type && res.RequestType == "" {
 			err = requestType(ctx, c, res)
+			c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
 		}
 		if err == nil {
 			err = m.measure(ctx)
@@ -80,8 +81,11 @@ type esMessage struct {
 	excluded map[int32]bool // numbers that could not be told apart from their neighbours
 	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
 	illegal  bool           // it stumbles over a tag there
+	seek     bool           // the next request asks which of them is a group
+	assumed  *assumption    // what the next request makes sure of
 	unknown  []int32        // numbers at which it stumbles for a reason that is not known
 	unsure   bool           // whether the path leads to a message
+	asked    int            // requests, each of which has its canaries' ids in another order
 	complete bool           // nothing was left in any batch
 }
 
@@ -91,6 +95,13 @@ func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessa
 		m.hints = o.Hints
 	}
 	return m
+}
+
+// An assumption is a number that was found to be a group, but for chance, with
+// what to go back to if it is none.
+type assumption struct {
+	number, high int32
+	suspects     []int32
 }
 
 type esField struct {
@@ -163,10 +174,25 @@ func (m *esMessage) allReadings() []reading {
 
 func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
+// firstPayload is what is asked first.
+func (m *esMessage) firstPayload() []byte {
+	return m.payload(0, m.ahead(m.fitting(m.batch(maxNumber))))
+}
+
+// fitting is as much of a batch as the server takes in one message.
+func (m *esMessage) fitting(b batch) batch {
+	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.c.most {
+		b = b.cut(len(b.numbers) * 3 / 4)
+	}
+	return b
+}
+
 // A batch is a run of candidates, from the highest number down.
 type batch struct {
 	numbers []int32
-	next    int32 // the first number that is not in it; 0: nothing is below it
+	next    int32  // the first number that is not in it; 0: nothing is below it
+	looks   []look // what is asked about behind candidates
+	base    int    // the index of the first of them
 }
 
 func (b batch) last() bool { return b.next == 0 }
@@ -174,7 +200,7 @@ func (b batch) last() bool { return b.next == 0 }
 func (m *esMessage) batch(high int32) batch {
 	var b batch
 	n := below(m.numbers, high)
-	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < maxPayloadSize; n = below(m.numbers, n-1) {
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = below(m.numbers, n-1) {
 		if m.found[n] == nil && !m.excluded[n] {
 			b.numbers = append(b.numbers, n)
 			size += candidateSize
@@ -183,6 +209,22 @@ func (m *esMessage) batch(high int32) batch {
 	b.next = n
 	return b
 }
+
+// maxPayload is how large the tests of a batch are.
+func (m *esMessage) maxPayload() int {
+	if m.small() {
+		return m.c.most - smallRest
+	}
+	return maxPayloadSize
+}
+
+// smallRest is for what is around a batch in small messages.
+const smallRest = 900
+
+// small reports whether the server takes small messages only: then nothing is
+// asked ahead, nested deeply, or confirmed, and what only that would tell is
+// not said.
+func (m *esMessage) small() bool { return m.c != nil && m.c.most > 0 && m.c.most < maxPayloadSize }
 
 // cut is the first n numbers of a batch.
 func (b batch) cut(n int) batch {
@@ -205,27 +247,81 @@ func (b batch) about() string {
 func (m *esMessage) run(ctx context.Context) error {
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
-		batch := m.batch(high)
+		batch := m.fitting(m.batch(high))
+		if m.seek {
+			m.seek = false
+			n, err := m.seekGroup(ctx, batch)
+			if err != nil {
+				return err
+			}
+			if n != 0 {
+				m.assumed = &assumption{n, high, batch.numbers}
+				high = below(m.numbers, n-1)
+				continue
+			}
+		}
 		if len(m.suspects) > 1 {
 			batch = batch.cut(len(m.suspects) / 2)
 		}
-		if len(batch.numbers) == 0 && batch.last() && deep == 0 && len(m.candidatesForMessage()) == 0 {
+		batch = m.ahead(batch)
+		if len(batch.numbers) == 0 && batch.last() && deep == 0 && m.assumed == nil && len(m.candidatesForMessage()) == 0 {
 			m.complete = true
 			return nil // there is nothing left to ask
 		}
-		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), m.payload(deep, batch))
+		payload := m.payload(deep, batch)
+		a, err := m.c.ask(ctx, m.at()+": "+batch.about(), payload)
+		if err == errSize && len(payload) > m.c.most && len(batch.numbers) > 1 {
+			if deep != 0 {
+				m.found[deep].unsure = true
+				deep = 0
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if high, deep, err = m.learn(a, batch, high, deep); err != nil || m.complete {
+		high, deep, err = m.learn(ctx, a, batch, high, deep)
+		m.asked++
+		if err != nil || m.complete {
 			return err
 		}
 	}
 }
 
+// id is the index of a canary's id in the next request: other ones than in the
+// last, so that who says the same to everything is found out.
+func (m *esMessage) id(index int) int { return (index + m.asked*idStep) % assertion }
+
+// read finds the index of the canary that an answer names.
+func (m *esMessage) read(a *answer) (index int, s slot, illegal, ok bool) {
+	index, s, illegal, ok = readCanary(a.message)
+	if ok && index < assertion {
+		index = ((index-m.asked*idStep)%assertion + assertion) % assertion
+	}
+	return index, s, illegal, ok
+}
+
+// control asks with no candidate, where the parser meets nothing but the end.
+//
+// Errors: a stopError where the answer does not name it; then nothing is claimed.
+func (m *esMessage) control(ctx context.Context) error {
+	if m.c.controlled {
+		return nil
+	}
+	a, err := m.c.ask(ctx, m.at()+": no numbers", m.whole(appendEnd(nil, m.id(0))))
+	if err != nil {
+		return err
+	}
+	if index, s, _, ok := m.read(a); !ok || s != slotEnd || index != 0 {
+		return oracleOff(a)
+	}
+	m.c.controlled = true
+	return nil
+}
+
 // passed reports whether a parser met nothing in a batch.
 func (m *esMessage) passed(a *answer, b batch) bool {
-	index, s, _, ok := readCanary(a.message)
+	index, s, _, ok := m.read(a)
 	return ok && s == slotEnd && index == len(b.numbers)
 }
 
@@ -233,23 +329,40 @@ func (m *esMessage) passed(a *answer, b batch) bool {
 //
 // Shape: high is where the next batch begins, deep the varint that is nested
 // deeply in it, or 0.
-func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int32, err error) {
-	index, s, illegal, ok := readCanary(a.message)
+func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep int32) (high, next int32, err error) {
+	index, s, illegal, ok := m.read(a)
 	varints := m.candidatesForMessage()
 	confirmed := index - len(b.numbers) - 1
+	if was := m.assumed; was != nil {
+		m.assumed = nil
+		if a.parser && !gaveUpES(a.message) && (!ok || index == assertion) {
+			delete(m.found, was.number)
+			delete(m.excluded, was.number)
+			m.suspects = was.suspects
+			return was.high, 0, nil
+		}
+	}
 	switch {
-	case ok && s != slotEnd && index < len(b.numbers):
+	case ok && s != slotEnd && (index < len(b.numbers) || index >= b.base && index-b.base < len(b.looks)):
 		m.isVarint(deep)
-		f := &esField{number: b.numbers[index], slot: s}
-		m.tell(f, quote(a.message))
-		m.found[f.number] = f
-		if s == slotVarint && !m.hints[f.number].Varint {
+		if index >= len(b.numbers) {
+			l := b.looks[index-b.base]
+			m.finds(l.number, l.by, a)
+			b.numbers, index = []int32{l.next}, 0
+		}
+		f := m.finds(b.numbers[index], s, a)
+		switch {
+		case s != slotVarint || m.hints[f.number].Varint:
+		case m.small():
+			f.unsure = true
+		default:
 			next = f.number
 		}
 		m.clear(b.numbers[:index+1])
 		return below(m.numbers, f.number-1), next, nil
 	case m.passed(a, b):
 		m.isVarint(deep)
+		m.c.uncounted = m.c.uncounted || m.measures(deep, b)
 		m.complete = b.last()
 		m.clear(b.numbers)
 		if len(m.suspects) == 1 {
@@ -258,6 +371,9 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 			return high, 0, nil
 		}
 		return b.next, 0, nil
+	case a.parser && gaveUpES(a.message) && m.measures(deep, b):
+		m.c.counted, m.complete = true, true
+		return 0, 0, nil
 	case ok && confirmed >= 0 && confirmed < len(varints):
 		m.isVarint(deep)
 		f := m.found[varints[confirmed]]
@@ -265,6 +381,7 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		m.tell(f, "other fields are read in it than around it")
 		return from, 0, nil
 	case a.parser && deep != 0 && gaveUpES(a.message):
+		m.c.counted = m.c.counted || strings.Contains(a.message, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
 		m.tell(f, "it can be nested until the parser gives up: "+quote(a.message))
@@ -274,18 +391,58 @@ func (m *esMessage) learn(a *answer, b batch, from, deep int32) (high, next int3
 		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
 		m.isVarint(deep)
+		m.seek = illegal && len(m.suspects) == 0
 		m.suspects, m.illegal = b.numbers, illegal
 		return from, 0, nil
 	case a.parser && len(b.numbers) == 1:
 		m.isVarint(deep)
 		m.suspects, m.illegal = b.numbers, illegal
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
 		m.stumbles(b.numbers[0], a)
 		return b.next, 0, nil
 	case a.parser:
-		return 0, 0, &stopError{"the parser stumbles over what has no field in it"}
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
+		return 0, 0, stop("the parser stumbles over what has no field in it")
 	}
-	return 0, 0, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+	return 0, 0, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
 }
+
+// finds enters a field at whose canary the parser stumbled.
+func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
+	f := &esField{number: n, slot: s}
+	m.tell(f, quote(a.message))
+	m.found[n] = f
+	return f
+}
+
+// seekGroup asks which of the suspects is a group, whose tags are read at once:
+// the first field among them that exists is one, or we do not know what.
+//
+// Shape: 0 is none. What is no group may jump to a canary by chance.
+func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
+	var p []byte
+	for i, n := range b.numbers {
+		p = appendGroupTest(p, n, m.id(i))
+	}
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
+	if err != nil {
+		return 0, err
+	}
+	index, s, _, ok := m.read(a)
+	m.asked++
+	if !ok || s != slotEnd || index >= len(b.numbers) {
+		return 0, m.control(ctx)
+	}
+	m.stumbles(b.numbers[index], a)
+	return b.numbers[index], nil
+}
+
+// levelsCounted is how protobuf-es 2 says where it gives up.
+const levelsCounted = "maximum recursion depth of 100 "
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.
@@ -331,6 +488,9 @@ func (m *esMessage) isVarint(n int32) {
 // candidatesForMessage are the varints that the last part of a payload confirms.
 func (m *esMessage) candidatesForMessage() []int32 {
 	var out []int32
+	if m.small() {
+		return nil
+	}
 	for _, n := range m.order() {
 		if m.found[n].slot == slotVarint && !m.hints[n].Varint {
 			out = append(out, n)
@@ -343,24 +503,49 @@ func (m *esMessage) candidatesForMessage() []int32 {
 // nothing of the batch is there, then the end.
 func (m *esMessage) payload(deep int32, batch batch) []byte {
 	var b []byte
+	if m.assumed != nil {
+		b = appendGroupAssertion(b, m.assumed.number)
+	}
 	if deep != 0 {
-		b = appendDeep(b, deep)
+		b = appendDeep(b, deep, m.levels())
 	}
 	count := len(batch.numbers)
 	for i, n := range batch.numbers {
-		b = appendFixedTest(b, n, i)
-		b = appendLenTest(b, n, i)
-		b = appendVarintTest(b, n, i, m.readings(n))
+		if len(batch.looks) > 0 && i < lookFrom {
+			b = appendFixedJumps(b, n, m.place(batch, i, slotFixed32), m.place(batch, i, slotFixed64))
+			b = appendLenJump(b, n, m.id(i), m.place(batch, i, slotLen))
+		} else {
+			b = appendFixedTest(b, n, m.id(i))
+			b = appendLenTest(b, n, m.id(i))
+		}
+		b = appendVarintTest(b, n, m.id(i), m.readings(n))
 	}
 	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
-			if i+count+1 < maxBatch {
-				b = appendConfirmation(b, n, count+1+i, readings)
+			if i+count+1 < assertion {
+				b = appendConfirmation(b, n, m.id(count+1+i), readings)
 			}
 		}
 	}
-	return m.whole(appendEnd(b, count))
+	if m.measures(deep, batch) {
+		b = appendGroups(b, levelLimit)
+	}
+	return m.whole(appendEnd(b, m.id(count)))
+}
+
+// levels is how deep a payload goes so that the parser gives up.
+func (m *esMessage) levels() int {
+	if m.c.counted {
+		return 2 * levelLimit
+	}
+	return tooDeep
+}
+
+// measures reports whether a payload ends with groups that are too deep for a
+// parser that counts levels, as measure wants to know: nothing stumbled before them.
+func (m *esMessage) measures(deep int32, batch batch) bool {
+	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && (m.c == nil || !m.c.counted && !m.c.uncounted)
 }
 
 // whole is a request around the message. It ends behind it, too, so that no

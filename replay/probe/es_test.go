@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -20,13 +21,13 @@ import (
 // A node is a connect-es server of a schema, of version 1 or 2.
 type node struct{ url *url.URL }
 
-func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet) *node {
+func startNode(t testing.TB, version int, set *descriptorpb.FileDescriptorSet, options ...string) *node {
 	t.Helper()
 	raw, err := proto.Marshal(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), raw))
+	u, err := url.Parse("http://127.0.0.1:" + nodetest.Serve(t, fmt.Sprintf("testdata/node%d/server.mjs", version), append([][]byte{raw}, []byte(strings.Join(options, "")))[:1+len(options)]...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +81,43 @@ func TestESFindsEveryFieldAndClass(t *testing.T) {
 				}
 				if res.Executed != 0 {
 					t.Errorf("%d executed", res.Executed)
+				}
+			}
+			if n := server.executed(t); n != 0 {
+				t.Errorf("handlers ran %d times", n)
+			}
+		})
+	}
+}
+
+// A request a field, one that nothing is left and one for the type are enough,
+// with fields of the message's own type and groups, too: two fields are found in
+// one request often enough.
+func TestESTakesARequestAField(t *testing.T) {
+	for version := 1; version <= 2; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			s := newRandomService(1, 40, 90) // proto2: with groups
+			server := startNode(t, version, s.set())
+			for _, method := range methods(s.files(t)) {
+				md := method.Input()
+				own, groups := 0, 0
+				for i := range md.Fields().Len() {
+					switch f := md.Fields().Get(i); {
+					case f.Kind() == protoreflect.GroupKind:
+						groups++
+					case f.Message() == md:
+						own++
+					}
+				}
+				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Numbers: numbersAsked()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := compare(t, res, "", md)
+				t.Logf("%d fields, %d of the message's own type, %d groups in %d requests, %d bytes", v.fields, own, groups, res.Requests, res.Bytes)
+				if v.found != v.fields || v.classed != v.fields || res.Requests > v.fields+2 || own+groups == 0 {
+					t.Errorf("%+v: %s", v, res.Stopped)
 				}
 			}
 			if n := server.executed(t); n != 0 {

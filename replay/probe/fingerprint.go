@@ -23,11 +23,11 @@ const statusHTTP2Wanted = 464
 // fingerprint asks with a message that no parser takes, and finds the protocol
 // by which the method is asked.
 //
-// Shape: the message is the first that a protobuf-es server is asked with, so
+// Shape: the payload is the first that a protobuf-es server is asked with, so
 // that there it is no request of its own. The version of such a server is told
 // by its JSON (see requestType).
 // Errors: a stopError where the method cannot be asked.
-func fingerprint(ctx context.Context, c *client, message []byte) (print, error) {
+func fingerprint(ctx context.Context, c *client, payload func() []byte) (print, error) {
 	p := print{runtime: Unknown}
 	if c.starts {
 		p.notes = append(p.notes, "the client streams, as a capture or the definitions say: the handler starts at each request, and gets no message")
@@ -38,7 +38,11 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 	tried := map[Protocol]bool{}
 	for {
 		tried[c.protocol] = true
+		message := payload()
 		a, err := c.ask(ctx, "fingerprint", message)
+		if err == errSize && len(payload()) < len(message) {
+			continue
+		}
 		if err != nil {
 			return p, err
 		}
@@ -85,7 +89,7 @@ func fingerprint(ctx context.Context, c *client, message []byte) (print, error) 
 // mayStart says whether handlers may be started, though they get no message.
 func (c *client) mayStart() error {
 	if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
-		return &stopError{"the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)"}
+		return stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil
 }
@@ -94,11 +98,17 @@ func (c *client) mayStart() error {
 func (p *print) refused(a *answer) error {
 	switch {
 	case a.Fail != "":
-		return &stopError{"no answer: " + a.Fail}
-	case a.Status == http.StatusNotFound || a.Code == "unimplemented":
-		return &stopError{"the server has no such method: " + a.brief()}
+		return stop("no answer: %s", a.Fail)
+	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
+		return stop("the server has no such method: %s", a.brief())
 	}
 	p.notes = append(p.notes, "the server answered "+a.brief())
+	switch {
+	case ofHandlers[a.Code]:
+		p.notes = append(p.notes, "no parser answers so: the handler may have run")
+	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
+		p.notes = append(p.notes, "that is no answer of Connect or gRPC: is --to the server's address?")
+	}
 	return nil
 }
 

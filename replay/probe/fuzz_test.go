@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/decode/envelope"
 )
 
 func TestCanariesAreReadBack(t *testing.T) {
@@ -110,8 +112,8 @@ func FuzzVerify(f *testing.F) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		text := madeUp(answers.Load().([]byte), int(requests.Add(1)))     //nolint:forcetypeassert // nothing else is stored
-		json.NewEncoder(w).Encode(connectError{"invalid_argument", text}) //nolint:errcheck // the client is this test
+		text := madeUp(answers.Load().([]byte), int(requests.Add(1)))                      //nolint:forcetypeassert // nothing else is stored
+		json.NewEncoder(w).Encode(envelope.Error{Code: "invalid_argument", Message: text}) //nolint:errcheck // the client is this test
 	}))
 	f.Cleanup(server.Close)
 	to, err := url.Parse(server.URL)

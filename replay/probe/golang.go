@@ -43,8 +43,10 @@ func goFixed64() goTest {
 	return goTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
 }
 
-// maxGoBatch is how many numbers are asked about in one request.
-const maxGoBatch = 20_000
+const (
+	maxGoBatch = 20_000 // numbers that are asked about in one request
+	goTestSize = 15     // bytes of a test of one
+)
 
 // A goMessage is what is known of one message of a Go server.
 type goMessage struct {
@@ -122,6 +124,22 @@ func (m *goMessage) report(res *Result) {
 	res.shown[pathText(m.path)] = m.poison != nil
 }
 
+// control asks about a number that no definition can have, which no test is
+// refused for.
+//
+// Errors: a stopError where it is; then nothing is claimed.
+func (m *goMessage) control(ctx context.Context, test goTest) error {
+	if m.c.controlled {
+		return nil
+	}
+	hit, a, err := m.test(ctx, test, []int32{firstReserved})
+	if err == nil && hit {
+		return oracleOff(a)
+	}
+	m.c.controlled = err == nil && !test.text // the last of the two
+	return err
+}
+
 // run makes all tests that can be made.
 func (m *goMessage) run(ctx context.Context) error {
 	numbers := m.numbers
@@ -129,9 +147,12 @@ func (m *goMessage) run(ctx context.Context) error {
 		if !test.text && m.poison == nil {
 			return nil
 		}
+		if err := m.control(ctx, test); err != nil {
+			return err
+		}
 		for next := below(numbers, maxNumber); next > 0; {
 			var set []int32
-			for ; next > 0 && len(set) < maxGoBatch; next = below(numbers, next-1) {
+			for ; next > 0 && len(set) < m.maxBatch(); next = below(numbers, next-1) {
 				if m.fields[next] == nil {
 					set = append(set, next)
 				}
@@ -151,6 +172,14 @@ func (m *goMessage) run(ctx context.Context) error {
 		}
 	}
 	return m.sizes(ctx)
+}
+
+// maxBatch is how many numbers are asked about in one request.
+func (m *goMessage) maxBatch() int {
+	if m.c.most > 0 {
+		return min(maxGoBatch, m.c.most/goTestSize)
+	}
+	return maxGoBatch
 }
 
 // nestedTexts is up to which number text is looked for in messages below: with
@@ -187,6 +216,12 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 // first finds one number of a set that a test is refused for; 0 is none.
 func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
 	hit, _, err := m.test(ctx, test, set)
+	if err == errSize && len(set) > 1 {
+		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
+			return n, err
+		}
+		return m.first(ctx, test, set[len(set)/2:])
+	}
 	if err != nil || !hit {
 		return 0, err
 	}
@@ -220,6 +255,12 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 	}
 	if known.answer == nil {
 		hit, a, err := m.test(ctx, test, set)
+		if err == errSize && len(set) > 1 {
+			if err := m.find(ctx, test, set[:len(set)/2], refusal{}); err != nil {
+				return err
+			}
+			return m.find(ctx, test, set[len(set)/2:], refusal{})
+		}
 		if err != nil || !hit {
 			return err
 		}
@@ -261,7 +302,7 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	case a.parser && strings.Contains(a.message, "cannot parse"):
 		return !test.text, a, nil
 	}
-	return false, nil, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())}
+	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
 }
 
 func (m *goMessage) at() string {

@@ -77,7 +77,7 @@ func (f *nameField) shownByGo() bool {
 
 // take adds what is known by name to a field that has a number.
 func (f *Field) take(n *nameField) {
-	f.Name = n.Name
+	f.Name, f.Values, f.Holds = n.Name, n.Values, n.Holds
 	f.Type = or(f.Type, or(n.Type, typeIn(n.family, f.Class)))
 	f.Kind, f.Label = or(f.Kind, n.Kind), or(f.Label, n.Label)
 	if f.Class == "" {

@@ -21,6 +21,7 @@ var (
 	expected     = regexp.MustCompile(`expected (?:number |bigint )?\(?(\w+)\)?`)
 	familyES1    = regexp.MustCompile(`invalid (u?int) (32)|(u?int)(64) invalid`)
 	fieldGo      = regexp.MustCompile(`invalid value for (\w+) field (.+?): `)
+	unknownName  = regexp.MustCompile(`(?:unknown field "([^"]*)"|: key "([^"]*)" is unknown)`)
 	tokenGo      = regexp.MustCompile(`unexpected token (\S)`)
 )
 
@@ -103,11 +104,13 @@ func readES(name, message, of string, as int) (f nameField, also string) {
 		if m := typeES.FindStringSubmatch(message); m != nil {
 			f.Type, f.Kind, f.Label = m[2], "message", "singular"
 			if m[1] == "enum" {
-				f.Kind = "varint"
+				f.Kind, f.enum = "varint", m[2]
 			}
 		}
 	}
 	switch {
+	case as == asMap:
+		f = nameField{Field: Field{Name: f.Name}, enum: f.enum} // what is told is of a value
 	case as != asList:
 	case strings.HasSuffix(message, "from JSON: array"):
 		f = nameField{Field: Field{Name: f.Name}} // it is no list
@@ -157,9 +160,20 @@ func readGo(name, message string, as int) (f nameField, also string) {
 	m := fieldGo.FindStringSubmatch(message)
 	token := tokenGo.FindStringSubmatch(message)
 	switch {
+	case as == asAny, as == asAnys:
+		if noType.MatchString(message) {
+			f.Type = anyType
+		}
+	case as == asMap:
+		if m != nil && m[1] == "enum" && m[2] == "value" {
+			f.enum = m[1]
+		}
 	case m != nil && m[2] == "value":
 	case m != nil:
 		f.Type, f.Label, also = m[1], "singular", m[2]
+		if f.Type == "enum" {
+			f.enum = f.Type
+		}
 		if as == asList {
 			f.Label = "repeated"
 		}

@@ -29,14 +29,17 @@ func appendGroups(b []byte, n int) []byte {
 // in a message.
 func (m *esMessage) measure(ctx context.Context) error {
 	var doubt []int32
-	for _, n := range m.candidatesForMessage() {
-		if m.found[n].unsure || !m.distinct(n) {
+	for _, n := range m.order() {
+		if f := m.found[n]; f.slot == slotVarint && !m.hints[n].Varint && (f.unsure || !m.distinct(n)) {
 			doubt = append(doubt, n)
 		}
 	}
 	left := levelLimit - 1 - len(m.path)
 	if len(doubt) == 0 || left < 1 || !m.complete || m.c.uncounted {
 		return nil
+	}
+	if m.c.counted && len(m.path) == 0 {
+		return m.measureSome(ctx, doubt, left)
 	}
 	// An entry of a map is read at the level of the map.
 	for range len(m.path) + 1 {
@@ -60,6 +63,9 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 		b = protowire.AppendBytes(b, groups)
 	}
+	if m.small() && len(b)+smallRest > m.c.most && len(doubt) > 1 {
+		return m.measureHalves(ctx, doubt, left)
+	}
 	a, err := m.c.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
 	if err != nil {
 		return err
@@ -77,10 +83,14 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 		m.found[doubt[0]].slot = slotMessage
 		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+quote(a.message))
 	default:
-		if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
-			return err
-		}
-		return m.measureSome(ctx, doubt[len(doubt)/2:], left)
+		return m.measureHalves(ctx, doubt, left)
 	}
 	return nil
+}
+
+func (m *esMessage) measureHalves(ctx context.Context, doubt []int32, left int) error {
+	if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
+		return err
+	}
+	return m.measureSome(ctx, doubt[len(doubt)/2:], left)
 }

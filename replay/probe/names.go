@@ -44,9 +44,11 @@ type namer struct {
 	in    []inside // the fields that lead to the message
 	of    string   // its type, where it is known
 
+	refused    int   // names that the parser refused as unknown
 	controlled *bool // whether what ends a batch is understood; nil: it was not asked
 
 	candidates []string
+	valueNames []string // candidates for the names of enums' values
 	conflicts  []string // that exist, but their kind was not told: something else of their oneof came first
 	found      []nameField
 }
@@ -61,6 +63,7 @@ type inside struct {
 type nameField struct {
 	Field
 	family   string // protobuf-es has one word for several types: "int32"
+	enum     string // full name of its enum, or of its items' or values'; "enum" where only that is known
 	composed bool   // a message, a list or a map
 }
 
@@ -71,6 +74,9 @@ const (
 	asText          // only floats are left to
 	asList          // of what is known to be no single scalar
 	asNulls         // two of them: protojson minds that, whatever the type
+	asMap           // of what is a map, or may be one
+	asAny           // of what may be an Any
+	asAnys          // of what may be a list of them
 )
 
 // firstValue makes all values of the same length.
@@ -85,6 +91,12 @@ func valueOf(i, as int) string {
 		return "[" + n + "]"
 	case asNulls:
 		return "null"
+	case asMap:
+		return `{"0":` + n + "}"
+	case asAny:
+		return `{"@type":"x/no.` + n + `"}`
+	case asAnys:
+		return `[{"@type":"x/no.` + n + `"}]`
 	}
 	return n
 }
@@ -95,7 +107,7 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	n.open(&b)
 	for i, name := range names {
 		starts = append(starts, b.Len())
-		for range 1 + as/asNulls {
+		for range 1 + map[int]int{asNulls: 1}[as] {
 			b.Write(quoteJSON(name))
 			b.WriteByte(':')
 			b.WriteString(valueOf(i, as))
@@ -184,13 +196,24 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
 			return left, errNoName
 		}
+		if err == errSize && len(left) > 1 {
+			return n.passHalves(ctx, left, as)
+		}
 		if err != nil {
 			return left, err
 		}
 		if !a.parser {
-			return left, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())}
+			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
 		}
 		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
+		if name := unknownName.FindStringSubmatch(a.message); name != nil { // who is strict
+			at := slices.Index(left, name[1]+name[2])
+			if n.refused++; at < 0 || n.refused > maxRefused {
+				return left, errStrict
+			}
+			left = slices.Delete(left, at, at+1)
+			continue
+		}
 		switch {
 		case i >= 0 && i < len(left):
 		case i == atEnd, i >= len(left):
@@ -201,16 +224,11 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			}
 			continue
 		case !*n.controlled:
-			return left, &stopError{"the JSON parser's words are not understood: " + a.brief()}
+			return left, stop("the JSON parser's words are not understood: %s", a.brief())
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
-			first, err := n.pass(ctx, left[:len(left)/2], as)
-			if err != nil {
-				return left, err
-			}
-			second, err := n.pass(ctx, left[len(left)/2:], as)
-			return append(first, second...), err
+			return n.passHalves(ctx, left, as)
 		}
 		name := left[i]
 		if conflict(a.message) && as != asNulls {
@@ -221,6 +239,15 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		left = n.without(left, n.learn(name, a, as)...)
 	}
 	return left, nil
+}
+
+func (n *namer) passHalves(ctx context.Context, names []string, as int) (left []string, err error) {
+	left, err = n.pass(ctx, names[:len(names)/2], as)
+	if err != nil {
+		return names, err
+	}
+	right, err := n.pass(ctx, names[len(names)/2:], as)
+	return append(left, right...), err
 }
 
 // control asks with no candidates: where that is not understood, no error that
@@ -236,6 +263,13 @@ func (n *namer) control(ctx context.Context) error {
 	n.controlled = &understood
 	return nil
 }
+
+// maxRefused is how many names that do not exist are asked for where each of
+// them takes a request.
+const maxRefused = 100
+
+// errStrict is a parser that refuses unknown names, a request a name.
+var errStrict = errors.New("the JSON parser refuses names that do not exist")
 
 // errNoName is a first batch without a name that exists.
 var errNoName = errors.New("none of the names exists")
@@ -303,6 +337,9 @@ func (n *namer) ask(ctx context.Context) error {
 	if err == nil {
 		err = n.lists(ctx)
 	}
+	if err == nil && len(n.valueNames) > 0 {
+		err = n.maps(ctx)
+	}
 	return err
 }
 
@@ -360,7 +397,36 @@ func (n *namer) lists(ctx context.Context) error {
 	for _, g := range told {
 		for i := range n.found {
 			if f := &n.found[i]; f.Name == g.Name {
+				f.enum = or(f.enum, g.enum)
 				f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
+				f.Evidence = append(f.Evidence, g.Evidence...)
+			}
+		}
+	}
+	return err
+}
+
+// maps asks what the values of maps are of. protojson does not tell a map from a
+// message until then.
+func (n *namer) maps(ctx context.Context) error {
+	var names []string
+	for _, f := range n.found {
+		if f.Label == "map" || n.goEnd && f.Class == Message && f.Label == "" {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 || len(names) > maxLists {
+		return nil
+	}
+	all, known := n.found, n.known
+	n.found = nil
+	_, err := n.pass(ctx, names, asMap)
+	told := n.found
+	n.found, n.conflicts, n.known = all, nil, known
+	for _, g := range told {
+		for i := range n.found {
+			if f := &n.found[i]; f.Name == g.Name && g.enum != "" {
+				f.enum, f.Label = g.enum, "map"
 				f.Evidence = append(f.Evidence, g.Evidence...)
 			}
 		}
@@ -384,7 +450,7 @@ func plainName(s string) string {
 const maxNames = 100_000
 
 func newNamer(c *client, o *Options, of Runtime) *namer {
-	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1}
+	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1, valueNames: o.Values}
 	if !n.goEnd {
 		n.known = slices.Clone(o.Known)
 	}
@@ -428,14 +494,26 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 	}
 	top.of = res.RequestType
 	seen := map[string]bool{top.of: top.of != ""}
+	var holds []string // types that the server knows
 	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
 		err := n.ask(ctx)
+		if err == nil && len(o.Values) > 0 {
+			err = n.values(ctx, res)
+		}
+		if err == nil && len(o.Types) > 0 && len(holds) == 0 {
+			holds, err = n.anys(ctx, o.Types, res)
+		}
+		n.hold(holds)
 		if err == errNoName {
 			res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
 			return nil
 		}
 		n.report(res)
+		if err == errStrict {
+			res.note(fmt.Sprintf("names were not all asked for: the JSON parser refuses each one that does not exist, in a request of its own, and %d were enough", maxRefused))
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -64,8 +65,8 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	paths, numbers := all.messages()
 	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
-	p.Body = m.payload(0, m.batch(maxNumber))
-	es := "one a field, one that nothing is left, one for the type; one more a field of the message's own type, two a small message with a doubt, about ten a group"
+	p.Body = m.firstPayload()
+	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
 	}
@@ -78,6 +79,9 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	if len(all.Names) > 0 {
 		p.Steps = append(p.Steps, Step{Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
+		if len(all.Values) > 0 {
+			p.Steps = append(p.Steps, Step{Unknown, "about ten a value that an enum has; one a type of an Any, 200 at most", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), types of an Any"})
+		}
 		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")
 		}
@@ -153,6 +157,29 @@ var commonNames = [...]string{
 	"error", "reason", "version", "token", "request_id", "session_id", "timestamp", "created_at", "updated_at", "start_time", "end_time", "title",
 	"description", "size", "count", "index", "parent", "children", "items", "config", "settings", "enabled", "mode", "model", "language", "source",
 	"target", "input", "output", "result", "results", "context", "email", "role", "file", "files", "line", "column", "range", "start", "end", "body",
+}
+
+// ValuesOf lists the names of all values of the enums of definitions.
+func ValuesOf(s *schema.Schema) []string {
+	seen := map[string]bool{}
+	for e := range s.Enums() {
+		for i := range e.Values().Len() {
+			seen[string(e.Values().Get(i).Name())] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// TypesOf lists the full names of the messages of definitions.
+func TypesOf(s *schema.Schema) []string {
+	var out []string
+	for m := range s.Messages() {
+		if !m.IsMapEntry() {
+			out = append(out, string(m.FullName()))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Dictionary lists the names of all fields of definitions, and common ones, in

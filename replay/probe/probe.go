@@ -34,6 +34,8 @@ type Options struct {
 	Texts         []int32        // fields of the request that are text, it is believed: a Go server is asked with one
 	Hints         map[int32]Hint // what a capture shows of the message's fields
 	Names         []string       // candidates for JSON names; none: names are not asked for
+	Values        []string       // candidates for the names of enums' values, with Names; words behind the enum's name are tried, too; none: not asked for
+	Types         []string       // full names of messages that an Any may hold, with Names; none: not asked for
 	Known         []string       // JSON names that exist, and are of no field of a float type
 	ClientStreams bool           // a capture or definitions say that the client streams: the handler starts at each request
 	AllowExecute  bool           // requests that may start the handler, though with no message, may go to another machine, too
@@ -196,10 +198,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	res := &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 	err = run(ctx, c, &o, res)
 	res.Requests, res.Executed, res.Bytes, res.Resumed = c.requests, c.executed, c.bytes, c.resumed
-	var stop *stopError
+	if c.most > 0 {
+		res.note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+	}
+	var early *stopError
+	if errors.As(err, &early) && early.off {
+		res.Runtime, res.RequestType, res.Fields, res.Nested = Unknown, "", []Field{}, nil
+		clear(res.complete)
+		clear(res.shown)
+	}
 	res.judge(o.Questions)
-	if errors.As(err, &stop) {
-		res.Stopped, err = stop.Error(), nil
+	if early != nil {
+		res.Stopped, err = early.Error(), nil
 	}
 	res.finish()
 	return res, err
@@ -208,7 +218,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
 	paths, numbers := o.messages()
 	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
-	print, err := fingerprint(ctx, c, first.payload(0, first.batch(maxNumber)))
+	print, err := fingerprint(ctx, c, first.firstPayload)
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err

@@ -23,6 +23,14 @@ func reachES(ctx context.Context, c *client, o *Options, res *Result, path []int
 			if err := m.measure(ctx); err != nil {
 				return nil, false, err
 			}
+			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && below(o.Numbers, n) == n {
+				// One number is little to tell a message by: its neighbours are more.
+				m = newESMessage(c, o, path[:i], o.Numbers)
+				m.groups = groups
+				if err := m.run(ctx); err != nil {
+					return nil, false, err
+				}
+			}
 			known[at] = m
 		}
 		f := m.found[n]

@@ -62,6 +62,8 @@ type Field struct {
 	Type     string   `json:"type"`              // full name of a message or an enum, or a scalar's
 	Message  string   `json:"message,omitempty"` // full name of the message that it is in, where only its name is known
 	In       string   `json:"in,omitempty"`      // names that lead to that message: "options.filter"
+	Values   []string `json:"values,omitempty"`  // names of its enum, as far as they were asked for
+	Holds    []string `json:"holds,omitempty"`   // an Any: full names of types that the server knows, as far as they were asked for
 	Evidence []string `json:"evidence"`
 }
 

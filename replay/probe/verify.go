@@ -288,7 +288,7 @@ func (c *claim) open() bool { return (c.state == asking || c.state == passed) &&
 func (v *verifier) run(ctx context.Context) error {
 	es := &esVerifier{verifier: v}
 	first, _ := es.payload(nil)
-	print, err := fingerprint(ctx, v.c, first)
+	print, err := fingerprint(ctx, v.c, func() []byte { return first })
 	v.res.Runtime, v.res.Kind = print.runtime, print.kind
 	v.res.note(print.notes...)
 	if err != nil {

@@ -59,7 +59,7 @@ func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool
 	case a.parser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, &stopError{fmt.Sprintf("the answer to request %d tells nothing of the parser: %s", v.c.requests, a.brief())}
+	return false, stop("the answer to request %d tells nothing of the parser: %s", v.c.requests, a.brief())
 }
 
 func (v *esVerifier) expectation(c *claim) string {
@@ -236,7 +236,7 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 		claims, a = claims[:len(half)], next
 	}
 	if len(claims) == 0 {
-		return &stopError{"the parser stumbles over what has no field in it"}
+		return stop("the parser stumbles over what has no field in it")
 	}
 	c := claims[0]
 	c.say(v.c.requests, "the parser gave up: %s", quote(a.message))
@@ -298,7 +298,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 		for len(some) > 0 {
 			var b []byte
 			for _, c := range some {
-				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number))...)
+				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number, tooDeep))...)
 			}
 			a, err := v.c.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
 			if err != nil {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +23,7 @@ import (
 type probeFlags struct {
 	to, method, from, path, fields, proto, credentials, upstreamCA string
 	protocol, journal, output                                      string
-	names, allow, known, settle                                    []string
+	names, values, allow, known, settle                            []string
 	root                                                           string
 	live, json, dryRun, resume, refine, allowExecute, http2        bool
 	noAuth                                                         bool
@@ -45,7 +47,9 @@ What can be learnt depends on the server's runtime, which is found out first:
   connect-go,   text, messages, maps and lists of numbers; single numbers and
   grpc-go       bytes never show in protobuf
   any other, or a proxy that hides the texts: nothing, and probe says so
-With --names, JSON names and types are asked for, too, thousands in one request.
+With --names, JSON names and types are asked for, too, thousands in one request;
+with --values, names of enums' values where they are in a list or a map, and the
+types that an Any may hold.
 With --settle, only what an inference is in doubt about, or what two definitions
 disagree on, is asked, and each claim is confirmed, contradicted or left undecided.
 
@@ -74,6 +78,7 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
 	flags.StringArrayVar(&f.names, "names", nil, "names to ask for: a file with one a line, a capture's JSON, definitions, a client's code; - is stdin, builtin the definitions' own")
+	flags.StringArrayVar(&f.values, "values", nil, "with --names: names of enums' values to ask for, from such sources; of definitions, what an Any may hold, too")
 	flags.StringArrayVar(&f.settle, "settle", nil, "ask just what settles this: evidence of 'schema infer', or two definitions that disagree (give it twice)")
 	flags.StringVar(&f.root, "root", "", "full name of the request in what --settle names (default: found by the method)")
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
@@ -200,7 +205,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	} else if err := probeFrom(ctx, o, f.from, reach); err != nil {
 		return nil, err
 	}
-	if o.Names, err = a.probeNames(ctx, f); err != nil {
+	if err := a.probeNames(ctx, o, f); err != nil {
 		return nil, err
 	}
 	return o, a.probeQuestions(o, f)
@@ -304,28 +309,34 @@ func (a *app) printProbe(r *probe.Result, f *probeFlags) error {
 }
 
 func (a *app) probeTable(r *probe.Result) error {
+	header := []string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}
 	rows := [][]string{}
-	for _, f := range r.Fields {
-		number := ""
+	for _, f := range slices.Concat(r.Fields, r.Nested) {
+		number, name, last := "", f.Name, ""
 		if f.Number > 0 {
 			number = strconv.Itoa(int(f.Number))
 			if f.Path != "" {
 				number = f.Path + "." + number
 			}
 		}
-		last := ""
+		if f.In != "" {
+			name = f.In + "." + name
+		}
 		if len(f.Evidence) > 0 {
 			last = f.Evidence[len(f.Evidence)-1]
 		}
-		rows = append(rows, []string{
-			number, string(f.Class), term.Clean(f.Kind), term.Clean(f.Label), term.Clean(f.Name), term.Clean(f.Type), term.Cut(term.Clean(last), 100),
-		})
+		of := f.Type
+		if values := slices.Concat(f.Values, f.Holds); len(values) > 0 {
+			of = strings.TrimSpace(of + " {" + strings.Join(values, ", ") + "}")
+		}
+		rows = append(rows, []string{number, string(f.Class), f.Kind, f.Label, name, of, last})
 	}
+	header, rows = a.fitting(header, rows, []int{0, 4, 1, 3, 2, 5, 6})
 	if len(r.Settled) > 0 {
 		if err := a.settledTable(r); err != nil {
 			return err
 		}
-	} else if err := a.out.Table([]string{"FIELD", "CLASS", "KIND", "LABEL", "NAME", "TYPE", "EVIDENCE"}, rows); err != nil {
+	} else if err := a.out.Table(header, rows); err != nil {
 		return err
 	}
 	a.say("%s, %s: %s, %s of bodies; %s may have run the handler", r.Runtime, orUnknown(r.RequestType), counted(r.Requests, "request"), counted(r.Bytes, "byte"), counted(r.Executed, "request"))
@@ -333,6 +344,54 @@ func (a *app) probeTable(r *probe.Result) error {
 		a.say("%s", term.Clean(n))
 	}
 	return nil
+}
+
+// fitting makes a table as wide as the terminal: columns without a word are left
+// out, and those that come last in order are cut, or left out if little would be
+// left of them.
+func (a *app) fitting(header []string, rows [][]string, order []int) ([]string, [][]string) {
+	const least, evidence, between = 12, 100, 2
+	room := a.out.Width
+	if !a.out.TTY || room <= 0 {
+		for _, row := range rows {
+			row[len(row)-1] = term.Cut(term.Clean(row[len(row)-1]), evidence)
+		}
+		return header, rows
+	}
+	var keep []int
+	widths := make([]int, len(header))
+	for _, i := range order {
+		longest := 0
+		for _, row := range rows {
+			row[i] = term.Clean(row[i])
+			longest = max(longest, utf8.RuneCountInString(row[i]))
+		}
+		widths[i] = min(max(longest, len(header[i])), max(room-between, 0))
+		if room -= widths[i] + between; room < 0 && len(keep) > 0 {
+			widths[i] += room
+			room = 0
+		}
+		if longest > 0 && widths[i] >= min(longest, least) {
+			keep = append(keep, i)
+		} else {
+			room += widths[i] + between
+		}
+	}
+	slices.Sort(keep)
+	cut := func(row []string) (out []string) {
+		for _, i := range keep {
+			cell := []rune(row[i])
+			if len(cell) > widths[i] {
+				cell = append(cell[:max(widths[i]-1, 0)], '…')
+			}
+			out = append(out, string(cell))
+		}
+		return out
+	}
+	for i, row := range rows {
+		rows[i] = cut(row)
+	}
+	return cut(header), rows
 }
 
 func orUnknown(name string) string {

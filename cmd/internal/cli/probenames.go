@@ -13,54 +13,70 @@ import (
 
 	"unwire/decode"
 	"unwire/replay/probe"
+	"unwire/schema"
 	"unwire/schema/align"
 )
 
 // maxNamesFile bounds a file of names.
 const maxNamesFile = 16 << 20
 
-// probeNames gathers candidates for names from all that --names is given.
-func (a *app) probeNames(ctx context.Context, f *probeFlags) ([]string, error) {
-	var names []string
-	for _, source := range f.names {
-		more, err := a.namesOf(ctx, source, f.proto)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, more...)
+// probeNames gathers candidates for names from all that --names is given, and
+// for values of enums and types of Anys from what --values is.
+func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) error {
+	if len(f.values) > 0 && len(f.names) == 0 {
+		return usagef("--values wants --names, too: enums are found by their fields' names")
 	}
-	return names, nil
+	for _, source := range f.names {
+		s, words, err := a.namesOf(ctx, source, f.proto)
+		if err != nil {
+			return err
+		}
+		if o.Names = append(o.Names, words...); words == nil {
+			o.Names = append(o.Names, probe.Dictionary(s)...)
+		}
+	}
+	for _, source := range f.values {
+		s, words, err := a.namesOf(ctx, source, f.proto)
+		if err != nil {
+			return err
+		}
+		if o.Values = append(o.Values, words...); s != nil {
+			o.Values = append(o.Values, probe.ValuesOf(s)...)
+			o.Types = append(o.Types, probe.TypesOf(s)...)
+		}
+	}
+	return nil
 }
 
-func (a *app) namesOf(ctx context.Context, source, folder string) ([]string, error) {
+// namesOf reads a source: definitions, or words.
+func (a *app) namesOf(ctx context.Context, source, folder string) (*schema.Schema, []string, error) {
 	if source == "builtin" {
 		s, err := loadDefinitions(folder)
-		if err != nil {
-			return nil, err
-		}
-		return probe.Dictionary(s), nil
+		return s, nil, err
 	}
 	if source != "-" {
 		info, err := os.Stat(source)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		head, err := firstBytes(source)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch {
 		case bytes.HasPrefix(head, []byte("SQLite format 3")):
-			return namesOfCapture(ctx, source)
+			names, err := namesOfCapture(ctx, source)
+			return nil, names, err
 		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
 			src, err := a.updateSource(ctx, nil, source, updateFlags{partial: true}, &align.Calls{})
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return probe.Dictionary(src.Schema), nil
+			return src.Schema, nil, nil
 		}
 	}
-	return a.wordsOf(source)
+	words, err := a.wordsOf(source)
+	return nil, words, err
 }
 
 // isCode reports whether a file's name is that of definitions or a client's code.
@@ -81,7 +97,7 @@ func (a *app) wordsOf(file string) ([]string, error) {
 	if len(data) > maxNamesFile {
 		return nil, fmt.Errorf("%s has more than %d bytes", inputName(file), maxNamesFile)
 	}
-	var names []string
+	names := []string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -104,7 +120,7 @@ func namesOfCapture(ctx context.Context, file string) ([]string, error) {
 		}
 		return nil
 	})
-	var names []string
+	names := []string{}
 	for name := range seen {
 		names = append(names, name)
 	}

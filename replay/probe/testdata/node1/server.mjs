@@ -1,13 +1,17 @@
 // Serves every method of a descriptor set (a file, the first argument) with
 // connect-es 1.x; /executed tells how often a handler ran.
+// A second file has options: auth (lets nobody in), strict (about names in JSON), most (bytes of a message).
 import { readFileSync } from "node:fs";
 import * as http from "node:http";
 import { createRegistryFromDescriptors } from "@bufbuild/protobuf";
 import { FileDescriptorSet } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 
 const set = FileDescriptorSet.fromBinary(readFileSync(process.argv[2]));
 const registry = createRegistryFromDescriptors(set);
+const options = process.argv[3] ? JSON.parse(readFileSync(process.argv[3])) : {};
+const interceptors = options.auth ? [() => async () => { throw new ConnectError("who are you?", Code.Unauthenticated); }] : [];
 let executed = 0;
 
 const routes = (router) => {
@@ -25,7 +29,9 @@ const routes = (router) => {
     }
   }
 };
-const handler = connectNodeAdapter({ routes });
+const handler = connectNodeAdapter({
+  routes, interceptors, jsonOptions: { ignoreUnknownFields: !options.strict }, readMaxBytes: options.most ?? 0xffffffff,
+});
 const server = http.createServer((req, res) => {
   if (req.url === "/executed") { res.end(String(executed)); return; }
   handler(req, res);
