@@ -48,6 +48,11 @@ var foreigns = []foreign{
 	{"containerd", "containerd.", []string{"github.com/containerd/containerd/api@v1.12.0"}},
 	{"qdrant", "qdrant.", []string{"github.com/qdrant/go-client@v1.17.1"}},
 	{"milvus", "milvus.", []string{"github.com/milvus-io/milvus-proto/go-api/v2@v2.6.18"}},
+
+	{"xray", "xray.", []string{"github.com/xtls/xray-core@v1.260327.0"}},
+	{"beam", "org.apache.beam.", []string{"github.com/apache/beam/sdks/v2@v2.77.0"}},
+	{"sigstore", "dev.sigstore.", []string{"github.com/sigstore/protobuf-specs@v0.5.2"}},
+	{"datadog", "datadog.", []string{"github.com/DataDog/datadog-agent/pkg/proto@v0.85.1"}},
 }
 
 // foreignTypes is how many types of a group are taken, at random.
@@ -87,7 +92,12 @@ func (f *foreign) corpora(t testing.TB, seed uint64) []corpus {
 
 // compiled is a message type of one file of a module.
 func compiled(t testing.TB, module, file, message string) protoreflect.MessageDescriptor {
-	dir := filepath.Join(moduleDir(t, module), filepath.Dir(file))
+	return compiledIn(t, moduleDir(t, module), file, message)
+}
+
+// compiledIn is a message type of a file in dir.
+func compiledIn(t testing.TB, dir, file, message string) protoreflect.MessageDescriptor {
+	dir = filepath.Join(dir, filepath.Dir(file))
 	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}})}
 	files, err := compiler.Compile(context.Background(), filepath.Base(file))
 	if err != nil {
