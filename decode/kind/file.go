@@ -29,7 +29,6 @@ var fileFormats = [...]fileFormat{
 	{name: "rar", magic: "Rar!\x1a\x07"},
 	{name: "zip", magic: "PK\x03\x04"},
 	{name: "zip", magic: "PK\x05\x06\x00\x00"}, // an empty one
-	{name: "tar", also: "ustar", at: 257},
 	{name: "png", magic: "\x89PNG\r\n\x1a\n"},
 	{name: "jpeg", magic: "\xff\xd8\xff"},
 	{name: "gif", magic: "GIF89a"},
@@ -37,7 +36,7 @@ var fileFormats = [...]fileFormat{
 	{name: "webp", magic: "RIFF", also: "WEBP", at: 8},
 	{name: "tiff", magic: "II*\x00"},
 	{name: "tiff", magic: "MM\x00*"},
-	{name: "bmp", magic: "BM", fits: func(p []byte) bool { return sized(p, 2, 0) && len(p) >= 26 }},
+	{name: "bmp", magic: "BM", fits: func(p []byte) bool { return sized(p, 2) && len(p) >= 26 }},
 	{name: "wav", magic: "RIFF", also: "WAVE", at: 8},
 	{name: "ogg", magic: "OggS\x00"},
 	{name: "flac", magic: "fLaC\x00"},
@@ -61,20 +60,25 @@ var fileFormats = [...]fileFormat{
 	{name: "parquet", magic: "PAR1", fits: func(p []byte) bool { return len(p) >= 12 && string(p[len(p)-4:]) == "PAR1" }},
 	{name: "arrow", magic: "ARROW1\x00"},
 	{name: "avro", magic: "Obj\x01"},
-	{name: "bson", fits: func(p []byte) bool {
-		return len(p) > 8 && sized(p, 0, 0) && p[len(p)-1] == 0 && p[4] >= 1 && p[4] <= 0x13
-	}},
 	{name: "der", magic: "\x30", fits: isDER},
 	{name: "msgpack", fits: isMessagePack},
 	{name: "cbor", fits: isCBOR},
+	{name: "bson", fits: isBSON},
+	{name: "tar", also: tarMagic, at: tarAt},
 }
+
+// Tar's magic stands behind the name and numbers of the first file.
+const (
+	tarMagic = "ustar"
+	tarAt    = 257
+)
 
 // fileFirst holds, for the byte that a payload begins with, which formats may.
 var fileFirst = func() (t [256][]*fileFormat) {
 	for i := range fileFormats {
 		f := &fileFormats[i]
 		for c := range t {
-			if may := f.begins(byte(c)); may {
+			if f.begins(byte(c)) {
 				t[c] = append(t[c], f)
 			}
 		}
@@ -95,7 +99,7 @@ func (f *fileFormat) begins(c byte) bool {
 	case f.name == "mp4":
 		return c == 0
 	}
-	return f.name == "tar" || f.name == "bson" && c >= 9
+	return false // it begins with a size, or a name
 }
 
 // has reports whether p is of the format.
@@ -116,13 +120,23 @@ func FileFormat(p []byte) string {
 			return f.name
 		}
 	}
+	switch n := len(p); {
+	case n >= tarAt+len(tarMagic) && p[tarAt] == 'u' && string(p[tarAt:][:len(tarMagic)]) == tarMagic:
+		return "tar"
+	case p[n-1] == 0 && isBSON(p):
+		return "bson"
+	}
 	return ""
 }
 
-// sized reports whether the four bytes at a place are the size of p, less that of
-// something.
-func sized(p []byte, at, less int) bool {
-	return len(p) >= at+4 && int64(binary.LittleEndian.Uint32(p[at:])) == int64(len(p)-less)
+// isBSON looks at the size, the type of the first element, and the zero at the end.
+func isBSON(p []byte) bool {
+	return len(p) > 8 && sized(p, 0) && p[len(p)-1] == 0 && p[4] >= 1 && p[4] <= 0x13
+}
+
+// sized reports whether the four bytes at a place are the size of p.
+func sized(p []byte, at int) bool {
+	return len(p) >= at+4 && int64(binary.LittleEndian.Uint32(p[at:])) == int64(len(p))
 }
 
 // isZlib looks at the two bytes of the head, and at how the first block begins: what is

@@ -43,6 +43,9 @@ func (f *Forms) add(p []byte) (file bool) {
 }
 
 func isUUID(p []byte) bool {
+	if p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-' {
+		return false
+	}
 	for i, c := range p {
 		dash := i == 8 || i == 13 || i == 18 || i == 23
 		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {

@@ -139,11 +139,11 @@ func costFew(p []byte) (cost, asNumbers int64) {
 		count[c]++
 	}
 	n := float64(len(p))
-	used, each, small := 0.0, 0.0, int64(0)
+	used, each, small := 0.0, n*math.Log(n), int64(0)
 	for v, c := range count {
 		if c > 0 {
 			used++
-			each -= float64(c) * math.Log(float64(c)/n)
+			each -= countLog[c]
 			small += min(costBits[bits.Len8(uint8(v))], costRawByte) - costRawByte
 		}
 	}
@@ -151,6 +151,14 @@ func costFew(p []byte) (cost, asNumbers int64) {
 	cost = int64(nat * (each + list + 2))
 	return cost, cost + small
 }
+
+// countLog is n times the logarithm of n.
+var countLog = func() (t [costBytes + 1]float64) {
+	for n := 2; n < len(t); n++ {
+		t[n] = float64(n) * math.Log(float64(n))
+	}
+	return t
+}()
 
 // minWords is from how many bytes on they are looked at as words of 16 bits.
 const minWords = 20
