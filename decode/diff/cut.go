@@ -18,25 +18,19 @@ const maxCuts = 100
 // ends; text where that is all it is, up to its last whole character; else bytes. Of text and bytes the wire
 // type is Garbage: a whole field is not the same, though its value may be.
 func (c *comparison) cut(t *wire.Tree, i int32) *node {
-	var e *wire.Error
 	f := &t.Nodes[i]
-	if !errors.As(f.Err, &e) || e.Reason != wire.LengthRange || c.cuts >= maxCuts {
+	number, length, head, ok := cutHead(t, i)
+	if !ok || c.cuts >= maxCuts {
 		return nil
 	}
 	data := t.Payload(i)
-	tag, tagLen := wire.ConsumeVarint(data)
-	length, lengthLen := wire.ConsumeVarint(data[max(tagLen, 0):])
-	head := tagLen + lengthLen
-	if tagLen <= 0 || lengthLen <= 0 || tag>>3 == 0 || head == len(data) {
-		return nil
-	}
 	there := data[head:]
-	n := &node{key: c.key(tag >> 3), wire: wire.Garbage, tree: t, at: i}
+	n := &node{key: c.key(number), wire: wire.Garbage, tree: t, at: i}
 	words := wholeRunes(there)
 	switch sub := wire.Parse(there, wire.Options{}); {
 	case shape.FitOf(words) == shape.Clean && len(words) > 0:
 		n.kind, n.text = text, string(words)
-	case sub.OnlyCut() && len(sub.Nodes) > 1 && sub.Nodes[1].Type != wire.Garbage:
+	case sub.OnlyCut() && beginsWithField(sub):
 		var s shape.Shape
 		s.Add(sub)
 		c.cuts++
@@ -60,6 +54,32 @@ func (c *comparison) cut(t *wire.Tree, i int32) *node {
 	n.exact = c.mix(n.exact, length)
 	n.member = c.mix(c.sum(n.key), n.exact)
 	return n
+}
+
+// cutHead returns the number and the length of a field that is longer than the bytes
+// that are left of it, and how long its tag and length are.
+func cutHead(t *wire.Tree, i int32) (number, length uint64, head int, ok bool) {
+	var e *wire.Error
+	if !errors.As(t.Nodes[i].Err, &e) || e.Reason != wire.LengthRange {
+		return 0, 0, 0, false
+	}
+	data := t.Payload(i)
+	tag, tagLen := wire.ConsumeVarint(data)
+	if tagLen <= 0 {
+		return 0, 0, 0, false
+	}
+	length, lengthLen := wire.ConsumeVarint(data[tagLen:])
+	head = tagLen + lengthLen
+	return tag >> 3, length, head, lengthLen > 0 && tag>>3 > 0 && head < len(data)
+}
+
+// beginsWithField reports whether a whole field stands first, or one that is cut off.
+func beginsWithField(t *wire.Tree) bool {
+	if len(t.Nodes) < 2 {
+		return false
+	}
+	_, _, _, ok := cutHead(t, 1)
+	return ok || t.Nodes[1].Type != wire.Garbage
 }
 
 // shift moves the places of a node's bytes, which were told of a part of the message.
