@@ -108,6 +108,7 @@ type hypothesis struct {
 	cost    float64 // all of it
 
 	prior, empty, sizes float64 // parts of cost
+	file                float64 // the part of prior that tells against all but bytes
 }
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
@@ -182,12 +183,13 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	if l.Empty > 0 { // the second says less than the first
 		empty = min(1+math.Log(float64(l.Empty)), mostEmpty)
 	}
-	files := l.N > l.Empty && l.Forms.files() == l.N-l.Empty
+	files := l.files()
 	list := make([]hypothesis, 0, 6)
 	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
 		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
 		if files && k != wire.KindBytes {
-			h.prior += costMagic
+			h.file = costMagic
+			h.prior += h.file
 		}
 		h.cost = h.prior + h.empty + h.sizes + content
 		list = append(list, h)
@@ -269,6 +271,9 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	}
 	return list
 }
+
+// files reports whether all payloads but the empty ones are files.
+func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.files() == l.N-l.Empty }
 
 // mostZeros bounds the share of zeros that is counted on: they stand together.
 const mostZeros = 0.25
