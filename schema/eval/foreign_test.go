@@ -51,8 +51,8 @@ var foreigns = []foreign{
 	{"milvus", "milvus.", []string{"github.com/milvus-io/milvus-proto/go-api/v2@v2.6.18"}, false},
 
 	{"xray", "xray.", []string{"github.com/xtls/xray-core@v1.260327.0"}, true},
-	{"sigstore", "dev.sigstore.", []string{"github.com/sigstore/protobuf-specs@v0.5.2"}, true},
 	{"beam", "org.apache.beam.", []string{"github.com/apache/beam/sdks/v2@v2.77.0"}, false},
+	{"sigstore", "dev.sigstore.", []string{"github.com/sigstore/protobuf-specs@v0.5.2"}, true},
 	{"datadog", "datadog.", []string{"github.com/DataDog/datadog-agent/pkg/proto@v0.85.1"}, false},
 }
 
