@@ -4,7 +4,8 @@
 # make bench  benchmarks; ratios are within one run
 # make matrix the transport matrix as a table, 10,000 random exchanges, a body of 1 GB
 # make eval   how good inference and extraction are, on labelled corpora, beside the rules of public tools
-# make fuzz   ten million generated and mutated inputs through text and JSON, and every fuzz target for FUZZTIME each
+# make fuzz   ten million generated and mutated inputs through text and JSON on all processors (UNWIRE_SEED=n: one of
+#             their seeds), and every fuzz target for FUZZTIME each
 
 GO        ?= go
 TESTFLAGS ?=
@@ -50,7 +51,7 @@ matrix: node-deps
 	status=$$?; grep -vE '^ *(===|--- PASS: TestMatrix/)' $$out; rm -f $$out; exit $$status
 
 fuzz:
-	UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -v -run '^TestExact$$' ./decode/text
+	GOGC=400 UNWIRE_LONG=1 $(GO) test -count=1 -timeout 2h -v -run '^TestExact$$' ./decode/text
 	@for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "== $$pkg $$target"; \

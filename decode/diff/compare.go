@@ -20,6 +20,7 @@ type comparison struct {
 	seed    maphash.Seed
 	salt    [3]uint64
 	keys    map[uint64]string
+	cuts    int // fields that are cut off around what is made a node
 	found   []finding
 	dropped int
 	pairs   map[pair]*count

@@ -32,6 +32,7 @@ type node struct {
 
 	tree *wire.Tree // and index of the field, where it is one
 	at   int32
+	base int // where the tree begins in the message
 
 	weight float64 // how much it holds: a value counts 1, and more by the root of its length
 }
@@ -56,6 +57,11 @@ func (c *comparison) fromTree(s *shape.Shape, t *wire.Tree) *node {
 
 func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i int32) *node {
 	f := &t.Nodes[i]
+	if f.Err != nil && f.Type == wire.Garbage {
+		if n := c.cut(t, i); n != nil {
+			return n
+		}
+	}
 	n := &node{wire: f.Type, tree: t, at: i}
 	if i > 0 && f.Type != wire.Garbage {
 		n.key = c.key(f.Number)
@@ -209,7 +215,7 @@ func (n *node) raw() Bytes {
 		return Bytes{}
 	}
 	f := &n.tree.Nodes[n.at]
-	return Bytes{f.Off, n.tree.Data[f.Off:f.End]}
+	return Bytes{n.base + f.Off, n.tree.Data[f.Off:f.End]}
 }
 
 // value is n as Change shows it.

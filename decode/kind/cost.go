@@ -2,7 +2,6 @@ package kind
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"unicode"
@@ -241,178 +240,6 @@ func isLetterRange(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x410 && r <= 0x44f || r >= 0x3041 && r <= 0x3096 || r >= 0xac00 && r <= 0xd7a3 || r >= 0xc0 && r <= 0x17f
 }
 
-// magics begin the file formats that are sent in bytes fields.
-var magics = [...]string{
-	"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "GIF8", "PK\x03\x04", "%PDF-",
-	"\x7fELF", "\x00asm", "RIFF", "SQLite format 3\x00", "OggS", "ID3", "BZh", "\xfd7zXZ\x00",
-}
-
-// magicFirst holds the first bytes of magics.
-var magicFirst = func() (t [256]bool) {
-	for _, m := range magics {
-		t[m[0]] = true
-	}
-	return t
-}()
-
-// repeats counts the bytes that are the same as the one so far before.
-func repeats(p []byte, distance int) (same int) {
-	i := distance
-	for ; i+8 <= len(p); i += 8 {
-		same += zeroBytes(binary.LittleEndian.Uint64(p[i:]) ^ binary.LittleEndian.Uint64(p[i-distance:]))
-	}
-	for ; i < len(p); i++ {
-		if p[i] == p[i-distance] {
-			same++
-		}
-	}
-	return same
-}
-
-// zeroBytes counts the bytes of v that are zero.
-func zeroBytes(v uint64) int {
-	const low = 0x7f7f7f7f7f7f7f7f
-	return bits.OnesCount64(^((v&low + low) | v | low))
-}
-
-// headLen is how many bytes of a file's head say nothing new behind a magic of so
-// many: of gzip's, the flags, the level, the system, and a time that is not set.
-func headLen(p []byte, magic int) int {
-	if magic != 3 || p[1] != 0x8b || len(p) < 18 || p[3] >= 0x20 || p[8] > 4 || p[9] > 13 && p[9] != 0xff {
-		return magic
-	}
-	if string(p[4:8]) == "\x00\x00\x00\x00" {
-		return 10
-	}
-	return 6
-}
-
-// costRaw is the cost of bytes without a structure that we know: eight bits each, or
-// less where many are the same as one or two before, as in padding and bit masks, or
-// few of the 256. It is not looked for in what is known to be text or a message.
-// Repeated is the cost of the same bytes as what numbers are written with.
-func costRaw(p []byte, known bool) (cost, repeated int64) {
-	flat := int64(len(p)) * costRawByte
-	if known || len(p) < 6 {
-		return flat, flat
-	}
-	if magicFirst[p[0]] {
-		for _, m := range magics {
-			if p[0] == m[0] && len(p) > len(m) && string(p[:len(m)]) == m {
-				// As unlikely by chance as its bits, and one of a few formats.
-				return flat - int64(headLen(p, len(m)))*costRawByte + 4*nat, flat
-			}
-		}
-	}
-	head := p[:min(len(p), costBytes)]
-	last, before := repeats(head, 1), repeats(head, 2)
-	best := int64(len(head)) * costRawByte
-	if 5*last > len(head) || 5*before > len(head) {
-		best = min(best, costRepeats(head, max(last, before)))
-	}
-	again := best
-	if len(head) >= minFew {
-		few, asNumbers := costFew(head)
-		best, again = min(best, few), min(best, asNumbers)
-	}
-	return min(flat, whole(best, len(p))), min(flat, whole(again, len(p)))
-}
-
-// minFew is from how many bytes on it is looked at whether they are few of the 256.
-const minFew = 64
-
-// costRepeats is the cost of bytes of which so many are the same as one before.
-func costRepeats(p []byte, same int) int64 {
-	n, m := float64(len(p)), float64(same)
-	flags := -logBeta(m+0.5, n-m+0.5) + logBeta(0.5, 0.5)
-	first := int64(costRawByte)
-	if p[0] == 0 {
-		first = 1500
-	}
-	return int64(nat*(flags+2)) + first + int64(len(p)-same-1)*costRawByte
-}
-
-// logBeta is the logarithm of the beta function.
-func logBeta(a, b float64) float64 {
-	x, _ := math.Lgamma(a)
-	y, _ := math.Lgamma(b)
-	z, _ := math.Lgamma(a + b)
-	return x + y - z
-}
-
-// costFew is the cost of bytes that are few of the 256, some of them often: they are
-// listed with their shares, and each then chosen. As numbers small ones are listed
-// for less.
-func costFew(p []byte) (cost, asNumbers int64) {
-	var count [256]int
-	for _, c := range p {
-		count[c]++
-	}
-	n := float64(len(p))
-	used, each, small := 0.0, 0.0, int64(0)
-	for v, c := range count {
-		if c > 0 {
-			used++
-			each -= float64(c) * math.Log(float64(c)/n)
-			small += min(costBits[bits.Len8(uint8(v))], costRawByte) - costRawByte
-		}
-	}
-	list := used*(math.Log(256)+0.5*math.Log(n+1)) - used*math.Log(max(used/math.E, 1))
-	cost = int64(nat * (each + list + 2))
-	return cost, cost + small
-}
-
-// minWords is from how many bytes on they are looked at as words of 16 bits.
-const minWords = 20
-
-// costWide is the cost of a payload of words of 16 bits: of UTF-16, or of numbers.
-func costWide(p []byte) (text, numbers int64) {
-	head := p[:min(len(p), costBytes)]
-	flat := int64(len(head)) * costRawByte
-	text, numbers = min(costUTF16(head), flat+flat/8), flat
-	if len(head) >= minWords {
-		numbers = min(flat, costWords(head))
-	}
-	return whole(text, len(p)), whole(numbers, len(p))
-}
-
-// costWords is the cost of words of 16 bits, as samples of sound and of sensors
-// are, whose upper or lower bytes are few of the 256: these are listed, and
-// each then chosen. The other bytes cost their eight bits.
-func costWords(p []byte) int64 {
-	n := len(p) / 2
-	best := int64(math.MaxInt64)
-	for first := range 2 {
-		var seen [256]bool
-		few, many := 0, 0
-		for i := first; i < len(p); i += 2 {
-			if !seen[p[i]] {
-				seen[p[i]] = true
-				few++
-			}
-		}
-		clear(seen[:])
-		for i := 1 - first; i < len(p); i += 2 {
-			if !seen[p[i]] {
-				seen[p[i]] = true
-				many++
-			}
-		}
-		if 4*few <= n && 2*many >= min(n, 128) {
-			best = min(best, int64(n)*(costRawByte+costChoice[few])+int64(few)*costRawByte+4*nat)
-		}
-	}
-	return best
-}
-
-// costChoice is the cost of one of so many.
-var costChoice = func() (t [129]int64) {
-	for n := 2; n < len(t); n++ {
-		t[n] = int64(nat * math.Log(float64(n)))
-	}
-	return t
-}()
-
 // costVarintLen is the cost of a packed varint by its encoded length: how rare
 // the length is, and seven bits for each byte.
 var costVarintLen = func() (t [11]int64) {
@@ -549,23 +376,34 @@ var costBits = func() (t [65]int64) {
 func costDouble(v uint64) int64 {
 	f := math.Float64frombits(v)
 	exp := int(v>>52&0x7ff) - 1023
-	return costReal(f, exp, bits.TrailingZeros64(v|1<<52), 52, func() bool {
-		s := f * 1e4
-		return math.Abs(s) >= 1 && math.Abs(s) < 1<<50 && math.Abs(s-math.Round(s)) < 1e-7*math.Max(1, math.Abs(s))
-	})
+	return costReal(f, exp, bits.TrailingZeros64(v|1<<52), 52, 1e-15)
 }
 
 // costFloat is costDouble for 4 bytes.
 func costFloat(v uint32) int64 {
 	f := float64(math.Float32frombits(v))
 	exp := int(v>>23&0xff) - 127
-	return costReal(f, exp, bits.TrailingZeros32(v|1<<23), 23, func() bool {
-		s := f * 1e3
-		return math.Abs(s) >= 1 && math.Abs(s) < 1<<22 && math.Abs(s-math.Round(s)) < 1e-4
-	})
+	return costReal(f, exp, bits.TrailingZeros32(v|1<<23), 23, 6.5e-8)
 }
 
-func costReal(f float64, exp, trailing, mantissa int, short func() bool) int64 {
+// costDecimal is the cost, in nats, of a number by its digits, if it has no more than
+// five behind the point as exactly as it is written.
+func costDecimal(f, precision float64) (cost float64, ok bool) {
+	s := math.Abs(f)
+	for digits := range 6 {
+		off := s * precision
+		if off > 0.01 { // any number is near one that is whole
+			return 0, false
+		}
+		if s >= 1 && math.Abs(s-math.Round(s)) <= off {
+			return math.Log(s+2) + 1.5 + 0.5*float64(digits), true
+		}
+		s *= 10
+	}
+	return 0, false
+}
+
+func costReal(f float64, exp, trailing, mantissa int, precision float64) int64 {
 	full := float64(mantissa) * math.Ln2
 	var cost float64
 	switch {
@@ -588,8 +426,10 @@ func costReal(f float64, exp, trailing, mantissa int, short func() bool) int64 {
 		cost++
 	}
 	bitsLeft := full - float64(trailing)*math.Ln2 + 1.5
-	if trailing < 8 && short() {
-		bitsLeft = min(bitsLeft, math.Log(math.Abs(f)*1e4+2)+2.5)
+	if trailing < 8 && exp >= -20 && exp <= 50 {
+		if short, ok := costDecimal(f, precision); ok {
+			bitsLeft = min(bitsLeft, short)
+		}
 	}
 	return int64(nat * (cost + min(full, bitsLeft)))
 }

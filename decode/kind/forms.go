@@ -1,21 +1,20 @@
 package kind
 
+import "slices"
+
 // Forms counts the payloads that have a form which tells what they are for.
 type Forms struct {
 	UUID int64 `json:"uuid,omitempty"`
 	URL  int64 `json:"url,omitempty"`
 	JSON int64 `json:"json,omitempty"`
 	Time int64 `json:"time,omitempty"` // RFC 3339
-	Gzip int64 `json:"gzip,omitempty"`
-	Zstd int64 `json:"zstd,omitempty"`
+
+	// Files counts by their FileFormat those that have one; nil where none has.
+	Files map[string]int64 `json:"files,omitempty"`
 }
 
-// zstdMagic starts a frame of zstd. It is also a field 5 and the start of a tag, and
-// where the frame's content is not compressed, the whole of it may be a message's.
-const zstdMagic = "\x28\xb5\x2f\xfd"
-
-// add looks at a payload that is not empty.
-func (f *Forms) add(p []byte) {
+// add looks at a payload that is not empty, and reports whether it is a file.
+func (f *Forms) add(p []byte) (file bool) {
 	switch c := p[0]; c {
 	case 'h':
 		if len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://") {
@@ -25,14 +24,6 @@ func (f *Forms) add(p []byte) {
 		if len(p) > 1 && p[len(p)-1] == c+2 {
 			f.JSON++
 		}
-	case 0x1f:
-		if len(p) > 10 && p[1] == 0x8b && p[2] == 8 {
-			f.Gzip++
-		}
-	case 0x28:
-		if len(p) > 8 && string(p[:4]) == zstdMagic {
-			f.Zstd++
-		}
 	default:
 		switch n := len(p); {
 		case n == 36 && isUUID(p):
@@ -41,9 +32,20 @@ func (f *Forms) add(p []byte) {
 			f.Time++
 		}
 	}
+	if format := FileFormat(p); format != "" {
+		if f.Files == nil {
+			f.Files = map[string]int64{}
+		}
+		f.Files[format]++
+		return true
+	}
+	return false
 }
 
 func isUUID(p []byte) bool {
+	if p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-' {
+		return false
+	}
 	for i, c := range p {
 		dash := i == 8 || i == 13 || i == 18 || i == 23
 		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
@@ -69,12 +71,29 @@ func (f *Forms) merge(o *Forms) {
 	f.URL += o.URL
 	f.JSON += o.JSON
 	f.Time += o.Time
-	f.Gzip += o.Gzip
-	f.Zstd += o.Zstd
+	if len(o.Files) > 0 && f.Files == nil {
+		f.Files = map[string]int64{}
+	}
+	for format, n := range o.Files {
+		f.Files[format] += n
+	}
+}
+
+// files is how many payloads are of a format.
+func (f *Forms) files() (sum int64) {
+	for _, n := range f.Files {
+		sum += n
+	}
+	return sum
 }
 
 func (f *Forms) valid(n int64) bool {
-	return countsValid(f.UUID, f.URL, f.JSON, f.Time, f.Gzip, f.Zstd) && f.UUID+f.URL+f.JSON+f.Time+f.Gzip+f.Zstd <= n
+	for format, count := range f.Files {
+		if count < 1 || count > n || !slices.ContainsFunc(fileFormats[:], func(x fileFormat) bool { return x.name == format }) {
+			return false
+		}
+	}
+	return countsValid(f.UUID, f.URL, f.JSON, f.Time) && f.UUID+f.URL+f.JSON+f.Time <= n && f.files() <= n
 }
 
 // Of names the form that all of n payloads have, or returns "".
@@ -82,9 +101,14 @@ func (f *Forms) Of(n int64) string {
 	for _, form := range [...]struct {
 		count int64
 		name  string
-	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}, {f.Gzip, "gzip"}, {f.Zstd, "zstd"}} {
+	}{{f.UUID, "a UUID"}, {f.URL, "a URL"}, {f.JSON, "JSON by its ends"}, {f.Time, "a time as in RFC 3339"}} {
 		if n > 0 && form.count == n {
 			return form.name
+		}
+	}
+	for format, count := range f.Files {
+		if n > 0 && count == n {
+			return format
 		}
 	}
 	return ""

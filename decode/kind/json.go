@@ -217,7 +217,7 @@ func (s *Fixeds) valid() bool {
 
 func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Scored, l.Uneven, l.Shortest, l.Longest, l.Raw, l.Repeated, l.UTF16, l.Words, l.Text, l.Control,
-		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Ascending, l.Descending) &&
+		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Numbers, l.Ascending, l.Descending) &&
 		l.Forms.valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
 		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.elementsValid()
 }

@@ -39,6 +39,7 @@ const (
 	priorVarints               = 3.5
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
+	mostEmpty                  = 2.4 // times one that all empty payloads tell: who writes one writes many
 
 	// Costs of the shape of a message: a field is described once, its presence
 	// and its length every time.
@@ -55,8 +56,9 @@ const (
 	bytesOfMessage = 2.5
 	bytesOfWords   = 1.0
 	bytesOfNumbers = 4.2
+	bytesOfEach    = 5.4 // of other numbers in each
 	bytesOfBlocks  = 1.5 // and so are those of a cipher
-	costMagic      = 10  // of anything else that starts as a compressed frame does
+	costMagic      = 10  // of anything else that starts as a file or a compressed frame does
 	costShort      = 2.0 // bytes that are too few for what bytes are used for
 	costDigest     = 3.3
 	costUneven     = 1.6
@@ -66,7 +68,8 @@ const (
 	smallNumber      = 32
 	costSmallNumbers = 2.5
 	mixedBonus       = 2.5 // for packed, of a field whose numbers also came one by one
-	costSameSize     = 1.0 // that numbers of several lengths have one size together
+	mixedMost        = 3.0 // and more the more of them
+	costSameSize     = 2.0 // that numbers of several lengths have one size together
 	maxSizes         = 6   // sizes that count as a coincidence
 )
 
@@ -105,6 +108,7 @@ type hypothesis struct {
 	cost    float64 // all of it
 
 	prior, empty, sizes float64 // parts of cost
+	file                float64 // the part of prior that tells against all but bytes
 }
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
@@ -146,8 +150,9 @@ func JudgeField(f *Field, messageCost float64) Verdict {
 	mixed := slices.Clone(list)
 	for i := range mixed {
 		if h := &mixed[i]; h.kind == wire.KindPacked && h.element == best.element {
-			h.prior -= mixedBonus + math.Log(float64(best.n))
-			h.cost -= mixedBonus + math.Log(float64(best.n))
+			bonus := mixedBonus + min(math.Log(float64(best.n)), mixedMost)
+			h.prior -= bonus
+			h.cost -= bonus
 		}
 	}
 	if v := judge(mixed, f.Len.N); v.Kind == wire.KindPacked && v.Element == best.element {
@@ -176,13 +181,15 @@ func share(n, odd int64) float64 {
 func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	empty := 0.0
 	if l.Empty > 0 { // the second says less than the first
-		empty = 1 + math.Log(float64(l.Empty))
+		empty = min(1+math.Log(float64(l.Empty)), mostEmpty)
 	}
+	files := l.files()
 	list := make([]hypothesis, 0, 6)
 	add := func(k Kind, e Element, prior, ifEmpty, sizes, content float64) {
 		h := hypothesis{kind: k, element: e, prior: prior, empty: ifEmpty * empty, sizes: sizes}
-		if l.Forms.Zstd > 0 && l.Forms.Zstd == l.N-l.Empty && k != wire.KindBytes {
-			h.prior += costMagic
+		if files && k != wire.KindBytes {
+			h.file = costMagic
+			h.prior += h.file
 		}
 		h.cost = h.prior + h.empty + h.sizes + content
 		list = append(list, h)
@@ -247,12 +254,26 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	}
 	if !l.NotFixed32 {
 		fixed(PackedFixed32, 32, l.Float32, l.Int32, l.Tops32)
+		if l.Numbers > 0 {
+			add(wire.KindBytes, NotPacked, priorBytes+bytesOfEach, emptyBytes, -sizes*math.Log(4), float64(l.Numbers)*unit)
+		}
 	}
 	if !l.NotFixed64 {
 		fixed(PackedFixed64, 64, l.Float64, l.Int64, l.Tops64)
 	}
+	if files { // which hold anything
+		least := raw
+		for i := range list {
+			h := &list[i]
+			least = min(least, h.cost-h.prior-h.empty-h.sizes)
+		}
+		add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, 0, least)
+	}
 	return list
 }
+
+// files reports whether all payloads but the empty ones are files.
+func (l *Payloads) files() bool { return l.N > l.Empty && l.Forms.files() == l.N-l.Empty }
 
 // mostZeros bounds the share of zeros that is counted on: they stand together.
 const mostZeros = 0.25

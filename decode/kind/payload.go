@@ -3,7 +3,6 @@ package kind
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
@@ -45,6 +44,9 @@ type Payloads struct {
 	NotFixed64 bool  `json:"not_fixed64,omitempty"`
 	Float64    int64 `json:"float64,omitempty"`
 	Int64      int64 `json:"int64,omitempty"`
+	// Numbers is the cost of payloads of which each holds numbers of its own kind, in
+	// either order of bytes; zero where it was not looked for.
+	Numbers int64 `json:"numbers,omitempty"`
 
 	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
 	Tops64 *histogram `json:"tops64,omitempty"`
@@ -86,7 +88,7 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 	if weight > 0 {
 		l.Values.addBytes(p, weight)
 	}
-	l.see(p)
+	file := l.see(p)
 	n := int64(len(p))
 	if n == 0 {
 		l.Empty++
@@ -110,6 +112,9 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 		}
 	}
 	raw, repeated := costRaw(p, known)
+	if file {
+		raw = max(min(raw, costNumbers(p))-costNoFile, 0)
+	}
 	l.Raw += weight * raw
 	l.Repeated += weight * repeated
 	if prose || message && n >= messageLen {
@@ -121,8 +126,8 @@ func (l *Payloads) add(p []byte, message bool, weight int64) {
 	l.addFixed(p, weight)
 }
 
-// see counts a payload, and its form.
-func (l *Payloads) see(p []byte) {
+// see counts a payload, and its form, and reports whether it is a file.
+func (l *Payloads) see(p []byte) (file bool) {
 	l.N++
 	n := int64(len(p))
 	l.Bytes += n
@@ -133,9 +138,7 @@ func (l *Payloads) see(p []byte) {
 	if len(l.Ones) > 0 {
 		l.addMask(p, p, false)
 	}
-	if n > 0 {
-		l.Forms.add(p)
-	}
+	return n > 0 && l.Forms.add(p)
 }
 
 // check looks for what refutes a hypothesis.
@@ -203,7 +206,7 @@ func (l *Payloads) notVarints() {
 func (l *Payloads) notFixed() {
 	if !l.NotFixed32 {
 		l.NotFixed32 = true
-		l.Float32, l.Int32, l.Tops32 = 0, 0, nil
+		l.Float32, l.Int32, l.Numbers, l.Tops32 = 0, 0, 0, nil
 		l.notFixed64()
 	}
 }
@@ -310,34 +313,30 @@ func (l *Payloads) addFixed(p []byte, weight int64) {
 		l.Tops32 = &histogram{}
 	}
 	head := p[:min(len(p), costBytes)]
-	var asFloat, asInt int64
+	asFloat, asInt := costWidth32(head)
 	for b := head; len(b) >= 4; b = b[4:] {
-		v := binary.LittleEndian.Uint32(b)
-		asFloat += costFloat(v)
-		asInt += costFixed(uint64(v), 32)
-		l.Tops32[v>>26] += weight
+		l.Tops32[b[3]>>2] += weight
 	}
 	l.Float32 += weight * whole(asFloat, len(p))
 	l.Int32 += weight * whole(asInt, len(p))
-	if l.NotFixed64 {
-		return
-	}
+	own := min(asFloat, asInt)
 	if len(p)%8 != 0 {
 		l.notFixed64()
-		return
+	} else {
+		asFloat, asInt = costWidth64(head)
+		own = min(own, asFloat, asInt)
+		if !l.NotFixed64 {
+			if l.Tops64 == nil {
+				l.Tops64 = &histogram{}
+			}
+			for b := head; len(b) >= 8; b = b[8:] {
+				l.Tops64[b[7]>>2] += weight
+			}
+			l.Float64 += weight * whole(asFloat, len(p))
+			l.Int64 += weight * whole(asInt, len(p))
+		}
 	}
-	if l.Tops64 == nil {
-		l.Tops64 = &histogram{}
-	}
-	asFloat, asInt = 0, 0
-	for b := head; len(b) >= 8; b = b[8:] {
-		v := binary.LittleEndian.Uint64(b)
-		asFloat += costDouble(v)
-		asInt += costFixed(v, 64)
-		l.Tops64[v>>58] += weight
-	}
-	l.Float64 += weight * whole(asFloat, len(p))
-	l.Int64 += weight * whole(asInt, len(p))
+	l.Numbers += weight * whole(min(own, costBigEndian(head))+costOwnNumbers, len(p))
 }
 
 // whole extends the cost of a payload's head to all of its size bytes.
@@ -398,6 +397,7 @@ func (l *Payloads) merge(o *Payloads) {
 	} else if !l.NotFixed32 {
 		l.Float32 += o.Float32
 		l.Int32 += o.Int32
+		l.Numbers += o.Numbers
 		l.Tops32 = l.Tops32.plus(o.Tops32)
 	}
 	if o.NotFixed64 {

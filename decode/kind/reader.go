@@ -23,6 +23,7 @@ type Reader struct {
 	pooled bool     // whether some are of evidence that has not seen t
 	costs  Costs
 	judged map[*Field]*judged // of a Reader by pooled evidence
+	parts  map[partKey]*part  // of fields with several wire types
 	shared *Pooled            // whose readings are kept between Readers; may be nil
 	chosen map[int32]chosen   // nodes whose reading somebody chose
 }
@@ -168,13 +169,87 @@ func (r *Reader) possible(i int32, why bool) []Reading {
 			return all // what a payload refutes is not among them
 		}
 	}
+	if !r.pooled && n.Err == nil {
+		if out := r.part(f, i, why); len(out) > 0 {
+			return out
+		}
+	}
 	if out := r.fitting(n, i, all); len(out) > 0 {
+		return out
+	}
+	if out := r.fitting(n, i, r.part(f, i, why)); len(out) > 0 {
 		return out
 	}
 	if out := r.fitting(n, i, r.costs.Readings(r.alone(i))); len(out) > 0 {
 		return out
 	}
 	return []Reading{{Kind: wire.KindBytes, Type: "bytes", P: 1}}
+}
+
+// A part of a field is its occurrences with one wire type.
+type part struct {
+	of   *Field
+	list []Reading
+	why  bool
+}
+
+type partKey struct {
+	f *Field
+	t wire.Type
+}
+
+// part returns the readings of a field's occurrences that have node i's wire type,
+// which are worked out once: those of the field that they allow, or where there are
+// none, those of these occurrences alone.
+func (r *Reader) part(f *Field, i int32, why bool) []Reading {
+	n := r.t.Node(i)
+	key := partKey{f, n.Type}
+	p := r.parts[key]
+	if p == nil {
+		p = &part{of: f}
+		if !r.pooled {
+			p.list = r.fitting(n, i, r.judge(f, false))
+		}
+		if len(p.list) == 0 {
+			p.of = f.only(n.Type)
+			p.list = r.costs.readings(p.of)
+		}
+		if r.parts == nil {
+			r.parts = map[partKey]*part{}
+		}
+		r.parts[key] = p
+	}
+	if why && !p.why {
+		p.why = true
+		r.costs.explain(p.of, p.list)
+	}
+	return p.list
+}
+
+// only is the evidence of the occurrences with one wire type.
+func (f *Field) only(t wire.Type) *Field {
+	o := &Field{Seen: f.Seen, Most: f.Most}
+	switch t {
+	case wire.Varint:
+		if o.Varint = f.Varint; f.Varint != nil {
+			o.Occurs = f.Varint.N
+		}
+	case wire.I32:
+		if o.Fixed32 = f.Fixed32; f.Fixed32 != nil {
+			o.Occurs = f.Fixed32.N
+		}
+	case wire.I64:
+		if o.Fixed64 = f.Fixed64; f.Fixed64 != nil {
+			o.Occurs = f.Fixed64.N
+		}
+	case wire.StartGroup:
+		o.Group, o.Groups, o.Occurs = f.Group, f.Groups, f.Groups
+	default:
+		if o.Len, o.Child = f.Len, f.Child; f.Len != nil {
+			o.Occurs = f.Len.N
+		}
+	}
+	return o
 }
 
 // A judged field has its readings worked out, and perhaps explained.

@@ -106,7 +106,10 @@ func (c Costs) why(f *Field) map[string][]Feature {
 			continue
 		}
 		least[typ] = h.cost
-		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common it is", round2(-h.prior)}}
+		w := []Feature{{contentWords[h.kind], round2(raw - content(h))}, {"how common it is", round2(h.file - h.prior)}}
+		if h.kind == wire.KindBytes && f.Len.files() {
+			w = append(w, Feature{"it begins as a file does", costMagic})
+		}
 		if h.empty != 0 {
 			w = append(w, Feature{"empty payloads", round2(-h.empty)})
 		}

@@ -12,7 +12,7 @@ import (
 
 // A Remark is what a field's value looks like, besides its kind.
 //
-// Shape: Form is of a string, Shape of a message: the full name of a well-known type,
+// Shape: Form is of a string, or the FileFormat of bytes, Shape of a message: the full name of a well-known type,
 // or "map entry", and P how likely that is. Note says what that, or a number that is a
 // time, means in words. All are guesses: they never change how a value is written.
 type Remark struct {
@@ -35,6 +35,10 @@ func (r *Reader) Remark(i int32, is Kind, typ string) Remark {
 	case wire.KindString:
 		if f, ok := FormOf(r.t.Payload(i)); ok {
 			return Remark{Form: f.Name, Note: f.Note}
+		}
+	case wire.KindBytes:
+		if n.Type == wire.Len {
+			return Remark{Form: FileFormat(r.t.Payload(i))}
 		}
 	case wire.KindMessage:
 		return r.shape(i)

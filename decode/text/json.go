@@ -303,7 +303,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	default:
 		value = p.t.Payload(c)
 	}
-	if is == wire.KindString || is == wire.KindMessage {
+	if n.Type == wire.Len || is == wire.KindMessage {
 		j.remark = p.r.Remark(c, is, typ)
 	}
 	if doubt {

@@ -154,17 +154,17 @@ func remarkText(r kind.Remark, declared bool) string {
 	}
 	s := ""
 	switch r.Form {
-	case "uuid", "jwt", "hex", "base64", "pem", "number", "date":
-		if s = r.Form; r.Note == "" {
-			if r.Form == "number" || r.Form == "date" {
-				return ""
-			}
-			return s
-		}
-		return printable(s + ": " + r.Note)
 	case "":
+	case "json", "url", "data-url", "path", "semver", "email", "ip":
+		return "" // are seen at once
 	default:
-		return ""
+		if s = r.Form; r.Note != "" {
+			return printable(s + ": " + r.Note)
+		}
+		if r.Form == "number" || r.Form == "date" {
+			return ""
+		}
+		return s
 	}
 	if r.Shape != "" && !declared {
 		if s = r.Shape; r.Doubtful() {

@@ -489,6 +489,7 @@ func corpora(t testing.TB, long bool) []corpus {
 		if strings.HasPrefix("maps", only) || only == "foreign" {
 			out = append(out, mapCorpora(t)...)
 		}
+		out = append(out, shippedCorpora(t, only)...)
 	}
 	return out
 }

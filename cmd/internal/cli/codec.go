@@ -181,7 +181,7 @@ func (a *app) encode(name, format, out string) error {
 	if err := oneOf("--format", format, "text", "json"); err != nil {
 		return err
 	}
-	src, err := a.openInput(name)
+	src, err := a.openInput(name, maxText)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 		if by.Choices, err = plainChoices(chosen); err != nil {
 			return decodedInput{}, by, err
 		}
-		in, err := a.openInput(name)
+		in, err := a.openInput(name, maxInput)
 		if err == nil && captures.HasMagic(in.Data) {
 			a.say("unwire: %s is a capture, and this is its file; 'unwire ls' lists its exchanges, a frame is %s#1/up/0", term.Clean(name), term.Clean(name))
 		}

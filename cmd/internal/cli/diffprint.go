@@ -126,6 +126,9 @@ func (p *diffPrinter) heading(c diff.Change, name string) {
 }
 
 func orWhole(c *diff.Change) string {
+	if in, ok := strings.CutSuffix(c.Path, "."); ok {
+		return in + " (bytes that are no field)"
+	}
 	if c.Path != "" {
 		return c.Path
 	}

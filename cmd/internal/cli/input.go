@@ -15,6 +15,10 @@ import (
 // mapped is how large an input is that is mapped into memory, not read.
 const mapped = 16 << 20
 
+// maxText bounds the text that is read back: of what is read it takes several times
+// the bytes.
+const maxText = 8 << 30
+
 // An input is all of a file or of stdin. What is large is mapped where the
 // system can do that: it takes memory only as far as it is looked at.
 type input struct {
@@ -24,8 +28,8 @@ type input struct {
 }
 
 // openInput opens a file, or stdin for "-". It has to be closed, and Data is
-// not to be used after that.
-func (a *app) openInput(name string) (*input, error) {
+// not to be used after that. It has at most limit bytes.
+func (a *app) openInput(name string, limit int64) (*input, error) {
 	r := a.in
 	if name != "-" {
 		f, err := os.Open(name)
@@ -37,7 +41,7 @@ func (a *app) openInput(name string) (*input, error) {
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
-			return mapInput(f, name, info.Size())
+			return mapInput(f, name, info.Size(), limit)
 		}
 		r = f
 	}
@@ -51,27 +55,27 @@ func (a *app) openInput(name string) (*input, error) {
 	if len(data) <= mapped {
 		return &input{Data: data}, nil
 	}
-	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name)
+	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name, limit)
 }
 
 // spoolInput maps what comes from a pipe by way of a file that nobody sees.
-func spoolInput(r io.Reader, name string) (*input, error) {
+func spoolInput(r io.Reader, name string, limit int64) (*input, error) {
 	f, err := os.CreateTemp("", "unwire-*")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
 	}
 	defer f.Close()
 	defer os.Remove(f.Name()) //nolint:errcheck // at worst a file stays in the temporary folder
-	n, err := io.Copy(f, io.LimitReader(r, maxInput+1))
+	n, err := io.Copy(f, io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inputName(name), err)
 	}
-	return mapInput(f, name, n)
+	return mapInput(f, name, n, limit)
 }
 
-func mapInput(f *os.File, name string, size int64) (*input, error) {
-	if size > maxInput {
-		return nil, fmt.Errorf("%s is larger than %d bytes", inputName(name), maxInput)
+func mapInput(f *os.File, name string, size, limit int64) (*input, error) {
+	if size > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", inputName(name), limit)
 	}
 	data, err := mmap.MapRegion(f, int(size), mmap.RDONLY, 0, 0)
 	if err != nil {

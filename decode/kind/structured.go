@@ -1,0 +1,241 @@
+package kind
+
+// What is looked at of data in other encodings.
+const (
+	maxItems     = 1 << 12 // more are taken on trust
+	maxItemDepth = 16
+)
+
+// An itemReader skips the values of a self-describing encoding, and so finds whether
+// data is of it to the last byte.
+type itemReader struct {
+	p     []byte
+	left  int // items that are looked at
+	texts int // keys of maps that are text
+}
+
+// take returns the next n bytes, or nil where there are fewer.
+func (r *itemReader) take(n uint64) []byte {
+	if n > uint64(len(r.p)) {
+		return nil
+	}
+	head := r.p[:n:n]
+	r.p = r.p[n:]
+	return head
+}
+
+// number reads a big-endian number of so many bytes.
+func (r *itemReader) number(size uint64) (v uint64, ok bool) {
+	b := r.take(size)
+	if b == nil {
+		return 0, false
+	}
+	for _, c := range b {
+		v = v<<8 | uint64(c)
+	}
+	return v, true
+}
+
+// allItems reports whether items, a map with text for keys, are all of p.
+func allItems(p []byte, item func(*itemReader, int) bool) bool {
+	r := itemReader{p: p, left: maxItems}
+	return item(&r, maxItemDepth) && r.texts > 0 && (len(r.p) == 0 || r.left == 0)
+}
+
+// isMessagePack reports whether p is one map of MessagePack whose keys are text.
+func isMessagePack(p []byte) bool { return allItems(p, (*itemReader).messagePack) }
+
+// messagePack skips an item.
+func (r *itemReader) messagePack(depth int) bool {
+	if r.left--; r.left <= 0 {
+		return true
+	}
+	head := r.take(1)
+	if head == nil || depth == 0 {
+		return false
+	}
+	c := head[0]
+	switch {
+	case c < 0x80 || c >= 0xe0: // a small number
+		return true
+	case c < 0x90:
+		return r.packMap(uint64(c&0xf), depth)
+	case c < 0xa0:
+		return r.packList(uint64(c&0xf), depth)
+	case c < 0xc0:
+		return r.take(uint64(c&0x1f)) != nil
+	}
+	switch n := uint64(1) << (c & 3); c {
+	case 0xc0, 0xc2, 0xc3:
+		return true
+	case 0xc4, 0xc5, 0xc6: // bytes
+		return r.counted(1<<(c-0xc4), 0)
+	case 0xc7, 0xc8, 0xc9: // a type of its own
+		return r.counted(1<<(c-0xc7), 1)
+	case 0xca, 0xcb: // float, double
+		return r.take(4<<(c-0xca)) != nil
+	case 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3:
+		return r.take(n) != nil
+	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
+		return r.take(1+1<<(c-0xd4)) != nil
+	case 0xd9, 0xda, 0xdb: // text
+		return r.counted(1<<(c-0xd9), 0)
+	case 0xdc, 0xdd:
+		size, ok := r.number(2 << (c - 0xdc))
+		return ok && r.packList(size, depth)
+	case 0xde, 0xdf:
+		size, ok := r.number(2 << (c - 0xde))
+		return ok && r.packMap(size, depth)
+	}
+	return false
+}
+
+// counted skips bytes behind their number, and so many more.
+func (r *itemReader) counted(width, more uint64) bool {
+	n, ok := r.number(width)
+	return ok && r.take(n+more) != nil
+}
+
+func (r *itemReader) packList(n uint64, depth int) bool {
+	for ; n > 0 && r.left > 0; n-- {
+		if !r.messagePack(depth - 1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *itemReader) packMap(n uint64, depth int) bool {
+	for ; n > 0 && r.left > 0; n-- {
+		if len(r.p) == 0 || !(r.p[0] > 0xa0 && r.p[0] < 0xc0 || r.p[0] == 0xd9) {
+			return false
+		}
+		r.texts++
+		if !r.messagePack(depth-1) || !r.messagePack(depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// isCBOR reports whether p is one map of CBOR whose keys are text.
+func isCBOR(p []byte) bool { return allItems(p, (*itemReader).cbor) }
+
+// The major types of CBOR.
+const (
+	cborUint = iota
+	cborNegative
+	cborBytes
+	cborText
+	cborArray
+	cborMap
+	cborTag
+	cborSimple
+
+	cborBreak = 0xff
+)
+
+// cbor skips an item.
+func (r *itemReader) cbor(depth int) bool {
+	if r.left--; r.left <= 0 {
+		return true
+	}
+	head := r.take(1)
+	if head == nil || depth == 0 {
+		return false
+	}
+	major, low := head[0]>>5, head[0]&0x1f
+	n := uint64(low)
+	switch {
+	case low < 24:
+	case low < 28:
+		v, ok := r.number(1 << (low - 24))
+		if n = v; !ok {
+			return false
+		}
+	case low == 31 && (major == cborArray || major == cborMap):
+		n = 1 << 62 // up to a break
+	default:
+		return false
+	}
+	switch major {
+	case cborBytes, cborText:
+		return r.take(n) != nil
+	case cborTag:
+		return r.cbor(depth - 1)
+	case cborArray, cborMap:
+		return r.cborItems(n, major == cborMap, low == 31, depth)
+	}
+	return true
+}
+
+func (r *itemReader) cborItems(n uint64, pairs, open bool, depth int) bool {
+	for ; n > 0 && r.left > 0; n-- {
+		if open && len(r.p) > 0 && r.p[0] == cborBreak {
+			r.p = r.p[1:]
+			return true
+		}
+		if pairs {
+			if len(r.p) == 0 || r.p[0]>>5 != cborText || r.p[0]&0x1f == 0 {
+				return false
+			}
+			r.texts++
+			if !r.cbor(depth - 1) {
+				return false
+			}
+		}
+		if !r.cbor(depth - 1) {
+			return false
+		}
+	}
+	return !open || r.left <= 0
+}
+
+// isDER reports whether p is a sequence of ASN.1 whose elements fill it: a certificate,
+// a key or a signature.
+func isDER(p []byte) bool {
+	inner, rest, ok := derElement(p)
+	if !ok || len(rest) > 0 || len(inner) < 6 {
+		return false
+	}
+	for n := 0; len(inner) > 0; n++ {
+		switch c := inner[0]; {
+		case c == 0x30 || c == 0x31: // what is in it is well formed, too
+			sub, _, ok := derElement(inner)
+			if _, _, good := derElement(sub); !ok || len(sub) > 0 && !good {
+				return false
+			}
+		case c >= 1 && c <= 6 || c == 0x0a || c == 0x0c || c == 0x13 || c >= 0x16 && c <= 0x18 || c >= 0xa0 && c <= 0xa4 || c >= 0x80 && c <= 0x84:
+		default:
+			return false
+		}
+		if _, inner, ok = derElement(inner); !ok || n > 64 {
+			return ok
+		}
+	}
+	return true
+}
+
+// derElement returns the content of the element that p begins with, and what is behind it.
+func derElement(p []byte) (inner, rest []byte, ok bool) {
+	if len(p) < 2 {
+		return nil, nil, false
+	}
+	size, at := uint64(p[1]), 2
+	if size >= 0x80 {
+		width := int(size & 0x7f)
+		if width < 1 || width > 4 || len(p) < 2+width {
+			return nil, nil, false
+		}
+		r := itemReader{p: p[2:]}
+		size, _ = r.number(uint64(width))
+		if at = 2 + width; size < 0x80 {
+			return nil, nil, false // shorter would do
+		}
+	}
+	if size > uint64(len(p)-at) {
+		return nil, nil, false
+	}
+	end := at + int(size)
+	return p[at:end], p[end:], true
+}
