@@ -66,6 +66,18 @@ var styles = []style_{
 	{"code agent, protobuf", false, codeAgent},
 	{"ranked replies, unary", false, rankedReplies},
 	{"snapshots, then a title", false, windowed},
+	{"events of a response", false, responseEvents},
+	{"updates of a state", false, stateUpdates},
+	{"candidates, mixed", false, candidatesApart},
+	{"live transcript", false, liveTranscript},
+	{"pieces with offsets", false, offsets},
+	{"answer in a log", false, loggedAnswer},
+	{"server of tokens", false, tokenServer},
+	{"inline completion", false, inlineCompletion},
+	{"detected intent", false, detectedIntent},
+	{"chat of an editor", false, editorChat},
+	{"second try", false, secondTry},
+	{"tagged deltas", false, taggedDeltas},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.
