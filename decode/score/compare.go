@@ -219,7 +219,7 @@ func loneliness(a, b *stream) float64 {
 // precedes says how surely a is thinking that leads to b: it begins before and
 // ends before, and both come in the same clothes.
 func precedes(a, b *stream) float64 {
-	if a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
+	if a.mixed && b.mixed && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
 		return 0
 	}
 	n := 1.0

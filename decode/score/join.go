@@ -36,6 +36,9 @@ func (s *stream) join(c *collection) {
 	open := 0.0
 	for _, id := range order {
 		kind, text, share := joinPieces(runs[id], s.apart, s.whole)
+		if s.placed && kind == separate {
+			kind, text, share = delta, concat(runs[id], ""), 1
+		}
 		s.kind = max(s.kind, kind)
 		if len(texts) == 0 || text != texts[len(texts)-1] {
 			texts = append(texts, text)
@@ -144,7 +147,7 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	if apart && !whole && isWordInParts(pieces) {
 		return delta, concat(pieces, ""), open
 	}
-	if whole || areNames(pieces) || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
+	if whole || areNames(pieces) || areSeparate(pieces) || areLines(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
 	if n := len(pieces); n > 2 {
@@ -276,6 +279,39 @@ func areSeparate(pieces []piece) bool {
 		}
 	}
 	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
+}
+
+const (
+	wholeLine  = 8  // runes of a piece, on average, that may be a line of its own
+	leastLines = 8  // lines behind each other without a space between them, beyond chance
+	linesSeen  = 64 // pieces that are looked at
+)
+
+// areLines reports whether pieces are lines of their own: the same come again, but
+// for their digits, or none of many borders between several words has a space.
+func areLines(pieces []piece) bool {
+	pieces = pieces[:min(len(pieces), linesSeen)]
+	runes, spaces := 0, 0
+	forms := make(map[string]bool)
+	for _, p := range pieces {
+		if p.text == "" || strings.TrimSpace(p.text) != p.text {
+			return false
+		}
+		runes += utf8.RuneCountInString(p.text)
+		spaces += strings.Count(p.text, " ")
+		forms[withoutDigits(p.text)] = true
+	}
+	n := len(pieces)
+	return n > 2 && runes >= wholeLine*n && len(forms)*2 <= n || n >= leastLines && spaces >= 3*n
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return '0'
+		}
+		return r
+	}, s)
 }
 
 const leastNames = 3 // words behind each other that are names, and not a word in parts

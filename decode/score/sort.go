@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	maxScalar  = 1 << 26
 	maxScalars = 12 // small numbers and flags of one message that are kept
 	maxSorts   = 8  // values of a number that tells kinds apart
 	sortLevels = 6  // messages outwards in which such a number is looked for
@@ -42,7 +43,7 @@ func (c *collection) number(f *decode.Frame, index int, path, name string, group
 	}
 	c.numbers[at].note(index, group, value)
 	g := &c.groups[group]
-	if value < 0 || value > 1<<16 || len(g.scalars) >= maxScalars {
+	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
 		return
 	}
 	g.scalars = append(g.scalars, scalar{at, value})
@@ -84,6 +85,11 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 			part.whole = true
 		}
 	}
+	if changes, _, _, _ := c.changes(s, best); c.mixes(s, best, changes) {
+		for _, part := range parts {
+			part.mixed = true
+		}
+	}
 	return parts
 }
 
@@ -101,6 +107,8 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
 		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
 			best, least, ascending = at, min(least, changes), monotone
+		case c.mixes(s, at, changes):
+			return at, false
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
 		case changes > 1 && open*2 > changes, changes == 1 && open == 1 && n < 4:
 		case changes < least:
@@ -216,7 +224,7 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	index := make(map[key]*stream)
 	for _, s := range streams {
-		if s.sort == "" || s.kind < delta && s.features[headline]+s.features[status] > 0 {
+		if s.sort == "" || s.mixed || s.kind < delta && s.features[headline]+s.features[status] > 0 {
 			out = append(out, s)
 			continue
 		}

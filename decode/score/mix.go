@@ -1,0 +1,113 @@
+package score
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	leastMixed  = 4   // changes of a number between pieces of texts that are sent at once
+	mixedFrames = 2   // frames that have pieces of several texts
+	leastJars   = 2   // borders at which mixed texts jar
+	mixedOpen   = 0.4 // of the borders within the first text that read on
+)
+
+// mixes reports whether the number at tells texts apart that were sent at the
+// same time, as those of several candidates are: pieces with the same number read
+// on in each other, and those behind each other do not, or stand in one frame.
+func (c *collection) mixes(s *stream, at int32, changes int) bool {
+	if changes < leastMixed {
+		return false
+	}
+	parts := make(map[int64][]piece)
+	frames := make(map[int]map[int64]bool)
+	several, first := 0, int64(0)
+	for i, p := range s.pieces {
+		v := c.scalarOf(p.group, at)
+		if i == 0 {
+			first = v
+		}
+		if parts[v] = append(parts[v], p); len(parts) > maxSorts {
+			return false
+		}
+		if frames[p.frame] == nil {
+			frames[p.frame] = make(map[int64]bool)
+		}
+		if frames[p.frame][v] {
+			return false // two of one text in a frame are a list
+		}
+		if frames[p.frame][v] = true; len(frames[p.frame]) == 2 {
+			several++
+		}
+	}
+	apart := 0.0
+	for v, part := range parts {
+		if v >= maxSorts {
+			return false // it does not count texts
+		}
+		apart += jars(part)
+	}
+	if open, _ := borders(parts[first]); len(parts[first]) < 2 || open < mixedOpen {
+		if _, ok := grown(parts[first]); !ok {
+			return false
+		}
+	}
+	if several >= mixedFrames && several*4 >= len(frames) {
+		return true
+	}
+	together := jars(s.pieces)
+	return together >= leastJars && apart*2 < together
+}
+
+// jars counts the borders at which pieces do not read on.
+func jars(pieces []piece) float64 {
+	n := 0.0
+	for i := 1; i < len(pieces); i++ {
+		n += jar(pieces[i-1].text, pieces[i].text)
+	}
+	return n
+}
+
+// jar says from 0 to 1 how little b reads on from a.
+func jar(a, b string) float64 {
+	before, _ := utf8.DecodeLastRuneInString(a)
+	after, size := utf8.DecodeRuneInString(b)
+	spaced := unicode.IsSpace(before)
+	if unicode.IsSpace(after) {
+		if spaced && after == ' ' && before == ' ' {
+			return 0.5
+		}
+		spaced = true
+		after, _ = utf8.DecodeRuneInString(b[size:])
+	}
+	if trimmed := strings.TrimRight(a, " \n\t"); trimmed != "" {
+		before, _ = utf8.DecodeLastRuneInString(trimmed)
+	}
+	switch {
+	case before == utf8.RuneError || after == utf8.RuneError:
+		return 0
+	case strings.ContainsRune(".!?", before) && unicode.IsLower(after):
+		return 1
+	case unicode.IsLower(before) && unicode.IsUpper(after):
+		if spaced {
+			return 0.3
+		}
+		return 1
+	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && isUnspaced(before) != isUnspaced(after):
+		return 0.3
+	}
+	return 0
+}
+
+// compareMixed puts the first of several candidates before the others.
+func compareMixed(a, b *stream) int {
+	if !a.mixed || !b.mixed || a.path != b.path || a.label != b.label {
+		return 0
+	}
+	x, _ := strconv.Atoi(a.sort)
+	y, _ := strconv.Atoi(b.sort)
+	return cmp.Compare(x, y)
+}
