@@ -32,8 +32,9 @@ type collection struct {
 	numbers   []*numbers
 	numberAt  map[streamKey]int32
 	at        []shape.Path
-	said      []int // frames of the server that have text, ascending
-	stored    bool  // the texts come from a message of a conversation that is kept as JSON
+	common    map[string]bool // words of all names of kinds
+	said      []int           // frames of the server that have text, ascending
+	stored    bool            // the texts come from a message of a conversation that is kept as JSON
 	truncated bool
 }
 

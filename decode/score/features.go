@@ -17,7 +17,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	texts := make(map[int]int) // of a frame
 	for _, s := range streams {
 		s.measure()
-		s.hear()
+		s.hear(c.common)
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
@@ -54,17 +54,24 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 		}
 	}
 	calls := make(map[string]int) // ids of calls, with the frame that made them
+	texted := c.textIDs(streams)
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
 		if x.call(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
 		}
 		for _, id := range x.ids {
+			if texted[id] && x.call(0) < surelyCall {
+				continue
+			}
 			if first, ok := calls[id]; !ok || x.first < first {
 				calls[id] = x.first
 			}
+			firstCall = min(firstCall, x.first)
 		}
-		firstCall = min(firstCall, x.first)
+		if len(x.ids) == 0 {
+			firstCall = min(firstCall, x.first)
+		}
 	}
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
@@ -81,6 +88,26 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	echoes(streams)
 	compare(streams)
+}
+
+const surelyCall = 0.9 // of a context that has more than an id and a word
+
+// textIDs are the identifiers that stand beside the deltas of a text: they are
+// those of the text, and of no call.
+func (c *collection) textIDs(streams []*stream) map[string]bool {
+	ids := make(map[string]bool)
+	for _, s := range streams {
+		f := &s.features
+		if s.dir != captures.Down || s.class != plain || s.kind != delta && s.kind != growing || len(s.seqs) < 3 || f[wording] < 0.5 || f[lines] > 0.5 {
+			continue
+		}
+		for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+			if id := c.groups[p.group].id; id != "" {
+				ids[id] = true
+			}
+		}
+	}
+	return ids
 }
 
 // titles finds short values that a model's name beside them begins with: they are

@@ -283,6 +283,7 @@ func areSeparate(pieces []piece) bool {
 
 const (
 	wholeLine  = 8  // runes of a piece, on average, that may be a line of its own
+	wholeWords = 3  // spaces of a piece that does not come again by chance
 	leastLines = 8  // lines behind each other without a space between them, beyond chance
 	linesSeen  = 64 // pieces that are looked at
 )
@@ -292,17 +293,21 @@ const (
 func areLines(pieces []piece) bool {
 	pieces = pieces[:min(len(pieces), linesSeen)]
 	runes, spaces := 0, 0
-	forms := make(map[string]bool)
+	forms := make(map[string]int)
+	again := 0 // of several words
 	for _, p := range pieces {
 		if p.text == "" || strings.TrimSpace(p.text) != p.text {
 			return false
 		}
 		runes += utf8.RuneCountInString(p.text)
 		spaces += strings.Count(p.text, " ")
-		forms[withoutDigits(p.text)] = true
+		form := withoutDigits(p.text)
+		if forms[form]++; forms[form] > 1 && strings.Count(form, " ") >= wholeWords {
+			again++
+		}
 	}
 	n := len(pieces)
-	return n > 2 && runes >= wholeLine*n && len(forms)*2 <= n || n >= leastLines && spaces >= 3*n
+	return n > 2 && runes >= wholeLine*n && len(forms)*2 <= n || again*8 >= n || n >= leastLines && spaces >= 3*n
 }
 
 func withoutDigits(s string) string {

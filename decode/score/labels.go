@@ -22,6 +22,7 @@ func (c *collection) split() []*stream {
 			}
 		}
 	}
+	c.common = commonWords(c.streams)
 	var out []*stream
 	for _, s := range c.streams {
 		parts := make(map[string]*stream)
@@ -52,6 +53,36 @@ func (c *collection) split() []*stream {
 		if parts := c.sort(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
 			i += len(parts) - 1
+		}
+	}
+	return out
+}
+
+const leastKinds = 3 // names of kinds that may have a word in common
+
+// commonWords are the words that all names of kinds at a path have, as all events
+// of a response are called response.something: they say nothing of any.
+func commonWords(streams []*stream) map[string]bool {
+	out := make(map[string]bool)
+	for _, s := range streams {
+		if !s.telling {
+			continue
+		}
+		names := make(map[string]bool)
+		words := make(map[string]int)
+		for _, p := range s.pieces {
+			if names[p.text] {
+				continue
+			}
+			names[p.text] = true
+			for w := range nameParts(p.text) {
+				words[w]++
+			}
+		}
+		for w, n := range words {
+			if n == len(names) && n >= leastKinds {
+				out[w] = true
+			}
 		}
 	}
 	return out

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	leastMixed  = 4   // changes of a number between pieces of texts that are sent at once
+	leastMixed  = 2   // changes of a number between pieces of texts that are sent at once
 	mixedFrames = 2   // frames that have pieces of several texts
+	leastFalls  = 2   // times that an index goes back
 	leastJars   = 2   // borders at which mixed texts jar
 	mixedOpen   = 0.4 // of the borders within the first text that read on
 )
@@ -24,12 +25,18 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 	}
 	parts := make(map[int64][]piece)
 	frames := make(map[int]map[int64]bool)
-	several, first := 0, int64(0)
+	several, falls := 0, 0
+	last := int64(absent)
+	counts := true // values come up in turn, as an index does
 	for i, p := range s.pieces {
 		v := c.scalarOf(p.group, at)
-		if i == 0 {
-			first = v
+		if parts[v] == nil {
+			counts = counts && (i == 0 && v <= 1 || i > 0 && (parts[v-1] != nil || v == 1 && parts[absent] != nil))
 		}
+		if v < last {
+			falls++
+		}
+		last = v
 		if parts[v] = append(parts[v], p); len(parts) > maxSorts {
 			return false
 		}
@@ -44,22 +51,51 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 		}
 	}
 	apart := 0.0
+	var most []piece
 	for v, part := range parts {
 		if v >= maxSorts {
 			return false // it does not count texts
 		}
 		apart += jars(part)
+		if len(part) > len(most) || len(part) == len(most) && comparePieces(part[0], most[0]) < 0 {
+			most = part
+		}
 	}
-	if open, _ := borders(parts[first]); len(parts[first]) < 2 || open < mixedOpen {
-		if _, ok := grown(parts[first]); !ok {
+	if open, _ := borders(most); open < mixedOpen {
+		if _, ok := grown(most); !ok {
 			return false
 		}
 	}
+	together := jars(s.pieces)
 	if several >= mixedFrames && several*4 >= len(frames) {
 		return true
 	}
-	together := jars(s.pieces)
-	return together >= leastJars && apart*2 < together
+	return c.marksEnds(s, at, parts) || together >= leastJars && apart*2 < together || counts && falls >= leastFalls && apart <= together
+}
+
+// marksEnds reports whether some number stands beside the last piece of each of
+// several parts and beside no other piece.
+func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) bool {
+	for _, mark := range c.groups[s.pieces[len(s.pieces)-1].group].scalars {
+		if mark.at == at || mark.value == 0 {
+			continue
+		}
+		ends := 0
+		for _, part := range parts {
+			for i, p := range part {
+				switch marked := c.scalarOf(p.group, mark.at) > 0; {
+				case marked && i < len(part)-1:
+					return false
+				case marked:
+					ends++
+				}
+			}
+		}
+		if ends >= 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // jars counts the borders at which pieces do not read on.
@@ -95,6 +131,8 @@ func jar(a, b string) float64 {
 		if spaced {
 			return 0.3
 		}
+		return 1
+	case strings.HasPrefix(b, "```") && before != '\n' && !strings.HasSuffix(a, "\n"):
 		return 1
 	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && isUnspaced(before) != isUnspaced(after):
 		return 0.3

@@ -101,6 +101,32 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	}
 }
 
+// heardFirst takes the text that streams first where the client sent no words, and
+// ended before another begins, for what was heard of the user: speech goes up, and
+// comes down as text.
+func heardFirst(streams []*stream, w *Weights) {
+	if !heardAlone(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
+		return
+	}
+	var first *stream
+	for _, s := range streams {
+		if s.dir == captures.Down && (s.isSpoken() || s.class == jsonWhole && s.kind >= delta && s.kind != separate) && (first == nil || s.pieces[0].frame < first.pieces[0].frame) {
+			first = s
+		}
+	}
+	if first == nil || first.kind != growing || first.role != assistant && first.role != thinking || first.musing > 0.3 || first.features[saysRole+thinking]+first.features[saysRole+assistant] > 0 {
+		return
+	}
+	for _, s := range streams {
+		if s != first && s.dir == captures.Down && s.pieces[0].frame > first.lastNew() && (s.role == assistant || s.path == first.path && s.name == first.name) {
+			first.features[replayed] = 1
+			first.features[beforeText] = 0
+			first.judge(w)
+			return
+		}
+	}
+}
+
 // heardAlone reports whether the client sent nothing in words: then what the server
 // tells first, as it understands it better and better, may be what it heard.
 func heardAlone(streams []*stream) bool {

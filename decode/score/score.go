@@ -131,6 +131,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 		s.judge(o.Weights)
 	}
 	oneAnswer(streams, o.Weights)
+	heardFirst(streams, o.Weights)
 	c.rescue(streams, o.Weights)
 	return streams
 }
