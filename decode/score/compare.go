@@ -198,8 +198,8 @@ func signed(streams, talkers []*stream) {
 // talks reports whether s may be text that the server's model wrote.
 func (s *stream) talks() bool {
 	f := &s.features
-	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		(f[wording] >= 0.2 || f[markdown] >= 0.7) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
+	return s.dir == captures.Down && (s.class == plain || f[bareJSON] > 0 && s.kind >= delta) && s.kind != separate && s.kind != same &&
+		(f[wording] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
 }
 
 // loneliness says how odd it is that a is in one frame while b streams: a short

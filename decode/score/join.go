@@ -284,7 +284,7 @@ func areSeparate(pieces []piece) bool {
 const (
 	wholeLine  = 8  // runes of a piece, on average, that may be a line of its own
 	wholeWords = 3  // spaces of a piece that does not come again by chance
-	leastLines = 8  // lines behind each other without a space between them, beyond chance
+	leastLines = 14 // lines behind each other without a space between them, beyond chance
 	linesSeen  = 64 // pieces that are looked at
 )
 
@@ -307,7 +307,7 @@ func areLines(pieces []piece) bool {
 		}
 	}
 	n := len(pieces)
-	return n > 2 && runes >= wholeLine*n && len(forms)*2 <= n || again*8 >= n || n >= leastLines && spaces >= 3*n
+	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= leastLines && spaces >= 3*n
 }
 
 func withoutDigits(s string) string {

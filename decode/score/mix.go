@@ -26,13 +26,9 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 	parts := make(map[int64][]piece)
 	frames := make(map[int]map[int64]bool)
 	several, falls := 0, 0
-	last := int64(absent)
-	counts := true // values come up in turn, as an index does
-	for i, p := range s.pieces {
-		v := c.scalarOf(p.group, at)
-		if parts[v] == nil {
-			counts = counts && (i == 0 && v <= 1 || i > 0 && (parts[v-1] != nil || v == 1 && parts[absent] != nil))
-		}
+	last := int64(0)
+	for _, p := range s.pieces {
+		v := max(c.scalarOf(p.group, at), 0)
 		if v < last {
 			falls++
 		}
@@ -52,7 +48,9 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 	}
 	apart := 0.0
 	var most []piece
+	low, high := int64(maxSorts), int64(0)
 	for v, part := range parts {
+		low, high = min(low, v), max(high, v)
 		if v >= maxSorts {
 			return false // it does not count texts
 		}
@@ -70,6 +68,7 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 	if several >= mixedFrames && several*4 >= len(frames) {
 		return true
 	}
+	counts := low <= 1 && high-low == int64(len(parts))-1 // as an index does
 	return c.marksEnds(s, at, parts) || together >= leastJars && apart*2 < together || counts && falls >= leastFalls && apart <= together
 }
 

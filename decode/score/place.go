@@ -45,6 +45,9 @@ var units = [...]func(string) int64{
 // place reports whether the number at is where each piece is written in the text,
 // and if so writes them there.
 func (c *collection) place(s *stream, at int32) bool {
+	if c.scalarOf(s.pieces[0].group, at) > 0 {
+		return false // a text is written from its beginning on
+	}
 	for _, unit := range units {
 		fits := 0
 		end := int64(-1)

@@ -192,6 +192,8 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 		return 0, false
 	case s.class == jsonWhole && s.kind >= delta && len(s.pieces) > 2:
 		return 2, f[inWake]+f[inCall]+f[saysRole+toolCall]+f[saysRole+toolResult] == 0
+	case s.class == jsonWhole && f[bareJSON] > 0:
+		return 1.5, f[inWake]+f[saysRole+metadata] == 0
 	case len(text) > mostShort || strings.Count(text, " ") >= 2:
 		return 0, false
 	}

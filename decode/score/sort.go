@@ -97,6 +97,7 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
+	mix, mixed := int32(-1), 0
 	for _, at := range c.scalarsBeside(s) {
 		changes, open, distinct, monotone := c.changes(s, at)
 		n := len(s.pieces)
@@ -108,12 +109,17 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
 			best, least, ascending = at, min(least, changes), monotone
 		case c.mixes(s, at, changes):
-			return at, false
+			if changes > mixed {
+				mix, mixed = at, changes
+			}
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
 		case changes > 1 && open*2 > changes, changes == 1 && open == 1 && n < 4:
 		case changes < least:
 			best, least, ascending = at, changes, monotone
 		}
+	}
+	if mix >= 0 {
+		return mix, false
 	}
 	return best, ascending
 }
