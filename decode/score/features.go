@@ -18,6 +18,9 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	for _, s := range streams {
 		s.measure()
 		s.hear(c.common)
+		if s.class == word && s.dir == captures.Down && c.groups[s.pieces[0].group].texts > 2 {
+			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.named, 0.3)) // of a message, not of its properties
+		}
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
@@ -95,7 +98,7 @@ const namedBefore = 3 // frames of the server before the arguments that may name
 
 // bare finds the server's JSON that no name of a tool is near: an answer that is
 // JSON, and no call. The name stands beside the arguments or, where these come in
-// pieces, in a frame shortly before.
+// pieces, beside an identifier in a frame shortly before.
 func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 	named := make(map[int]bool)    // frames
 	beside := make(map[int32]bool) // messages
@@ -113,7 +116,10 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 		}
 		for _, p := range s.pieces {
 			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
-				named[p.frame], beside[p.group] = true, true
+				beside[p.group] = true
+				if id, _ := c.idOf(p.group); id != "" {
+					named[p.frame] = true
+				}
 				if parent := c.groups[p.group].parent; parent >= 0 {
 					within[parent] = true
 				}

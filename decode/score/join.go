@@ -131,6 +131,9 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 // of deltas, the share of borders that run through a sentence. Pieces that stand
 // apart by their identifiers are values unless they read on in each other.
 func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
+	if n := len(pieces); n > 1 && isStop(pieces[n-1].text) && !isStop(pieces[n-2].text) {
+		pieces = pieces[:n-1]
+	}
 	if len(pieces) == 1 {
 		return single, pieces[0].text, 0
 	}
@@ -157,6 +160,17 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 		}
 	}
 	return delta, concat(pieces, ""), open
+}
+
+// isStop reports whether text is a token of a model's that ends its answer, and no
+// part of it.
+func isStop(text string) bool {
+	text = strings.TrimSpace(text)
+	switch text {
+	case "</s>", "<eos>", "<end_of_turn>", "<|end|>", "[EOS]", "[DONE]":
+		return true
+	}
+	return len(text) <= 40 && strings.HasPrefix(text, "<|") && strings.HasSuffix(text, "|>") || strings.HasPrefix(text, "<｜") && strings.HasSuffix(text, "｜>")
 }
 
 // isWordInParts reports whether pieces are one word with a capital, or of another

@@ -174,6 +174,30 @@ func (s *stream) isWeak() bool {
 	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
 }
 
+const leastWhole = 24 // bytes of a text that is no property of something
+
+// speak takes the longest text of the server for the answer where nothing answers
+// and no tool was called: code without a word around it, for one.
+func speak(streams []*stream, w *Weights) {
+	var best *stream
+	for _, s := range streams {
+		f := &s.features
+		switch {
+		case s.role == assistant && s.before() == 0, s.role == toolCall && s.dir == captures.Down && (f[jsonText] > f[bareJSON] || s.class == filePath), f[failed] > 0:
+			return
+		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.telling || s.stored:
+		case f[echo]+f[afterCall]+f[instruct]+f[status]+f[asks]+f[trailing] >= 0.5 || f[saysRole+metadata] >= 1 || f[saysRole+thinking] > 0 || s.role == thinking || s.role == user:
+		case f[headline] > 0 && s.features[wording] < 0.5:
+		case best == nil || len(s.text) > len(best.text):
+			best = s
+		}
+	}
+	if best != nil {
+		best.features[onlyChoice] = 1
+		best.judge(w)
+	}
+}
+
 const leastLead = 0.5 // of the likeliest value before the next
 
 // mayAnswer says whether a short value may be all of an answer, and how likely it
@@ -303,7 +327,7 @@ func sayAgain(streams []*stream) {
 	}
 	first := make(map[string]place)
 	for _, s := range streams {
-		if s.dir != captures.Down || len(s.text) > leastRepeat || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.telling {
+		if s.dir != captures.Down || len(s.text) > mostShort || isFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.telling {
 			continue
 		}
 		if was, ok := first[s.text]; ok && was.s.path != s.path && was.frame != s.pieces[0].frame {

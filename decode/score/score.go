@@ -133,6 +133,7 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	oneAnswer(streams, o.Weights)
 	heardFirst(streams, o.Weights)
 	c.rescue(streams, o.Weights)
+	speak(streams, o.Weights)
 	return streams
 }
 
