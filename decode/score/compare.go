@@ -3,6 +3,7 @@ package score
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,6 +24,13 @@ func echoes(streams []*stream) {
 	seed := maphash.MakeSeed()
 	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
 	var values, lines [2]map[uint64]bool
+	first := math.MaxInt // frame of the server
+	for _, s := range streams {
+		if s.dir == captures.Down {
+			first = min(first, s.pieces[0].frame)
+		}
+	}
+	asked := make(map[uint64]bool) // what the client sent before the server said anything
 	for i := range values {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
@@ -31,6 +39,9 @@ func echoes(streams []*stream) {
 			continue
 		}
 		values[s.dir&1][hash(s.text)] = true
+		if s.dir == captures.Up && s.pieces[0].frame < first {
+			asked[hash(s.text)] = true
+		}
 		if s.kind == separate {
 			for _, p := range s.pieces {
 				values[s.dir&1][hash(p.text)] = true
@@ -48,6 +59,9 @@ func echoes(streams []*stream) {
 		runes := float64(utf8.RuneCountInString(sample(s.text)))
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
+			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
+				s.features[afterCall], s.features[inWake] = 0, 0 // it came of no call
+			}
 		} else {
 			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
 		}

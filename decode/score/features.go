@@ -190,7 +190,7 @@ func (c *collection) textIDs(streams []*stream) map[string]bool {
 	ids := make(map[string]bool)
 	for _, s := range streams {
 		f := &s.features
-		if s.dir != captures.Down || s.class != plain || s.kind != delta && s.kind != growing || len(s.seqs) < 3 || f[wording] < 0.5 && f[markdown] < 0.7 || f[lines] > 0.5 {
+		if s.dir != captures.Down || s.class != plain || s.kind != delta && s.kind != growing || len(s.seqs) < 3 || f[lines] > 0.5 {
 			continue
 		}
 		for _, p := range s.pieces[:min(len(s.pieces), looked)] {

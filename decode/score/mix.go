@@ -69,7 +69,7 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 		return true
 	}
 	counts := low <= 1 && high-low == int64(len(parts))-1 // as an index does
-	return c.marksEnds(s, at, parts) || together >= leastJars && apart*2 < together || counts && falls >= leastFalls && apart <= together
+	return c.marksEnds(s, at, parts) || together >= leastJars && apart*2 < together || counts && falls >= leastFalls && apart <= 1+1.2*together
 }
 
 // marksEnds reports whether some number stands beside the last piece of each of
