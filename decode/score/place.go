@@ -49,16 +49,23 @@ func (c *collection) place(s *stream, at int32) bool {
 		return false // a text is written from its beginning on
 	}
 	for _, unit := range units {
-		fits := 0
-		end := int64(-1)
+		fits, long, longFits := 0, 0, 0
+		end, size := int64(-1), int64(0)
 		for _, p := range s.pieces {
 			v := max(c.scalarOf(p.group, at), 0)
-			if v == end {
-				fits++
+			if size > 1 {
+				long++
 			}
-			end = v + unit(p.text)
+			if v == end {
+				if fits++; size > 1 {
+					longFits++
+				}
+			}
+			size = unit(p.text)
+			end = v + size
 		}
-		if float64(fits) < placedShare*float64(len(s.pieces)-1) && fits < len(s.pieces)-2 || end <= int64(len(s.pieces))/2 {
+		// What counts the pieces fits those of one rune, too.
+		if float64(fits) < placedShare*float64(len(s.pieces)-1) || longFits < leastPlaced-2 || float64(longFits) < placedShare*float64(long) && longFits < long-1 {
 			continue
 		}
 		s.placed = true

@@ -187,7 +187,6 @@ func speak(streams []*stream, w *Weights) {
 			return
 		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.telling || s.stored:
 		case f[echo]+f[afterCall]+f[instruct]+f[status]+f[asks]+f[trailing] >= 0.5 || f[saysRole+metadata] >= 1 || f[saysRole+thinking] > 0 || s.role == thinking || s.role == user:
-		case f[headline] > 0 && s.features[wording] < 0.5:
 		case best == nil || len(s.text) > len(best.text):
 			best = s
 		}
