@@ -78,6 +78,12 @@ var styles = []style_{
 	{"chat of an editor", false, editorChat},
 	{"second try", false, secondTry},
 	{"tagged deltas", false, taggedDeltas},
+	{"a team hands over", false, handOver},
+	{"late answer", false, lateAnswer},
+	{"grounded answer", false, groundedAnswer},
+	{"broken off", false, brokenOff},
+	{"timeline", false, timeline},
+	{"named outputs", false, namedOutputs},
 }
 
 // emit sends a JSON value as one frame, with the name of an event or without.
