@@ -83,7 +83,7 @@ func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) f
 }
 
 // compare sets the features that come from the server's other texts.
-func compare(streams []*stream) {
+func compare(streams []*stream, groups []group) {
 	// A repetition, however short, that stands alone is one.
 	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.talks() })
 	for _, s := range streams {
@@ -133,7 +133,7 @@ func compare(streams []*stream) {
 	}
 	sameLabels(talkers)
 	signed(streams, talkers)
-	trails(talkers)
+	trails(talkers, groups)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
 			continue
@@ -283,7 +283,7 @@ func enclosing(path string) string {
 
 // trails finds what comes in a few whole lines when the text had ended: further
 // questions, a title, a summary.
-func trails(talkers []*stream) {
+func trails(talkers []*stream, groups []group) {
 	for _, b := range talkers {
 		if len(b.seqs) > 4 || b.kind == growing {
 			continue
@@ -292,11 +292,41 @@ func trails(talkers []*stream) {
 			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
 				continue
 			}
-			if a.lastNew() < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
+			if a.lastNew() >= b.pieces[0].frame {
+				continue
+			}
+			if b.isFault(a, len(groups[b.pieces[0].group].scalars) > 0) {
+				b.raise(trailing, 1)
+			} else if !alike(a.path, b.path) || b.features[asks] > 0 {
 				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
 			}
 		}
 	}
+}
+
+const mostFault = 300 // bytes of a message that says why a stream ended
+
+// faults is how such messages are worded, which alone is no evidence.
+var faults = [...]string{
+	"try again", "retry", "overloaded", "rate limit", "quota", "timed out", "timeout", "error", "unavailable", "not available", "failed", "exceeded", "exception", "went wrong", "interrupted", "too many", "disconnect", "aborted", "cancel",
+}
+
+// isFault reports whether s, which came at once, says why the text a before it ended:
+// by its wording beside a number, or where a breaks off in a sentence.
+func (s *stream) isFault(a *stream, numbered bool) bool {
+	if len(s.seqs) > 1 || len(s.text) > mostFault || strings.Contains(s.text, "\n\n") {
+		return false
+	}
+	lower := strings.ToLower(s.text)
+	worded := slices.ContainsFunc(faults[:], func(w string) bool { return strings.Contains(lower, w) })
+	return worded && (numbered || a.breaksOff()) || numbered && a.breaksOff() && endsSentence(s.text)
+}
+
+// breaksOff reports whether s ends in the middle of something.
+func (s *stream) breaksOff() bool {
+	text := strings.TrimRight(s.text, " ")
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return len(text) < len(s.text) || s.class == jsonPart || strings.Count(text, "```")%2 == 1 || len(text) > mostShort && (unicode.IsLetter(last) || last == ',')
 }
 
 // namesakes finds the text that shares its path with other text, told apart by

@@ -91,7 +91,7 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	c.bare(ex, streams)
 	echoes(streams)
-	compare(streams)
+	compare(streams, c.groups)
 }
 
 const namedBefore = 3 // frames of the server before the arguments that may name the tool
@@ -172,7 +172,7 @@ func besideProse(streams []*stream) (beside, prosed map[string]bool) {
 func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
 	for n := 0; at >= 0 && n <= namedBefore; at-- {
 		if ex.Frames[at].Dir != captures.Down {
-			continue
+			break // what was called before has been answered
 		}
 		if named[at] {
 			return true

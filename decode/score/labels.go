@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode/score/ident"
 )
 
@@ -21,6 +22,9 @@ func (c *collection) split() []*stream {
 				g.id = p.text
 			}
 		}
+	}
+	for _, s := range c.streams {
+		s.dropRetold()
 	}
 	c.common = commonWords(c.streams)
 	var out []*stream
@@ -56,6 +60,31 @@ func (c *collection) split() []*stream {
 		}
 	}
 	return out
+}
+
+// dropRetold keeps the values that are new in each frame, where each frame of the
+// server has the list of the one before, with more behind it.
+func (s *stream) dropRetold() {
+	if s.dir != captures.Down || len(s.pieces) < 3 {
+		return
+	}
+	var out []piece
+	var before []piece // of the frame before
+	for i := 0; i < len(s.pieces); {
+		end := i + 1
+		for end < len(s.pieces) && s.pieces[end].frame == s.pieces[i].frame {
+			end++
+		}
+		list := s.pieces[i:end]
+		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b piece) bool { return a.text == b.text }) {
+			return
+		}
+		out = append(out, list[len(before):]...)
+		before, i = list, end
+	}
+	if len(before) > 1 && before[0].frame != s.pieces[0].frame && len(s.pieces) > len(before) {
+		s.pieces = out
+	}
 }
 
 const leastKinds = 3 // names of kinds that may have a word in common
