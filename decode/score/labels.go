@@ -43,16 +43,20 @@ func (c *collection) split() []*stream {
 			last = label
 			part := parts[label]
 			if part == nil {
-				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling}
+				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling, whole: s.whole}
 				parts[label] = part
 				out = append(out, part)
 			}
 			part.pieces = append(part.pieces, p)
 		}
 	}
+	sent := c.sent()
 	for i := 0; i < len(out); i++ {
 		if ids := out[i].takeIDs(); ids != nil {
 			out = slices.Insert(out, i+1, ids)
+		}
+		if told := out[i].takeTold(sent); told != nil {
+			out = slices.Insert(out, i+1, told)
 		}
 		if parts := c.sort(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
@@ -83,7 +87,7 @@ func (s *stream) dropRetold() {
 		before, i = list, end
 	}
 	if len(before) > 1 && before[0].frame != s.pieces[0].frame && len(s.pieces) > len(before) {
-		s.pieces = out
+		s.pieces, s.whole = out, true
 	}
 }
 
@@ -134,6 +138,47 @@ func (s *stream) takeIDs() *stream {
 	}
 	part := *s
 	part.pieces, part.sort = ids, "id"
+	s.pieces = rest
+	return &part
+}
+
+const leastTold = 12 // bytes of a value that is what the client sent, and not by chance
+
+// sent are the values that the client sent, with the frame.
+func (c *collection) sent() map[string]int {
+	out := make(map[string]int)
+	for _, s := range c.streams {
+		if s.dir != captures.Up {
+			continue
+		}
+		for _, p := range s.pieces {
+			if _, ok := out[p.text]; !ok && len(p.text) >= leastTold {
+				out[p.text] = p.frame
+			}
+		}
+	}
+	return out
+}
+
+// takeTold parts the values that the client had sent from those that the server
+// says itself on the same path, or returns nil where there are none of either.
+func (s *stream) takeTold(sent map[string]int) *stream {
+	if s.dir != captures.Down || s.telling || len(s.pieces) < 2 {
+		return nil
+	}
+	var told, rest []piece
+	for _, p := range s.pieces {
+		if frame, ok := sent[p.text]; ok && frame < p.frame {
+			told = append(told, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	if len(told) == 0 || len(rest) == 0 {
+		return nil
+	}
+	part := *s
+	part.pieces, part.sort = told, "sent"
 	s.pieces = rest
 	return &part
 }

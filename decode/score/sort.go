@@ -17,6 +17,7 @@ const (
 	maxScalar  = 1 << 26
 	maxScalars = 12 // small numbers and flags of one message that are kept
 	maxSorts   = 8  // values of a number that tells kinds apart
+	maxVoices  = 4  // of them that take turns
 	sortLevels = 6  // messages outwards in which such a number is looked for
 	absent     = -1 // where a message does not have the number: proto3 leaves out zero
 )
@@ -74,7 +75,7 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 		v := c.scalarOf(p.group, best)
 		part := index[v]
 		if part == nil {
-			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, telling: s.telling, sort: strconv.FormatInt(v, 10), ascending: ascending}
+			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, telling: s.telling, whole: s.whole, sort: strconv.FormatInt(v, 10), ascending: ascending}
 			index[v] = part
 			parts = append(parts, part)
 		}
@@ -106,7 +107,7 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
-		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
+		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // they take turns
 			best, least, ascending = at, min(least, changes), monotone
 		case c.mixes(s, at, changes):
 			if changes > mixed {
@@ -230,7 +231,7 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	index := make(map[key]*stream)
 	for _, s := range streams {
-		if s.sort == "" || s.mixed || s.kind < delta && s.features[headline]+s.features[status] > 0 {
+		if s.sort == "" || s.mixed || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
 			out = append(out, s)
 			continue
 		}
