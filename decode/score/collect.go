@@ -19,6 +19,7 @@ import (
 
 const (
 	maxStreams = 1 << 13 // paths whose texts are kept
+	leastAmong = 12      // bytes of a text among values that are none
 	maxDepth   = 200     // of JSON values that are looked into
 )
 
@@ -32,8 +33,9 @@ type collection struct {
 	numbers   []*numbers
 	numberAt  map[streamKey]int32
 	at        []shape.Path
-	said      []int // frames of the server that have text, ascending
-	stored    bool  // the texts come from a message of a conversation that is kept as JSON
+	common    map[string]bool // words of all names of kinds
+	said      []int           // frames of the server that have text, ascending
+	stored    bool            // the texts come from a message of a conversation that is kept as JSON
 	truncated bool
 }
 
@@ -213,6 +215,11 @@ func (w *treeWalk) message(i, group int32) {
 			w.message(child, w.c.newGroup(group))
 		case w.shape.Kind(at) == shape.Text && n.Type == wire.Len && n.Val < n.End:
 			if payload := w.tree.Payload(child); shape.FitOf(payload) != shape.Not || len(payload) < 4 {
+				w.c.text(w.frame, w.index, w.path(at), "", group, string(payload))
+			}
+		case n.Type == wire.Len && n.End-n.Val >= leastAmong:
+			// A path of bytes may have text among them, as tensors have.
+			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && language(string(payload[:min(len(payload), languageSample)])) >= 0.6 {
 				w.c.text(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		}

@@ -3,6 +3,7 @@ package score
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,6 +24,13 @@ func echoes(streams []*stream) {
 	seed := maphash.MakeSeed()
 	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
 	var values, lines [2]map[uint64]bool
+	first := math.MaxInt // frame of the server
+	for _, s := range streams {
+		if s.dir == captures.Down {
+			first = min(first, s.pieces[0].frame)
+		}
+	}
+	asked := make(map[uint64]bool) // what the client sent before the server said anything
 	for i := range values {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}
@@ -31,6 +39,9 @@ func echoes(streams []*stream) {
 			continue
 		}
 		values[s.dir&1][hash(s.text)] = true
+		if s.dir == captures.Up && s.pieces[0].frame < first {
+			asked[hash(s.text)] = true
+		}
 		if s.kind == separate {
 			for _, p := range s.pieces {
 				values[s.dir&1][hash(p.text)] = true
@@ -48,6 +59,9 @@ func echoes(streams []*stream) {
 		runes := float64(utf8.RuneCountInString(sample(s.text)))
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
+			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
+				s.features[afterCall], s.features[inWake] = 0, 0 // it came of no call
+			}
 		} else {
 			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
 		}
@@ -69,7 +83,7 @@ func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) f
 }
 
 // compare sets the features that come from the server's other texts.
-func compare(streams []*stream) {
+func compare(streams []*stream, groups []group) {
 	// A repetition, however short, that stands alone is one.
 	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.talks() })
 	for _, s := range streams {
@@ -119,7 +133,7 @@ func compare(streams []*stream) {
 	}
 	sameLabels(talkers)
 	signed(streams, talkers)
-	trails(talkers)
+	trails(talkers, groups)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
 			continue
@@ -198,8 +212,8 @@ func signed(streams, talkers []*stream) {
 // talks reports whether s may be text that the server's model wrote.
 func (s *stream) talks() bool {
 	f := &s.features
-	return s.dir == captures.Down && s.class == plain && s.kind != separate && s.kind != same &&
-		(f[wording] >= 0.2 || f[markdown] >= 0.7) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
+	return s.dir == captures.Down && (s.class == plain || f[bareJSON] > 0 && s.kind >= delta) && s.kind != separate && s.kind != same &&
+		(f[wording] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
 }
 
 // loneliness says how odd it is that a is in one frame while b streams: a short
@@ -219,7 +233,7 @@ func loneliness(a, b *stream) float64 {
 // precedes says how surely a is thinking that leads to b: it begins before and
 // ends before, and both come in the same clothes.
 func precedes(a, b *stream) float64 {
-	if a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
+	if a.mixed && b.mixed && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
 		return 0
 	}
 	n := 1.0
@@ -269,7 +283,7 @@ func enclosing(path string) string {
 
 // trails finds what comes in a few whole lines when the text had ended: further
 // questions, a title, a summary.
-func trails(talkers []*stream) {
+func trails(talkers []*stream, groups []group) {
 	for _, b := range talkers {
 		if len(b.seqs) > 4 || b.kind == growing {
 			continue
@@ -278,11 +292,41 @@ func trails(talkers []*stream) {
 			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
 				continue
 			}
-			if a.lastNew() < b.pieces[0].frame && (!alike(a.path, b.path) || b.features[asks] > 0) {
+			if a.lastNew() >= b.pieces[0].frame {
+				continue
+			}
+			if b.isFault(a, len(groups[b.pieces[0].group].scalars) > 0) {
+				b.raise(trailing, 1)
+			} else if !alike(a.path, b.path) || b.features[asks] > 0 {
 				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
 			}
 		}
 	}
+}
+
+const mostFault = 300 // bytes of a message that says why a stream ended
+
+// faults is how such messages are worded, which alone is no evidence.
+var faults = [...]string{
+	"try again", "retry", "overloaded", "rate limit", "quota", "timed out", "timeout", "error", "unavailable", "not available", "failed", "exceeded", "exception", "went wrong", "interrupted", "too many", "disconnect", "aborted", "cancel",
+}
+
+// isFault reports whether s, which came at once, says why the text a before it ended:
+// by its wording beside a number, or where a breaks off in a sentence.
+func (s *stream) isFault(a *stream, numbered bool) bool {
+	if len(s.seqs) > 1 || len(s.text) > mostFault || strings.Contains(s.text, "\n\n") {
+		return false
+	}
+	lower := strings.ToLower(s.text)
+	worded := slices.ContainsFunc(faults[:], func(w string) bool { return strings.Contains(lower, w) })
+	return worded && (numbered || a.breaksOff()) || numbered && a.breaksOff() && endsSentence(s.text)
+}
+
+// breaksOff reports whether s ends in the middle of something.
+func (s *stream) breaksOff() bool {
+	text := strings.TrimRight(s.text, " ")
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return len(text) < len(s.text) || s.class == jsonPart || strings.Count(text, "```")%2 == 1 || len(text) > mostShort && (unicode.IsLetter(last) || last == ',')
 }
 
 // namesakes finds the text that shares its path with other text, told apart by

@@ -17,7 +17,10 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	texts := make(map[int]int) // of a frame
 	for _, s := range streams {
 		s.measure()
-		s.hear()
+		s.hear(c.common)
+		if s.class == word && s.dir == captures.Down && c.groups[s.pieces[0].group].texts > 2 {
+			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.named, 0.3)) // of a message, not of its properties
+		}
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
@@ -54,17 +57,24 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 		}
 	}
 	calls := make(map[string]int) // ids of calls, with the frame that made them
+	texted := c.textIDs(streams)
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
 		if x.call(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
 		}
 		for _, id := range x.ids {
+			if texted[id] && x.call(0) < surelyCall {
+				continue
+			}
 			if first, ok := calls[id]; !ok || x.first < first {
 				calls[id] = x.first
 			}
+			firstCall = min(firstCall, x.first)
 		}
-		firstCall = min(firstCall, x.first)
+		if len(x.ids) == 0 {
+			firstCall = min(firstCall, x.first)
+		}
 	}
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
@@ -79,8 +89,117 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			s.features[failed] = 1
 		}
 	}
+	c.bare(ex, streams)
 	echoes(streams)
-	compare(streams)
+	compare(streams, c.groups)
+}
+
+const namedBefore = 3 // frames of the server before the arguments that may name the tool
+
+// bare finds the server's JSON that no name of a tool is near: an answer that is
+// JSON, and no call. The name stands beside the arguments or, where these come in
+// pieces, beside an identifier in a frame shortly before.
+func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
+	named := make(map[int]bool)    // frames
+	beside := make(map[int32]bool) // messages
+	within := make(map[int32]bool) // messages with one that holds a name
+	asked := make(map[string]bool) // identifiers that the client sent
+	worded, prosed := besideProse(streams)
+	for _, s := range streams {
+		if s.dir == captures.Up && s.features[identifier] > 0 {
+			for _, p := range s.pieces {
+				asked[p.text] = true
+			}
+		}
+		if s.dir != captures.Down || s.class != word || s.telling || s.ofAll || s.kind == same && len(s.seqs) > leastStanding {
+			continue
+		}
+		for _, p := range s.pieces {
+			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
+				beside[p.group] = true
+				if id, _ := c.idOf(p.group); id != "" {
+					named[p.frame] = true
+				}
+				if parent := c.groups[p.group].parent; parent >= 0 {
+					within[parent] = true
+				}
+			}
+		}
+	}
+	for _, s := range streams {
+		f := &s.features
+		if s.dir != captures.Down || f[jsonText] == 0 || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
+			continue
+		}
+		isNamed := func(p piece) bool {
+			g := c.groups[p.group]
+			return beside[p.group] || within[p.group] || within[g.parent] || beside[g.parent] && !prosed[s.path] || asked[g.id]
+		}
+		if !slices.ContainsFunc(s.pieces[:min(len(s.pieces), looked)], isNamed) && (len(s.seqs) == 1 || !namedNear(ex, named, s.pieces[0].frame)) {
+			f[bareJSON], f[inCall] = 1, 0
+		}
+	}
+}
+
+// besideProse are the server's values that stand beside language in a message, so
+// that they name no tool, and the paths that have language.
+func besideProse(streams []*stream) (beside, prosed map[string]bool) {
+	said := make(map[int32]string) // messages, with the path of a text
+	beside, prosed = make(map[string]bool), make(map[string]bool)
+	for _, s := range streams {
+		if s.dir == captures.Down && s.class == plain && s.features[wording] >= 0.5 && s.features[afterCall] == 0 {
+			prosed[s.path] = true
+			for _, p := range s.pieces {
+				said[p.group] = s.path
+			}
+		}
+	}
+	for _, s := range streams {
+		if s.dir != captures.Down || s.class != word {
+			continue
+		}
+		for _, p := range s.pieces {
+			if path, ok := said[p.group]; ok && path != s.path {
+				beside[s.path+" "+p.text] = true
+			}
+		}
+	}
+	return beside, prosed
+}
+
+// namedNear reports whether the frame at, or one of the server's last before it,
+// is in named.
+func namedNear(ex *decode.Exchange, named map[int]bool, at int) bool {
+	for n := 0; at >= 0 && n <= namedBefore; at-- {
+		if ex.Frames[at].Dir != captures.Down {
+			break // what was called before has been answered
+		}
+		if named[at] {
+			return true
+		}
+		n++
+	}
+	return false
+}
+
+const surelyCall = 0.9 // of a context that has more than an id and a word
+
+// textIDs are the identifiers that stand beside the deltas of a text: they are
+// those of the text, and of no call.
+func (c *collection) textIDs(streams []*stream) map[string]bool {
+	ids := make(map[string]bool)
+	for _, s := range streams {
+		f := &s.features
+		if s.dir != captures.Down || s.class != plain || s.kind != delta && s.kind != growing || len(s.seqs) < 3 || f[lines] > 0.5 {
+			continue
+		}
+		for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+			if id := c.groups[p.group].id; id != "" {
+				ids[id] = true
+			}
+		}
+	}
+	return ids
 }
 
 // titles finds short values that a model's name beside them begins with: they are

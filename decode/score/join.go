@@ -36,6 +36,9 @@ func (s *stream) join(c *collection) {
 	open := 0.0
 	for _, id := range order {
 		kind, text, share := joinPieces(runs[id], s.apart, s.whole)
+		if s.placed && kind == separate {
+			kind, text, share = delta, concat(runs[id], ""), 1
+		}
 		s.kind = max(s.kind, kind)
 		if len(texts) == 0 || text != texts[len(texts)-1] {
 			texts = append(texts, text)
@@ -128,6 +131,9 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 // of deltas, the share of borders that run through a sentence. Pieces that stand
 // apart by their identifiers are values unless they read on in each other.
 func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
+	if n := len(pieces); n > 1 && isStop(pieces[n-1].text) && !isStop(pieces[n-2].text) {
+		pieces = pieces[:n-1]
+	}
 	if len(pieces) == 1 {
 		return single, pieces[0].text, 0
 	}
@@ -144,7 +150,7 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 	if apart && !whole && isWordInParts(pieces) {
 		return delta, concat(pieces, ""), open
 	}
-	if whole || areNames(pieces) || areSeparate(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
+	if whole || areNames(pieces) || areSeparate(pieces) || areLines(pieces) || closed >= 0.8 || apart && (open < 0.5 || !hasSpace(pieces) && !isDense(pieces)) {
 		return separate, concat(unique(pieces), "\n"), 0
 	}
 	if n := len(pieces); n > 2 {
@@ -154,6 +160,17 @@ func joinPieces(pieces []piece, apart, whole bool) (joining, string, float64) {
 		}
 	}
 	return delta, concat(pieces, ""), open
+}
+
+// isStop reports whether text is a token of a model's that ends its answer, and no
+// part of it.
+func isStop(text string) bool {
+	text = strings.TrimSpace(text)
+	switch text {
+	case "</s>", "<eos>", "<end_of_turn>", "<|end|>", "[EOS]", "[DONE]":
+		return true
+	}
+	return len(text) <= 40 && strings.HasPrefix(text, "<|") && strings.HasSuffix(text, "|>") || strings.HasPrefix(text, "<｜") && strings.HasSuffix(text, "｜>")
 }
 
 // isWordInParts reports whether pieces are one word with a capital, or of another
@@ -276,6 +293,44 @@ func areSeparate(pieces []piece) bool {
 		}
 	}
 	return crowded*2 >= len(pieces) || weighed*2 >= len(pieces) && values*5 >= weighed*3
+}
+
+const (
+	wholeLine  = 8  // runes of a piece, on average, that may be a line of its own
+	wholeWords = 3  // spaces of a piece that does not come again by chance
+	leastLines = 14 // lines behind each other without a space between them, beyond chance
+	linesSeen  = 64 // pieces that are looked at
+)
+
+// areLines reports whether pieces are lines of their own: the same come again, but
+// for their digits, or none of many borders between several words has a space.
+func areLines(pieces []piece) bool {
+	pieces = pieces[:min(len(pieces), linesSeen)]
+	runes, spaces := 0, 0
+	forms := make(map[string]int)
+	again := 0 // of several words
+	for _, p := range pieces {
+		if p.text == "" || strings.TrimSpace(p.text) != p.text {
+			return false
+		}
+		runes += utf8.RuneCountInString(p.text)
+		spaces += strings.Count(p.text, " ")
+		form := withoutDigits(p.text)
+		if forms[form]++; forms[form] > 1 && strings.Count(form, " ") >= wholeWords {
+			again++
+		}
+	}
+	n := len(pieces)
+	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= leastLines && spaces >= 3*n
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return '0'
+		}
+		return r
+	}, s)
 }
 
 const leastNames = 3 // words behind each other that are names, and not a word in parts

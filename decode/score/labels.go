@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode/score/ident"
 )
 
@@ -22,6 +23,10 @@ func (c *collection) split() []*stream {
 			}
 		}
 	}
+	for _, s := range c.streams {
+		s.dropRetold()
+	}
+	c.common = commonWords(c.streams)
 	var out []*stream
 	for _, s := range c.streams {
 		parts := make(map[string]*stream)
@@ -38,20 +43,79 @@ func (c *collection) split() []*stream {
 			last = label
 			part := parts[label]
 			if part == nil {
-				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling}
+				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling, whole: s.whole}
 				parts[label] = part
 				out = append(out, part)
 			}
 			part.pieces = append(part.pieces, p)
 		}
 	}
+	sent := c.sent()
 	for i := 0; i < len(out); i++ {
 		if ids := out[i].takeIDs(); ids != nil {
 			out = slices.Insert(out, i+1, ids)
 		}
+		if told := out[i].takeTold(sent); told != nil {
+			out = slices.Insert(out, i+1, told)
+		}
 		if parts := c.sort(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
 			i += len(parts) - 1
+		}
+	}
+	return out
+}
+
+// dropRetold keeps the values that are new in each frame, where each frame of the
+// server has the list of the one before, with more behind it.
+func (s *stream) dropRetold() {
+	if s.dir != captures.Down || len(s.pieces) < 3 {
+		return
+	}
+	var out []piece
+	var before []piece // of the frame before
+	for i := 0; i < len(s.pieces); {
+		end := i + 1
+		for end < len(s.pieces) && s.pieces[end].frame == s.pieces[i].frame {
+			end++
+		}
+		list := s.pieces[i:end]
+		if len(list) < len(before) || !slices.EqualFunc(list[:len(before)], before, func(a, b piece) bool { return a.text == b.text }) {
+			return
+		}
+		out = append(out, list[len(before):]...)
+		before, i = list, end
+	}
+	if len(before) > 1 && before[0].frame != s.pieces[0].frame && len(s.pieces) > len(before) {
+		s.pieces, s.whole = out, true
+	}
+}
+
+const leastKinds = 3 // names of kinds that may have a word in common
+
+// commonWords are the words that all names of kinds at a path have, as all events
+// of a response are called response.something: they say nothing of any.
+func commonWords(streams []*stream) map[string]bool {
+	out := make(map[string]bool)
+	for _, s := range streams {
+		if !s.telling {
+			continue
+		}
+		names := make(map[string]bool)
+		words := make(map[string]int)
+		for _, p := range s.pieces {
+			if names[p.text] {
+				continue
+			}
+			names[p.text] = true
+			for w := range nameParts(p.text) {
+				words[w]++
+			}
+		}
+		for w, n := range words {
+			if n == len(names) && n >= leastKinds {
+				out[w] = true
+			}
 		}
 	}
 	return out
@@ -74,6 +138,47 @@ func (s *stream) takeIDs() *stream {
 	}
 	part := *s
 	part.pieces, part.sort = ids, "id"
+	s.pieces = rest
+	return &part
+}
+
+const leastTold = 12 // bytes of a value that is what the client sent, and not by chance
+
+// sent are the values that the client sent, with the frame.
+func (c *collection) sent() map[string]int {
+	out := make(map[string]int)
+	for _, s := range c.streams {
+		if s.dir != captures.Up {
+			continue
+		}
+		for _, p := range s.pieces {
+			if _, ok := out[p.text]; !ok && len(p.text) >= leastTold {
+				out[p.text] = p.frame
+			}
+		}
+	}
+	return out
+}
+
+// takeTold parts the values that the client had sent from those that the server
+// says itself on the same path, or returns nil where there are none of either.
+func (s *stream) takeTold(sent map[string]int) *stream {
+	if s.dir != captures.Down || s.telling || len(s.pieces) < 2 {
+		return nil
+	}
+	var told, rest []piece
+	for _, p := range s.pieces {
+		if frame, ok := sent[p.text]; ok && frame < p.frame {
+			told = append(told, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	if len(told) == 0 || len(rest) == 0 {
+		return nil
+	}
+	part := *s
+	part.pieces, part.sort = told, "sent"
 	s.pieces = rest
 	return &part
 }

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -127,7 +128,15 @@ func clamp(x float64) float64 { return min(max(x, 0), 1) }
 // instructing is the wording of prompts, rules and descriptions of tools.
 var instructing = [...]string{
 	"you are a", "you are an", "you must", "your task", "never ", "do not ", "always ", "<system", "instructions", "guidelines",
-	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should",
+	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should", "rules", "be brief", "be concise", "reply in", "answer in",
+}
+
+const addressed = 400 // bytes of a prompt in which it says who is spoken to
+
+// addressing is how prompts begin that tell a model who it is.
+var addressing = [...]string{
+	"you are ", "you're ", "your name is ", "act as ", "du bist ", "sie sind ", "tu es ", "vous êtes ", "eres ", "usted es ", "você é ", "tu és ", "tu sei ", "sei un", "ты — ", "ты - ", "вы — ", "ви — ", "jesteś ", "jsi ", "je bent ", "sen bir", "siz bir", "bạn là ",
+	"你是", "您是", "あなたは", "당신은 ", "너는 ", "أنت ", "אתה ", "आप एक ",
 }
 
 // musings are how thinking begins its sentences, in the languages that models
@@ -188,6 +197,13 @@ func instructions(s string) float64 {
 	}
 	s = strings.ToLower(sample(s))
 	n := 0.0
+	for line := range strings.SplitSeq(s[:min(len(s), addressed)], "\n") {
+		line = strings.TrimLeft(line, "#*-<> ")
+		if slices.ContainsFunc(addressing[:], func(phrase string) bool { return strings.HasPrefix(line, phrase) }) {
+			n += 2
+			break
+		}
+	}
 	for i, phrase := range instructing {
 		if strings.Contains(s, phrase) {
 			if n++; i < 2 {

@@ -101,6 +101,32 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	}
 }
 
+// heardFirst takes the text that streams first where the client sent no words, and
+// ended before another begins, for what was heard of the user: speech goes up, and
+// comes down as text.
+func heardFirst(streams []*stream, w *Weights) {
+	if !heardAlone(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
+		return
+	}
+	var first *stream
+	for _, s := range streams {
+		if s.dir == captures.Down && (s.isSpoken() || s.class == jsonWhole && s.kind >= delta && s.kind != separate) && (first == nil || s.pieces[0].frame < first.pieces[0].frame) {
+			first = s
+		}
+	}
+	if first == nil || first.kind != growing || first.role != assistant && first.role != thinking || first.musing > 0.3 || first.features[saysRole+thinking]+first.features[saysRole+assistant] > 0 {
+		return
+	}
+	for _, s := range streams {
+		if s != first && s.dir == captures.Down && s.pieces[0].frame > first.lastNew() && (s.role == assistant || s.path == first.path && s.name == first.name) {
+			first.features[replayed] = 1
+			first.features[beforeText] = 0
+			first.judge(w)
+			return
+		}
+	}
+}
+
 // heardAlone reports whether the client sent nothing in words: then what the server
 // tells first, as it understands it better and better, may be what it heard.
 func heardAlone(streams []*stream) bool {
@@ -148,6 +174,29 @@ func (s *stream) isWeak() bool {
 	return s.kind == single && len(text) <= 90 && !strings.Contains(text, "\n") && !endsSentence(text)
 }
 
+const leastWhole = 24 // bytes of a text that is no property of something
+
+// speak takes the longest text of the server for the answer where nothing answers
+// and no tool was called: code without a word around it, for one.
+func speak(streams []*stream, w *Weights) {
+	var best *stream
+	for _, s := range streams {
+		f := &s.features
+		switch {
+		case s.role == assistant && s.before() == 0, s.role == toolCall && s.dir == captures.Down && (f[jsonText] > f[bareJSON] || s.class == filePath), f[failed] > 0:
+			return
+		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.telling || s.stored:
+		case f[echo]+f[afterCall]+f[instruct]+f[status]+f[asks]+f[trailing] >= 0.5 || f[saysRole+metadata] >= 1 || f[saysRole+thinking] > 0 || s.role == thinking || s.role == user:
+		case best == nil || len(s.text) > len(best.text):
+			best = s
+		}
+	}
+	if best != nil {
+		best.features[onlyChoice] = 1
+		best.judge(w)
+	}
+}
+
 const leastLead = 0.5 // of the likeliest value before the next
 
 // mayAnswer says whether a short value may be all of an answer, and how likely it
@@ -166,6 +215,8 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 		return 0, false
 	case s.class == jsonWhole && s.kind >= delta && len(s.pieces) > 2:
 		return 2, f[inWake]+f[inCall]+f[saysRole+toolCall]+f[saysRole+toolResult] == 0
+	case s.class == jsonWhole && f[bareJSON] > 0:
+		return 1.5, f[inWake]+f[saysRole+metadata] == 0
 	case len(text) > mostShort || strings.Count(text, " ") >= 2:
 		return 0, false
 	}
@@ -275,7 +326,7 @@ func sayAgain(streams []*stream) {
 	}
 	first := make(map[string]place)
 	for _, s := range streams {
-		if s.dir != captures.Down || len(s.text) > leastRepeat || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.telling {
+		if s.dir != captures.Down || len(s.text) > mostShort || isFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.telling {
 			continue
 		}
 		if was, ok := first[s.text]; ok && was.s.path != s.path && was.frame != s.pieces[0].frame {

@@ -117,6 +117,7 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*stream {
 	for _, s := range streams {
 		s.reset()
+		c.settle(s)
 		s.join(c)
 	}
 	streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.text == "" })
@@ -130,13 +131,15 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 		s.judge(o.Weights)
 	}
 	oneAnswer(streams, o.Weights)
+	heardFirst(streams, o.Weights)
 	c.rescue(streams, o.Weights)
+	speak(streams, o.Weights)
 	return streams
 }
 
 // reset forgets what was concluded of s, and keeps what it is made of.
 func (s *stream) reset() {
-	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, whole: s.whole, pieces: s.pieces}
+	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, whole: s.whole, mixed: s.mixed, pieces: s.pieces}
 }
 
 // roleOrder is the order of candidates, and of the columns of the weights.
@@ -147,6 +150,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		return cmp.Or(
 			cmp.Compare(a.role, b.role),
 			cmp.Compare(a.before(), b.before()),
+			compareMixed(a, b),
 			cmp.Compare(b.sum, a.sum),
 			cmp.Compare(a.pieces[0].frame, b.pieces[0].frame),
 			cmp.Compare(a.path, b.path),
@@ -265,6 +269,8 @@ type stream struct {
 
 	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind
+	mixed     bool // it tells texts apart that were sent at the same time
+	placed    bool // a number beside each piece says where in the text it stands
 
 	pieces []piece
 	seqs   []int

@@ -14,8 +14,10 @@ import (
 )
 
 const (
+	maxScalar  = 1 << 26
 	maxScalars = 12 // small numbers and flags of one message that are kept
 	maxSorts   = 8  // values of a number that tells kinds apart
+	maxVoices  = 4  // of them that take turns
 	sortLevels = 6  // messages outwards in which such a number is looked for
 	absent     = -1 // where a message does not have the number: proto3 leaves out zero
 )
@@ -42,7 +44,7 @@ func (c *collection) number(f *decode.Frame, index int, path, name string, group
 	}
 	c.numbers[at].note(index, group, value)
 	g := &c.groups[group]
-	if value < 0 || value > 1<<16 || len(g.scalars) >= maxScalars {
+	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
 		return
 	}
 	g.scalars = append(g.scalars, scalar{at, value})
@@ -73,7 +75,7 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 		v := c.scalarOf(p.group, best)
 		part := index[v]
 		if part == nil {
-			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, telling: s.telling, sort: strconv.FormatInt(v, 10), ascending: ascending}
+			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, telling: s.telling, whole: s.whole, sort: strconv.FormatInt(v, 10), ascending: ascending}
 			index[v] = part
 			parts = append(parts, part)
 		}
@@ -84,6 +86,11 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 			part.whole = true
 		}
 	}
+	if changes, _, _, _ := c.changes(s, best); c.mixes(s, best, changes) {
+		for _, part := range parts {
+			part.mixed = true
+		}
+	}
 	return parts
 }
 
@@ -91,6 +98,7 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
+	mix, mixed := int32(-1), 0
 	for _, at := range c.scalarsBeside(s) {
 		changes, open, distinct, monotone := c.changes(s, at)
 		n := len(s.pieces)
@@ -99,13 +107,20 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
-		case distinct == 2 && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // two that take turns
+		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // they take turns
 			best, least, ascending = at, min(least, changes), monotone
+		case c.mixes(s, at, changes):
+			if changes > mixed {
+				mix, mixed = at, changes
+			}
 		case float64(changes) > float64(distinct-1)+float64(n)/4:
 		case changes > 1 && open*2 > changes, changes == 1 && open == 1 && n < 4:
 		case changes < least:
 			best, least, ascending = at, changes, monotone
 		}
+	}
+	if mix >= 0 {
+		return mix, false
 	}
 	return best, ascending
 }
@@ -216,7 +231,7 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	index := make(map[key]*stream)
 	for _, s := range streams {
-		if s.sort == "" || s.kind < delta && s.features[headline]+s.features[status] > 0 {
+		if s.sort == "" || s.mixed || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
 			out = append(out, s)
 			continue
 		}

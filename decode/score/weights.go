@@ -53,6 +53,7 @@ const (
 	besideID                    // beside an id, in a message of the client
 	failed                      // the exchange failed as a whole
 	repeats                     // its text is part of a better candidate's
+	bareJSON                    // JSON by the server, with no name of a tool near
 	storedText                  // from the JSON of a message that is kept inside a field: history
 	saysText                    // the names of JSON members, or a kind beside it, say text or content
 	saysRole                    // first of eight: they say a role, in the order of roleOrder
@@ -65,7 +66,7 @@ var featureNames = [featureCount]string{
 	"separate values", "constant", "length", "language-like", "prose", "identifier", "number", "URL", "file path", "JSON", "model name", "header or setting",
 	"program word", "worded as instructions", "think tag", "worded as thinking", "Markdown", "asks", "status line", "trails the text", "answered before", "the only choice", "said twice", "begins a replayed conversation", "named as the answer", "shares its path with text", "echo of the request", "repeated by the server", "precedes the answer", "follows the thinking",
 	"single beside a stream", "headline", "longest text", "in a tool call", "follows a tool call", "begins after a tool call", "pieces are lines", "beside a file path", "beside JSON", "beside an id", "failed exchange",
-	"repeats a better candidate", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
+	"repeats a better candidate", "JSON without a tool", "in a stored message", "named text", "named assistant", "named thinking", "named tool call", "named tool result", "named user",
 	"named system", "named metadata", "named id",
 }
 
@@ -128,6 +129,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	besideID:   {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
 	failed:     {-9.0, -9.0, -4.0, -4.0, 0.0, 0.0, 4.0, 0.0},
 	repeats:    {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	bareJSON:   {3.0, 0.0, -4.0, -1.0, 0.0, 0.0, 0.0, 0.0},
 	storedText: {-4.0, -2.0, 0.0, 0.0, 0.5, 1.0, 1.5, 0.5},
 	saysText:   {0.7, 0.0, -0.3, 0.0, 0.7, 0.0, -0.5, -1.0},
 

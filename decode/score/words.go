@@ -1,6 +1,7 @@
 package score
 
 import (
+	"maps"
 	"strings"
 
 	"unwire/captures"
@@ -51,13 +52,13 @@ func roleWord(s string) int {
 }
 
 // hear adds to the features of s what its names say, and the labels beside it.
-func (s *stream) hear() {
+func (s *stream) hear(common map[string]bool) {
 	s.hearNames()
 	s.named = s.features[saysRole+assistant]
-	s.hearLabel()
+	s.hearLabel(common)
 }
 
-func (s *stream) hearLabel() {
+func (s *stream) hearLabel(common map[string]bool) {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
 			if role == toolResult && s.dir == captures.Down && strings.EqualFold(part, "function") {
@@ -70,7 +71,7 @@ func (s *stream) hearLabel() {
 				s.raise(saysRole+feature(role), 1)
 			}
 		} else {
-			s.hearName(part, 1)
+			s.hearName(part, 1, common)
 		}
 	}
 }
@@ -99,7 +100,7 @@ func (s *stream) hearNames() {
 		if i == min(len(names), 4)-1 {
 			weight = 1
 		}
-		s.hearName(n, weight)
+		s.hearName(n, weight, nil)
 	}
 }
 
@@ -115,8 +116,10 @@ func isCallName(names []string) bool {
 	return false
 }
 
-func (s *stream) hearName(name string, weight float64) {
+// hearName takes the words of a name but those that are common to all names.
+func (s *stream) hearName(name string, weight float64, common map[string]bool) {
 	parts := nameParts(name)
+	maps.DeleteFunc(parts, func(word string, _ bool) bool { return common[word] })
 	for _, t := range textWords {
 		if parts[t] {
 			s.raise(saysText, weight)
