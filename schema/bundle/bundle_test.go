@@ -106,7 +106,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 		},
 		"a name that is gone": {
 			`var protobufPackage="p",q={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};` + strings.Repeat(" ", 300),
-			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name or package did not survive minification; it is one that was made up\n",
+			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name did not survive minification; it is one that was made up\n",
 		},
 		"ts-proto, oneofs as unions": {
 			`const protobufPackage="p";const A={encode(m,w){switch(m.kind?.$case){case"text":w.uint32(10).string(m.kind.text);break;case"no":w.uint32(16).int32(m.kind.value);break}return w},decode(i){}}`,

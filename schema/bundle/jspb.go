@@ -266,7 +266,7 @@ func (j *jspbFile) mapField(call *node, skip int) *field {
 // complete names a field, and says what else is known of it.
 func (j *jspbFile) complete(full string, f *field, body, at int32) {
 	key := fmt.Sprint(full, " ", f.no)
-	name := j.names[key]
+	name := strings.TrimSuffix(j.names[key], "$") // of one that JavaScript reserves
 	switch {
 	case f.mapKey != 0:
 		name = strings.TrimSuffix(name, "Map")

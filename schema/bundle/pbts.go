@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"strings"
-
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -184,8 +182,8 @@ func (x *scan) tsEnumOf(f *field, o *node) {
 		kept = append(kept, v)
 	}
 	e.values = kept
-	if len(e.values) == 0 && !strings.HasPrefix(full, "google.protobuf.") {
-		x.unresolved(full, list[1].at, "its values were not found")
+	if len(e.values) == 0 && !standard(full) {
+		e.from, e.prefix = x.ref(list[1]), prefix
 	}
 	x.enums = append(x.enums, e)
 }
