@@ -99,9 +99,9 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 			f.ref.chain = ""
 		}
 		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
-		f.name, f.oneof = snake(f.name), snake(f.oneof)
 		m.fields = append(m.fields, f)
 	}
+	m.spell()
 	if full == "" || strings.HasSuffix(full, ".") {
 		m.full, m.whole = m.full+x.madeUp(m), true
 		x.unresolved(m.full, o.at, "its name did not survive minification; it is one that was made up")
