@@ -97,7 +97,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 		return nil
 	}
 	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless}
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless, exported: map[int32]string{}}
 	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
 		read()
 		if err := ctx.Err(); err != nil {
@@ -151,6 +151,8 @@ type scan struct {
 	tsEnumIDs map[int32]bool // what stands for enums of ts-proto
 	nameless  map[string]int // names made up for messages of ts-proto
 	unpacked  bool           // of ts-proto, without a package
+
+	exported map[int32]string // by module of google-protobuf's code: its package
 
 	fixed *Place // of all, where the script is in a string of another
 	forms map[string]bool

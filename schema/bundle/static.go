@@ -168,7 +168,7 @@ func (x *scan) assignsBeside(at int32, name string) bool {
 	if !s.affords(s.toks[at].br) {
 		return false
 	}
-	for i := b.open; i < b.close; i = s.next(i) {
+	for i := b.open + 1; i < b.close; i = s.next(i) {
 		if s.is(i, name) && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken && s.text(i-2) == s.text(at-2) {
 			return true
 		}
