@@ -27,6 +27,7 @@ type builder struct {
 	outside  map[string]bool                              // types of descriptors among the scripts
 
 	outsiders map[string][]outsider // those by their word in scripts
+	keyed     map[string][]string   // scripts by the keys of webpack's modules in them
 }
 
 func newBuilder(e *Extractor) *builder {

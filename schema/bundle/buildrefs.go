@@ -26,6 +26,13 @@ func (b *builder) resolve(r *ref) string {
 			return name
 		}
 	}
+	if (r.module != "" || r.loaded != "") && r.to == nil {
+		if o, ok := b.through(r); ok && o.to != nil {
+			if name := b.renamed[o.to]; name != "" && (b.enums[name] != nil) == r.enum {
+				return name
+			}
+		}
+	}
 	if r.full != "" {
 		full := strings.TrimPrefix(r.full, ".")
 		if b.messages[full] != nil || b.enums[full] != nil || b.elsewhere(full) {
@@ -78,6 +85,9 @@ func (b *builder) indexOutside() {
 // with what a bundler appends to words that are there twice: Foo2, Foo$1.
 func (b *builder) byName(r *ref) string {
 	word := r.local
+	if r.module != "" && !strings.HasPrefix(r.module, ".") && wellKnown(word) { // of the runtime
+		return "google.protobuf." + word
+	}
 	for range 2 {
 		name, several := b.nearest(r, word)
 		if name != "" || several {
@@ -146,6 +156,10 @@ func isModule(file, module string) bool {
 // import those from the runtime, which may be in another file.
 func wellKnown(word string) bool {
 	switch word {
+	case "FileOptions", "MessageOptions", "FieldOptions", "OneofOptions", "EnumOptions", "EnumValueOptions", "ServiceOptions",
+		"MethodOptions", "ExtensionRangeOptions", "FieldDescriptorProto", "EnumDescriptorProto", "ServiceDescriptorProto",
+		"MethodDescriptorProto", "OneofDescriptorProto", "EnumValueDescriptorProto", "SourceCodeInfo", "UninterpretedOption":
+		return true
 	case "Any", "Api", "Duration", "Empty", "FieldMask", "SourceContext", "Struct", "Value", "ListValue", "NullValue",
 		"Timestamp", "DoubleValue", "FloatValue", "Int64Value", "UInt64Value", "Int32Value", "UInt32Value", "BoolValue",
 		"StringValue", "BytesValue", "FileDescriptorProto", "FileDescriptorSet", "DescriptorProto", "Type":

@@ -62,7 +62,8 @@ type Extractor struct {
 	from  []string // script of each file
 	forms map[string]bool
 
-	nameless map[string]int // by name that was made up: how often
+	nameless map[string]int     // by name that was made up: how often
+	outlets  map[string]outlets // by script
 }
 
 // found are definitions of one script or of several.
@@ -76,7 +77,9 @@ type found struct {
 }
 
 // New returns an extractor without scripts.
-func New(Options) *Extractor { return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}} }
+func New(Options) *Extractor {
+	return &Extractor{forms: map[string]bool{}, nameless: map[string]int{}, outlets: map[string]outlets{}}
+}
 
 // Add reads a script.
 //
@@ -90,18 +93,21 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !s.anchored() {
+	if !s.anchored() && !s.exportsAgain() {
 		return nil
 	}
 	s.bind()
-	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless}
+	x := &scan{script: s, scalars: scalarNames(), forms: e.forms, tsEnums: map[string]bool{}, tsEnumIDs: map[int32]bool{}, nameless: e.nameless, exported: map[int32]string{}}
 	for _, read := range []func(){x.es1, x.es2, x.protobufTS, x.reflection, x.staticJS, x.jspb, x.grpcMethods} {
 		read()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
-	x.link()
+	x.packageOfServices()
+	if out := x.link(); !out.empty() {
+		e.outlets[name] = out
+	}
 	x.foldEntries()
 	e.messages = append(e.messages, x.messages...)
 	e.enums = append(e.enums, x.enums...)
@@ -144,6 +150,9 @@ type scan struct {
 
 	tsEnumIDs map[int32]bool // what stands for enums of ts-proto
 	nameless  map[string]int // names made up for messages of ts-proto
+	unpacked  bool           // of ts-proto, without a package
+
+	exported map[int32]string // by module of google-protobuf's code: its package
 
 	fixed *Place // of all, where the script is in a string of another
 	forms map[string]bool
@@ -190,6 +199,14 @@ func (x *scan) ref(n *node) *ref {
 		r.local = x.text(b.arg)
 	}
 	r.module, r.local = x.imported(n, r.local)
+	if r.module == "" && t.end != nil && t.end.kind == nIdent { // by another name: var a = imported
+		if b, ok := x.lookup(t.end.at, t.end.str); ok && b.kind == bindImport {
+			r.module, r.local = x.imported(t.end, x.text(b.arg))
+		}
+	}
+	if key, name := x.loads(t.end); r.module == "" && key != "" {
+		r.loaded, r.local = key, name
+	}
 	x.refs = append(x.refs, r)
 	return r
 }
@@ -228,8 +245,8 @@ func (x *scan) imported(n *node, word string) (module, name string) {
 }
 
 // link resolves the references of a script by what stands for its definitions,
-// and lets go of the script.
-func (x *scan) link() {
+// lets go of the script, and returns what it exports.
+func (x *scan) link() outlets {
 	by := map[int32]*def{}
 	for _, d := range x.found.defs() {
 		for _, id := range d.ids {
@@ -237,6 +254,7 @@ func (x *scan) link() {
 		}
 		d.script, d.ids = nil, nil
 	}
+	out := x.gather(by)
 	for _, r := range x.refs {
 		for _, id := range r.ids {
 			if r.to == nil {
@@ -245,6 +263,7 @@ func (x *scan) link() {
 		}
 		r.ids = nil
 	}
+	return out
 }
 
 // defs are the types among the definitions.

@@ -75,6 +75,40 @@ func TestExtract(t *testing.T) {
 			})}})(); eval("short"), my.eval("proto3.makeMessageType('p.C', () => [{no:1,name:'s',kind:'scalar',T:9}])")`,
 			a + b,
 		},
+		"protobuf-ts, classes as functions": {
+			`var a=function(t){function i(){return t.call(this,"p.A",[{no:1,name:"b",kind:"message",T:function(){return b}}])||this}return i}(M),x=new a,
+			c=function(e){function t(){return k(this,t),s(this,t,["p.B",[{no:1,name:"s",kind:"scalar",T:9}]])}return h(t,e),d(t)}(M),b=new c,
+			e=(function(_super){__extends(C,_super);function C(){return _super.call(this,"p.C",[])||this}return C}(M))`,
+			a + b + "message p.C\n",
+		},
+		"protobufjs, arrows and nothing to write": {
+			`var $=(e=>(e.p=function(){const t={};return t.A=function(){function e(){}return e.encode=(e,t)=>(t||(t=W.create()),null!=e.b&&Object.hasOwnProperty.call(e,"b")&&$.p.B.encode(e.b,t.uint32(10).fork()).ldelim(),t),e.decode=(e,t)=>{},e}(),
+			t.B=function(){function e(){}return e.encode=(e,t)=>(t||(t=W.create()),null!=e.accountID&&Object.hasOwnProperty.call(e,"accountID")&&t.uint32(10).string(e.accountID),t),e.decode=(e,t)=>{},e}(),
+			t.C=function(){function e(){}return e.encode=(e,t)=>t,e.decode=(e,t)=>{},e}(),t}(),e))({})`,
+			a + "message p.B\n  1 accountID string\nmessage p.C\n",
+		},
+		"google-protobuf, modules of two packages with one name": {
+			`var r={1:(e,t,n)=>{var o={};o.p.B=function(){},o.p.B.serializeBinaryToWriter=function(e,t){t.writeString(1,r)},o.p.B.prototype.getS=function(){return g.getFieldWithDefault(this,1,"")},o.p.E={ZERO:0},g.object.extend(t,o.p)},
+			2:(e,t,n)=>{var u={};u.q.B=function(){},u.q.B.serializeBinaryToWriter=function(e,t){t.writeInt32(1,r)},u.q.B.prototype.getExtension$=function(){return g.getFieldWithDefault(this,1,0)},u.q.E={ZERO:0},g.object.extend(t,u.q)},
+			3:(e,t,n)=>{var i=()=>n(1);var a=i(),b=n(2);t.S={get:{path:"/p.S/Get",requestStream:!1,responseStream:!1,requestType:a.B,responseType:b.B}}}}`,
+			"message p.B\n  1 s string\nenum p.E 1\nservice p.S\n  Get(.p.B) .q.B false false\nmessage q.B\n  1 extension int32\nenum q.E 1\n",
+		},
+		"ts-proto, names as they are written out": {
+			`const protobufPackage="p"; const Foo36_Bar={$type:"p.Foo3_6.Bar",encode(m,w){w.uint32(10).string(m.s);return w},decode(i){}},
+			Foo36={$type:"p.Foo3_6",encode(m,w){Foo36_Bar.encode(m.bar,w.uint32(10).fork()).ldelim();return w},decode(i){}}, Foo3={$type:"p.Foo3",encode(m,w){return w},decode(i){},fromPartial(o){}},
+			Foo36_Bar_Kind=function(E){E[E["ZERO"]=0]="ZERO";E[E["UNRECOGNIZED"]=-1]="UNRECOGNIZED";return E}({})`,
+			"message p.Foo3\nmessage p.Foo3_6\n  1 bar message.p.Foo3_6.Bar\nmessage p.Foo3_6.Bar\n  1 s string\n",
+		},
+		"ts-proto, a package that only its service tells": {
+			`const A={encode(m,w){B$1.encode(m.b,w.uint32(10).fork()).ldelim();return w},decode(i){},fromPartial(o){}};
+			const B$1={encode(m,w){w.uint32(10).string(m.s);return w},decode(i){},fromPartial(o){}};
+			const S={get:{path:"/p.S/Get",requestStream:false,responseStream:false,requestDeserialize:(v)=>A.decode(v),responseDeserialize:(v)=>B$1.decode(v)}}`,
+			a + b + "service p.S\n  Get(.p.A) .p.B false false\nunresolved 1:9 A: no package stands beside it: it, and others of this script, are declared without one if no service tells it\n",
+		},
+		"an extension of options": {
+			`import{MethodOptions}from"@bufbuild/protobuf"; proto2.makeExtension("p.safe",MethodOptions,()=>({no:50000,kind:"scalar",T:8}))`,
+			"",
+		},
 		"ts-proto, CommonJS": {
 			`exports.A=exports.B=exports.protobufPackage=void 0; exports.protobufPackage="p";
 			exports.A={encode(m,w){if(m.b!==undefined){exports.B.encode(m.b,w.uint32(10).fork()).ldelim();}return w;},decode(i){},fromPartial(o){}};
@@ -106,7 +140,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 		},
 		"a name that is gone": {
 			`var protobufPackage="p",q={encode(m,w){return w.uint32(10).string(m.s),w},decode(i){}};` + strings.Repeat(" ", 300),
-			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name or package did not survive minification; it is one that was made up\n",
+			"message p.Message_a048b688\n  1 s string\nunresolved 1:27 p.Message_a048b688: its name did not survive minification; it is one that was made up\n",
 		},
 		"ts-proto, oneofs as unions": {
 			`const protobufPackage="p";const A={encode(m,w){switch(m.kind?.$case){case"text":w.uint32(10).string(m.kind.text);break;case"no":w.uint32(16).int32(m.kind.value);break}return w},decode(i){}}`,

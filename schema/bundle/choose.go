@@ -15,6 +15,7 @@ import (
 // each other the later ones are numbered.
 func (b *builder) index() {
 	messages, enums := map[string][]*message{}, map[string][]*enum{}
+	b.membersElsewhere()
 	var order []string
 	for _, m := range b.Extractor.messages {
 		if full, ok := b.named(&m.def); ok {
@@ -63,6 +64,22 @@ func (b *builder) index() {
 		}
 		for e, of := range equal {
 			b.renamed[&e.def] = b.renamed[&of.def]
+		}
+	}
+}
+
+// membersElsewhere fills in the members of enums that another script exports.
+func (b *builder) membersElsewhere() {
+	for _, e := range b.Extractor.enums {
+		if e.from == nil || len(e.values) > 0 {
+			continue
+		}
+		o, _ := b.through(e.from)
+		for _, v := range o.values {
+			e.values = append(e.values, enumValue{e.prefix + v.name, v.no})
+		}
+		if len(e.values) == 0 {
+			b.unresolved(strings.TrimPrefix(e.full, "."), e.place, "its values were not found")
 		}
 	}
 }
@@ -204,6 +221,11 @@ func isPacked(f *field, syntax string) bool {
 func (b *builder) target(r *ref) string {
 	if r.to != nil {
 		return strings.TrimPrefix(r.to.full, ".")
+	}
+	if r.module != "" || r.loaded != "" {
+		if o, ok := b.through(r); ok && o.to != nil {
+			return strings.TrimPrefix(o.to.full, ".")
+		}
 	}
 	if r.full != "" {
 		return strings.TrimPrefix(r.full, ".")

@@ -68,11 +68,11 @@ func (s *script) encodeAround(at int32) (body, word int32) {
 	return 0, 0
 }
 
-// encodeArrows gives encode: (m, w) => expression a bracket of its own, as if
-// its body were in braces.
+// encodeArrows gives encode: (m, w) => expression, and Foo.encode = (m, w) =>
+// expression, a bracket of its own, as if its body were in braces.
 func (s *script) encodeArrows() {
 	for _, at := range s.anchors[anchorEncode] {
-		if s.typ(at+1) != js.ColonToken {
+		if s.typ(at+1) != js.ColonToken && (s.typ(at+1) != js.EqToken || s.typ(at-1) != js.DotToken) {
 			continue
 		}
 		if fn := s.expr(at + 2); fn.kind == nFunc && len(fn.kids) == 1 {

@@ -69,7 +69,11 @@ func (x *scan) definitionAround(br int32) string {
 func (x *scan) payloadOf(o *node, typ, read string) *ref {
 	s := x.script
 	if t := o.get(typ); t != nil {
-		return x.ref(t)
+		r := x.ref(t)
+		if space := x.moduleSpace(t); space != "" && t.kind == nMember { // pkg_pb.Foo
+			r.full = dotted(space, chain(t))
+		}
+		return r
 	}
 	fn := s.value(orBad(o.get(read)))
 	r := s.result(fn)

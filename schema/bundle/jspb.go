@@ -21,7 +21,6 @@ type jspbFile struct {
 	types  map[string]string    // message and number: enum, where a comment tells
 	oneofs map[string][][]int64 // message: members
 	enums  map[string]*node
-	spaces map[int32]string // module: what it exports
 }
 
 // jspb reads the code of protoc-gen-js: proto.pkg.Foo.serializeBinaryToWriter =
@@ -39,14 +38,14 @@ func (x *scan) jspb() {
 			continue
 		}
 		if j == nil {
-			j = x.jspbFacts(s.text(s.startOf(at)))
+			j = x.jspbFacts(x.jspbRoots())
 		}
 		j.message(full, fn.body, at)
 	}
 	for _, at := range s.anchors[anchorExportSymbol] { // a file of enums alone
 		if j == nil && s.typ(at-1) == js.DotToken && s.typ(at+1) == js.OpenParenToken && s.typ(at+2) == js.StringToken {
 			root, _, _ := strings.Cut(unquote(s.text(at+2)), ".")
-			j = x.jspbFacts(root)
+			j = x.jspbFacts(map[string]bool{root: true})
 		}
 	}
 	if j != nil {
@@ -64,10 +63,31 @@ func (x *scan) jspb() {
 	}
 }
 
+// jspbRoots are the names that proto has in the modules of a script.
+func (x *scan) jspbRoots() map[string]bool {
+	roots := map[string]bool{}
+	for _, at := range x.anchors[anchorWriter] {
+		if x.typ(at-1) == js.DotToken && x.typ(at+1) == js.EqToken {
+			roots[x.rootAt(at)] = true
+		}
+	}
+	return roots
+}
+
+// rootAt is what the first name of a member expression stands for: a binding by
+// its token, so that a minifier's short names are told apart, else the name.
+func (x *scan) rootAt(at int32) string {
+	first := x.startOf(at)
+	if b, ok := x.lookup(first, x.text(first)); ok {
+		return fmt.Sprint(b.tok)
+	}
+	return x.text(first)
+}
+
 // jspbFacts collects what stands beside the functions that write.
-func (x *scan) jspbFacts(root string) *jspbFile {
+func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
 	s := x.script
-	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*node{}, spaces: map[int32]string{}}
+	j := &jspbFile{scan: x, names: map[string]string{}, types: map[string]string{}, oneofs: map[string][][]int64{}, enums: map[string]*node{}}
 	comment := regexp.MustCompile(`@type \{(?:!?Array<)?!?\w+\.([\w.]+)>?\}`)
 	for i := range s.toks {
 		at := int32(i)
@@ -100,7 +120,7 @@ func (x *scan) jspbFacts(root string) *jspbFile {
 				}
 				j.oneofs[full] = append(j.oneofs[full], list)
 			}
-		case s.typ(at+1) == js.OpenBraceToken && s.is(s.startOf(at-1), root):
+		case s.typ(at+1) == js.OpenBraceToken && roots[x.rootAt(at-1)]:
 			o := s.expr(at + 1)
 			if values := s.numbersIn(o); len(values) > 0 && len(values) == len(o.props) {
 				j.enums[chain(s.objectOf(at-1))+"."+name] = o
@@ -220,17 +240,23 @@ func (j *jspbFile) typed(f *field, word string, rest []*node) {
 
 // moduleSpace returns what the module that an expression's first name stands for
 // exports: goog.object.extend(exports, proto.pkg), or "".
-func (j *jspbFile) moduleSpace(n *node) string {
-	s := j.script
+func (x *scan) moduleSpace(n *node) string {
+	s := x.script
 	for n.kind == nMember {
 		n = n.kids[0]
 	}
 	t := trail{}
-	body, ok := s.moduleOf(s.deref(n, &t), &t)
+	v := s.deref(n, &t)
+	body, ok := s.moduleOf(v, &t)
+	if !ok && v != nil && v.kind == nCall && len(v.kids) == 1 { // Rollup's requireFoo()
+		if fn := s.deref(v.kids[0], &t); fn != nil && fn.kind == nFunc && len(fn.kids) == 0 {
+			body, ok = fn.body, true
+		}
+	}
 	if !ok {
 		return ""
 	}
-	space, known := j.spaces[body]
+	space, known := x.exported[body]
 	if known {
 		return space
 	}
@@ -242,7 +268,7 @@ func (j *jspbFile) moduleSpace(n *node) string {
 			}
 		}
 	}
-	j.spaces[body] = space
+	x.exported[body] = space
 	return space
 }
 
@@ -266,7 +292,7 @@ func (j *jspbFile) mapField(call *node, skip int) *field {
 // complete names a field, and says what else is known of it.
 func (j *jspbFile) complete(full string, f *field, body, at int32) {
 	key := fmt.Sprint(full, " ", f.no)
-	name := j.names[key]
+	name := strings.TrimSuffix(j.names[key], "$") // of one that JavaScript reserves
 	switch {
 	case f.mapKey != 0:
 		name = strings.TrimSuffix(name, "Map")

@@ -16,6 +16,8 @@ type message struct {
 type enum struct {
 	def
 	values []enumValue
+	from   *ref   // what its values are of, where they were not found in its script
+	prefix string // of those
 }
 
 type enumValue struct {
@@ -46,6 +48,7 @@ type def struct {
 	script *script
 	ids    []int32 // tokens that stand for it in its script
 	local  string  // its name in the script where that may be another
+	whole  bool    // an _ in its name is one
 }
 
 type field struct {
@@ -79,6 +82,7 @@ type ref struct {
 	ids    []int32
 	local  string
 	module string // that it is imported from
+	loaded string // key of webpack's module that it is of, in another script
 	chain  string // names of a member expression, without the first
 	enum   bool
 	to     *def

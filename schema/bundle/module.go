@@ -120,6 +120,11 @@ func (s *script) moduleOf(call *node, t *trail) (int32, bool) {
 			return fn.body, true
 		}
 	}
+	if loader != nil && loader.kind == nFunc && len(call.kids) == 1 { // webpack's f = () => n(123), called as f()
+		if r := s.result(loader); r != nil && r.kind == nCall && r.at != call.at {
+			return s.moduleOf(r, t)
+		}
+	}
 	return 0, false
 }
 

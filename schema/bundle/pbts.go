@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"strings"
-
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -26,28 +24,22 @@ func (x *scan) protobufTS() {
 	s := x.script
 	var empty []construction
 	bases := map[int32]anchorKind{}
-	for _, kind := range []anchorKind{anchorSuper, anchorNew} {
-		for _, at := range s.anchors[kind] {
-			c, ok := x.construction(at)
-			if !ok {
-				continue
-			}
-			list, ok := s.elements(c.list)
-			if !ok {
-				continue
-			}
-			if len(list) == 0 {
-				empty = append(empty, c)
-				continue
-			}
-			switch o := s.object(list[0]); {
-			case o.get("no") != nil && o.get("kind") != nil && o.get("name") != nil:
-				x.tsMessage(c, list)
-				bases[c.base] = anchorMessageType
-			case o.get("I") != nil && o.get("O") != nil && o.get("name") != nil:
-				x.tsService(c, list)
-				bases[c.base] = anchorNested
-			}
+	for _, c := range x.constructions() {
+		list, ok := s.elements(c.list)
+		if !ok {
+			continue
+		}
+		if len(list) == 0 {
+			empty = append(empty, c)
+			continue
+		}
+		switch o := s.object(list[0]); {
+		case o.get("no") != nil && o.get("kind") != nil && o.get("name") != nil:
+			x.tsMessage(c, list)
+			bases[c.base] = anchorMessageType
+		case o.get("I") != nil && o.get("O") != nil && o.get("name") != nil:
+			x.tsService(c, list)
+			bases[c.base] = anchorNested
 		}
 	}
 	for _, c := range empty {
@@ -58,6 +50,70 @@ func (x *scan) protobufTS() {
 			x.tsService(c, nil)
 		}
 	}
+}
+
+// constructions are what may be types: at super, at new, and at what compilers
+// make of super where classes have to become functions.
+func (x *scan) constructions() []construction {
+	s := x.script
+	var all []construction
+	for _, kind := range []anchorKind{anchorSuper, anchorNew} {
+		for _, at := range s.anchors[kind] {
+			if c, ok := x.construction(at); ok {
+				all = append(all, c)
+			}
+		}
+	}
+	for i := range s.toks {
+		if s.toks[i].typ == js.ThisToken && s.typ(int32(i)+1) == js.CommaToken && s.typ(int32(i)-1) == js.OpenParenToken {
+			if c, ok := x.functionClass(int32(i)); ok {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// functionClass reads super of a class that is a function, _super.call(this,
+// "pkg.X", […]) as TypeScript writes it and callSuper(this, X, ["pkg.X", […]]) as
+// Babel does, within Y = function (_super) { function X() {…} … return X }(Base).
+func (x *scan) functionClass(at int32) (construction, bool) {
+	s := x.script
+	text := func(at int32) bool {
+		return (s.typ(at) == js.StringToken || s.typ(at) == js.TemplateToken) && s.typ(at+1) == js.CommaToken
+	}
+	open := s.around(at)
+	switch {
+	case text(at+2) && s.is(open.open-1, "call"):
+	case js.IsIdentifier(s.typ(at+2)) && s.typ(at+4) == js.OpenBracketToken && text(at+5):
+		open = s.around(at + 4)
+	default:
+		return construction{}, false
+	}
+	first := open.open + 1
+	if open.kind == '(' {
+		first = at + 2
+	}
+	r := reader{script: s}
+	args := r.list(first, open.close)
+	own := s.function(s.toks[at].br)
+	outer := s.function(s.brs[own].parent)
+	if len(args) < 2 || args[1].kind != nArray || own == 0 || outer == 0 {
+		return construction{}, false
+	}
+	inside, around := s.functionAt(own), s.functionAt(outer)
+	ids := []int32{inside, inside + 1, around}
+	for s.typ(around-1) == js.OpenParenToken && s.typ(around-2) != js.CloseParenToken && !js.IsIdentifier(s.typ(around-2)) {
+		around--
+	}
+	names, _ := s.given(around)
+	c := construction{at: at, name: args[0], list: args[1], ids: append(ids, names...), base: -1}
+	if b, ok := s.lookup(s.brs[outer].open+1, s.param(outer, 0)); ok && b.kind == bindParam && b.scope == outer {
+		if base := s.argument(b); base != nil {
+			c.base, c.word = s.endOf(base), base.str
+		}
+	}
+	return c, true
 }
 
 // construction reads what is constructed at super or new, if its arguments are
@@ -184,8 +240,8 @@ func (x *scan) tsEnumOf(f *field, o *node) {
 		kept = append(kept, v)
 	}
 	e.values = kept
-	if len(e.values) == 0 && !strings.HasPrefix(full, "google.protobuf.") {
-		x.unresolved(full, list[1].at, "its values were not found")
+	if len(e.values) == 0 && !standard(full) {
+		e.from, e.prefix = x.ref(list[1]), prefix
 	}
 	x.enums = append(x.enums, e)
 }

@@ -170,11 +170,12 @@ func (t *tree) message(full, syntax string, o *node) {
 			names, _ := t.elements(t.object(p.value).get("oneof"))
 			for _, n := range names {
 				if name, ok := t.str(n); ok {
-					oneofs[name] = t.protoName(p.name)
+					oneofs[name] = p.name
 				}
 			}
 		}
 	}
+	exact := t.proper // names of fields
 	for _, p := range t.object(o.get("fields")).props {
 		f := t.field(full, p.name, t.object(p.value), p.at)
 		if f == nil {
@@ -186,14 +187,16 @@ func (t *tree) message(full, syntax string, o *node) {
 		if !f.presence {
 			f.oneof = oneofs[p.name]
 		}
+		exact = exact || t.object(p.value).get("protoName") != nil
 		m.fields = append(m.fields, f)
 	}
+	if !exact {
+		m.spell()
+	}
+	for _, f := range m.fields {
+		f.oneof = snake(f.oneof)
+	}
 	t.messages = append(t.messages, m)
-}
-
-// protoName returns the name in the .proto file of what has a name in the tree.
-func (t *tree) protoName(name string) string {
-	return snake(name)
 }
 
 func (t *tree) field(owner, name string, o *node, at int32) *field {
@@ -206,8 +209,6 @@ func (t *tree) field(owner, name string, o *node, at int32) *field {
 	f := &field{name: name, no: no, place: t.place(at)}
 	if proper, ok := t.str(o.get("protoName")); ok {
 		f.name = proper
-	} else if !t.proper {
-		f.name = t.protoName(name)
 	}
 	rule, _ := t.str(o.get("rule"))
 	f.repeated, f.required = rule == "repeated", rule == "required"
@@ -327,6 +328,9 @@ func (t *tree) extension(full string, o *node) {
 	target, ok := t.str(o.get("extend"))
 	if f == nil || !ok {
 		return
+	}
+	if !t.proper && o.get("protoName") == nil && !keepsCase(f.name) {
+		f.name = snake(f.name)
 	}
 	f.full = dotted(packageOf(full), f.name)
 	f.extendee = &ref{full: t.resolveType(packageOf(full), target), local: target, place: t.place(o.at)}

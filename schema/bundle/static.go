@@ -126,16 +126,25 @@ func (x *scan) protobufJS(list []*encoder) {
 				x.extensions = append(x.extensions, f)
 				continue
 			}
-			f.name = snake(f.name)
 			m.fields = append(m.fields, f)
 		}
+		m.spell()
 		x.messages = append(x.messages, m)
 	}
-	for _, at := range s.anchors[anchorTypeURL] { // of those without fields too
-		full := s.pathOf(at)
-		if full != "" && s.typ(at-1) == js.DotToken && s.typ(at+1) == js.EqToken && !slices.ContainsFunc(x.messages, func(m *message) bool { return m.full == full }) {
-			x.messages = append(x.messages, &message{def: x.def(full, formPBJS, at, nil)})
+	known := map[string]bool{}
+	for _, m := range x.messages {
+		known[m.full] = true
+	}
+	for _, at := range slices.Concat(s.anchors[anchorTypeURL], s.anchors[anchorEncode]) { // of those without fields too
+		if s.typ(at-1) != js.DotToken || s.typ(at+1) != js.EqToken {
+			continue
 		}
+		full := s.pathOf(at)
+		if full == "" || known[full] || s.is(at, "encode") && !x.assignsBeside(at, "decode") {
+			continue
+		}
+		known[full] = true
+		x.messages = append(x.messages, &message{def: x.def(full, formPBJS, at, nil)})
 	}
 	for _, at := range s.anchors[anchorRPCCall] {
 		x.staticMethod(at)
@@ -149,6 +158,22 @@ func (x *scan) protobufJS(list []*encoder) {
 			x.services = append(x.services, &service{def: x.def(full, formPBJS, at, nil)})
 		}
 	}
+}
+
+// assignsBeside says whether a member of a name is assigned to what the member at
+// a token is: Foo.encode = …, Foo.decode = ….
+func (x *scan) assignsBeside(at int32, name string) bool {
+	s := x.script
+	b := s.brs[s.toks[at].br]
+	if !s.affords(s.toks[at].br) {
+		return false
+	}
+	for i := b.open + 1; i < b.close; i = s.next(i) {
+		if s.is(i, name) && s.typ(i-1) == js.DotToken && s.typ(i+1) == js.EqToken && s.text(i-2) == s.text(at-2) {
+			return true
+		}
+	}
+	return false
 }
 
 // unguarded says whether a field is written whatever it is: it is named once.
@@ -245,7 +270,7 @@ func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[
 			if member, ok := s.str(m); ok && strings.HasPrefix(name, "_") && len(members) == 1 {
 				optional[member] = true
 			} else if ok {
-				oneofs[member] = snake(name)
+				oneofs[member] = name
 			}
 		}
 	}

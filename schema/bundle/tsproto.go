@@ -55,13 +55,40 @@ func (x *scan) tsProto(list []*encoder) {
 	}
 }
 
+// packageOfServices gives the definitions of a script that names no package that
+// of its services, if these have one: a file has one package.
+func (x *scan) packageOfServices() {
+	pkg := ""
+	for _, svc := range x.services {
+		if own := packageOf(svc.full); pkg == "" {
+			pkg = own
+		} else if own != pkg {
+			return
+		}
+	}
+	var list []*def
+	for _, d := range x.defs() {
+		switch {
+		case d.form == formTSProto && packageOf(d.full) == "":
+			list = append(list, d)
+		case d.form == formTSProto && packageOf(d.full) != pkg:
+			return
+		}
+	}
+	for _, d := range list {
+		d.full = dotted(pkg, d.full)
+	}
+}
+
 // tsProtoMessage reads one message.
 func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.script
 	ids, words := s.given(o.at)
 	ids = append(ids, o.at)
-	full, sure := x.tsProtoName(o, ids, words, origins)
+	full, known, written := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
+	m.local, _ = x.wordOf(ids, words, origins)
+	m.whole = written
 	for _, f := range e.fields {
 		switch {
 		case f.scalar == descriptorpb.FieldDescriptorProto_TYPE_INT32:
@@ -72,14 +99,15 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 			f.ref.chain = ""
 		}
 		f.presence = f.oneof == "" && !f.repeated && !f.entry && (f.scalar != 0 || f.ref != nil && f.ref.enum) && x.againstUndefined(e, f.name)
-		f.name, f.oneof = snake(f.name), snake(f.oneof)
 		m.fields = append(m.fields, f)
 	}
+	m.spell()
 	if full == "" || strings.HasSuffix(full, ".") {
-		m.full += x.madeUp(m)
-	}
-	if !sure {
-		x.unresolved(m.full, o.at, "its name or package did not survive minification; it is one that was made up")
+		m.full, m.whole = m.full+x.madeUp(m), true
+		x.unresolved(m.full, o.at, "its name did not survive minification; it is one that was made up")
+	} else if !known && packageOf(full) == "" && !x.unpacked {
+		x.unpacked = true
+		x.unresolved(full, o.at, "no package stands beside it: it, and others of this script, are declared without one if no service tells it")
 	}
 	x.messages = append(x.messages, m)
 }
@@ -227,9 +255,15 @@ func (x *scan) foldEntries() {
 			names[flat+strings.ReplaceAll(m.full[len(flat):], ".", "_")] = true
 		}
 	}
+	words := map[string]string{}
+	for _, m := range x.messages {
+		if pkg, ok := beside(m.full, m.local); ok && m.form == formTSProto {
+			words[dotted(pkg, m.local)] = m.full
+		}
+	}
 	for _, d := range x.defs() {
-		if d.form == formTSProto {
-			d.full = nestedName(d.full, names)
+		if d.form == formTSProto && !d.whole {
+			d.full = nestedName(inWord(d.full, words), names)
 		}
 	}
 }

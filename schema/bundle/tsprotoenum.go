@@ -36,13 +36,26 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 			}
 			arg := s.expr(call + 1)
 			ids, words := s.namesIn(arg, 0)
-			if more, further := s.given(s.brs[br].open); s.brs[br].kind == '(' {
-				ids, words = append(ids, more...), append(words, further...)
-			}
+			more, further := s.given(s.functionAt(br)) // let E = function (E) { … }({})
+			ids, words = append(ids, more...), append(words, further...)
 			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
 			break
 		}
 	}
+}
+
+// functionAt returns the first token of the function whose body is a bracket, or
+// of the bracket around it.
+func (s *script) functionAt(br int32) int32 {
+	at := s.brs[br].open
+	if s.brs[br].kind != '{' || s.typ(at-1) != js.CloseParenToken {
+		return at
+	}
+	at = s.around(at-1).open - 1
+	if s.typ(at) != js.FunctionToken {
+		at--
+	}
+	return at
 }
 
 // namesIn are the bindings and the members that an expression names.

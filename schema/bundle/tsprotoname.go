@@ -115,8 +115,8 @@ func (x *scan) exportClause(b bracket, out map[int32]origin) {
 }
 
 // tsProtoName returns the full name of the message that an object stands for,
-// and whether that is known.
-func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int32]origin) (string, bool) {
+// whether that is known, and whether it is written out.
+func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int32]origin) (full string, known, written bool) {
 	s := x.script
 	word, pkg := x.wordOf(ids, words, origins)
 	for _, name := range []string{"$type", "typeUrl"} {
@@ -124,19 +124,24 @@ func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int
 		if full = strings.TrimPrefix(full, "/"); !ok || !validFull(full) {
 			continue
 		}
-		whole := strings.HasSuffix(strings.ReplaceAll(full, ".", "_"), word)
+		whole := strings.HasSuffix(folded(full), folded(word))   // Foo3_6 is Foo36 in the script
 		if !whole && strings.HasSuffix(word, "_"+baseOf(full)) { // without what it is nested in
-			full = dotted(packageOf(full), word)
+			return dotted(packageOf(full), word), true, false
 		}
-		return full, true
+		return full, true, true
 	}
 	if pkg == "" {
 		pkg = x.packageBefore(o.at)
 	}
 	if !validName(word) || len(word) <= 2 && s.minified() {
-		return dotted(pkg, ""), false
+		return dotted(pkg, ""), false, false
 	}
-	return dotted(pkg, word), pkg != ""
+	return dotted(pkg, word), pkg != "", false
+}
+
+// folded is a name without what codegens change of it.
+func folded(name string) string {
+	return strings.ToLower(strings.NewReplacer(".", "", "_", "").Replace(name))
 }
 
 // minified says whether a script's lines are longer than a person's.
@@ -163,6 +168,9 @@ func (x *scan) wordOf(ids []int32, words []string, origins map[int32]origin) (wo
 	}
 	if word == "" || len(word) <= 2 && len(own) > 2 {
 		word = own
+	}
+	if bare, n, ok := strings.Cut(word, "$"); ok && strings.Trim(n, "0123456789") == "" && validName(bare) {
+		word = bare // Foo$1, as bundlers call the second Foo
 	}
 	return word, pkg
 }
@@ -193,4 +201,27 @@ func nestedName(full string, names map[string]bool) string {
 		}
 	}
 	return out
+}
+
+// beside returns the package in which a word of a script is a full name: pkg for
+// pkg.Foo3_6.Bar and Foo36_Bar.
+func beside(full, word string) (pkg string, ok bool) {
+	for at := len(full); at > 0 && len(word) > 0; {
+		at = strings.LastIndexByte(full[:at], '.')
+		if folded(full[at+1:]) == folded(word) {
+			return full[:max(at, 0)], !strings.HasSuffix(full, word)
+		}
+	}
+	return "", false
+}
+
+// inWord writes pkg.Foo36_Bar as pkg.Foo3_6.Bar where pkg.Foo36 stands for
+// pkg.Foo3_6.
+func inWord(full string, words map[string]string) string {
+	for at := strings.LastIndexByte(full, '_'); at > 0; at = strings.LastIndexByte(full[:at], '_') {
+		if outer := words[full[:at]]; outer != "" {
+			return outer + "." + full[at+1:]
+		}
+	}
+	return full
 }

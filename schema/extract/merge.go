@@ -53,7 +53,14 @@ type syntax struct {
 func Merge(sources ...*Source) (*Set, error) {
 	m := &merger{
 		byName: map[string]*element{}, notes: map[string]string{}, std: standardTypes(), found: map[string]bool{},
-		extensions: map[string]bool{},
+		extensions: map[string]bool{}, packages: map[string]bool{},
+	}
+	for _, s := range sources {
+		for _, f := range s.Files {
+			for pkg := f.GetPackage(); pkg != ""; pkg = pkg[:max(strings.LastIndexByte(pkg, '.'), 0)] {
+				m.packages[pkg] = true
+			}
+		}
 	}
 	for _, s := range sources {
 		for _, v := range versions(s) {
@@ -63,6 +70,10 @@ func Merge(sources ...*Source) (*Set, error) {
 	m.settle()
 	set, err := m.set()
 	if err != nil && m.dropBroken() {
+		m.settle()
+		set, err = m.set()
+	}
+	if err != nil && m.dropClashing() {
 		m.settle()
 		set, err = m.set()
 	}
@@ -131,6 +142,7 @@ type merger struct {
 	elements   []*element
 	byName     map[string]*element
 	extensions map[string]bool
+	packages   map[string]bool // and what these are in
 	notes      map[string]string
 	open       []bundle.Unresolved
 	std        map[string]string // type of protobuf itself: its file
@@ -180,8 +192,7 @@ func (m *merger) add(s *Source) {
 				continue
 			}
 			if name != e.full() {
-				m.notes[name] = "Another shape of " + e.full() + " in " + s.Input + "."
-				m.unresolved(e.full(), s.Input, "a second definition has another shape: it is kept as "+name)
+				m.notes[name], m.open = m.renamedAs(e, name, s.Input)
 				renamed["."+e.full()] = "." + name
 			}
 			own[name], e.before = e, proto.Clone(e.msg)
@@ -216,11 +227,21 @@ func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
 		if there == nil {
 			there = m.byName[name]
 		}
-		if there == nil || there.says(e) || e.covers(there) {
+		if there == nil && !m.packages[name] || there != nil && (there.says(e) || e.covers(there)) {
 			return name, there
 		}
 		name = fmt.Sprintf("%s_%d", e.full(), n)
 	}
+}
+
+// renamedAs returns the note for a declaration that cannot have its own name,
+// and what is unresolved with that.
+func (m *merger) renamedAs(e *element, name, input string) (string, []bundle.Unresolved) {
+	note, reason := "Another shape of "+e.full()+" in "+input+".", "a second definition has another shape: it is kept as "
+	if m.packages[e.full()] {
+		note, reason = "Its name is "+e.full()+", which is a package's, too.", "a package has its name, too: it is kept as "
+	}
+	return note, append(m.open, bundle.Unresolved{Element: e.full(), Place: bundle.Place{File: input}, Reason: reason + name})
 }
 
 // says says whether what e declares is the same, or covers the other.

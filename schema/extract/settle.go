@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,67 @@ func (m *merger) dropBroken() bool {
 	}
 	m.elements = kept
 	return len(kept) < n
+}
+
+// dropClashing leaves out declarations with a name in them that another has,
+// and says whether there were any.
+func (m *merger) dropClashing() bool {
+	taken := maps.Clone(m.packages)
+	kept := m.elements[:0]
+	n := len(m.elements)
+	for _, e := range m.elements {
+		names := namesOf(e)
+		i := slices.IndexFunc(names, func(name string) bool { return taken[name] })
+		if i >= 0 {
+			m.unresolved(e.full(), "", "another declaration has the name "+names[i]+"; it is left out")
+			continue
+		}
+		for _, name := range names {
+			taken[name] = true
+		}
+		kept = append(kept, e)
+	}
+	m.elements = kept
+	return len(kept) < n
+}
+
+// namesOf are all full names that a declaration takes.
+func namesOf(e *element) []string {
+	var names []string
+	var message func(full string, d *descriptorpb.DescriptorProto)
+	enum := func(scope string, d *descriptorpb.EnumDescriptorProto) {
+		names = append(names, join(scope, d.GetName()))
+		for _, v := range d.Value {
+			names = append(names, join(scope, v.GetName()))
+		}
+	}
+	message = func(full string, d *descriptorpb.DescriptorProto) {
+		names = append(names, full)
+		for _, f := range d.Field {
+			names = append(names, join(full, f.GetName()))
+		}
+		for _, f := range d.Extension {
+			names = append(names, join(full, f.GetName()))
+		}
+		for _, o := range d.OneofDecl {
+			names = append(names, join(full, o.GetName()))
+		}
+		for _, n := range d.NestedType {
+			message(join(full, n.GetName()), n)
+		}
+		for _, n := range d.EnumType {
+			enum(full, n)
+		}
+	}
+	switch d := e.msg.(type) {
+	case *descriptorpb.DescriptorProto:
+		message(e.full(), d)
+	case *descriptorpb.EnumDescriptorProto:
+		enum(e.pkg, d)
+	default:
+		names = append(names, e.full())
+	}
+	return names
 }
 
 // settle replaces references to what nobody declares.
@@ -177,6 +239,7 @@ func replaceType(f *descriptorpb.FieldDescriptorProto) {
 // codegens that strip the enum's name leave such.
 func (m *merger) distinctValues() {
 	taken := standardValues()
+	maps.Copy(taken, m.packages)
 	for _, e := range m.elements {
 		taken[e.full()] = true
 	}
