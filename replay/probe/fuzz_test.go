@@ -56,8 +56,13 @@ func FuzzAnswer(f *testing.F) {
 			if i := hit(a.message, []string{"a", "b"}, []int{1, 20, 40}); i >= 2 {
 				t.Errorf("hit %d of 2", i)
 			}
-			readES("a", a.message, "", asList)
-			readGo("a", a.message, asList)
+			for _, as := range []int{asNumber, asText, asList, asNulls, asMap, asAny} {
+				readES("a", a.message, "", as)
+				readGo("a", a.message, as)
+			}
+			if most := a.sizeLimit(5000); most < 0 || most >= 5000 {
+				t.Errorf("at most %d bytes of 5000", most)
+			}
 			runtimeOf(a, p)
 		}
 	})

@@ -1,14 +1,11 @@
 package probe
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"unwire/replay"
@@ -65,122 +62,6 @@ type nameField struct {
 	family   string // protobuf-es has one word for several types: "int32"
 	enum     string // full name of its enum, or of its items' or values'; "enum" where only that is known
 	composed bool   // a message, a list or a map
-}
-
-// Values that candidates get: unique, so that an error that repeats the value
-// names the candidate.
-const (
-	asNumber = iota // no float takes offence
-	asText          // only floats are left to
-	asList          // of what is known to be no single scalar
-	asNulls         // two of them: protojson minds that, whatever the type
-	asMap           // of what is a map, or may be one
-	asAny           // of what may be an Any
-	asAnys          // of what may be a list of them
-)
-
-// firstValue makes all values of the same length.
-const firstValue = 1_000_000
-
-func valueOf(i, as int) string {
-	n := strconv.Itoa(firstValue+i) + ".5"
-	switch as {
-	case asText:
-		return `"#` + n + `"`
-	case asList:
-		return "[" + n + "]"
-	case asNulls:
-		return "null"
-	case asMap:
-		return `{"0":` + n + "}"
-	case asAny:
-		return `{"@type":"x/no.` + n + `"}`
-	case asAnys:
-		return `[{"@type":"x/no.` + n + `"}]`
-	}
-	return n
-}
-
-// object is a batch: its JSON, and where each candidate begins, and the end.
-func (n *namer) object(names []string, as int) (body []byte, starts []int) {
-	var b bytes.Buffer
-	n.open(&b)
-	for i, name := range names {
-		starts = append(starts, b.Len())
-		for range 1 + map[int]int{asNulls: 1}[as] {
-			b.Write(quoteJSON(name))
-			b.WriteByte(':')
-			b.WriteString(valueOf(i, as))
-			b.WriteByte(',')
-		}
-	}
-	starts = append(starts, b.Len())
-	if n.goEnd {
-		b.WriteString(`"`) // and there it breaks off
-		return b.Bytes(), starts
-	}
-	if len(names) > 0 {
-		b.Truncate(b.Len() - 1)
-	}
-	for _, step := range slices.Backward(n.in) {
-		b.WriteByte('}')
-		if step.list {
-			b.WriteByte(']')
-		}
-	}
-	for _, name := range n.ends() {
-		if len(n.in) > 0 || !slices.Contains(names, name) {
-			if b.Bytes()[b.Len()-1] != '{' {
-				b.WriteByte(',')
-			}
-			b.Write(quoteJSON(name))
-			b.WriteString(`:0.5`)
-		}
-	}
-	b.WriteByte('}')
-	return b.Bytes(), starts
-}
-
-// ends are the names of the request that can end a batch.
-func (n *namer) ends() []string {
-	if len(n.in) == 0 {
-		return n.known
-	}
-	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
-}
-
-// open begins the objects that lead to the message, and its own.
-func (n *namer) open(b *bytes.Buffer) {
-	b.WriteByte('{')
-	for _, step := range n.in {
-		b.Write(quoteJSON(step.name))
-		b.WriteByte(':')
-		if step.list {
-			b.WriteByte('[')
-		}
-		b.WriteByte('{')
-	}
-}
-
-func quoteJSON(s string) []byte {
-	b, _ := json.Marshal(s) //nolint:errcheck // text can be written
-	return b
-}
-
-// at is how a question says which message it is about.
-func (n *namer) at() string {
-	if len(n.in) == 0 {
-		return ""
-	}
-	return " of " + n.namePath()
-}
-
-func (n *namer) namePath() string {
-	var names []string
-	for _, step := range n.in {
-		names = append(names, step.name)
-	}
-	return strings.Join(names, ".")
 }
 
 // pass asks for the names among candidates until a batch has none, and returns
@@ -341,104 +222,6 @@ func (n *namer) ask(ctx context.Context) error {
 		err = n.maps(ctx)
 	}
 	return err
-}
-
-// aliases takes out names that are of a field that has another one: protojson
-// minds a field that comes twice.
-func (n *namer) aliases(ctx context.Context) error {
-	for {
-		var names []string
-		for _, f := range n.found {
-			names = append(names, f.Name)
-		}
-		if len(names) < 2 {
-			return nil
-		}
-		var body bytes.Buffer
-		n.open(&body)
-		var starts []int
-		for _, name := range names {
-			starts = append(starts, body.Len())
-			fmt.Fprintf(&body, "%s:null,", quoteJSON(name))
-		}
-		starts = append(starts, body.Len())
-		body.WriteByte('"')
-		a, err := n.c.send(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), "json", body.Bytes())
-		if err != nil {
-			return err
-		}
-		i := hit(a.message, names, starts)
-		if i < 0 || !conflict(a.message) {
-			return nil
-		}
-		n.found = slices.Delete(n.found, i, i+1)
-	}
-}
-
-// maxLists bounds the requests that tell what lists and maps are of.
-const maxLists = 20
-
-// lists asks what lists are of.
-func (n *namer) lists(ctx context.Context) error {
-	var names []string
-	for _, f := range n.found {
-		if f.Class == "" && f.family == "" && (f.composed || n.es1 && f.Label == "") {
-			names = append(names, f.Name)
-		}
-	}
-	if len(names) == 0 || len(names) > maxLists {
-		return nil
-	}
-	all := n.found
-	n.found = nil
-	_, err := n.pass(ctx, names, asList)
-	told := n.found
-	n.found, n.conflicts = all, nil
-	for _, g := range told {
-		for i := range n.found {
-			if f := &n.found[i]; f.Name == g.Name {
-				f.enum = or(f.enum, g.enum)
-				f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
-				f.Evidence = append(f.Evidence, g.Evidence...)
-			}
-		}
-	}
-	return err
-}
-
-// maps asks what the values of maps are of. protojson does not tell a map from a
-// message until then.
-func (n *namer) maps(ctx context.Context) error {
-	var names []string
-	for _, f := range n.found {
-		if f.Label == "map" || n.goEnd && f.Class == Message && f.Label == "" {
-			names = append(names, f.Name)
-		}
-	}
-	if len(names) == 0 || len(names) > maxLists {
-		return nil
-	}
-	all, known := n.found, n.known
-	n.found = nil
-	_, err := n.pass(ctx, names, asMap)
-	told := n.found
-	n.found, n.conflicts, n.known = all, nil, known
-	for _, g := range told {
-		for i := range n.found {
-			if f := &n.found[i]; f.Name == g.Name && g.enum != "" {
-				f.enum, f.Label = g.enum, "map"
-				f.Evidence = append(f.Evidence, g.Evidence...)
-			}
-		}
-	}
-	return err
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // plainName is the same for all forms of a name: page_size, pageSize.

@@ -89,5 +89,5 @@ func (a *app) settledTable(r *probe.Result) error {
 			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict)})
 		}
 	}
-	return a.out.Table([]string{"FIELD", "CLAIM", "FROM", "VERDICT"}, rows)
+	return a.out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT"}, rows)
 }

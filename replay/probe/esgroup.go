@@ -1,0 +1,58 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+)
+
+// An assumption is a number that was found to be a group, but for chance, with
+// what to go back to if it is none.
+type assumption struct {
+	number, high int32
+	suspects     []int32
+}
+
+// seekGroup asks which of the suspects is a group, whose tags are read at once:
+// the first field among them that exists is one, or we do not know what.
+//
+// Shape: 0 is none. What is no group may jump to a canary by chance.
+func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
+	var p []byte
+	for i, n := range b.numbers {
+		p = appendGroupTest(p, n, m.id(i))
+	}
+	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
+	if err != nil {
+		return 0, err
+	}
+	index, s, _, ok := m.read(a)
+	m.asked++
+	if !ok || s != slotEnd || index >= len(b.numbers) {
+		return 0, m.control(ctx)
+	}
+	m.stumbles(b.numbers[index], a)
+	return b.numbers[index], nil
+}
+
+// clear takes numbers out of the suspects: the parser is past them.
+func (m *esMessage) clear(numbers []int32) {
+	for _, n := range numbers {
+		if len(m.suspects) > 0 && m.suspects[0] == n {
+			m.suspects = m.suspects[1:]
+		}
+	}
+}
+
+// stumbles enters the one suspect that is left: a number at which the parser
+// stumbles without saying where. It is a group, or what we do not know of, and
+// is left out from then on.
+func (m *esMessage) stumbles(n int32, a *answer) {
+	m.suspects = nil
+	m.excluded[n] = true
+	if m.illegal {
+		m.found[n] = &esField{number: n, group: true}
+		m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
+		return
+	}
+	m.unknown = append(m.unknown, n)
+}
