@@ -48,6 +48,7 @@ type Schema struct {
 	messages map[protoreflect.FullName]protoreflect.MessageDescriptor
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
 	sources  map[string]string // the files' text by path, where it was kept
+	passed   []Passed
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.

@@ -43,14 +43,26 @@ var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto fil
 // .proto file, only that file is the schema's own.
 // Limits: those of Load, and of package extract; a descriptor set of 256 MiB.
 // Errors: ErrNoSource, and those of Load.
-func LoadSource(name string) (*Schema, error) { return LoadSourceWith(context.Background(), name, nil) }
+func LoadSource(name string) (*Schema, error) {
+	s, err := LoadDefinitions(name)
+	if errors.Is(err, ErrNoSource) {
+		return loadShipped(context.Background(), name, nil)
+	}
+	return s, err
+}
 
-// LoadSourceWith is LoadSource that can be ended, and that tells how far the
-// reading of shipped code is where progress is set.
-func LoadSourceWith(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
+// LoadVersion is LoadSource for a version to compare. It can be ended, and tells
+// how far the reading of shipped code is where progress is set. Of files in a
+// folder that declare the same the first counts; Passed has the others.
+func LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
 	s, err := LoadDefinitions(name)
 	if errors.Is(err, ErrNoSource) {
 		return loadShipped(ctx, name, progress)
+	}
+	if info, bad := os.Stat(name); err != nil && bad == nil && info.IsDir() {
+		if s := loadDistinct(name); s != nil {
+			return s, nil
+		}
 	}
 	return s, err
 }

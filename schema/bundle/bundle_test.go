@@ -84,7 +84,8 @@ func TestExtract(t *testing.T) {
 		"protobufjs, arrows and nothing to write": {
 			`var $=(e=>(e.p=function(){const t={};return t.A=function(){function e(){}return e.encode=(e,t)=>(t||(t=W.create()),null!=e.b&&Object.hasOwnProperty.call(e,"b")&&$.p.B.encode(e.b,t.uint32(10).fork()).ldelim(),t),e.decode=(e,t)=>{},e}(),
 			t.B=function(){function e(){}return e.encode=(e,t)=>(t||(t=W.create()),null!=e.accountID&&Object.hasOwnProperty.call(e,"accountID")&&t.uint32(10).string(e.accountID),t),e.decode=(e,t)=>{},e}(),
-			t.C=function(){function e(){}return e.encode=(e,t)=>t,e.decode=(e,t)=>{},e}(),t}(),e))({})`,
+			t.C=function(){function e(){}return e.encode=(e,t)=>t,e.decode=(e,t)=>{},e}(),t}(),e))({});
+			m.base64=function(){var e={};e.encode=function(e,t,n){return""};e.decode=function(e,t,n){return 0};return e}()`,
 			a + "message p.B\n  1 accountID string\nmessage p.C\n",
 		},
 		"google-protobuf, modules of two packages with one name": {

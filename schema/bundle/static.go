@@ -140,7 +140,7 @@ func (x *scan) protobufJS(list []*encoder) {
 			continue
 		}
 		full := s.pathOf(at)
-		if full == "" || known[full] || s.is(at, "encode") && !x.assignsBeside(at, "decode") {
+		if full == "" || known[full] || s.is(at, "encode") && (s.paramsOf(at+2) != 2 || !x.assignsBeside(at, "decode")) {
 			continue
 		}
 		known[full] = true
@@ -158,6 +158,24 @@ func (x *scan) protobufJS(list []*encoder) {
 			x.services = append(x.services, &service{def: x.def(full, formPBJS, at, nil)})
 		}
 	}
+}
+
+// paramsOf counts the parameters of the function that begins at a token, in
+// parentheses.
+func (s *script) paramsOf(at int32) int {
+	if s.typ(at) == js.FunctionToken {
+		if at++; js.IsIdentifier(s.typ(at)) {
+			at++
+		}
+	}
+	if s.typ(at) != js.OpenParenToken {
+		return -1
+	}
+	n, end := 0, s.around(at).close
+	for i := at + 1; i < end; i = s.skip(i, end) + 1 {
+		n++
+	}
+	return n
 }
 
 // assignsBeside says whether a member of a name is assigned to what the member at

@@ -49,7 +49,8 @@ func TestAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := append(append(before[:len(before):len(before)], raw...), after...)
+		// 0 begins no field: others might continue the descriptor.
+		data := append(append(append(before[:len(before):len(before)], raw...), 0), after...)
 		list, err := Scan(context.Background(), data)
 		if err != nil || len(list) != 1 || !proto.Equal(list[0].File, f) {
 			t.Fatalf("%s: %v, %v", f.GetName(), list, err)

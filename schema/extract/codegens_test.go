@@ -1,6 +1,9 @@
 package extract
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +21,7 @@ import (
 func TestCodegens(t *testing.T) {
 	dir := os.Getenv("UNWIRE_BUNDLES")
 	if dir == "" {
-		dir = t.TempDir()
-		buildBundles(t, dir)
+		dir = builtBundles(t)
 	}
 	truth := facts(protocSet(t, "testdata/proto", "acme/base/v1/base.proto", "acme/kitchen/v1/kitchen.proto", "acme/legacy/legacy.proto").File)
 	for _, codegen := range []string{"es1", "es1ts", "es2", "pbts", "pbjsjson", "pbjs", "tsproto", "tsgeneric"} {
@@ -93,16 +95,58 @@ func withoutDefault(fact string) string {
 	return fact
 }
 
-func buildBundles(t *testing.T, dir string) {
+// builtBundles returns a folder with the bundles. They are kept in the user's
+// cache by what they are made of, as bundlers take longer than all tests.
+func builtBundles(t *testing.T) string {
 	t.Helper()
 	needs(t, "node", "npm", "protoc")
 	if _, err := os.Stat("testdata/node/node_modules"); err != nil {
 		t.Skip("no node_modules in testdata/node: run 'make node-deps'")
 	}
-	out, err := exec.Command("node", "testdata/node/build.mjs", dir).CombinedOutput()
-	if err != nil {
+	sum := sha256.New()
+	inputs := []string{"testdata/node/build.mjs", "testdata/node/package-lock.json"}
+	for _, pattern := range []string{"testdata/proto/acme/*.proto", "testdata/proto/acme/*/*.proto", "testdata/proto/acme/*/*/*.proto"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, more...)
+	}
+	for _, name := range inputs {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
+	}
+	made := t.TempDir()
+	kept := ""
+	if cache, err := os.UserCacheDir(); err == nil {
+		kept = filepath.Join(cache, "unwire-test-bundles", hex.EncodeToString(sum.Sum(nil)[:8]))
+		if _, err := os.Stat(kept); err == nil {
+			return kept
+		}
+		if err := os.MkdirAll(filepath.Dir(kept), 0o777); err == nil {
+			if beside, err := os.MkdirTemp(filepath.Dir(kept), "making"); err == nil {
+				t.Cleanup(func() { os.RemoveAll(beside) })
+				made = beside
+			}
+		}
+	}
+	if out, err := exec.Command("node", "testdata/node/build.mjs", made).CombinedOutput(); err != nil {
 		t.Fatalf("build.mjs: %v\n%s", err, out)
 	}
+	if strings.HasPrefix(made, filepath.Dir(kept)) && kept != "" {
+		if err := os.Rename(made, kept); err == nil || isDir(kept) { // or another test was faster
+			return kept
+		}
+	}
+	return made
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 func needs(t *testing.T, programs ...string) {

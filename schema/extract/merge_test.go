@@ -155,3 +155,42 @@ func TestHugeFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A name that is a package's, too, cannot be declared: a type is kept under
+// another one, and so is a value of an enum.
+func TestNamesOfPackages(t *testing.T) {
+	set := merged(t, source(t,
+		`name:'a' package:'a' syntax:'proto3' message_type{name:'radio' `+field("s", 1, "")+`} message_type{name:'User' `+field("radio", 1, ".a.radio")+`}
+			enum_type{name:'Kind' value{name:'NONE' number:0} value{name:'tv' number:1}}`,
+		`name:'b' package:'a.radio.v1' syntax:'proto3' message_type{name:'B' `+field("r", 1, ".a.radio")+`}`,
+		`name:'c' package:'a.tv' syntax:'proto3' message_type{name:'C'}`))
+	got := facts(set.Files)
+	for fact, want := range map[string]string{
+		"message a.radio_2":    "syntax=proto3",
+		"value a.Kind.Kind_tv": "1",
+		"field a.User.radio":   "1 LABEL_OPTIONAL TYPE_MESSAGE .a.radio_2 json=radio",
+		"field a.radio.v1.B.r": "1 LABEL_OPTIONAL TYPE_MESSAGE .a.radio_2 json=r",
+		"message a.tv.C":       "syntax=proto3",
+	} {
+		if got[fact] != want {
+			t.Errorf("%s: %q, want %q", fact, got[fact], want)
+		}
+	}
+	if len(set.Unresolved) != 2 {
+		t.Errorf("%v", set.Unresolved)
+	}
+}
+
+// What still has a name of another's costs itself, and nothing else.
+func TestNamesThatClash(t *testing.T) {
+	set := merged(t, source(t,
+		`name:'a' package:'a' syntax:'proto3' message_type{name:'A' `+field("b", 1, "")+` nested_type{name:'b'}} message_type{name:'C'}
+			service{name:'C'} message_type{name:'D' `+field("a", 1, ".a.A")+`}`))
+	got := facts(set.Files)
+	if got["message a.C"] == "" || got["message a.D"] == "" {
+		t.Errorf("%v", got)
+	}
+	if len(set.Unresolved) == 0 {
+		t.Error("nothing is said of what is left out")
+	}
+}

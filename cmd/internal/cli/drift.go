@@ -54,7 +54,7 @@ func (a *app) drift(ctx context.Context, before, after, dir string, f schemaDiff
 	defer done()
 	var versions [2]*schema.Schema
 	for i, name := range []string{before, after} {
-		s, err := schema.LoadSourceWith(ctx, name, progress)
+		s, err := schema.LoadVersion(ctx, name, progress)
 		if done(); err != nil {
 			return fail(exitInput, err, driftHint(err))
 		}

@@ -73,13 +73,13 @@ func (a *app) schemaDiff(ctx context.Context, before, after string, f schemaDiff
 	if err := checkChangesFormat(f.format); err != nil {
 		return err
 	}
-	old, err := loadSource(before)
+	old, err := schema.LoadVersion(ctx, before, nil)
 	if err != nil {
-		return err
+		return sourceError(before, err)
 	}
-	now, err := loadSource(after)
+	now, err := schema.LoadVersion(ctx, after, nil)
 	if err != nil {
-		return err
+		return sourceError(after, err)
 	}
 	return a.changelog(ctx, old, now, nil, f)
 }
@@ -95,6 +95,8 @@ func checkChangesFormat(format string) error {
 // changelog prints what changed between two versions; ours are the definitions
 // that may be out of date, if there are any.
 func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f schemaDiffFlags) error {
+	a.sayPassed(old)
+	a.sayPassed(now)
 	changes := schema.Diff(old, now)
 	lines := make([]schemaChangeLine, len(changes))
 	for i, c := range changes {
@@ -137,13 +139,29 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 // loadSource loads definitions from what a user named.
 func loadSource(name string) (*schema.Schema, error) {
 	s, err := schema.LoadSource(name)
+	return s, sourceError(name, err)
+}
+
+// sourceError is what a user is told where definitions cannot be loaded.
+func sourceError(name string, err error) error {
 	if errors.Is(err, schema.ErrNoSource) {
-		return nil, fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+		return fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
 	}
 	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
-		return nil, fail(exitInput, err, "name the folder that the import statements start from, with what it imports in it")
+		return fail(exitInput, err, "name the folder that the import statements start from, with what it imports in it")
 	}
-	return s, err
+	return err
+}
+
+// sayPassed says which files of a tree were passed over.
+func (a *app) sayPassed(s *schema.Schema) {
+	for _, p := range s.Passed() {
+		if p.Symbol == "" {
+			a.say("unwire: %s is passed over: it imports %s", p.File, p.Other)
+			continue
+		}
+		a.say("unwire: %s is passed over: %s declares %s, too", p.File, p.Other, p.Symbol)
+	}
 }
 
 func (a *app) printSchemaChanges(lines []schemaChangeLine, f schemaDiffFlags) error {
