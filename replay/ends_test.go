@@ -24,8 +24,8 @@ func ender(t *testing.T, end func(f *http2.Framer, stream uint32, headers func(.
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	t.Cleanup(func() { _ = ln.Close(); <-done })
+	done, over := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(over); _ = ln.Close(); <-done })
 	go func() {
 		defer close(done)
 		conn, err := ln.Accept()
@@ -33,6 +33,7 @@ func ender(t *testing.T, end func(f *http2.Framer, stream uint32, headers func(.
 			return
 		}
 		defer conn.Close()
+		go func() { <-over; _ = conn.Close() }() // the client may keep it
 		if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 			return
 		}

@@ -7,10 +7,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"unwire/captures"
 	"unwire/decode"
 )
+
+const idleTimeout = 10 * time.Second
 
 // transport makes a transport for one request: no proxy, no redirects, no
 // compression of its own, and no address that the plan's target is not.
@@ -19,6 +22,7 @@ func (p *Plan) transport() *http.Transport {
 		DialContext:        guard{live: p.o.Live && !p.isLocal(), dial: p.o.dial}.DialContext,
 		DisableCompression: true,
 		DisableKeepAlives:  p.HTTP != "2" && p.split == nil,
+		IdleConnTimeout:    idleTimeout, // of one that was in use when it should have been closed
 		TLSClientConfig:    &tls.Config{RootCAs: p.o.Roots, MinVersion: tls.VersionTLS12},
 		Protocols:          new(http.Protocols),
 	}
