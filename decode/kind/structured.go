@@ -111,7 +111,7 @@ func (r *itemReader) packMap(n uint64, depth int) bool {
 			return false
 		}
 		r.texts++
-		if !r.messagePack(depth-1) || !r.messagePack(depth-1) {
+		if !r.packList(2, depth) {
 			return false
 		}
 	}

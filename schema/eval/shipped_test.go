@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -248,7 +247,11 @@ func glyphCorpora(t testing.TB) []corpus {
 // cpuCorpora is the profiles that Go's compiler ships.
 func cpuCorpora(t testing.TB) []corpus {
 	md := compiled(t, "github.com/google/pprof@v0.0.0-20260906184651-6331bc6350fe", "proto/profile.proto", "Profile")
-	dir := filepath.Join(runtime.GOROOT(), "src/cmd/compile")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(root)), "src/cmd/compile")
 	var samples [][]byte
 	for _, p := range append(filesIn(t, dir, "*.pprof"), filesIn(t, dir, "default.pgo")...) {
 		data, err := unzipped(p)
