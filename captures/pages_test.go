@@ -1,0 +1,130 @@
+package captures
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recordMany records small chunks of several exchanges in turn, and among them some
+// that are large, empty, or stored by their hash.
+func recordMany(t testing.TB, s *Store, exchanges, chunks int) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var open []*Recording
+	for range exchanges {
+		open = append(open, must(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t))
+	}
+	again := make([]byte, 20<<10)
+	for range chunks {
+		to := open[r.IntN(len(open))]
+		size := r.IntN(80)
+		switch r.IntN(400) {
+		case 0:
+			size = 3900 + r.IntN(400) // about what a page has room for
+		case 1:
+			size = 30_000
+		case 2:
+			to.Chunk(Down, again)
+			continue
+		}
+		p := make([]byte, size)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		to.Chunk(Direction(r.IntN(2)), p)
+	}
+	for _, r := range open {
+		r.End(Complete, "")
+	}
+	check(t, s.Flush(t.Context()))
+}
+
+// byQueries reads an exchange's chunks without looking at pages.
+func byQueries(t testing.TB, s *Store, id, from int64) (list []Chunk) {
+	for full := true; full; {
+		var page []Chunk
+		var err error
+		page, _, full, err = s.queryChunks(t.Context(), id, from, chunkRows)
+		check(t, err)
+		for _, k := range page {
+			list = append(list, k)
+			from = k.Seq + 1
+		}
+	}
+	return list
+}
+
+// TestPagesAreWhatQueriesRead: in a closed file, and in one with a write-ahead log.
+func TestPagesAreWhatQueriesRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	writing := must(Create(path, Options{KeepSecrets: true}))(t)
+	recordMany(t, writing, 5, 6000)
+	compare := func(name string) {
+		s := must(Open(path))(t)
+		defer func() { check(t, s.Close()) }()
+		paged := 0
+		for id := int64(1); id <= 6; id++ {
+			want := byQueries(t, s, id, 0)
+			if diff := cmp.Diff(want, all(t, s.Chunks(t.Context(), id, 0))); diff != "" {
+				t.Fatalf("%s: exchange %d:\n%s", name, id, diff)
+			}
+			for at := 0; at < len(want); at += 97 {
+				list, whole := s.pageChunks(t.Context(), id, want[at].Seq)
+				if diff := cmp.Diff(want[at:at+len(list)], list); diff != "" || whole != (at+len(list) == len(want)) {
+					t.Fatalf("%s: exchange %d from %d: %v\n%s", name, id, want[at].Seq, whole, diff)
+				}
+				paged += len(list)
+			}
+			if list, whole := s.pageChunks(t.Context(), id, 1<<40); len(list) > 0 || !whole {
+				t.Errorf("%s: behind the last: %d chunks, %v", name, len(list), whole)
+			}
+		}
+		if paged < 6000 {
+			t.Errorf("%s: only %d chunks came from pages", name, paged)
+		}
+	}
+	compare("being recorded")
+	check(t, writing.Close())
+	compare("closed")
+}
+
+// FuzzPages: whatever stands in the pages, reading them ends, and what comes is of the
+// exchange, in order.
+func FuzzPages(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "a.uwc")
+	s := must(Create(path, Options{KeepSecrets: true}))(f)
+	recordMany(f, s, 2, 900)
+	check(f, s.Close())
+	whole := must(os.ReadFile(path))(f)
+	const page = 4096
+	for i := 0; i < len(whole); i += 7 * page {
+		f.Add(i, []byte{5, 0, 0, 0, 200})
+		f.Add(i+8, []byte{0, 0, 0, 1})
+		f.Add(i+page-30, []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
+	}
+	f.Fuzz(func(t *testing.T, at int, with []byte) {
+		if at < 0 || at >= len(whole) {
+			return
+		}
+		p := append([]byte(nil), whole...)
+		copy(p[at:], with)
+		path := filepath.Join(t.TempDir(), "f.uwc")
+		check(t, os.WriteFile(path, p, 0o600))
+		s, err := Open(path)
+		if err != nil {
+			return
+		}
+		defer func() { _ = s.Close() }()
+		last := int64(-1)
+		list, _ := s.pageChunks(t.Context(), 1, 0)
+		for _, k := range list {
+			if k.Exchange != 1 || k.Seq <= last {
+				t.Fatalf("chunk %d of exchange %d behind %d", k.Seq, k.Exchange, last)
+			}
+			last = k.Seq
+		}
+	})
+}
