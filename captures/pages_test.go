@@ -1,12 +1,12 @@
 package captures
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // recordMany records small chunks of several exchanges in turn, and among them some
@@ -57,6 +57,12 @@ func byQueries(t testing.TB, s *Store, id, from int64) (list []Chunk) {
 	return list
 }
 
+func sameChunks(a, b []Chunk) bool {
+	return slices.EqualFunc(a, b, func(x, y Chunk) bool {
+		return x.Exchange == y.Exchange && x.Seq == y.Seq && x.Dir == y.Dir && x.T == y.T && bytes.Equal(x.Data, y.Data)
+	})
+}
+
 // TestPagesAreWhatQueriesRead: in a closed file, and in one with a write-ahead log.
 func TestPagesAreWhatQueriesRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
@@ -68,13 +74,13 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 		paged := 0
 		for id := int64(1); id <= 6; id++ {
 			want := byQueries(t, s, id, 0)
-			if diff := cmp.Diff(want, all(t, s.Chunks(t.Context(), id, 0))); diff != "" {
-				t.Fatalf("%s: exchange %d:\n%s", name, id, diff)
+			if got := all(t, s.Chunks(t.Context(), id, 0)); !sameChunks(want, got) {
+				t.Fatalf("%s: exchange %d: %d chunks, want %d", name, id, len(got), len(want))
 			}
-			for at := 0; at < len(want); at += 97 {
+			for at := 0; at < len(want); at += 397 {
 				list, whole := s.pageChunks(t.Context(), id, want[at].Seq)
-				if diff := cmp.Diff(want[at:at+len(list)], list); diff != "" || whole != (at+len(list) == len(want)) {
-					t.Fatalf("%s: exchange %d from %d: %v\n%s", name, id, want[at].Seq, whole, diff)
+				if !sameChunks(want[at:at+len(list)], list) || whole != (at+len(list) == len(want)) {
+					t.Fatalf("%s: exchange %d from %d: %d chunks, %v", name, id, want[at].Seq, len(list), whole)
 				}
 				paged += len(list)
 			}
@@ -82,7 +88,7 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 				t.Errorf("%s: behind the last: %d chunks, %v", name, len(list), whole)
 			}
 		}
-		if paged < 6000 {
+		if paged < 2000 {
 			t.Errorf("%s: only %d chunks came from pages", name, paged)
 		}
 	}

@@ -24,6 +24,7 @@ type Options struct {
 	Events      bool   // text/event-stream: events, or envelopes under that label
 	Whole       string // compression of the whole of a framed body, around the frames; HTTP's content-encoding
 	MaxFrame    int64  // bytes of a frame, or of a unary body; default 64 MiB
+	Reuse       bool   // the frames that a call of Feed returns are there until the next
 	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB of a larger frame are kept
 }
 
@@ -40,7 +41,8 @@ type Decoder struct {
 	text  *base64Reader
 	event *eventReader
 	whole *wholeReader
-	first bool // a byte was fed
+	first bool    // a byte was fed
+	list  []Frame // that was returned, to be used again
 	fail  error
 }
 
@@ -112,6 +114,7 @@ func (d *Decoder) feed(p []byte) ([]Frame, error) {
 // Close ends the body and returns what was still open: a unary body, or a
 // frame that the body ended inside, with an error.
 func (d *Decoder) Close() ([]Frame, error) {
+	d.list, d.o.Reuse = nil, false // what follows comes from several calls
 	if d.whole == nil {
 		return d.close()
 	}
@@ -157,6 +160,7 @@ func (d *Decoder) close() ([]Frame, error) {
 
 // frames is Feed for bytes that are envelopes.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
+	frames = d.list[:0]
 	for len(p) > 0 {
 		if d.large != nil {
 			var f []Frame
@@ -191,6 +195,9 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 			frames = append(frames, d.frame(d.buf))
 			d.buf = nil
 		}
+	}
+	if d.o.Reuse {
+		d.list = frames
 	}
 	return frames, err
 }
