@@ -76,12 +76,11 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	if n.Overlong && n.Val-n.Tag != wire.SizeVarint(uint64(len(p))) {
 		l.Overlong++
 	}
-	if weight := f.turn.weight(e.scratch.sample); weight > 0 || l.N == 0 || len(p) == 0 {
-		l.add(p, n.First != wire.None, weight)
-	} else {
-		l.see(p)
-		l.check(p, n.First != wire.None)
+	weight := int64(1)
+	if len(p) > 0 {
+		weight = f.turn.weight(e.scratch.sample)
 	}
+	l.add(p, n.First != wire.None, weight, e.scratch.rank)
 	if l.NotMessage {
 		return
 	}
