@@ -35,17 +35,44 @@ type pager struct {
 // An indexed chunk is what the index of chunks says of one.
 type indexed struct{ seq, number int64 }
 
-// pageChunks returns some of an exchange's chunks from a sequence number on, and
-// whether those are all that there are. It returns none where it cannot tell.
-func (s *Store) pageChunks(ctx context.Context, id, from int64) (list []Chunk, all bool) {
+// A run is some of an exchange's chunks that follow each other, in pages.
+type run struct {
+	id     int64
+	wanted []indexed
+	leaves []leaf
+	all    bool // there are no more behind the wanted ones
+}
+
+// A leaf is a page of chunks with some that are wanted.
+type leaf struct {
+	treePage
+	lo, hi int
+}
+
+// each yields the chunks up to the first that is left to a query: how many there were,
+// and whether they are all that the exchange has.
+func (r *run) each(yield func(Chunk) bool) (n int, all bool) {
+	for i := range r.leaves {
+		l := &r.leaves[i]
+		n += l.each(r.id, r.wanted[l.lo:l.hi], yield)
+		if n < l.hi {
+			return n, false
+		}
+	}
+	return n, r.all && n == len(r.wanted)
+}
+
+// pageChunks finds the pages of some of an exchange's chunks from a sequence number on,
+// or none where it cannot tell.
+func (s *Store) pageChunks(ctx context.Context, id, from int64) (found run) {
 	conn, err := s.reader(ctx)
 	if err != nil {
-		return nil, false
+		return found
 	}
 	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, false
+		return found
 	}
 	defer func() { _ = tx.Rollback() }()
 	var roots []uint32
@@ -53,18 +80,22 @@ func (s *Store) pageChunks(ctx context.Context, id, from int64) (list []Chunk, a
 		roots = append(roots, uint32(c.small(math.MaxInt32)))
 		return true
 	}, `SELECT rootpage FROM sqlite_schema WHERE name IN ('chunks', 'chunks_exchange') ORDER BY name`); err != nil || len(roots) != 2 {
-		return nil, false
+		return found
 	}
 	p := &pager{ctx: ctx, tx: tx}
 	if !p.measure() {
-		return nil, false
+		return found
 	}
-	entries, all, ok := p.index(roots[1], id, from)
+	wanted, all, ok := p.index(roots[1], id, from)
 	if !ok {
-		return nil, false
+		return found
 	}
-	list = p.rows(roots[0], id, entries)
-	return list, all && len(list) == len(entries)
+	for i := 1; i < len(wanted); i++ {
+		if wanted[i].number <= wanted[i-1].number || wanted[i].seq <= wanted[i-1].seq {
+			wanted, all = wanted[:i], false
+		}
+	}
+	return run{id: id, wanted: wanted, leaves: p.leaves(roots[0], wanted), all: all}
 }
 
 // measure reads how large pages are, and what of them is used.
@@ -128,8 +159,9 @@ func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool
 			wanted = append(wanted, it.page)
 		}
 		if len(wanted) == 0 {
-			for _, it := range items {
-				list = append(list, it.indexed)
+			list = make([]indexed, len(items))
+			for i, it := range items {
+				list[i] = it.indexed
 			}
 			return list, all, true
 		}
@@ -137,7 +169,7 @@ func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool
 		if !ok {
 			return nil, false, false
 		}
-		var below []item
+		below := make([]item, 0, len(items)+len(wanted)*p.size/16)
 		for _, it := range items {
 			if it.page == 0 {
 				below = append(below, it)
@@ -205,24 +237,21 @@ type stretch struct {
 	lo, hi int
 }
 
-// rows reads chunks by their numbers, up to the first that is left to a query.
-func (p *pager) rows(root uint32, id int64, entries []indexed) (list []Chunk) {
-	for i := range entries {
-		if i > 0 && (entries[i].number <= entries[i-1].number || entries[i].seq <= entries[i-1].seq) {
-			entries = entries[:i]
-			break
-		}
+// leaves finds the pages of chunks by their numbers, which ascend: of all, or the first.
+func (p *pager) leaves(root uint32, wanted []indexed) (list []leaf) {
+	if len(wanted) == 0 {
+		return nil
 	}
-	level := []stretch{{root, 0, len(entries)}}
+	level := []stretch{{root, 0, len(wanted)}}
 	for range maxTreeDepth {
 		if limit := max(pageTotal/p.size, 16); len(level) > limit {
 			level = level[:limit]
 		}
-		wanted := make([]uint32, len(level))
+		numbers := make([]uint32, len(level))
 		for i, s := range level {
-			wanted[i] = s.page
+			numbers[i] = s.page
 		}
-		pages, ok := p.fetch(wanted)
+		pages, ok := p.fetch(numbers)
 		if !ok {
 			return nil
 		}
@@ -230,17 +259,12 @@ func (p *pager) rows(root uint32, id int64, entries []indexed) (list []Chunk) {
 		for _, s := range level {
 			page, ok := p.parse(pages[s.page])
 			switch {
-			case ok && page.kind == innerTable:
-				if below, ok = appendStretches(below, &page, s, entries); !ok {
+			case ok && page.kind == innerTable && len(list) == 0:
+				if below, ok = appendStretches(below, &page, s, wanted); !ok {
 					return nil
 				}
-			case ok && page.kind == leafTable && len(below) == 0:
-				if list == nil {
-					list = make([]Chunk, 0, level[len(level)-1].hi)
-				}
-				if list = appendChunks(list, &page, id, entries[s.lo:s.hi]); len(list) < s.hi {
-					return list
-				}
+			case ok && page.kind == leafTable && len(below) == 0: // all are on one level
+				list = append(list, leaf{page, s.lo, s.hi})
 			default:
 				return list
 			}
@@ -248,17 +272,15 @@ func (p *pager) rows(root uint32, id int64, entries []indexed) (list []Chunk) {
 		if len(below) == 0 {
 			return list
 		}
-		if level = below; list != nil {
-			return nil // leaves are all on one level
-		}
+		level = below
 	}
 	return nil
 }
 
 // appendStretches divides a stretch among the pages below the inner page of a table.
-func appendStretches(below []stretch, page *treePage, s stretch, entries []indexed) ([]stretch, bool) {
+func appendStretches(below []stretch, page *treePage, s stretch, wanted []indexed) ([]stretch, bool) {
 	for at := s.lo; at < s.hi; {
-		number := entries[at].number
+		number := wanted[at].number
 		i, ok := page.find(func(cell []byte) (bool, bool) {
 			key, _, ok := row(cell, 0)
 			return key >= number, ok
@@ -273,7 +295,7 @@ func appendStretches(below []stretch, page *treePage, s stretch, entries []index
 				return nil, false
 			}
 			key, _, _ := row(cell, 0)
-			for end = at + 1; end < s.hi && entries[end].number <= key; {
+			for end = at + 1; end < s.hi && wanted[end].number <= key; {
 				end++
 			}
 		}
@@ -286,43 +308,45 @@ func appendStretches(below []stretch, page *treePage, s stretch, entries []index
 	return below, true
 }
 
-// appendChunks appends the chunks of an exchange in the leaf of a table, up to the
-// first that is not as expected.
-func appendChunks(list []Chunk, page *treePage, id int64, entries []indexed) []Chunk {
-	next := 0
-	for _, want := range entries {
-		at := func(i int) (number int64, r tuple, ok bool) {
-			if _, cell, whole := page.cell(i); whole {
-				return row(cell, page.most())
-			}
-			return 0, r, false
+// each yields chunks of an exchange, up to the first that is not as expected, and
+// returns how many.
+func (l *leaf) each(id int64, wanted []indexed, yield func(Chunk) bool) (n int) {
+	at := 0
+	for _, want := range wanted {
+		if at == l.cells {
+			return n
 		}
-		if next >= page.cells {
-			return list
-		}
-		number, r, ok := at(next)
-		if number != want.number {
-			i, _ := page.find(func(cell []byte) (bool, bool) {
-				number, _, _ := row(cell, page.most())
+		number, values, ok := l.row(at)
+		if number != want.number { // others are between them
+			at, _ = l.find(func(cell []byte) (bool, bool) {
+				number, _, _ := row(cell, l.most())
 				return number >= want.number, true
 			})
-			if i == page.cells {
-				return list
+			if at == l.cells {
+				return n
 			}
-			next = i
-			number, r, ok = at(next)
+			number, values, ok = l.row(at)
 		}
 		if !ok || number != want.number {
-			return list
+			return n
 		}
-		next++
-		k, ok := r.chunk(want.seq, id)
-		if !ok {
-			return list
+		at++
+		k, ok := values.chunk(want.seq, id)
+		if !ok || !yield(k) {
+			return n
 		}
-		list = append(list, k)
+		n++
 	}
-	return list
+	return n
+}
+
+// row takes row i apart.
+func (l *leaf) row(i int) (number int64, values tuple, ok bool) {
+	_, cell, ok := l.cell(i)
+	if !ok {
+		return 0, values, false
+	}
+	return row(cell, l.most())
 }
 
 // chunk reads a row of chunks whose payload is in it.

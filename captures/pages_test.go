@@ -57,6 +57,16 @@ func byQueries(t testing.TB, s *Store, id, from int64) (list []Chunk) {
 	return list
 }
 
+// paged reads chunks from pages alone.
+func paged(s *Store, t testing.TB, id, from int64) (list []Chunk, all bool) {
+	pages := s.pageChunks(t.Context(), id, from)
+	_, all = pages.each(func(k Chunk) bool {
+		list = append(list, k)
+		return true
+	})
+	return list, all
+}
+
 func sameChunks(a, b []Chunk) bool {
 	return slices.EqualFunc(a, b, func(x, y Chunk) bool {
 		return x.Exchange == y.Exchange && x.Seq == y.Seq && x.Dir == y.Dir && x.T == y.T && bytes.Equal(x.Data, y.Data)
@@ -71,25 +81,25 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 	compare := func(name string) {
 		s := must(Open(path))(t)
 		defer func() { check(t, s.Close()) }()
-		paged := 0
+		fromPages := 0
 		for id := int64(1); id <= 6; id++ {
 			want := byQueries(t, s, id, 0)
 			if got := all(t, s.Chunks(t.Context(), id, 0)); !sameChunks(want, got) {
 				t.Fatalf("%s: exchange %d: %d chunks, want %d", name, id, len(got), len(want))
 			}
 			for at := 0; at < len(want); at += 397 {
-				list, whole := s.pageChunks(t.Context(), id, want[at].Seq)
+				list, whole := paged(s, t, id, want[at].Seq)
 				if !sameChunks(want[at:at+len(list)], list) || whole != (at+len(list) == len(want)) {
 					t.Fatalf("%s: exchange %d from %d: %d chunks, %v", name, id, want[at].Seq, len(list), whole)
 				}
-				paged += len(list)
+				fromPages += len(list)
 			}
-			if list, whole := s.pageChunks(t.Context(), id, 1<<40); len(list) > 0 || !whole {
+			if list, whole := paged(s, t, id, 1<<40); len(list) > 0 || !whole {
 				t.Errorf("%s: behind the last: %d chunks, %v", name, len(list), whole)
 			}
 		}
-		if paged < 2000 {
-			t.Errorf("%s: only %d chunks came from pages", name, paged)
+		if fromPages < 2000 {
+			t.Errorf("%s: only %d chunks came from pages", name, fromPages)
 		}
 	}
 	compare("being recorded")
@@ -125,7 +135,7 @@ func FuzzPages(f *testing.F) {
 		}
 		defer func() { _ = s.Close() }()
 		last := int64(-1)
-		list, _ := s.pageChunks(t.Context(), 1, 0)
+		list, _ := paged(s, t, 1, 0)
 		for _, k := range list {
 			if k.Exchange != 1 || k.Seq <= last {
 				t.Fatalf("chunk %d of exchange %d behind %d", k.Seq, k.Exchange, last)

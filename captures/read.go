@@ -247,17 +247,17 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, 
 		small := false // the chunks are many, and small
 		for limit := pageFirst; ; limit = chunkRows {
 			if small && s.damage == nil {
-				list, all := s.pageChunks(ctx, id, fromSeq)
-				for _, k := range list {
-					if !yield(k, nil) {
-						return
-					}
+				pages := s.pageChunks(ctx, id, fromSeq)
+				stopped := false
+				n, all := pages.each(func(k Chunk) bool {
 					fromSeq = k.Seq + 1
-				}
-				if all {
+					stopped = !yield(k, nil)
+					return !stopped
+				})
+				if stopped || all {
 					return
 				}
-				if len(list) >= pageFirst {
+				if n >= pageFirst {
 					continue
 				}
 			}

@@ -111,7 +111,7 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	frames, err := d.dec.Feed(c.Data)
 	s.fault(c.Dir, err)
 	out := s.finish(c.Dir, frames)
-	if want := s.length(c.Dir); d.unary && want > 0 && d.bytes == want {
+	if d.unary && d.bytes > 0 && d.bytes == s.length(c.Dir) {
 		out = append(out, s.shut(c.Dir)...)
 	}
 	return out
