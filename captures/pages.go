@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -158,66 +159,86 @@ func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool
 			}
 			wanted = append(wanted, it.page)
 		}
-		if len(wanted) == 0 {
-			list = make([]indexed, len(items))
-			for i, it := range items {
-				list[i] = it.indexed
-			}
-			return list, all, true
-		}
 		pages, ok := p.fetch(wanted)
 		if !ok {
 			return nil, false, false
 		}
-		below := make([]item, 0, len(items)+len(wanted)*p.size/16)
+		list = make([]indexed, 0, len(wanted)*p.size/12) // more than there can be
+		var below []item
 		for _, it := range items {
 			if it.page == 0 {
-				below = append(below, it)
+				list, below = append(list, it.indexed), append(below, it)
 				continue
 			}
 			page, ok := p.parse(pages[it.page])
+			switch {
+			case ok && page.kind == leafIndex:
+				list, ok = appendEntries(list, &page, id, from)
+			case ok && page.kind == innerIndex:
+				below, ok = appendItems(below, &page, id, from)
+			default:
+				ok = false
+			}
 			if !ok {
 				return nil, false, false
 			}
-			if below, ok = appendItems(below, &page, id, from); !ok {
-				return nil, false, false
-			}
+		}
+		if !slices.ContainsFunc(below, func(it item) bool { return it.page != 0 }) {
+			return list, all, true
 		}
 		items = below
 	}
 	return nil, false, false
 }
 
-// appendItems appends what a page of the index has of an exchange.
-func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
-	if page.kind != innerIndex && page.kind != leafIndex {
-		return nil, false
-	}
-	first, ok := page.find(func(cell []byte) (bool, bool) {
+// start is the place of the first entry of an exchange from a sequence number on.
+func (p *treePage) start(id, from int64) (i int, ok bool) {
+	return p.find(func(cell []byte) (bool, bool) {
 		exchange, at, ok := indexEntry(cell)
 		return exchange > id || exchange == id && at.seq >= from, ok
 	})
+}
+
+// appendEntries appends what a leaf of the index has of an exchange.
+func appendEntries(list []indexed, page *treePage, id, from int64) ([]indexed, bool) {
+	first, ok := page.start(id, from)
+	for i := first; ok && i < page.cells; i++ {
+		_, cell, whole := page.cell(i)
+		if !whole {
+			return nil, false
+		}
+		exchange, at, whole := indexEntry(cell)
+		if exchange != id || !whole {
+			return list, whole && exchange > id
+		}
+		list = append(list, at)
+	}
+	return list, ok
+}
+
+// appendItems appends what an inner page of the index has of an exchange, and the pages
+// that may have more.
+func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
+	first, ok := page.start(id, from)
 	if !ok {
 		return nil, false
 	}
 	for i := first; i < page.cells; i++ {
 		child, cell, ok := page.cell(i)
-		exchange, at, whole := indexEntry(cell)
-		if !ok || !whole || page.inner() && child == 0 {
+		if !ok || child == 0 {
 			return nil, false
 		}
-		if page.inner() {
-			items = append(items, item{page: child})
+		exchange, at, ok := indexEntry(cell)
+		if !ok {
+			return nil, false
 		}
+		items = append(items, item{page: child})
 		if exchange != id {
 			return items, exchange > id
 		}
 		items = append(items, item{indexed: at})
 	}
-	if page.inner() {
-		items = append(items, item{page: page.right()})
-	}
-	return items, !page.inner() || page.right() != 0
+	return append(items, item{page: page.right()}), page.right() != 0
 }
 
 // indexEntry reads an entry of chunks_exchange: the exchange, and where its chunk is.
