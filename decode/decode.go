@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -128,54 +127,6 @@ func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, er
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.Err(), err),
 	}
-	ex.choose(ctx, src)
-	return ex, err
-}
-
-// EachFrame is Decode for who needs no more than one frame at a time: do is called with
-// each as soon as it is complete, and with its exchange.
-//
-// Shape: the frame, its tree included, is do's until it returns. The exchange has no
-// frames, and its Code, Message, Err and Choices are there only in what is returned.
-// Limits: nothing is kept, so an exchange has as many frames and nodes as it has, and
-// MaxNodes is of one frame; MaxTotal is 1 TiB by default.
-// Errors: that of do, which ends it, and those of Decode.
-func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Exchange, *Frame) error) (*Exchange, error) {
-	rec, err := src.Exchange(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
-	}
-	if o.MaxFrames <= 0 {
-		o.MaxFrames = math.MaxInt
-	}
-	if o.MaxTotal <= 0 {
-		o.MaxTotal = 1 << 40
-	}
-	s := NewStream(rec, o)
-	ex := &Exchange{Exchange: *rec, Call: s.Call()}
-	cut := false
-	var stop error
-	s.pass = func(f *Frame) {
-		f.Partial = f.Partial || cut && !f.Framed // nothing tells where a body was to end
-		if stop == nil {
-			stop = do(ex, f)
-		}
-	}
-	for chunk, cerr := range src.Chunks(ctx, id, 0) {
-		if cerr != nil {
-			err, cut = fmt.Errorf("decode: exchange %d: %w", id, cerr), true
-			break
-		}
-		if s.Feed(chunk); stop != nil {
-			return ex, stop
-		}
-	}
-	s.Close()
-	if stop != nil {
-		return ex, stop
-	}
-	ex.Code, ex.Message = s.Verdict()
-	ex.Err = errors.Join(s.Err(), err)
 	ex.choose(ctx, src)
 	return ex, err
 }
