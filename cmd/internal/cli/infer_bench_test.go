@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/wire/barewalk"
 )
 
 // chatFrame is one of a stream's messages, of about so many bytes: an id, a number that
@@ -45,8 +47,8 @@ func chatFrame(r *rand.Rand, i, size int) []byte {
 }
 
 // chatCapture writes streams of chat frames, a chunk each as a proxy records them, of
-// about so many bytes in all.
-func chatCapture(tb testing.TB, exchanges, size, total int) (file string, written int64, frames int) {
+// about so many bytes in all, and returns the messages one behind the other, too.
+func chatCapture(tb testing.TB, exchanges, size, total int) (file string, messages []byte, frames int) {
 	tb.Helper()
 	file = filepath.Join(tb.TempDir(), "a.uwc")
 	store, err := captures.Create(file, captures.Options{KeepSecrets: true})
@@ -66,29 +68,41 @@ func chatCapture(tb testing.TB, exchanges, size, total int) (file string, writte
 			m := chatFrame(r, frames, size)
 			rec.Chunk(captures.Down, envelope.Append(nil, 0, m))
 			done += len(m)
-			written += int64(len(m))
+			messages = append(messages, m...)
 		}
 		rec.End(captures.Complete, "")
 	}
 	if err := store.Close(); err != nil {
 		tb.Fatal(err)
 	}
-	return file, written, frames
+	return file, messages, frames
 }
 
-// BenchmarkInfer is 'schema infer' from a capture's file to the definitions, by the
-// size of its frames.
+// BenchmarkInfer is 'schema infer' from a capture's file to the definitions, on one core,
+// by the size of its frames, beside a bare walk over the same messages; and of one
+// stream, on all cores.
 func BenchmarkInfer(b *testing.B) {
+	infer := func(b *testing.B, file string) {
+		if status := Run([]string{"schema", "infer", file}, strings.NewReader(""), io.Discard, io.Discard); status != 0 {
+			b.Fatalf("status %d", status)
+		}
+	}
 	for _, size := range []int{30, 150, 430, 4000} {
 		b.Run(fmt.Sprintf("%d-byte-frames", size), func(b *testing.B) {
-			file, written, frames := chatCapture(b, 8, size, max(300_000*min(size, 100), 24<<20)/2)
-			b.SetBytes(written)
-			for b.Loop() {
-				if status := Run([]string{"schema", "infer", file}, strings.NewReader(""), io.Discard, io.Discard); status != 0 {
-					b.Fatalf("status %d", status)
-				}
-			}
+			file, messages, frames := chatCapture(b, 8, size, 12<<20)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			barewalk.Beside(b, messages, func() { infer(b, file) })
 			b.ReportMetric(float64(b.N)*float64(frames)/b.Elapsed().Seconds(), "frames/s")
 		})
 	}
+	b.Run("one-stream", func(b *testing.B) {
+		file, messages, _ := chatCapture(b, 1, 150, 12<<20)
+		barewalk.Beside(b, messages, func() { infer(b, file) })
+	})
+	b.Run("10000-frames", func(b *testing.B) {
+		file, _, _ := chatCapture(b, 1, 150, 1_500_000)
+		for b.Loop() {
+			infer(b, file)
+		}
+	})
 }
