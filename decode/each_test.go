@@ -97,6 +97,29 @@ func TestEachFrameIsDecode(t *testing.T) {
 	sameFrames(t, call("POST", run, unary, unary, 200, ">08 01", "<08", "<02"), Options{NoInner: true})
 }
 
+// TestEachFrameHoldsNothing: so an exchange may have more fields than one that is held.
+func TestEachFrameHoldsNothing(t *testing.T) {
+	c := h("content-type", "application/connect+proto")
+	src := call("POST", run, c, c, 200)
+	for i := range int64(500) {
+		src.chunks = append(src.chunks, captures.Chunk{Dir: captures.Down, Seq: i, Data: envelope.Append(nil, 0, []byte{8, 1})})
+	}
+	o := Options{NoInner: true, MaxNodes: 100}
+	if ex, err := Decode(t.Context(), src, 7, o); err != nil || ex.Frames[400].Tree != nil {
+		t.Errorf("held: %v", err)
+	}
+	trees := 0
+	ex, err := EachFrame(t.Context(), src, 7, o, func(_ *Exchange, f *Frame) error {
+		if f.Tree != nil && f.Err == nil {
+			trees++
+		}
+		return nil
+	})
+	if err != nil || ex.Err != nil || trees != 500 {
+		t.Errorf("%d trees, %v, %v", trees, err, ex.Err)
+	}
+}
+
 // TestEachFrameEnds: by an error of who is given the frames, and with the context.
 func TestEachFrameEnds(t *testing.T) {
 	c := h("content-type", "application/connect+proto")
