@@ -244,20 +244,24 @@ func hasSum(data, sum []byte) bool {
 // Errors: ErrDamaged.
 func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		for {
-			var page []Chunk
-			bytes, full := 0, false
-			err := s.page(ctx, func(c *cursor) bool {
-				k := c.chunk(s.unpack)
-				if c.err != nil {
-					return false
+		small := false // the chunks are many, and small
+		for limit := pageFirst; ; limit = chunkRows {
+			if small && s.damage == nil {
+				pages := s.pageChunks(ctx, id, fromSeq)
+				stopped := false
+				n, all := pages.each(func(k Chunk) bool {
+					fromSeq = k.Seq + 1
+					stopped = !yield(k, nil)
+					return !stopped
+				})
+				if stopped || all {
+					return
 				}
-				page = append(page, k)
-				bytes += len(k.Data)
-				full = len(page) == chunkRows || bytes >= pageBytes
-				return !full
-			}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
-				WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, fromSeq, chunkRows)
+				if n >= pageFirst {
+					continue
+				}
+			}
+			page, size, full, err := s.queryChunks(ctx, id, fromSeq, limit)
 			for _, k := range page {
 				if !yield(k, nil) {
 					return
@@ -271,6 +275,24 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, 
 			if !full {
 				return
 			}
+			small = size < pageSmall*len(page)
 		}
 	}
+}
+
+// queryChunks reads the next chunks of an exchange, up to so many or a few megabytes:
+// how many bytes they have, and whether more may follow.
+func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []Chunk, size int, full bool, err error) {
+	err = s.page(ctx, func(c *cursor) bool {
+		k := c.chunk(s.unpack)
+		if c.err != nil {
+			return false
+		}
+		page = append(page, k)
+		size += len(k.Data)
+		full = len(page) == limit || size >= pageBytes
+		return !full
+	}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
+		WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, from, limit)
+	return page, size, full, err
 }

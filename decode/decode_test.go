@@ -573,6 +573,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sameFrames(t, o, Options{MaxFrame: 1 << 16, MaxInflated: 1 << 16})
 		for i := range ex.Frames {
 			line := FrameJSON(&ex.Frames[i], nil)
 			if _, err := json.Marshal(line); err != nil {

@@ -54,6 +54,9 @@ type Stream struct {
 	find     nested.Finder
 	scratch  wire.Tree
 	slab     []wire.Node // of trees that are kept
+
+	pass func(*Frame) // takes each frame, whose tree is not kept; nil: they are returned
+	one  Frame        // that is passed
 }
 
 // A direction is one body.
@@ -108,7 +111,7 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	frames, err := d.dec.Feed(c.Data)
 	s.fault(c.Dir, err)
 	out := s.finish(c.Dir, frames)
-	if want := s.length(c.Dir); d.unary && want > 0 && d.bytes == want {
+	if d.unary && d.bytes > 0 && d.bytes == s.length(c.Dir) {
 		out = append(out, s.shut(c.Dir)...)
 	}
 	return out
@@ -162,7 +165,7 @@ func (s *Stream) open(dir captures.Direction) {
 	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
 		m.protocol, m.codec = s.call.Protocol, s.call.Codec
 	}
-	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated}
+	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.pass != nil}
 	d.codec = m.codec
 	switch m.protocol {
 	case ConnectStream:
@@ -201,11 +204,12 @@ func (s *Stream) length(dir captures.Direction) int64 {
 	return n
 }
 
-// finish makes frames of what the envelope decoder returned.
+// finish makes frames of what the envelope decoder returned, and passes them on or
+// returns them.
 func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	d := &s.dirs[dir]
 	var out []Frame
-	for _, e := range in {
+	for i := range in {
 		if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
 			if !s.full {
 				s.add(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
@@ -213,15 +217,20 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 			s.full = true
 			break
 		}
-		f := Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: e, at: d.at}
+		f := &s.one
+		*f = Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: in[i], at: d.at}
 		d.seq++
-		d.frame = d.frame || e.Framed
-		s.room(&f)
-		s.interpret(&f, d)
+		d.frame = d.frame || f.Framed
+		s.room(f)
+		s.interpret(f, d)
 		if f.Err != nil {
 			s.add(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
 		}
-		out = append(out, f)
+		if s.pass != nil {
+			s.pass(f)
+		} else {
+			out = append(out, *f)
+		}
 	}
 	return out
 }
@@ -247,8 +256,11 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 	if left := s.o.MaxNodes - s.nodes; o.MaxNodes <= 0 || o.MaxNodes > left {
 		o.MaxNodes = left
 	}
-	// Trees are kept, so they take no more room than their nodes.
 	s.scratch.Reset(data, o)
+	if s.pass != nil {
+		return &s.scratch
+	}
+	// Trees are kept, so they take no more room than their nodes.
 	t := &wire.Tree{Data: data, Nodes: s.keep(s.scratch.Nodes)}
 	if s.nodes += len(t.Nodes); len(t.Nodes) > keptNodes {
 		s.scratch = wire.Tree{}

@@ -94,26 +94,53 @@ func (e *Evidence) method(name string) (*methodEvidence, error) {
 // Errors: frames that are no protobuf message are left out and the first is
 // named by the error; the others count.
 func (e *Evidence) AddExchange(ex *decode.Exchange) error {
+	c := e.Begin(ex)
+	for i := range ex.Frames {
+		c.Add(ex, &ex.Frames[i])
+	}
+	return c.End(ex)
+}
+
+// A Call enters an exchange frame by frame.
+type Call struct {
+	e     *Evidence
+	m     *methodEvidence // nil where the exchange is none of evidence's business
+	roots [2]string
+	count [2]int64
+	err   error
+}
+
+// Begin is AddExchange for frames that come one by one: Call.Add takes each, and
+// Call.End what is known of the exchange behind the last.
+func (e *Evidence) Begin(ex *decode.Exchange) *Call {
+	c := &Call{e: e}
 	if ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
-		return nil
+		return c
 	}
 	name := ex.Service + "/" + ex.RPC
-	m, err := e.method(name)
-	if err != nil {
-		return err
+	if c.m, c.err = e.method(name); c.m != nil {
+		c.roots = [2]string{captures.Up: methodRoot(name, captures.Up), captures.Down: methodRoot(name, captures.Down)}
 	}
-	m.addExchange(ex)
-	var first error
-	for i := range ex.Frames {
-		f := &ex.Frames[i]
-		if !isMessageFrame(ex, f) {
-			continue
-		}
-		if err := e.addFrame(methodRoot(name, f.Dir), f); err != nil && first == nil {
-			first = fmt.Errorf("%w (exchange %d, frame %s/%d)", err, ex.ID, f.Dir, f.Seq)
-		}
+	return c
+}
+
+// Add enters a frame of the exchange, if it is a message.
+func (c *Call) Add(ex *decode.Exchange, f *decode.Frame) {
+	if c.m == nil || !isMessageFrame(ex, f) {
+		return
 	}
-	return first
+	c.count[f.Dir]++
+	if err := c.e.addFrame(c.roots[f.Dir], f); err != nil && c.err == nil {
+		c.err = fmt.Errorf("%w (exchange %d, frame %s/%d)", err, ex.ID, f.Dir, f.Seq)
+	}
+}
+
+// End enters what is known of the exchange as a whole. Its errors are those of AddExchange.
+func (c *Call) End(ex *decode.Exchange) error {
+	if c.m != nil {
+		c.m.addExchange(ex, c.count[captures.Up], c.count[captures.Down])
+	}
+	return c.err
 }
 
 func (e *Evidence) addFrame(root string, f *decode.Frame) error {

@@ -25,7 +25,8 @@ func newMethodEvidence() *methodEvidence {
 	return &methodEvidence{Protocols: map[string]int64{}, Choices: choosings{}}
 }
 
-func (m *methodEvidence) addExchange(ex *decode.Exchange) {
+// addExchange enters an exchange of so many messages.
+func (m *methodEvidence) addExchange(ex *decode.Exchange, up, down int64) {
 	m.Calls++
 	for dir, list := range ex.Choices {
 		m.Choices.add(captures.Direction(dir), list)
@@ -35,17 +36,6 @@ func (m *methodEvidence) addExchange(ex *decode.Exchange) {
 	}
 	if ex.Protocol == decode.ConnectStream || ex.Protocol == decode.SSE {
 		m.Streams++
-	}
-	var up, down int64
-	for i := range ex.Frames {
-		if !isMessageFrame(ex, &ex.Frames[i]) {
-			continue
-		}
-		if ex.Frames[i].Dir == captures.Up {
-			up++
-		} else {
-			down++
-		}
 	}
 	m.MostUp, m.MostDown = max(m.MostUp, up), max(m.MostDown, down)
 }

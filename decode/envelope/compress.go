@@ -48,11 +48,15 @@ var encodings = map[string]struct {
 }
 
 func newZstdReader(r io.Reader) (io.Reader, error) {
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	d, err := newZstd(r)
 	if err != nil {
 		return nil, err
 	}
 	return d.IOReadCloser(), nil
+}
+
+func newZstd(r io.Reader) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 }
 
 // newDeflateReader reads what "deflate" means by the specification, zlib, and
@@ -96,6 +100,53 @@ func Sniff(p []byte) string {
 // Limits: at most limit bytes come out (0 is 64 MiB), and little more is held.
 // Errors: with the bytes up to the error. ErrInflated where limit was reached.
 func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+	return new(readers).decompressAll(encoding, p, limit)
+}
+
+// readers are what decompresses a body's frames, kept for the next one: making one
+// costs more than a small frame does.
+type readers struct {
+	src  bytes.Reader
+	gzip *gzip.Reader
+	zstd *zstd.Decoder
+}
+
+// open returns a reader of what p is by a known encoding, until the next is opened.
+func (r *readers) open(name string, p []byte) (io.Reader, error) {
+	r.src.Reset(p)
+	switch {
+	case name == "gzip":
+		if r.gzip == nil {
+			r.gzip = new(gzip.Reader)
+		}
+		return r.gzip, r.gzip.Reset(&r.src)
+	case name != "zstd":
+		return encodings[name].reader(&r.src)
+	case r.zstd != nil:
+		return r.zstd, r.zstd.Reset(&r.src)
+	}
+	z, err := newZstd(&r.src)
+	if err != nil {
+		return nil, err
+	}
+	r.zstd = z
+	return z, nil
+}
+
+// close lets go of what holds more than memory.
+func (r *readers) close() {
+	if r.zstd != nil {
+		r.zstd.Close()
+		r.zstd = nil
+	}
+}
+
+func (r *readers) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
+	defer r.close()
+	return r.decompress(encoding, p, limit)
+}
+
+func (r *readers) decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultMaxInflated
 	}
@@ -105,7 +156,7 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 		if name == "" {
 			continue
 		}
-		out, err := inflate(name, p, limit)
+		out, err := r.inflate(name, p, limit)
 		if err != nil {
 			return out, fmt.Errorf("envelope: %w", err)
 		}
@@ -118,16 +169,16 @@ func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 // rest stays within the limit, too.
 const probeInflated = 4 << 20
 
-// decompress is Decompress for one of a body's many frames: of one that inflates
-// past the limit it keeps the beginning alone, and never holds more.
-func decompress(encoding string, p []byte, limit int64) ([]byte, error) {
-	data, err := Decompress(encoding, p, min(limit, probeInflated))
+// frame is Decompress for one of a body's many frames: of one that inflates past the
+// limit it keeps the beginning alone, and never holds more.
+func (r *readers) frame(encoding string, p []byte, limit int64) ([]byte, error) {
+	data, err := r.decompress(encoding, p, min(limit, probeInflated))
 	if !errors.Is(err, ErrInflated) {
 		return data, err
 	}
 	if limit > probeInflated {
-		if err = measure(encoding, p, limit); err == nil {
-			return Decompress(encoding, p, limit)
+		if err = r.measure(encoding, p, limit); err == nil {
+			return r.decompress(encoding, p, limit)
 		}
 	}
 	return bytes.Clone(data[:min(len(data), keptOfTooLarge)]), err
@@ -135,20 +186,16 @@ func decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 
 // measure inflates p and keeps nothing of it. Its error is ErrInflated or nil:
 // what else may be wrong is found when it is inflated to be kept.
-func measure(encoding string, p []byte, limit int64) error {
+func (r *readers) measure(encoding string, p []byte, limit int64) error {
 	name := normalEncoding(encoding)
-	e, known := encodings[name]
-	if !known {
+	if _, known := encodings[name]; !known {
 		return nil // several encodings
 	}
-	r, err := e.reader(bytes.NewReader(p))
+	in, err := r.open(name, p)
 	if err != nil {
 		return nil
 	}
-	if c, ok := r.(io.Closer); ok {
-		defer c.Close() //nolint:errcheck // it reads from memory
-	}
-	if n, _ := io.CopyN(io.Discard, r, limit+1); n > limit {
+	if n, _ := io.CopyN(io.Discard, in, limit+1); n > limit {
 		return fmt.Errorf("envelope: %w", pastLimit(name, len(p), limit))
 	}
 	return nil
@@ -158,19 +205,15 @@ func pastLimit(name string, compressed int, limit int64) error {
 	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
-func inflate(name string, p []byte, limit int64) ([]byte, error) {
-	e, known := encodings[name]
-	if !known {
+func (r *readers) inflate(name string, p []byte, limit int64) ([]byte, error) {
+	if _, known := encodings[name]; !known {
 		return nil, fmt.Errorf("compression %q is not known", name)
 	}
-	r, err := e.reader(bytes.NewReader(p))
+	in, err := r.open(name, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, endIsUnexpected(err))
 	}
-	if c, ok := r.(io.Closer); ok {
-		defer c.Close() //nolint:errcheck // it reads from memory
-	}
-	return readLimited(name, r, len(p), limit)
+	return readLimited(name, in, len(p), limit)
 }
 
 func readLimited(name string, r io.Reader, compressed int, limit int64) ([]byte, error) {

@@ -24,6 +24,7 @@ type Options struct {
 	Events      bool   // text/event-stream: events, or envelopes under that label
 	Whole       string // compression of the whole of a framed body, around the frames; HTTP's content-encoding
 	MaxFrame    int64  // bytes of a frame, or of a unary body; default 64 MiB
+	Reuse       bool   // the frames that a call of Feed returns are there until the next
 	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB of a larger frame are kept
 }
 
@@ -32,16 +33,18 @@ type Options struct {
 // Limits: it holds at most the one frame that is not complete, and of that no
 // more than MaxFrame and no more than was fed: a length is not believed.
 type Decoder struct {
-	o     Options
-	off   int64  // of the first byte that belongs to no frame yet
-	buf   []byte // what has come of an incomplete frame
-	skip  int64  // bytes still to come of a frame that is too large
-	large *Frame // that frame
-	text  *base64Reader
-	event *eventReader
-	whole *wholeReader
-	first bool // a byte was fed
-	fail  error
+	o       Options
+	off     int64  // of the first byte that belongs to no frame yet
+	buf     []byte // what has come of an incomplete frame
+	skip    int64  // bytes still to come of a frame that is too large
+	large   *Frame // that frame
+	text    *base64Reader
+	event   *eventReader
+	whole   *wholeReader
+	first   bool    // a byte was fed
+	list    []Frame // that was returned, to be used again
+	readers readers
+	fail    error
 }
 
 // NewDecoder returns a Decoder for one direction of one exchange.
@@ -112,6 +115,11 @@ func (d *Decoder) feed(p []byte) ([]Frame, error) {
 // Close ends the body and returns what was still open: a unary body, or a
 // frame that the body ended inside, with an error.
 func (d *Decoder) Close() ([]Frame, error) {
+	d.list, d.o.Reuse = nil, false // what follows comes from several calls
+	defer d.readers.close()
+	if d.event != nil {
+		defer d.event.readers.close()
+	}
 	if d.whole == nil {
 		return d.close()
 	}
@@ -157,6 +165,7 @@ func (d *Decoder) close() ([]Frame, error) {
 
 // frames is Feed for bytes that are envelopes.
 func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
+	frames = d.list[:0]
 	for len(p) > 0 {
 		if d.large != nil {
 			var f []Frame
@@ -192,6 +201,9 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 			d.buf = nil
 		}
 	}
+	if d.o.Reuse {
+		d.list = frames
+	}
 	return frames, err
 }
 
@@ -199,7 +211,7 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 func (d *Decoder) frame(b []byte) Frame {
 	f := Frame{Offset: d.off, Len: len(b), Flags: Flags(b[0]), Framed: true, Raw: b[HeaderLen:]}
 	d.off += int64(len(b))
-	f.inflate(d.o)
+	f.inflate(d.o, &d.readers)
 	return f
 }
 
@@ -236,13 +248,13 @@ func (d *Decoder) partial() Frame {
 		return f
 	}
 	f.Raw = d.buf[HeaderLen:]
-	f.inflate(d.o)
+	f.inflate(d.o, &d.readers)
 	f.Err = fmt.Errorf("envelope: frame at %#x: length %d, %d bytes came: %w", d.off, binary.BigEndian.Uint32(d.buf[1:]), len(f.Raw), io.ErrUnexpectedEOF)
 	return f
 }
 
 // inflate sets Data from Raw.
-func (f *Frame) inflate(o Options) {
+func (f *Frame) inflate(o Options, r *readers) {
 	f.Data = f.Raw
 	if f.Flags&Compressed == 0 {
 		return
@@ -258,7 +270,7 @@ func (f *Frame) inflate(o Options) {
 	if len(f.Raw) == 0 {
 		return // some senders set the flag on an empty message
 	}
-	data, err := decompress(encoding, f.Raw, o.MaxInflated)
+	data, err := r.frame(encoding, f.Raw, o.MaxInflated)
 	if err != nil {
 		f.Err = fmt.Errorf("envelope: frame at %#x: %w", f.Offset, err)
 		if data == nil {

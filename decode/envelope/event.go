@@ -12,15 +12,16 @@ import (
 // Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 // Source: RESEARCH.md#sse-fallback
 type eventReader struct {
-	o     Options
-	line  []byte // an incomplete line
-	cr    bool   // the last byte was a carriage return, which ended a line
-	pos   int64  // offset of the next byte
-	start int64  // of the event
-	name  string
-	data  []byte
-	lines int // data lines of the event
-	fail  error
+	o       Options
+	line    []byte // an incomplete line
+	cr      bool   // the last byte was a carriage return, which ended a line
+	pos     int64  // offset of the next byte
+	start   int64  // of the event
+	name    string
+	data    []byte
+	lines   int // data lines of the event
+	fail    error
+	readers readers
 }
 
 func (r *eventReader) feed(p []byte) (frames []Frame, err error) {
@@ -105,7 +106,7 @@ func (r *eventReader) dispatch() []Frame {
 	for i := range inner {
 		g := &inner[i]
 		g.Offset, g.Len, g.Event, g.Err = f.Offset, f.Len, f.Event, f.Err
-		g.inflate(r.o)
+		g.inflate(r.o, &r.readers)
 	}
 	return inner
 }

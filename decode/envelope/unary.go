@@ -25,7 +25,7 @@ func (d *Decoder) gather(p []byte) ([]Frame, error) {
 func (d *Decoder) unary() []Frame {
 	if frames, ok := Split(d.buf); ok && normalEncoding(d.o.Encoding) == "" {
 		for i := range frames {
-			frames[i].inflate(d.o)
+			frames[i].inflate(d.o, &d.readers)
 		}
 		return frames
 	}
@@ -34,7 +34,7 @@ func (d *Decoder) unary() []Frame {
 	if encoding == "" {
 		return []Frame{f}
 	}
-	data, err := decompress(encoding, d.buf, d.o.MaxInflated)
+	data, err := d.readers.frame(encoding, d.buf, d.o.MaxInflated)
 	if err != nil {
 		f.Err = fmt.Errorf("envelope: body: %w", err)
 	}

@@ -73,6 +73,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	}
 	e.scratch.root = root
 	e.scratch.sample++
+	e.scratch.rank = rankOf(t.Data)
 	e.add(m, t, 0, e.scratch.path[:0])
 	if e.count > 2*MaxFields {
 		e.trim()

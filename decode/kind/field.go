@@ -3,6 +3,7 @@ package kind
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"slices"
 
 	"unwire/decode/wire"
@@ -76,12 +77,11 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	if n.Overlong && n.Val-n.Tag != wire.SizeVarint(uint64(len(p))) {
 		l.Overlong++
 	}
-	if weight := f.turn.weight(e.scratch.sample); weight > 0 || l.N == 0 || len(p) == 0 {
-		l.add(p, n.First != wire.None, weight)
-	} else {
-		l.see(p)
-		l.check(p, n.First != wire.None)
+	weight := int64(1)
+	if len(p) > 0 {
+		weight = f.turn.weight(e.scratch.sample)
 	}
+	l.add(p, n.First != wire.None, weight, e.scratch.rank)
 	if l.NotMessage {
 		return
 	}
@@ -194,39 +194,74 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	}
 }
 
-// A keySet is the keys of one message's entries.
+// A keySet is the keys of one message's entries: a list, and from some length on a table
+// of places in it, one more than each, by hash.
 type keySet struct {
-	few  [][]byte // the first of them
-	more map[string]struct{}
+	list  [][]byte
+	slots []int32 // twice as many as keys, or more
+	seed  maphash.Seed
 }
 
 // fewKeys are compared one by one.
 const fewKeys = 8
 
 func (s *keySet) reset() {
-	clear(s.few)
-	s.few = s.few[:0]
-	if len(s.more) > 1024 {
-		s.more = nil // clearing a grown map costs its whole size every time
+	clear(s.list)
+	s.list = s.list[:0]
+	if len(s.slots) > 4096 {
+		s.slots = nil // clearing a grown table costs its whole size every time
 	}
-	clear(s.more)
+	s.slots = s.slots[:0]
 }
 
 // add reports whether the key is a new one.
 func (s *keySet) add(key []byte) bool {
-	for _, k := range s.few {
-		if bytes.Equal(k, key) {
-			return false
+	if len(s.list) < fewKeys {
+		for _, k := range s.list {
+			if bytes.Equal(k, key) {
+				return false
+			}
 		}
-	}
-	if len(s.few) < fewKeys {
-		s.few = append(s.few, key)
+		s.list = append(s.list, key)
 		return true
 	}
-	if s.more == nil {
-		s.more = map[string]struct{}{}
+	if 2*len(s.list) >= len(s.slots) {
+		s.grow()
 	}
-	before := len(s.more)
-	s.more[string(key)] = struct{}{}
-	return len(s.more) > before
+	at := s.place(key)
+	if s.slots[at] != 0 {
+		return false
+	}
+	s.list = append(s.list, key)
+	s.slots[at] = int32(len(s.list))
+	return true
+}
+
+// grow makes the table anew, with room for as many keys again.
+func (s *keySet) grow() {
+	if s.seed == (maphash.Seed{}) {
+		s.seed = maphash.MakeSeed()
+	}
+	size := 64
+	for size < 4*len(s.list) {
+		size *= 2
+	}
+	if size > cap(s.slots) {
+		s.slots = make([]int32, size)
+	} else {
+		s.slots = s.slots[:size]
+		clear(s.slots)
+	}
+	for i, k := range s.list {
+		s.slots[s.place(k)] = int32(i + 1)
+	}
+}
+
+// place is where a key is in the table, or is to be.
+func (s *keySet) place(key []byte) int {
+	at := int(maphash.Bytes(s.seed, key)) & (len(s.slots) - 1)
+	for s.slots[at] != 0 && !bytes.Equal(s.list[s.slots[at]-1], key) {
+		at = (at + 1) & (len(s.slots) - 1)
+	}
+	return at
 }

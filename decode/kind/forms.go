@@ -46,14 +46,22 @@ func isUUID(p []byte) bool {
 	if p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-' {
 		return false
 	}
-	for i, c := range p {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-			return false
+	digits := true
+	for _, part := range [...][]byte{p[:8], p[9:13], p[14:18], p[19:23], p[24:36]} {
+		for _, c := range part {
+			digits = digits && isHex[c]
 		}
 	}
-	return true
+	return digits
 }
+
+// isHex tells hexadecimal digits.
+var isHex = func() (t [256]bool) {
+	for _, c := range "0123456789abcdefABCDEF" {
+		t[c] = true
+	}
+	return t
+}()
 
 // isTime looks at the form of 2006-01-02T15:04:05Z, with anything behind the seconds.
 func isTime(p []byte) bool {

@@ -216,19 +216,15 @@ func (s *Fixeds) valid() bool {
 }
 
 func (l *Payloads) valid() bool {
-	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Scored, l.Uneven, l.Shortest, l.Longest, l.Raw, l.Repeated, l.UTF16, l.Words, l.Text, l.Control,
-		l.Tops32.sum(), l.Tops64.sum(), l.Varints, l.Float32, l.Int32, l.Float64, l.Int64, l.Numbers, l.Ascending, l.Descending) &&
+	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Skipped, l.Shortest, l.Longest, l.Ascending, l.Descending) &&
+		l.sums.valid() && (l.N == l.Empty || l.summed(&l.sums)) && l.tiersValid() &&
 		l.Forms.valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
-		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid() && l.elementsValid()
+		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid()
 }
 
-// elementsValid: what is not refuted, and not empty, has elements.
-func (l *Payloads) elementsValid() bool {
-	filled := l.N > l.Empty
-	if e := l.Elements; e != nil && (!e.valid() || e.Values != nil) || e == nil && filled && !l.NotVarints {
-		return false
-	}
-	return !filled || (l.NotFixed32 || l.Tops32 != nil) && (l.NotFixed64 || l.Tops64 != nil)
+// summed: what is not refuted has been summed up, and what is has not.
+func (l *Payloads) summed(s *sums) bool {
+	return (s.Elements != nil) == !l.NotVarints && (s.Tops32 != nil) == !l.NotFixed32 && (s.Tops64 != nil) == !l.NotFixed64
 }
 
 func (s *Sketch) valid() bool {

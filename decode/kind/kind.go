@@ -230,7 +230,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements, scale, thin)
 		again := repeated - l.varintOrder()*novelty
-		if e := l.Elements; e.N >= 16 && e.Negative == 0 && e.Max > 0 && e.Max < smallNumber {
+		if e := l.Elements; e.N >= 16 && e.Lowest == 0 && e.Max > 0 && e.Max < smallNumber {
 			again -= costSmallNumbers // few and small, as bytes hardly are
 		}
 		one := masked - float64(l.N-l.Empty)*novelty*math.Ln2 // what ends a number has its top bit clear

@@ -128,18 +128,6 @@ func (s *Varints) countSmall(p []byte, weight int64) int {
 	return n
 }
 
-// stretch counts of the numbers of one byte that p begins with only those outside of
-// the range of those before, and returns how many there are in all.
-func (s *Varints) stretch(p []byte) (n int) {
-	for n < len(p) && p[n] < 0x80 {
-		if v := uint64(p[n]); v > s.Max || v < s.Min {
-			s.count(v, 1)
-		}
-		n++
-	}
-	return n
-}
-
 // spans reports whether p is varints of one byte each, none of them outside of the
 // range of those before.
 func (s *Varints) spans(p []byte) bool {

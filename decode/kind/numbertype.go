@@ -180,7 +180,7 @@ func NumberTypeOf(f *Field, v Verdict, u Use) TypeVerdict {
 			s.merge(f.Varint)
 		}
 		if v.Kind == wire.KindPacked && f.Len != nil && f.Len.Elements != nil {
-			s.merge(f.Len.Elements)
+			s.merge(f.Len.elements())
 		}
 		if s.N == 0 {
 			return TypeVerdict{Name: "int64", P: 0.3}

@@ -17,41 +17,21 @@ type Payloads struct {
 	Empty    int64 `json:"empty,omitempty"`
 	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
 	Bytes    int64 `json:"bytes"`
-	Scored   int64 `json:"scored,omitempty"` // bytes that the costs are of, each as often as it stands for others
-	Uneven   int64 `json:"uneven,omitempty"` // the same with the squares of that
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
-	Raw      int64 `json:"raw"`                // cost as arbitrary bytes
-	Repeated int64 `json:"repeated,omitempty"` // that of their bytes, and how they repeat
+	Skipped  int64 `json:"skipped,omitempty"` // that Values has not
 
-	// Of payloads that are words of 16 bits: their cost as UTF-16, and as numbers.
-	NotWide bool  `json:"not_wide,omitempty"`
-	UTF16   int64 `json:"utf16,omitempty"`
-	Words   int64 `json:"words,omitempty"`
+	sums
+	Floor int    `json:"floor,omitempty"` // the least rank of messages whose payloads are in the sums
+	Tiers []tier `json:"tiers,omitempty"` // what is in them of greater ranks, ascending
 
+	NotWide    bool `json:"not_wide,omitempty"` // not words of 16 bits
 	NotMessage bool `json:"not_message,omitempty"`
-	NotMap     bool `json:"not_map,omitempty"` // not entries with distinct keys
-
-	NotText bool  `json:"not_text,omitempty"` // some payload is not UTF-8
-	Text    int64 `json:"text,omitempty"`
-	Control int64 `json:"control,omitempty"` // payloads with control characters
-
-	NotVarints bool  `json:"not_varints,omitempty"`
-	Varints    int64 `json:"varints,omitempty"`
-	NotFixed32 bool  `json:"not_fixed32,omitempty"`
-	Float32    int64 `json:"float32,omitempty"`
-	Int32      int64 `json:"int32,omitempty"`
-	NotFixed64 bool  `json:"not_fixed64,omitempty"`
-	Float64    int64 `json:"float64,omitempty"`
-	Int64      int64 `json:"int64,omitempty"`
-	// Numbers is the cost of payloads of which each holds numbers of its own kind, in
-	// either order of bytes; zero where it was not looked for.
-	Numbers int64 `json:"numbers,omitempty"`
-
-	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
-	Tops64 *histogram `json:"tops64,omitempty"`
-
-	Elements *Varints `json:"elements,omitempty"` // of packed varints; nil where there are none
+	NotMap     bool `json:"not_map,omitempty"`  // not entries with distinct keys
+	NotText    bool `json:"not_text,omitempty"` // some payload is not UTF-8
+	NotVarints bool `json:"not_varints,omitempty"`
+	NotFixed32 bool `json:"not_fixed32,omitempty"`
+	NotFixed64 bool `json:"not_fixed64,omitempty"`
 
 	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
 	Descending int64 `json:"descending,omitempty"` // and not
@@ -77,53 +57,71 @@ func newPayloads() *Payloads {
 	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}}
 }
 
-// add enters a payload; message says that it parses as one and is not empty. It is
-// scored as if it were weight payloads, or with weight 0 only looked at for what
-// refutes a hypothesis.
-func (l *Payloads) add(p []byte, message bool, weight int64) {
+// add enters a payload of a message of a rank; message says that it parses as one and
+// is not empty. It is scored as if it were weight payloads, or only looked at for what
+// refutes a hypothesis: with weight 0, and where the rank is too low.
+func (l *Payloads) add(p []byte, message bool, weight int64, rank int) {
 	if l.N == 0 {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
 		l.addMask(p, p, true)
 	}
 	if weight > 0 {
 		l.Values.addBytes(p, weight)
+	} else {
+		l.Skipped++
 	}
 	file := l.see(p)
-	n := int64(len(p))
-	if n == 0 {
+	switch {
+	case len(p) == 0:
 		l.Empty++
-		return
-	}
-	if weight == 0 {
+	case weight == 0:
 		l.check(p, message)
-		return
-	}
-	l.Scored += weight * n
-	l.Uneven = min(l.Uneven+weight*weight*n, maxCount)
-	prose := l.addText(p, weight)
-	known := prose || message && n >= messageLen
-	if !l.NotWide {
-		if n%2 != 0 || known {
-			l.notWide()
-		} else {
-			text, numbers := costWide(p)
-			l.UTF16 += weight * text
-			l.Words += weight * numbers
+	default:
+		known := l.refute(p, message, rank >= l.Floor)
+		if rank < l.Floor {
+			return
+		}
+		l.score(&l.sums, p, known, file, weight)
+		if rank > l.Floor {
+			t := l.tier(rank)
+			t.Payloads++
+			l.score(&t.sums, p, known, file, weight)
+			l.rise()
 		}
 	}
-	raw, repeated := costRaw(p, known)
-	if file {
-		raw = max(min(raw, costNumbers(p))-costNoFile, 0)
+}
+
+// refute finds what a payload refutes, and reports whether it is surely text or a
+// message, which is only found out where it may refute something or all says so.
+func (l *Payloads) refute(p []byte, message, all bool) (known bool) {
+	if (!l.NotText || len(p) >= proseLen) && !utf8.Valid(p) {
+		l.notText()
+	} else if len(p) >= proseLen && (all || !l.NotWide || !l.NotVarints || !l.NotFixed32) {
+		cost, _ := costText(p)
+		known = cost <= proseCost*int64(min(len(p), costBytes))
 	}
-	l.Raw += weight * raw
-	l.Repeated += weight * repeated
-	if prose || message && n >= messageLen {
+	if known = known || message && len(p) >= messageLen; known {
+		l.notWide()
 		l.notVarints()
 		l.notFixed()
-		return
+		return true
 	}
-	l.addVarints(p, weight)
-	l.addFixed(p, weight)
+	l.checkNumbers(p)
+	return false
+}
+
+// checkNumbers looks for what refutes that a payload is numbers of some size.
+func (l *Payloads) checkNumbers(p []byte) {
+	if len(p)%2 != 0 {
+		l.notWide()
+	}
+	if len(p)%8 != 0 {
+		l.notFixed64()
+	}
+	if len(p)%4 != 0 {
+		l.notFixed()
+	}
+	l.stretch(p)
 }
 
 // see counts a payload, and its form, and reports whether it is a file.
@@ -141,30 +139,17 @@ func (l *Payloads) see(p []byte) (file bool) {
 	return n > 0 && l.Forms.add(p)
 }
 
-// check looks for what refutes a hypothesis.
+// check is refute for one of many payloads in a message, without a look at the text.
 func (l *Payloads) check(p []byte, message bool) {
-	if !l.NotWide && (len(p)%2 != 0 || message && len(p) >= messageLen) {
+	if message && len(p) >= messageLen {
 		l.notWide()
-	}
-	switch {
-	case message && len(p) >= messageLen:
 		l.notVarints()
 		l.notFixed()
-		if !l.NotText && !utf8.Valid(p) {
-			l.notText()
-		}
-		return
-	case !l.NotVarints && l.Elements.spans(p): // it is ASCII too
-	default:
-		if !l.NotText && !utf8.Valid(p) {
-			l.notText()
-		}
-		l.addVarints(p, 0)
+	} else {
+		l.checkNumbers(p)
 	}
-	if !l.NotFixed32 && len(p)%8 != 0 {
-		if l.notFixed64(); len(p)%4 != 0 {
-			l.notFixed()
-		}
+	if !l.NotText && !utf8.Valid(p) {
+		l.notText()
 	}
 }
 
@@ -194,26 +179,33 @@ const (
 	proseCost = 3400
 )
 
-func (l *Payloads) notWide() { l.NotWide, l.UTF16, l.Words = true, 0, 0 }
+func (l *Payloads) notWide() {
+	if !l.NotWide {
+		l.NotWide = true
+		l.eachSums((*sums).noWords)
+	}
+}
 
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
-		l.Varints, l.Elements = 0, nil
+		l.eachSums((*sums).noVarints)
 	}
 }
 
 func (l *Payloads) notFixed() {
 	if !l.NotFixed32 {
 		l.NotFixed32 = true
-		l.Float32, l.Int32, l.Numbers, l.Tops32 = 0, 0, 0, nil
+		l.eachSums((*sums).noFixed32)
 		l.notFixed64()
 	}
 }
 
 func (l *Payloads) notFixed64() {
-	l.NotFixed64 = true
-	l.Float64, l.Int64, l.Tops64 = 0, 0, nil
+	if !l.NotFixed64 {
+		l.NotFixed64 = true
+		l.eachSums((*sums).noFixed64)
+	}
 }
 
 // addPrefix shortens the common prefix to what p shares with it; first says that p is all there is.
@@ -235,108 +227,10 @@ func (l *Payloads) notMap() {
 }
 
 func (l *Payloads) notText() {
-	l.NotText = true
-	l.Text, l.Control = 0, 0
-}
-
-// addText enters p as text, and reports whether it is surely that: long, and of usual
-// characters, whatever came before it.
-func (l *Payloads) addText(p []byte, weight int64) (prose bool) {
-	if l.NotText && len(p) < proseLen {
-		return false
-	}
-	if !utf8.Valid(p) {
-		l.notText()
-		return false
-	}
-	cost, control := costText(p)
 	if !l.NotText {
-		if control {
-			l.Control++
-		}
-		l.Text += weight * whole(cost, len(p))
+		l.NotText = true
+		l.eachSums((*sums).noText)
 	}
-	return len(p) >= proseLen && cost <= proseCost*int64(min(len(p), costBytes))
-}
-
-// addVarints enters p as packed varints; with weight 0 only what lies outside of
-// the range of those before.
-func (l *Payloads) addVarints(p []byte, weight int64) {
-	if l.NotVarints {
-		return
-	}
-	if p[len(p)-1] >= 0x80 {
-		l.notVarints()
-		return
-	}
-	if l.Elements == nil {
-		l.Elements = newElements()
-	}
-	var cost int64
-	for rest := p; len(rest) > 0; {
-		if rest[0] < 0x80 {
-			n := 0
-			if weight > 0 {
-				n = l.Elements.countSmall(rest, weight)
-				cost += int64(n) * costVarintLen[1]
-			} else {
-				n = l.Elements.stretch(rest)
-			}
-			rest = rest[n:]
-			continue
-		}
-		v, n := protowire.ConsumeVarint(rest)
-		if n <= 0 || rest[n-1] == 0 {
-			l.notVarints()
-			return
-		}
-		if weight > 0 {
-			cost += costVarintLen[n]
-			l.Elements.count(v, weight)
-		} else if v > l.Elements.Max || v < l.Elements.Min {
-			l.Elements.count(v, 1)
-		}
-		rest = rest[n:]
-	}
-	l.Varints += weight * cost
-}
-
-func (l *Payloads) addFixed(p []byte, weight int64) {
-	if l.NotFixed32 {
-		return // eight bytes are twice four
-	}
-	if len(p)%4 != 0 {
-		l.notFixed()
-		return
-	}
-	if l.Tops32 == nil {
-		l.Tops32 = &histogram{}
-	}
-	head := p[:min(len(p), costBytes)]
-	asFloat, asInt := costWidth32(head)
-	for b := head; len(b) >= 4; b = b[4:] {
-		l.Tops32[b[3]>>2] += weight
-	}
-	l.Float32 += weight * whole(asFloat, len(p))
-	l.Int32 += weight * whole(asInt, len(p))
-	own := min(asFloat, asInt)
-	if len(p)%8 != 0 {
-		l.notFixed64()
-	} else {
-		asFloat, asInt = costWidth64(head)
-		own = min(own, asFloat, asInt)
-		if !l.NotFixed64 {
-			if l.Tops64 == nil {
-				l.Tops64 = &histogram{}
-			}
-			for b := head; len(b) >= 8; b = b[8:] {
-				l.Tops64[b[7]>>2] += weight
-			}
-			l.Float64 += weight * whole(asFloat, len(p))
-			l.Int64 += weight * whole(asInt, len(p))
-		}
-	}
-	l.Numbers += weight * whole(min(own, costBigEndian(head))+costOwnNumbers, len(p))
 }
 
 // whole extends the cost of a payload's head to all of its size bytes.
@@ -357,17 +251,8 @@ func (l *Payloads) merge(o *Payloads) {
 	l.Empty += o.Empty
 	l.Overlong += o.Overlong
 	l.Bytes += o.Bytes
-	l.Scored += o.Scored
-	l.Uneven = min(l.Uneven+o.Uneven, maxCount)
+	l.Skipped += o.Skipped
 	l.Shortest, l.Longest = min(l.Shortest, o.Shortest), max(l.Longest, o.Longest)
-	l.Raw += o.Raw
-	l.Repeated += o.Repeated
-	if o.NotWide {
-		l.notWide()
-	} else if !l.NotWide {
-		l.UTF16 += o.UTF16
-		l.Words += o.Words
-	}
 	l.NotMessage = l.NotMessage || o.NotMessage
 	if l.NotMap || o.NotMap {
 		l.notMap()
@@ -375,38 +260,7 @@ func (l *Payloads) merge(o *Payloads) {
 		l.Ascending += o.Ascending
 		l.Descending += o.Descending
 	}
-	if l.NotText || o.NotText {
-		l.notText()
-	} else {
-		l.Text += o.Text
-		l.Control += o.Control
-	}
-	if o.NotVarints {
-		l.notVarints()
-	} else if !l.NotVarints {
-		l.Varints += o.Varints
-		if o.Elements != nil {
-			if l.Elements == nil {
-				l.Elements = newElements()
-			}
-			l.Elements.merge(o.Elements)
-		}
-	}
-	if o.NotFixed32 {
-		l.notFixed()
-	} else if !l.NotFixed32 {
-		l.Float32 += o.Float32
-		l.Int32 += o.Int32
-		l.Numbers += o.Numbers
-		l.Tops32 = l.Tops32.plus(o.Tops32)
-	}
-	if o.NotFixed64 {
-		l.notFixed64()
-	} else if !l.NotFixed64 {
-		l.Float64 += o.Float64
-		l.Int64 += o.Int64
-		l.Tops64 = l.Tops64.plus(o.Tops64)
-	}
+	l.mergeSums(o)
 	l.Values.merge(o.Values)
 	l.Forms.merge(&o.Forms)
 }

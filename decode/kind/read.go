@@ -16,6 +16,7 @@ type scratch struct {
 	tree   wire.Tree // of the message that is being read
 	root   string    // of the message that is being read
 	sample int64     // how many were read before it
+	rank   int       // of it
 	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
 }
 

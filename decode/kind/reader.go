@@ -71,7 +71,7 @@ func rootField(t *wire.Tree, m *Message) *Field {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.add(t.Data, whole, 1)
+	f.Len.add(t.Data, whole, 1, 0)
 	return f
 }
 

@@ -69,8 +69,7 @@ func (l *Payloads) Examples() (list []string, all bool) {
 			list = append(list, s)
 		}
 	}
-	entered := l.Scored == l.Bytes && l.Uneven == l.Scored // none was only looked at
-	return list, entered && !l.Values.Full && len(list) == len(l.Values.Items)
+	return list, l.Skipped == 0 && !l.Values.Full && len(list) == len(l.Values.Items)
 }
 
 // Redact has hide look at each example of the evidence, and keeps what it returns.

@@ -77,7 +77,7 @@ func TestEveryPayloadRefutes(t *testing.T) {
 		{"a key twice", entry, entry(7), func(l *Payloads) bool { return !l.NotMessage && l.NotMap }},
 		{"greater", numbers, []byte{0xff, 0xff, 3, 1}, func(l *Payloads) bool { return l.Elements.Max == 0xffff }},
 		{"greater, of one byte", numbers, []byte{100, 3, 3, 1}, func(l *Payloads) bool { return l.Elements.Max == 100 }},
-		{"negative", numbers, protowire.AppendVarint(nil, 1<<64-5), func(l *Payloads) bool { return l.Elements.Negative == 1 && l.Elements.Lowest == -5 }},
+		{"negative", numbers, protowire.AppendVarint(nil, 1<<64-5), func(l *Payloads) bool { return l.elements().Negative == 1 && l.Elements.Lowest == -5 }},
 		{"longer", word, []byte("a longer word"), func(l *Payloads) bool { return l.Longest == 13 }},
 		{"another beginning", word, []byte("Word0000"), func(l *Payloads) bool { return len(l.Prefix) == 0 }},
 	} {

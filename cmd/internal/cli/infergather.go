@@ -296,10 +296,7 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 		readers[w] = r
 		wg.Go(func() {
 			for j := range jobs {
-				err := eachOf(reading, store, all, j.addr, decode.Options{NoInner: true}, func(ex *decode.Exchange, piece bool) error {
-					r.add(ex, piece, j.at)
-					return reading.Err()
-				})
+				err := r.read(reading, store, all, j.addr, j.at)
 				switch {
 				case err == nil:
 				case errors.Is(err, captures.ErrDamaged):
@@ -361,19 +358,60 @@ type captureReader struct {
 	damage   error            // the first that it met
 }
 
-func (r *captureReader) add(ex *decode.Exchange, piece bool, at int) {
+// read enters an exchange of the capture, and the conversation that it is the head of.
+func (r *captureReader) read(ctx context.Context, store *captures.Store, all *decode.Conversations, addr address, at int) error {
+	o := decode.Options{NoInner: true}
+	piece := all.Head(addr.Exchange) == addr.Exchange && !addr.Part
+	if piece {
+		c, err := all.Decode(ctx, store, addr.Exchange, o)
+		if err != nil {
+			return err
+		}
+		size := int64(0)
+		for i := range c.Frames {
+			size += int64(len(c.Frames[i].Data))
+		}
+		r.g.progress(int64(len(c.Frames)), size)
+		r.end(c.Exchange, r.evidence.AddExchange(c.Exchange), false, at)
+	}
+	var call *schema.Call
+	frames, size := int64(0), int64(0)
+	ex, err := decode.EachFrame(ctx, store, addr.Exchange, o, func(ex *decode.Exchange, f *decode.Frame) error {
+		if call == nil {
+			call = r.evidence.Begin(ex)
+		}
+		call.Add(ex, f)
+		size += int64(len(f.Data))
+		if frames++; frames < framesAtOnce {
+			return nil
+		}
+		r.g.progress(frames, size)
+		frames, size = 0, 0
+		return ctx.Err()
+	})
+	r.g.progress(frames, size)
+	if ex == nil || err != nil && call == nil && !errors.Is(err, captures.ErrDamaged) {
+		return err
+	}
+	if call == nil {
+		call = r.evidence.Begin(ex)
+	}
+	r.end(ex, call.End(ex), piece, at)
+	return err
+}
+
+// framesAtOnce is how many frames are read until it is seen whether to go on.
+const framesAtOnce = 512
+
+// end says what of an exchange could not be read, and remembers it.
+func (r *captureReader) end(ex *decode.Exchange, err error, piece bool, at int) {
 	if ex.Err != nil && !piece { // of a conversation, with what its pieces have to say
 		r.remark(at, "unwire: "+term.CleanText(ex.Err.Error()))
 	}
-	if err := r.evidence.AddExchange(ex); err != nil {
+	if err != nil {
 		r.remark(at, fmt.Sprintf("unwire: %s#%d: %v", r.name, ex.ID, err))
 	}
 	r.evidence.AddSource(exchangeHash(ex))
-	size := int64(0)
-	for i := range ex.Frames {
-		size += int64(len(ex.Frames[i].Data))
-	}
-	r.g.progress(int64(len(ex.Frames)), size)
 }
 
 func (r *captureReader) remark(at int, text string) {
