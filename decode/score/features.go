@@ -111,10 +111,13 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 				asked[p.text] = true
 			}
 		}
-		if s.dir != captures.Down || s.class != word || s.telling || s.ofAll || s.kind == same && len(s.seqs) > leastStanding {
+		if s.dir != captures.Down || s.class != word && s.class != plain || s.ofAll {
 			continue
 		}
 		for _, p := range s.pieces {
+			if g := c.groups[p.group]; s.telling && (g.id == "" || g.texts != 2) {
+				continue // the name of a kind, not of what has the identifier
+			}
 			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
 				beside[p.group] = true
 				if id, _ := c.idOf(p.group); id != "" {
