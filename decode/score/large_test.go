@@ -30,7 +30,7 @@ func bigTalk(frames, bytes int) labelled {
 // bytes are to take twice the time.
 func BenchmarkLarge(b *testing.B) {
 	for _, frames := range []int{5_000, 10_000} {
-		l := bigTalk(frames, 5_000*frames)
+		l := bigTalk(frames, 14_000*frames)
 		b.Run(fmt.Sprint(frames), func(b *testing.B) {
 			size := 0
 			for i := range l.ex.Frames {
