@@ -1,6 +1,7 @@
 package score
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,7 @@ func TestPieces(t *testing.T) {
 		{"JSON", `{"first":"09:00","last":"22:00"}`, []any{sub(3, str(4, `{"first":`)), sub(3, str(4, `"09:00",`)), sub(3, str(4, `"last":`)), sub(3, str(4, `"22:00"}`))}},
 		{"code alone", "ferries.push(next(9));\nferries.push(next(10));", []any{sub(3, str(4, "ferries.push(next(9));\nferries.push(next(10));"), str(5, "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"), str(6, "LOCAL"))}},
 		{"the token that ends it", "The ferry leaves at nine.", []any{sub(3, str(4, "The")), sub(3, str(4, " ferry")), sub(3, str(4, " leaves")), sub(3, str(4, " at nine.")), sub(3, str(4, "<|im_end|>"))}},
+		{"a short one beside what each frame has", "June", []any{slices.Concat(sub(5, str(7, "June")), str(12, "1"), str(13, "ensemble")), slices.Concat(num(4, 1), str(12, "1"), str(13, "ensemble"))}},
 		{"a list told again", "The ferry leaves at nine.", []any{
 			sub(1, num(1, 1), str(2, "When does the ferry leave on weekdays?")),
 			append(sub(1, num(1, 1), str(2, "When does the ferry leave on weekdays?")), sub(1, num(1, 2), str(2, "The ferry leaves at nine."))...),

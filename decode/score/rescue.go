@@ -209,6 +209,8 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	switch {
 	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > mostAgain || s.kind == separate || s.telling || s.stored:
 		return 0, false
+	case s.kind == delta && len(unique(s.pieces)) == 1:
+		return 0, false // one value, again and again
 	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, s.echoed:
 		return 0, false
 	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):
