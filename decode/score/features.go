@@ -153,7 +153,8 @@ const namedBefore = 3 // frames of the server before the arguments that may name
 
 // bare finds the server's JSON that no name of a tool is near: an answer that is
 // JSON, and no call. The name stands beside the arguments or, where these come in
-// pieces, beside an identifier in a frame shortly before.
+// pieces, beside an identifier in a frame shortly before. Where the client goes on
+// after it, that is what came of the call.
 func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 	named := make(map[int]bool)    // frames
 	beside := make(map[int32]bool) // messages
@@ -184,9 +185,15 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 			}
 		}
 	}
+	lastUp := -1
+	for i := range ex.Frames {
+		if ex.Frames[i].Dir == captures.Up && len(ex.Frames[i].Data) > 0 {
+			lastUp = i
+		}
+	}
 	for _, s := range streams {
 		f := &s.features
-		if s.dir != captures.Down || f[jsonText] == 0 || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
+		if s.dir != captures.Down || f[jsonText] == 0 || s.pieces[len(s.pieces)-1].frame < lastUp || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
 			continue
 		}
 		isNamed := func(p piece) bool {

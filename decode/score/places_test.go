@@ -42,6 +42,19 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// TestArgumentsInPieces: JSON that the client answers is a call's, though its name
+// and identifier come behind it.
+func TestArgumentsInPieces(t *testing.T) {
+	ex := raw(request("What does Backoff do?"), "--", agentThought("The file has it."), agentThought(" I read it first."),
+		sub(1, sub(7, str(3, `{"path":`))), sub(1, sub(7, str(3, `"retry/backoff.go",`))), sub(1, sub(7, str(3, `"id":"`+callID+`"}`))),
+		sub(1, sub(2, str(1, callID), sub(2, str(1, "retry/backoff.go")))))
+	ex.Frames = append(ex.Frames, raw(sub(2, str(1, callID), sub(7, str(1, "// Package retry decides when to try again.\npackage retry\n"))), "--", agentText("It says"), agentText(" how long"), agentText(" to wait.")).Frames...)
+	tr := Extract(ex, Options{})
+	if role := roleOf(tr, `{"path":"retry/backoff.go","id":"`+callID+`"}`); role != string(ToolCall) || tr.Answer != "It says how long to wait." {
+		t.Errorf("the arguments are %s, answer %q\n%s", role, tr.Answer, dump(tr))
+	}
+}
+
 // TestNotAgain: what only looks as if it was sent again, or placed, stays.
 func TestNotAgain(t *testing.T) {
 	ask := request("Say it.")
