@@ -149,7 +149,7 @@ func TestEvalExtract(t *testing.T) {
 	}{
 		{"tuned, answer", share(sums[true].answer), 0.95},
 		{"tuned, roles", share(sums[true].roles), 0.98},
-		{"validation, answer", share(sums[false].answer), 0.97},
+		{"validation, answer", share(sums[false].answer), 0.96},
 		{"validation, roles", share(sums[false].roles), 0.98},
 		{"calibration", 1 - calibration(append(sums[true].scores, sums[false].scores...)), 0.95},
 	} {

@@ -89,16 +89,72 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			s.features[failed] = 1
 		}
 	}
+	c.handedBack(streams)
 	c.bare(ex, streams)
 	echoes(streams)
 	compare(streams, c.groups)
+}
+
+const (
+	leastHanded = 6  // bytes of a value that is handed back
+	mostHanded  = 64 // bytes
+	handedOften = 3  // frames of the server that have it at most
+)
+
+// handedBack finds what the client sends beside a value without a space that the
+// server had sent shortly, in a few frames: the result of what that value names,
+// whether it looks like an identifier or not.
+func (c *collection) handedBack(streams []*stream) {
+	isHandle := func(text string) bool {
+		return len(text) >= leastHanded && len(text) <= mostHanded && strings.IndexFunc(text, unicode.IsSpace) < 0
+	}
+	first := make(map[string]int) // frame of a value
+	times := make(map[string]int)
+	for _, s := range streams {
+		if s.dir != captures.Down || s.kind >= delta && s.kind != separate || s.ofAll || s.telling {
+			continue
+		}
+		for _, p := range s.pieces {
+			if isHandle(p.text) {
+				if at, ok := first[p.text]; !ok || p.frame < at {
+					first[p.text] = p.frame
+				}
+				times[p.text]++
+			}
+		}
+	}
+	handed := make(map[int32]bool)
+	for _, s := range streams {
+		if s.dir != captures.Up || s.class != word && s.features[identifier] == 0 {
+			continue
+		}
+		for _, p := range s.pieces {
+			if at, ok := first[p.text]; ok && at < p.frame && times[p.text] <= handedOften {
+				handed[p.group] = true
+			}
+		}
+	}
+	for _, s := range streams {
+		f := &s.features
+		if f[later] == 0 || f[afterCall] > 0 || s.class == word || f[identifier] > 0 {
+			continue
+		}
+		n := 0
+		for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+			if handed[p.group] || handed[c.groups[p.group].parent] {
+				n++
+			}
+		}
+		f[afterCall] = float64(n) / float64(min(len(s.pieces), looked))
+	}
 }
 
 const namedBefore = 3 // frames of the server before the arguments that may name the tool
 
 // bare finds the server's JSON that no name of a tool is near: an answer that is
 // JSON, and no call. The name stands beside the arguments or, where these come in
-// pieces, beside an identifier in a frame shortly before.
+// pieces, beside an identifier in a frame shortly before. Where the client goes on
+// after it, that is what came of the call.
 func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 	named := make(map[int]bool)    // frames
 	beside := make(map[int32]bool) // messages
@@ -111,10 +167,13 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 				asked[p.text] = true
 			}
 		}
-		if s.dir != captures.Down || s.class != word || s.telling || s.ofAll || s.kind == same && len(s.seqs) > leastStanding {
+		if s.dir != captures.Down || s.class != word && s.class != plain || s.ofAll {
 			continue
 		}
 		for _, p := range s.pieces {
+			if g := c.groups[p.group]; s.telling && (g.id == "" || g.texts != 2) {
+				continue // the name of a kind, not of what has the identifier
+			}
 			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
 				beside[p.group] = true
 				if id, _ := c.idOf(p.group); id != "" {
@@ -126,9 +185,15 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 			}
 		}
 	}
+	lastUp := -1
+	for i := range ex.Frames {
+		if ex.Frames[i].Dir == captures.Up && len(ex.Frames[i].Data) > 0 {
+			lastUp = i
+		}
+	}
 	for _, s := range streams {
 		f := &s.features
-		if s.dir != captures.Down || f[jsonText] == 0 || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
+		if s.dir != captures.Down || f[jsonText] == 0 || s.pieces[len(s.pieces)-1].frame < lastUp || f[saysRole+toolCall]+f[saysRole+toolResult]+f[afterCall] > 0 {
 			continue
 		}
 		isNamed := func(p piece) bool {

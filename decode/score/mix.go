@@ -59,6 +59,12 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 			most = part
 		}
 	}
+	if several == 0 && changes == len(s.pieces)-1 && s.bytesEach() >= wholeSaid {
+		return false // they take turns
+	}
+	if len(most) < 2 || s.bytesEach() >= wholeSaid && endsSentence(strings.TrimSpace(most[0].text)) && endsSentence(strings.TrimSpace(most[1].text)) {
+		return false // messages, each whole
+	}
 	if open, _ := borders(most); open < mixedOpen {
 		if _, ok := grown(most); !ok {
 			return false

@@ -177,8 +177,9 @@ func (s *stream) isWeak() bool {
 const leastWhole = 24 // bytes of a text that is no property of something
 
 // speak takes the longest text of the server for the answer where nothing answers
-// and no tool was called: code without a word around it, for one.
-func speak(streams []*stream, w *Weights) {
+// and no tool was called: code without a word around it, for one. It takes what
+// looks like a call's, or else any.
+func speak(streams []*stream, w *Weights, called bool) {
 	var best *stream
 	for _, s := range streams {
 		f := &s.features
@@ -187,6 +188,7 @@ func speak(streams []*stream, w *Weights) {
 			return
 		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.telling || s.stored:
 		case f[echo]+f[afterCall]+f[instruct]+f[status]+f[asks]+f[trailing] >= 0.5 || f[saysRole+metadata] >= 1 || f[saysRole+thinking] > 0 || s.role == thinking || s.role == user:
+		case called && s.role != toolCall:
 		case best == nil || len(s.text) > len(best.text):
 			best = s
 		}
@@ -207,6 +209,8 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	switch {
 	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > mostAgain || s.kind == separate || s.telling || s.stored:
 		return 0, false
+	case s.kind == delta && len(unique(s.pieces)) == 1:
+		return 0, false // one value, again and again
 	case f[failed]+f[status]+f[asks]+f[trailing]+f[inCall]+f[afterCall] >= 0.5, s.echoed:
 		return 0, false
 	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):

@@ -132,8 +132,9 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 	}
 	oneAnswer(streams, o.Weights)
 	heardFirst(streams, o.Weights)
+	speak(streams, o.Weights, true)
 	c.rescue(streams, o.Weights)
-	speak(streams, o.Weights)
+	speak(streams, o.Weights, false)
 	return streams
 }
 

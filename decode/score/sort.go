@@ -81,15 +81,11 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 		}
 		part.pieces = append(part.pieces, p)
 	}
-	if changes, _, _, _ := c.changes(s, best); changes > 1 && changes == len(s.pieces)-1 {
-		for _, part := range parts {
-			part.whole = true
-		}
-	}
-	if changes, _, _, _ := c.changes(s, best); c.mixes(s, best, changes) {
-		for _, part := range parts {
-			part.mixed = true
-		}
+	changes, _, _, _ := c.changes(s, best)
+	mixed := c.mixes(s, best, changes)
+	for _, part := range parts {
+		part.mixed = mixed
+		part.whole = part.whole || !mixed && changes > 1 && changes == len(s.pieces)-1
 	}
 	return parts
 }
