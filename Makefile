@@ -29,7 +29,7 @@ demo: build
 	@bin/unwire demo --node-client cmd/internal/demo/node
 
 test:
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test -timeout 15m $(TESTFLAGS) ./...
 
 check:
 	@test -z "$$($(GOFUMPT) -l .)" || { echo "not formatted by gofumpt:"; $(GOFUMPT) -l .; exit 1; }

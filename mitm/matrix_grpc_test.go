@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
@@ -184,6 +185,11 @@ func (l *lane) dialGRPC(t *testing.T, addr string) *grpc.ClientConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
+	defer cancel()
+	c.Connect() // what is cancelled soon is to be a call, not the wait for a connection
+	for state := c.GetState(); state != connectivity.Ready && c.WaitForStateChange(ctx, state); state = c.GetState() {
+	}
 	return c
 }
 

@@ -236,14 +236,15 @@ func TestInferredReadsItsSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		odd := strings.Contains(must(in.Text()), "another wire type")
+		text := must(in.Text())
+		odd := strings.Contains(text, "another wire type") || strings.Contains(text, " is left out: ") // said in so many words
 		for _, s := range samples {
 			m := dynamicpb.NewMessage(in.Schema.Message("p.Root"))
 			if err := proto.Unmarshal(s, m); err != nil {
-				t.Fatalf("%x: %v\n%s", s, err, must(in.Text()))
+				t.Fatalf("%x: %v\n%s", s, err, text)
 			}
 			if path := UnknownIn(m); path != "" && !odd {
-				t.Fatalf("%x: unknown fields in %s\n%s", s, path, must(in.Text()))
+				t.Fatalf("%x: unknown fields in %s\n%s", s, path, text)
 			}
 		}
 	})

@@ -200,10 +200,23 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 			g := c.groups[p.group]
 			return beside[p.group] || within[p.group] || within[g.parent] || beside[g.parent] && !prosed[s.path] || asked[g.id]
 		}
+		if s.hasCallID() {
+			continue
+		}
 		if !slices.ContainsFunc(s.pieces[:min(len(s.pieces), looked)], isNamed) && (len(s.seqs) == 1 || !namedNear(ex, named, s.pieces[0].frame)) {
 			f[bareJSON], f[inCall] = 1, 0
 		}
 	}
+}
+
+// hasCallID reports whether the JSON that s is has a member with the id of a
+// call, as arguments have and answers do not.
+func (s *stream) hasCallID() bool {
+	var text strings.Builder
+	for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+		text.WriteString(p.text)
+	}
+	return strings.Contains(strings.ReplaceAll(strings.ToLower(text.String()), "_", ""), `"toolcallid"`)
 }
 
 // besideProse are the server's values that stand beside language in a message, so
