@@ -486,6 +486,9 @@ func corpora(t testing.TB, long bool) []corpus {
 		if strings.HasPrefix("profiles", only) || only == "foreign" {
 			out = append(out, profileCorpus(t))
 		}
+		if strings.HasPrefix("agent", only) || only == "foreign" {
+			out = append(out, agentCorpora(t)...)
+		}
 		if strings.HasPrefix("maps", only) || only == "foreign" {
 			out = append(out, mapCorpora(t)...)
 		}
