@@ -280,7 +280,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g.unify()
 	g.settle()
 	g.recognise()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), hide: newHider()}
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider()}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

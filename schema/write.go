@@ -24,6 +24,7 @@ type writer struct {
 	in      *Inferred
 	imports map[string]bool
 	habit   habit
+	texts   vocabulary
 	hide    *hider
 }
 
@@ -250,7 +251,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	if d.Alternatives == nil {
 		d.Alternatives = []Alternative{}
 	}
-	d.Label, d.LabelP = labelOf(f.Field, v)
+	d.Label, d.LabelP = labelOf(f.Field, v, c.fresh(), w.habit)
 	switch v.Kind {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
@@ -314,7 +315,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	if f.Most > 1 {
 		odds = mapOdds(f.Field, key, value, w.habit)
 	} else {
-		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit)
+		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
