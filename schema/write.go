@@ -308,7 +308,7 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
+	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil {
 		return false
 	}
 	odds := 0.0
@@ -316,6 +316,17 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		odds = mapOdds(f.Field, key, value, w.habit)
 	} else {
 		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
+	}
+	of := value.verdict
+	if of.Kind == wire.KindPacked { // which values of a map cannot be
+		notPacked := 0.0
+		for _, a := range of.Others {
+			if a.Kind == wire.KindBytes {
+				notPacked = a.P
+			}
+		}
+		odds += math.Log((notPacked + leastBytes) / of.P)
+		of.Kind = wire.KindBytes
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
@@ -338,13 +349,13 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	default:
 		return false
 	}
-	valueText, valueType := string(value.verdict.Kind), string(value.verdict.Kind)
-	switch value.verdict.Kind {
+	valueText, valueType := string(of.Kind), string(of.Kind)
+	switch of.Kind {
 	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
 		valueText, valueType, d.TypeP = w.typeOf(value.kid, entry, 2)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = kind.NumberTypeOf(value.Field, value.verdict, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
+		valueText = kind.NumberTypeOf(value.Field, of, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p
@@ -352,6 +363,9 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	d.Type = fmt.Sprintf("map<%s, %s>", keyType, valueType)
 	return true
 }
+
+// leastBytes is the least probability of bytes where numbers are likelier.
+const leastBytes = 0.01
 
 // Below these a field's comment says what would settle the doubt.
 const (
