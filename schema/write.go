@@ -160,6 +160,7 @@ func (w *writer) message(c *class) {
 			d.Oneof = oneofs[i].name()
 			d.Label, d.LabelP = Singular, round(max(d.LabelP, oneofs[i].p))
 		}
+		oneofs[i].settle(byNumber)
 	}
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
 	if c.known.note != "" {
@@ -288,6 +289,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	if f.chosenFits {
 		d.Settle = ""
 	}
+	d.alsoSettle(d.settleLabel(f))
 	d.comment = d.describe(v)
 	return d
 }
@@ -371,6 +373,8 @@ const leastBytes = 0.01
 const (
 	doubtfulKind = 0.95
 	doubtfulType = 0.5
+	// The same for how often it is in a message.
+	doubtfulLabel = 0.8
 )
 
 // describe writes the field's comment.
@@ -393,9 +397,11 @@ func (d *declared) describe(v kind.Verdict) []string {
 	}
 	if d.Label == Map {
 		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
+	} else if d.LabelP < doubtfulLabel {
+		line += fmt.Sprintf("; %s %.2f", d.Label, d.LabelP)
 	}
 	list := []string{line + "."}
-	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType) {
+	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
 		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
 	}
 	if v.Odd > 0 {
