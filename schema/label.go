@@ -53,8 +53,11 @@ func oftenRepeated(k Kind, n float64, h habit) float64 {
 	if h.single {
 		return all
 	}
-	return one / math.Pow(max(n, 1), power)
+	return max(one/math.Pow(max(n, 1), power), leastRepeated)
 }
+
+// leastRepeated is what is held back however often a field was seen.
+const leastRepeated = 0.0005
 
 // zeros counts the occurrences that a field with implicit presence would have left out.
 func zerosOf(f *kind.Field, k Kind) int64 {

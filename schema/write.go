@@ -162,6 +162,12 @@ func (w *writer) message(c *class) {
 		}
 		oneofs[i].settle(byNumber)
 	}
+	for _, d := range fields {
+		if d.Oneof == "" {
+			d.alsoSettle(d.settleLabel(c.fields[d.number]))
+		}
+		d.comment = append(d.describe(c.fields[d.number].verdict), d.comment...)
+	}
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
 	if c.known.note != "" {
 		fmt.Fprintf(w, "// %s\n", c.known.note)
@@ -289,8 +295,6 @@ func (w *writer) declare(c *class, number int32) *declared {
 	if f.chosenFits {
 		d.Settle = ""
 	}
-	d.alsoSettle(d.settleLabel(f))
-	d.comment = d.describe(v)
 	return d
 }
 
