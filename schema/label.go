@@ -178,20 +178,31 @@ const (
 	leastKey     = 3 // bytes of a key that is no accident elsewhere
 )
 
-// A vocabulary is the texts of strings that are no keys, as far as they are remembered.
+// A vocabulary is the texts that come first in pairs, as far as they are remembered:
+// whether each is a text of another field too.
 type vocabulary map[uint64]bool
 
-// vocabulary gathers the texts of all strings but the first fields of pairs.
+// vocabulary looks for the first texts of pairs in all other strings.
 func (g *graph) vocabulary() vocabulary {
 	all := vocabulary{}
-	for _, c := range g.reached() {
+	reached := g.reached()
+	for _, c := range reached {
+		if f := c.fields[1]; c.isPair() && f.Len != nil {
+			for _, it := range f.Len.Values.Items {
+				if it.Value >= leastKey {
+					all[it.Hash] = false
+				}
+			}
+		}
+	}
+	for _, c := range reached {
 		for _, n := range c.numbers {
 			f := c.fields[n]
 			if f.Len == nil || f.verdict.Kind != wire.KindString || n == 1 && c.isPair() {
 				continue
 			}
 			for _, it := range f.Len.Values.Items {
-				if it.Value >= leastKey {
+				if _, ok := all[it.Hash]; ok {
 					all[it.Hash] = true
 				}
 			}
