@@ -176,6 +176,15 @@ func TestHostileNames(t *testing.T) {
 		{"a.b.c-d", "E"},
 		{"a.b.c_d", "E"},
 		{"google.protobuf.Timestamp", "X"},
+		{"message.rpc.import", "service"},
+		{"import", "stream"},
+		{"syntax", "returns"},
+		{"stream.map.oneof", "string"},
+		{"a.option.D", "repeated"},
+		{"b.C", "D"}, // as in another package
+		{"a.b.C.D", "E"},
+		{strings.Repeat("long.", 60) + "S", strings.Repeat("M", 300)},
+		{"..", "."},
 	} {
 		if err := ev.AddFrame(name[0], name[1], 0, tree); err != nil {
 			t.Fatal(err)

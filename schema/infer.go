@@ -279,8 +279,9 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	g := newGraph(ev, seen)
 	g.unify()
 	g.settle()
+	g.documents()
 	g.recognise()
-	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), hide: newHider()}
+	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider()}
 	for i, c := range g.roots {
 		c = c.find()
 		c.name = p.names[seen[i]]

@@ -24,6 +24,7 @@ type writer struct {
 	in      *Inferred
 	imports map[string]bool
 	habit   habit
+	texts   vocabulary
 	hide    *hider
 }
 
@@ -159,6 +160,13 @@ func (w *writer) message(c *class) {
 			d.Oneof = oneofs[i].name()
 			d.Label, d.LabelP = Singular, round(max(d.LabelP, oneofs[i].p))
 		}
+		oneofs[i].settle(byNumber)
+	}
+	for _, d := range fields {
+		if d.Oneof == "" {
+			d.alsoSettle(d.settleLabel(c.fields[d.number]))
+		}
+		d.comment = append(d.describe(c.fields[d.number].verdict), d.comment...)
 	}
 	fmt.Fprintf(w, "// %s.\n", plural(c.samples, "message"))
 	if c.known.note != "" {
@@ -250,7 +258,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 	if d.Alternatives == nil {
 		d.Alternatives = []Alternative{}
 	}
-	d.Label, d.LabelP = labelOf(f.Field, v)
+	d.Label, d.LabelP = labelOf(f.Field, v, c.fresh(), w.habit)
 	switch v.Kind {
 	case wire.KindMessage:
 		if !w.declareMap(d, f) {
@@ -287,7 +295,6 @@ func (w *writer) declare(c *class, number int32) *declared {
 	if f.chosenFits {
 		d.Settle = ""
 	}
-	d.comment = d.describe(v)
 	return d
 }
 
@@ -307,14 +314,25 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 		return false
 	}
 	key, value := kid.fields[1], kid.fields[2]
-	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil || value.verdict.Kind == wire.KindPacked {
+	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil {
 		return false
 	}
 	odds := 0.0
 	if f.Most > 1 {
 		odds = mapOdds(f.Field, key, value, w.habit)
 	} else {
-		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit)
+		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
+	}
+	of := value.verdict
+	if of.Kind == wire.KindPacked { // which values of a map cannot be
+		notPacked := 0.0
+		for _, a := range of.Others {
+			if a.Kind == wire.KindBytes {
+				notPacked = a.P
+			}
+		}
+		odds += math.Log((notPacked + leastBytes) / of.P)
+		of.Kind = wire.KindBytes
 	}
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
@@ -337,13 +355,13 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	default:
 		return false
 	}
-	valueText, valueType := string(value.verdict.Kind), string(value.verdict.Kind)
-	switch value.verdict.Kind {
+	valueText, valueType := string(of.Kind), string(of.Kind)
+	switch of.Kind {
 	case wire.KindMessage:
 		entry := &class{name: typeName(d.Message[strings.LastIndexByte(d.Message, '.')+1:], d.number)}
 		valueText, valueType, d.TypeP = w.typeOf(value.kid, entry, 2)
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64:
-		valueText = kind.NumberTypeOf(value.Field, value.verdict, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
+		valueText = kind.NumberTypeOf(value.Field, of, kind.Use{Number: 2, Fresh: kid.fresh()}).Name
 		valueType = valueText
 	}
 	d.Label, d.LabelP = Map, p
@@ -352,10 +370,15 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	return true
 }
 
+// leastBytes is the least probability of bytes where numbers are likelier.
+const leastBytes = 0.01
+
 // Below these a field's comment says what would settle the doubt.
 const (
 	doubtfulKind = 0.95
 	doubtfulType = 0.5
+	// The same for how often it is in a message.
+	doubtfulLabel = 0.8
 )
 
 // describe writes the field's comment.
@@ -378,9 +401,11 @@ func (d *declared) describe(v kind.Verdict) []string {
 	}
 	if d.Label == Map {
 		line += fmt.Sprintf("; a map, not a list, %.2f", d.LabelP)
+	} else if d.LabelP < doubtfulLabel {
+		line += fmt.Sprintf("; %s %.2f", d.Label, d.LabelP)
 	}
 	list := []string{line + "."}
-	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType) {
+	if d.Settle != "" && (d.P < doubtfulKind || d.TypeP < doubtfulType || d.LabelP < doubtfulLabel) {
 		list = append(list, fmt.Sprintf("In doubt; what would tell: %s.", d.Settle))
 	}
 	if v.Odd > 0 {

@@ -111,40 +111,50 @@ func varintScalars(s *Varints) []scalar {
 }
 
 // zigzagOdds is the log-odds of zigzag in the parity of values: half of ordinary
-// numbers are odd, and zigzag makes those that are not negative even. Multiples of
-// four are as common as other even numbers, or the values are round ones.
+// numbers are odd, and zigzag makes those that are not negative even. Round numbers
+// are even too: they are multiples of ten, or of four more often than of two alone.
 func zigzagOdds(s *Varints) float64 {
-	seen := float64(s.N - s.Small - s.Negative)
-	if !s.Values.Full { // what repeats says nothing new
-		distinct := 0.0
-		for _, it := range s.Values.Items {
-			if it.Value >= 8 {
-				distinct++
-			}
+	all := float64(s.N - s.Small - s.Negative)
+	seen, known, evens, tens := all, 0.0, 0.0, 0.0
+	for _, it := range s.Values.Items {
+		if it.Value < 8 {
+			continue
 		}
-		seen = min(seen, distinct)
+		if known++; it.Value%2 == 0 {
+			evens++
+		}
+		if it.Value%10 == 0 {
+			tens++
+		}
+	}
+	if !s.Values.Full { // what repeats says nothing new
+		seen = min(seen, known)
 	}
 	if seen < 1 {
 		return -0.3
 	}
-	all := float64(s.N - s.Small - s.Negative)
-	odd := float64(s.Odd) / all
-	even := all - float64(s.Odd)
+	n := min(seen, mostParities)
+	k := float64(s.Odd) / all * n
 	twos := 0.5
-	if even > 0 {
+	if even := all - float64(s.Odd); even > 0 {
 		twos = float64(s.Twos) / even
 	}
-	n := min(seen, 60)
-	// Beta-binomials: ints are about even, or rarely round; zigzags lean to even.
-	k := odd * n
-	ints := logSum(math.Log(0.96)+betaBinomial(n, k, 30, 30), math.Log(0.04)+betaBinomial(n, k, 1, 6)+roundness(n*(1-odd), twos, 1, 3))
-	zig := betaBinomial(n, k, 1.2, 3) + roundness(n*(1-odd), twos, 20, 20)
-	ints = max(ints, math.Log(0.96)+betaBinomial(n, k, 30, 30)+roundness(n*(1-odd), twos, 3, 4))
-	return min(max(zig-ints, -3), 12)
+	fair := betaBinomial(evens, tens, 8, 32) + betaBinomial(n-k, twos*(n-k), 20, 20)
+	round := betaBinomial(n, k, 1, 3)
+	ints := math.Log(0.9) + betaBinomial(n, k, 100, 100) + fair
+	for _, other := range [...]float64{
+		math.Log(0.02) + betaBinomial(n, k, 20, 20) + fair,
+		math.Log(0.006) + round + fair, // as many even for no reason that shows
+		math.Log(0.07) + round + betaBinomial(evens, tens, 5, 1.5) + betaBinomial(n-k, twos*(n-k), 10, 10),
+		math.Log(0.07) + round + betaBinomial(evens, tens, 2, 8) + betaBinomial(n-k, twos*(n-k), 1, 9),
+	} {
+		ints = logSum(ints, other)
+	}
+	return min(max(betaBinomial(n, k, 1.2, 3)+fair-ints, -4), 12)
 }
 
-// roundness is the log-likelihood of twos of n even numbers being no multiples of four.
-func roundness(n, share, a, b float64) float64 { return betaBinomial(n, share*n, a, b) }
+// mostParities is how many values' parities count: those of one field resemble each other.
+const mostParities = 300
 
 // betaBinomial is the log-likelihood of a run of k successes in n, the chance of one being drawn from Beta(a, b).
 func betaBinomial(n, k, a, b float64) float64 {

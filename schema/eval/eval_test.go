@@ -138,11 +138,14 @@ type row struct {
 	packedWrong            int // said to be packed and not
 	class, classes         int
 	label, labels          int
+	labelR, labelsR        int // without the lists and maps that never had two elements
 	maps, oneofs, presence f1
+	mapsR                  f1 // of those that had two elements
+	labelBins              bins
 	oneofs2                f1 // without those of which one member alone was seen
 	times, known           f1 // Timestamp, and all well-known types that are written
 	unified, unifieds      float64
-	bins                   [20]struct{ n, p, right float64 }
+	bins                   bins
 	misses                 map[string]int
 	wrong                  []string // each length-delimited field that was misread, where they are asked for
 }
@@ -175,13 +178,41 @@ func (f *f1) String() string {
 	return fmt.Sprintf("%.3f", f.value())
 }
 
-func (y *row) ece() float64 {
+// bins are what was said with which probability, and how much of it was right.
+type bins [20]struct{ n, p, right float64 }
+
+func (b *bins) add(p float64, right bool) {
+	at := &b[min(int(p*20), 19)]
+	at.n++
+	at.p += p
+	if right {
+		at.right++
+	}
+}
+
+func (b *bins) ece() float64 {
 	sum, n := 0.0, 0.0
-	for _, b := range y.bins {
+	for _, b := range b {
 		sum += math.Abs(b.p - b.right)
 		n += b.n
 	}
 	return sum / max(n, 1)
+}
+
+func (b *bins) merge(o *bins) {
+	for i := range b {
+		b[i].n += o[i].n
+		b[i].p += o[i].p
+		b[i].right += o[i].right
+	}
+}
+
+func (b *bins) print(w io.Writer, what string) {
+	for i, b := range b {
+		if b.n > 0 {
+			fmt.Fprintf(w, "  p %.2f to %.2f: %6.0f %s, said %.3f, right %.3f\n", float64(i)/20, float64(i+1)/20, b.n, what, b.p/b.n, b.right/b.n)
+		}
+	}
 }
 
 // verdicts walks what was inferred beside the truth, and returns what is said of each true field.
@@ -308,16 +339,11 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			}
 			for _, g := range gs {
 				if s, has := v.said[place{g.Parent().FullName(), g.Number()}]; has {
-					b := &y.bins[min(int(s.P*20), 19)]
-					b.n++
-					b.p += s.P
-					if schema.KindOf(g) == kind {
-						b.right++
-					}
+					y.bins.add(s.P, schema.KindOf(g) == kind)
 				}
 			}
 		}
-		y.shape(gs[0], f)
+		y.shape(gs[0], f, v.said[place{gs[0].Parent().FullName(), gs[0].Number()}])
 	}
 	y.right += right
 	y.fields += fields
@@ -356,7 +382,7 @@ func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *v
 }
 
 // shape compares types and labels.
-func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
+func (y *row) shape(g protoreflect.FieldDescriptor, f *truth, said schema.FieldEvidence) {
 	sameKind := schema.KindOf(g) == f.kind()
 	switch f.kind() {
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64, wire.KindPacked:
@@ -376,6 +402,10 @@ func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
 	y.times.add(messageName(g) == timestamp, messageName(f.fd) == timestamp)
 	y.known.add(written[messageName(g)], written[messageName(f.fd)])
 	y.maps.add(g.IsMap(), f.fd.IsMap())
+	shown := f.many || f.fd.Cardinality() != protoreflect.Repeated || f.kind() == wire.KindPacked
+	if f.many {
+		y.mapsR.add(g.IsMap(), f.fd.IsMap())
+	}
 	real := func(fd protoreflect.FieldDescriptor) bool {
 		o := fd.ContainingOneof()
 		return o != nil && !o.IsSynthetic()
@@ -389,8 +419,18 @@ func (y *row) shape(g protoreflect.FieldDescriptor, f *truth) {
 		y.presence.add(g.HasPresence() && g.Message() == nil, f.fd.HasPresence())
 	}
 	y.labels++
-	if (g.IsList() || g.IsMap()) == (f.fd.IsList() || f.fd.IsMap()) {
+	right := (g.IsList() || g.IsMap()) == (f.fd.IsList() || f.fd.IsMap())
+	if right {
 		y.label++
+	}
+	if shown {
+		y.labelsR++
+		if right {
+			y.labelR++
+		}
+	}
+	if said.Label != "" && sameKind && said.Oneof == "" {
+		y.labelBins.add(said.LabelP, right && g.IsMap() == f.fd.IsMap())
 	}
 }
 
@@ -486,6 +526,9 @@ func corpora(t testing.TB, long bool) []corpus {
 		if strings.HasPrefix("profiles", only) || only == "foreign" {
 			out = append(out, profileCorpus(t))
 		}
+		if strings.HasPrefix("agent", only) || only == "foreign" {
+			out = append(out, agentCorpora(t)...)
+		}
 		if strings.HasPrefix("maps", only) || only == "foreign" {
 			out = append(out, mapCorpora(t)...)
 		}
@@ -542,14 +585,14 @@ func TestEval(t *testing.T) {
 			t.Errorf("%s %.3f, at least %.2f before", f.what, f.got, f.floor)
 		}
 	}
-	if macro := ten.macroResolvable / float64(ten.macros); macro < 0.94 || ten.ece() > 0.06 {
-		t.Errorf("validation at 10 samples: %.3f of what can be told is right, calibration error %.3f", macro, ten.ece())
+	if macro := ten.macroResolvable / float64(ten.macros); macro < 0.94 || ten.bins.ece() > 0.06 {
+		t.Errorf("validation at 10 samples: %.3f of what can be told is right, calibration error %.3f", macro, ten.bins.ece())
 	}
 }
 
 func report(w io.Writer, order []string, tables map[string][]*row) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tmap F1\toneof F1\tof two seen\tpresence F1\tTimestamp F1\tknown F1\ttypes B3\tECE")
+	fmt.Fprint(tw, "corpus\tsamples\tfields\tkind, macro\tresolvable\tmicro\tpacked recall\tprecision\tclass\tlist\tresolvable\tmap F1\tresolvable\toneof F1\tof two seen\tpresence F1\tTimestamp F1\tknown F1\ttypes B3\tECE\tof labels")
 	for _, r := range rules {
 		fmt.Fprint(tw, "\t", r.name)
 	}
@@ -566,8 +609,8 @@ func report(w io.Writer, order []string, tables map[string][]*row) {
 			if counts[j] > 1000 {
 				n = "all"
 			}
-			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v\t%v\t%v\t%.3f\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
-				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), &y.maps, &y.oneofs, &y.oneofs2, &y.presence, &y.times, &y.known, y.unified/max(y.unifieds, 1), y.ece())
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.4f\t%.4f\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v\t%v\t%v\t%v\t%.3f\t%.3f\t%.3f", name, n, y.fields, y.macro/float64(y.macros), y.macroResolvable/float64(y.macros), share(y.right, y.fields),
+				share(y.packedRight, y.packed), share(y.packedRight, y.packedRight+y.packedWrong), share(y.class, y.classes), share(y.label, y.labels), share(y.labelR, y.labelsR), &y.maps, &y.mapsR, &y.oneofs, &y.oneofs2, &y.presence, &y.times, &y.known, y.unified/max(y.unifieds, 1), y.bins.ece(), y.labelBins.ece())
 			for i := range rules {
 				fmt.Fprintf(tw, "\t%.3f", y.base[i]/float64(y.macros))
 			}
@@ -580,23 +623,17 @@ func report(w io.Writer, order []string, tables map[string][]*row) {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s: reliability at 1 to all samples\n", name)
-		var sum [20]struct{ n, p, right float64 }
+		var sum, labels bins
 		misses := map[string]int{}
 		for _, y := range tables[name] {
-			for i, b := range y.bins {
-				sum[i].n += b.n
-				sum[i].p += b.p
-				sum[i].right += b.right
-			}
+			sum.merge(&y.bins)
+			labels.merge(&y.labelBins)
 			for k, n := range y.misses {
 				misses[k] += n
 			}
 		}
-		for i, b := range sum {
-			if b.n > 0 {
-				fmt.Fprintf(w, "  p %.2f to %.2f: %6.0f fields, said %.3f, right %.3f\n", float64(i)/20, float64(i+1)/20, b.n, b.p/b.n, b.right/b.n)
-			}
-		}
+		sum.print(w, "fields")
+		labels.print(w, "labels")
 		keys := make([]string, 0, len(misses))
 		for k := range misses {
 			keys = append(keys, k)

@@ -54,6 +54,12 @@ var foreigns = []foreign{
 	{"beam", "org.apache.beam.", []string{"github.com/apache/beam/sdks/v2@v2.77.0"}, false},
 	{"sigstore", "dev.sigstore.", []string{"github.com/sigstore/protobuf-specs@v0.5.2"}, true},
 	{"datadog", "datadog.", []string{"github.com/DataDog/datadog-agent/pkg/proto@v0.85.1"}, false},
+
+	{"cri", "runtime.", []string{"k8s.io/cri-api@v0.34.1"}, false},
+	{"lnd", "", []string{"github.com/lightningnetwork/lnd@v0.18.3-beta.rc3"}, false},
+	{"consul", "hashicorp.", []string{"github.com/hashicorp/consul/proto-public@v0.6.2"}, false},
+	{"bazel", "build.bazel.", []string{"github.com/bazelbuild/remote-apis@v0.0.0-20260908115904-76ddd98e1f92", "cloud.google.com/go/longrunning@v0.6.7"}, false},
+	{"whatsapp", "", []string{"go.mau.fi/whatsmeow@v0.0.0-20251217143725-11cf47c62d32"}, false},
 }
 
 // foreignTypes is how many types of a group are taken, at random.
@@ -115,17 +121,21 @@ func profileCorpus(t testing.TB) corpus {
 		if err := pprof.Lookup(name).WriteTo(&packed, 0); err != nil {
 			t.Fatal(err)
 		}
-		z, err := gzip.NewReader(&packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(z)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.samples = append(c.samples, data)
+		c.samples = append(c.samples, gunzip(t, &packed))
 	}
 	return c
+}
+
+func gunzip(t testing.TB, packed io.Reader) []byte {
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // mapCorpora is the blobs and blocks of a map of OpenStreetMap.

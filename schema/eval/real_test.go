@@ -185,6 +185,10 @@ func literal(e ast.Expr) []byte {
 		}
 	case *ast.BinaryExpr:
 		return append(literal(e.X), literal(e.Y)...)
+	case *ast.CallExpr: // a conversion
+		if len(e.Args) == 1 {
+			return literal(e.Args[0])
+		}
 	case *ast.CompositeLit:
 		b := make([]byte, 0, len(e.Elts))
 		for _, x := range e.Elts {

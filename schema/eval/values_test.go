@@ -45,7 +45,7 @@ func newFiller(seed uint64) *filler {
 
 func (w *filler) sample(md protoreflect.MessageDescriptor) []byte {
 	w.left = 60
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(w.message(md, 0))
+	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(w.message(md, 0))
 	if err != nil {
 		panic(err)
 	}
@@ -335,7 +335,7 @@ func (w *filler) raw(fd protoreflect.FieldDescriptor, name string, h *habit) []b
 		}
 		w.inside++
 		defer func() { w.inside-- }()
-		b, err := proto.Marshal(w.message(fd.ContainingMessage(), 4))
+		b, err := proto.MarshalOptions{AllowPartial: true}.Marshal(w.message(fd.ContainingMessage(), 4))
 		if err != nil {
 			panic(err)
 		}

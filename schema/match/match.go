@@ -54,6 +54,8 @@ type Result struct {
 	Possible   int         `json:"possible"`  // of which no veto ruled out, and that have a field of the samples
 	Candidates []Candidate `json:"candidates"`
 	Vetoed     []Candidate `json:"vetoed"` // that would be the best without their vetoes
+	// Settle says which fields would decide among ties, of each tied type the first few.
+	Settle []string `json:"settle,omitempty"`
 }
 
 // A Candidate is a type with what speaks for and against it.
@@ -228,6 +230,13 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 	r.Possible += len(possible)
 	ranked(r, possible, top, sum)
 	r.Verdict = verdict(r, fields)
+	if r.Verdict == Tied {
+		var tied []*typ
+		for _, row := range possible[:r.Candidates[0].Ties+1] {
+			tied = append(tied, row.ty)
+		}
+		r.Settle = telling(tied)
+	}
 }
 
 // ranked lists the possible types: top of them, and the ties of the first.

@@ -131,6 +131,14 @@ func TestTiesAreNamed(t *testing.T) {
 	if len(r.Vetoed) != 1 || r.Vetoed[0].Message != "a.C" {
 		t.Errorf("vetoed %+v", r.Vetoed)
 	}
+	if len(r.Settle) != 1 || !strings.Contains(r.Settle[0], "the same fields") {
+		t.Errorf("settled by %q", r.Settle)
+	}
+	near := load(t, `message A { string v = 1; int32 n = 2; } message B { string w = 1; repeated string n = 2; bool b = 9; }`)
+	r = New(near, Options{}).Match(samples(tags(nil).text(1, "hello")))
+	if want := []string{"a.A: a field 2 (int32 n)", "a.B: a field 2 (repeated string n), 9 (bool b)"}; !slices.Equal(r.Settle, want) {
+		t.Errorf("settled by %q, want %q", r.Settle, want)
+	}
 	var many strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&many, "message M%d { string v = 1; }\n", i)

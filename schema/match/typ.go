@@ -30,6 +30,7 @@ func (ty *typ) get(number int32) *field {
 
 // A field is a declared field.
 type field struct {
+	name     string
 	kind     protoreflect.Kind
 	wire     wire.Type
 	list     bool // or map
@@ -68,7 +69,7 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	oneofs := map[int]int{}
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
-		f := &field{kind: fd.Kind(), list: fd.IsList() || fd.IsMap(), implicit: !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !ty.entry, slot: ty.slots}
+		f := &field{name: string(fd.Name()), kind: fd.Kind(), list: fd.IsList() || fd.IsMap(), implicit: !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !ty.entry, slot: ty.slots}
 		f.wire = schema.WireOf(fd.Kind())
 		f.packable = schema.Packable(fd)
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {

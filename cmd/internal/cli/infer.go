@@ -78,7 +78,7 @@ So is what is there of a damaged capture, which is then the error, with code 3.`
 	cmd.Flags().StringVar(&f.pkg, "package", "", "package of everything inferred (default: the methods' own)")
 	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder (default: stdout)")
-	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
 	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
 	return cmd
 }
@@ -97,6 +97,9 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	}
 	if !protoreflect.Name(root).IsValid() {
 		return usagef("--root %s: no message can have that name", root)
+	}
+	if f.evidence == "-" && f.out == "-" {
+		return usagef("--evidence - and -o - both write to stdout: give one of them a file")
 	}
 	g := a.newGatherer(root, f.raw)
 	g.named = f.root != ""
@@ -119,13 +122,22 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 		if reading != nil {
 			return reading
 		}
+		if g.others > 0 {
+			return fail(exitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.othersText()), othersHint)
+		}
 		return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
 	}
-	if f.evidence != "" {
-		if err := wholeFile(f.evidence, forAll, in.WriteEvidence); err != nil {
-			return err
-		}
+	switch f.evidence {
+	case "":
+	case "-":
+		err = in.WriteEvidence(a.out)
+	default:
+		err = wholeFile(f.evidence, forAll, in.WriteEvidence)
 	}
+	if err != nil {
+		return err
+	}
+	g.sayOthers()
 	if in.Truncated {
 		a.say("unwire: some fields were left out: there were too many")
 	}
@@ -133,6 +145,9 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 		a.say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
 	}
 	a.sayMixtures(in, f.raw)
+	if f.evidence == "-" && f.out == "" {
+		return reading
+	}
 	if err := a.writeInferred(in, f.out); err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type gatherer struct {
 	started time.Time
 	bytes   atomic.Int64
 	frames  atomic.Int64
+	others  int64        // calls of RPCs whose messages are JSON
+	other   string       // the address of one of them
 	next    atomic.Int64 // when progress is said next, in nanoseconds from started
 }
 
@@ -339,9 +341,16 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 			}
 		}
 	}
+	first := int64(0)
 	for _, r := range readers {
 		g.total.Merge(r.evidence)
+		if g.others += r.others; r.other > 0 && (first == 0 || r.other < first) {
+			first = r.other
+		}
 		damage = cmp.Or(damage, r.damage)
+	}
+	if first > 0 && g.other == "" {
+		g.other = address{File: addr.File, Exchange: first, Frame: -1}.String()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -356,6 +365,8 @@ type captureReader struct {
 	evidence *schema.Evidence
 	said     map[int][]string // by the exchange's place in the capture
 	damage   error            // the first that it met
+	others   int64            // calls whose messages are JSON
+	other    int64            // the first of them
 }
 
 // read enters an exchange of the capture, and the conversation that it is the head of.
@@ -412,11 +423,32 @@ func (r *captureReader) end(ex *decode.Exchange, err error, piece bool, at int) 
 		r.remark(at, fmt.Sprintf("unwire: %s#%d: %v", r.name, ex.ID, err))
 	}
 	r.evidence.AddSource(exchangeHash(ex))
+	if !piece && ex.Service != "" && ex.RPC != "" && ex.Codec == "json" {
+		if r.others++; r.other == 0 || ex.ID < r.other {
+			r.other = ex.ID
+		}
+	}
 }
 
 func (r *captureReader) remark(at int, text string) {
 	if len(r.said) < maxRemarks {
 		r.said[at] = append(r.said[at], text)
+	}
+}
+
+// othersHint is for calls in JSON.
+const othersHint = "JSON has names and no field numbers: 'unwire align F.uwc' makes definitions of calls in both forms, 'unwire schema check' holds JSON against them"
+
+// othersText counts the calls in JSON.
+func (g *gatherer) othersText() string {
+	return fmt.Sprintf("%s in JSON, such as %s", counted(g.others, "call"), g.other)
+}
+
+// sayOthers says how many calls nothing was inferred of.
+func (g *gatherer) sayOthers() {
+	if g.others > 0 {
+		g.a.say("unwire: left out: %s", g.othersText())
+		g.a.say("unwire: hint: %s", othersHint)
 	}
 }
 

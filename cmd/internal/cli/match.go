@@ -172,6 +172,9 @@ func (a *app) printMatch(t *target, r *match.Result, top int) error {
 	for _, c := range r.Vetoed {
 		rows = append(rows, []string{"-", c.Message, "0", fmt.Sprintf("%.0f", c.Bits), percent(c.Bytes, r.Bytes), listed("cannot be: ", c.Vetoes)})
 	}
+	for _, text := range r.Settle {
+		a.say("  what would tell: %s", text)
+	}
 	return a.out.Table([]string{"RANK", "MESSAGE", "P", "BITS", "EXPLAINED", "REMARK"}, rows)
 }
 
