@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +59,31 @@ func (g *gatherer) progress(frames, size int64) {
 	}
 }
 
+// Frames leave garbage and hardly anything else: more of it may lie than usual, up
+// to a bound for all memory.
+const (
+	inferGarbage = 400 // percent of what lives
+	inferMemory  = 512 << 20
+)
+
+// collectLess has garbage collected less often, unless the environment says how
+// often, and returns what undoes that.
+func collectLess() func() {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	limit, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(inferGarbage)
+	debug.SetMemoryLimit(min(limit, inferMemory))
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
+
 // gather enters all inputs. Where the context ends it returns its error, and
 // what was read until then stays in total.
 func (g *gatherer) gather(ctx context.Context, inputs []string) error {
+	defer collectLess()()
 	if g.raw {
 		return g.gatherFiles(ctx, inputs)
 	}
