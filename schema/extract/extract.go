@@ -53,7 +53,7 @@ func (s *Source) Form() string { return strings.Join(s.Forms, ",") }
 // Shape: Match looks at a name and at the first bytes. Read hands what it finds
 // to the collector: with Add the files inside, with AddFiles descriptors.
 type Format struct {
-	Name  string
+	Name  string // "" of what is known and not read
 	Max   int64 // bytes of a file that is read; 0 is MaxFile
 	Match func(name string, head []byte) bool
 	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
@@ -65,7 +65,7 @@ type Format struct {
 
 // Formats are the formats that are known.
 func Formats() []Format {
-	return []Format{scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
+	return []Format{unread(), scripts(), reflectionJSON(), archives(), descriptorSets(), classes(), sources(), binaries()}
 }
 
 // A Collector takes an input's files apart.

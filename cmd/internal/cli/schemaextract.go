@@ -153,7 +153,9 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 func formatNames() string {
 	var names []string
 	for _, f := range extract.Formats() {
-		names = append(names, f.Name)
+		if f.Name != "" {
+			names = append(names, f.Name)
+		}
 	}
 	return strings.Join(names, ", ")
 }

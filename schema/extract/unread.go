@@ -1,0 +1,40 @@
+package extract
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// packed are kinds of files that hold programs in a form that is not read here, by
+// their first bytes or the end of their names.
+var packed = [...]struct{ magic, ext, what string }{
+	{magic: "\xed\xab\xee\xdb", what: "an RPM package, to be unpacked first: rpm2cpio FILE | cpio -id"},
+	{magic: "xar!", what: "a macOS installer package, to be unpacked first: pkgutil --expand-full FILE DIR"},
+	{ext: ".dmg", what: "a macOS disk image, to be mounted first, or unpacked: 7z x FILE"},
+	{magic: "7z\xbc\xaf\x27\x1c", what: "a 7z archive, to be unpacked first: 7z x FILE"},
+	{magic: "dex\n03", what: "Android bytecode, to be made a jar first: d2j-dex2jar FILE"},
+	{ext: ".jsc", what: "V8 bytecode, which what it was made of is not in"},
+}
+
+// unread is what is known and not read: it says so.
+func unread() Format {
+	find := func(name string, head []byte) int {
+		for i, p := range packed {
+			if p.magic != "" && strings.HasPrefix(string(head), p.magic) || p.ext != "" && strings.ToLower(path.Ext(name)) == p.ext {
+				return i
+			}
+		}
+		return -1
+	}
+	return Format{
+		Max:    MaxArchive,
+		Mapped: true,
+		Match:  func(name string, head []byte) bool { return find(name, head) >= 0 },
+		Read: func(_ context.Context, _ *Collector, name string, data []byte) error {
+			p := packed[find(name, data[:min(len(data), headBytes)])]
+			return fmt.Errorf("%s: %s", name, p.what)
+		},
+	}
+}
