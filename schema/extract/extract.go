@@ -54,7 +54,7 @@ func (s *Source) Form() string { return strings.Join(s.Forms, ",") }
 // to the collector: with Add the files inside, with AddFiles descriptors.
 type Format struct {
 	Name  string // "" of what is known and not read
-	Max   int64 // bytes of a file that is read; 0 is MaxFile
+	Max   int64  // bytes of a file that is read; 0 is MaxFile
 	Match func(name string, head []byte) bool
 	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
 
