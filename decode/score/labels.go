@@ -124,20 +124,28 @@ func commonWords(streams []*stream) map[string]bool {
 // takeIDs parts the identifiers from the texts of a path that has both, or returns
 // nil where it has one of them only.
 func (s *stream) takeIDs() *stream {
-	var ids, rest []piece
-	for i, p := range s.pieces {
+	return s.take("id", func(i int) bool {
 		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
-		if !inText && len(p.text) >= leastID && isIdent(p.text) {
-			ids = append(ids, p)
+		return !inText && len(s.pieces[i].text) >= leastID && isIdent(s.pieces[i].text)
+	})
+}
+
+// take parts the pieces of one sort from the others, or returns nil where all or
+// none are of it.
+func (s *stream) take(sort string, is func(i int) bool) *stream {
+	var taken, rest []piece
+	for i, p := range s.pieces {
+		if is(i) {
+			taken = append(taken, p)
 		} else {
 			rest = append(rest, p)
 		}
 	}
-	if len(ids) == 0 || len(rest) == 0 {
+	if len(taken) == 0 || len(rest) == 0 {
 		return nil
 	}
 	part := *s
-	part.pieces, part.sort = ids, "id"
+	part.pieces, part.sort = taken, sort
 	s.pieces = rest
 	return &part
 }
@@ -166,21 +174,10 @@ func (s *stream) takeTold(sent map[string]int) *stream {
 	if s.dir != captures.Down || s.telling || len(s.pieces) < 2 {
 		return nil
 	}
-	var told, rest []piece
-	for _, p := range s.pieces {
-		if frame, ok := sent[p.text]; ok && frame < p.frame {
-			told = append(told, p)
-		} else {
-			rest = append(rest, p)
-		}
-	}
-	if len(told) == 0 || len(rest) == 0 {
-		return nil
-	}
-	part := *s
-	part.pieces, part.sort = told, "sent"
-	s.pieces = rest
-	return &part
+	return s.take("sent", func(i int) bool {
+		frame, ok := sent[s.pieces[i].text]
+		return ok && frame < s.pieces[i].frame
+	})
 }
 
 const leastID = 16 // bytes of an identifier that stands among texts

@@ -60,23 +60,12 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 			names = append(names, f.Name)
 		}
 	}
-	if len(names) == 0 || len(names) > maxLists {
-		return nil
-	}
-	all := n.found
-	n.found = nil
-	_, err := n.pass(ctx, names, as)
-	told := n.found
-	n.found, n.conflicts = all, nil
-	for _, g := range told {
-		for i := range n.found {
-			if f := &n.found[i]; f.Name == g.Name && g.Type == anyType {
-				f.Type = anyType
-				f.Evidence = append(f.Evidence, g.Evidence...)
-			}
+	return n.again(ctx, names, as, func(f, g *nameField) {
+		if g.Type == anyType {
+			f.Type = anyType
+			f.Evidence = append(f.Evidence, g.Evidence...)
 		}
-	}
-	return err
+	})
 }
 
 // askType asks whether an Any may hold a type.

@@ -50,20 +50,30 @@ func (n *namer) lists(ctx context.Context) error {
 			names = append(names, f.Name)
 		}
 	}
+	return n.again(ctx, names, asList, func(f, g *nameField) {
+		f.enum = or(f.enum, g.enum)
+		f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
+		f.Evidence = append(f.Evidence, g.Evidence...)
+	})
+}
+
+// again asks about names that were found in another way, and has join put what
+// is told of each, g, to what is known of it, f.
+//
+// Limits: more than maxLists names are not asked about.
+func (n *namer) again(ctx context.Context, names []string, as int, join func(f, g *nameField)) error {
 	if len(names) == 0 || len(names) > maxLists {
 		return nil
 	}
 	all := n.found
 	n.found = nil
-	_, err := n.pass(ctx, names, asList)
+	_, err := n.pass(ctx, names, as)
 	told := n.found
 	n.found, n.conflicts = all, nil
-	for _, g := range told {
+	for j := range told {
 		for i := range n.found {
-			if f := &n.found[i]; f.Name == g.Name {
-				f.enum = or(f.enum, g.enum)
-				f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
-				f.Evidence = append(f.Evidence, g.Evidence...)
+			if f := &n.found[i]; f.Name == told[j].Name {
+				join(f, &told[j])
 			}
 		}
 	}
@@ -79,22 +89,14 @@ func (n *namer) maps(ctx context.Context) error {
 			names = append(names, f.Name)
 		}
 	}
-	if len(names) == 0 || len(names) > maxLists {
-		return nil
-	}
-	all, known := n.found, n.known
-	n.found = nil
-	_, err := n.pass(ctx, names, asMap)
-	told := n.found
-	n.found, n.conflicts, n.known = all, nil, known
-	for _, g := range told {
-		for i := range n.found {
-			if f := &n.found[i]; f.Name == g.Name && g.enum != "" {
-				f.enum, f.Label = g.enum, "map"
-				f.Evidence = append(f.Evidence, g.Evidence...)
-			}
+	known := n.known
+	err := n.again(ctx, names, asMap, func(f, g *nameField) {
+		if g.enum != "" {
+			f.enum, f.Label = g.enum, "map"
+			f.Evidence = append(f.Evidence, g.Evidence...)
 		}
-	}
+	})
+	n.known = known
 	return err
 }
 

@@ -98,7 +98,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 	if in, head, err = inflate(in, head); err != nil {
 		return fmt.Errorf("%s: %w", j.file, err)
 	}
-	defer limitMemory()()
+	defer limitMemory(importMemory)()
 	var names []string
 	for _, imp := range importers() {
 		names = append(names, imp.name)
@@ -116,11 +116,11 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 	return fail(exitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
 }
 
-// limitMemory has garbage collected before an import has grown beyond its
-// memory, and returns what undoes that.
-func limitMemory() func() {
+// limitMemory has garbage collected before an input has grown beyond so many
+// bytes of memory, and returns what undoes that.
+func limitMemory(most int64) func() {
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, importMemory))
+	debug.SetMemoryLimit(min(before, most))
 	return func() { debug.SetMemoryLimit(before) }
 }
 

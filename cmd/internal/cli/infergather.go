@@ -72,11 +72,10 @@ func collectLess() func() {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	limit, percent := debug.SetMemoryLimit(-1), debug.SetGCPercent(inferGarbage)
-	debug.SetMemoryLimit(min(limit, inferMemory))
+	unlimit, percent := limitMemory(inferMemory), debug.SetGCPercent(inferGarbage)
 	return func() {
 		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
+		unlimit()
 	}
 }
 

@@ -115,7 +115,7 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	defer limitMemory()()
+	defer limitMemory(importMemory)()
 	o.QueueBytes = importQueue
 	store, err := captures.Create(f.out, o)
 	if err != nil {
