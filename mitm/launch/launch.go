@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -46,7 +47,8 @@ type Report struct {
 
 // Run runs the command to its end and returns its exit status: 128 and the
 // signal's number if a signal ended it, 127 if it was not found, 126 if it
-// could not be run. When ctx ends, the command is told to terminate.
+// could not be run. Run forwards signals to the command; a second SIGINT or
+// SIGTERM kills it. When ctx ends, Run sends SIGTERM to the command.
 //
 // Errors: err is nil whenever the command ran, whatever its status.
 func Run(ctx context.Context, o Options) (exit int, err error) {
@@ -96,12 +98,20 @@ func runCommand(cmd *exec.Cmd, started func() error) (exit int, err error) {
 	}
 	done := make(chan struct{})
 	go func() {
+		ending := false
 		for {
 			select {
 			case s := <-caught:
-				if !sharesTerminalSignal(s) {
-					_ = cmd.Process.Signal(s) // it may just have ended
+				if sharesTerminalSignal(s) {
+					continue
 				}
+				// Whoever asks for the end twice does not want to wait for the command.
+				if ends := s == os.Interrupt || s == syscall.SIGTERM; ends && ending {
+					s = os.Kill
+				} else if ends {
+					ending = true
+				}
+				_ = cmd.Process.Signal(s) // it may just have ended
 			case <-done:
 				return
 			}

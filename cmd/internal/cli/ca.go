@@ -189,7 +189,10 @@ func (a *app) confirm(question string) error {
 			"say --yes, or --dry-run to see what would be done")
 	}
 	fmt.Fprintf(a.err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(f).ReadString('\n')
+	answer, err := bufio.NewReader(a.input).ReadString('\n')
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
 		return fail(exitFinding, errors.New("nothing was changed"), "")
 	}

@@ -18,7 +18,7 @@ import (
 	"unwire/mitm/launch"
 )
 
-// shutdownGrace is how long running streams get when recording is told to end.
+// shutdownGrace is how long running streams may go on when recording ends without a signal.
 const shutdownGrace = 5 * time.Second
 
 type captureFlags struct {
@@ -109,8 +109,11 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 	stop := watch.start(ctx, rec.store.Current())
 	defer surviveFileLimit()()
 	code, runErr := a.serve(ctx, rec, f, argv)
+	if len(argv) > 0 {
+		a.interrupt.startGrace()
+	}
 	stop()
-	if err := rec.close(); err != nil && runErr == nil {
+	if err := rec.close(a.drainTime()); err != nil && runErr == nil {
 		if runErr = err; rec.failed.Load() {
 			runErr = fail(exitInput, nil, "") // it was told when it happened
 		}
@@ -151,7 +154,7 @@ func (a *app) startRecorder(f captureFlags) (*recorder, error) {
 	}
 	go func() { rec.served <- rec.proxy.Serve(ln) }()
 	if err := a.startAlso(rec, f); err != nil {
-		return nil, errors.Join(err, rec.close())
+		return nil, errors.Join(err, rec.close(a.drainTime()))
 	}
 	return rec, nil
 }
@@ -209,7 +212,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 
 // seriesOptions says how the capture is written.
 func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
-	o := captures.SeriesOptions{Options: summarised(captures.Options{
+	o := captures.SeriesOptions{Options: a.summarised(captures.Options{
 		KeepSecrets: f.keepSecrets,
 		Failed: func(err error) {
 			if failed != nil {
@@ -290,7 +293,8 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 		if f.json {
 			stdout = a.err.Writer
 		}
-		// The command gets the signals itself, and ends the recording by ending.
+		// Signals go to the command, and the recording ends when the command does.
+		defer a.interrupt.childRuns()()
 		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
 			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
 			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer, Report: &rec.report,
@@ -331,9 +335,14 @@ func (a *app) sayListening(rec *recorder, f captureFlags) {
 	a.say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.addr, rec.ca.CertFile())
 }
 
-// close ends the streams, then the file.
-func (r *recorder) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+// drainTime is how long running streams may go on when recording ends.
+func (a *app) drainTime() time.Duration {
+	return a.interrupt.within(shutdownGrace, interruptedDrain)
+}
+
+// close lets running streams go on for drain, cuts them off, and closes the file.
+func (r *recorder) close(drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	err := r.proxy.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

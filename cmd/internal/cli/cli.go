@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +45,14 @@ func usagef(format string, args ...any) error {
 
 // An app is one run of the program.
 type app struct {
-	in      io.Reader
+	// in is standard input as the process got it, for child processes and prompts.
+	in io.Reader
+
+	// input reads standard input until the command is interrupted.
+	input io.Reader
+
+	interrupt *interrupt
+
 	out     *term.Output
 	err     *term.Output
 	color   string
@@ -56,15 +61,38 @@ type app struct {
 
 // Run runs the program and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	in, stop := newInterrupt()
 	defer stop()
-	a := &app{in: stdin, out: term.New(stdout, "auto"), err: term.New(stderr, "auto")}
-	root := a.rootCommand(stdout, stderr)
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	return a.report(ctx, root.ExecuteContext(ctx))
+	code, abandoned := in.run(func(ctx context.Context) int {
+		a := &app{
+			in: stdin, input: &interruptibleReader{ctx: ctx, from: stdin}, interrupt: in,
+			out: term.New(stdout, "auto"), err: term.New(stderr, "auto"),
+		}
+		root := a.rootCommand(stdout, stderr)
+		root.SetArgs(args)
+		root.SetIn(stdin)
+		root.SetOut(stdout)
+		root.SetErr(stderr)
+		return a.report(ctx, root.ExecuteContext(ctx))
+	})
+	if abandoned {
+		sayAbandoned(stderr)
+	}
+	return code
+}
+
+// sayAbandoned reports an interruption without waiting for a blocked stderr.
+func sayAbandoned(stderr io.Writer) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		e := term.New(stderr, "auto")
+		fmt.Fprintf(e, "unwire: %s interrupted\n", e.Red("error:"))
+	}()
+	select {
+	case <-said:
+	case <-time.After(goodbyeTime):
+	}
 }
 
 func (a *app) rootCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -112,7 +140,7 @@ func (a *app) report(ctx context.Context, err error) int {
 			f.hint = hint
 		}
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if _, coded := errors.AsType[*failure](err); ctx.Err() != nil && (errors.Is(err, context.Canceled) || !coded) {
 		f = &failure{exitInterrupted, errors.New("interrupted"), ""}
 	}
 	if f.err != nil {

@@ -58,7 +58,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return err
 	}
-	defer shutdownStandin(s.server)
+	defer a.shutdownStandin(s.server)
 	clients, err := a.recordDemo(ctx, s, f)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) recordDemo(ctx context.Context, s *demoServer, f demoFlags) (clien
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rec.close()) }()
+	defer func() { err = errors.Join(err, rec.close(a.drainTime())) }()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

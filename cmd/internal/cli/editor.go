@@ -16,7 +16,7 @@ const maxEdited = 64 << 20
 
 // editor has the user edit text in $VISUAL or $EDITOR, in a file that only they
 // can read.
-func editor(name string, text []byte) (edited []byte, err error) {
+func (a *app) editor(name string, text []byte) (edited []byte, err error) {
 	command := os.Getenv("VISUAL")
 	if command == "" {
 		command = os.Getenv("EDITOR")
@@ -39,6 +39,7 @@ func editor(name string, text []byte) (edited []byte, err error) {
 		cmd = exec.Command("cmd", "/c", command+" "+file)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
+	defer a.interrupt.childRuns()() // an editor has its own use for Ctrl-C
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}

@@ -105,7 +105,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 		if !imp.sniff(head) {
 			continue
 		}
-		store, err := captures.Create(out, summarised(captures.Options{KeepSecrets: keep, QueueBytes: importQueue}))
+		store, err := captures.Create(out, a.summarised(captures.Options{KeepSecrets: keep, QueueBytes: importQueue}))
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func limitMemory(most int64) func() {
 // openForeign opens a file, or stdin for "-", and looks at its beginning.
 func (a *app) openForeign(name string) (in io.Reader, head []byte, closeIn func(), err error) {
 	if name == "-" {
-		r := bufio.NewReaderSize(a.in, sniffBytes)
+		r := bufio.NewReaderSize(a.input, sniffBytes)
 		head, err = r.Peek(sniffBytes)
 		if err == io.EOF {
 			err = nil

@@ -30,7 +30,7 @@ type input struct {
 // openInput opens a file, or stdin for "-". It has to be closed, and Data is
 // not to be used after that. It has at most limit bytes.
 func (a *app) openInput(name string, limit int64) (*input, error) {
-	r := a.in
+	r := a.input
 	if name != "-" {
 		f, err := os.Open(name)
 		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && isCapture(file) {

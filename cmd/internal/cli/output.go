@@ -93,7 +93,7 @@ const maxInput = 1 << 30
 
 // readInput reads a file, or stdin for "-".
 func (a *app) readInput(name string) ([]byte, error) {
-	r := a.in
+	r := a.input
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -50,11 +50,12 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 	if f.json {
 		stdout = a.err.Writer
 	}
-	// The command gets the signals itself, and ends the recording by ending.
-	ctx = context.WithoutCancel(ctx)
+	// Signals go to the command, and the recording ends when the command does.
+	childEnded := a.interrupt.childRuns()
 	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.add,
 	})
+	childEnded()
 	if err != nil {
 		return fail(code, err, launchHint(err))
 	}

@@ -168,6 +168,9 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err != nil {
 		return err
 	}
+	if f.edit != "" {
+		opts.Editor = a.editor
+	}
 	stop, err := f.openPace(&opts)
 	if err != nil {
 		return err
@@ -237,11 +240,9 @@ func (f *replayFlags) options() (replay.Options, error) {
 		opts.To = u
 	}
 	var err error
-	if opts.EditFrame = replay.FirstFrame; f.edit != "" {
-		if opts.Editor = editor; f.edit != "first" {
-			if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
-				return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
-			}
+	if opts.EditFrame = replay.FirstFrame; f.edit != "" && f.edit != "first" {
+		if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
+			return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
 		}
 	}
 	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
@@ -303,7 +304,7 @@ func (f *replayFlags) recoding(opts *replay.Options) (err error) {
 func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
 	var answers *captures.Store
 	if out != "" {
-		if answers, err = captures.Create(out, summarised(captures.Options{})); err != nil {
+		if answers, err = captures.Create(out, a.summarised(captures.Options{})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

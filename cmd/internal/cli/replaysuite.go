@@ -131,7 +131,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if f.standin {
-		stop, err := suiteStandin(dir, &opts, f)
+		stop, err := a.suiteStandin(dir, &opts, f)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	}
 	var answers *captures.Store
 	if f.out != "" {
-		if answers, err = captures.Create(f.out, summarised(captures.Options{})); err != nil {
+		if answers, err = captures.Create(f.out, a.summarised(captures.Options{})); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
@@ -169,28 +169,28 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 }
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
-func suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
+func (a *app) suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
 	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	return startStandin(script, opts, f.credentials)
+	return a.startStandin(script, opts, f.credentials)
 }
 
 // startStandin starts the stand-in with a script, nil for its own, and has
 // everything sent there.
-func startStandin(script []byte, opts *replay.Options, credentials string) (stop func(), err error) {
+func (a *app) startStandin(script []byte, opts *replay.Options, credentials string) (stop func(), err error) {
 	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
 		return nil, err
 	}
 	ln, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
-		shutdownStandin(srv)
+		a.shutdownStandin(srv)
 		return nil, err
 	}
 	go func() { _ = srv.Serve(ln) }() // it ends with stop, and what it served by then has failed
-	stop = func() { shutdownStandin(srv) }
+	stop = func() { a.shutdownStandin(srv) }
 	if opts.To, err = url.Parse(srv.URL()); err == nil {
 		opts.Roots, err = upstreamRoots(srv.CAFile())
 	}

@@ -138,7 +138,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 		if !f.standin {
 			a.say("the capture is not of this machine: asking the stand-in; --live asks the server, --to another")
 		}
-		stop, err := startStandin(nil, &reach, "")
+		stop, err := a.startStandin(nil, &reach, "")
 		if err != nil {
 			return err
 		}

@@ -274,7 +274,7 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	if err != nil {
 		return err
 	}
-	exchanges, values, err := cleanFile(ctx, file, out, red, rules)
+	exchanges, values, err := a.cleanFile(ctx, file, out, red, rules)
 	if err != nil {
 		return err
 	}
@@ -311,13 +311,13 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 }
 
 // cleanFile writes the copy; one that is not whole is removed.
-func cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, err error) {
+func (a *app) cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, err error) {
 	from, err := openCapture(file)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer from.Close()
-	to, err := captures.Create(out, summarised(captures.Options{Redactor: red}))
+	to, err := captures.Create(out, a.summarised(captures.Options{Redactor: red}))
 	if err != nil {
 		return 0, 0, err
 	}

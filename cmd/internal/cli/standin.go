@@ -73,7 +73,7 @@ func (a *app) standin(ctx context.Context, f standinFlags) error {
 		ln.Close()
 		return err
 	}
-	defer shutdownStandin(srv)
+	defer a.shutdownStandin(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if err := a.sayStandin(srv, "https://"+ln.Addr().String(), f.json, opts.Token != ""); err != nil {
@@ -88,8 +88,8 @@ func (a *app) standin(ctx context.Context, f standinFlags) error {
 }
 
 // shutdownStandin ends what the stand-in still does, and removes its CA file.
-func shutdownStandin(srv *standin.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), standinGrace)
+func (a *app) shutdownStandin(srv *standin.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.interrupt.within(standinGrace, interruptedDrain))
 	defer cancel()
 	_ = srv.Shutdown(ctx) // what runs after the grace is cut off: nothing of it is kept
 }

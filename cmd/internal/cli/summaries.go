@@ -14,9 +14,9 @@ const closingTime = 5 * time.Second
 
 // summarised has a capture summarised when it is closed, so that the first
 // listing is fast.
-func summarised(o captures.Options) captures.Options {
+func (a *app) summarised(o captures.Options) captures.Options {
 	o.Closing = func(store *captures.Store) {
-		ctx, cancel := context.WithTimeout(context.Background(), closingTime)
+		ctx, cancel := context.WithTimeout(context.Background(), a.interrupt.within(closingTime, interruptedIndexing))
 		defer cancel()
 		// What was recorded is there without.
 		_ = decode.Index(ctx, store)
