@@ -17,44 +17,101 @@ import (
 
 const module = "unwire/"
 
-// allowed says which of our own packages a folder may import; the longest
-// prefix that matches a package decides. A trailing slash means all below.
-var allowed = map[string][]string{
-	"captures":             {},
-	"captures/pcap":        {"captures"},
-	"mitm":                 {"captures", "mitm/"},
-	"decode/envelope":      {},
-	"decode/wire":          {},
-	"decode/wire/barewalk": {},
-	"decode/kind":          {"decode/wire"},
-	"decode/text":          {"decode/wire", "decode/kind", "decode/envelope", "decode/nested", "decode/known"},
-	"decode/nested":        {"decode/wire", "decode/kind", "decode/envelope"},
-	"decode/known":         {},
-	"decode":               {"captures", "decode/"},
-	"decode/diff":          {"captures", "decode", "decode/"},
-	"decode/score":         {"captures", "decode", "decode/"},
-	"decode/secret":        {"captures", "decode", "decode/"},
-	"decode/search":        {"captures", "decode", "decode/"},
-	"schema":               {"decode", "decode/", "captures", "schema/"},
-	"schema/match":         {"schema", "decode", "decode/", "captures"},
-	"schema/align":         {"captures", "decode", "decode/", "schema", "schema/jsonname"},
-	"schema/jsonname":      {},
-	"schema/update":        {"schema", "schema/jsonname"},
-	"replay":               {"schema", "schema/", "decode", "decode/", "captures", "replay/"},
-	"replay/probe":         {"replay", "schema", "schema/jsonname", "decode", "decode/envelope", "captures"},
-	"replay/nodetest":      {},
-	"replay/standin":       {"schema", "decode", "decode/", "captures", "proto"},
-	"proto":                {},
-	"cmd":                  {"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
+// A row of the import table.
+type row struct {
+	// imports are the packages of this module that may be imported. A trailing
+	// slash means all below.
+	imports []string
 
-	"captures/transfer": {"captures", "decode", "decode/"},
-	"captures/har":      {"captures", "captures/transfer", "decode", "decode/"},
-	"captures/jsonl":    {"captures", "captures/transfer"},
-	"captures/flow":     {"captures", "captures/transfer"},
-	"captures/raw":      {"captures/transfer", "decode"},
-	"captures/pcapng":   {"captures", "captures/transfer"},
-	"captures/parquet":  {"captures", "captures/transfer", "decode"},
+	// tests are those that tests may import in addition.
+	tests []string
+
+	// why says why these and no others.
+	why string
 }
+
+// table is the import table; the longest prefix that matches a package decides.
+var table = map[string]row{
+	"captures": {
+		tests: []string{"captures/", "decode"},
+		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
+	},
+	"captures/pcap": {
+		imports: []string{"captures"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		why: "packets become the same exchanges as a proxy's; tests compare the two",
+	},
+	"mitm": {
+		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
+		why: "the proxy relays and records bytes, and interprets none",
+	},
+	"decode/envelope":      {why: "framing is a format, not a policy"},
+	"decode/wire":          {tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else"},
+	"decode/wire/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
+	"decode/kind": {
+		imports: []string{"decode/wire"}, tests: []string{"decode/wire/barewalk"},
+		why: "evidence about a field comes from its bytes alone",
+	},
+	"decode/text": {
+		imports: []string{"decode/wire", "decode/kind", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
+		why: "text prints trees with their readings; it must not know captures",
+	},
+	"decode/nested": {
+		imports: []string{"decode/wire", "decode/kind", "decode/envelope"},
+		why:     "payloads in other encodings are recognised by their bytes",
+	},
+	"decode/known": {why: "the well-known types are a table"},
+	"decode": {
+		imports: []string{"captures", "decode/"},
+		why:     "frames and streams are derived from captures",
+	},
+	"decode/diff":   {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
+	"decode/score":  {imports: []string{"captures", "decode", "decode/"}, why: "scores the texts of decoded exchanges"},
+	"decode/secret": {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
+	"decode/search": {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
+	"schema": {
+		imports: []string{"decode", "decode/", "captures", "schema/"}, tests: []string{"proto"},
+		why: "definitions are inferred from decoded traffic, and check it",
+	},
+	"schema/match": {imports: []string{"schema", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
+	"schema/align": {
+		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm"},
+		why: "pairs calls in both codecs; tests record them through the proxy",
+	},
+	"schema/jsonname": {why: "a rule of names is a leaf"},
+	"schema/update":   {imports: []string{"schema", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"replay": {
+		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "replay/"}, tests: []string{"proto"},
+		why: "requests come from captures, and are named by definitions",
+	},
+	"replay/probe": {
+		imports: []string{"replay", "schema", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/nodetest"},
+		why: "questions are sent as replay sends requests",
+	},
+	"replay/nodetest": {why: "starts Node for tests, and nothing else"},
+	"replay/standin": {
+		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
+		why:     "the local server speaks the definitions in proto/",
+	},
+	"proto": {why: "definitions are data"},
+	"cmd": {
+		imports: []string{"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
+		why:     "the command line calls every library, and no library calls it",
+	},
+
+	"captures/transfer": {
+		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/transfer/samples"},
+		why: "exports mask what decoding finds",
+	},
+	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
+	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
+	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
+	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
+	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
+	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
+}
+
+// samples are the captures that tests of all formats share.
+var samples = []string{"captures/transfer/samples"}
 
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
@@ -69,7 +126,12 @@ var foreign = map[string][]string{
 var cliOnly = []string{"github.com/spf13/cobra", "github.com/olekukonko/tablewriter"}
 
 func TestImportTable(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
+	for name, r := range table {
+		if r.why == "" {
+			t.Errorf("the row %s does not say why", name)
+		}
+	}
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}} TESTS {{join .TestImports " "}} {{join .XTestImports " "}}`, module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -83,8 +145,12 @@ func TestImportTable(t *testing.T) {
 			continue
 		}
 		seen++
-		for _, imp := range fields[1:] {
+		tests := slices.Index(fields, "TESTS")
+		for _, imp := range fields[1:tests] {
 			checkImport(t, rule, pkg, imp)
+		}
+		for _, imp := range fields[tests+1:] {
+			checkTestImport(t, rule, pkg, imp)
 		}
 	}
 	if seen < 5 {
@@ -94,7 +160,7 @@ func TestImportTable(t *testing.T) {
 
 func checkImport(t *testing.T, rule, pkg, imp string) {
 	if own, ok := strings.CutPrefix(imp, module); ok {
-		if !matches(allowed[rule], own) {
+		if !matches(table[rule].imports, own) {
 			t.Errorf("%s must not import %s", pkg, own)
 		}
 		return
@@ -110,9 +176,18 @@ func checkImport(t *testing.T, rule, pkg, imp string) {
 	}
 }
 
+// checkTestImport allows what the package may import, the package itself and its
+// subfolders, and the row's own list.
+func checkTestImport(t *testing.T, rule, pkg, imp string) {
+	own, ok := strings.CutPrefix(imp, module)
+	if ok && !matches(table[rule].imports, own) && !matches(table[rule].tests, own) && !under(own, pkg) && own != rule {
+		t.Errorf("tests of %s must not import %s", pkg, own)
+	}
+}
+
 func ruleFor(pkg string) (string, bool) {
 	for p := pkg; p != "." && p != ""; p = filepath.Dir(p) {
-		if _, ok := allowed[p]; ok {
+		if _, ok := table[p]; ok {
 			return p, true
 		}
 	}

@@ -1,0 +1,195 @@
+package arch
+
+import (
+	"go/types"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// maxCycle is how many files of a package may depend on each other in a circle.
+const maxCycle = 10
+
+// measureTypes returns the largest cycle of files in each package, and how many
+// exported names of each package no other package uses outside tests.
+func measureTypes(t *testing.T) (cycles, unusedExports map[string]int) {
+	t.Helper()
+	list, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedSyntax,
+		Dir:  "../../..",
+	}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packages.PrintErrors(list) > 0 {
+		t.Fatal("the tree has errors")
+	}
+
+	cycles, unusedExports = map[string]int{}, map[string]int{}
+	used := namesUsedElsewhere(list)
+	for _, p := range list {
+		name := strings.TrimPrefix(p.PkgPath, module)
+		cycles[name] = largestCycle(fileDependencies(p))
+		unusedExports[name] = countUnused(p, used)
+	}
+	return cycles, unusedExports
+}
+
+// A declared names a package-level object, a method or a field. Packages are loaded
+// one by one, so objects of the same declaration differ, but their names do not.
+type declared struct{ pkg, name string }
+
+func declaredName(o types.Object) (declared, bool) {
+	if o.Pkg() == nil {
+		return declared{}, false
+	}
+	name := o.Name()
+	if f, ok := o.(*types.Func); ok {
+		if recv := f.Signature().Recv(); recv != nil {
+			name = receiverName(recv.Type()) + "." + name
+		}
+	}
+	return declared{o.Pkg().Path(), name}, true
+}
+
+func receiverName(t types.Type) string {
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := t.(*types.Named); ok {
+		return n.Obj().Name()
+	}
+	return ""
+}
+
+func namesUsedElsewhere(list []*packages.Package) map[declared]bool {
+	used := map[declared]bool{}
+	for _, p := range list {
+		for _, o := range p.TypesInfo.Uses {
+			if f, ok := o.(*types.Func); ok {
+				o = f.Origin()
+			}
+			if name, ok := declaredName(o); ok && name.pkg != p.PkgPath {
+				used[name] = true
+			}
+		}
+	}
+	return used
+}
+
+// countUnused counts the exported functions, types, variables and constants of a
+// package that no other package names. Methods are left out: an interface may need
+// them.
+func countUnused(p *packages.Package, used map[declared]bool) int {
+	n := 0
+	scope := p.Types.Scope()
+	for _, name := range scope.Names() {
+		if o := scope.Lookup(name); o.Exported() && !used[declared{p.PkgPath, name}] {
+			n++
+		}
+	}
+	return n
+}
+
+// fileDependencies are the files whose declarations each file of a package uses.
+func fileDependencies(p *packages.Package) map[string]map[string]bool {
+	depends := map[string]map[string]bool{}
+	for id, o := range p.TypesInfo.Uses {
+		if o.Pkg() != p.Types || !belongsToPackage(p, o) {
+			continue
+		}
+		from, to := filepath.Base(p.Fset.Position(id.Pos()).Filename), filepath.Base(p.Fset.Position(o.Pos()).Filename)
+		if from == to {
+			continue
+		}
+		if depends[from] == nil {
+			depends[from] = map[string]bool{}
+		}
+		depends[from][to] = true
+	}
+	return depends
+}
+
+// belongsToPackage reports whether o is declared at package level, or is a method
+// or a field.
+func belongsToPackage(p *packages.Package, o types.Object) bool {
+	switch o := o.(type) {
+	case *types.Func:
+		return true
+	case *types.Var:
+		return o.IsField() || o.Parent() == p.Types.Scope()
+	}
+	return o.Parent() == p.Types.Scope()
+}
+
+// largestCycle is the size of the largest strongly connected component of a graph,
+// found with Tarjan's algorithm; it is 1 without cycles.
+func largestCycle(edges map[string]map[string]bool) int {
+	var (
+		index, low = map[string]int{}, map[string]int{}
+		onStack    = map[string]bool{}
+		stack      []string
+		largest    = 1
+		visit      func(string)
+	)
+	visit = func(v string) {
+		index[v] = len(index) + 1
+		low[v] = index[v]
+		stack = append(stack, v)
+		onStack[v] = true
+		for w := range edges[v] {
+			if index[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if onStack[w] {
+				low[v] = min(low[v], index[w])
+			}
+		}
+		if low[v] != index[v] {
+			return
+		}
+
+		// v is the root of a component: all above it on the stack belongs to it.
+		size := 0
+		for {
+			w := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			onStack[w] = false
+			size++
+			if w == v {
+				break
+			}
+		}
+		largest = max(largest, size)
+	}
+	for v := range edges {
+		if index[v] == 0 {
+			visit(v)
+		}
+	}
+	return largest
+}
+
+func TestLargestCycle(t *testing.T) {
+	to := func(names ...string) map[string]bool {
+		set := map[string]bool{}
+		for _, n := range names {
+			set[n] = true
+		}
+		return set
+	}
+	for _, c := range []struct {
+		want  int
+		edges map[string]map[string]bool
+	}{
+		{1, map[string]map[string]bool{"a": to("b"), "b": to("c")}},
+		{2, map[string]map[string]bool{"a": to("b"), "b": to("a", "c"), "c": to("d")}},
+		{4, map[string]map[string]bool{"a": to("b"), "b": to("c"), "c": to("a", "d"), "d": to("b", "e"), "e": to("f"), "f": to("e")}},
+	} {
+		if got := largestCycle(c.edges); got != c.want {
+			t.Errorf("%v: %d, want %d", c.edges, got, c.want)
+		}
+	}
+}
