@@ -51,7 +51,7 @@ func Extract(ctx context.Context, name string, src []byte, opts Options) (*Resul
 	if err := e.Add(ctx, name, src); err != nil {
 		return nil, err
 	}
-	return e.Result(), nil
+	return e.Result(ctx)
 }
 
 // An Extractor collects what scripts declare that belong together: one may
@@ -128,13 +128,20 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 }
 
 // Result returns what the scripts declare together.
-func (e *Extractor) Result() *Result {
-	b := newBuilder(e)
+//
+// Errors: the context's.
+func (e *Extractor) Result(ctx context.Context) (*Result, error) {
+	b := newBuilder(ctx, e)
 	r := &Result{Notes: b.notes}
 	r.Files = append(b.build(), e.files...)
 	r.Unresolved = append(e.open, b.open...)
 	r.Forms = slices.Sorted(maps.Keys(e.forms))
-	return r
+	return r, ctx.Err()
+}
+
+// Empty reports whether the scripts declare nothing.
+func (e *Extractor) Empty() bool {
+	return len(e.files)+len(e.messages)+len(e.enums)+len(e.services)+len(e.extensions) == 0
 }
 
 func (s *script) anchored() bool {

@@ -49,6 +49,16 @@ func summary(r *Result) string {
 	return b.String()
 }
 
+// result is what the scripts of an extractor declare.
+func result(t *testing.T, e *Extractor) *Result {
+	t.Helper()
+	r, err := e.Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // An extractTest is a script, and the summary of what it declares.
 type extractTest struct{ src, want string }
 
@@ -345,7 +355,7 @@ func TestReferencesOverFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := summary(e.Result())
+	got := summary(result(t, e))
 	for _, want := range []string{"message use.Use\n  1 one message.a.Coin\n  2 two message.b.Coin\n", "message es.Es\n  1 one message.b.Coin\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -365,7 +375,7 @@ func TestCopiesOfTwoCodegens(t *testing.T) {
 		}
 	}
 	const want = "message p.A\n  1 foo_bar enum.p.E\n  2 more string\nenum p.E 1\nservice p.S\n  Get(.p.A) .p.A false true\n"
-	if got := summary(e.Result()); got != want {
+	if got := summary(result(t, e)); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -80,11 +80,15 @@ func (s *script) typ(i int32) js.TokenType { return s.tok(i).typ }
 // many calls. From then on expressions are no longer read and followed, so that
 // what goes over the tokens ends soon.
 func (s *script) ended() bool {
-	if s.ticks++; s.ticks%1024 == 0 && !s.stopped {
-		s.stopped = s.ctx.Err() != nil
+	if s.ticks++; s.ticks >= tickEvery {
+		s.ticks = 0
+		s.stopped = s.stopped || s.ctx.Err() != nil
 	}
 	return s.stopped
 }
+
+// tickEvery is how many calls of ended there are for each look at the context.
+const tickEvery = 1024
 
 // place returns the line and the column, from 1, of a byte of the source.
 func (s *script) place(off uint32) (line, column int) {
@@ -129,6 +133,10 @@ func (s *script) lex() (open []int32) {
 		typ := l.next()
 		if typ == js.ErrorToken {
 			break
+		}
+		if typ == js.WhitespaceToken {
+			s.ticks += tickEvery - 1 // look at the context now
+			continue
 		}
 		if (typ == js.DivToken || typ == js.DivEqToken) && l.at > noRegexp && s.regexpAllowed() {
 			if ok, stopped := l.regexp(); ok {

@@ -45,12 +45,17 @@ func (l *lexer) peek(n int) byte {
 }
 
 // next reads the next token. White space, comments and what is no token are
-// skipped. At the end of the script it returns ErrorToken.
+// skipped. At the end of the script it returns ErrorToken, and after much that
+// was skipped WhitespaceToken, so that the caller can end.
 //
 // A slash is a DivToken or a DivEqToken: only the caller can tell whether it
 // begins a regular expression, which regexp then reads.
 func (l *lexer) next() js.TokenType {
-	for l.at < len(l.src) {
+	const most = 1 << 12 // skips at a time
+	for n := 0; l.at < len(l.src); n++ {
+		if n == most {
+			return js.WhitespaceToken
+		}
 		if l.space() {
 			continue
 		}
