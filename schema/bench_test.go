@@ -13,7 +13,7 @@ import (
 
 // benchCorpus is messages of a stream as the agent's: many small ones, text in most.
 func benchCorpus(b *testing.B) (*Schema, corpus) {
-	s, err := LoadDir("../proto")
+	s, err := LoadDir(b.Context(), "../proto")
 	if err != nil {
 		b.Fatal(err)
 	}

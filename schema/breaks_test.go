@@ -10,7 +10,7 @@ import (
 // schemaOf compiles the body of one proto3 file of the package p.
 func schemaOf(t testing.TB, body string) *Schema {
 	t.Helper()
-	s, err := LoadFS(fstest.MapFS{"p.proto": {Data: []byte("syntax = \"proto3\";\npackage p;\n" + body)}})
+	s, err := LoadFS(t.Context(), fstest.MapFS{"p.proto": {Data: []byte("syntax = \"proto3\";\npackage p;\n" + body)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -545,7 +545,7 @@ func TestLoad(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "a.proto:3:") {
 		t.Errorf("no position: %v", err)
 	}
-	if _, err := LoadDir(t.TempDir() + "/none"); err == nil || !strings.Contains(err.Error(), "none") {
+	if _, err := LoadDir(t.Context(), t.TempDir()+"/none"); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -22,16 +23,16 @@ func (s *Schema) Passed() []Passed { return s.passed }
 
 // loadDistinct is loadTree for a tree in which files declare the same: of those
 // the first in path order counts. It returns nil where that is not what is wrong.
-func loadDistinct(dir string) *Schema {
-	sources, names, err := readSources(os.DirFS(dir))
+func loadDistinct(ctx context.Context, dir string) *Schema {
+	sources, names, err := readSources(ctx, os.DirFS(dir))
 	if err != nil {
 		return nil
 	}
-	kept, passed := distinct(sources, names)
+	kept, passed := distinct(ctx, sources, names)
 	if len(passed) == 0 || len(kept) == 0 {
 		return nil
 	}
-	s, err := compileWith(sources, kept, withSourceInfo)
+	s, err := compileWith(ctx, sources, kept, withSourceInfo)
 	if err != nil {
 		return nil
 	}
@@ -41,11 +42,14 @@ func loadDistinct(dir string) *Schema {
 
 // distinct takes the files that declare what another does out of names, with
 // those that import them.
-func distinct(sources map[string]string, names []string) (kept []string, passed []Passed) {
+func distinct(ctx context.Context, sources map[string]string, names []string) (kept []string, passed []Passed) {
 	declared := map[string]string{} // by symbol
 	out := map[string]bool{}
 	imports := map[string][]string{}
 	for _, name := range names {
+		if ctx.Err() != nil {
+			return names, nil
+		}
 		tree, err := parser.Parse(name, strings.NewReader(sources[name]), reporter.NewHandler(nil))
 		if err != nil {
 			return names, nil

@@ -26,7 +26,7 @@ func TestLoadVersionOfFilesThatDeclareTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := LoadSource(dir); err == nil {
+	if _, err := LoadSource(t.Context(), dir); err == nil {
 		t.Error("LoadSource takes them")
 	}
 	s, err := LoadVersion(t.Context(), dir, nil)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 		f.infer(ev, in)
 		names = append(names, f.path)
 	}
-	if in.Schema, err = compile(in.Files, names); err != nil {
+	if in.Schema, err = compile(context.Background(), in.Files, names); err != nil {
 		return nil, fmt.Errorf("schema: the inferred definitions do not compile, which is a defect of unwire: %w", err)
 	}
 	return in, nil

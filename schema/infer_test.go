@@ -427,7 +427,7 @@ func TestProtocAgrees(t *testing.T) {
 // TestReconstructedSchema infers the reconstructed schema from made-up messages
 // of its two great stream types, and checks those messages against it.
 func TestReconstructedSchema(t *testing.T) {
-	s, err := LoadDir("../proto")
+	s, err := LoadDir(t.Context(), "../proto")
 	if err != nil {
 		t.Fatal(err)
 	}

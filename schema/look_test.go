@@ -25,7 +25,7 @@ func setOf(s *Schema) *descriptorpb.FileDescriptorSet {
 
 func builtIn(t testing.TB) *Schema {
 	t.Helper()
-	s, err := LoadFS(reconstructed.Files)
+	s, err := LoadFS(t.Context(), reconstructed.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestPrintedIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		again, err := LoadSource(dir)
+		again, err := LoadSource(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,14 +107,14 @@ func TestLoadSource(t *testing.T) {
 	}
 	write("a/b/types.proto", "syntax = \"proto3\"; package a.b; message T { google.protobuf.Any any = 1; } import \"google/protobuf/any.proto\";")
 	one := write("a/c/use.proto", "syntax = \"proto3\"; package a.c; import \"a/b/types.proto\"; message U { a.b.T t = 1; }")
-	s, err := LoadSource(one) // two folders below its import root
+	s, err := LoadSource(t.Context(), one) // two folders below its import root
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Message("a.c.U") == nil || len(s.Files()) != 1 {
 		t.Errorf("one file: %v", s.Files())
 	}
-	all, err := LoadSource(dir)
+	all, err := LoadSource(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLoadSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := write("set.binpb", string(set))
-	linked, err := LoadSource(file)
+	linked, err := LoadSource(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestLoadSource(t *testing.T) {
 		filepath.Join(dir, "nothing"): "no such file", write("x.bin", "\x00\x01what"): "neither", write("empty.bin", ""): "neither",
 		write("lost.proto", "syntax = \"proto3\"; import \"not/there.proto\";"): "not/there.proto",
 	} {
-		if _, err := LoadSource(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := LoadSource(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

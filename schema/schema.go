@@ -23,11 +23,14 @@ import (
 	"sync"
 
 	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/linker"
 	"github.com/bufbuild/protocompile/reporter"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/schema/extract"
+	"unwire/schema/interrupt"
 )
 
 // Bounds of a folder of definitions. The largest public one known, googleapis,
@@ -49,10 +52,12 @@ type Schema struct {
 	services map[protoreflect.FullName]protoreflect.ServiceDescriptor
 	sources  map[string]string // the files' text by path, where it was kept
 	passed   []Passed
+	unread   []error // files of shipped code
+	faults   []*extract.Fault
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.
-func LoadDir(dir string) (*Schema, error) {
+func LoadDir(ctx context.Context, dir string) (*Schema, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -60,7 +65,7 @@ func LoadDir(dir string) (*Schema, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("schema: %s is not a folder of .proto files", dir)
 	}
-	s, err := Load(os.DirFS(dir))
+	s, err := load(ctx, os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)
 	}
@@ -72,19 +77,24 @@ func LoadDir(dir string) (*Schema, error) {
 // Shape: imports of google/protobuf/* are built in. Files come in path order.
 // Limits: 20,000 files, 16 MiB each, 256 MiB together.
 // Errors: each names file, line and column; up to 20 of them are joined.
-func Load(fsys fs.FS) (*Schema, error) {
-	sources, names, err := readSources(fsys)
+func Load(fsys fs.FS) (*Schema, error) { return load(context.Background(), fsys) }
+
+func load(ctx context.Context, fsys fs.FS) (*Schema, error) {
+	sources, names, err := readSources(ctx, fsys)
 	if err != nil {
 		return nil, err
 	}
-	return compile(sources, names)
+	return compile(ctx, sources, names)
 }
 
 // readSources reads the .proto files of a tree within the bounds.
-func readSources(fsys fs.FS) (sources map[string]string, names []string, err error) {
+func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, names []string, err error) {
 	sources = map[string]string{}
 	var total int64
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return err
 		}
@@ -131,12 +141,12 @@ func readSources(fsys fs.FS) (sources map[string]string, names []string, err err
 const withSourceInfo = protocompile.SourceInfoStandard
 
 // compile parses and links sources; names is the order of the result.
-func compile(sources map[string]string, names []string) (*Schema, error) {
-	return compileWith(sources, names, protocompile.SourceInfoNone)
+func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
+	return compileWith(ctx, sources, names, protocompile.SourceInfoNone)
 }
 
-func compileWith(sources map[string]string, names []string, info protocompile.SourceInfoMode) (*Schema, error) {
-	s, err := link(protocompile.SourceAccessorFromMap(sources), names, info)
+func compileWith(ctx context.Context, sources map[string]string, names []string, info protocompile.SourceInfoMode) (*Schema, error) {
+	s, err := link(ctx, protocompile.SourceAccessorFromMap(sources), names, info)
 	if err == nil && info != protocompile.SourceInfoNone {
 		s.sources = sources
 	}
@@ -144,10 +154,10 @@ func compileWith(sources map[string]string, names []string, info protocompile.So
 }
 
 // compileFrom compiles one file of a tree with what it imports.
-func compileFrom(fsys fs.FS, name string) (*Schema, error) {
+func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) {
 	sources := map[string]string{}
 	var lock sync.Mutex
-	s, err := link(func(file string) (io.ReadCloser, error) {
+	s, err := link(ctx, func(file string) (io.ReadCloser, error) {
 		f, err := fsys.Open(file)
 		if err != nil {
 			return nil, err
@@ -172,8 +182,8 @@ func compileFrom(fsys fs.FS, name string) (*Schema, error) {
 	return s, nil
 }
 
-func link(open func(string) (io.ReadCloser, error), names []string, info protocompile.SourceInfoMode) (*Schema, error) {
-	var errs []error
+func link(ctx context.Context, open func(string) (io.ReadCloser, error), names []string, info protocompile.SourceInfoMode) (*Schema, error) {
+	var errs []error // the compiler calls one Reporter at a time
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: open}),
 		SourceInfoMode: info,
@@ -185,7 +195,10 @@ func link(open func(string) (io.ReadCloser, error), names []string, info protoco
 			return nil
 		}, nil),
 	}
-	files, err := compiler.Compile(context.Background(), names...)
+	files, err := interrupt.Run(ctx, func() (linker.Files, error) { return compiler.Compile(ctx, names...) })
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("schema: %w", errors.Join(errs...))
 	}

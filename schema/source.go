@@ -26,6 +26,7 @@ import (
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/schema/extract"
+	"unwire/schema/interrupt"
 )
 
 // maxAscent is how many folders above a .proto file are tried as its import root.
@@ -42,25 +43,29 @@ var ErrNoSource = errors.New("neither a folder of .proto files, nor a .proto fil
 // Shape: with source positions and comments where the source has them. Of one
 // .proto file, only that file is the schema's own.
 // Limits: those of Load, and of package extract; a descriptor set of 256 MiB.
-// Errors: ErrNoSource, and those of Load.
-func LoadSource(name string) (*Schema, error) {
-	s, err := LoadDefinitions(name)
+// Errors: ErrNoSource, those of Load, the context's, and an extract.Fault.
+func LoadSource(ctx context.Context, name string) (*Schema, error) {
+	s, err := LoadDefinitions(ctx, name)
 	if errors.Is(err, ErrNoSource) {
-		return loadShipped(context.Background(), name, nil)
+		s, err = loadShipped(ctx, name, nil)
+	}
+	if err == nil && len(s.faults) > 0 {
+		return nil, fmt.Errorf("schema: %w", s.faults[0])
 	}
 	return s, err
 }
 
-// LoadVersion is LoadSource for a version to compare. It can be ended, and tells
-// how far the reading of shipped code is where progress is set. Of files in a
-// folder that declare the same the first counts; Passed has the others.
+// LoadVersion is LoadSource for a version to compare. It reports how far the
+// reading of shipped code is where progress is set. Of files in a folder that
+// declare the same the first counts; Passed has the others. Unread and Faults
+// have the files of shipped code that were not read.
 func LoadVersion(ctx context.Context, name string, progress func(extract.Progress)) (*Schema, error) {
-	s, err := LoadDefinitions(name)
+	s, err := LoadDefinitions(ctx, name)
 	if errors.Is(err, ErrNoSource) {
 		return loadShipped(ctx, name, progress)
 	}
-	if info, bad := os.Stat(name); err != nil && bad == nil && info.IsDir() {
-		if s := loadDistinct(name); s != nil {
+	if info, bad := os.Stat(name); err != nil && ctx.Err() == nil && bad == nil && info.IsDir() {
+		if s := loadDistinct(ctx, name); s != nil {
 			return s, nil
 		}
 	}
@@ -70,26 +75,29 @@ func LoadVersion(ctx context.Context, name string, progress func(extract.Progres
 // LoadDefinitions is LoadSource for definitions alone.
 //
 // Errors: ErrNoSource for what may be shipped code.
-func LoadDefinitions(name string) (*Schema, error) {
+func LoadDefinitions(ctx context.Context, name string) (*Schema, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("schema: %w", err)
-	case info.IsDir() && holdsProto(name):
-		return loadTree(os.DirFS(name), name)
+	case info.IsDir() && holdsProto(ctx, name):
+		return loadTree(ctx, os.DirFS(name), name)
 	case info.IsDir() || info.Size() > maxProtoBytes && filepath.Ext(name) != ".proto":
 		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
 	case filepath.Ext(name) == ".proto":
-		return loadFile(name)
+		return loadFile(ctx, name)
 	}
-	return loadSet(name)
+	return loadSet(ctx, name)
 }
 
 // holdsProto says whether a folder is one of .proto files, or empty. One of
 // scripts that brings a few along is not.
-func holdsProto(dir string) bool {
+func holdsProto(ctx context.Context, dir string) bool {
 	protos, scripts, others := 0, 0, 0
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -113,25 +121,42 @@ func loadShipped(ctx context.Context, name string, progress func(extract.Progres
 	if err := c.AddPath(ctx, name); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	src := c.Source()
-	if len(src.Files) == 0 {
-		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
-	}
-	set, err := extract.Merge(src)
+	src, err := c.Source(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %s: %w", name, err)
 	}
-	return FromDescriptorSet(set.DescriptorSet())
+	if len(src.Files) == 0 {
+		if faults := c.Faults(); len(faults) > 0 {
+			return nil, fmt.Errorf("schema: %w", faults[0])
+		}
+		return nil, fmt.Errorf("schema: %s: %w", name, ErrNoSource)
+	}
+	set, err := extract.Merge(ctx, src)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %s: %w", name, err)
+	}
+	s, err := linkSet(ctx, set.DescriptorSet())
+	if err != nil {
+		return nil, err
+	}
+	s.unread, s.faults = c.Unread(), c.Faults()
+	return s, nil
 }
 
-// LoadFS is LoadSource for a tree of .proto files that is no folder.
-func LoadFS(fsys fs.FS) (*Schema, error) { return loadTree(fsys, "") }
+// Unread returns the files of shipped code that were not read, with the reasons.
+func (s *Schema) Unread() []error { return s.unread }
 
-func loadTree(fsys fs.FS, dir string) (*Schema, error) {
-	sources, names, err := readSources(fsys)
+// Faults returns those of Unread that were not read because unwire failed at them.
+func (s *Schema) Faults() []*extract.Fault { return s.faults }
+
+// LoadFS is LoadSource for a tree of .proto files that is no folder.
+func LoadFS(ctx context.Context, fsys fs.FS) (*Schema, error) { return loadTree(ctx, fsys, "") }
+
+func loadTree(ctx context.Context, fsys fs.FS, dir string) (*Schema, error) {
+	sources, names, err := readSources(ctx, fsys)
 	var s *Schema
 	if err == nil {
-		s, err = compileWith(sources, names, withSourceInfo)
+		s, err = compileWith(ctx, sources, names, withSourceInfo)
 	}
 	if err != nil && dir != "" {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)
@@ -141,7 +166,7 @@ func loadTree(fsys fs.FS, dir string) (*Schema, error) {
 
 // loadFile compiles one file. Its import root is the nearest folder above it
 // below which all that it imports is found.
-func loadFile(name string) (*Schema, error) {
+func loadFile(ctx context.Context, name string) (*Schema, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -152,7 +177,7 @@ func loadFile(name string) (*Schema, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schema: %w", err)
 		}
-		s, err := compileFrom(os.DirFS(root), filepath.ToSlash(rel))
+		s, err := compileFrom(ctx, os.DirFS(root), filepath.ToSlash(rel))
 		if err == nil {
 			return s, nil
 		}
@@ -168,7 +193,7 @@ func loadFile(name string) (*Schema, error) {
 }
 
 // loadSet reads a serialized FileDescriptorSet.
-func loadSet(name string) (*Schema, error) {
+func loadSet(ctx context.Context, name string) (*Schema, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -181,7 +206,11 @@ func loadSet(name string) (*Schema, error) {
 	if len(data) > maxProtoBytes {
 		return nil, fmt.Errorf("schema: %s is larger than %d bytes", name, maxProtoBytes)
 	}
-	s, err := ParseDescriptorSet(data)
+	set, err := interrupt.Run(ctx, func() (*descriptorpb.FileDescriptorSet, error) { return parseSet(data) })
+	var s *Schema
+	if err == nil {
+		s, err = linkSet(ctx, set)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w (in %s)", err, name)
 	}
@@ -193,6 +222,14 @@ func loadSet(name string) (*Schema, error) {
 //
 // Errors: ErrNoSource for bytes that are none, and what does not link.
 func ParseDescriptorSet(data []byte) (*Schema, error) {
+	set, err := parseSet(data)
+	if err != nil {
+		return nil, err
+	}
+	return FromDescriptorSet(set)
+}
+
+func parseSet(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(data, &set); err != nil {
 		return nil, fmt.Errorf("schema: %w: %w", ErrNoSource, err)
@@ -200,7 +237,12 @@ func ParseDescriptorSet(data []byte) (*Schema, error) {
 	if len(set.File) == 0 || len(set.ProtoReflect().GetUnknown()) > 0 {
 		return nil, fmt.Errorf("schema: %w", ErrNoSource)
 	}
-	return FromDescriptorSet(&set)
+	return &set, nil
+}
+
+// linkSet is FromDescriptorSet that ends with the context.
+func linkSet(ctx context.Context, set *descriptorpb.FileDescriptorSet) (*Schema, error) {
+	return interrupt.Run(ctx, func() (*Schema, error) { return FromDescriptorSet(set) })
 }
 
 // FromDescriptorSet links the files of a set, as ParseDescriptorSet does.

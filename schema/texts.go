@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"io/fs"
 	"maps"
 	"slices"
@@ -11,7 +12,7 @@ import (
 // Limits: those of Load.
 // Errors: a tree without a .proto file is one.
 func ReadTexts(fsys fs.FS) (map[string]string, error) {
-	texts, _, err := readSources(fsys)
+	texts, _, err := readSources(context.Background(), fsys)
 	return texts, err
 }
 
@@ -21,7 +22,7 @@ func FromTexts(texts map[string]string) (*Schema, error) {
 	if len(texts) == 0 {
 		return FromFiles(), nil
 	}
-	return compile(texts, slices.Sorted(maps.Keys(texts)))
+	return compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
 }
 
 // Unknown returns the evidence of what the definitions lack: the unknown fields

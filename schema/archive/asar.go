@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"unwire/schema/interrupt"
 )
 
 const (
@@ -37,8 +40,12 @@ func (w *walk) asar(data []byte) error {
 	if base > int64(len(data)) || 16+size > base || size > maxIndex {
 		return fmt.Errorf("its index of %d bytes is not in it", size)
 	}
-	root := &asarEntry{}
-	if err := json.Unmarshal(data[16:16+size], root); err != nil {
+	index := bytes.Clone(data[16 : 16+size]) // data may be unmapped before a run that was interrupted ends
+	root, err := interrupt.Run(w.ctx, func() (*asarEntry, error) {
+		root := &asarEntry{}
+		return root, json.Unmarshal(index, root)
+	})
+	if err != nil {
 		return fmt.Errorf("its index: %w", err)
 	}
 	return w.asarFolder("", root, data[base:], 0)

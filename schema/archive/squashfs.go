@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"github.com/diskfs/go-diskfs/backend"
 	"github.com/diskfs/go-diskfs/filesystem"
 	"github.com/diskfs/go-diskfs/filesystem/squashfs"
+
+	"unwire/schema/interrupt"
 )
 
 // appImage reads the squashfs that follows the executable of an AppImage.
@@ -24,7 +27,7 @@ func (w *walk) appImage(data []byte) error {
 		// Where signatures or more stand between: the first one of version 4.
 		at = -1
 		for from := 0; ; {
-			i := bytes.Index(data[from:], []byte("hsqs"))
+			i := interrupt.Index(w.ctx, data[from:], []byte("hsqs"))
 			if i < 0 {
 				break
 			}
@@ -81,7 +84,7 @@ func (w *walk) squashfs(data []byte) (err error) {
 		}
 	}()
 	w.size = int64(len(data))
-	sq, err := squashfs.Read(&image{Reader: bytes.NewReader(data)}, int64(len(data)), 0, 0)
+	sq, err := squashfs.Read(&image{bytes.NewReader(data), w.ctx}, int64(len(data)), 0, 0)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,18 @@ func (w *walk) squashFile(name string, info fs.FileInfo) error {
 }
 
 // An image is a squashfs in memory, as its reader wants it.
-type image struct{ *bytes.Reader }
+type image struct {
+	*bytes.Reader
+	ctx context.Context
+}
+
+// ReadAt ends with the context.
+func (i *image) ReadAt(b []byte, at int64) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.Reader.ReadAt(b, at)
+}
 
 func (i *image) Stat() (fs.FileInfo, error)              { return imageInfo{i.Size()}, nil }
 func (i *image) Close() error                            { return nil }

@@ -91,13 +91,17 @@ func (w *walk) tar(r io.Reader) error {
 	}
 }
 
-// counted counts what is decompressed.
+// counted counts what is decompressed. It ends with the context: what passes over
+// a member reads it to its end.
 type counted struct {
 	r io.Reader
 	w *walk
 }
 
 func (c *counted) Read(b []byte) (int, error) {
+	if err := c.w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.Read(b)
 	if bomb := c.w.budget.unpack(n); bomb != nil {
 		return n, bomb

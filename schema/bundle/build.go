@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // A builder makes descriptors of definitions.
 type builder struct {
 	*Extractor
+	ctx   context.Context
 	notes map[string]string
 	open  []Unresolved
 
@@ -30,9 +32,9 @@ type builder struct {
 	keyed     map[string][]string   // scripts by the keys of webpack's modules in them
 }
 
-func newBuilder(e *Extractor) *builder {
+func newBuilder(ctx context.Context, e *Extractor) *builder {
 	return &builder{
-		Extractor: e, notes: map[string]string{},
+		Extractor: e, ctx: ctx, notes: map[string]string{},
 		messages: map[string]*message{}, enums: map[string]*enum{},
 		isEnum: map[string]bool{}, renamed: map[*def]string{}, locals: map[string][]*def{},
 		files: map[string]*descriptorpb.FileDescriptorProto{}, children: map[string][]string{},
@@ -58,6 +60,9 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 		}
 	}
 	for _, full := range slices.Sorted(maps.Keys(b.messages)) {
+		if b.ctx.Err() != nil {
+			return nil
+		}
 		if parent := b.parentOf(full); parent == "" {
 			m := b.messages[full]
 			f := b.file(full, b.syntaxOf(m))
@@ -77,6 +82,9 @@ func (b *builder) build() []*descriptorpb.FileDescriptorProto {
 	}
 	b.buildServices()
 	for _, x := range b.Extractor.extensions {
+		if b.ctx.Err() != nil {
+			return nil
+		}
 		if !validFull(x.full) || x.full != dotted(packageOf(x.full), x.name) || x.mapKey != 0 || !validNumber(x.no) {
 			b.unresolved(x.full, x.place, "its name, number or type is none that an extension can have; it is left out")
 			continue

@@ -190,7 +190,7 @@ func (b *builder) buildServices() {
 		}
 	}
 	for _, full := range slices.Sorted(maps.Keys(by)) {
-		kept, _ := choose(by[full], b.coversService)
+		kept, _ := choose(b.ctx, by[full], b.coversService)
 		for i, s := range kept {
 			name := full
 			if i > 0 {

@@ -51,7 +51,7 @@ func Extract(ctx context.Context, name string, src []byte, opts Options) (*Resul
 	if err := e.Add(ctx, name, src); err != nil {
 		return nil, err
 	}
-	return e.Result(), nil
+	return e.Result(ctx)
 }
 
 // An Extractor collects what scripts declare that belong together: one may
@@ -89,7 +89,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	if len(src) > MaxScript {
 		return fmt.Errorf("bundle: %s: %w: %d bytes, at most %d are read", name, ErrTooLarge, len(src), MaxScript)
 	}
-	s := tokenize(name, src)
+	s := tokenize(ctx, name, src)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,10 +105,15 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 		}
 	}
 	x.packageOfServices()
-	if out := x.link(); !out.empty() {
+	out := x.link()
+	x.spent()
+	x.foldEntries()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !out.empty() {
 		e.outlets[name] = out
 	}
-	x.foldEntries()
 	e.messages = append(e.messages, x.messages...)
 	e.enums = append(e.enums, x.enums...)
 	e.services = append(e.services, x.services...)
@@ -123,13 +128,20 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 }
 
 // Result returns what the scripts declare together.
-func (e *Extractor) Result() *Result {
-	b := newBuilder(e)
+//
+// Errors: the context's.
+func (e *Extractor) Result(ctx context.Context) (*Result, error) {
+	b := newBuilder(ctx, e)
 	r := &Result{Notes: b.notes}
 	r.Files = append(b.build(), e.files...)
 	r.Unresolved = append(e.open, b.open...)
 	r.Forms = slices.Sorted(maps.Keys(e.forms))
-	return r
+	return r, ctx.Err()
+}
+
+// Empty reports whether the scripts declare nothing.
+func (e *Extractor) Empty() bool {
+	return len(e.files)+len(e.messages)+len(e.enums)+len(e.services)+len(e.extensions) == 0
 }
 
 func (s *script) anchored() bool {
@@ -152,7 +164,8 @@ type scan struct {
 	nameless  map[string]int // names made up for messages of ts-proto
 	unpacked  bool           // of ts-proto, without a package
 
-	exported map[int32]string // by module of google-protobuf's code: its package
+	exported map[int32]string  // by module of google-protobuf's code: its package
+	getters  map[int32][]int32 // getters of oneofs, by the function that makes them
 
 	fixed *Place // of all, where the script is in a string of another
 	forms map[string]bool
@@ -165,7 +178,7 @@ func (x *scan) place(at int32) Place {
 	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
-		off := x.source(x.toks[at].start)
+		off := x.source(x.tok(at).start)
 		p.Line, p.Column = x.script.place(off)
 		p.Offset = int(off)
 	}
@@ -174,6 +187,7 @@ func (x *scan) place(at int32) Place {
 
 func (x *scan) def(full, form string, at int32, ids []int32) def {
 	x.forms[form] = true
+	x.holds(at, definitionMemory+len(full))
 	return def{full: full, form: form, place: x.place(at), ids: ids, script: x.script}
 }
 

@@ -49,9 +49,22 @@ func summary(r *Result) string {
 	return b.String()
 }
 
-func TestExtract(t *testing.T) {
+// result is what the scripts of an extractor declare.
+func result(t *testing.T, e *Extractor) *Result {
+	t.Helper()
+	r, err := e.Result(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// An extractTest is a script, and the summary of what it declares.
+type extractTest struct{ src, want string }
+
+func extractTests() map[string]extractTest {
 	const a, b = "message p.A\n  1 b message.p.B\n", "message p.B\n  1 s string\n"
-	tests := map[string]struct{ src, want string }{
+	return map[string]extractTest{
 		"webpack 5": {
 			`(()=>{var e={12:(e,t,n)=>{n.d(t,{x:()=>r});const r=n(7).proto3.makeMessageType("p.B",()=>[{no:1,name:"s",kind:"scalar",T:9}])},
 			"./a.js":(e,t,n)=>{var r=n(12);n(7).proto3.makeMessageType("p.A",(()=>[{no:1,name:"b",kind:"message",T:r.x}]))}}})()`,
@@ -222,7 +235,10 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 			a + b,
 		},
 	}
-	for name, test := range tests {
+}
+
+func TestExtract(t *testing.T) {
+	for name, test := range extractTests() {
 		t.Run(name, func(t *testing.T) {
 			r, err := Extract(t.Context(), "x.js", []byte(test.src), Options{})
 			if err != nil {
@@ -292,8 +308,9 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-func FuzzExtract(f *testing.F) {
-	for _, src := range []string{
+// fuzzSeeds are scripts of every codegen.
+func fuzzSeeds() []string {
+	return []string{
 		`class A extends M{static typeName="p.A";static fields=proto3.util.newFieldList(()=>[{no:1,name:"s",kind:"map",K:9,V:{kind:"scalar",T:5}}])}`,
 		`proto2.makeEnum("p.E",[{no:1,name:"X"}]);proto2.makeExtension("p.x",A,()=>({no:100,kind:"scalar",T:9,default:"a"}))`,
 		`class A extends T{constructor(){super("p.A",[{no:1,name:"e",kind:"enum",T:()=>["p.E",E,"E_"]}])}}var E=(e=>(e[e.A=0]="A",e))(E||{})`,
@@ -302,7 +319,11 @@ func FuzzExtract(f *testing.F) {
 		`var protobufPackage="p",A={encode(m,w){for(const v of m.xs)w.uint32(10).string(v);A.encode(m.a,w.uint32(18).fork()).join();return w},decode(){}}`,
 		`proto.p.A.serializeBinaryToWriter=function(e,t){t.writeString(1,f)};proto.p.A.oneofGroups_=[[1]];proto.p.A.KindCase={KIND_NOT_SET:0,S:1}`,
 		"fileDesc(\"CgphLnByb3RvEgFwIgMKAUFiBnByb3RvMw\")/a`${b}`",
-	} {
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, src := range fuzzSeeds() {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
@@ -334,7 +355,7 @@ func TestReferencesOverFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := summary(e.Result())
+	got := summary(result(t, e))
 	for _, want := range []string{"message use.Use\n  1 one message.a.Coin\n  2 two message.b.Coin\n", "message es.Es\n  1 one message.b.Coin\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -354,7 +375,7 @@ func TestCopiesOfTwoCodegens(t *testing.T) {
 		}
 	}
 	const want = "message p.A\n  1 foo_bar enum.p.E\n  2 more string\nenum p.E 1\nservice p.S\n  Get(.p.A) .p.A false true\n"
-	if got := summary(e.Result()); got != want {
+	if got := summary(result(t, e)); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +41,11 @@ func (b *builder) index() {
 		if done[full] {
 			continue
 		}
+		if b.ctx.Err() != nil {
+			return
+		}
 		done[full] = true
-		kept, same := choose(messages[full], b.covers)
+		kept, same := choose(b.ctx, messages[full], b.covers)
 		if standard(full) && len(kept) > 1 { // protobuf's own declaration stands for all
 			for _, m := range kept[1:] {
 				same[m] = kept[0]
@@ -58,7 +62,7 @@ func (b *builder) index() {
 				b.notes[b.renamed[&of.def]] = fmt.Sprintf("The same source has a copy with %d of these %d fields.", len(m.fields), len(of.fields))
 			}
 		}
-		values, equal := choose(enums[full], coversEnum)
+		values, equal := choose(b.ctx, enums[full], coversEnum)
 		for _, e := range values {
 			b.enums[b.name(&e.def, full, taken)] = e
 		}
@@ -128,10 +132,13 @@ func (b *builder) indexLocals() {
 }
 
 // choose returns those of a list that no other covers, and of each other one
-// which of them it is that covers it.
-func choose[T comparable](list []T, covers func(a, b T) bool) (kept []T, same map[T]T) {
+// which of them it is that covers it. It ends with the context.
+func choose[T comparable](ctx context.Context, list []T, covers func(a, b T) bool) (kept []T, same map[T]T) {
 	same = map[T]T{}
 	for _, m := range list {
+		if ctx.Err() != nil {
+			return kept, same
+		}
 		i := slices.IndexFunc(kept, func(k T) bool { return covers(k, m) })
 		if i >= 0 {
 			same[m] = kept[i]

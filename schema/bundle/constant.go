@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
@@ -24,10 +25,9 @@ func (s *script) str(n *node) (string, bool) {
 			if i%2 == 1 {
 				part, ok = s.str(k)
 			}
-			if !ok {
+			if !ok || !s.compose(&b, v.at, part) {
 				return "", false
 			}
-			b.WriteString(part)
 		}
 		return b.String(), len(v.kids) > 0
 	case nBinary:
@@ -49,7 +49,7 @@ func (s *script) concat(n *node) (string, bool) {
 	var parts []string
 	for n.kind == nBinary && n.op == js.AddToken {
 		right, ok := s.str(n.kids[1])
-		if !ok {
+		if !ok || !s.holds(n.at, partMemory) {
 			return "", false
 		}
 		parts = append(parts, right)
@@ -60,9 +60,10 @@ func (s *script) concat(n *node) (string, bool) {
 		return "", false
 	}
 	var b strings.Builder
-	b.WriteString(first)
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteString(parts[i])
+	for _, part := range slices.Backward(append(parts, first)) {
+		if !s.compose(&b, n.at, part) {
+			return "", false
+		}
 	}
 	return b.String(), true
 }
@@ -84,14 +85,10 @@ func (s *script) joined(f *node, args []*node) (string, bool) {
 		list = append([]*node{f.kids[0]}, args...)
 	}
 	for i, k := range list {
-		if i > 0 {
-			b.WriteString(sep)
-		}
 		part, ok := s.str(k)
-		if !ok {
+		if !ok || i > 0 && !s.compose(&b, k.at, sep) || !s.compose(&b, k.at, part) {
 			return "", false
 		}
-		b.WriteString(part)
 	}
 	return b.String(), true
 }
@@ -163,11 +160,13 @@ func (s *script) elements(n *node) (list []*node, ok bool) {
 		return nil, false
 	}
 	for _, k := range v.kids {
-		if k.kind != nSpread {
-			list = append(list, k)
-			continue
+		more := []*node{k}
+		if k.kind == nSpread {
+			more, _ = s.elements(k.kids[0])
 		}
-		more, _ := s.elements(k.kids[0])
+		if !s.holds(k.at, elementMemory*len(more)) {
+			return nil, false
+		}
 		list = append(list, more...)
 	}
 	return list, true
@@ -201,11 +200,17 @@ func (s *script) object(n *node) *node {
 	whole := *v
 	whole.props = nil
 	for _, p := range v.props {
-		if !p.spread {
-			whole.props = append(whole.props, p)
-		} else if o := s.object(p.value); o != nil {
-			whole.props = append(whole.props, o.props...)
+		more := []prop{p}
+		if p.spread {
+			more = nil
+			if o := s.object(p.value); o != nil {
+				more = o.props
+			}
 		}
+		if !s.holds(p.at, propertyMemory*len(more)) {
+			return nil
+		}
+		whole.props = append(whole.props, more...)
 	}
 	return &whole
 }

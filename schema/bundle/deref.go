@@ -4,10 +4,8 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-const (
-	maxHops  = 64       // of one reference
-	maxSteps = 20 << 20 // of a script
-)
+// maxHops bounds how many names and expressions one reference leads over.
+const maxHops = 64
 
 // A trail is where a reference leads: the names and expressions on its way, by
 // their tokens, and the value at its end.
@@ -29,8 +27,7 @@ func (s *script) value(n *node) *node { return s.follow(n).end }
 
 func (s *script) deref(n *node, t *trail) *node {
 	for {
-		s.steps++
-		if t.hops++; n == nil || t.hops > maxHops || s.steps > maxSteps {
+		if t.hops++; n == nil || t.hops > maxHops || !s.step(n.at) {
 			return n
 		}
 		next := n
@@ -139,7 +136,7 @@ func (s *script) argument(b binding) *node {
 	if s.typ(at) == js.CloseParenToken {
 		at++
 	}
-	if s.typ(at) != js.OpenParenToken || s.toks[at].nl {
+	if s.typ(at) != js.OpenParenToken || s.tok(at).nl {
 		return nil
 	}
 	r := reader{script: s}

@@ -49,7 +49,7 @@ func (x *scan) encoders() []*encoder {
 // encodeAround returns the body of the function called encode around a token,
 // and its name's token.
 func (s *script) encodeAround(at int32) (body, word int32) {
-	for br, n := s.toks[at].br, 0; br != 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
+	for br, n := s.tok(at).br, 0; br != 0 && n < maxNesting && s.step(at); br, n = s.brs[br].parent, n+1 {
 		if !s.brs[br].fn {
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *script) encodeArrows() {
 			for s.typ(open-1) != js.ArrowToken && open < fn.end {
 				open = s.next(open)
 			}
-			s.brs = append(s.brs, bracket{open: open, close: fn.end, parent: s.toks[at].br, function: br, kind: '{', fn: true})
+			s.brs = append(s.brs, bracket{open: open, close: fn.end, parent: s.tok(at).br, function: br, kind: '{', fn: true})
 		}
 	}
 }
@@ -162,6 +162,9 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 		x.writtenMap(e, f, open+3, consumed)
 		f.name, _ = x.written1(e, at, at)
 	case word == "fork":
+		if !s.affordsSpan(open, end) {
+			return nil
+		}
 		for i := open; i < end; i++ {
 			if s.typ(i) == js.DotToken && (s.is(i+1, "ldelim") || s.is(i+1, "join")) {
 				end = i
@@ -237,6 +240,9 @@ func (s *script) memberAfter(e *encoder, from, end int32) string {
 // memberBefore returns the member of the message that is named last before a
 // token.
 func (s *script) memberBefore(e *encoder, at int32) string {
+	if !s.affordsSpan(s.brs[e.body].open, at) {
+		return ""
+	}
 	for i := at; i > s.brs[e.body].open; i-- {
 		if s.typ(i) == js.DotToken && s.is(i-1, e.param) && s.typ(i-2) != js.DotToken {
 			return s.text(i + 1)
@@ -267,7 +273,7 @@ func (x *scan) writtenMap(e *encoder, f *field, at int32, consumed map[int32]boo
 	}
 	// T.encode(m.x[k], w.uint32(18).fork()).ldelim(): its tag is the next one.
 	end := s.brs[e.body].close
-	for i := next; i < end; i++ {
+	for i := next; i < end && s.step(i); i++ {
 		if s.is(i, "uint32") && s.typ(i-1) == js.DotToken {
 			consumed[i] = true
 			if own := s.around(i); own.kind == '(' && s.is(own.open-1, "encode") {
@@ -291,15 +297,4 @@ func (x *scan) writerMethod(name string) (descriptorpb.FieldDescriptorProto_Type
 		}
 	}
 	return 0, false
-}
-
-// maxScanned bounds how many tokens of functions are looked through for single
-// fields, in a script.
-const maxScanned = 1 << 30
-
-// affords says whether a function's body may be looked through once more.
-func (s *script) affords(body int32) bool {
-	b := s.brs[body]
-	s.scanned += int(b.close - b.open)
-	return s.scanned <= maxScanned
 }

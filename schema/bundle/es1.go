@@ -85,7 +85,7 @@ func (s *script) callOf(at int32) *node {
 
 // startOf returns where the chain of members begins that ends in a token.
 func (s *script) startOf(at int32) int32 {
-	for s.typ(at-1) == js.DotToken || s.typ(at-1) == js.OptChainToken {
+	for (s.typ(at-1) == js.DotToken || s.typ(at-1) == js.OptChainToken) && s.step(at) {
 		at -= 2
 		for t := s.typ(at); t == js.CloseParenToken || t == js.CloseBracketToken; t = s.typ(at) {
 			at = s.around(at).open - 1
@@ -124,7 +124,7 @@ func (s *script) owner(at int32) []int32 {
 			return s.idsOf(b.open + 1)
 		}
 	default:
-		if class, ok := s.classes[s.toks[at].br]; ok {
+		if class, ok := s.classes[s.tok(at).br]; ok {
 			return s.classIDs(class)
 		}
 	}
@@ -134,7 +134,7 @@ func (s *script) owner(at int32) []int32 {
 // idsOf returns all that stands for the value of the name at a token.
 func (s *script) idsOf(at int32) []int32 {
 	if s.typ(at) == js.ThisToken {
-		for br := s.toks[at].br; br != 0; br = s.brs[br].parent {
+		for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
 			if class, ok := s.classes[br]; ok {
 				return s.classIDs(class)
 			}

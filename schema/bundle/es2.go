@@ -26,6 +26,9 @@ func (x *scan) es2() {
 		if !ok {
 			continue
 		}
+		if !s.holds(at, textMemory*len(text)) {
+			return
+		}
 		fd := descriptor(text)
 		if fd == nil {
 			continue

@@ -1,6 +1,9 @@
 package bundle
 
-import "bytes"
+import (
+	"bytes"
+	"sort"
+)
 
 // An evaluated is a script in a string that its script hands to eval, as webpack
 // writes each module in development: it is read in the string's place.
@@ -85,13 +88,13 @@ func closing(src []byte, quote int) int {
 // source returns where in the source something stands: what was in a string of
 // eval where that string does.
 func (s *script) source(off uint32) uint32 {
-	for i := len(s.evaluated) - 1; i >= 0; i-- {
-		switch e := s.evaluated[i]; {
-		case off >= e.end:
-			return e.next + off - e.end
-		case off >= e.start:
-			return e.from
-		}
+	i := sort.Search(len(s.evaluated), func(i int) bool { return s.evaluated[i].start > off }) - 1
+	if i < 0 {
+		return off
 	}
-	return off
+	if e := s.evaluated[i]; off < e.end {
+		return e.from
+	} else {
+		return e.next + off - e.end
+	}
 }

@@ -35,7 +35,7 @@ func (o outlets) empty() bool { return len(o.named)+len(o.starred)+len(o.modules
 func (s *script) exportsAgain() bool {
 	for i := range s.toks {
 		at := int32(i)
-		if s.toks[i].typ != js.FromToken || s.typ(at+1) != js.StringToken {
+		if s.typ(int32(i)) != js.FromToken || s.typ(at+1) != js.StringToken {
 			continue
 		}
 		if s.typ(at-1) == js.MulToken && s.typ(at-2) == js.ExportToken ||
@@ -60,7 +60,7 @@ func (x *scan) gather(by map[int32]*def) outlets {
 		}
 	}
 	for i := range s.toks {
-		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)-1) == js.DotToken {
+		if s.typ(int32(i)) != js.ExportToken || s.typ(int32(i)-1) == js.DotToken {
 			continue
 		}
 		at := int32(i) + 1
@@ -102,7 +102,7 @@ func (x *scan) gatherModules(by map[int32]*def) map[string]map[string]outlet {
 	out := map[string]map[string]outlet{}
 	done := map[int32]bool{}
 	within := func(tok int32) {
-		for br, n := s.toks[tok].br, 0; br != 0 && n < maxNesting && !done[br]; br, n = s.brs[br].parent, n+1 {
+		for br, n := s.tok(tok).br, 0; br != 0 && n < maxNesting && !done[br]; br, n = s.brs[br].parent, n+1 {
 			done[br] = true
 			key, ok := keys[br]
 			if !ok {

@@ -69,7 +69,7 @@ func TestNamesOverFiles(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if got := summary(e.Result()); got != tt.want {
+				if got := summary(result(t, e)); got != tt.want {
 					t.Errorf("got\n%swant\n%s", got, tt.want)
 				}
 				slices.Reverse(names)

@@ -42,6 +42,8 @@ type node struct {
 	num   float64
 	kids  []*node
 	props []prop
+
+	byName map[string]int32 // indices of props, where they are many and were asked for
 }
 
 // A prop is a member of an object literal.
@@ -58,6 +60,9 @@ func (n *node) get(name string) *node {
 	if n == nil || n.kind != nObject {
 		return nil
 	}
+	if len(n.props) > maxListed {
+		return n.indexed(name)
+	}
 	for i := len(n.props) - 1; i >= 0; i-- {
 		if n.props[i].name == name && !n.props[i].spread {
 			return n.props[i].value
@@ -66,14 +71,24 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// indexed is get for an object of many properties, which is asked for many.
+func (n *node) indexed(name string) *node {
+	if n.byName == nil {
+		n.byName = make(map[string]int32, len(n.props))
+		for i, p := range n.props {
+			if !p.spread {
+				n.byName[p.name] = int32(i)
+			}
+		}
+	}
+	if i, ok := n.byName[name]; ok {
+		return n.props[i].value
+	}
+	return nil
+}
+
 // maxDepth bounds how deep expressions nest.
 const maxDepth = 400
-
-// So many expressions are parsed, and so many for each token.
-const (
-	minParsed = 1 << 16
-	maxParsed = 4
-)
 
 // A reader reads expressions of a script.
 type reader struct {
@@ -114,8 +129,7 @@ func (r *reader) bad(at int32) *node { return &node{kind: nBad, at: at, end: at}
 
 func (r *reader) assign(at int32) *node {
 	// Expressions are read from many places, so that their number is bounded too.
-	r.parsed++
-	if r.depth++; r.depth > maxDepth || r.parsed > minParsed+maxParsed*len(r.toks) {
+	if r.depth++; r.depth > maxDepth || !r.parses(at) {
 		r.depth--
 		return r.bad(at)
 	}
@@ -162,7 +176,7 @@ func (r *reader) arrow(at int32) *node {
 	}
 	n := &node{kind: nFunc, at: at}
 	if r.typ(end+1) == js.OpenBraceToken {
-		n.body = r.toks[end+1].br
+		n.body = r.tok(end + 1).br
 		n.end = r.brs[n.body].close + 1
 		return n
 	}
@@ -171,7 +185,7 @@ func (r *reader) arrow(at int32) *node {
 	return n
 }
 
-func (r *reader) nlAt(at int32) bool { return int(at) < len(r.toks) && r.toks[at].nl }
+func (r *reader) nlAt(at int32) bool { return r.tok(at).nl }
 
 // precedence of binary operators, 0 for others.
 func precedence(op js.TokenType) int {
@@ -204,7 +218,7 @@ func precedence(op js.TokenType) int {
 
 func (r *reader) binary(at int32, above int) *node {
 	left := r.unary(at)
-	for left.kind != nBad {
+	for left.kind != nBad && r.parses(left.end) {
 		op := r.typ(left.end)
 		p := precedence(op)
 		if p <= above {
@@ -257,7 +271,7 @@ func (r *reader) unary(at int32) *node {
 
 // postfix parses what follows a primary expression: members, calls, templates.
 func (r *reader) postfix(n *node) *node {
-	for n.kind != nBad {
+	for n.kind != nBad && r.parses(n.end) {
 		switch r.typ(n.end) {
 		case js.DotToken, js.OptChainToken:
 			at := n.end + 1
@@ -401,7 +415,7 @@ func (r *reader) function(at int32) *node {
 		if r.typ(i) == js.OpenParenToken {
 			i = r.around(i).close + 1
 			if r.typ(i) == js.OpenBraceToken {
-				n.body = r.toks[i].br
+				n.body = r.tok(i).br
 				n.end = r.brs[n.body].close + 1
 				return n
 			}
@@ -431,7 +445,7 @@ func (r *reader) class(at int32) *node {
 	if r.typ(i) != js.OpenBraceToken {
 		return r.bad(at)
 	}
-	n.body = r.toks[i].br
+	n.body = r.tok(i).br
 	n.end = r.brs[n.body].close + 1
 	return n
 }
@@ -443,7 +457,7 @@ func (r *reader) construct(at int32) *node {
 	}
 	defer func() { r.depth-- }()
 	callee := r.primary(at + 1)
-	for callee.kind != nBad {
+	for callee.kind != nBad && r.parses(callee.end) {
 		switch r.typ(callee.end) {
 		case js.DotToken:
 			callee = &node{kind: nMember, at: callee.end + 1, end: callee.end + 2, str: r.text(callee.end + 1), kids: []*node{callee}}

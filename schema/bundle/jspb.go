@@ -50,11 +50,11 @@ func (x *scan) jspb() {
 	}
 	if j != nil {
 		for _, full := range slices.Sorted(maps.Keys(j.enums)) {
-			if strings.HasSuffix(s.numbersIn(j.enums[full])[0].name, "_NOT_SET") { // cases of a oneof
+			values := s.numbersIn(j.enums[full])
+			if len(values) == 0 || strings.HasSuffix(values[0].name, "_NOT_SET") { // cases of a oneof
 				continue
 			}
-			e := &enum{def: x.def(full, formJSPB, j.enums[full].at, nil)}
-			e.values = s.numbersIn(j.enums[full])
+			e := &enum{def: x.def(full, formJSPB, j.enums[full].at, nil), values: values}
 			x.enums = append(x.enums, e)
 		}
 	}
@@ -91,7 +91,7 @@ func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
 	comment := regexp.MustCompile(`@type \{(?:!?Array<)?!?\w+\.([\w.]+)>?\}`)
 	for i := range s.toks {
 		at := int32(i)
-		if s.toks[i].typ != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken {
+		if s.typ(int32(i)) != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken {
 			continue
 		}
 		name := s.text(at - 1)
@@ -102,7 +102,7 @@ func (x *scan) jspbFacts(roots map[string]bool) *jspbFile {
 			if no, ok := j.numberIn(fn); ok && full != "" && !strings.Contains(name, "_as") {
 				key := fmt.Sprint(full, " ", no)
 				j.names[key] = name[len("get"):]
-				src := s.src[s.toks[at].start:s.toks[min(fn.end, int32(len(s.toks))-1)].start]
+				src := s.src[s.tok(at).start:s.tok(fn.end).start]
 				if m := comment.FindSubmatch(src); m != nil {
 					j.types[key] = string(m[1])
 				}
@@ -138,6 +138,9 @@ func (j *jspbFile) numberIn(fn *node) (int64, bool) {
 		return 0, false
 	}
 	b := s.brs[fn.body]
+	if !s.affords(fn.body) {
+		return 0, false
+	}
 	for i := b.open; i < b.close; i++ {
 		if s.typ(i) != js.OpenParenToken || s.typ(i+1) != js.ThisToken || s.typ(i+2) != js.CommaToken {
 			continue
@@ -157,6 +160,9 @@ func (j *jspbFile) message(full string, body, at int32) {
 	m := &message{def: j.def(full, formJSPB, at, nil)}
 	writer := s.param(body, 1)
 	b := s.brs[body]
+	if !s.affords(body) {
+		return
+	}
 	for i := b.open; i < b.close; i++ {
 		if s.typ(i+1) != js.OpenParenToken || s.typ(i-1) != js.DotToken {
 			continue
@@ -261,6 +267,9 @@ func (x *scan) moduleSpace(n *node) string {
 		return space
 	}
 	b := s.brs[body]
+	if !s.affords(body) {
+		return ""
+	}
 	for i := b.open; i < b.close && space == ""; i++ {
 		if s.is(i, "extend") && s.typ(i+1) == js.OpenParenToken {
 			if call := s.callOf(i); call != nil && len(call.kids) == 3 {
@@ -331,13 +340,19 @@ func (j *jspbFile) complete(full string, f *field, body, at int32) {
 
 // oneofName finds a oneof's name by its cases, KIND_NOT_SET: 0 and so on.
 func (j *jspbFile) oneofName(full string, members []int64) string {
+	if !j.affordsSpan(0, int32(len(j.enums))) {
+		return fmt.Sprint("oneof_", members[0])
+	}
 	for name, o := range j.enums {
 		if packageOf(name) != full {
 			continue
 		}
 		values := j.numbersIn(o)
+		if len(values) != len(members)+1 || len(values) < 2 {
+			continue
+		}
 		word, ok := strings.CutSuffix(values[0].name, "_NOT_SET")
-		if ok && len(values) == len(members)+1 && int64(values[1].no) == members[0] {
+		if ok && int64(values[1].no) == members[0] {
 			return strings.ToLower(word)
 		}
 	}
@@ -359,6 +374,9 @@ func (x *scan) grpcWeb(at int32) {
 	}
 	m := &method{name: name, in: x.ref(call.kids[3]), out: x.ref(call.kids[4])}
 	for _, r := range []*ref{m.in, m.out} {
+		if !s.affordsSpan(0, int32(len(x.messages))) {
+			break
+		}
 		for _, msg := range x.messages {
 			if msg.full == r.chain {
 				r.full = r.chain

@@ -77,7 +77,7 @@ func wantFacts(t *testing.T, truth map[string]string, files ...string) {
 			t.Fatal(err)
 		}
 	}
-	r := e.Result()
+	r := result(t, e)
 	for _, u := range r.Unresolved {
 		t.Errorf("%s: %s: %s", u.Place, u.Element, u.Reason)
 	}

@@ -2,11 +2,10 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sort"
-	"strings"
 
-	"github.com/tdewolff/parse/v2"
 	"github.com/tdewolff/parse/v2/js"
 )
 
@@ -38,8 +37,9 @@ type script struct {
 	toks []token
 	brs  []bracket
 
-	noRegexp int // up to where slashes divide
-	restarts int
+	ctx     context.Context // of the reading
+	ticks   int             // calls of ended
+	stopped bool            // ctx has ended
 
 	original  []byte // before what is evaluated was taken out of its strings
 	evaluated []evaluated
@@ -48,38 +48,47 @@ type script struct {
 	anchors [anchorKinds][]int32 // tokens where a codegen's output may be
 
 	scopes // what its names stand for
+	budget
+}
+
+// tok returns a token. Where there is none it is one that ends the script: every
+// token is read by this, so that no index can be out of range.
+func (s *script) tok(i int32) token {
+	if uint(i) < uint(len(s.toks)) {
+		return s.toks[i]
+	}
+	end := uint32(len(s.src))
+	return token{start: end, end: end, typ: js.ErrorToken}
 }
 
 func (s *script) text(i int32) string {
-	if i < 0 || int(i) >= len(s.toks) {
-		return ""
-	}
-	t := s.toks[i]
+	t := s.tok(i)
 	return string(s.src[t.start:t.end])
 }
 
 func (s *script) is(i int32, word string) bool {
-	if i < 0 || int(i) >= len(s.toks) {
-		return false
-	}
-	t := s.toks[i]
+	t := s.tok(i)
 	return int(t.end-t.start) == len(word) && string(s.src[t.start:t.end]) == word
 }
 
 // around returns the innermost bracket that holds a token.
-func (s *script) around(i int32) bracket {
-	if i < 0 || int(i) >= len(s.toks) {
-		return s.brs[0]
+func (s *script) around(i int32) bracket { return s.brs[s.tok(i).br] }
+
+func (s *script) typ(i int32) js.TokenType { return s.tok(i).typ }
+
+// ended reports whether the reading is to end. It looks at the context once in
+// many calls. From then on expressions are no longer read and followed, so that
+// what goes over the tokens ends soon.
+func (s *script) ended() bool {
+	if s.ticks++; s.ticks >= tickEvery {
+		s.ticks = 0
+		s.stopped = s.stopped || s.ctx.Err() != nil
 	}
-	return s.brs[s.toks[i].br]
+	return s.stopped
 }
 
-func (s *script) typ(i int32) js.TokenType {
-	if i < 0 || int(i) >= len(s.toks) {
-		return js.ErrorToken
-	}
-	return s.toks[i].typ
-}
+// tickEvery is how many calls of ended there are for each look at the context.
+const tickEvery = 1024
 
 // place returns the line and the column, from 1, of a byte of the source.
 func (s *script) place(off uint32) (line, column int) {
@@ -99,72 +108,46 @@ func (s *script) place(off uint32) (line, column int) {
 }
 
 // tokenize reads all tokens and matches the brackets. It never fails: what is
-// no token is left out, and a bracket that closes nothing is ignored.
-func tokenize(name string, src []byte) *script {
-	s := &script{name: name, original: src}
-	if src, s.evaluated = unevaluate(src); s.evaluated == nil {
-		// One copy, with room for the NUL that the lexer ends its input with.
-		src = append(make([]byte, 0, len(src)+1), src...)
-	}
-	s.src = src
-	s.toks = make([]token, 0, len(src)/20*9) // minified code has 0.43 a byte
-	s.brs = make([]bracket, 0, len(src)/16)
+// no token is left out, and a bracket that closes nothing is ignored. If ctx
+// ends, the tokens end there.
+func tokenize(ctx context.Context, name string, src []byte) *script {
+	s := &script{ctx: ctx, name: name, original: src}
+	s.src, s.evaluated = unevaluate(src)
+	s.toks = make([]token, 0, len(s.src)/20*9) // minified code has 0.43 a byte
+	s.brs = make([]bracket, 0, len(s.src)/16)
 	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})
-	stack := []int32{0}
-	base := 0
-	for base < len(src) {
-		base = s.lexFrom(base, &stack)
-	}
+	stack := s.lex()
 	for _, b := range stack {
 		s.brs[b].close = int32(len(s.toks))
 	}
+	s.tokens, s.size = len(s.toks), len(s.src)
 	return s
 }
 
-// lexFrom runs a lexer from an offset until it ends or loses the way, and
-// returns the offset to go on at.
-func (s *script) lexFrom(base int, stack *[]int32) int {
-	in := parse.NewInputBytes(s.src[base:])
-	lx := js.NewLexer(in)
-	nl := true
-	for {
-		before := in.Offset()
-		typ, data := lx.Next()
-		if (typ == js.DivToken || typ == js.DivEqToken) && base+in.Offset() > s.noRegexp && s.regexpAllowed() {
-			after := in.Offset()
-			if typ2, data2 := lx.RegExp(); typ2 == js.RegExpToken {
-				typ, data = typ2, data2
-				before = in.Offset() - len(data)
+// lex reads the tokens, and returns the brackets that are open at the end.
+func (s *script) lex() (open []int32) {
+	open = []int32{0}
+	l := newLexer(s.src)
+	noRegexp := 0 // up to here slashes divide
+	for !s.ended() {
+		typ := l.next()
+		if typ == js.ErrorToken {
+			break
+		}
+		if typ == js.WhitespaceToken {
+			s.ticks += tickEvery - 1 // look at the context now
+			continue
+		}
+		if (typ == js.DivToken || typ == js.DivEqToken) && l.at > noRegexp && s.regexpAllowed() {
+			if ok, stopped := l.regexp(); ok {
+				typ = js.RegExpToken
 			} else { // no other on this line: it was looked through to its end
-				s.noRegexp = base + in.Offset()
-				s.push(js.DivToken, uint32(base+after-1), uint32(base+after), nl, stack)
-				return base + after
+				typ, noRegexp = js.DivToken, stopped
 			}
 		}
-		switch typ {
-		case js.ErrorToken:
-			after := in.Offset()
-			if base+after >= len(s.src) {
-				// A template or a comment without an end has swallowed the rest.
-				if s.restarts++; base+before+1 < len(s.src) && s.restarts <= maxRestarts && strings.IndexByte("`/}", s.src[base+before]) >= 0 {
-					return base + before + 1
-				}
-				return len(s.src)
-			}
-			if after == before {
-				return base + after + 1
-			}
-			continue
-		case js.WhitespaceToken, js.CommentToken:
-			continue
-		case js.LineTerminatorToken, js.CommentLineTerminatorToken:
-			nl = true
-			continue
-		}
-		end := in.Offset()
-		s.push(typ, uint32(base+end-len(data)), uint32(base+end), nl, stack)
-		nl = false
+		s.push(typ, uint32(l.start), uint32(l.at), l.newline, &open)
 	}
+	return open
 }
 
 func (s *script) push(typ js.TokenType, start, end uint32, nl bool, stack *[]int32) {
@@ -216,9 +199,6 @@ func (s *script) grow(read uint32) {
 	s.toks = slices.Grow(s.toks, rest+rest/16+64)
 }
 
-// maxRestarts bounds how often what has no end is read again from within.
-const maxRestarts = 64
-
 // maxNesting bounds how far brackets are climbed.
 const maxNesting = 4096
 
@@ -242,7 +222,7 @@ func (s *script) opensFunction(at int32) bool {
 	case js.ArrowToken:
 		return true
 	case js.CloseParenToken:
-		switch open := s.brs[s.toks[at-1].br].open; s.typ(open - 1) {
+		switch open := s.brs[s.tok(at-1).br].open; s.typ(open - 1) {
 		case js.IfToken, js.ForToken, js.WhileToken, js.WithToken, js.SwitchToken, js.CatchToken, js.AwaitToken:
 			return false
 		}
@@ -258,7 +238,7 @@ func (s *script) regexpAllowed() bool {
 	if at < 0 {
 		return true
 	}
-	t := s.toks[at]
+	t := s.tok(at)
 	switch t.typ {
 	case js.CloseParenToken:
 		switch s.typ(s.brs[t.br].open - 1) {

@@ -86,7 +86,7 @@ func (r *reader) property(at int32) (prop, int32) {
 		if r.typ(body) != js.OpenBraceToken {
 			return p, i
 		}
-		p.value = &node{kind: nFunc, at: at, body: r.toks[body].br, end: r.around(body).close + 1}
+		p.value = &node{kind: nFunc, at: at, body: r.tok(body).br, end: r.around(body).close + 1}
 		return p, p.value.end
 	}
 	if js.IsIdentifier(r.typ(at)) {

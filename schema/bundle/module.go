@@ -15,7 +15,7 @@ func (s *script) membersGiven() map[int32]map[string]int32 {
 	s.onNames = map[int32]map[string]int32{}
 	for i := range s.toks {
 		at := int32(i)
-		if s.toks[i].typ != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken || !js.IsIdentifier(s.typ(at-3)) ||
+		if s.typ(int32(i)) != js.EqToken || !js.IsIdentifierName(s.typ(at-1)) || s.typ(at-2) != js.DotToken || !js.IsIdentifier(s.typ(at-3)) ||
 			s.typ(at-4) == js.DotToken || s.typ(at+1) == js.VoidToken {
 			continue
 		}
@@ -57,7 +57,11 @@ func (s *script) definition(at int32) *node {
 	if n.kind != nArray {
 		return n
 	}
+	if o := s.defined[at]; o != nil {
+		return o
+	}
 	o := &node{kind: nObject, at: n.at, end: n.end}
+	s.defined[at] = o
 	for i := 0; i+1 < len(n.kids); i += 2 {
 		name, value := n.kids[i], n.kids[i+1]
 		if value.kind == nNumber && i+2 < len(n.kids) {
@@ -134,7 +138,10 @@ func (s *script) nearest(bodies []int32, at int32) int32 {
 		return bodies[0]
 	}
 	around := map[int32]bool{}
-	for br := s.toks[at].br; br != 0; br = s.brs[br].parent {
+	if !s.affordsSpan(0, int32(len(bodies))) {
+		return bodies[0]
+	}
+	for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
 		around[br] = true
 	}
 	for _, b := range bodies {
@@ -168,7 +175,7 @@ func (s *script) moduleTable() map[string][]int32 {
 			at--
 		}
 		if before := s.typ(at - 1); before == js.CommaToken || before == js.OpenBracketToken {
-			if list := s.toks[at-1].br; s.brs[list].kind == '[' {
+			if list := s.tok(at - 1).br; s.brs[list].kind == '[' {
 				if indices[list] == nil {
 					indices[list] = s.indices(list)
 				}
@@ -230,6 +237,9 @@ func (s *script) exportTable(body int32) map[string]*node {
 	table := map[string]*node{}
 	var params []binding
 	b := s.brs[body]
+	if !s.affords(body) {
+		return table
+	}
 	for i := range b.close - b.open {
 		at := b.open + i
 		if t := s.typ(at); t != js.DotToken && t != js.OpenParenToken {

@@ -65,7 +65,7 @@ func (x *scan) constructions() []construction {
 		}
 	}
 	for i := range s.toks {
-		if s.toks[i].typ == js.ThisToken && s.typ(int32(i)+1) == js.CommaToken && s.typ(int32(i)-1) == js.OpenParenToken {
+		if s.typ(int32(i)) == js.ThisToken && s.typ(int32(i)+1) == js.CommaToken && s.typ(int32(i)-1) == js.OpenParenToken {
 			if c, ok := x.functionClass(int32(i)); ok {
 				all = append(all, c)
 			}
@@ -96,7 +96,7 @@ func (x *scan) functionClass(at int32) (construction, bool) {
 	}
 	r := reader{script: s}
 	args := r.list(first, open.close)
-	own := s.function(s.toks[at].br)
+	own := s.function(s.tok(at).br)
 	outer := s.function(s.brs[own].parent)
 	if len(args) < 2 || args[1].kind != nArray || own == 0 || outer == 0 {
 		return construction{}, false
@@ -140,7 +140,7 @@ func (x *scan) construction(at int32) (construction, bool) {
 		c.base, c.ids, c.word = s.endOf(callee), append(s.nameIDs(at), at), callee.str
 		return c, true
 	}
-	for br := s.toks[at].br; br != 0; br = s.brs[br].parent {
+	for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
 		class, ok := s.classes[br]
 		if !ok {
 			continue
@@ -273,14 +273,14 @@ func (s *script) enumValues(n *node) []enumValue {
 			}
 		}
 		for _, at := range places {
-			for br := s.toks[at].br; br != 0; br = s.brs[br].parent {
+			for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
 				open := s.brs[br].open
 				if s.brs[br].kind != '(' || s.typ(open-1) != js.CloseParenToken && s.typ(open-1) != js.CloseBraceToken {
 					continue
 				}
-				body := s.toks[open-1].br
+				body := s.tok(open - 1).br
 				if s.typ(open-1) == js.CloseParenToken && s.typ(open-2) == js.CloseBraceToken {
-					body = s.toks[open-2].br
+					body = s.tok(open - 2).br
 				}
 				if list := s.membersIn(s.brs[body].open, s.brs[body].close); len(list) > 0 {
 					return list
@@ -317,6 +317,9 @@ func (s *script) membersOf(fn *node) []enumValue {
 // E[E.A = 0] = "A", or E["A"] = 0 of an object that maps both ways.
 func (s *script) membersIn(from, to int32) []enumValue {
 	var list []enumValue
+	if !s.affordsSpan(from, to) {
+		return nil
+	}
 	r := reader{script: s}
 	for i := from; i < to; i++ {
 		if s.typ(i) != js.OpenBracketToken {

@@ -17,20 +17,20 @@ func (x *scan) reflection() {
 	inside := map[int32]bool{} // objects that have a member nested
 	for _, at := range s.anchors[anchorNested] {
 		if s.typ(at+1) == js.ColonToken && s.around(at).kind == '{' {
-			inside[s.toks[at].br] = true
+			inside[s.tok(at).br] = true
 		}
 	}
 	done := map[int32]bool{}
 	for _, at := range s.anchors[anchorAddJSON] {
 		if call := s.callOf(at); call != nil && len(call.kids) == 2 {
 			if o := s.object(call.kids[1]); o != nil {
-				done[s.toks[o.at].br] = true
+				done[s.tok(o.at).br] = true
 				x.namespaces(o, o.get("nested") != nil)
 			}
 		}
 	}
 	for _, at := range s.anchors[anchorNested] {
-		br := s.toks[at].br
+		br := s.tok(at).br
 		top, within := br, false
 		for b := br; inside[br]; b = s.brs[b].parent {
 			within = within || done[b]
@@ -60,7 +60,13 @@ func (x *scan) jsonText(at int32) {
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return
 	}
-	sub := tokenize(x.name, []byte("("+text+")"))
+	sub := tokenize(x.ctx, x.name, []byte("("+text+")"))
+	if !x.holds(at, tokenMemory*len(sub.toks)) {
+		return
+	}
+	tokens := len(sub.toks)
+	sub.budget = x.budget
+	sub.tokens += tokens
 	sub.bind()
 	place := x.place(at)
 	y := &scan{script: sub, scalars: x.scalars, forms: x.forms, tsEnums: x.tsEnums, fixed: &place}
@@ -68,6 +74,10 @@ func (x *scan) jsonText(at int32) {
 		y.namespaces(o, true)
 	}
 	y.link()
+	if x.short == nil && sub.short != nil {
+		sub.short.at = at
+	}
+	x.budget = sub.budget
 	x.messages = append(x.messages, y.messages...)
 	x.enums = append(x.enums, y.enums...)
 	x.services = append(x.services, y.services...)
@@ -96,7 +106,7 @@ func (x *scan) namespaces(o *node, isRoot bool) {
 
 // collect finds the names of all types.
 func (t *tree) collect(full string, o *node, depth int) {
-	if depth > maxDepth {
+	if depth > maxDepth || !t.holds(o.at, propertyMemory+len(full)) {
 		return
 	}
 	if t.object(o.get("fields")) != nil || o.get("values") != nil {

@@ -87,13 +87,11 @@ type scopes struct {
 	modules  map[string][]int32
 	exprs    map[int32]*node
 	exports  map[int32]map[string]*node
+	defined  map[int32]*node             // objects that arrays of exports stand for, by their tokens
 	assigned map[int32]map[int32][]int32 // by name, by binding
 	returns  map[int32]int32
 	arrows   []int32 // brackets that were made up, of functions without braces
-	steps    int     // of resolution
 	deep     int
-	parsed   int // expressions
-	scanned  int // tokens, field by field
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and
@@ -111,12 +109,16 @@ func (s *script) bind() {
 		classes:  map[int32]int32{},
 		exprs:    map[int32]*node{},
 		exports:  map[int32]map[string]*node{},
+		defined:  map[int32]*node{},
 		assigned: map[int32]map[int32][]int32{},
 		returns:  map[int32]int32{},
 	}
 	for i := range s.toks {
+		if s.ended() {
+			return
+		}
 		at := int32(i)
-		switch s.toks[i].typ {
+		switch s.typ(int32(i)) {
 		case js.VarToken, js.ConstToken, js.LetToken:
 			s.declare(at)
 		case js.FunctionToken:
@@ -125,7 +127,7 @@ func (s *script) bind() {
 			s.bindClass(at)
 		case js.ArrowToken:
 			if s.typ(at+1) == js.OpenBraceToken && js.IsIdentifier(s.typ(at-1)) {
-				s.add(s.toks[at+1].br, at-1, binding{kind: bindParam, init: -1})
+				s.add(s.tok(at+1).br, at-1, binding{kind: bindParam, init: -1})
 			}
 		case js.OpenBraceToken:
 			if s.around(at).fn {
@@ -148,7 +150,7 @@ func (s *script) bind() {
 }
 
 func (s *script) nameID(tok int32) int32 {
-	t := s.toks[tok]
+	t := s.tok(tok)
 	id, ok := s.names[string(s.src[t.start:t.end])]
 	if !ok {
 		id = int32(len(s.names))
@@ -180,11 +182,11 @@ func (s *script) declare(at int32) {
 	if t := s.typ(at - 1); t == js.DotToken || s.typ(at+1) == js.ColonToken {
 		return
 	}
-	scope := s.toks[at].br
+	scope := s.tok(at).br
 	if s.typ(at) == js.VarToken {
 		scope = s.function(scope)
 	}
-	own := s.toks[at].br
+	own := s.tok(at).br
 	for i := at + 1; ; {
 		init, after := int32(-1), int32(0)
 		switch t := s.typ(i); {
@@ -213,7 +215,7 @@ func (s *script) declare(at int32) {
 // where the statement ends.
 func (s *script) declarator(at, own int32) int32 {
 	for int(at) < len(s.toks) {
-		t := s.toks[at]
+		t := s.tok(at)
 		switch t.typ {
 		case js.CommaToken:
 			if t.br == own {
@@ -277,7 +279,7 @@ func (s *script) statementAt(at int32) bool {
 			return true
 		}
 	}
-	return s.toks[at].nl && s.endsValue(at-1)
+	return s.tok(at).nl && s.endsValue(at-1)
 }
 
 func (s *script) bindFunction(at int32) {
@@ -295,9 +297,9 @@ func (s *script) bindFunction(at int32) {
 	if s.typ(body) != js.OpenBraceToken {
 		return
 	}
-	scope := s.toks[body].br
+	scope := s.tok(body).br
 	if s.statementAt(at) {
-		scope = s.toks[at].br
+		scope = s.tok(at).br
 	}
 	s.add(scope, name, binding{kind: bindFunc, init: at})
 }
@@ -306,10 +308,10 @@ func (s *script) bindClass(at int32) {
 	if s.typ(at-1) == js.DotToken || s.typ(at+1) == js.ColonToken {
 		return
 	}
-	own := s.toks[at].br
+	own := s.tok(at).br
 	body := at + 1
 	for int(body) < min(len(s.toks), int(at)+maxSkew*maxSkew) && s.typ(body) != js.OpenBraceToken {
-		if s.toks[body].br == own && s.brs[own].close == body || s.typ(body) == js.SemicolonToken {
+		if s.tok(body).br == own && s.brs[own].close == body || s.typ(body) == js.SemicolonToken {
 			return
 		}
 		body = s.next(body)
@@ -317,13 +319,13 @@ func (s *script) bindClass(at int32) {
 	if s.typ(body) != js.OpenBraceToken {
 		return
 	}
-	s.classes[s.toks[body].br] = at
+	s.classes[s.tok(body).br] = at
 	if !js.IsIdentifier(s.typ(at + 1)) {
 		return
 	}
 	scope := own
 	if !s.statementAt(at) {
-		scope = s.toks[body].br
+		scope = s.tok(body).br
 	}
 	s.add(scope, at+1, binding{kind: bindClass, init: at})
 }
@@ -346,9 +348,9 @@ func (s *script) bindParams(at int32) {
 		}
 		switch t := s.typ(k); {
 		case js.IsIdentifier(t):
-			s.add(s.toks[at].br, k, binding{kind: bindParam, init: -1, arg: n})
+			s.add(s.tok(at).br, k, binding{kind: bindParam, init: -1, arg: n})
 		case t == js.OpenBraceToken:
-			s.bindPattern(s.toks[at].br, k, -1)
+			s.bindPattern(s.tok(at).br, k, -1)
 		}
 		n++
 	}
@@ -384,7 +386,7 @@ func (s *script) lookup(at int32, name string) (binding, bool) {
 	if !ok || at < 0 || int(at) >= len(s.toks) {
 		return binding{}, false
 	}
-	br := s.toks[at].br
+	br := s.tok(at).br
 	for n := 0; ; n++ {
 		if i := s.bindings.find(br, id); i != 0 {
 			return s.bindings.all[i], true

@@ -36,7 +36,7 @@ func chain(n *node) string {
 // the parentheses that minifiers make of such: $root.pkg = (a = {}, a.Foo = ….
 func (s *script) pathOf(at int32) string {
 	var parts []string
-	for br, n := s.toks[at].br, 0; br != 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
+	for br, n := s.tok(at).br, 0; br != 0 && n < maxNesting && s.step(at); br, n = s.brs[br].parent, n+1 {
 		if s.isInlined(br) {
 			parts = append(parts, s.text(s.brs[br].open-2))
 		}
@@ -86,7 +86,7 @@ func (x *scan) protobufJS(list []*encoder) {
 	for i := range s.toks {
 		at := int32(i)
 		// values[valuesById[0] = "NAME"] = 0
-		if s.toks[i].typ == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
+		if s.typ(int32(i)) == js.OpenBracketToken && js.IsIdentifier(s.typ(at+1)) && s.typ(at+2) == js.OpenBracketToken &&
 			s.typ(s.around(at+2).close+1) == js.EqToken && s.typ(s.around(at+2).close+2) == js.StringToken && s.typ(s.around(at).close+1) == js.EqToken {
 			body := s.namespaceAround(s.around(at).parent)
 			if !enums[body] && s.pathOf(at) != "" {
@@ -105,7 +105,7 @@ func (x *scan) protobufJS(list []*encoder) {
 			continue
 		}
 		m := &message{def: x.def(full, formPBJS, e.at, nil)}
-		oneofs, optional := x.staticOneofs(s.function(s.toks[e.at].br))
+		oneofs, optional := x.staticOneofs(s.function(s.tok(e.at).br))
 		for _, f := range e.fields {
 			if f.ref != nil {
 				f.ref.full = f.ref.chain
@@ -182,8 +182,8 @@ func (s *script) paramsOf(at int32) int {
 // a token is: Foo.encode = …, Foo.decode = ….
 func (x *scan) assignsBeside(at int32, name string) bool {
 	s := x.script
-	b := s.brs[s.toks[at].br]
-	if !s.affords(s.toks[at].br) {
+	b := s.brs[s.tok(at).br]
+	if !s.affords(s.tok(at).br) {
 		return false
 	}
 	for i := b.open + 1; i < b.close; i = s.next(i) {
@@ -213,6 +213,9 @@ func (x *scan) staticEnum(body, at int32) {
 	s := x.script
 	e := &enum{def: x.def(s.pathOf(at), formPBJS, at, nil)}
 	b := s.brs[body]
+	if !s.affords(body) {
+		return
+	}
 	for i := b.open; i < b.close; i++ {
 		if s.typ(i) != js.EqToken {
 			continue
@@ -273,10 +276,14 @@ func (x *scan) staticEnumRefs() map[string]string {
 func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[string]bool) {
 	s := x.script
 	oneofs, optional = map[string]string{}, map[string]bool{}
-	for _, at := range s.anchors[anchorOneofGetter] {
-		if at < s.brs[body].open || at > s.brs[body].close || s.function(s.toks[at].br) != body {
-			continue
+	if x.getters == nil {
+		x.getters = map[int32][]int32{}
+		for _, at := range s.anchors[anchorOneofGetter] {
+			fn := s.function(s.tok(at).br)
+			x.getters[fn] = append(x.getters[fn], at)
 		}
+	}
+	for _, at := range x.getters[body] {
 		call := s.callOf(at)
 		object := s.around(at)
 		if call == nil || len(call.kids) < 2 || s.typ(object.open-1) != js.CommaToken || s.typ(object.open-2) != js.StringToken {
@@ -310,7 +317,7 @@ func (x *scan) staticMethod(at int32) {
 		args = args[1:] // this
 	}
 	own := s.pathOf(at)
-	body := s.function(s.toks[at].br)
+	body := s.function(s.tok(at).br)
 	in, out := chain(args[1]), chain(args[2])
 	if in == "" || out == "" || own == "" {
 		return

@@ -16,7 +16,7 @@ func (x *scan) staticPrototypes() map[string]int32 {
 	values := map[string]int32{}
 	for i := range s.toks {
 		at := int32(i)
-		if s.toks[i].typ == js.EqToken && js.IsIdentifierName(s.typ(at-1)) && s.typ(at-2) == js.DotToken && s.is(at-3, "prototype") && s.typ(at-4) == js.DotToken {
+		if s.typ(int32(i)) == js.EqToken && js.IsIdentifierName(s.typ(at-1)) && s.typ(at-2) == js.DotToken && s.is(at-3, "prototype") && s.typ(at-4) == js.DotToken {
 			values[s.pathOf(at)+"."+s.text(at-1)] = at + 1
 		}
 	}

@@ -38,11 +38,11 @@ func (x *scan) tsProto(list []*encoder) {
 	}
 	seen := map[int32]bool{}
 	for _, e := range list {
-		seen[s.toks[e.at].br] = true
+		seen[s.tok(e.at).br] = true
 	}
 	for _, at := range s.anchors[anchorEncode] { // of messages without fields
 		object := s.around(at)
-		if seen[s.toks[at].br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
+		if seen[s.tok(at).br] || object.kind != '{' || object.fn || s.typ(at-1) == js.DotToken {
 			continue
 		}
 		if o := s.expr(object.open); o.kind == nObject && o.get("decode") != nil && (o.get("fromPartial") != nil || o.get("fromJSON") != nil) {
@@ -291,7 +291,7 @@ func (x *scan) tsProtoCall(at int32) {
 	}
 	// The method's body is the outermost function within the class.
 	class, body := int32(-1), int32(0)
-	for br, n := s.toks[at].br, 0; br != 0 && class < 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
+	for br, n := s.tok(at).br, 0; br != 0 && class < 0 && n < maxNesting; br, n = s.brs[br].parent, n+1 {
 		if s.brs[br].fn {
 			body = br
 		}
@@ -299,7 +299,7 @@ func (x *scan) tsProtoCall(at int32) {
 			class = br
 		}
 	}
-	if class < 0 {
+	if class < 0 || !s.affords(class) {
 		return
 	}
 	for i := s.brs[body].open; i < s.brs[body].close; i++ {
@@ -330,8 +330,14 @@ func (x *scan) tsProtoCall(at int32) {
 
 // addMethod adds a method to the service of a name.
 func (x *scan) addMethod(full, form string, at int32, m *method) {
+	if !x.affordsSpan(0, int32(len(x.services))) {
+		return
+	}
 	for _, svc := range x.services {
 		if svc.full == full && svc.form == form {
+			if !x.affordsSpan(0, int32(len(svc.methods))) {
+				return
+			}
 			for _, old := range svc.methods {
 				if old.name == m.name { // ts-proto writes a service for each library
 					return

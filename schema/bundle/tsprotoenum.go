@@ -113,8 +113,9 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 	r := x.ref(call)
 	r.enum = true
 	if t.end.kind != nFunc { // of another file
-		word := strings.TrimSuffix(r.local, fromJSON)
-		r.local = strings.ToUpper(word[:1]) + word[1:]
+		if word := strings.TrimSuffix(r.local, fromJSON); word != "" {
+			r.local = strings.ToUpper(word[:1]) + word[1:]
+		}
 		return r
 	}
 	if id := x.returned(t.end.body); id >= 0 {
@@ -134,6 +135,9 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 		pkg = x.packageBefore(t.end.at)
 	}
 	b := s.brs[t.end.body]
+	if !s.affords(t.end.body) {
+		return r
+	}
 	var values []enumValue
 	for i := b.open; i < b.close; i++ {
 		if s.typ(i) != js.CaseToken {
@@ -163,6 +167,9 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 func (x *scan) returned(body int32) int32 {
 	s := x.script
 	b := s.brs[body]
+	if !s.affords(body) {
+		return -1
+	}
 	for i := b.open; i < b.close; i++ {
 		if s.typ(i) != js.ReturnToken {
 			continue

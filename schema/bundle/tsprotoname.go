@@ -80,7 +80,7 @@ func (x *scan) origins() map[int32]origin {
 		}
 	}
 	for i := range s.toks { // export { a as Foo }
-		if s.toks[i].typ != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
+		if s.typ(int32(i)) != js.ExportToken || s.typ(int32(i)+1) != js.OpenBraceToken {
 			continue
 		}
 		x.exportClause(s.around(int32(i)+1), out)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/interrupt"
 )
 
 // base64Suffixes are what ".proto" looks like in base64, by where it stands in
@@ -29,16 +31,19 @@ func scanBase64(ctx context.Context, data []byte) []Found {
 	var list []Found
 	is := base64Chars()
 	done := 0 // before it all is read
+	end := 0  // of the text in base64 that was looked at last
 	for _, at := range places(ctx, data, base64Suffixes()) {
 		if at < done || len(list) >= maxFound {
 			continue
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		begin := at
 		for begin > done && at-begin < maxName*2 && is[data[begin-1]] {
 			begin--
 		}
-		end := at
-		for end < len(data) && is[data[end]] {
+		for end = max(end, at); end < len(data) && is[data[end]]; {
 			end++
 		}
 		if f, size, skip := parseBase64(data[begin:end]); f != nil {
@@ -54,7 +59,7 @@ func places(ctx context.Context, data []byte, words [][]byte) []int {
 	var list []int
 	for _, word := range words {
 		for at := 0; ctx.Err() == nil && len(list) < maxFound; at += len(word) {
-			i := bytes.Index(data[at:], word)
+			i := interrupt.Index(ctx, data[at:], word)
 			if i < 0 {
 				break
 			}

@@ -9,12 +9,13 @@
 package embedded
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/interrupt"
 )
 
 // maxFound bounds how many descriptors are taken from one file.
@@ -69,7 +70,7 @@ func scanRaw(ctx context.Context, data []byte) []Found {
 	var list []Found
 	taken := 0 // before it all is part of what was found
 	for at := 0; len(list) < maxFound; {
-		i := bytes.Index(data[at:], []byte(suffix))
+		i := interrupt.Index(ctx, data[at:], []byte(suffix))
 		if i < 0 || ctx.Err() != nil {
 			break
 		}

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"unwire/schema/interrupt"
 )
 
 // gzipMagic begins a member that is deflated, as all are.
@@ -20,7 +22,7 @@ func scanGzip(ctx context.Context, data []byte) []Found {
 	var list []Found
 	var zr gzip.Reader
 	for at := 0; len(list) < maxFound; at += len(gzipMagic) {
-		i := bytes.Index(data[at:], []byte(gzipMagic))
+		i := interrupt.Index(ctx, data[at:], []byte(gzipMagic))
 		if i < 0 || ctx.Err() != nil {
 			break
 		}

@@ -26,9 +26,10 @@ func ScanSource(ctx context.Context, src []byte) ([]Found, error) {
 	if !mayHold(src) {
 		return nil, nil
 	}
-	l := &literals{src: src, is: base64Chars(), php: bytes.HasPrefix(src, []byte("<?php"))}
-	for l.at < len(src) {
-		if ctx.Err() != nil {
+	l := &literals{src: src, is: base64Chars(), open: map[byte]int{}, php: bytes.HasPrefix(src, []byte("<?php"))}
+	const every = 4096 // steps between two looks at the context
+	for n := 0; l.at < len(src); n++ {
+		if n%every == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		switch c := src[l.at]; {
@@ -69,6 +70,8 @@ type literals struct {
 	numbers bool   // they are numbers
 	found   []Found
 	php     bool // strings go on over lines; in single quotes only they and backslashes are escaped
+
+	open map[byte]int // by quote: up to here no string ends that begins with it
 }
 
 // wordBefore says whether the character before is part of a word, so that what
@@ -133,6 +136,10 @@ func isHex(c byte) bool {
 // quoted takes a string. One that does not end on its line is none.
 func (l *literals) quoted(ctx context.Context, quote byte) {
 	begin := l.at
+	if begin < l.open[quote] {
+		l.at++
+		return
+	}
 	l.start(ctx, begin, false)
 	was := len(l.bytes)
 	triple := bytes.HasPrefix(l.src[begin:], []byte{quote, quote, quote})
@@ -157,13 +164,20 @@ func (l *literals) quoted(ctx context.Context, quote byte) {
 			}
 			l.escape()
 		case c == '\n' && !triple && !l.php:
-			l.bytes, l.at = l.bytes[:was], begin+1
+			l.unended(quote, begin, was)
 			return
 		default:
 			l.bytes = append(l.bytes, c)
 			l.at++
 		}
 	}
+	l.unended(quote, begin, was)
+}
+
+// unended goes back to what follows the quote at begin: the string that it begins
+// has no end.
+func (l *literals) unended(quote byte, begin, was int) {
+	l.open[quote] = l.at
 	l.bytes, l.at = l.bytes[:was], begin+1
 }
 

@@ -20,6 +20,9 @@ func scanUTF16(ctx context.Context, data []byte) []Found {
 		if at < done || len(list) >= maxFound {
 			continue
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		begin := at
 		for begin-2 >= done && at-begin < maxName*4 && is[data[begin-2]] && data[begin-1] == 0 {
 			begin -= 2

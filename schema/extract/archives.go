@@ -92,7 +92,14 @@ func (c *Collector) forgive(ctx context.Context, name string, err error) error {
 	return nil
 }
 
+// Unread returns what was not read, with the reasons.
+func (c *Collector) Unread() []error { return c.broken }
+
 func (c *Collector) unread(name string, err error) {
+	if !strings.HasPrefix(err.Error(), name+": ") {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	c.broken = append(c.broken, err)
 	reason := strings.TrimPrefix(err.Error(), name+": ")
 	c.AddUnresolved(bundle.Unresolved{Element: path.Base(name), Place: bundle.Place{File: name}, Reason: "not read: " + reason})
 }

@@ -28,6 +28,16 @@ import (
 
 const script = `proto3.makeMessageType("shop.v1.Item", () => [{ no: 1, name: "name", kind: "scalar", T: 9 }]);`
 
+// found is what a collector found.
+func found(t testing.TB, c *Collector) *Source {
+	t.Helper()
+	s, err := c.Source(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func zipped(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -84,7 +94,7 @@ func collected(t *testing.T, name string, data []byte) (*Source, error) {
 	t.Helper()
 	c := NewCollector(name, Formats())
 	err := c.Add(context.Background(), name, data)
-	return c.Source(), err
+	return found(t, c), err
 }
 
 // Archives in archives, with what is in them of every kind.
@@ -167,7 +177,7 @@ func TestFolderWithFaults(t *testing.T) {
 	if err := c.AddPath(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	src := c.Source()
+	src := found(t, c)
 	if n := merged(t, src).Count(); n.Messages != 1 || len(src.Unresolved) != 2 {
 		t.Errorf("%+v, %v", n, src.Unresolved)
 	}
@@ -232,7 +242,7 @@ func TestAsarBeside(t *testing.T) {
 	if err := c.AddPath(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if n := merged(t, c.Source()).Count(); n.Messages != 2 {
+	if n := merged(t, found(t, c)).Count(); n.Messages != 2 {
 		t.Errorf("%+v", n)
 	}
 	if last.File == "" {

@@ -185,11 +185,11 @@ func extracted(t *testing.T, paths ...string) *Set {
 			t.Fatal(err)
 		}
 	}
-	src := c.Source()
+	src := found(t, c)
 	for _, u := range src.Unresolved {
 		t.Logf("%s: %s: %s", u.Place, u.Element, u.Reason)
 	}
-	set, err := Merge(src)
+	set, err := Merge(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}

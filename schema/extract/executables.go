@@ -16,6 +16,7 @@ import (
 
 	"unwire/schema/bundle"
 	"unwire/schema/embedded"
+	"unwire/schema/interrupt"
 )
 
 // classes are Java class files.
@@ -83,8 +84,8 @@ func (c *Collector) scriptsIn(ctx context.Context, name string, data []byte) err
 	type span struct{ begin, end int }
 	spans := map[span]bool{}
 	for _, word := range scriptWords() {
-		for at := 0; ; {
-			i := bytes.Index(data[at:], word)
+		for at := 0; ctx.Err() == nil; {
+			i := interrupt.Index(ctx, data[at:], word)
 			if i < 0 || len(spans) > maxSpans {
 				break
 			}
@@ -102,8 +103,7 @@ func (c *Collector) scriptsIn(ctx context.Context, name string, data []byte) err
 			c.unread(name, fmt.Errorf("%w: the text at %#x", bundle.ErrTooLarge, s.begin))
 			continue
 		}
-		// A copy, with a byte to spare for the lexer.
-		text := append(make([]byte, 0, s.end-s.begin+1), data[s.begin:s.end]...)
+		text := bytes.Clone(data[s.begin:s.end]) // data may be mapped memory that is unmapped
 		if err := c.scripts.Add(ctx, fmt.Sprintf("%s@%#x", name, s.begin), text); err != nil {
 			return err
 		}

@@ -84,6 +84,8 @@ type Collector struct {
 	progress Progress
 	embedded []placed
 	seen     map[[sha256.Size]byte]bundle.Place
+	broken   []error // what was not read
+	faults   []*Fault
 }
 
 // NewCollector returns a collector for one input.
@@ -102,7 +104,7 @@ func (c *Collector) Add(ctx context.Context, name string, data []byte) error {
 		return nil
 	}
 	c.looked++
-	return f.Read(ctx, c, name, data)
+	return c.read(ctx, f, name, data)
 }
 
 // Wants says whether a file of that name and beginning is of a known format.
@@ -129,8 +131,13 @@ func (c *Collector) Looked() int { return c.looked }
 func (c *Collector) Skipped() int { return c.skipped }
 
 // Source returns what the input declares.
-func (c *Collector) Source() *Source {
-	r := c.scripts.Result()
+//
+// Errors: the context's.
+func (c *Collector) Source(ctx context.Context) (*Source, error) {
+	r, err := c.scripts.Result(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s := c.source
 	s.Files = append(slices.Clone(s.Files), r.Files...)
 	s.Unresolved = slices.Concat(s.Unresolved, c.missing(), r.Unresolved)
@@ -140,7 +147,7 @@ func (c *Collector) Source() *Source {
 		c.forms[form] = true
 	}
 	s.Forms = slices.Sorted(maps.Keys(c.forms))
-	return &s
+	return &s, nil
 }
 
 // headBytes is how much of a file its format is told by.
@@ -158,6 +165,9 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 	}
 	if !info.IsDir() {
 		err := c.addFile(ctx, path, info)
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			return c.forgive(ctx, path, err)
+		}
 		if errors.Is(err, archive.ErrBomb) || err == nil || ctx.Err() != nil || !c.found() {
 			if dir, ok := besideAsar(path); ok && err == nil {
 				return c.AddPath(ctx, dir)
@@ -190,7 +200,7 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 
 // found says whether anything was found so far.
 func (c *Collector) found() bool {
-	return len(c.source.Files) > 0 || len(c.scripts.Result().Files) > 0
+	return len(c.source.Files) > 0 || !c.scripts.Empty()
 }
 
 // format returns the format of a file, or nil.

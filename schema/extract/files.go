@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,8 @@ import (
 	_ "google.golang.org/protobuf/types/known/typepb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 	_ "google.golang.org/protobuf/types/pluginpb"
+
+	"unwire/schema/interrupt"
 )
 
 // standardTypes are the types that come with protobuf, by full name, and the
@@ -131,7 +134,7 @@ func (m *merger) set() (*Set, error) {
 	}
 	set.Imports = standardFiles(imports)
 	set.Files = ordered(files)
-	return set, set.link()
+	return set, set.link(m.ctx)
 }
 
 // file makes the descriptor of a file, in an order that does not depend on the
@@ -278,8 +281,12 @@ func (s *Set) DescriptorSet() *descriptorpb.FileDescriptorSet {
 }
 
 // link says whether the set is one that a protobuf runtime takes.
-func (s *Set) link() error {
-	if _, err := protodesc.NewFiles(s.DescriptorSet()); err != nil {
+func (s *Set) link(ctx context.Context) error {
+	_, err := interrupt.Run(ctx, func() (*protoregistry.Files, error) { return protodesc.NewFiles(s.DescriptorSet()) })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("extract: what was found does not link: %w", err)
 	}
 	return nil

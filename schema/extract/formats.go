@@ -24,12 +24,27 @@ func scripts() Format {
 			return slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(name)))
 		},
 		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
-			if len(data) == cap(data) { // its lexer wants to end it with a zero
-				data = append(data, 0)[:len(data)]
+			if isNoScript(data) {
+				return fmt.Errorf("%s: it is not JavaScript: its first bytes are no text", name)
 			}
 			return c.scripts.Add(ctx, name, data)
 		},
 	}
+}
+
+// isNoScript reports whether data is plainly binary: whether more than one in 20
+// of its first bytes is a control character. Bytes above 127 say nothing, as a
+// script may be in any encoding.
+func isNoScript(data []byte) bool {
+	const share = 20
+	head := data[:min(len(data), headBytes)]
+	controls := 0
+	for _, c := range head {
+		if c < ' ' && (c < '\t' || c > '\r') {
+			controls++
+		}
+	}
+	return controls*share > len(head)
 }
 
 // reflectionJSON is what protobufjs loads at run time, by the file's name and

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -50,9 +51,11 @@ type syntax struct {
 
 // Merge joins sources. Of declarations with one name and one shape one stays;
 // of those with one name and several shapes the later ones are renamed.
-func Merge(sources ...*Source) (*Set, error) {
+//
+// Errors: the context's, and what was found not linking.
+func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	m := &merger{
-		byName: map[string]*element{}, notes: map[string]string{}, std: standardTypes(), found: map[string]bool{},
+		ctx: ctx, byName: map[string]*element{}, notes: map[string]string{}, std: standardTypes(), found: map[string]bool{},
 		extensions: map[string]bool{}, packages: map[string]bool{},
 	}
 	for _, s := range sources {
@@ -67,13 +70,16 @@ func Merge(sources ...*Source) (*Set, error) {
 			m.add(v)
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.settle()
 	set, err := m.set()
-	if err != nil && m.dropBroken() {
+	if err != nil && ctx.Err() == nil && m.dropBroken() {
 		m.settle()
 		set, err = m.set()
 	}
-	if err != nil && m.dropClashing() {
+	if err != nil && ctx.Err() == nil && m.dropClashing() {
 		m.settle()
 		set, err = m.set()
 	}
@@ -139,6 +145,7 @@ func isFeatures(name string) bool {
 }
 
 type merger struct {
+	ctx        context.Context
 	elements   []*element
 	byName     map[string]*element
 	extensions map[string]bool
@@ -163,6 +170,9 @@ func (m *merger) add(s *Source) {
 			continue
 		}
 		for _, e := range elementsOf(f) {
+			if m.ctx.Err() != nil {
+				return
+			}
 			if file, ok := m.std[e.full()]; ok {
 				m.found[file] = true
 				continue
@@ -222,7 +232,7 @@ func (m *merger) add(s *Source) {
 // same, or of which one says what the other does; nil where its place is free.
 func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
 	name := e.full()
-	for n := 2; ; n++ {
+	for n := 2; m.ctx.Err() == nil; n++ {
 		there := own[name]
 		if there == nil {
 			there = m.byName[name]
@@ -232,6 +242,7 @@ func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
 		}
 		name = fmt.Sprintf("%s_%d", e.full(), n)
 	}
+	return name, nil
 }
 
 // renamedAs returns the note for a declaration that cannot have its own name,

@@ -40,7 +40,7 @@ func field(name string, no int, typ string) string {
 
 func merged(t *testing.T, sources ...*Source) *Set {
 	t.Helper()
-	set, err := Merge(sources...)
+	set, err := Merge(t.Context(), sources...)
 	if err != nil {
 		t.Fatal(err)
 	}

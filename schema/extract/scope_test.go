@@ -33,7 +33,7 @@ func TestReferences(t *testing.T) {
 	service := &descriptorpb.ServiceDescriptorProto{Name: proto.String("S"), Method: []*descriptorpb.MethodDescriptorProto{
 		{Name: proto.String("Other"), InputType: proto.String(".a.b.Other"), OutputType: proto.String(".a.b.E")},
 	}}
-	set, err := Merge(&Source{Files: []*descriptorpb.FileDescriptorProto{
+	set, err := Merge(t.Context(), &Source{Files: []*descriptorpb.FileDescriptorProto{
 		{
 			Name: proto.String("b.proto"), Package: proto.String("a.b"), Syntax: proto.String("proto3"), Dependency: []string{"c.proto"},
 			MessageType: []*descriptorpb.DescriptorProto{outer, other, clash, message("Hidden"), message("E"), message("string"), message("optional")}, Service: []*descriptorpb.ServiceDescriptorProto{service},

@@ -163,7 +163,7 @@ func TestPoolingDecides(t *testing.T) {
 // TestExplicitContext: a client's source reads UserMessageAction's field 2 as a
 // list of files; the definitions know better, and the bytes fit both.
 func TestExplicitContext(t *testing.T) {
-	s, err := schema.LoadDir("../../proto")
+	s, err := schema.LoadDir(t.Context(), "../../proto")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func known() *schema.Schema {
 }
 
 func TestEvalMatch(t *testing.T) {
-	own, err := schema.LoadDir("../../proto")
+	own, err := schema.LoadDir(t.Context(), "../../proto")
 	if err != nil {
 		t.Fatal(err)
 	}

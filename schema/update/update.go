@@ -46,6 +46,8 @@ type Source struct {
 	// Spelled says that names were read in lowerCamelCase only: one that a file
 	// spells in another way is no other name.
 	Spelled bool
+	// Fault is the error to end with where a part of the source was not read.
+	Fault error
 }
 
 // Options tunes an update. The zero value asks before a real name or a type is

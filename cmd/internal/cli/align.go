@@ -58,7 +58,7 @@ The exit status is 3 where no pair was found.`,
 }
 
 func (a *app) align(ctx context.Context, inputs []string, f alignFlags) error {
-	definitions, err := loadDefinitions(f.proto)
+	definitions, err := loadDefinitions(ctx, f.proto)
 	if err != nil {
 		return err
 	}

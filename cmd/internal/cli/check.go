@@ -58,7 +58,7 @@ which every finding leads to the frames that show it, their secrets replaced.`,
 }
 
 func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
-	defs, err := needDefinitions(f.proto, "check")
+	defs, err := needDefinitions(ctx, f.proto, "check")
 	if err != nil {
 		return err
 	}

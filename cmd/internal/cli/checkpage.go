@@ -140,7 +140,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 		return err
 	}
 	defer store.Close()
-	rules, err := exportRules(defs)
+	rules, err := exportRules(ctx, defs)
 	if err != nil {
 		return err
 	}

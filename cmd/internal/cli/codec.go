@@ -100,7 +100,7 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if f.explain != "" && (f.hex || f.follow) {
 		return usagef("--explain goes neither with --hex nor with --follow")
 	}
-	if opts.Type, err = f.message(); err != nil {
+	if opts.Type, err = f.message(ctx); err != nil {
 		return err
 	}
 	src, by, err := a.openRead(ctx, name, f, opts.Type, chosen)
@@ -142,11 +142,11 @@ func (a *app) writeDocument(w io.Writer, doc *text.Document, f decodeFlags, by d
 }
 
 // message is the descriptor that --schema and --type name, or nil.
-func (f decodeFlags) message() (protoreflect.MessageDescriptor, error) {
+func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescriptor, error) {
 	if f.typeName == "" {
 		return nil, nil
 	}
-	s, err := loadDefinitions(f.schema)
+	s, err := loadDefinitions(ctx, f.schema)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 	}
 	var defs *schema.Schema
 	if md == nil {
-		if defs, err = loadDefinitions(f.schema); err != nil {
+		if defs, err = loadDefinitions(ctx, f.schema); err != nil {
 			return decodedInput{}, by, err
 		}
 	}

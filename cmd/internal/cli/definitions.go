@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,7 +17,7 @@ const noDefinitions = "none"
 
 // loadDefinitions loads a folder of .proto files; "" is the built-in
 // reconstruction, "none" is no schema at all.
-func loadDefinitions(dir string) (*schema.Schema, error) {
+func loadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
 	switch dir {
 	case "":
 		s, err := schema.Load(proto.Files)
@@ -27,19 +28,19 @@ func loadDefinitions(dir string) (*schema.Schema, error) {
 	case noDefinitions:
 		return nil, nil
 	}
-	return schema.LoadDir(dir)
+	return schema.LoadDir(ctx, dir)
 }
 
 // needDefinitions loads definitions from whatever holds them, "" the built-in
 // ones, for a command that does what verb says.
-func needDefinitions(name, verb string) (*schema.Schema, error) {
+func needDefinitions(ctx context.Context, name, verb string) (*schema.Schema, error) {
 	switch name {
 	case "":
-		return loadDefinitions("")
+		return loadDefinitions(ctx, "")
 	case noDefinitions:
 		return nil, usagef("--proto none leaves nothing to %s against", verb)
 	}
-	return loadSource(name)
+	return loadSource(ctx, name)
 }
 
 // frameType is the message type of a call's frames in one direction, or nil.

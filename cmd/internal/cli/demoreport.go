@@ -43,7 +43,7 @@ func (r *demoReport) print(ctx context.Context, clients []string) error {
 		return err
 	}
 	defer r.store.Close()
-	if r.defs, err = loadDefinitions(""); err != nil {
+	if r.defs, err = loadDefinitions(ctx, ""); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.app.out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+

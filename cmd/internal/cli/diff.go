@@ -136,7 +136,7 @@ type changeGroup struct {
 // compare compares two things of the same sort.
 func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]changeGroup, error) {
 	la, ra := parseAddress(left), parseAddress(right)
-	defs, err := f.definitions()
+	defs, err := f.definitions(ctx)
 	if err != nil {
 		return nil, err
 	}

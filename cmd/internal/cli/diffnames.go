@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,7 +22,9 @@ type namer struct {
 }
 
 // definitions loads what names come from; nil for none.
-func (f diffFlags) definitions() (*schema.Schema, error) { return loadDefinitions(f.proto) }
+func (f diffFlags) definitions(ctx context.Context) (*schema.Schema, error) {
+	return loadDefinitions(ctx, f.proto)
+}
 
 // root is the message type that --type names.
 func (f diffFlags) root(defs *schema.Schema) (protoreflect.MessageDescriptor, error) {

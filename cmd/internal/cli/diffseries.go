@@ -32,7 +32,7 @@ func (a *app) diffSeries(ctx context.Context, args []string, f diffFlags) error 
 	if len(args) == 0 {
 		return fail(exitUsage, errors.New("unwire diff --series: missing argument"), "usage: unwire diff --series F.uwc#1 F.uwc#2 F.uwc#3, or --series --method Run F.uwc")
 	}
-	defs, err := f.definitions()
+	defs, err := f.definitions(ctx)
 	if err != nil {
 		return err
 	}

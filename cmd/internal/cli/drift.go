@@ -63,7 +63,7 @@ func (a *app) drift(ctx context.Context, before, after, dir string, f schemaDiff
 	f.proto = dir != noDefinitions
 	var ours *schema.Schema
 	if f.proto {
-		s, err := (&lookFlags{proto: dir}).load()
+		s, err := (&lookFlags{proto: dir}).load(ctx)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 	if e.folder != nil && (f.out == "" || f.out == "-") {
 		return fail(exitUsage, fmt.Errorf("--format %s writes a folder, and stdout is none", e.name), "name it with -o FOLDER")
 	}
-	defs, err := loadDefinitions(f.proto)
+	defs, err := loadDefinitions(ctx, f.proto)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 func (f exportFlags) source(ctx context.Context, store *captures.Store, addr address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
-		rules, err := exportRules(defs)
+		rules, err := exportRules(ctx, defs)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -151,8 +151,8 @@ func (f exportFlags) source(ctx context.Context, store *captures.Store, addr add
 
 // exportRules are those of the built-in definitions, whatever names the export
 // has, and of others for what these do not know.
-func exportRules(defs *schema.Schema) (*secret.Rules, error) {
-	builtIn, err := loadDefinitions("")
+func exportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error) {
+	builtIn, err := loadDefinitions(ctx, "")
 	if err != nil {
 		return nil, err
 	}

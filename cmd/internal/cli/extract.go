@@ -96,7 +96,7 @@ func (a *app) runExtract(ctx context.Context, args []string, f extractFlags) err
 	if len(f.label) > 0 {
 		return e.label(ctx, args)
 	}
-	if e.defs, err = loadDefinitions(f.proto); err != nil {
+	if e.defs, err = loadDefinitions(ctx, f.proto); err != nil {
 		return err
 	}
 	addr, err := addressArgs(args, true)

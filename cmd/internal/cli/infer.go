@@ -199,7 +199,7 @@ func (a *app) inferInto(ctx context.Context, g *gatherer, f inferFlags, inputs [
 	if f.into == noDefinitions {
 		return usagef("--into none: there is nothing to add to")
 	}
-	defs, err := loadDefinitions(f.into)
+	defs, err := loadDefinitions(ctx, f.into)
 	if err != nil {
 		return err
 	}

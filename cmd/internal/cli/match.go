@@ -81,7 +81,7 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	if len(args) > 1 && !f.raw {
 		return usagef("unexpected argument %q: one capture, exchange or frame, and a path such as 1.2", args[1])
 	}
-	defs, err := needDefinitions(f.proto, "match")
+	defs, err := needDefinitions(ctx, f.proto, "match")
 	if err != nil {
 		return err
 	}

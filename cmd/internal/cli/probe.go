@@ -138,7 +138,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 		return refusal(err)
 	}
 	if res.RequestType == "" && res.Runtime != probe.Unknown {
-		if err := typeOfDefinitions(res, f.proto); err != nil {
+		if err := typeOfDefinitions(ctx, res, f.proto); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 
 // typeOfDefinitions takes the request's type from definitions where the server
 // does not name it, and says so.
-func typeOfDefinitions(res *probe.Result, folder string) error {
-	s, err := loadDefinitions(folder)
+func typeOfDefinitions(ctx context.Context, res *probe.Result, folder string) error {
+	s, err := loadDefinitions(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 		Method: f.method, Depth: f.depth, Refine: f.refine, Type: true, Protocol: probe.Protocol(f.protocol), HTTP2: f.http2,
 		Budget: f.budget, Rate: f.rate, Timeout: f.timeout, Known: f.known, AllowExecute: f.allowExecute,
 	}
-	reach, err := (&replayFlags{to: f.to, live: f.live, allow: f.allow, upstreamCA: f.upstreamCA, credentials: f.credentials, omitSecrets: f.noAuth}).options()
+	reach, err := (&replayFlags{to: f.to, live: f.live, allow: f.allow, upstreamCA: f.upstreamCA, credentials: f.credentials, omitSecrets: f.noAuth}).options(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if err := a.probeNames(ctx, o, f); err != nil {
 		return nil, err
 	}
-	return o, a.probeQuestions(o, f)
+	return o, a.probeQuestions(ctx, o, f)
 }
 
 // probeFrom takes from a captured exchange what was not said.

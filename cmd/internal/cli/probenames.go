@@ -51,7 +51,7 @@ func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) e
 // namesOf reads a source: definitions, or words.
 func (a *app) namesOf(ctx context.Context, source, folder string) (*schema.Schema, []string, error) {
 	if source == "builtin" {
-		s, err := loadDefinitions(folder)
+		s, err := loadDefinitions(ctx, folder)
 		return s, nil, err
 	}
 	if source != "-" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 )
 
 // probeQuestions takes from --settle what is to be asked.
-func (a *app) probeQuestions(o *probe.Options, f *probeFlags) error {
+func (a *app) probeQuestions(ctx context.Context, o *probe.Options, f *probeFlags) error {
 	switch len(f.settle) {
 	case 0:
 		return nil
@@ -27,7 +28,7 @@ func (a *app) probeQuestions(o *probe.Options, f *probeFlags) error {
 	}
 	var requests [2]protoreflect.MessageDescriptor
 	for i, name := range f.settle {
-		s, err := schema.LoadDefinitions(name)
+		s, err := schema.LoadDefinitions(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func (e *editFlag) Set(text string) error {
 }
 
 func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err error) {
-	opts, err := f.options()
+	opts, err := f.options(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	return verdictStatus(result)
 }
 
-func (f *replayFlags) options() (replay.Options, error) {
+func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
@@ -245,7 +245,7 @@ func (f *replayFlags) options() (replay.Options, error) {
 			return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
 		}
 	}
-	if opts.Schema, err = loadDefinitions(f.proto); err != nil {
+	if opts.Schema, err = loadDefinitions(ctx, f.proto); err != nil {
 		return opts, err
 	}
 	if opts.Headers, err = headerMakers(f.headerFrom); err != nil {

@@ -121,7 +121,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 		return err
 	}
 	f.lessons = map[string]lesson{}
-	opts, err := f.options()
+	opts, err := f.options(ctx)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 		return usagef("--proto none leaves nothing to verify")
 	}
 	f.omitSecrets = f.noAuth
-	reach, err := f.options()
+	reach, err := f.options(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
 	"unwire/schema"
+	"unwire/schema/extract"
+	"unwire/schema/interrupt"
 )
 
 // A schemaChangeLine is a line of `unwire schema diff --json`.
@@ -97,7 +100,12 @@ func checkChangesFormat(format string) error {
 func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f schemaDiffFlags) error {
 	a.sayPassed(old)
 	a.sayPassed(now)
-	changes := schema.Diff(old, now)
+	a.sayUnread(old)
+	a.sayUnread(now)
+	changes, err := interrupt.Run(ctx, func() ([]schema.Change, error) { return schema.Diff(old, now), nil })
+	if err != nil {
+		return err
+	}
 	lines := make([]schemaChangeLine, len(changes))
 	for i, c := range changes {
 		lines[i] = schemaChangeLine{V: 1, Change: c}
@@ -122,7 +130,9 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 	}
 	stale := 0
 	if ours != nil {
-		stale = markOutdated(lines, ours, now)
+		if stale, err = interrupt.Run(ctx, func() (int, error) { return markOutdated(lines, ours, now), nil }); err != nil {
+			return err
+		}
 	}
 	if err := a.printSchemaChanges(lines, f); err != nil {
 		return err
@@ -130,15 +140,39 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 	if ours != nil && len(lines) > 0 {
 		a.say("%s", outdatedSummary(stale))
 	}
+	if err := notRead(slices.Concat(old.Faults(), now.Faults())); err != nil {
+		return err
+	}
 	if len(lines) > 0 {
 		return fail(exitFinding, nil, "")
 	}
 	return nil
 }
 
+// notRead is the error of a command that did its work without the files at which
+// unwire failed, nil where there are none.
+func notRead(faults []*extract.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	files := fmt.Sprintf("%s is", faults[0].File)
+	if len(faults) > 1 {
+		files = fmt.Sprintf("%s and %d more are", faults[0].File, len(faults)-1)
+	}
+	return fail(exitInput, fmt.Errorf("%s left out: unwire failed at %s", files, faults[0].Where),
+		"this is a fault of unwire; please report it with this place, and with the file if you may")
+}
+
+// sayUnread says which files of shipped code were not read.
+func (a *app) sayUnread(s *schema.Schema) {
+	for _, err := range s.Unread() {
+		a.say("unwire: not read: %s", term.Clean(err.Error()))
+	}
+}
+
 // loadSource loads definitions from what a user named.
-func loadSource(name string) (*schema.Schema, error) {
-	s, err := schema.LoadSource(name)
+func loadSource(ctx context.Context, name string) (*schema.Schema, error) {
+	s, err := schema.LoadSource(ctx, name)
 	return s, sourceError(name, err)
 }
 

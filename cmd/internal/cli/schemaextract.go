@@ -89,6 +89,7 @@ type unresolvedJSON struct {
 func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []string) error {
 	var sources []*extract.Source
 	var lines []extracted
+	var faults []*extract.Fault
 	total := 0
 	progress, done := a.extractProgress()
 	defer done()
@@ -109,8 +110,12 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 				return fail(exitInput, fmt.Errorf("%s: of no known kind, none of its %d files", input, n), "known are "+formatNames())
 			}
 		}
-		src := c.Source()
-		alone, err := extract.Merge(src)
+		src, err := c.Source(ctx)
+		if err != nil {
+			return fail(exitInput, err, "")
+		}
+		faults = append(faults, c.Faults()...)
+		alone, err := extract.Merge(ctx, src)
 		if err != nil {
 			return fail(exitInput, fmt.Errorf("%s: %w", input, err), "")
 		}
@@ -134,11 +139,14 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 	if err := a.printExtracted(lines, f.asJSON); err != nil {
 		return err
 	}
+	if err := notRead(faults); total == 0 && err != nil {
+		return err
+	}
 	if total == 0 {
 		return fail(exitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
 			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptors in "+formatNames())
 	}
-	set, err := extract.Merge(sources...)
+	set, err := extract.Merge(ctx, sources...)
 	if err != nil {
 		return fail(exitInput, err, "")
 	}
@@ -147,7 +155,10 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 			a.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
 		}
 	}
-	return a.writeExtracted(set, f)
+	if err := a.writeExtracted(set, f); err != nil {
+		return err
+	}
+	return notRead(faults)
 }
 
 func formatNames() string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,10 +27,10 @@ func (f *lookFlags) add(cmd *cobra.Command, json string) {
 }
 
 // load loads the definitions with their comments.
-func (f *lookFlags) load() (*schema.Schema, error) {
+func (f *lookFlags) load(ctx context.Context) (*schema.Schema, error) {
 	switch f.proto {
 	case "":
-		s, err := schema.LoadFS(proto.Files)
+		s, err := schema.LoadFS(ctx, proto.Files)
 		if err != nil {
 			return nil, fmt.Errorf("the built-in definitions: %w", err)
 		}
@@ -37,14 +38,14 @@ func (f *lookFlags) load() (*schema.Schema, error) {
 	case noDefinitions:
 		return nil, usagef("--proto none leaves nothing to look at")
 	}
-	return loadSource(f.proto)
+	return loadSource(ctx, f.proto)
 }
 
 // complete offers the names of what the definitions hold: types and services,
 // and with files their paths.
 func (f *lookFlags) complete(files bool) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		s, err := f.load()
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		s, err := f.load(cmd.Context())
 		if err != nil || len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -76,8 +77,8 @@ of a descriptor set, as a .proto file would have it. TYPE is a full name, or a
 simple one that only one type has. With --deps, what it refers to follows.`,
 		Example: "  unwire schema print agent.v1.AgentRunRequest\n  unwire schema print --deps TextDeltaUpdate\n  unwire schema print agent/v1/agent.proto",
 		Args:    exactArgs("TYPE|FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.schemaPrint(f, args[0], deps)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.schemaPrint(cmd.Context(), f, args[0], deps)
 		},
 		ValidArgsFunction: f.complete(true),
 	}
@@ -94,8 +95,8 @@ type definitionLine struct {
 	Text    string `json:"text"`
 }
 
-func (a *app) schemaPrint(f lookFlags, what string, deps bool) error {
-	s, err := f.load()
+func (a *app) schemaPrint(ctx context.Context, f lookFlags, what string, deps bool) error {
+	s, err := f.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,12 +177,12 @@ name, how many methods, fields or values it has, and its file. PREFIX, a package
 or a type, leaves out what does not begin with it.`,
 		Example: "  unwire schema ls\n  unwire schema ls agent.v1 --kind method\n  unwire schema ls --proto old.binpb --json",
 		Args:    argsBetween(0, "PREFIX"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
 			if len(args) > 0 {
 				prefix = args[0]
 			}
-			return a.schemaLs(f, prefix, kind)
+			return a.schemaLs(cmd.Context(), f, prefix, kind)
 		},
 		ValidArgsFunction: f.complete(false),
 	}
@@ -196,13 +197,13 @@ type listingLine struct {
 	schema.Listing
 }
 
-func (a *app) schemaLs(f lookFlags, prefix, kind string) error {
+func (a *app) schemaLs(ctx context.Context, f lookFlags, prefix, kind string) error {
 	switch schema.ElementKind(kind) {
 	case "", schema.ServiceElement, schema.MethodElement, schema.MessageElement, schema.EnumElement:
 	default:
 		return usagef("--kind is service, method, message or enum, not %q", kind)
 	}
-	s, err := f.load()
+	s, err := f.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ The exit status is 1 where nothing is found.`,
 			if top < 1 {
 				return usagef("--top must be at least 1")
 			}
-			return a.schemaFind(f, strings.Join(args, " "), top)
+			return a.schemaFind(cmd.Context(), f, strings.Join(args, " "), top)
 		},
 	}
 	f.add(cmd, "a JSON object a hit")
@@ -261,8 +262,8 @@ type hitLine struct {
 	schema.Hit
 }
 
-func (a *app) schemaFind(f lookFlags, query string, top int) error {
-	s, err := f.load()
+func (a *app) schemaFind(ctx context.Context, f lookFlags, query string, top int) error {
+	s, err := f.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -306,7 +307,7 @@ the fields of that number that are of the type.`,
 			if len(args) > 0 {
 				what = args[0]
 			}
-			return a.schemaRefs(f, what, number)
+			return a.schemaRefs(cmd.Context(), f, what, number)
 		},
 		ValidArgsFunction: f.complete(false),
 	}
@@ -321,8 +322,8 @@ type refLine struct {
 	schema.Ref
 }
 
-func (a *app) schemaRefs(f lookFlags, what string, number int32) error {
-	s, err := f.load()
+func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number int32) error {
+	s, err := f.load(ctx)
 	if err != nil {
 		return err
 	}

@@ -90,8 +90,8 @@ func readSecrets(path string) ([]string, error) {
 }
 
 // rules are those of the definitions.
-func (f *secretFlags) rules() (*secret.Rules, error) {
-	defs, err := loadDefinitions(f.proto)
+func (f *secretFlags) rules(ctx context.Context) (*secret.Rules, error) {
+	defs, err := loadDefinitions(ctx, f.proto)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ status 1 if there is one. 'unwire redact' removes them.`,
 }
 
 func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
-	rules, err := f.rules()
+	rules, err := f.rules(ctx)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	if _, err := os.Lstat(out); err == nil {
 		return fail(exitUsage, fmt.Errorf("%s exists", out), "name a new file")
 	}
-	rules, err := f.rules()
+	rules, err := f.rules(ctx)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 	if err != nil {
 		return err
 	}
-	defs, err := loadDefinitions(o.dir)
+	defs, err := loadDefinitions(ctx, o.dir)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/schema"
 	"unwire/schema/align"
+	"unwire/schema/interrupt"
 	"unwire/schema/update"
 )
 
@@ -87,7 +88,7 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	if err != nil {
 		return fmt.Errorf("%w (below %s)", err, f.dir)
 	}
-	have, err := schema.FromTexts(texts)
+	have, err := interrupt.Run(ctx, func() (*schema.Schema, error) { return schema.FromTexts(texts) })
 	if err != nil {
 		return fmt.Errorf("%w (below %s)", err, f.dir)
 	}
@@ -100,11 +101,14 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := update.Run(texts, string(evidence), sources, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
+	r, err := interrupt.Run(ctx, func() (*update.Result, error) {
+		r, err := update.Run(texts, string(evidence), sources, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
+		if err != nil {
+			return nil, err
+		}
+		return a.nameByCalls(r, texts, &calls, f)
+	})
 	if err != nil {
-		return err
-	}
-	if r, err = a.nameByCalls(r, texts, &calls, f); err != nil {
 		return err
 	}
 	if r.Evidence != string(evidence) {
@@ -117,6 +121,11 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	}
 	if err := a.printUpdate(r, f); err != nil {
 		return err
+	}
+	for _, src := range sources {
+		if src.Fault != nil {
+			return src.Fault
+		}
 	}
 	if len(r.Conflicts()) > 0 {
 		return fail(exitFinding, nil, "")

@@ -14,6 +14,7 @@ import (
 	"unwire/schema"
 	"unwire/schema/align"
 	"unwire/schema/extract"
+	"unwire/schema/interrupt"
 	"unwire/schema/update"
 )
 
@@ -56,7 +57,7 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return a.findingsSource(have, name)
 	}
-	s, err := schema.LoadDefinitions(name)
+	s, err := schema.LoadDefinitions(ctx, name)
 	if errors.Is(err, schema.ErrNoSource) || errors.Is(err, schema.ErrNoFiles) {
 		return a.extractedSource(ctx, name, f)
 	}
@@ -174,21 +175,29 @@ func (a *app) extractedSource(ctx context.Context, name string, f updateFlags) (
 	if err := c.AddPath(ctx, name); err != nil {
 		return nil, fail(exitInput, err, "")
 	}
-	found := c.Source()
-	set, err := extract.Merge(found)
+	found, err := c.Source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set, err := extract.Merge(ctx, found)
 	if err != nil {
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "")
 	}
 	if n := set.Count(); n.Messages+n.Enums+n.Services == 0 {
+		if err := notRead(c.Faults()); err != nil {
+			return nil, err
+		}
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, extract.ErrNothing),
 			"a source is definitions, a descriptor set, a capture, evidence, a probe's JSON, or code that 'unwire schema extract' reads")
 	}
 	for _, u := range slices.Concat(found.Unresolved, set.Unresolved) {
 		a.say("unwire: %s: %s: %s", u.Place, u.Element, u.Reason)
 	}
-	s, err := schema.FromDescriptorSet(set.DescriptorSet())
+	s, err := interrupt.Run(ctx, func() (*schema.Schema, error) { return schema.FromDescriptorSet(set.DescriptorSet()) })
 	if err != nil {
 		return nil, err
 	}
-	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
+	// What is in a file that was not read is not gone.
+	complete := !f.partial && len(c.Unread()) == 0
+	return &update.Source{Name: "extraction", Certainty: "reported", Schema: s, Complete: complete, Fault: notRead(c.Faults())}, nil
 }

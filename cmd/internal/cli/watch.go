@@ -147,11 +147,11 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 	if addr.Frame >= 0 {
 		return usagef("--follow goes with a capture or an exchange of it, not with a frame")
 	}
-	defs, err := loadDefinitions(f.schema)
+	defs, err := loadDefinitions(ctx, f.schema)
 	if err != nil {
 		return err
 	}
-	md, err := f.message()
+	md, err := f.message(ctx)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 
 // followShow shows exchanges while they are recorded.
 func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
-	defs, err := loadDefinitions(o.dir)
+	defs, err := loadDefinitions(ctx, o.dir)
 	if err != nil {
 		return err
 	}
