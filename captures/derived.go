@@ -48,9 +48,14 @@ func (s *Store) PutFrames(ctx context.Context, id int64, frames []FrameRow) erro
 	})
 }
 
+// maxDerived is how many derived rows of an exchange are read: as many frames as
+// are decoded.
+const maxDerived = 1_000_000
+
 // Frames returns the derived frames of an exchange, the client's first; none
 // if they have not been derived.
 //
+// Limits: 1,000,000 frames.
 // Errors: ErrDamaged.
 func (s *Store) Frames(ctx context.Context, id int64) ([]FrameRow, error) {
 	var frames []FrameRow
@@ -60,7 +65,7 @@ func (s *Store) Frames(ctx context.Context, id int64) ([]FrameRow, error) {
 			Off: c.size(), Len: c.size(), Flags: uint8(c.small(math.MaxUint8)), T: time.Duration(c.size()),
 		})
 		return true
-	}, `SELECT exchange, dir, seq, off, len, flags, t_ns FROM frames WHERE exchange = ? ORDER BY dir, seq`, id)
+	}, `SELECT exchange, dir, seq, off, len, flags, t_ns FROM frames WHERE exchange = ? ORDER BY dir, seq LIMIT ?`, id, maxDerived)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +85,14 @@ func (s *Store) PutAnnotation(ctx context.Context, a Annotation) error {
 
 // Annotations returns the annotations of an exchange by path and key.
 //
+// Limits: 1,000,000 annotations.
 // Errors: ErrDamaged.
 func (s *Store) Annotations(ctx context.Context, id int64) ([]Annotation, error) {
 	var as []Annotation
 	err := s.page(ctx, func(c *cursor) bool {
 		as = append(as, Annotation{Exchange: c.int(), Path: c.text(), Key: c.text(), Value: c.text()})
 		return true
-	}, `SELECT exchange, path, key, value FROM annotations WHERE exchange = ? ORDER BY path, key`, id)
+	}, `SELECT exchange, path, key, value FROM annotations WHERE exchange = ? ORDER BY path, key LIMIT ?`, id, maxDerived)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,8 @@ type Event struct {
 // one direction come in order; one that was held back because a secret might
 // have been passing can come after a later one of the other direction.
 //
-// Errors: ErrDamaged; the context's error is not yielded.
+// Limits: the bodies together are bounded by the Limits of the store.
+// Errors: ErrDamaged, a LimitError; the context's error is not yielded.
 func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event, error] {
 	if every <= 0 {
 		every = 100 * time.Millisecond
@@ -65,12 +66,17 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event
 	return func(yield func(Event, error) bool) {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
+		var used usage
 		for last := int64(0); ; {
 			events, next, more, err := s.since(ctx, last)
 			if ctx.Err() != nil {
 				return
 			}
 			for _, e := range events {
+				if err := s.meter.follow(&used, &e); err != nil {
+					yield(Event{}, pathError(s.path, err))
+					return
+				}
 				if !yield(e, nil) {
 					return
 				}
@@ -98,23 +104,31 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event
 // Chunks and events are read in one transaction, so that the pages of both,
 // cut off at the end of the shorter one, are a whole stretch of the numbers.
 func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64, more bool, err error) {
-	conn, err := s.reader(ctx)
+	ctx, cancel := s.meter.bounded(ctx)
+	defer cancel()
+	fail := func(err error) ([]Event, int64, bool, error) {
+		return nil, last, false, pathError(s.path, explainTime(ctx, err))
+	}
+	conn, err := s.reader(ctx, maxValue)
 	if err != nil {
-		return nil, last, false, pathError(s.path, explain(err))
+		return fail(explain(err))
 	}
 	defer func() { _ = conn.Close() }()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, last, false, pathError(s.path, explain(err))
+		return fail(explain(err))
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to commit
 	chunks, more1, err := s.chunksSince(ctx, tx, last)
 	if err != nil {
-		return nil, last, false, pathError(s.path, err)
+		return fail(err)
+	}
+	if err := limitValues(conn, maxHeadValue); err != nil {
+		return fail(err)
 	}
 	events, more2, err := eventsSince(ctx, tx, last)
 	if err != nil {
-		return nil, last, false, pathError(s.path, err)
+		return fail(err)
 	}
 	next = last
 	for _, l := range [][]Event{chunks, events} {
@@ -138,9 +152,13 @@ func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page 
 	bytes := 0
 	err = scan(ctx, db, func(c *cursor) bool {
 		e := Event{Kind: Received, N: c.int(), Chunk: c.chunk(s.unpack)}
+		if c.err == nil && e.N <= last {
+			c.err = damaged("chunk number %d stands behind %d", e.N, last)
+		}
 		if c.err != nil {
 			return false
 		}
+		last = e.N
 		page = append(page, e)
 		bytes += len(e.Chunk.Data)
 		more = len(page) == pageRows || bytes >= pageBytes
@@ -152,17 +170,24 @@ func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page 
 
 // eventsSince reads a page of what happened to exchanges.
 func eventsSince(ctx context.Context, db readable, last int64) (page []Event, more bool, err error) {
+	size := int64(0)
 	err = scan(ctx, db, func(c *cursor) bool {
 		e := Event{N: c.int(), Kind: EventKind(c.small(int64(Ended))), Exchange: c.exchange()}
 		if c.err == nil && e.Kind == Received {
 			c.err = damaged("event %d has kind %d", e.N, e.Kind)
 		}
+		if c.err == nil && e.N <= last {
+			c.err = damaged("event number %d stands behind %d", e.N, last)
+		}
 		if c.err != nil {
 			return false
 		}
+		last = e.N
 		page = append(page, e)
-		return true
+		size += c.bytesOf()
+		more = len(page) == pageRows || size >= pageBytes
+		return !more
 	}, `SELECT n, kind, `+liveExchange+` FROM events JOIN exchanges ON id = exchange
 		WHERE n > ? ORDER BY n LIMIT ?`, last, pageRows)
-	return page, len(page) == pageRows, err
+	return page, more, err
 }

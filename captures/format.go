@@ -156,7 +156,7 @@ func migrate(ctx context.Context, db *sql.DB, have int, steps []migration) error
 // before anything that parses the file's schema.
 //
 // Errors: ErrNotCapture, ErrNewerFormat, ErrDamaged.
-func identify(ctx context.Context, db *sql.DB, newest int) (version int, err error) {
+func identify(ctx context.Context, db *sql.Conn, newest int) (version int, err error) {
 	var app int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
 		return 0, explain(err)
@@ -179,7 +179,7 @@ func identify(ctx context.Context, db *sql.DB, newest int) (version int, err err
 // verifySchema compares the file's schema with what the migrations make. A
 // view or a trigger that poses as a table, a column of another type, or an
 // index that was slipped in would all change what our statements do.
-func verifySchema(ctx context.Context, db *sql.DB, steps []migration) error {
+func verifySchema(ctx context.Context, db *sql.Conn, steps []migration) error {
 	model, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ const maxSchemaObjects = 256
 
 // readSchema returns the definition of each table, index, view and trigger
 // by its kind and name.
-func readSchema(ctx context.Context, db *sql.DB) (map[string]string, error) {
+func readSchema(ctx context.Context, db readable) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema LIMIT ?`, maxSchemaObjects+1)
 	if err != nil {
 		return nil, err

@@ -52,12 +52,22 @@ func openChecked(ctx context.Context, path string, steps []migration) (db *sql.D
 		return nil, 0, explain(err)
 	}
 	if err = wholePages(ctx, db, path); err == nil {
-		err = verifySchema(ctx, db, steps[:version])
+		err = checkSchema(ctx, db, steps[:version])
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, db.Close())
 	}
 	return db, version, nil
+}
+
+// checkSchema is verifySchema on a connection that reads no long definitions.
+func checkSchema(ctx context.Context, db *sql.DB, steps []migration) error {
+	conn, err := limitedConn(ctx, db, maxSchemaText)
+	if err != nil {
+		return explainTime(ctx, explain(err))
+	}
+	defer func() { _ = conn.Close() }()
+	return explainTime(ctx, verifySchema(ctx, conn, steps))
 }
 
 // openPart opens a file that is cut short, so that what is there can be read.
@@ -68,7 +78,7 @@ func openPart(ctx context.Context, path string, steps []migration) (*sql.DB, int
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := verifySchema(ctx, db, steps[:version]); err != nil {
+	if err := checkSchema(ctx, db, steps[:version]); err != nil {
 		return nil, 0, errors.Join(err, db.Close())
 	}
 	return db, version, nil
@@ -99,12 +109,17 @@ func openIdentified(ctx context.Context, path, mode string, newest int) (*sql.DB
 	if err != nil {
 		return nil, 0, err
 	}
-	version, err := identify(ctx, db, newest)
+	conn, err := limitedConn(ctx, db, maxSchemaText)
 	if err != nil {
 		_ = db.Close()
-		return nil, 0, err
+		return nil, 0, explainTime(ctx, err)
 	}
-	return db, version, nil
+	version, err := identify(ctx, conn, newest)
+	if err != nil {
+		_ = errors.Join(conn.Close(), db.Close())
+		return nil, 0, explainTime(ctx, err)
+	}
+	return db, version, conn.Close()
 }
 
 // cannotShare reports whether SQLite could not set up the index of a
@@ -155,20 +170,33 @@ func openDB(path, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// reader returns a connection on which no value of more than maxValue bytes
-// can be read: a few forged bytes can make SQLite read the same page a
-// million times.
-func (s *Store) reader(ctx context.Context) (*sql.Conn, error) {
-	c, err := s.read.Conn(ctx)
+// Bounds of one value of a foreign file: a few forged bytes can make SQLite read
+// the same page a million times.
+const (
+	maxValue      = maxChunk + 1<<20 // a chunk, with what SQLite needs around it
+	maxHeadValue  = 16 << 20         // any other value: headers, for one
+	maxSchemaText = 64 << 10         // the definition of a table
+)
+
+// reader returns a connection on which no value of more than limit bytes can be
+// read.
+func (s *Store) reader(ctx context.Context, limit int) (*sql.Conn, error) {
+	return limitedConn(ctx, s.read, limit)
+}
+
+func limitedConn(ctx context.Context, db *sql.DB, limit int) (*sql.Conn, error) {
+	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, maxValue); err != nil {
+	if err := limitValues(c, limit); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-// maxValue bounds one value of a foreign file: a chunk with room for the
-// statement around it.
-const maxValue = maxChunk + 1<<20
+// limitValues bounds the values that are read on a connection from now on.
+func limitValues(c *sql.Conn, limit int) error {
+	_, err := sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, limit)
+	return err
+}

@@ -66,7 +66,9 @@ func (r *run) each(yield func(Chunk) bool) (n int, all bool) {
 // pageChunks finds the pages of some of an exchange's chunks from a sequence number on,
 // or none where it cannot tell.
 func (s *Store) pageChunks(ctx context.Context, id, from int64) (found run) {
-	conn, err := s.reader(ctx)
+	ctx, cancel := s.meter.bounded(ctx)
+	defer cancel()
+	conn, err := s.reader(ctx, maxHeadValue)
 	if err != nil {
 		return found
 	}

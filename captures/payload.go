@@ -1,9 +1,11 @@
 package captures
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -44,7 +46,14 @@ func (k *packer) pack(p []byte) (codec int, data []byte) {
 type unpacker struct {
 	dec    *zstd.Decoder
 	verify bool // by its hash: the file is damaged, and SQLite reads zeros where it ends within a page
+
+	mu       sync.Mutex
+	last     packed // the payload that was inflated last: what repeats mostly does so at once
+	inflated int64  // how many payloads were inflated
 }
+
+// packed is a payload as it is stored, and inflated.
+type packed struct{ stored, data []byte }
 
 func newUnpacker() (*unpacker, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxChunk))
@@ -63,7 +72,7 @@ func (u *unpacker) unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	case codecRaw:
 	case codecZstd:
 		// A payload that is longer than declared fails below.
-		if data, err = u.dec.DecodeAll(data, make([]byte, 0, size)); err != nil {
+		if data, err = u.inflate(data, size); err != nil {
 			return nil, damaged("a payload does not inflate: %v", err)
 		}
 	default:
@@ -72,6 +81,25 @@ func (u *unpacker) unpack(codec, size int64, data []byte) (_ []byte, err error) 
 	if int64(len(data)) != size {
 		return nil, damaged("a payload has %d bytes where %d were declared", len(data), size)
 	}
+	return data, nil
+}
+
+// inflate inflates a payload, or returns a copy of the last one if it is that.
+func (u *unpacker) inflate(stored []byte, size int64) ([]byte, error) {
+	u.mu.Lock()
+	last := u.last
+	u.mu.Unlock()
+	if len(last.stored) > 0 && bytes.Equal(stored, last.stored) {
+		return bytes.Clone(last.data), nil
+	}
+	data, err := u.dec.DecodeAll(stored, make([]byte, 0, size))
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.inflated++
+	u.last = packed{stored, bytes.Clone(data)}
 	return data, nil
 }
 

@@ -67,12 +67,19 @@ func scan(ctx context.Context, db readable, each func(c *cursor) bool, query str
 
 // page runs one query on a connection of its own.
 func (s *Store) page(ctx context.Context, each func(c *cursor) bool, query string, args ...any) error {
-	conn, err := s.reader(ctx)
+	return s.pageOf(ctx, maxHeadValue, each, query, args...)
+}
+
+// pageOf is page for values of up to limit bytes.
+func (s *Store) pageOf(ctx context.Context, limit int, each func(c *cursor) bool, query string, args ...any) error {
+	ctx, cancel := s.meter.bounded(ctx)
+	defer cancel()
+	conn, err := s.reader(ctx, limit)
 	if err != nil {
-		return pathError(s.path, explain(err))
+		return pathError(s.path, explainTime(ctx, explain(err)))
 	}
 	defer func() { _ = conn.Close() }()
-	return pathError(s.path, scan(ctx, conn, each, query, args...))
+	return pathError(s.path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
 }
 
 // Exchanges yields all exchanges in the order in which they began. It ends
@@ -85,54 +92,114 @@ func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
 
 // ExchangesAfter is Exchanges for those with greater numbers than one.
 func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exchange, error] {
-	return func(yield func(*Exchange, error) bool) {
-		for after := number; ; {
-			var page []*Exchange
-			err := s.page(ctx, func(c *cursor) bool {
-				if e := c.exchange(); c.err == nil {
-					page = append(page, e)
+	read := func(c *cursor) (*Exchange, int64) {
+		e := c.exchange()
+		return e, e.ID
+	}
+	query := `SELECT ` + liveExchange + ` FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`
+	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
+}
+
+// rowsAfter yields what read makes of the rows that a query returns for a number
+// and a count: all whose numbers are greater than that one, in order. From returns
+// the first row from a number on; it is asked for what lies behind damaged pages.
+//
+// Limits: rows whose numbers do not ascend are damage, so their count is bounded by
+// what the file can hold, and their bytes by the Limits.
+func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, query string,
+	read func(c *cursor) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
+) iter.Seq2[T, error] {
+	type row struct {
+		id    int64
+		value T
+	}
+	return func(yield func(T, error) bool) {
+		after := number
+		pass := usage{}
+		page := func() (page []row, full bool, err error) {
+			began, last, size := time.Now(), after, 0
+			err = s.page(ctx, func(c *cursor) bool {
+				value, id := read(c)
+				if c.err == nil && id <= last {
+					c.err = damaged("exchange %d stands behind %d", id, last)
 				}
-				return true
-			}, `SELECT `+liveExchange+` FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`, after, pageRows)
-			for _, e := range page {
-				if !yield(e, nil) {
+				if c.err != nil {
+					return false
+				}
+				if c.err = s.meter.charge(id, usage{heads: c.bytesOf()}); c.err != nil {
+					return false
+				}
+				last = id
+				page = append(page, row{id, value})
+				size += int(c.bytesOf())
+				full = len(page) == count || size >= pageBytes
+				return !full
+			}, query, after, count)
+			pass.time += time.Since(began)
+			if err == nil {
+				err = pathError(s.path, s.meter.charge(allExchanges, pass))
+			}
+			return page, full, err
+		}
+		give := func(r row) bool {
+			if err := ctx.Err(); err != nil {
+				var none T
+				yield(none, pathError(s.path, err))
+				return false
+			}
+			after = r.id
+			return yield(r.value, nil)
+		}
+		for {
+			rows, full, err := page()
+			for _, r := range rows {
+				if !give(r) {
 					return
 				}
-				after = e.ID
 			}
-			if err == nil && len(page) == pageRows {
+			if err == nil && full {
 				continue
 			}
-			if err != nil && !walk(after, err, func(from int64) (int64, func() bool, error) {
-				e, err := s.oneFrom(ctx, from)
-				if e == nil {
-					return 0, nil, err
+			if err != nil {
+				more := true
+				more, err = walk(after, err, func(start int64) (int64, func() bool, error) {
+					value, id, err := from(ctx, start)
+					return id, func() bool { return give(row{id, value}) }, err
+				})
+				if !more {
+					return
 				}
-				return e.ID, func() bool { return yield(e, nil) }, err
-			}) {
-				return
 			}
 			if err = s.damageOr(err); err != nil {
-				yield(nil, err)
+				var none T
+				yield(none, err)
 			}
 			return
 		}
 	}
 }
 
-// oneFrom returns the first exchange from a number on, or nil.
-func (s *Store) oneFrom(ctx context.Context, from int64) (e *Exchange, err error) {
+// oneFrom returns the first exchange from a number on, with its number; 0 for none.
+func (s *Store) oneFrom(ctx context.Context, from int64) (e *Exchange, id int64, err error) {
 	err = s.page(ctx, func(c *cursor) bool {
 		if found := c.exchange(); c.err == nil {
-			e = found
+			e, id = found, found.ID
+			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
 		}
 		return false
 	}, `SELECT `+liveExchange+` FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
-	return e, err
+	return e, id, err
 }
 
 // maxLost is how often it is looked in vain behind what is damaged.
 const maxLost = 1000
+
+// isDamage reports whether err is about damaged bytes, behind which there may be
+// others, as opposed to a limit or the end of the context.
+func isDamage(err error) bool {
+	_, limited := errors.AsType[*LimitError](err)
+	return errors.Is(err, ErrDamaged) && !limited
+}
 
 // walk looks for what can be read behind the row after which err came. Read
 // returns the first row from a number on: its own number, 0 where there is none,
@@ -140,44 +207,53 @@ const maxLost = 1000
 //
 // A page that is lost takes the rows of a stretch of numbers with it, so the end
 // of each is looked for by halves.
-func walk(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool) {
-	if !errors.Is(err, ErrDamaged) {
-		return true
+//
+// Errors: err, or what ended the search for good.
+func walk(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool, why error) {
+	if !isDamage(err) {
+		return true, err
 	}
 	lost := 0
-	for from := max(after, 0) + 1; lost < maxLost; {
-		id, give, err := read(from)
-		for step := int64(1); errors.Is(err, ErrDamaged) && step < math.MaxInt64/4; step *= 2 {
+	for from := max(after, 0); lost < maxLost && from < math.MaxInt64/2; {
+		from++
+		id, give, rerr := read(from)
+		for step := int64(1); isDamage(rerr) && step < math.MaxInt64/4; step *= 2 {
 			lost++
 			bad, good := from, from+step
 			from = good
-			if id, give, err = read(good); err != nil {
+			if id, give, rerr = read(good); rerr != nil {
 				continue
 			}
 			for good-bad > 1 {
 				lost++
 				middle := bad + (good-bad)/2
-				if i, g, merr := read(middle); merr == nil {
+				i, g, merr := read(middle)
+				switch {
+				case merr == nil:
 					good, id, give = middle, i, g
-				} else {
+				case isDamage(merr):
 					bad = middle
+				default:
+					return true, merr
 				}
 			}
 		}
-		if err != nil || id == 0 {
-			return true
+		switch {
+		case rerr != nil && !isDamage(rerr):
+			return true, rerr
+		case rerr != nil || id < from: // none, or one that stands where it does not belong
+			return true, err
+		case !give():
+			return false, nil
 		}
-		if !give() {
-			return false
-		}
-		from = id + 1
+		from = id
 	}
-	return true
+	return true, err
 }
 
 // damageOr is what is wrong with the file as a whole, or else err.
 func (s *Store) damageOr(err error) error {
-	if s.damage != nil {
+	if s.damage != nil && (err == nil || isDamage(err)) {
 		return pathError(s.path, s.damage)
 	}
 	return err
@@ -240,39 +316,39 @@ func hasSum(data, sum []byte) bool {
 // Chunks yields the chunks of an exchange from sequence number fromSeq on, in
 // order. It ends after the first error; an exchange that does not exist has none.
 //
-// Limits: a payload inflates to at most 64 MiB.
-// Errors: ErrDamaged.
+// Limits: a payload inflates to at most 64 MiB; all of them together are bounded
+// by the Limits of the store.
+// Errors: ErrDamaged, a LimitError, the context's.
 func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
+		r := chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
 		small := false // the chunks are many, and small
 		for limit := pageFirst; ; limit = chunkRows {
 			if small && s.damage == nil {
-				pages := s.pageChunks(ctx, id, fromSeq)
-				stopped := false
-				n, all := pages.each(func(k Chunk) bool {
-					fromSeq = k.Seq + 1
-					stopped = !yield(k, nil)
-					return !stopped
-				})
-				if stopped || all {
+				began := time.Now()
+				pages := s.pageChunks(ctx, id, r.next)
+				r.used.time += time.Since(began)
+				n, all := pages.each(r.give)
+				if r.stopped || all {
 					return
 				}
 				if n >= pageFirst {
 					continue
 				}
 			}
-			page, size, full, err := s.queryChunks(ctx, id, fromSeq, limit)
+			began := time.Now()
+			page, size, full, err := s.queryChunks(ctx, id, r.next, limit)
+			r.used.time += time.Since(began)
 			for _, k := range page {
-				if !yield(k, nil) {
+				if !r.give(k) {
 					return
 				}
-				fromSeq = k.Seq + 1
 			}
 			if err != nil {
 				yield(Chunk{}, err)
 				return
 			}
-			if !full {
+			if !full || r.last {
 				return
 			}
 			small = size < pageSmall*len(page)
@@ -280,10 +356,47 @@ func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, 
 	}
 }
 
+// A chunkReader hands out the chunks of an exchange as far as they are in order
+// and within the limits.
+type chunkReader struct {
+	s       *Store
+	ctx     context.Context
+	id      int64
+	next    int64 // the least sequence number that may come
+	last    bool  // none can come any more
+	used    usage
+	yield   func(Chunk, error) bool
+	stopped bool
+}
+
+// give yields a chunk, and returns whether to go on.
+func (r *chunkReader) give(k Chunk) bool {
+	err := r.ctx.Err()
+	if err == nil && (k.Seq < r.next || r.last) {
+		// Forged pages may have them in any order; without this the same page
+		// would be read for ever.
+		err = damaged("exchange %d: chunk %d stands where %d or a later one belongs", r.id, k.Seq, r.next)
+	}
+	if err == nil {
+		r.used.bodies += int64(len(k.Data))
+		err = r.s.meter.charge(r.id, r.used)
+	}
+	if err != nil {
+		r.stopped = true
+		r.yield(Chunk{}, pathError(r.s.path, err))
+		return false
+	}
+	if r.last = k.Seq == math.MaxInt64; !r.last {
+		r.next = k.Seq + 1
+	}
+	r.stopped = !r.yield(k, nil)
+	return !r.stopped
+}
+
 // queryChunks reads the next chunks of an exchange, up to so many or a few megabytes:
 // how many bytes they have, and whether more may follow.
 func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []Chunk, size int, full bool, err error) {
-	err = s.page(ctx, func(c *cursor) bool {
+	err = s.pageOf(ctx, maxValue, func(c *cursor) bool {
 		k := c.chunk(s.unpack)
 		if c.err != nil {
 			return false

@@ -336,11 +336,16 @@ func (s *Store) clean(text string) string {
 // write queues the exchange's state.
 func (r *Recording) write(kind EventKind) error {
 	snapshot := r.ex // its header slices are replaced, never changed in place
-	cost := len(r.ex.URL) + len(r.ex.Error)
-	for _, hs := range []Headers{r.ex.RequestHeaders, r.ex.RequestTrailers, r.ex.ResponseHeaders, r.ex.ResponseTrailers} {
+	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(snapshot.headSize())})
+}
+
+// headSize is about how many bytes the exchange takes in memory without its bodies.
+func (e *Exchange) headSize() int {
+	size := len(e.URL) + len(e.Error)
+	for _, hs := range []Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		for _, h := range hs {
-			cost += len(h.Name) + len(h.Value) + 32
+			size += len(h.Name) + len(h.Value) + 32
 		}
 	}
-	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(cost)})
+	return size
 }

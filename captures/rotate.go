@@ -105,14 +105,6 @@ func (s *Series) due() bool {
 	return s.o.MaxBytes > 0 && fileSize(s.current.path)+fileSize(s.current.path+"-wal") >= s.o.MaxBytes
 }
 
-func fileSize(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
 // rotate begins the next file. It is called with mu held.
 func (s *Series) rotate() error {
 	path := s.next()

@@ -59,6 +59,19 @@ func (c *cursor) take() any {
 	return v
 }
 
+// bytesOf is how many bytes the row's texts and blobs have.
+func (c *cursor) bytesOf() (n int64) {
+	for _, v := range c.values {
+		switch v := v.(type) {
+		case string:
+			n += int64(len(v))
+		case []byte:
+			n += int64(len(v))
+		}
+	}
+	return n
+}
+
 func (c *cursor) fail(want string, v any) {
 	if c.err == nil {
 		c.err = damaged("column %d holds %T where %s belongs", c.next, v, want)

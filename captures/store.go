@@ -49,6 +49,7 @@ type Store struct {
 	format   int
 	read     *sql.DB
 	unpack   *unpacker
+	meter    *meter
 	damage   error   // what is wrong with a file of which only a part is there
 	writer   *writer // nil when opened for reading
 	lock     *fileLock
@@ -95,7 +96,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if err != nil {
 		return nil, pathError(path, lockError(path, err))
 	}
-	s := &Store{path: path, format: len(t.migrations), lock: lock, closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
+	s := &Store{path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
 	if err := s.openForWriting(o, t); err != nil {
 		return nil, pathError(path, errors.Join(explain(err), s.release()))
 	}
@@ -117,7 +118,8 @@ func lockError(path string, err error) error {
 
 // openForWriting fills s from the file, which is locked by now.
 func (s *Store) openForWriting(o Options, t tuning) error {
-	ctx := context.Background()
+	ctx, cancel := timeLimited(context.Background(), appendTime)
+	defer cancel()
 	// SQLite would make the file readable for everybody the umask allows.
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -254,9 +256,20 @@ func storedRedactor(ctx context.Context, db *sql.DB, r *Redactor) (*Redactor, er
 // Of a file that is cut short, what is there can be read: Exchanges and Listing
 // end with ErrDamaged, whatever they found.
 //
+// What is read of it is bounded by the default Limits. Opening ends after 10
+// seconds, and so does a query after 30, with a LimitError.
+//
 // Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
-func Open(path string) (*Store, error) {
-	return open(path, formatMigrations(), oldestReadable)
+func Open(path string) (*Store, error) { return OpenLimited(path, Limits{}) }
+
+// OpenLimited is Open with other limits than the default ones.
+func OpenLimited(path string, l Limits) (*Store, error) {
+	s, err := open(path, formatMigrations(), oldestReadable)
+	if err != nil {
+		return nil, err
+	}
+	s.meter.limits = l
+	return s, nil
 }
 
 // open opens a file of any format from oldest on.
@@ -264,10 +277,12 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 	if _, err := checkPath(path); err != nil {
 		return nil, pathError(path, err)
 	}
-	db, version, err := openChecked(context.Background(), path, steps)
+	ctx, cancel := timeLimited(context.Background(), openTime)
+	defer cancel()
+	db, version, err := openChecked(ctx, path, steps)
 	var damage error
 	if errors.Is(err, ErrDamaged) {
-		if part, v, perr := openPart(context.Background(), path, steps); perr == nil {
+		if part, v, perr := openPart(ctx, path, steps); perr == nil {
 			db, version, damage, err = part, v, err, nil
 		}
 	}
@@ -283,7 +298,7 @@ func open(path string, steps []migration, oldest int) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	u.verify = damage != nil
-	return &Store{path: path, format: version, read: db, unpack: u, damage: damage}, nil
+	return &Store{path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
 }
 
 // Path returns the file's path as it was given.

@@ -159,44 +159,20 @@ func (s *Store) listingQuery(rest string) string {
 //
 // Errors: ErrDamaged.
 func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
-		for after := int64(math.MinInt64); ; {
-			var page []Listed
-			err := s.page(ctx, func(c *cursor) bool {
-				if l := c.listed(version); c.err == nil {
-					page = append(page, l)
-				}
-				return true
-			}, s.listingQuery(`WHERE e.id > ? ORDER BY e.id LIMIT ?`), after, listedRows)
-			for _, l := range page {
-				if !yield(l, nil) {
-					return
-				}
-				after = l.Exchange.ID
-			}
-			if err == nil && len(page) == listedRows {
-				continue
-			}
-			if err != nil && !walk(after, err, func(from int64) (int64, func() bool, error) {
-				l, err := s.listedFrom(ctx, from, version)
-				if l.Exchange == nil {
-					return 0, nil, err
-				}
-				return l.Exchange.ID, func() bool { return yield(l, nil) }, err
-			}) {
-				return
-			}
-			if err = s.damageOr(err); err != nil {
-				yield(Listed{}, err)
-			}
-			return
+	read := func(c *cursor) (Listed, int64) {
+		l := c.listed(version)
+		if c.err != nil {
+			return l, 0
 		}
+		return l, l.Exchange.ID
 	}
+	from := func(ctx context.Context, id int64) (Listed, int64, error) { return s.listedFrom(ctx, id, version) }
+	return rowsAfter(ctx, s, math.MinInt64, listedRows, s.listingQuery(`WHERE e.id > ? ORDER BY e.id LIMIT ?`), read, from)
 }
 
-// listedFrom returns the first exchange from a number on; where only what is
-// beside its row cannot be read, without that.
-func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l Listed, err error) {
+// listedFrom returns the first exchange from a number on, with its number; 0 for
+// none. Where only what is beside its row cannot be read, it is without that.
+func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l Listed, id int64, err error) {
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{
 		s.listingQuery(rest),
@@ -204,15 +180,16 @@ func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l List
 	} {
 		err = s.page(ctx, func(c *cursor) bool {
 			if found := c.listed(version); c.err == nil {
-				l = found
+				l, id = found, found.Exchange.ID
+				c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
 			}
 			return false
 		}, query, from)
-		if err == nil {
+		if err == nil || !isDamage(err) {
 			break
 		}
 	}
-	return l, err
+	return l, id, err
 }
 
 // Thread returns the summaries of a version that have a thread, in the order of
@@ -232,9 +209,20 @@ func (s *Store) Thread(ctx context.Context, thread string, version int) (pieces 
 	if err != nil {
 		return nil, upTo, err
 	}
+	last := int64(math.MinInt64)
 	err = s.page(ctx, func(c *cursor) bool {
-		switch l := c.listed(version); {
-		case c.err != nil:
+		l := c.listed(version)
+		if c.err == nil && l.Exchange.ID <= last {
+			c.err = damaged("exchange %d stands behind %d", l.Exchange.ID, last)
+		}
+		if c.err == nil {
+			last = l.Exchange.ID
+			c.err = s.meter.charge(last, usage{heads: c.bytesOf()})
+		}
+		if c.err != nil {
+			return false
+		}
+		switch {
 		case l.Summary != nil:
 			pieces = append(pieces, *l.Summary)
 		default: // not what it was derived from: look at all

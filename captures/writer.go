@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -83,6 +84,9 @@ func newWriter(path string, db *sql.DB, o Options, t tuning) (*writer, error) {
 		max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0))`
 	if err := db.QueryRow(last).Scan(&w.lastID, &w.n); err != nil {
 		return nil, err
+	}
+	if last := max(w.n, w.lastID); last > math.MaxInt64/2 {
+		return nil, damaged("the number %d leaves none for what is added", last)
 	}
 	if w.stmts.blobs.pack, err = newPacker(); err != nil {
 		return nil, err

@@ -3,9 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/schema"
@@ -63,6 +65,7 @@ func (a *app) align(ctx context.Context, inputs []string, f alignFlags) error {
 		return err
 	}
 	calls := align.Calls{Schema: definitions}
+	var damage error
 	for _, name := range inputs {
 		file := parseAddress(name).File
 		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
@@ -71,9 +74,10 @@ func (a *app) align(ctx context.Context, inputs []string, f alignFlags) error {
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}
+		damage = errors.Join(damage, err)
 	}
 	var aligner align.Aligner
 	unpaired, err := calls.Pair(&aligner)
@@ -81,6 +85,9 @@ func (a *app) align(ctx context.Context, inputs []string, f alignFlags) error {
 		return err
 	}
 	report := aligner.Solve()
+	if report.Pairs == 0 && damage != nil {
+		return damage
+	}
 	if report.Pairs == 0 {
 		a.sayUnpaired(unpaired, true)
 		return fail(exitInput, fmt.Errorf("no call of %s is there in protobuf and in JSON", strings.Join(inputs, ", ")),
@@ -102,7 +109,7 @@ func (a *app) align(ctx context.Context, inputs []string, f alignFlags) error {
 	}
 	a.sayUnpaired(unpaired, f.all)
 	a.say("%s joined, %s, from %s of messages", counted(len(report.Joins), "field"), counted(len(report.Doubts), "doubt"), counted(report.Pairs, "pair"))
-	return nil
+	return damage
 }
 
 func writeDescriptorSet(r *align.Report, name string) error {
@@ -114,7 +121,7 @@ func writeDescriptorSet(r *align.Report, name string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, data, 0o600)
+	return wholeFile(name, forOwner, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 func (a *app) sayUnpaired(list []align.Unpaired, all bool) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,7 +89,7 @@ func (a *app) caExportCommand() *cobra.Command {
 				_, err := a.out.Write(cert.PEM())
 				return err
 			}
-			return os.WriteFile(out, cert.PEM(), 0o644)
+			return wholeFile(out, forAll, func(w io.Writer) error { _, err := w.Write(cert.PEM()); return err })
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write (default stdout)")

@@ -110,7 +110,7 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 	defer surviveFileLimit()()
 	code, runErr := a.serve(ctx, rec, f, argv)
 	if len(argv) > 0 {
-		a.interrupt.startGrace()
+		a.signals.startGrace()
 	}
 	stop()
 	if err := rec.close(a.drainTime()); err != nil && runErr == nil {
@@ -294,7 +294,7 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 			stdout = a.err.Writer
 		}
 		// Signals go to the command, and the recording ends when the command does.
-		defer a.interrupt.childRuns()()
+		defer a.signals.childRuns()()
 		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
 			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
 			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer, Report: &rec.report,
@@ -337,7 +337,7 @@ func (a *app) sayListening(rec *recorder, f captureFlags) {
 
 // drainTime is how long running streams may go on when recording ends.
 func (a *app) drainTime() time.Duration {
-	return a.interrupt.within(shutdownGrace, interruptedDrain)
+	return a.signals.within(shutdownGrace, interruptedDrain)
 }
 
 // close lets running streams go on for drain, cuts them off, and closes the file.

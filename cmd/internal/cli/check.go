@@ -32,7 +32,9 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Say how far definitions explain traffic: coverage, unknown fields, contradictions",
 		Long: `check holds every message of captures against definitions: which fields were
 seen, which are unknown, which contradict their declaration, and how many bytes
-are explained. The exit status is 1 where something is unknown or contradicted.
+are explained. The exit status is 1 where something is unknown or contradicted,
+and where no message could be checked: the captures hold no exchanges, none of a
+method in the definitions, or only empty messages.
 
 What is known already need not fail a build: --allow takes a file of lines, each
 [unknown|contradicted] MESSAGE [FIELD] or method SERVICE/RPC, where * stands for
@@ -73,7 +75,7 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	if f.json && f.html == "-" {
 		return usagef("--json and --html - both write to stdout")
 	}
-	report, damage := a.checkCaptures(ctx, defs, inputs)
+	report, exchanges, damage := a.checkCaptures(ctx, defs, inputs)
 	if report == nil {
 		return damage
 	}
@@ -93,10 +95,13 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	default:
 		err = a.printReport(report)
 	}
-	if err == nil && damage == nil && !report.Clean() {
+	switch {
+	case err != nil || damage != nil:
+		return cmp.Or(err, damage)
+	case !report.Clean():
 		return fail(exitFinding, nil, "")
 	}
-	return cmp.Or(err, damage)
+	return nothingChecked(report, exchanges)
 }
 
 func (a *app) readAllowance(name string) (*schema.Allowance, error) {
@@ -111,9 +116,39 @@ func (a *app) readAllowance(name string) (*schema.Allowance, error) {
 	return known, nil
 }
 
-// checkCaptures checks the exchanges of captures against definitions. Where a
-// capture is damaged there is a report, of what is there, and an error.
-func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (*schema.Report, error) {
+// nothingChecked is the finding that no message was compared with the definitions:
+// a check in a pipeline must not pass because the recording failed. It is nil where
+// at least one was.
+func nothingChecked(r *schema.Report, exchanges int) error {
+	if r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 {
+		return nil
+	}
+	known := false
+	for _, m := range r.Methods {
+		if m.Type == "" {
+			continue
+		}
+		if known = true; m.Decoded > 0 && m.Bytes > 0 {
+			return nil
+		}
+	}
+	why, hint := "the input holds no exchanges", "'unwire ls F.uwc' lists what was recorded"
+	switch {
+	case known && r.Bytes > 0:
+		why = "no message of a known method could be decoded"
+	case known:
+		why = "all messages of known methods are empty"
+	case r.Frames > 0 || len(r.UnknownMethods) > 0:
+		why, hint = "the definitions know none of the methods", "--proto names the definitions"
+	case exchanges > 0:
+		why = fmt.Sprintf("%s without a message of an RPC", counted(exchanges, "exchange"))
+	}
+	return fail(exitFinding, fmt.Errorf("nothing was checked: %s", why), hint)
+}
+
+// checkCaptures checks the exchanges of captures against definitions, and counts
+// them. Where a capture is damaged there is a report, of what is there, and an error.
+func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (_ *schema.Report, exchanges int, _ error) {
 	var damage error
 	file, part := "", false
 	k := schema.NewChecker(defs, schema.CheckOptions{
@@ -124,6 +159,7 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 	for _, name := range inputs {
 		file = parseAddress(name).File
 		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			exchanges++
 			if part = piece; piece {
 				decode.DropJoined(ex)
 			} else {
@@ -133,11 +169,11 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 			return nil
 		})
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
-			return nil, err
+			return nil, exchanges, err
 		}
 		damage = errors.Join(damage, err)
 	}
-	return k.Report(), damage
+	return k.Report(), exchanges, damage
 }
 
 func methodRows(r *schema.Report) [][]string {

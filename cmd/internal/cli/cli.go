@@ -51,7 +51,7 @@ type app struct {
 	// input reads standard input until the command is interrupted.
 	input io.Reader
 
-	interrupt *interrupt
+	signals *signalHandler
 
 	out     *term.Output
 	err     *term.Output
@@ -61,11 +61,11 @@ type app struct {
 
 // Run runs the program and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, stop := newInterrupt()
+	in, stop := newSignalHandler()
 	defer stop()
 	code, abandoned := in.run(func(ctx context.Context) int {
 		a := &app{
-			in: stdin, input: &interruptibleReader{ctx: ctx, from: stdin}, interrupt: in,
+			in: stdin, input: &interruptibleReader{ctx: ctx, from: stdin}, signals: in,
 			out: term.New(stdout, "auto"), err: term.New(stderr, "auto"),
 		}
 		root := a.rootCommand(stdout, stderr)

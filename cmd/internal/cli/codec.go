@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -208,26 +207,23 @@ func (a *app) encode(name, format, out string) error {
 const streamed = 16 << 20
 
 func (a *app) encodeStream(name, format string, src *input, out string) error {
-	to := io.Writer(a.out)
-	switch {
-	case out != "" && out != "-":
-		f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return fmt.Errorf("write result: %w", err)
-		}
-		defer f.Close()
-		to = f
-	case out == "" && a.out.TTY:
-		return a.writeBinary(nil, out)
-	}
 	encode := text.Encode
 	if format == "json" {
 		encode = text.EncodeJSON
 	}
-	if err := encode(to, src.Data, src.Release); err != nil {
-		return fmt.Errorf("%s: %w", inputName(name), err)
+	write := func(to io.Writer) error {
+		if err := encode(to, src.Data, src.Release); err != nil {
+			return fmt.Errorf("%s: %w", inputName(name), err)
+		}
+		return nil
 	}
-	return nil
+	switch {
+	case out != "" && out != "-":
+		return wholeFile(out, forOwner, write)
+	case out == "" && a.out.TTY:
+		return a.writeBinary(nil, out)
+	}
+	return write(a.out)
 }
 
 // oneOf checks a flag's value.

@@ -263,7 +263,7 @@ func (r *demoReport) disagreements(a *schema.Agreement) {
 
 // checked prints the coverage of the built-in definitions.
 func (r *demoReport) checked(ctx context.Context) error {
-	report, err := r.app.checkCaptures(ctx, r.defs, []string{r.file})
+	report, _, err := r.app.checkCaptures(ctx, r.defs, []string{r.file})
 	if err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	lc, rc := la.Exchange == 0 && isCapture(la.File), ra.Exchange == 0 && isCapture(ra.File)
 	switch {
 	case lc && rc:
-		return compareCaptures(ctx, la, ra, defs, f.options())
+		return a.compareCaptures(ctx, la, ra, defs, f.options())
 	case lc != rc:
 		return nil, usagef("one is a whole capture and the other is not: %s, %s", left, right)
 	case la.Exchange != 0 && ra.Exchange != 0 && la.Frame < 0 && ra.Frame < 0:
@@ -220,7 +220,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 }
 
 // compareCaptures pairs the exchanges of two captures and compares each pair.
-func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema, o diff.Options) ([]changeGroup, error) {
+func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema, o diff.Options) ([]changeGroup, error) {
 	ls, err := openCapture(la.File)
 	if err != nil {
 		return nil, err
@@ -231,6 +231,8 @@ func compareCaptures(ctx context.Context, la, ra address, defs *schema.Schema, o
 		return nil, err
 	}
 	defer rs.Close()
+	a.remarkEmpty(ctx, ls)
+	a.remarkEmpty(ctx, rs)
 	pairing := diff.NewPairing()
 	if err := eachCall(ctx, ls, pairing.AddA); err != nil {
 		return nil, err

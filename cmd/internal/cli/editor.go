@@ -39,7 +39,7 @@ func (a *app) editor(name string, text []byte) (edited []byte, err error) {
 		cmd = exec.Command("cmd", "/c", command+" "+file)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
-	defer a.interrupt.childRuns()() // an editor has its own use for Ctrl-C
+	defer a.signals.childRuns()() // an editor has its own use for Ctrl-C
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}

@@ -238,19 +238,25 @@ func exportPackets(name string) func(context.Context, io.Writer, transfer.Source
 }
 
 func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinder) (string, error) {
-	done, err := raw.Export(ctx, dir, src)
+	var done raw.Written
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return "", fmt.Errorf("raw: %s %w", dir, raw.ErrNotEmpty)
+	}
+	err := wholeFolder(dir, func(temp string) (err error) {
+		done, err = raw.Export(ctx, temp, src)
+		return err
+	})
 	return fmt.Sprintf("%s of %s written to %s", counted(done.Frames, "frame"), counted(done.Exchanges, "exchange"), dir), err
 }
 
 func exportParquet(ctx context.Context, dir string, src transfer.Source, find typeFinder) (said string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
 	var done parquet.Written
-	err = wholeFile(filepath.Join(dir, "frames.parquet"), forOwner, func(frames io.Writer) error {
-		return wholeFile(filepath.Join(dir, "fields.parquet"), forOwner, func(fields io.Writer) error {
-			done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: find})
-			return err
+	err = wholeFolder(dir, func(temp string) error {
+		return wholeFile(filepath.Join(temp, "frames.parquet"), forOwner, func(frames io.Writer) error {
+			return wholeFile(filepath.Join(temp, "fields.parquet"), forOwner, func(fields io.Writer) error {
+				done, err = parquet.Export(ctx, frames, fields, src, parquet.Options{Type: find})
+				return err
+			})
 		})
 	})
 	return fmt.Sprintf("%s with %s of %s written to %s", counted(done.Frames, "frame"), counted(done.Fields, "field"), counted(done.Exchanges, "exchange"), dir), err

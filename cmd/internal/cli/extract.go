@@ -134,15 +134,16 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 	if addr.Exchange != 0 {
 		e.all = true
 		addr.Part = addr.Part || e.parts
-		ex, err := exchangeAt(ctx, store, addr)
-		if err != nil {
-			return err
+		ex, readErr := exchangeAt(ctx, store, addr)
+		if ex.Exchange == nil {
+			return readErr
 		}
 		if err := e.one(ex.Exchange); err != nil {
 			return err
 		}
-		return e.undecoded(ex.Exchange, nil)
+		return e.undecoded(ex.Exchange, readErr)
 	}
+	e.remarkEmpty(ctx, store)
 	return eachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
 		if err := e.one(ex); err != nil {
 			return err

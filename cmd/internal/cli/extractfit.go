@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -127,7 +127,7 @@ func (a *app) writeWeights(w *score.Weights, out string) error {
 		_, err := a.out.Write(b.Bytes())
 		return err
 	}
-	return os.WriteFile(out, b.Bytes(), 0o600)
+	return wholeFile(out, forOwner, func(w io.Writer) error { _, err := b.WriteTo(w); return err })
 }
 
 // A labelling is what --label says.

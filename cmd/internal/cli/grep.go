@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -135,14 +136,17 @@ func (a *app) grep(ctx context.Context, f grepFlags, args []string) error {
 		return usagef("--method %q: %w", f.method, err)
 	}
 	g := &grep{app: a, grepFlags: f, q: q, w: bufio.NewWriter(a.out)}
+	var damage error
 	for _, name := range files {
-		if err := g.file(ctx, name); err != nil {
+		err := g.file(ctx, name)
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			g.w.Flush() //nolint:errcheck // what went wrong before is told
 			return err
 		}
+		damage = errors.Join(damage, err)
 	}
-	if err := g.w.Flush(); err != nil {
-		return err
+	if err := g.w.Flush(); err != nil || damage != nil {
+		return cmp.Or(err, damage)
 	}
 	if g.total == 0 {
 		return fail(exitFinding, nil, "")
@@ -159,6 +163,8 @@ type grep struct {
 	total int
 }
 
+// file looks into a capture or an exchange. Of a damaged capture it looks into what
+// can be read, and then the damage is the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := parseAddress(name)
 	store, err := openCapture(addr.File)
@@ -166,9 +172,10 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return err
 	}
 	defer store.Close()
-	all, err := decode.FindConversations(ctx, store)
-	if err != nil {
-		return err
+	g.remarkEmpty(ctx, store)
+	all, damage := decode.FindConversations(ctx, store)
+	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		return damage
 	}
 	if addr.Exchange != 0 {
 		rec, err := store.Exchange(ctx, addr.Exchange)
@@ -178,15 +185,16 @@ func (g *grep) file(ctx context.Context, name string) error {
 		return g.exchange(ctx, store, rec, all, addr)
 	}
 	for rec, err := range store.Exchanges(ctx) {
-		if err != nil {
+		if err == nil {
+			addr.Exchange = rec.ID
+			err = g.exchange(ctx, store, rec, all, addr)
+		}
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
 		}
-		addr.Exchange = rec.ID
-		if err := g.exchange(ctx, store, rec, all, addr); err != nil {
-			return err
-		}
+		damage = cmp.Or(damage, err)
 	}
-	return nil
+	return damage
 }
 
 // exchange looks into one exchange while it is read.
@@ -225,10 +233,11 @@ func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *capture
 			}
 		}
 	}
+	var damage error
 	if more {
 		for chunk, err := range store.Chunks(ctx, rec.ID, 0) {
-			if err != nil {
-				return err
+			if damage = err; err != nil {
+				break
 			}
 			frames(s.Feed(chunk))
 			if look.Done() {
@@ -241,7 +250,7 @@ func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *capture
 		return failed
 	}
 	g.total += found
-	return g.summary(addr, found)
+	return cmp.Or(g.summary(addr, found), damage)
 }
 
 // summary prints an exchange's line, with -l or -c.

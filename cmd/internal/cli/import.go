@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,15 +106,34 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 		if !imp.sniff(head) {
 			continue
 		}
-		store, err := captures.Create(out, a.summarised(captures.Options{KeepSecrets: keep, QueueBytes: importQueue}))
+		j.in = in
+		return a.importInto(ctx, out, captures.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *captures.Store) error {
+			j.store = store
+			return imp.run(a, ctx, j)
+		})
+	}
+	return fail(exitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+}
+
+// importInto has run fill a new capture, which gets its name when all was read, or
+// add to one that exists. What was read before an error in the input is kept; an
+// interrupt or an error of the disk leaves no new capture.
+func (a *app) importInto(ctx context.Context, out string, o captures.Options, run func(*captures.Store) error) error {
+	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
+		store, err := captures.Create(out, a.summarised(o))
 		if err != nil {
 			return err
 		}
-		j.in, j.store = in, store
-		err = imp.run(a, ctx, j)
-		return errors.Join(err, store.Close())
+		return errors.Join(run(store), store.Close())
 	}
-	return fail(exitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+	var badInput error
+	err := a.wholeCapture(ctx, out, o, func(store *captures.Store) error {
+		if badInput = run(store); ctx.Err() != nil {
+			return badInput
+		}
+		return store.Err()
+	})
+	return cmp.Or(err, badInput)
 }
 
 // limitMemory has garbage collected before an input has grown beyond so many

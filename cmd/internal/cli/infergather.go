@@ -476,8 +476,9 @@ func (g *gatherer) sayOthers() {
 
 // checkCapture checks every exchange of a capture against definitions.
 func (g *gatherer) checkCapture(ctx context.Context, name string) error {
-	return eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-		if !piece {
+	empty := true
+	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+		if empty = false; !piece {
 			g.a.remark(ex)
 		}
 		if g.piece = piece; piece {
@@ -486,6 +487,10 @@ func (g *gatherer) checkCapture(ctx context.Context, name string) error {
 		g.checker.Add(ex)
 		return ctx.Err()
 	})
+	if err == nil && empty {
+		g.a.say("unwire: warning: %s holds no exchanges", term.Clean(name))
+	}
+	return err
 }
 
 // maxRemarks bounds what is said of the exchanges of one capture.

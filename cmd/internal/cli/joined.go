@@ -32,6 +32,9 @@ func exchangeAt(ctx context.Context, store *captures.Store, addr address) (found
 	f := found{}
 	if decode.IsPiece(decode.Classify(rec)) {
 		all, err := decode.FindConversation(ctx, store, rec.ID)
+		if errors.Is(err, captures.ErrDamaged) { // the exchange alone is better than nothing
+			f.Exchange, _ = decode.Decode(ctx, store, rec.ID, decode.Options{})
+		}
 		if err != nil {
 			return f, err
 		}
@@ -47,6 +50,15 @@ func exchangeAt(ctx context.Context, store *captures.Store, addr address) (found
 	}
 	f.Exchange, err = decode.Decode(ctx, store, rec.ID, decode.Options{})
 	return f, err
+}
+
+// remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
+// would read as "nothing wrong".
+func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
+	for range store.Exchanges(ctx) {
+		return
+	}
+	a.say("unwire: warning: %s holds no exchanges", term.Clean(store.Path()))
 }
 
 // eachExchange decodes the exchanges of a capture, or the one that an address
@@ -84,17 +96,18 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 
 // eachWhole decodes the exchanges of a capture, a conversation in pieces as
 // one, in the place of the exchange that it goes by. With parts each is alone.
+// Of a damaged capture do gets what can be read, and then the damage is the error.
 func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(ex *decode.Exchange) error) error {
 	all := &decode.Conversations{}
+	var damage error
 	if !parts {
-		var err error
-		if all, err = decode.FindConversations(ctx, store); err != nil {
-			return err
+		if all, damage = decode.FindConversations(ctx, store); damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+			return damage
 		}
 	}
 	for rec, err := range store.Exchanges(ctx) {
 		if err != nil {
-			return err
+			return cmp.Or(damage, err) // it is the last
 		}
 		var ex *decode.Exchange
 		switch head := all.Head(rec.ID); head {
@@ -108,14 +121,18 @@ func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(e
 		default:
 			continue // its message is in the conversation
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return err
+		}
+		damage = cmp.Or(damage, err)
+		if ex == nil {
+			continue
 		}
 		if err := do(ex); err != nil {
 			return err
 		}
 	}
-	return nil
+	return damage
 }
 
 // eachOf is eachExchange for one exchange of a store. Of a damaged one do gets

@@ -91,8 +91,12 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	} else {
 		err = captureTargets(ctx, ts, defs, args[0], path, f.dir)
 	}
-	if err != nil {
+	damage := err
+	if err != nil && !errors.Is(err, captures.ErrDamaged) {
 		return err
+	}
+	if len(ts.list) == 0 && damage != nil {
+		return damage
 	}
 	if len(ts.list) == 0 {
 		if f.path != "" {
@@ -113,7 +117,10 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	if ts.full {
 		a.say("unwire: only the first %d places are matched", maxTargets)
 	}
-	return a.printMatches(f, defs, ts)
+	if err := a.printMatches(f, defs, ts); err != nil && damage == nil {
+		return err
+	}
+	return damage
 }
 
 // A matchLine is a line of `unwire schema match --json`.

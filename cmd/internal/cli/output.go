@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +44,8 @@ func counted[N int | int64](n N, what string) string {
 func (a *app) writeBinary(data []byte, out string) error {
 	switch {
 	case out != "" && out != "-":
-		if err := os.WriteFile(out, data, 0o600); err != nil {
+		err := wholeFile(out, forOwner, func(w io.Writer) error { _, err := w.Write(data); return err })
+		if err != nil {
 			return fmt.Errorf("write result: %w", err)
 		}
 		return nil
@@ -54,38 +54,6 @@ func (a *app) writeBinary(data []byte, out string) error {
 	}
 	_, err := a.out.Write(data)
 	return err
-}
-
-// Who may read a file that is written.
-const (
-	forOwner os.FileMode = 0o600 // what was captured
-	forAll   os.FileMode = 0o644 // what was concluded from it
-)
-
-// wholeFile writes a file that replaces what was there when it is complete. What
-// is there and no regular file, a device or a pipe, is written to as it is.
-func wholeFile(name string, mode os.FileMode, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return written(f, write)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Chmod(mode), written(f, write)); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), name)
-}
-
-// written writes a file and closes it.
-func written(f *os.File, write func(io.Writer) error) error {
-	w := bufio.NewWriter(f)
-	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
 // maxInput bounds what is read whole from a file or stdin.
@@ -125,7 +93,27 @@ func openCapture(path string) (*captures.Store, error) {
 		return nil, fail(exitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
 			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
 	}
-	return captures.Open(path)
+	limits, err := readLimits()
+	if err != nil {
+		return nil, err
+	}
+	return captures.OpenLimited(path, limits)
+}
+
+// maxReadVariable is the environment variable that sets to how many bytes the
+// bodies of a capture may expand.
+const maxReadVariable = "UNWIRE_MAX_READ"
+
+// readLimits returns the limits for reading a capture.
+func readLimits() (l captures.Limits, err error) {
+	text := os.Getenv(maxReadVariable)
+	if text == "" {
+		return l, nil
+	}
+	if l.Bytes, err = parseSize(text); err != nil {
+		return l, usagef("%s: %w", maxReadVariable, err)
+	}
+	return l, nil
 }
 
 // hintFor says what to do about the errors that people meet most.
@@ -134,7 +122,10 @@ func hintFor(err error) string {
 	if errors.As(err, &syntax) {
 		return syntax.Hint
 	}
+	_, limited := errors.AsType[*captures.LimitError](err)
 	switch {
+	case limited:
+		return "what was read before that counts, the rest does not; if you trust the file, set " + maxReadVariable + " to what it may expand to, such as 20GB"
 	case errors.Is(err, captures.ErrNoExchange):
 		return "'unwire ls F.uwc' lists the exchanges"
 	case errors.Is(err, captures.ErrNoFolder):

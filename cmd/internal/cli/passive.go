@@ -51,7 +51,7 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 		stdout = a.err.Writer
 	}
 	// Signals go to the command, and the recording ends when the command does.
-	childEnded := a.interrupt.childRuns()
+	childEnded := a.signals.childRuns()
 	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer}, launch.Passive{
 		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.add,
 	})

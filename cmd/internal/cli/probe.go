@@ -281,7 +281,7 @@ func (a *app) printProbe(r *probe.Result, f *probeFlags) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.output, append(data, '\n'), forOwner); err != nil {
+		if err := wholeFile(f.output, forOwner, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }); err != nil {
 			return err
 		}
 	}

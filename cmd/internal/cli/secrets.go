@@ -144,12 +144,14 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 	}
 	var rows [][]string
 	total := 0
+	var damage error
 	for _, file := range files {
 		red, err := f.redactor()
 		if err != nil {
 			return err
 		}
-		found, err := auditFile(ctx, file, red, rules)
+		found, err := a.auditFile(ctx, file, red, rules)
+		damage = errors.Join(damage, err)
 		for i := range found {
 			total += found[i].Count
 			if f.json {
@@ -160,14 +162,17 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 			}
 			rows = append(rows, findingRow(file, &found[i]))
 		}
-		if err != nil {
-			return err
+		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+			break
 		}
 	}
 	if len(rows) > 0 {
 		if err := a.out.Table([]string{"RULE", "WHERE", "PLACE", "NAME", "PATH", "OFFSET", "LENGTH", "COUNT"}, rows); err != nil {
 			return err
 		}
+	}
+	if damage != nil {
+		return damage
 	}
 	if total > 0 {
 		look, them := "look like secrets", "them"
@@ -181,12 +186,13 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 	return nil
 }
 
-func auditFile(ctx context.Context, file string, red *captures.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
+func (a *app) auditFile(ctx context.Context, file string, red *captures.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
 	store, err := openCapture(file)
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
+	a.remarkEmpty(ctx, store)
 	return secret.Audit(ctx, store, red, rules)
 }
 
@@ -282,7 +288,7 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	if err != nil {
 		return err
 	}
-	left, err := auditFile(ctx, out, check, rules)
+	left, err := a.auditFile(ctx, out, check, rules)
 	if err != nil {
 		return err
 	}
@@ -310,20 +316,19 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	return nil
 }
 
-// cleanFile writes the copy; one that is not whole is removed.
+// cleanFile writes the copy, which gets its name when it is complete.
 func (a *app) cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, err error) {
 	from, err := openCapture(file)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer from.Close()
-	to, err := captures.Create(out, a.summarised(captures.Options{Redactor: red}))
-	if err != nil {
-		return 0, 0, err
-	}
-	exchanges, values, err = secret.Clean(ctx, to, from, rules)
-	if err = errors.Join(err, to.Close()); err != nil {
-		return exchanges, values, errors.Join(err, os.Remove(out))
-	}
-	return exchanges, values, nil
+	err = a.wholeCapture(ctx, out, captures.Options{Redactor: red}, func(to *captures.Store) (err error) {
+		exchanges, values, err = secret.Clean(ctx, to, from, rules)
+		if _, serr := os.Lstat(out); err == nil && serr == nil {
+			return fail(exitUsage, fmt.Errorf("%s exists by now", out), "name a new file")
+		}
+		return err
+	})
+	return exchanges, values, err
 }

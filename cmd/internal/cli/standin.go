@@ -89,7 +89,7 @@ func (a *app) standin(ctx context.Context, f standinFlags) error {
 
 // shutdownStandin ends what the stand-in still does, and removes its CA file.
 func (a *app) shutdownStandin(srv *standin.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.interrupt.within(standinGrace, interruptedDrain))
+	ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(standinGrace, interruptedDrain))
 	defer cancel()
 	_ = srv.Shutdown(ctx) // what runs after the grace is cut off: nothing of it is kept
 }

@@ -16,7 +16,7 @@ const closingTime = 5 * time.Second
 // listing is fast.
 func (a *app) summarised(o captures.Options) captures.Options {
 	o.Closing = func(store *captures.Store) {
-		ctx, cancel := context.WithTimeout(context.Background(), a.interrupt.within(closingTime, interruptedIndexing))
+		ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(closingTime, interruptedIndexing))
 		defer cancel()
 		// What was recorded is there without.
 		_ = decode.Index(ctx, store)

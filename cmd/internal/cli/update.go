@@ -226,7 +226,7 @@ func stage(name, text string) (temp string, err error) {
 	} else if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	f, err := os.CreateTemp(filepath.Dir(name), partialPattern(name))
 	if err != nil {
 		return "", err
 	}

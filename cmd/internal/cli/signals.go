@@ -29,11 +29,11 @@ const (
 	interruptedIndexing = 200 * time.Millisecond
 )
 
-// An interrupt cancels the command's context at the first SIGINT or SIGTERM. While
+// A signalHandler cancels the command's context at the first SIGINT or SIGTERM. While
 // a child runs, the signals are the child's: package launch forwards them, and the
 // command ends when the child does.
-type interrupt struct {
-	signals chan os.Signal
+type signalHandler struct {
+	received chan os.Signal
 
 	// overdue starts the grace period of a signal that a child received.
 	overdue chan struct{}
@@ -42,17 +42,17 @@ type interrupt struct {
 	caught   atomic.Bool
 }
 
-// newInterrupt catches signals until stop is called.
-func newInterrupt() (in *interrupt, stop func()) {
-	in = &interrupt{signals: make(chan os.Signal, 4), overdue: make(chan struct{}, 1)}
-	signal.Notify(in.signals, os.Interrupt, syscall.SIGTERM)
-	return in, func() { signal.Stop(in.signals) }
+// newSignalHandler catches signals until stop is called.
+func newSignalHandler() (in *signalHandler, stop func()) {
+	in = &signalHandler{received: make(chan os.Signal, 4), overdue: make(chan struct{}, 1)}
+	signal.Notify(in.received, os.Interrupt, syscall.SIGTERM)
+	return in, func() { signal.Stop(in.received) }
 }
 
 // run calls command and returns its exit status. It returns abandoned instead if
 // the command does not end within interruptGrace of a signal, or at the second
 // signal. The command's goroutine is left behind then, so the process has to exit.
-func (in *interrupt) run(command func(context.Context) int) (code int, abandoned bool) {
+func (in *signalHandler) run(command func(context.Context) int) (code int, abandoned bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan int, 1)
@@ -67,7 +67,7 @@ func (in *interrupt) run(command func(context.Context) int) (code int, abandoned
 			return exitInterrupted, true
 		case <-in.overdue:
 			deadline = time.After(interruptGrace)
-		case <-in.signals:
+		case <-in.received:
 			in.caught.Store(true)
 			switch {
 			case in.children.Load() > 0:
@@ -82,21 +82,21 @@ func (in *interrupt) run(command func(context.Context) int) (code int, abandoned
 }
 
 // childRuns leaves the signals to a child process until ended is called.
-func (in *interrupt) childRuns() (ended func()) {
+func (in *signalHandler) childRuns() (ended func()) {
 	in.children.Add(1)
 	return func() { in.children.Add(-1) }
 }
 
 // startGrace starts the grace period if a signal was caught while a child ran. What
 // the command still has to do then has to be safe to abandon.
-func (in *interrupt) startGrace() {
+func (in *signalHandler) startGrace() {
 	if in.caught.Load() {
 		in.overdue <- struct{}{}
 	}
 }
 
 // within returns normal, or interrupted if a signal was caught.
-func (in *interrupt) within(normal, interrupted time.Duration) time.Duration {
+func (in *signalHandler) within(normal, interrupted time.Duration) time.Duration {
 	if in.caught.Load() {
 		return interrupted
 	}
