@@ -28,6 +28,10 @@ type RedactorOptions struct {
 	Headers []string // further header fields whose value is a secret
 	Names   []string // further query parameters and JSON members, as they are spelt
 	Secrets []string // values that are known, of 12 bytes or more
+
+	// OmitUnsearched leaves out what the search for secrets cannot look into,
+	// such as the payloads of WebSockets. A recorder keeps it.
+	OmitUnsearched bool
 }
 
 // A Redactor replaces secrets by placeholders, at the time of recording, and
@@ -57,6 +61,7 @@ type RedactorOptions struct {
 type Redactor struct {
 	headers, names map[string]bool // normalised
 	key, shortKey  []byte
+	omitUnsearched bool
 
 	mu      sync.Mutex
 	learned []string
@@ -68,7 +73,10 @@ func DefaultRedactor() *Redactor { return NewRedactor(RedactorOptions{}) }
 
 // NewRedactor returns a Redactor with the default rules and those of o.
 func NewRedactor(o RedactorOptions) *Redactor {
-	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	r := &Redactor{
+		headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey(),
+		omitUnsearched: o.OmitUnsearched,
+	}
 	for _, h := range o.Headers {
 		r.headers[strings.ToLower(h)] = true
 	}
@@ -92,14 +100,24 @@ func newKey() []byte {
 func (r *Redactor) withKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey()}
+	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
 	return c
 }
 
 // String returns s without secrets, for a terminal or a log.
-func (r *Redactor) String(s string) string { return r.text(s, 0, bracketed, nil) }
+// In the URLs in it, the values of parameters are decoded as URL does it.
+func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
+
+// prose is String with placeholders of form f, and reports what it replaces.
+func (r *Redactor) prose(s string, f form, report reporter) string {
+	text, moved := r.embedded(s, 0, 0, report)
+	return r.text(text, 0, f, moved.reporter(0, report))
+}
+
+// OmitsUnsearched reports whether r leaves out what it cannot search.
+func (r *Redactor) OmitsUnsearched() bool { return r.omitUnsearched }
 
 // learn remembers a secret.
 func (r *Redactor) learn(secret string) {
