@@ -113,6 +113,10 @@ func newPassage(r *Redactor, ex *Exchange) *passage {
 	p := &passage{ahead: make(map[int64]*Chunk)}
 	if r != nil {
 		p.bodies = [2]*body{newBody(r, ex.RequestHeaders), newBody(r, ex.ResponseHeaders)}
+		if to := ex.changedProtocol(); to != "" {
+			p.bodies[Up].giveUp(0, unreadable(to))
+			p.bodies[Down].giveUp(0, unreadable(to))
+		}
 	}
 	return p
 }
