@@ -28,10 +28,6 @@ type RedactorOptions struct {
 	Headers []string // further header fields whose value is a secret
 	Names   []string // further query parameters and JSON members, as they are spelt
 	Secrets []string // values that are known, of 12 bytes or more
-
-	// OmitUnsearched leaves out what the search for secrets cannot look into,
-	// such as the payloads of WebSockets. A recorder keeps it.
-	OmitUnsearched bool
 }
 
 // A Redactor replaces secrets by placeholders, at the time of recording, and
@@ -61,7 +57,9 @@ type RedactorOptions struct {
 type Redactor struct {
 	headers, names map[string]bool // normalised
 	key, shortKey  []byte
-	omitUnsearched bool
+
+	omitUnsearched bool        // see Omitting
+	learnFound     atomic.Bool // see LearnFound
 
 	mu      sync.Mutex
 	learned []string
@@ -73,10 +71,7 @@ func DefaultRedactor() *Redactor { return NewRedactor(RedactorOptions{}) }
 
 // NewRedactor returns a Redactor with the default rules and those of o.
 func NewRedactor(o RedactorOptions) *Redactor {
-	r := &Redactor{
-		headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey(),
-		omitUnsearched: o.OmitUnsearched,
-	}
+	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
 	for _, h := range o.Headers {
 		r.headers[strings.ToLower(h)] = true
 	}
@@ -101,6 +96,7 @@ func (r *Redactor) withKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
+	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
 	return c
@@ -116,8 +112,36 @@ func (r *Redactor) prose(s string, f form, report reporter) string {
 	return r.text(text, 0, f, moved.reporter(0, report))
 }
 
-// OmitsUnsearched reports whether r leaves out what it cannot search.
-func (r *Redactor) OmitsUnsearched() bool { return r.omitUnsearched }
+// Omitting returns a Redactor like r for what leaves the machine: what the search
+// for secrets cannot look into is left out. A recorder keeps it.
+func (r *Redactor) Omitting() *Redactor {
+	c := r.withKey(r.key)
+	c.omitUnsearched = true
+	return c
+}
+
+// Omits reports whether r was made by Omitting.
+func (r *Redactor) Omits() bool { return r.omitUnsearched }
+
+// LearnFound has each secret that is found anywhere looked for everywhere, not
+// only those that a name gave away, as long as fewer than 256 are known.
+func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
+
+// learnMatch remembers the secret of a match.
+func (r *Redactor) learnMatch(m match) {
+	if !m.learn {
+		if !r.learnFound.Load() || m.rule == RuleSeen || m.mask != nil {
+			return
+		}
+		r.mu.Lock()
+		full := len(r.learned) >= maxSecrets
+		r.mu.Unlock()
+		if full {
+			return
+		}
+	}
+	r.learn(m.secret)
+}
 
 // learn remembers a secret.
 func (r *Redactor) learn(secret string) {
