@@ -81,7 +81,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 	message := messagePacking(query)
 	var out strings.Builder
 	for query != "" {
-		out.WriteByte(query[0])
+		separator := query[0]
+		out.WriteByte(separator)
 		param := firstParameter(query[1:])
 		query = query[1+len(param):]
 		name, value, named := strings.Cut(param, "=")
@@ -92,7 +93,8 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		at += 1 + len(param)
 		out.WriteString(param[:len(param)-len(value)])
 
-		if n, ok := r.tellsParameter(name); ok && !inText {
+		seen := inText && (separator == '?' || separator == '&') // by the text's search
+		if n, ok := r.tellsParameter(name); ok && !seen && (!inText || looksRandom([]byte(value))) {
 			report.value(Hit{Rule: RuleParameter, Name: n, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
@@ -206,14 +208,14 @@ func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
 // embedded replaces the secrets in the parameters of URLs that stand in a text
 // at offset at, as far as an encoding hides them from the search of the text.
 func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, moves) {
-	if depth > maxNested || strings.IndexByte(s, '?') < 0 {
+	if depth > maxNested || !strings.ContainsAny(s, "?#") {
 		return s, nil
 	}
 	var out strings.Builder
 	var moved moves
 	rest := 0 // of s, which is not in out yet
 	for {
-		i := strings.IndexByte(s[rest:], '?')
+		i := strings.IndexAny(s[rest:], "?#")
 		if i < 0 {
 			break
 		}

@@ -60,5 +60,8 @@ func (r *Redactor) value(v string) string {
 		meant = v
 	}
 	r.learn(meant)
+	if plus, err := url.PathUnescape(v); err == nil {
+		r.learn(plus) // a plus sign may be meant as it is
+	}
 	return r.placeholder(meant, plain)
 }
