@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // webSocketServer takes one upgrade and reads until the client leaves.
@@ -68,6 +69,7 @@ func TestWebSocketIsUnsearched(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }).Stop() // if an event does not come
 	defer func() { _ = cmd.Process.Kill() }()
 	type event struct {
 		Event, Proxy, URL, Reason string
