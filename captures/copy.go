@@ -13,7 +13,7 @@ type Edit struct {
 	Data       []byte
 }
 
-// CopyExchange copies an exchange of another capture to this one, through this
+// CopyExchange copies ex, an exchange of another capture, to this one, through this
 // one's redaction, with its number, times, outcome, trailers and the boundaries
 // of its chunks. Edits, by direction, are made before: of bytes that lie in
 // several chunks each gets as many as it had, and the last one the rest. What is
@@ -23,13 +23,9 @@ type Edit struct {
 // that the edits leave empty is left out. An exchange that is still going on
 // becomes Incomplete. Edits must not overlap.
 //
-// Errors: ErrReadOnly, ErrClosed, ErrNoExchange, ErrDamaged, or what stopped
+// Errors: ErrReadOnly, ErrClosed, ErrDamaged, or what stopped
 // the recording.
-func (s *Store) CopyExchange(ctx context.Context, from *Store, id int64, edits [2][]Edit) error {
-	ex, err := from.Exchange(ctx, id)
-	if err != nil {
-		return err
-	}
+func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *Exchange, edits [2][]Edit) error {
 	if s.writer == nil {
 		return pathError(s.path, ErrReadOnly)
 	}
@@ -113,6 +109,10 @@ func newPassage(r *Redactor, ex *Exchange) *passage {
 	p := &passage{ahead: make(map[int64]*Chunk)}
 	if r != nil {
 		p.bodies = [2]*body{newBody(r, ex.RequestHeaders), newBody(r, ex.ResponseHeaders)}
+		if to := ex.changedProtocol(); to != "" {
+			p.bodies[Up].giveUp(0, unreadable(to))
+			p.bodies[Down].giveUp(0, unreadable(to))
+		}
 	}
 	return p
 }

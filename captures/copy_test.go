@@ -35,7 +35,7 @@ func TestCopyExchange(t *testing.T) {
 	to := must(Create(path, Options{}))(t)
 	typed := int64(len("key " + madeUpKey + " and a\x00"))
 	edits := [2][]Edit{Up: {{Start: typed, End: typed + 9, Data: []byte("REMOVED..")}}}
-	check(t, to.CopyExchange(t.Context(), from, 2, edits))
+	check(t, to.CopyExchange(t.Context(), from, must(from.Exchange(t.Context(), 2))(t), edits))
 	check(t, to.Close())
 	check(t, from.Close())
 

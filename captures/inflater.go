@@ -1,7 +1,9 @@
 package captures
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -9,12 +11,21 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
-var errInflatedTooLong = errors.New("inflates to more than is searched")
+// Why something is not searched, or not as a whole.
+var (
+	errInflatedTooLong = errors.New("inflates to more than is searched")
+	errTrailing        = errors.New("bytes follow the compressed data")
+)
+
+// base64Text is what the text form of gRPC-Web counts as: it is decoded, searched
+// and encoded anew as a compressed body is.
+const base64Text = "base64"
 
 // knownEncoding reports whether an inflater knows a content encoding.
 func knownEncoding(name string) bool {
@@ -102,12 +113,15 @@ func (f *inflater) inflate(src io.Reader) error {
 	if f.encoding == "" || f.encoding == "identity" {
 		f.encoding = sniff(start[:n])
 	}
-	r, err := f.codecs.reader(f.encoding, io.MultiReader(bytes.NewReader(start[:n]), src))
-	if err != nil {
-		return err
-	}
 	if f.codecs.buf == nil {
 		f.codecs.buf = make([]byte, 16<<10)
+		f.codecs.in = bufio.NewReader(nil)
+	}
+	in := f.codecs.in
+	in.Reset(io.MultiReader(bytes.NewReader(start[:n]), src))
+	r, err := f.codecs.reader(f.encoding, in)
+	if err != nil {
+		return err
 	}
 	for {
 		n, err := r.Read(f.codecs.buf)
@@ -116,6 +130,9 @@ func (f *inflater) inflate(src io.Reader) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			if _, err := in.Peek(1); err == nil {
+				return errTrailing
+			}
 			return nil
 		case err != nil:
 			return err
@@ -145,11 +162,12 @@ type codecs struct {
 	gzip *gzip.Reader
 	br   *brotli.Reader
 	zstd *zstd.Decoder
+	in   *bufio.Reader // a byte reader, so that no decoder reads past its data
 	buf  []byte
 }
 
 // reader returns a decoder of src. The one before is not used any more.
-func (c *codecs) reader(encoding string, src io.Reader) (io.Reader, error) {
+func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	switch encoding {
 	case "gzip", "x-gzip":
 		if c.gzip == nil {
@@ -157,7 +175,13 @@ func (c *codecs) reader(encoding string, src io.Reader) (io.Reader, error) {
 		}
 		return c.gzip, c.gzip.Reset(src)
 	case "deflate":
+		// Some servers send a bare deflate stream.
+		if head, _ := src.Peek(2); len(head) == 2 && (head[0]&0x0f != 8 || (uint(head[0])<<8|uint(head[1]))%31 != 0) {
+			return flate.NewReader(src), nil
+		}
 		return zlib.NewReader(src)
+	case base64Text:
+		return &base64Reader{in: src}, nil
 	case "br":
 		if c.br == nil {
 			c.br = new(brotli.Reader)
@@ -180,6 +204,8 @@ func deflate(encoding string, p []byte) ([]byte, error) {
 	var b bytes.Buffer
 	var w io.WriteCloser
 	switch encoding {
+	case base64Text:
+		return []byte(base64.StdEncoding.EncodeToString(p)), nil
 	case "gzip", "x-gzip":
 		w = gzip.NewWriter(&b)
 	case "deflate":
@@ -202,4 +228,47 @@ func deflate(encoding string, p []byte) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// A base64Reader decodes base64 that may be several padded runs, one after the
+// other. The last one may lack its padding.
+type base64Reader struct {
+	in  *bufio.Reader
+	err error
+}
+
+func (r *base64Reader) Read(p []byte) (n int, err error) {
+	for r.err == nil && n+3 <= len(p) && (n == 0 || r.in.Buffered() >= 4) {
+		var group []byte
+		if group, r.err = r.group(); len(group) == 0 {
+			break
+		}
+		k, err := base64.StdEncoding.Decode(p[n:], group)
+		if n += k; err != nil {
+			r.err = err
+		}
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// group returns the next four characters.
+func (r *base64Reader) group() ([]byte, error) {
+	group := make([]byte, 0, 4)
+	for len(group) < 4 {
+		c, err := r.in.ReadByte()
+		switch {
+		case err != nil && len(group) > 1:
+			return append(group, "==="[:4-len(group)]...), err
+		case err != nil && len(group) == 1:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case c != '\r' && c != '\n':
+			group = append(group, c)
+		}
+	}
+	return group, nil
 }

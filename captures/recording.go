@@ -97,7 +97,29 @@ func (r *Recording) Response(status int, h Headers) {
 	if r.store.redactor != nil && r.bodies[Down] == nil {
 		r.bodies[Down] = newBody(r.store.redactor, h)
 	}
+	r.changeProtocol()
 	_ = r.write(Responded) // Store.Err keeps the error
+}
+
+// changeProtocol notes that the search for secrets cannot look into what
+// follows, if the response says that it is no HTTP.
+func (r *Recording) changeProtocol() {
+	to := r.ex.changedProtocol()
+	if to == "" || r.bodies[Up] == nil || r.bodies[Down] == nil {
+		return
+	}
+	var runs []Unsearched
+	for dir, b := range r.bodies {
+		b.giveUp(b.in, unreadable(to))
+		runs = append(runs, Unsearched{Dir: Direction(dir), Start: b.in, End: b.in, Reason: unreadable(to)})
+	}
+	r.reportUnsearched(runs)
+}
+
+func (r *Recording) reportUnsearched(runs []Unsearched) {
+	if r.store.unsearched != nil && len(runs) > 0 {
+		r.store.unsearched(r.ex, runs)
+	}
 }
 
 // Chunk records a run of body bytes that passed just now. It copies p, and
@@ -273,6 +295,13 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 	}
 	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.clean(errText), max(0, d)
 	r.mentionCut()
+	var runs []Unsearched
+	for dir, b := range r.bodies {
+		if b != nil {
+			runs = append(runs, b.missed(&r.ex, Direction(dir))...)
+		}
+	}
+	r.reportUnsearched(runs)
 	_ = r.write(Ended)
 	r.store.forget(r.ex.ID)
 }
@@ -314,6 +343,7 @@ func (r *Recording) redact(ex *Exchange) {
 	r.bodies[Up] = newBody(s.redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
 		r.bodies[Down] = newBody(s.redactor, ex.ResponseHeaders)
+		r.changeProtocol()
 	}
 }
 

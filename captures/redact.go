@@ -58,6 +58,9 @@ type Redactor struct {
 	headers, names map[string]bool // normalised
 	key, shortKey  []byte
 
+	omitUnsearched bool        // see Omitting
+	learnFound     atomic.Bool // see LearnFound
+
 	mu      sync.Mutex
 	learned []string
 	rules   atomic.Pointer[ruleset]
@@ -92,14 +95,53 @@ func newKey() []byte {
 func (r *Redactor) withKey(key []byte) *Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey()}
+	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
+	c.learnFound.Store(r.learnFound.Load())
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
 	return c
 }
 
 // String returns s without secrets, for a terminal or a log.
-func (r *Redactor) String(s string) string { return r.text(s, 0, bracketed, nil) }
+// In the URLs in it, the values of parameters are decoded as URL does it.
+func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
+
+// prose is String with placeholders of form f, and reports what it replaces.
+func (r *Redactor) prose(s string, f form, report reporter) string {
+	text, moved := r.embedded(s, 0, 0, report)
+	return r.text(text, 0, f, moved.reporter(0, report))
+}
+
+// Omitting returns a Redactor like r for what leaves the machine: what the search
+// for secrets cannot look into is left out. A recorder keeps it.
+func (r *Redactor) Omitting() *Redactor {
+	c := r.withKey(r.key)
+	c.omitUnsearched = true
+	return c
+}
+
+// Omits reports whether r was made by Omitting.
+func (r *Redactor) Omits() bool { return r.omitUnsearched }
+
+// LearnFound has each secret that is found anywhere looked for everywhere, not
+// only those that a name gave away, as long as fewer than 256 are known.
+func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
+
+// learnMatch remembers the secret of a match.
+func (r *Redactor) learnMatch(m match) {
+	if !m.learn {
+		if !r.learnFound.Load() || m.rule == RuleSeen || m.mask != nil {
+			return
+		}
+		r.mu.Lock()
+		full := len(r.learned) >= maxSecrets
+		r.mu.Unlock()
+		if full {
+			return
+		}
+	}
+	r.learn(m.secret)
+}
 
 // learn remembers a secret.
 func (r *Redactor) learn(secret string) {

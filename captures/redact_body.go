@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,14 @@ const (
 //     for an event stream with a content encoding, which is not held for longer
 //     than a quarter of a second of quiet, and for what does not inflate.
 //   - What inflates to more than 64 MiB is not searched any further.
+//   - Below a content encoding the same rules hold: other content encodings,
+//     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
+//     as a content encoding.
+//
+// An envelope with unknown flags is an envelope: its length is known. If these
+// flags stand before an impossible length, the stream is no run of envelopes, and
+// its bytes are searched as they are from there on. So are those of a compressed
+// message that does not inflate. Either is noted in unsearched.
 type body struct {
 	r       *Redactor
 	pending []pendingChunk
@@ -48,6 +57,11 @@ type body struct {
 	scan     *scanner
 	section  *section // the compressed run that is passing
 	codecs   codecs
+	edited   bool // something was replaced
+
+	unsearched []Unsearched // what could not be looked into; the direction is not set
+	opaqueFrom int64        // with opaque: where it begins
+	opaque     string       // why nothing can be looked into any more; "": it can
 }
 
 type framing uint8
@@ -55,8 +69,12 @@ type framing uint8
 const (
 	unframed framing = iota
 	envelopes
-	unsure // an event stream: some carry envelopes
+	unsure // an event stream or one message: some carry envelopes
 )
+
+// maxEnvelope is the length from which on that of an envelope with unknown flags
+// is not believed.
+const maxEnvelope = 64 << 20
 
 // frame is the state between the bytes of an envelope stream.
 type frame struct {
@@ -64,6 +82,7 @@ type frame struct {
 	have   int   // bytes of the header
 	left   int64 // bytes of the payload
 	start  int64 // position of the header
+	length int64 // of the payload
 }
 
 // Flags of an envelope.
@@ -88,24 +107,79 @@ type edit struct {
 
 // newBody returns a body for the direction that h describes.
 func newBody(r *Redactor, h Headers) *body {
-	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
-	media = strings.TrimSpace(media)
+	media := mediaType(h)
 	b := &body{r: r, events: media == "text/event-stream"}
 	switch {
 	case strings.HasPrefix(media, "application/connect+"):
 		b.framed, b.encoding = envelopes, h.Get("connect-content-encoding")
 	case strings.HasPrefix(media, "application/grpc"):
 		b.framed, b.encoding = envelopes, h.Get("grpc-encoding")
-	case b.events:
+	case b.events, isMessage(media):
 		b.framed, b.encoding = unsure, h.Get("connect-content-encoding")
 	}
 	b.scan = newScanner(r, media == "application/x-www-form-urlencoded")
 	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
-	if whole := strings.ToLower(h.Get("content-encoding")); knownEncoding(whole) && whole != "identity" {
-		b.framed, b.encoding = unframed, whole
+	switch outer, inner := peel(h); {
+	case outer == "":
+	case outer != base64Text && !knownEncoding(outer):
+		b.framed = unframed
+		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
+	default:
+		b.framed, b.encoding = unframed, outer
 		b.section = newSection(b, 0)
+		b.section.nest(inner)
 	}
 	return b
+}
+
+func mediaType(h Headers) string {
+	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
+	return strings.TrimSpace(media)
+}
+
+// isMessage reports whether a body of this type is one message, which some
+// clients put into an envelope.
+func isMessage(media string) bool {
+	switch media {
+	case "application/json", "application/proto", "application/protobuf", "application/x-protobuf",
+		"application/vnd.google.protobuf", "application/x-google-protobuf":
+		return true
+	}
+	return false
+}
+
+const (
+	// grpcWebText is the type of envelopes in base64.
+	grpcWebText = "application/grpc-web-text"
+
+	// maxEncodings is how many content encodings of a body are undone.
+	maxEncodings = 3
+)
+
+// peel returns the outermost encoding of a body with headers h, "" if it has
+// none, and the headers of what it encodes.
+func peel(h Headers) (outer string, inner Headers) {
+	var encodings []string
+	for _, f := range h {
+		if !strings.EqualFold(f.Name, "content-encoding") {
+			inner = append(inner, f)
+			continue
+		}
+		for e := range strings.SplitSeq(strings.ToLower(f.Value), ",") {
+			if e = strings.TrimSpace(e); e != "" && e != "identity" {
+				encodings = append(encodings, e)
+			}
+		}
+	}
+	switch n := len(encodings); {
+	case n > maxEncodings:
+		return strings.Join(encodings[:maxEncodings], ", ") + ", …", nil
+	case n > 0:
+		return encodings[n-1], append(inner, Header{"content-encoding", strings.Join(encodings[:n-1], ",")})
+	case !strings.HasPrefix(mediaType(h), grpcWebText):
+		return "", inner
+	}
+	return base64Text, append(Headers{{"content-type", "application/grpc-web"}}, inner...)
 }
 
 // replace puts a placeholder over a secret.
@@ -131,8 +205,8 @@ func (b *body) write(c *Chunk) {
 	b.in += int64(len(c.Data))
 	if b.framed == unsure {
 		b.framed = envelopes
-		if c.Data[0]&^(flagCompressed|flagEnd) != 0 {
-			b.framed = unframed // "data:" or "event:"
+		if !b.mayBeFlags(c.Data[0]) {
+			b.framed = unframed
 		}
 	}
 	p := c.Data
@@ -140,6 +214,16 @@ func (b *body) write(c *Chunk) {
 		n := b.step(p, at)
 		p, at = p[n:], at+int64(n)
 	}
+}
+
+// mayBeFlags reports whether the first byte of a body that may or may not have
+// envelopes is that of an envelope: an event begins with text ("data:"), and no
+// message with a field number of 0.
+func (b *body) mayBeFlags(c byte) bool {
+	if b.events {
+		return c < ' ' && c != '\r' && c != '\n' || c == flagTrailers
+	}
+	return c&^(flagCompressed|flagEnd) == 0
 }
 
 // step handles some of p, which stands at position at, and returns how much.
@@ -184,25 +268,30 @@ func (b *body) search(p []byte, at int64) {
 func (b *body) readHeader(p []byte, at int64) int {
 	f := &b.frame
 	if f.have == 0 {
-		f.start = at
-		if p[0]&^(flagCompressed|flagEnd|flagTrailers) != 0 {
-			b.framed = unframed // these are no envelopes, whatever the headers said
-			return 0
-		}
+		f.start, b.decided = at, at
 	}
 	n := copy(f.header[f.have:], p)
 	f.have += n
-	if f.header[0]&flagCompressed == 0 {
-		b.decided = at + int64(n)
+	if f.have < len(f.header) {
+		return n
 	}
-	if f.have == len(f.header) {
-		f.have, f.left = 0, int64(binary.BigEndian.Uint32(f.header[1:]))
-		if f.header[0]&flagCompressed != 0 && f.left > 0 {
-			b.section = newSection(b, at+int64(n))
-			b.decided = max(b.decided, f.start)
-		} else {
-			b.decided = at + int64(n)
-		}
+	f.have, f.length = 0, int64(binary.BigEndian.Uint32(f.header[1:]))
+	f.left = f.length
+	unknown := f.header[0]&^(flagCompressed|flagEnd|flagTrailers) != 0
+	compressed := f.header[0]&flagCompressed != 0
+	if f.length > maxEnvelope && !(compressed && !unknown) {
+		b.search(f.header[:], f.start) // it may be text
+	}
+	switch {
+	case unknown && f.length > maxEnvelope:
+		f.left, b.framed = 0, unframed
+		b.giveUp(f.start, "not envelopes, as the headers say")
+	case (compressed || unknown) && f.left > 0:
+		b.section = newSection(b, at+int64(n))
+		b.section.detect = !compressed
+		b.decided = f.start
+	case f.length <= maxEnvelope:
+		b.decided = at + int64(n)
 	}
 	return n
 }
@@ -231,6 +320,9 @@ func (b *body) hurry() {
 			b.scan.hurry()
 			b.decided = b.scan.decided()
 		}
+		if b.frame.have > 0 && b.frame.header[0]&^(flagEnd|flagTrailers) == 0 {
+			b.decided = b.in // a header whose length will not change
+		}
 	case b.framed == unframed && b.events:
 		b.section.release()
 		b.decided = b.section.decided()
@@ -239,11 +331,20 @@ func (b *body) hurry() {
 
 // close decides everything.
 func (b *body) close() {
+	if b.frame.have > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {
+		b.note(Unsearched{Start: b.frame.start, End: b.in, Reason: endsInEnvelope, cut: b.frame.length <= maxEnvelope})
+	}
 	if b.section != nil {
 		b.section.finish()
 		b.section = nil
 	} else {
+		if b.frame.have > 0 {
+			b.search(b.frame.header[:b.frame.have], b.frame.start)
+		}
 		b.scan.finish()
+	}
+	if b.opaque != "" && b.in > b.opaqueFrom {
+		b.note(Unsearched{Start: b.opaqueFrom, End: b.in, Reason: b.opaque})
 	}
 	b.decided = b.in
 }
@@ -256,6 +357,7 @@ func (b *body) holding() bool {
 // edit replaces the bytes from start to end by data, each pending chunk
 // getting as much as it had and the last one the rest.
 func (b *body) edit(start, end int64, data []byte) {
+	b.edited = true
 	for i := range b.pending {
 		c := &b.pending[i]
 		from, to := max(start, c.start), min(end, c.end)

@@ -11,6 +11,7 @@ const (
 	RulePrivateKey  Rule = "private-key"  // the body of a PEM private key
 	RuleURLPassword Rule = "url-password" // it stands before the host of a URL
 	RuleSeen        Rule = "seen"         // a header, a parameter or a member gave it away elsewhere, or it was named
+	RuleUnsearched  Rule = "not-searched" // no secret: bytes that the search could not look into; Name says why
 )
 
 // A Hit is a secret that the rules find, without its value.
@@ -50,6 +51,19 @@ func (r reporter) match(at int) func(m match, base int64) {
 	}
 }
 
+// mapped returns a reporter for a text that was decoded: place returns where
+// the bytes of a hit stand in what r knows.
+func (r reporter) mapped(place func(from, to int) (int, int)) reporter {
+	if r == nil {
+		return nil
+	}
+	return func(h Hit) {
+		from, to := place(h.Off, h.Off+h.Len)
+		h.Off, h.Len = from, to-from
+		r(h)
+	}
+}
+
 // Find returns the secrets that Bytes replaces, in order, and learns them.
 // Form says that p is a form, in which a parameter may begin at the first byte.
 //
@@ -69,6 +83,13 @@ func (r *Redactor) Find(p []byte, form bool) []Hit {
 func (r *Redactor) FindURL(u string) []Hit {
 	var hits []Hit
 	r.url(u, func(h Hit) { hits = append(hits, h) })
+	return hits
+}
+
+// FindString returns the secrets that String replaces, in order, and learns them.
+func (r *Redactor) FindString(s string) []Hit {
+	var hits []Hit
+	r.prose(s, bracketed, func(h Hit) { hits = append(hits, h) })
 	return hits
 }
 

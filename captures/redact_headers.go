@@ -64,10 +64,10 @@ func (r *Redactor) section(h Headers, report func(field int, hit Hit)) Headers {
 	}
 	for _, i := range rest {
 		switch name := strings.ToLower(out[i].Name); {
-		case name == "location" || name == "content-location" || name == "referer" || name == ":path":
+		case name == "location" || name == "content-location" || name == "referer" || name == "origin" || name == ":path":
 			out[i].Value = r.url(out[i].Value, in(i))
 		default:
-			out[i].Value = r.text(out[i].Value, 0, bracketed, in(i))
+			out[i].Value = r.prose(out[i].Value, bracketed, in(i))
 		}
 	}
 	return out

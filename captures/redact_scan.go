@@ -97,10 +97,8 @@ func (s *scanner) run(final, hurry bool) {
 		case nothing:
 			s.pos++
 		case found:
-			if m.learn {
-				s.r.learn(m.secret)
-				f = s.r.rules.Load()
-			}
+			s.r.learnMatch(m)
+			f = s.r.rules.Load()
 			if s.see != nil {
 				s.see(m, s.base)
 			}

@@ -18,10 +18,16 @@ type section struct {
 	written   int64 // up to here it has been let go
 	raw       []byte
 	lost      bool // raw is no longer whole: it cannot be rewritten
+	released  bool // it was let go before it could be searched
+	detect    bool // nothing says that it is compressed
 	found     bool // a secret is in it
 	inflater  *inflater
 	inflated  int64
-	scan      *scanner
+
+	scan    *scanner // searches what is inflated, unless
+	inner   *body    // does, because it has an encoding of its own, and
+	headers Headers  // describe it
+	plain   *scanner // searches the compressed bytes, once they cannot be inflated any more
 }
 
 func newSection(b *body, start int64) *section {
@@ -29,10 +35,40 @@ func newSection(b *body, start int64) *section {
 	s.scan.hit = func(int64, int64, string) { s.found = true }
 	s.inflater = newInflater(&b.codecs, b.encoding, func(p []byte) bool {
 		s.inflated += int64(len(p))
-		s.scan.feed(p)
+		s.search(p)
 		return s.inflated < maxInflated
 	})
 	return s
+}
+
+// nest has what is inflated searched as a body with headers h.
+func (s *section) nest(h Headers) { s.inner, s.headers = newBody(s.b.r, h), h }
+
+// search takes bytes that were inflated.
+func (s *section) search(p []byte) {
+	if s.inner == nil {
+		s.scan.feed(p)
+		return
+	}
+	s.inner.write(&Chunk{Data: p})
+	s.inner.ready()
+	s.found = s.found || s.inner.edited
+}
+
+// endSearch ends what is inflated, and returns why not all of it was searched.
+func (s *section) endSearch() (reason string) {
+	if s.inner == nil {
+		s.scan.finish()
+		return ""
+	}
+	s.inner.close()
+	s.found = s.found || s.inner.edited
+	for _, u := range s.inner.unsearched {
+		if !u.cut {
+			return u.Reason
+		}
+	}
+	return ""
 }
 
 // decided is the position up to which nothing will change.
@@ -46,15 +82,29 @@ func (s *section) feed(p []byte, at int64) {
 		s.raw = append(s.raw, p...)
 		s.lost = len(s.raw) > maxSection
 	}
-	if s.lost {
-		s.letGo(s.at - sectionLag)
+	if !s.lost {
+		return
 	}
+	upTo := s.at - sectionLag
+	if s.inflater.err != nil {
+		if len(s.raw) > 0 {
+			p, at = s.raw, s.start
+		}
+		s.searchPlain(p, at)
+		upTo = s.plain.decided()
+	}
+	s.letGo(upTo)
 }
 
 // release lets everything go, though more may come.
 func (s *section) release() {
-	s.scan.hurry()
-	s.lost = true
+	if s.inner != nil {
+		s.inner.hurry()
+		s.found = s.found || s.inner.edited
+	} else {
+		s.scan.hurry()
+	}
+	s.lost, s.released = true, true
 	s.letGo(s.at)
 }
 
@@ -73,13 +123,26 @@ func (s *section) letGo(upTo int64) {
 // what takes its place.
 func (s *section) finish() (data []byte, ok bool) {
 	err := s.inflater.close()
-	s.scan.finish()
+	reason := s.endSearch()
+	switch {
+	case s.detect && s.inflated == 0:
+		// Nothing said that it would inflate.
+	case err != nil:
+		s.unsearched(err.Error())
+	case reason != "":
+		s.unsearched(reason)
+	case s.released && s.found:
+		s.unsearched("a secret began in what was written before it was found")
+	}
+	if err != nil && !s.found && !s.lost {
+		s.searchPlain(s.raw, s.start)
+	}
+	if s.plain != nil {
+		s.plain.finish()
+	}
 	switch {
 	case s.lost:
 		s.letGo(s.at)
-		return nil, false
-	case err != nil && s.inflated == 0:
-		s.searchRaw()
 		return nil, false
 	case !s.found:
 		return nil, false
@@ -95,35 +158,55 @@ func (s *section) finish() (data []byte, ok bool) {
 	return data, true
 }
 
-// searchRaw looks at bytes that were said to be compressed and are not.
-func (s *section) searchRaw() {
-	sc := newScanner(s.b.r, false)
-	sc.base = s.start
-	sc.hit = s.b.replace
-	sc.feed(s.raw)
-	sc.finish()
+// unsearched notes the section.
+func (s *section) unsearched(reason string) {
+	s.b.note(Unsearched{Start: s.start, End: s.at, Reason: reason, message: s.b.framed != unframed})
+}
+
+// searchPlain looks at bytes, at a position, that do not inflate.
+func (s *section) searchPlain(p []byte, at int64) {
+	if s.plain == nil {
+		s.plain = newScanner(s.b.r, false)
+		s.plain.base = at
+		s.plain.hit = s.b.replace
+	}
+	s.plain.feed(p)
 }
 
 // rewrite inflates the section, takes the secrets out and compresses it by
 // the same codec.
 func (s *section) rewrite() ([]byte, error) {
-	var plain []byte
+	var inflated []byte
 	all := newInflater(&s.b.codecs, s.b.encoding, func(p []byte) bool {
-		plain = append(plain, p...)
-		return len(plain) < maxInflated
+		inflated = append(inflated, p...)
+		return len(inflated) < maxInflated
 	})
 	all.feed(s.raw)
 	if err := all.close(); err != nil {
 		return nil, err
 	}
-	return deflate(all.encoding, s.b.r.Bytes(plain))
+	if s.inner == nil {
+		return deflate(all.encoding, s.b.r.Bytes(inflated))
+	}
+	b := newBody(s.b.r, s.headers)
+	b.write(&Chunk{Data: inflated})
+	b.close()
+	var out []byte
+	for _, c := range b.ready() {
+		out = append(out, c.Data...)
+	}
+	return deflate(all.encoding, out)
 }
 
 // Bytes returns a copy of p in which placeholders of the secrets' lengths stand
 // for the secrets.
-func (r *Redactor) Bytes(p []byte) []byte {
+func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
+
+// mask is Bytes, and reports what it replaces.
+func (r *Redactor) mask(p []byte, report reporter) []byte {
 	out := slices.Clone(p)
 	sc := newScanner(r, false)
+	sc.see = report.match(0)
 	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }
 	sc.feed(p)
 	sc.finish()

@@ -6,8 +6,10 @@ import (
 )
 
 // URL returns u with the secrets in it replaced, and learns them: the password
-// before the host, the values of telling parameters in query and fragment, and
-// whatever else is known anywhere. It need not be a valid URL.
+// before the host, the values of telling parameters in query and fragment, what
+// percent-encoding, base64 and compression hide in the values of others, such as
+// the message of a Connect GET, and what is known anywhere. It need not be a
+// valid URL.
 func (r *Redactor) URL(u string) string { return r.url(u, nil) }
 
 // url is URL, and reports what it replaces.
@@ -18,21 +20,7 @@ func (r *Redactor) url(u string, report reporter) string {
 	if end < 0 {
 		return authority + r.text(rest, at, plain, report)
 	}
-	var out strings.Builder
-	out.WriteString(authority)
-	out.WriteString(r.text(rest[:end], at, plain, report))
-	rest = rest[end:]
-	for rest != "" {
-		out.WriteByte(rest[0]) // ? # & or ;
-		rest = rest[1:]
-		param := rest
-		if i := strings.IndexAny(rest, "&;#?"); i >= 0 {
-			param = rest[:i]
-		}
-		rest = rest[len(param):]
-		out.WriteString(r.parameter(param, len(u)-len(rest)-len(param), report))
-	}
-	return out.String()
+	return authority + r.text(rest[:end], at, plain, report) + r.parameters(rest[end:], at+end, 0, false, report)
 }
 
 // userinfo replaces what stands between the scheme and the host. It returns
@@ -62,21 +50,6 @@ func (r *Redactor) userinfo(u string, report reporter) (replaced, rest string) {
 	return scheme + "://" + user, rest[at:]
 }
 
-// parameter replaces the value of name=value if the name tells of a secret.
-func (r *Redactor) parameter(p string, at int, report reporter) string {
-	name, value, found := strings.Cut(p, "=")
-	if !found {
-		return r.text(p, at, plain, report)
-	}
-	if n, err := url.QueryUnescape(name); err == nil {
-		if k := r.kindOf([]byte(n)); k == secretName || k == perhapsName || k == parameterName {
-			report.value(Hit{Rule: RuleParameter, Name: n, Off: at + len(name) + 1}, value)
-			return name + "=" + r.value(value)
-		}
-	}
-	return r.text(p, at, plain, report)
-}
-
 // value learns a part of a URL, as it is written and as it is meant.
 func (r *Redactor) value(v string) string {
 	if v == "" {
@@ -87,5 +60,8 @@ func (r *Redactor) value(v string) string {
 		meant = v
 	}
 	r.learn(meant)
+	if plus, err := url.PathUnescape(v); err == nil {
+		r.learn(plus) // a plus sign may be meant as it is
+	}
 	return r.placeholder(meant, plain)
 }

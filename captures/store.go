@@ -25,6 +25,12 @@ type Options struct {
 	// full, or the file is gone. It must not call the store.
 	Failed func(error)
 
+	// Unsearched, if set, is called with what the search for secrets could not
+	// look into: when an exchange changes its protocol (to a WebSocket, say),
+	// with runs that are still empty, and when an exchange ends, with all of it.
+	// It must not call the store.
+	Unsearched func(Exchange, []Unsearched)
+
 	// Closing, if set, is called by Close when all has ended and is committed,
 	// unless recording had to stop: to derive what a reader will want.
 	Closing func(*Store)
@@ -57,6 +63,8 @@ type Store struct {
 	holdFor  time.Duration
 	maxBody  int64 // 0: no limit
 	closing  func(*Store)
+
+	unsearched func(Exchange, []Unsearched) // nil, or called from recordings
 
 	mu      sync.Mutex
 	nextID  int64
@@ -96,7 +104,10 @@ func create(path string, o Options, t tuning) (*Store, error) {
 	if err != nil {
 		return nil, pathError(path, lockError(path, err))
 	}
-	s := &Store{path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, open: make(map[int64]*Recording)}
+	s := &Store{
+		path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*Recording),
+		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
+	}
 	if err := s.openForWriting(o, t); err != nil {
 		return nil, pathError(path, errors.Join(explain(err), s.release()))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -180,6 +181,15 @@ func TestSecretIsNowhere(t *testing.T) {
 	s.ok(0, "export", "--keep-headers", "--format", "jsonl", "kept.uwc")
 	typedCapture(t, filepath.Join(work, "typed.uwc"))
 	s.exported("typed.uwc")
+	s.ok(1, "audit", "typed.uwc")
+	s.ok(0, "redact", "typed.uwc", "-o", "cleantyped.uwc")
+	s.searchCapture(filepath.Join(work, "cleantyped.uwc"))
+	s.ok(0, "audit", "cleantyped.uwc")
+	recordedForms(t, filepath.Join(work, "forms.uwc"))
+	s.searchCapture(filepath.Join(work, "forms.uwc"))
+	s.ok(0, "ls", "forms.uwc")
+	s.ok(0, "show", "forms.uwc", "2")
+	s.ok(0, "replay", "forms.uwc", "2", "--dry-run")
 	s.unredacted, s.found = true, false
 	s.ok(0, "export", "--as-recorded", "--format", "jsonl", "typed.uwc")
 	if !s.found {
@@ -233,6 +243,24 @@ func typedCapture(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, c := range formsOfRequests(t, field) {
+		rec, err := store.Begin(captures.Exchange{Method: c.method, URL: c.url, HTTP: "2", RequestHeaders: captures.Headers{
+			{Name: ":path", Value: strings.TrimPrefix(c.url, "https://h.example")},
+			{Name: "referer", Value: c.url},
+			{Name: "content-type", Value: c.media},
+			{Name: "connect-content-encoding", Value: "gzip"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.status == 101 {
+			rec.Response(c.status, captures.Headers{{Name: "upgrade", Value: "websocket"}})
+		}
+		if len(c.body) > 0 {
+			rec.Chunk(captures.Up, c.body)
+		}
+		rec.End(captures.Complete, "no route to "+c.url)
+	}
 	for _, c := range []struct {
 		url, media string
 		body       []byte
@@ -254,6 +282,86 @@ func typedCapture(t *testing.T, path string) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// recordedForms records, with the redaction of a recorder, the requests that it
+// can look into. The token is known from a header.
+func recordedForms(t *testing.T, path string) {
+	t.Helper()
+	store, err := captures.Create(path, captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := func(n protowire.Number, v string) string {
+		return string(protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), v))
+	}
+	for _, c := range formsOfRequests(t, field) {
+		if c.status == 101 {
+			continue
+		}
+		rec, err := store.Begin(captures.Exchange{Method: c.method, URL: c.url, RequestHeaders: captures.Headers{
+			{Name: "content-type", Value: c.media}, {Name: "connect-content-encoding", Value: "gzip"}, {Name: "authorization", Value: "Bearer " + secret},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.body) > 0 {
+			rec.Chunk(captures.Up, c.body)
+		}
+		rec.End(captures.Complete, "no route to "+c.url)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A requestForm is a request that holds the secret in a form in which no search
+// of its bytes finds it.
+type requestForm struct {
+	method, url, media string
+	status             int
+	body               []byte
+}
+
+func formsOfRequests(t *testing.T, field func(protowire.Number, string) string) []requestForm {
+	t.Helper()
+	const call = "https://h.example/p.v1.Service/Method"
+	const get = call + "?connect=v1&encoding="
+	member := []byte(`{"apiKey":"` + secret + `"}`)
+	packed, err := envelope.Compress("gzip", member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base64URL := base64.RawURLEncoding.EncodeToString
+	return []requestForm{
+		{"GET", get + "json&message=" + url.QueryEscape(string(member)), "", 200, nil},
+		{"GET", get + "json&base64=1&message=" + base64URL(member), "", 200, nil},
+		{"GET", get + "json&base64=1&compression=gzip&message=" + base64URL(packed), "", 200, nil},
+		{"GET", get + "proto&base64=1&message=" + base64URL([]byte(field(1, "Bearer "+secret))), "", 200, nil},
+		{"POST", call, "application/connect+proto", 200, envelope.Append(envelope.Append(nil, 0x04, []byte(field(1, "x"))), envelope.Compressed, packed)},
+		{"GET", call, "", 101, masked(secret)},
+		{"GET", call, "", 101, deflated(secret)},
+	}
+}
+
+// masked is a message of a WebSocket's client.
+func masked(text string) []byte {
+	key := [4]byte{0x5a, 0x13, 0xc7, 0x81}
+	p := append([]byte{0x81, 0x80 | byte(len(text))}, key[:]...)
+	for i := range len(text) {
+		p = append(p, text[i]^key[i%4])
+	}
+	return p
+}
+
+// deflated is a message of a WebSocket with permessage-deflate.
+func deflated(text string) []byte {
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid
+	_, _ = w.Write([]byte(text))
+	_ = w.Flush()
+	p := bytes.TrimSuffix(b.Bytes(), []byte{0, 0, 0xff, 0xff})
+	return append([]byte{0xc1, byte(len(p))}, p...)
 }
 
 // clientConfig is a folder with the tokens that a client has stored.
@@ -346,7 +454,7 @@ func (s *secretRun) everyCommandRan() {
 func forms(v string) [][]byte {
 	b := []byte(v)
 	list := [][]byte{
-		b, []byte(url.QueryEscape(v)), []byte(hex.EncodeToString(b)), []byte(strings.ToUpper(hex.EncodeToString(b))),
+		b, masked(v)[6:], deflated(v)[2:], []byte(url.QueryEscape(v)), []byte(hex.EncodeToString(b)), []byte(strings.ToUpper(hex.EncodeToString(b))),
 	}
 	for shift := range 3 { // base64 of a text that holds the secret at any place
 		enc := base64.StdEncoding.EncodeToString(append(make([]byte, shift), b...))

@@ -3,6 +3,7 @@ package secret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -23,7 +24,8 @@ const maxFindings = 10_000
 // Shape: Place is "url", "request header", "request trailer", "response header",
 // "response trailer", "error", "frame" or "body" (bytes that are no frames).
 // Name is the header's, parameter's, member's or protobuf field's, or what a key
-// begins with. Of several hits at one place in frames of one direction, Seq, Off
+// begins with. A finding of rule RuleUnsearched is no secret but bytes of a body
+// or a URL that could not be searched, Len of them, and Name says why. Of several hits at one place in frames of one direction, Seq, Off
 // and Len are those of the first. Off counts from the beginning of the value, the
 // URL, or the frame's data after decompression; Encoding says in which text
 // encoding of the field at Path it is counted in.
@@ -40,6 +42,9 @@ type Finding struct {
 	Encoding string
 	Off, Len int
 	Count    int
+
+	// Stays is true if Clean does not remove it.
+	Stays bool
 }
 
 // Audit returns what looks like a secret in a capture, each place once.
@@ -74,7 +79,38 @@ func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rul
 			return all[:maxFindings], fmt.Errorf("decode/secret: more than %d findings: the rest is left out", maxFindings)
 		}
 	}
-	return all, nil
+	return all, markStays(ctx, src, red, rules, all)
+}
+
+// markStays looks for the findings in what Clean would make of the capture.
+func markStays(ctx context.Context, src *captures.Store, red *captures.Redactor, rules *Rules, all []Finding) error {
+	if len(all) == 0 {
+		return nil
+	}
+	view, err := NewView(ctx, src, red.Omitting(), rules)
+	if err != nil {
+		return err
+	}
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && all[to].Exchange == all[from].Exchange {
+			to++
+		}
+		ex, err := view.Exchange(ctx, all[from].Exchange)
+		if err != nil {
+			return err
+		}
+		a := auditor{red: red, rules: rules, ex: ex, part: all[from].Part, places: make(map[string]int)}
+		a.head()
+		if err := a.bodies(ctx, view); err != nil {
+			return err
+		}
+		for i := from; i < to; i++ {
+			_, all[i].Stays = a.places[all[i].place()]
+		}
+		from = to
+	}
+	return nil
 }
 
 // learnFrom has the redactor meet the secrets of an exchange's head.
@@ -98,7 +134,7 @@ type auditor struct {
 // add notes a finding, or counts it where its place is known.
 func (a *auditor) add(f Finding) {
 	f.Exchange, f.Part = a.ex.ID, a.part
-	key := strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
+	key := f.place()
 	if i, ok := a.places[key]; ok {
 		a.found[i].Count++
 		return
@@ -106,9 +142,14 @@ func (a *auditor) add(f Finding) {
 	if len(a.found) >= maxFindings {
 		return
 	}
-	f.Count = 1
+	f.Count = max(1, f.Count)
 	a.places[key] = len(a.found)
 	a.found = append(a.found, f)
+}
+
+// place is what findings of one place have in common.
+func (f *Finding) place() string {
+	return strings.Join([]string{f.Place, f.Dir.String(), string(f.Rule), strings.ToLower(f.Header), f.Name, f.Path.String(), f.Encoding}, "\x00")
 }
 
 // hit is a finding made of what a rule of bytes found.
@@ -136,13 +177,16 @@ func (a *auditor) head() {
 	for _, h := range a.red.FindURL(a.ex.URL) {
 		a.add(hit(h, "url"))
 	}
-	for _, h := range a.red.Find([]byte(a.ex.Error), false) {
+	for _, h := range a.red.FindString(a.ex.Error) {
 		a.add(hit(h, "error"))
 	}
 }
 
 // bodies looks at the frames, and at bytes that are none.
-func (a *auditor) bodies(ctx context.Context, src *captures.Store) error {
+func (a *auditor) bodies(ctx context.Context, src decode.Source) error {
+	if err := a.unsearched(ctx, src); err != nil {
+		return err
+	}
 	d, err := decode.Decode(ctx, src, a.ex.ID, decode.Options{})
 	if err != nil {
 		return err
@@ -153,7 +197,7 @@ func (a *auditor) bodies(ctx context.Context, src *captures.Store) error {
 		frames[f.Dir]++
 		a.frame(d, f)
 	}
-	if d.Err == nil && (frames[captures.Up] > 0 || a.ex.BytesUp == 0) && (frames[captures.Down] > 0 || a.ex.BytesDown == 0) {
+	if !hasRawBodies(d) {
 		return nil
 	}
 	raw, err := rawBodies(ctx, src, a.ex.ID)
@@ -167,6 +211,34 @@ func (a *auditor) bodies(ctx context.Context, src *captures.Store) error {
 		for _, h := range a.red.Find(p, a.isForm(captures.Direction(dir))) {
 			f := hit(h, "body")
 			f.Dir = captures.Direction(dir)
+			a.add(f)
+		}
+	}
+	return nil
+}
+
+// unsearched looks for what cannot be searched, one finding for each direction
+// and reason.
+func (a *auditor) unsearched(ctx context.Context, src decode.Source) error {
+	runs, err := a.red.FindUnsearched(ctx, src, a.ex)
+	if err != nil {
+		return err
+	}
+	for dir := captures.Up; dir <= captures.Down; dir++ {
+		var found []Finding
+		for _, u := range runs {
+			if u.Dir != dir {
+				continue
+			}
+			i := slices.IndexFunc(found, func(f Finding) bool { return f.Name == u.Reason })
+			if i < 0 {
+				i = len(found)
+				found = append(found, Finding{Rule: captures.RuleUnsearched, Place: "body", Name: u.Reason, Dir: dir, Off: int(u.Start)})
+			}
+			found[i].Len += int(u.Bytes())
+			found[i].Count++
+		}
+		for _, f := range found {
 			a.add(f)
 		}
 	}
@@ -221,8 +293,18 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 	}
 }
 
+// hasRawBodies reports whether there are bytes in an exchange's bodies that are
+// in no frame.
+func hasRawBodies(d *decode.Exchange) bool {
+	var frames [2]int
+	for i := range d.Frames {
+		frames[d.Frames[i].Dir]++
+	}
+	return d.Err != nil || frames[captures.Up] == 0 && d.BytesUp > 0 || frames[captures.Down] == 0 && d.BytesDown > 0
+}
+
 // rawBodies are an exchange's bodies as they passed.
-func rawBodies(ctx context.Context, src *captures.Store, id int64) (raw [2][]byte, err error) {
+func rawBodies(ctx context.Context, src captures.ChunkSource, id int64) (raw [2][]byte, err error) {
 	for c, err := range src.Chunks(ctx, id, 0) {
 		if err != nil {
 			return raw, err

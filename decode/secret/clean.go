@@ -22,7 +22,8 @@ import (
 // to, after the values of fields that hold secrets were replaced. Exchanges keep
 // their numbers, times, outcomes, trailers and chunk boundaries; what was
 // derived is not copied. It returns how many exchanges were copied, and how many
-// values were replaced because of their field.
+// values were replaced because of their field, and what was left out: what the
+// search for secrets cannot look into, if the redaction of to omits it.
 //
 // Shape: a placeholder has the length of what it replaces; a frame or a body
 // that was compressed is compressed anew, and its envelope gets the new length.
@@ -33,34 +34,42 @@ import (
 // limits, only as a known secret, that is if it has 12 bytes or more. Audit tells
 // what is left.
 // Errors: of the stores.
-func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchanges, values int, err error) {
+func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
 	red := to.Redactor()
 	if red == nil {
-		return 0, 0, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
+		return 0, 0, omitted, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
 	}
 	v, err := NewView(ctx, from, red, rules)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, omitted, err
 	}
 	for _, id := range v.ids {
-		if err := to.CopyExchange(ctx, from, id, v.c.edits[id]); err != nil {
-			return exchanges, v.c.values, err
+		ex, err := from.Exchange(ctx, id)
+		if err == nil {
+			err = to.CopyExchange(ctx, from, v.c.head(ex), v.c.edits[id])
+		}
+		if err != nil {
+			return exchanges, v.c.values, omitted, err
 		}
 		exchanges++
+		if n := v.c.omitted(id); n > 0 {
+			omitted.Exchanges++
+			omitted.Bytes += n
+		}
 	}
 	readings, err := from.Readings(ctx, "")
 	if err != nil {
-		return exchanges, v.c.values, err
+		return exchanges, v.c.values, omitted, err
 	}
 	for _, r := range readings {
 		if len(red.FindURL("https://host"+strings.TrimLeft(r.Method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ "))) > 0 || string(red.Bytes([]byte(r.Method))) != r.Method {
 			continue // of a path that is another one in the copy
 		}
 		if err := to.PutReading(ctx, r); err != nil {
-			return exchanges, v.c.values, err
+			return exchanges, v.c.values, omitted, err
 		}
 	}
-	return exchanges, v.c.values, to.Flush(ctx)
+	return exchanges, v.c.values, omitted, to.Flush(ctx)
 }
 
 // A cleaner finds the fields to be replaced.
@@ -69,6 +78,11 @@ type cleaner struct {
 	rules  *Rules
 	edits  map[int64][2][]captures.Edit
 	values int
+
+	typed    map[int64]bool                  // exchanges of which a field was replaced
+	messages map[int64][2]string             // of Connect GETs: the parameter's value, and what replaces it
+	runs     map[int64][]captures.Unsearched // what is left out of bodies
+	inURL    map[int64]int64                 // bytes that are left out of URLs
 }
 
 // plan finds the secret fields of an exchange, learns them, and notes the edits
@@ -82,11 +96,19 @@ func (c *cleaner) plan(ctx context.Context, from *captures.Store, id int64) erro
 	var edits [2][]captures.Edit
 	for i := range d.Frames {
 		f := &d.Frames[i]
+		c.learn(f)
 		changes, err := c.changes(d, f)
 		if err != nil {
 			return fmt.Errorf("decode/secret: exchange %d, %s frame %d: %w", id, f.Dir, f.Seq, err)
 		}
 		if len(changes) == 0 {
+			continue
+		}
+		c.typed[id] = true
+		if d.Protocol == decode.ConnectGet && f.Dir == captures.Up {
+			if data, err := c.changed(f, changes); err == nil {
+				c.replaceMessage(d, f, data)
+			}
 			continue
 		}
 		if raw[0] == nil && raw[1] == nil {
@@ -102,10 +124,37 @@ func (c *cleaner) plan(ctx context.Context, from *captures.Store, id int64) erro
 			edits[f.Dir] = append(edits[f.Dir], edit)
 		}
 	}
+	if err := c.learnBodies(ctx, from, d); err != nil {
+		return err
+	}
+	if err := c.omit(ctx, from, &d.Exchange, &edits); err != nil {
+		return err
+	}
 	if len(edits[0])+len(edits[1]) > 0 {
 		c.edits[id] = edits
 	}
 	return nil
+}
+
+// learn has the redactor meet the secrets of a frame and of the messages in its
+// fields: they may stand elsewhere too, where only known secrets are found.
+func (c *cleaner) learn(f *decode.Frame) {
+	c.red.Find(f.Data, false)
+	for _, in := range f.Inner {
+		c.red.Find(in.Data, false)
+	}
+}
+
+// learnBodies does that for bodies that are no frames.
+func (c *cleaner) learnBodies(ctx context.Context, from *captures.Store, d *decode.Exchange) error {
+	if !hasRawBodies(d) {
+		return nil
+	}
+	raw, err := rawBodies(ctx, from, d.ID)
+	for _, p := range raw {
+		c.red.Find(p, false)
+	}
+	return err
 }
 
 // changes are the edits of a frame's tree that replace its secret fields, and
@@ -160,20 +209,24 @@ func encodeAs(text, old, data []byte) ([]byte, bool) {
 	return nil, false
 }
 
+// changed returns a frame's raw bytes with changes to its tree.
+func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) {
+	payload, err := wire.Splice(f.Tree, changes)
+	if err != nil || f.Encoding == "" {
+		return payload, err
+	}
+	return envelope.Compress(f.Encoding, payload)
+}
+
 // edit makes the changes to a frame in its direction's bytes; ok is false where
 // the frame does not stand there as it is.
 func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e captures.Edit, ok bool, err error) {
 	if f.Encoding != "" && f.Err != nil {
 		return e, false, nil // Data may be less than what Raw inflates to
 	}
-	payload, err := wire.Splice(f.Tree, changes)
+	payload, err := c.changed(f, changes)
 	if err != nil {
 		return e, false, err
-	}
-	if f.Encoding != "" {
-		if payload, err = envelope.Compress(f.Encoding, payload); err != nil {
-			return e, false, err
-		}
 	}
 	at := int64(0)
 	if f.Framed {

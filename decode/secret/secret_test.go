@@ -153,7 +153,7 @@ func TestClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exchanges, values, err := secret.Clean(t.Context(), to, open(t, path), testRules(t))
+	exchanges, values, _, err := secret.Clean(t.Context(), to, open(t, path), testRules(t))
 	if err != nil || exchanges != 3 || values != 13 {
 		t.Fatalf("%d exchanges, %d values, %v", exchanges, values, err)
 	}

@@ -14,19 +14,24 @@ type View struct {
 	c        cleaner
 	ids      []int64
 	replaced map[int64]bool // exchanges of which something was replaced, as far as they were read
+	omitted  map[int64]bool // exchanges of which something was left out, as far as they were read
 }
 
 // NewView looks through a capture for secrets, and returns a view without them.
 //
-// Shape: red has the rules, and learns.
+// Shape: red has the rules, and learns all secrets that it finds.
 // Limits: those of Clean. It holds the frames that have to be changed because of
 // a field in them.
 // Errors: of the store.
 func NewView(ctx context.Context, from *captures.Store, red *captures.Redactor, rules *Rules) (*View, error) {
 	v := &View{
-		from: from, replaced: make(map[int64]bool),
-		c: cleaner{red: red, rules: rules, edits: make(map[int64][2][]captures.Edit)},
+		from: from, replaced: make(map[int64]bool), omitted: make(map[int64]bool),
+		c: cleaner{
+			red: red, rules: rules, edits: make(map[int64][2][]captures.Edit), typed: make(map[int64]bool),
+			messages: make(map[int64][2]string), runs: make(map[int64][]captures.Unsearched), inURL: make(map[int64]int64),
+		},
 	}
+	red.LearnFound()
 	for ex, err := range from.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
@@ -45,6 +50,15 @@ func NewView(ctx context.Context, from *captures.Store, red *captures.Redactor, 
 // Replaced counts the exchanges, of those that were read, in which a secret was
 // replaced.
 func (v *View) Replaced() int { return len(v.replaced) }
+
+// Omitted is what was left out of the exchanges that were read.
+func (v *View) Omitted() Omitted {
+	o := Omitted{Exchanges: len(v.omitted)}
+	for id := range v.omitted {
+		o.Bytes += v.c.omitted(id)
+	}
+	return o
+}
 
 // Exchange returns one exchange.
 func (v *View) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
@@ -70,10 +84,13 @@ func (v *View) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, erro
 }
 
 func (v *View) clean(ex *captures.Exchange) *captures.Exchange {
-	out := v.c.red.Exchange(*ex)
-	_, edited := v.c.edits[ex.ID]
-	if edited || !reflect.DeepEqual(out, *ex) {
+	head := v.c.head(ex)
+	out := v.c.red.Exchange(*head)
+	if v.c.typed[ex.ID] || !reflect.DeepEqual(out, *head) {
 		v.replaced[ex.ID] = true
+	}
+	if v.c.omitted(ex.ID) > 0 {
+		v.omitted[ex.ID] = true
 	}
 	return &out
 }

@@ -19,7 +19,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := secret.Clean(ctx, to, from, testRules(t)); err != nil {
+	if _, _, _, err := secret.Clean(ctx, to, from, testRules(t)); err != nil {
 		t.Fatal(err)
 	}
 	view, err := secret.NewView(ctx, from, to.Redactor(), testRules(t))

@@ -28,6 +28,8 @@ type captureFlags struct {
 	packets                          string
 	only, skip, also                 []string
 	maxBody, rotate, keylog          string
+
+	unsearched *unsearchedLog
 }
 
 func (a *app) captureCommand() *cobra.Command {
@@ -56,7 +58,8 @@ keeps them, for Wireshark: the file holds the keys, and what they open.
 --reverse stands in front of one server, each --also in front of one more.
 
 Secrets (authorization, cookies, tokens, API keys) are redacted as they are
-recorded, unless --keep-secrets is given.
+recorded, unless --keep-secrets is given. What cannot be searched for them, such as
+payloads of WebSockets, is recorded as it is, and capture says so.
 
 What --only and --skip leave out as a host passes undecrypted. A pattern with a
 path (host/path*) chooses among the requests of a host, which has to be decrypted
@@ -98,6 +101,7 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 	if err := checkModes(f, argv); err != nil {
 		return err
 	}
+	f.unsearched = new(unsearchedLog)
 	if f.passive {
 		return a.capturePassive(ctx, f, argv)
 	}
@@ -214,6 +218,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
 	o := captures.SeriesOptions{Options: a.summarised(captures.Options{
 		KeepSecrets: f.keepSecrets,
+		Unsearched:  f.unsearched.report(a, f.json),
 		Failed: func(err error) {
 			if failed != nil {
 				failed.Store(true)
@@ -387,13 +392,19 @@ func (a *app) sayEnded(ctx context.Context, f captureFlags, files []string, rema
 			Exchanges  int      `json:"exchanges"`
 			Incomplete int      `json:"incomplete"`
 			Files      []string `json:"files"`
-		}{1, "ended", f.out, n, unfinished, files})
+
+			UnsearchedExchanges int   `json:"unsearched_exchanges"`
+			UnsearchedBytes     int64 `json:"unsearched_bytes"`
+		}{1, "ended", f.out, n, unfinished, files, f.unsearched.exchanges, f.unsearched.bytes})
 	}
 	where := f.out
 	if len(files) > 1 {
 		where = fmt.Sprintf("%d files, %s to %s", len(files), f.out, files[len(files)-1])
 	}
 	a.say("unwire: %s in %s (%d incomplete)%s", counted(n, "exchange"), where, unfinished, remark)
+	if text := f.unsearched.summary(); text != "" {
+		a.say("unwire: %s", text)
+	}
 	return n, nil
 }
 

@@ -144,7 +144,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, captures.DefaultRedactor(), rules)
+	view, err := secret.NewView(ctx, store, captures.DefaultRedactor().Omitting(), rules)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func newDemoServer() (*demoServer, error) {
 
 // recordDemo runs the clients through a recorder, and says which ones ran.
 func (a *app) recordDemo(ctx context.Context, s *demoServer, f demoFlags) (clients []string, err error) {
-	rec, err := a.startRecorder(captureFlags{out: f.out, listen: "127.0.0.1:0", upstreamCA: s.server.CAFile()})
+	rec, err := a.startRecorder(captureFlags{out: f.out, listen: "127.0.0.1:0", upstreamCA: s.server.CAFile(), unsearched: new(unsearchedLog)})
 	if err != nil {
 		return nil, err
 	}

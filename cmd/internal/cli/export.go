@@ -28,6 +28,7 @@ type exportFlags struct {
 	format, out, proto string
 	keepHeaders        bool
 	asRecorded         bool
+	keepUnsearched     bool
 }
 
 // A typeFinder finds the message type of a call's frames.
@@ -70,7 +71,8 @@ What is written passes what 'unwire redact' does: secrets that were recorded (by
 and so are the protobuf fields that are known to hold some, which recording does
 not decode. Header fields that are not known to be harmless get placeholders for
 their values as well, equal ones for equal values; --keep-headers leaves these.
---as-recorded leaves everything, secrets too.`,
+Payloads that cannot be searched for secrets, such as those of WebSockets, are left
+out; --keep-unsearched keeps them. --as-recorded leaves everything, secrets too.`,
 		Example: `  unwire export F.uwc --format har -o F.har
   unwire export F.uwc --format jsonl | jq -r .url
   unwire export F.uwc --format raw -o frames/
@@ -83,6 +85,7 @@ their values as well, equal ones for equal values; --keep-headers leaves these.
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file, or folder of raw and parquet; - is stdout, the default of the others")
 	cmd.Flags().BoolVar(&f.keepHeaders, "keep-headers", false, "unknown headers as they were recorded; known secrets are replaced")
 	cmd.Flags().BoolVar(&f.asRecorded, "as-recorded", false, "everything as it was recorded: secrets too, if they were")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "payloads that cannot be searched for secrets too, such as those of WebSockets")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
 	return cmd
 }
@@ -120,9 +123,13 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 		return exportError(err)
 	}
 	a.say("unwire: %s", done)
-	if view != nil && view.Replaced() > 0 {
+	if view == nil {
+		return nil
+	}
+	if view.Replaced() > 0 {
 		a.say("unwire: the capture was recorded with its secrets, in %s: they were replaced in what was written", counted(view.Replaced(), "exchange"))
 	}
+	a.sayOmitted(view.Omitted())
 	return nil
 }
 
@@ -135,7 +142,11 @@ func (f exportFlags) source(ctx context.Context, store *captures.Store, addr add
 		if err != nil {
 			return nil, nil, err
 		}
-		if view, err = secret.NewView(ctx, store, captures.DefaultRedactor(), rules); err != nil {
+		red := captures.DefaultRedactor()
+		if !f.keepUnsearched {
+			red = red.Omitting()
+		}
+		if view, err = secret.NewView(ctx, store, red, rules); err != nil {
 			return nil, nil, err
 		}
 		src = view

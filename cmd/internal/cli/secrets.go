@@ -25,9 +25,10 @@ const leastNamed = 12
 
 // secretFlags say what is a secret besides what the rules know.
 type secretFlags struct {
-	env         []string
-	file, proto string
-	json        bool
+	env            []string
+	file, proto    string
+	json           bool
+	keepUnsearched bool // of redact
 }
 
 func (f *secretFlags) add(cmd *cobra.Command) {
@@ -123,7 +124,12 @@ func (a *app) auditCommand() *cobra.Command {
 		Long: `audit looks for secrets by the rules of recording, in headers, URLs and decoded
 frames, and in the protobuf fields that are known to hold some. It prints where
 they are and by which rule they were found, never what they are, and exits with
-status 1 if there is one. 'unwire redact' removes them.`,
+status 1 if there is one. 'unwire redact' removes them, except those that audit
+reports as staying ("removable":false with --json).
+
+It also exits with status 1 if something could not be searched (rule not-searched):
+payloads of WebSockets, which are masked or compressed, bodies with an unknown
+Content-Encoding, and compressed data that is damaged or cut off.`,
 		Example: "  unwire audit F.uwc\n  unwire audit --json F.uwc | jq -r '.frame + \" \" + .path'\n  unwire audit --secret-env MY_TOKEN *.uwc",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,7 +149,7 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 		return err
 	}
 	var rows [][]string
-	total := 0
+	var all []secret.Finding
 	var damage error
 	for _, file := range files {
 		red, err := f.redactor()
@@ -153,7 +159,6 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 		found, err := a.auditFile(ctx, file, red, rules)
 		damage = errors.Join(damage, err)
 		for i := range found {
-			total += found[i].Count
 			if f.json {
 				if err := a.printJSON(findingJSON(file, &found[i])); err != nil {
 					return err
@@ -162,6 +167,7 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 			}
 			rows = append(rows, findingRow(file, &found[i]))
 		}
+		all = append(all, found...)
 		if err != nil && !errors.Is(err, captures.ErrDamaged) {
 			break
 		}
@@ -171,19 +177,55 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 			return err
 		}
 	}
-	if damage != nil {
-		return damage
+	if damage != nil && len(all) == 0 {
+		return damage // nothing can be said of what was not read
 	}
-	if total > 0 {
+	return errors.Join(damage, a.sayFindings(all))
+}
+
+// sayFindings says how many secrets were found, what was not searched, and what
+// removes both.
+func (a *app) sayFindings(all []secret.Finding) error {
+	var values, stay, bytes, runs int
+	for i := range all {
+		f := &all[i]
+		switch {
+		case f.Rule == captures.RuleUnsearched:
+			bytes, runs = bytes+f.Len, runs+f.Count
+		case f.Stays:
+			values, stay = values+f.Count, stay+f.Count
+		default:
+			values += f.Count
+		}
+	}
+	if values > 0 {
 		look, them := "look like secrets", "them"
-		if total == 1 {
+		if values == 1 {
 			look, them = "looks like a secret", "it"
 		}
-		a.say("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' removes %s", counted(total, "value"), look, them)
+		removes := fmt.Sprintf("removes %s", them)
+		if stay > 0 {
+			removes = fmt.Sprintf("cannot remove %d of them", stay)
+		}
+		a.say("unwire: %s %s; 'unwire redact F.uwc -o CLEAN.uwc' %s", counted(values, "value"), look, removes)
+	} else {
+		a.say("unwire: nothing looks like a secret")
+	}
+	if runs > 0 {
+		a.say("unwire: %s in %s not searched for secrets; 'unwire redact' and exports leave these bytes out", counted(bytes, "byte"), were(runs))
+	}
+	if len(all) > 0 {
 		return fail(exitFinding, nil, "")
 	}
-	a.say("unwire: nothing looks like a secret")
 	return nil
+}
+
+// were is a number of places with its verb.
+func were(n int) string {
+	if n == 1 {
+		return "1 place was"
+	}
+	return fmt.Sprintf("%d places were", n)
 }
 
 func (a *app) auditFile(ctx context.Context, file string, red *captures.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
@@ -211,12 +253,16 @@ type findingLine struct {
 	Off      int    `json:"off"`
 	Len      int    `json:"len"`
 	Count    int    `json:"count"`
+
+	// Removable is true if 'unwire redact' removes it.
+	Removable bool `json:"removable"`
 }
 
 func findingJSON(file string, f *secret.Finding) findingLine {
 	l := findingLine{
 		V: 1, File: file, Exchange: f.Exchange, Rule: string(f.Rule), Place: f.Place, Header: f.Header, Name: f.Name,
 		Path: f.Path.String(), Encoding: f.Encoding, Off: f.Off, Len: f.Len, Count: f.Count,
+		Removable: !f.Stays,
 	}
 	if f.Place == "frame" {
 		l.Frame = address{File: file, Exchange: f.Exchange, Part: f.Part, Dir: f.Dir, Frame: f.Seq}.String()
@@ -253,7 +299,10 @@ version, or of which a secret is known now. Everything passes the redaction that
 recording does, into a new file; the protobuf fields that are known to hold
 secrets, which a recorder does not decode, are replaced as well. Exchanges keep
 their numbers, times, outcomes and chunk boundaries; what was derived is dropped.
-The new file is then audited: the exit status is 1 if something is left.`,
+The new file is then audited: the exit status is 1 if something is left.
+
+Payloads that cannot be searched ('unwire audit' lists them) are left out of the
+copy, and the exchange's error says how much; --keep-unsearched keeps them.`,
 		Example: "  unwire redact F.uwc -o CLEAN.uwc\n  unwire redact F.uwc -o CLEAN.uwc --secret-env MY_TOKEN",
 		Args:    exactArgs("F.uwc"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -261,6 +310,7 @@ The new file is then audited: the exit status is 1 if something is left.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the new capture; it must not exist (required)")
+	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of WebSockets")
 	f.add(cmd)
 	return cmd
 }
@@ -280,7 +330,10 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	if err != nil {
 		return err
 	}
-	exchanges, values, err := a.cleanFile(ctx, file, out, red, rules)
+	if !f.keepUnsearched {
+		red = red.Omitting()
+	}
+	exchanges, values, omitted, err := a.cleanFile(ctx, file, out, red, rules)
 	if err != nil {
 		return err
 	}
@@ -294,7 +347,9 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	}
 	n := 0
 	for i := range left {
-		n += left[i].Count
+		if !f.keepUnsearched || left[i].Rule != captures.RuleUnsearched {
+			n += left[i].Count
+		}
 	}
 	if f.json {
 		err = a.printJSON(struct {
@@ -303,12 +358,16 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 			Exchanges int    `json:"exchanges"`
 			Fields    int    `json:"fields"`
 			Left      int    `json:"left"`
-		}{1, out, exchanges, values, n})
+
+			OmittedExchanges int   `json:"omitted_exchanges"`
+			OmittedBytes     int64 `json:"omitted_bytes"`
+		}{1, out, exchanges, values, n, omitted.Exchanges, omitted.Bytes})
 		if err != nil {
 			return err
 		}
 	} else {
 		a.say("unwire: %s in %s; %s of known fields replaced", counted(exchanges, "exchange"), out, counted(values, "value"))
+		a.sayOmitted(omitted)
 	}
 	if n > 0 {
 		return fail(exitFinding, fmt.Errorf("%s of secrets seem to be left in %s", counted(n, "value"), out), "'unwire audit "+out+"' says where")
@@ -316,19 +375,27 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	return nil
 }
 
+// sayOmitted says what was left out because it could not be searched.
+func (a *app) sayOmitted(o secret.Omitted) {
+	if o.Bytes > 0 {
+		a.say("unwire: %s of %s left out, as they cannot be searched for secrets; --keep-unsearched keeps them",
+			counted(int(o.Bytes), "byte"), counted(o.Exchanges, "exchange"))
+	}
+}
+
 // cleanFile writes the copy, which gets its name when it is complete.
-func (a *app) cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, err error) {
+func (a *app) cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
 	from, err := openCapture(file)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, omitted, err
 	}
 	defer from.Close()
 	err = a.wholeCapture(ctx, out, captures.Options{Redactor: red}, func(to *captures.Store) (err error) {
-		exchanges, values, err = secret.Clean(ctx, to, from, rules)
+		exchanges, values, omitted, err = secret.Clean(ctx, to, from, rules)
 		if _, serr := os.Lstat(out); err == nil && serr == nil {
 			return fail(exitUsage, fmt.Errorf("%s exists by now", out), "name a new file")
 		}
 		return err
 	})
-	return exchanges, values, err
+	return exchanges, values, omitted, err
 }
