@@ -180,7 +180,11 @@ func (a *app) audit(ctx context.Context, f secretFlags, files []string) error {
 	if damage != nil && len(all) == 0 {
 		return damage // nothing can be said of what was not read
 	}
-	return errors.Join(damage, a.sayFindings(all))
+	err = a.sayFindings(all)
+	if damage != nil {
+		return damage
+	}
+	return err
 }
 
 // sayFindings says how many secrets were found, what was not searched, and what
