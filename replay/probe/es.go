@@ -19,24 +19,35 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		m.unsure = len(path) > 0
 		todo = append(todo, m)
 	}
+	asked := false
+	version := func() error {
+		if asked || !o.Type {
+			return nil
+		}
+		asked = true
+		err := requestType(ctx, c, res)
+		c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
+		return err
+	}
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
 		path := m.path
 		if m.unsure {
-			groups, ok, err := reachES(ctx, c, o, res, path, reached)
-			if err != nil {
+			ok, err := reachES(ctx, c, o, res, m, reached)
+			if err != nil && !res.offHere(err) {
 				return err
 			}
 			if !ok {
 				continue
 			}
-			m.groups = groups
 		}
 		err := m.run(ctx)
-		if err == nil && o.Type && res.RequestType == "" {
-			err = requestType(ctx, c, res)
-			c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
+		if res.offHere(err) {
+			continue
+		}
+		if err == nil {
+			err = version()
 		}
 		if err == nil {
 			err = m.measure(ctx)
@@ -50,16 +61,19 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		for _, n := range m.order() {
 			f := m.found[n]
-			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && !f.group {
+			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && f.slot != slotMap && !f.group {
 				continue
 			}
 			below := newESMessage(c, o, append(slices.Clone(path), n), o.Numbers)
-			below.groups = slices.Clone(m.groups)
+			below.groups, below.entry = slices.Clone(m.groups), f.slot == slotMap
 			if f.group {
 				below.groups = append(below.groups, len(path))
 			}
 			todo = append(todo, below)
 		}
+	}
+	if err := version(); err != nil { // no message could be asked
+		return err
 	}
 	if err := names(ctx, c, o, res); err != nil {
 		return err
@@ -75,6 +89,7 @@ type esMessage struct {
 	c        *client
 	path     []int32
 	groups   []int // places in path of groups
+	entry    bool  // it is a map's entry, and the runtime skips nothing in those
 	numbers  []Range
 	hints    map[int32]Hint
 	found    map[int32]*esField
@@ -97,6 +112,16 @@ func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessa
 	return m
 }
 
+// firstMessage is what a protobuf-es server is asked about first: the first
+// step of a path, before it is known whether the path leads to a message.
+func (o *Options) firstMessage(c *client) *esMessage {
+	paths, numbers := o.messages()
+	if first := paths[0]; len(first) > 0 {
+		return newESMessage(c, o, nil, []Range{{first[0], first[0]}})
+	}
+	return newESMessage(c, o, nil, numbers[""])
+}
+
 type esField struct {
 	number   int32
 	slot     slot
@@ -112,6 +137,9 @@ func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 // run finds all fields, from the highest number down: a request a field. What
 // was passed is not asked about again.
 func (m *esMessage) run(ctx context.Context) error {
+	if m.entry {
+		return m.runEntry(ctx)
+	}
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
 		batch := m.fitting(m.batch(high))
@@ -179,6 +207,8 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		}
 	}
 	switch {
+	case ok && index == controlIndex:
+		return 0, 0, oracleOffAt(m.path, a)
 	case ok && s != slotEnd && (index < len(b.numbers) || index >= b.base && index-b.base < len(b.looks)):
 		m.isVarint(deep)
 		if index >= len(b.numbers) {
@@ -227,6 +257,9 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
 		m.isVarint(deep)
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
 		m.seek = illegal && len(m.suspects) == 0
 		m.suspects, m.illegal = b.numbers, illegal
 		return from, 0, nil
@@ -255,8 +288,11 @@ func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
 	return f
 }
 
-// levelsCounted is how protobuf-es 2 says where it gives up.
-const levelsCounted = "maximum recursion depth of 100 "
+// How protobuf-es 2 says that it gives up: where, and in an unknown group.
+const (
+	levelsCounted  = "maximum recursion depth of 100 "
+	levelsExceeded = "maximum recursion depth reached"
+)
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.

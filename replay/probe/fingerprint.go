@@ -120,6 +120,8 @@ func runtimeOf(a *answer, p Protocol) Runtime {
 			return ES1
 		}
 		return ES2
+	case strings.Contains(s, levelsExceeded): // nothing that was asked about is there
+		return ES2
 	case strings.Contains(s, "grpc:") && strings.Contains(s, "proto:"):
 		return GRPCGo
 	case strings.Contains(s, "unmarshal message") || strings.Contains(s, "proto:"):

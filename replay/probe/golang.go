@@ -67,6 +67,13 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		poison = m.poison
 	}
+	if poison == nil && len(todo[0]) > 0 {
+		m := &goMessage{c: c}
+		if err := m.findPoisonAbove(ctx, o.Numbers); err != nil {
+			return err
+		}
+		poison = m.poison
+	}
 	var dry []*goMessage // asked without what ends a request
 	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
@@ -84,6 +91,9 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 			m.numbers = o.Numbers
 		}
 		err := m.run(ctx)
+		if res.offHere(err) {
+			continue
+		}
 		if m.poison == nil && err == nil {
 			dry = append(dry, m)
 			continue
@@ -102,7 +112,9 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 	for _, m := range dry {
 		m.poison = poison
 		if poison != nil {
-			if err := m.run(ctx); err != nil {
+			if err := m.run(ctx); res.offHere(err) {
+				continue
+			} else if err != nil {
 				return err
 			}
 		}
@@ -125,18 +137,19 @@ func (m *goMessage) report(res *Result) {
 }
 
 // control asks about a number that no definition can have, which no test is
-// refused for.
+// refused for: once for each path and each way of refusing.
 //
-// Errors: a stopError where it is; then nothing is claimed.
+// Errors: a stopError where it is; then nothing is claimed of the message.
 func (m *goMessage) control(ctx context.Context, test goTest) error {
-	if m.c.controlled {
+	about := fmt.Sprintf("%s %t", pathText(m.path), test.text)
+	if m.c.controlled[about] {
 		return nil
 	}
 	hit, a, err := m.test(ctx, test, []int32{firstReserved})
 	if err == nil && hit {
-		return oracleOff(a)
+		return oracleOffAt(m.path, a)
 	}
-	m.c.controlled = err == nil && !test.text // the last of the two
+	m.c.controlled[about] = err == nil
 	return err
 }
 
@@ -211,6 +224,31 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 		m.poison = wrap(child.path, appendBadText(nil, k))
 	}
 	return err
+}
+
+// findPoisonAbove looks for text among the request's own fields, so that it is
+// known whether a path leads to a message before anything is asked of it.
+func (m *goMessage) findPoisonAbove(ctx context.Context, numbers []Range) error {
+	text := goTests()[testText]
+	if err := m.control(ctx, text); err != nil {
+		return err
+	}
+	var set []int32
+	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
+		set = append(set, n)
+	}
+	slices.Reverse(set)
+	for part := range slices.Chunk(set, m.maxBatch()) {
+		n, err := m.first(ctx, text, part)
+		if err != nil {
+			return err
+		}
+		if n != 0 {
+			m.poison = appendBadText(nil, n)
+			return nil
+		}
+	}
+	return nil
 }
 
 // first finds one number of a set that a test is refused for; 0 is none.

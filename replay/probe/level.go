@@ -30,7 +30,7 @@ func appendGroups(b []byte, n int) []byte {
 func (m *esMessage) measure(ctx context.Context) error {
 	var doubt []int32
 	for _, n := range m.order() {
-		if f := m.found[n]; f.slot == slotVarint && !m.hints[n].Varint && (f.unsure || !m.distinct(n)) {
+		if f := m.found[n]; f.slot == slotVarint && !f.level && !m.hints[n].Varint && (f.unsure || !m.distinct(n)) {
 			doubt = append(doubt, n)
 		}
 	}

@@ -216,9 +216,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	paths, numbers := o.messages()
-	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
-	print, err := fingerprint(ctx, c, first.firstPayload)
+	print, err := fingerprint(ctx, c, o.firstMessage(c).firstPayload)
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err
