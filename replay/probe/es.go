@@ -52,6 +52,9 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		if err == nil {
 			err = m.measure(ctx)
 		}
+		if err == nil {
+			err = m.labels(ctx)
+		}
 		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
 			err = m.refine(ctx)
 		}
@@ -128,7 +131,9 @@ type esField struct {
 	group    bool
 	unsure   bool   // whether it is a message was not told
 	level    bool   // what is in its value is read at the level of the field
+	below    bool   // what is in its value is read a level below the field's, which entries of maps are not
 	text     string // "string" or "bytes", or ""
+	label    string // as in Field: of a number of 4 or 8 bytes, or "map" of a message
 	evidence []string
 }
 
@@ -233,8 +238,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		m.clear(b.numbers)
 		if len(m.suspects) == 1 {
 			high := below(m.numbers, m.suspects[0]-1)
-			m.stumbles(m.suspects[0], a)
-			return high, 0, nil
+			return high, 0, m.identify(ctx, m.suspects[0], a)
 		}
 		return b.next, 0, nil
 	case a.parser && gaveUpES(a.message) && m.measures(deep, b):
@@ -269,8 +273,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		if err := m.control(ctx); err != nil {
 			return 0, 0, err
 		}
-		m.stumbles(b.numbers[0], a)
-		return b.next, 0, nil
+		return b.next, 0, m.identify(ctx, b.numbers[0], a)
 	case a.parser:
 		if err := m.control(ctx); err != nil {
 			return 0, 0, err
@@ -285,6 +288,7 @@ func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
 	f := &esField{number: n, slot: s}
 	m.tell(f, quote(a.message))
 	m.found[n] = f
+	m.c.showsMaps = m.c.showsMaps || s == slotMap
 	return f
 }
 

@@ -207,10 +207,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		clear(res.complete)
 		clear(res.shown)
 	}
-	res.judge(o.Questions)
 	if early != nil {
 		res.Stopped, err = early.Error(), nil
 	}
+	res.judge(o.Questions)
 	res.finish()
 	return res, err
 }
