@@ -55,6 +55,7 @@ type goMessage struct {
 	numbers []Range
 	poison  []byte // of a whole request: text that is none; nil: none is known
 	fields  map[int32]*Field
+	lazy    bool // a test was refused for what is in a lazy field
 }
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
@@ -178,7 +179,7 @@ func (m *goMessage) run(ctx context.Context) error {
 		if !test.text || m.poison != nil {
 			continue
 		}
-		if len(m.fields) > 0 {
+		if len(m.fields) > 0 && !m.lazy {
 			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
 		} else if err := m.poisonBelow(ctx, numbers); err != nil {
 			return err
@@ -214,16 +215,22 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 		below.value = protowire.AppendTag(below.value, protowire.Number(n), protowire.BytesType)
 		below.value = protowire.AppendBytes(below.value, text.value)
 	}
-	n, err := m.first(ctx, below, set)
-	if err != nil || n == 0 {
-		return err
+	for {
+		n, err := m.first(ctx, below, set)
+		if err != nil || n == 0 {
+			return err
+		}
+		child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
+		k, err := child.first(ctx, text, inner)
+		if err != nil {
+			return err
+		}
+		if k != 0 && !child.lazy {
+			m.poison = wrap(child.path, appendBadText(nil, k))
+			return nil
+		}
+		set = slices.DeleteFunc(set, func(other int32) bool { return other == n })
 	}
-	child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
-	k, err := child.first(ctx, text, inner)
-	if k != 0 {
-		m.poison = wrap(child.path, appendBadText(nil, k))
-	}
-	return err
 }
 
 // findPoisonAbove looks for text among the request's own fields, so that it is
@@ -253,6 +260,9 @@ func (m *goMessage) findPoisonAbove(ctx context.Context, numbers []Range) error 
 
 // first finds one number of a set that a test is refused for; 0 is none.
 func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
+	if len(set) == 0 {
+		return 0, nil
+	}
 	hit, _, err := m.test(ctx, test, set)
 	if err == errSize && len(set) > 1 {
 		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
@@ -337,7 +347,10 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	switch {
 	case a.parser && badTextGo(a.message):
 		return test.text, a, nil
-	case a.parser && strings.Contains(a.message, "cannot parse"):
+	case a.parser && strings.Contains(a.message, refusedLazily):
+		m.lazy = true
+		return true, a, nil
+	case a.parser && badWireGo(a.message):
 		return !test.text, a, nil
 	}
 	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
@@ -351,6 +364,22 @@ func (m *goMessage) at() string {
 }
 
 func badTextGo(message string) bool { return strings.Contains(message, "invalid UTF-8") }
+
+// badWireGo reports whether protobuf-go refused what is no message. The opaque
+// API has words of its own in messages that have lazy fields.
+func badWireGo(message string) bool {
+	for _, words := range []string{"cannot parse", "invalid field number", "mismatching end group marker", "missing end group marker"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedLazily is how protobuf-go refuses what is in a lazy field, whether it is
+// text or no message. What ends a request is never in one, so it is the test
+// that was refused.
+const refusedLazily = "invalid proto wire format"
 
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 
