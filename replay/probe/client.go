@@ -124,6 +124,8 @@ type client struct {
 	// it should be.
 	controlled map[string]bool
 
+	versionAsked bool // which version of protobuf-es answers
+
 	showsMaps bool // the parser skips nothing in entries of maps, so a message is none
 
 	counted   bool // the parser counts the levels that it goes down, up to levelLimit

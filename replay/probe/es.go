@@ -19,20 +19,9 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		m.unsure = len(path) > 0
 		todo = append(todo, m)
 	}
-	asked := false
-	version := func() error {
-		if asked || !o.Type {
-			return nil
-		}
-		asked = true
-		err := requestType(ctx, c, res)
-		c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
-		return err
-	}
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
-		path := m.path
 		if m.unsure {
 			ok, err := reachES(ctx, c, o, res, m, reached)
 			if err != nil && !res.offHere(err) {
@@ -47,44 +36,65 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 			continue
 		}
 		if err == nil {
-			err = version()
-		}
-		if err == nil {
-			err = m.measure(ctx)
-		}
-		if err == nil {
-			err = m.labels(ctx)
-		}
-		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
-			err = m.refine(ctx)
+			err = m.conclude(ctx, res)
 		}
 		m.report(res)
 		if err != nil {
 			return err
 		}
-		for _, n := range m.order() {
-			f := m.found[n]
-			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && f.slot != slotMap && !f.group {
-				continue
-			}
-			below := newESMessage(c, o, append(slices.Clone(path), n), o.Numbers)
-			below.groups, below.entry = slices.Clone(m.groups), f.slot == slotMap
-			if f.group {
-				below.groups = append(below.groups, len(path))
-			}
-			todo = append(todo, below)
+		if len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
+			todo = append(todo, m.below()...)
 		}
 	}
-	if err := version(); err != nil { // no message could be asked
+	if err := version(ctx, c, res); err != nil { // no message could be asked
 		return err
 	}
-	if err := names(ctx, c, o, res); err != nil {
+	return names(ctx, c, o, res)
+}
+
+// version asks, once, which version of protobuf-es answers.
+func version(ctx context.Context, c *client, res *Result) error {
+	if c.versionAsked || !c.o.Type {
+		return nil
+	}
+	c.versionAsked = true
+	err := requestType(ctx, c, res)
+	c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
+	return err
+}
+
+// conclude asks what the fields that were found leave open.
+func (m *esMessage) conclude(ctx context.Context, res *Result) error {
+	if err := version(ctx, m.c, res); err != nil {
 		return err
 	}
-	if res.RequestType == "" {
-		res.note("the version of connect-es is a guess: only its JSON tells it")
+	if err := m.measure(ctx); err != nil {
+		return err
+	}
+	if err := m.labels(ctx); err != nil {
+		return err
+	}
+	if m.c.o.Refine && res.Runtime != ES1 { // which does not look at text
+		return m.refine(ctx)
 	}
 	return nil
+}
+
+// below are the messages in a message: groups and the entries of maps, too.
+func (m *esMessage) below() (list []*esMessage) {
+	for _, n := range m.order() {
+		f := m.found[n]
+		if f.slot != slotMessage && f.slot != slotMap && !f.group {
+			continue
+		}
+		in := newESMessage(m.c, m.c.o, append(slices.Clone(m.path), n), m.c.o.Numbers)
+		in.groups, in.entry = slices.Clone(m.groups), f.slot == slotMap
+		if f.group {
+			in.groups = append(in.groups, len(m.path))
+		}
+		list = append(list, in)
+	}
+	return list
 }
 
 // An esMessage is what is known of one message of a protobuf-es server.

@@ -59,22 +59,17 @@ type goMessage struct {
 }
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
-	var poison []byte
 	todo, numbers := o.messages()
-	if len(o.Texts) > 0 {
-		m := &goMessage{c: c}
-		if err := m.findPoison(ctx, o.Texts); err != nil {
+	root := &goMessage{c: c}
+	if err := root.findPoison(ctx, o.Texts); err != nil {
+		return err
+	}
+	if root.poison == nil && (len(todo[0]) > 0 || len(o.Questions) > 0) {
+		if err := root.findPoisonAbove(ctx, o.Numbers); err != nil {
 			return err
 		}
-		poison = m.poison
 	}
-	if poison == nil && len(todo[0]) > 0 {
-		m := &goMessage{c: c}
-		if err := m.findPoisonAbove(ctx, o.Numbers); err != nil {
-			return err
-		}
-		poison = m.poison
-	}
+	poison := root.poison
 	var dry []*goMessage // asked without what ends a request
 	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
@@ -110,6 +105,19 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 			}
 		}
 	}
+	if err := again(ctx, res, dry, poison); err != nil {
+		return err
+	}
+	if poison == nil {
+		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+	}
+	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
+	return names(ctx, c, o, res)
+}
+
+// again asks those messages that were asked before it was known what ends a
+// request, and reports them.
+func again(ctx context.Context, res *Result, dry []*goMessage, poison []byte) error {
 	for _, m := range dry {
 		m.poison = poison
 		if poison != nil {
@@ -121,11 +129,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		m.report(res)
 	}
-	if poison == nil {
-		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
-	}
-	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
-	return names(ctx, c, o, res)
+	return nil
 }
 
 func (m *goMessage) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }

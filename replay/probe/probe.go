@@ -224,7 +224,11 @@ func run(ctx context.Context, c *client, o *Options, res *Result) error {
 	res.note(print.notes...)
 	switch print.runtime {
 	case ES1, ES2:
-		return runES(ctx, c, o, res)
+		err := runES(ctx, c, o, res)
+		if res.RequestType == "" {
+			res.note("the version of connect-es is a guess: only its JSON tells it")
+		}
+		return err
 	case ConnectGo, GRPCGo:
 		return runGo(ctx, c, o, res)
 	}

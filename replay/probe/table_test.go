@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -180,27 +179,15 @@ func byNumber(questions []probe.Question) (lists [][]probe.Question) {
 	return lists
 }
 
-// settleTwo asks about one field of a server that two definitions disagree on.
-func settleTwo(t *testing.T, to *url.URL, a, b string) [2]probe.Verdict {
-	t.Helper()
-	var md [2]protoreflect.MessageDescriptor
-	for i, field := range []string{a, b} {
-		_, files := compiled(t, strings.Replace(tableSource(nil), "string name = 1;", "string name = 1;\n"+field, 1))
-		md[i] = methods(files)[0].Input()
-	}
-	questions, texts := probe.QuestionsOfDefinitions("a", md[0], "b", md[1])
-	res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Questions: questions, Texts: texts})
-	if err != nil || len(res.Settled) != 1 {
-		t.Fatalf("%v: %+v", err, res)
-	}
-	q := res.Settled[0]
-	return [2]probe.Verdict{q.Claims[0].Verdict, q.Claims[1].Verdict}
+// withFields is a request with further fields.
+func withFields(fields ...string) string {
+	return strings.Replace(tableSource(nil), "string name = 1;", "string name = 1;\n"+strings.Join(fields, "\n"), 1)
 }
 
 // What a runtime shows is told, and what it does not show is undecided.
 func TestSettleTwo(t *testing.T) {
 	const yes, no, open = probe.Confirmed, probe.Contradicted, probe.Undecided
-	for _, c := range []struct {
+	cases := []struct {
 		is, a, b string
 		verdicts map[string][2]probe.Verdict // by runtime
 	}{
@@ -231,29 +218,44 @@ func TestSettleTwo(t *testing.T) {
 		{"int32 f = 9;", "repeated int32 f = 9;", "int32 f = 9;", map[string][2]probe.Verdict{
 			"connect-es 1": {no, open}, "connect-es 2": {no, yes}, "connect-go": {no, open}, "grpc-go": {no, open},
 		}},
-	} {
-		_, servers := mapServers(t, strings.Replace(tableSource(nil), "string name = 1;", "string name = 1;\n"+c.is, 1))
-		for name, start := range servers {
-			to, executed := start(t)
-			if got := settleTwo(t, to, c.a, c.b); got != c.verdicts[name] {
+	}
+	var is, one, other []string
+	for i, c := range cases {
+		number := func(field string) string {
+			return strings.Replace(field, "f = 9", fmt.Sprintf("f%d = %d", 9+i, 9+i), 1)
+		}
+		is, one, other = append(is, number(c.is)), append(one, number(c.a)), append(other, number(c.b))
+	}
+	md := func(fields []string) protoreflect.MessageDescriptor {
+		_, files := compiled(t, withFields(fields...))
+		return methods(files)[0].Input()
+	}
+	_, servers := mapServers(t, withFields(is...))
+	for name, start := range servers {
+		to, executed := start(t)
+		for i, c := range cases {
+			questions, texts := probe.QuestionsOfDefinitions("a", md(one[i:i+1]), "b", md(other[i:i+1]))
+			res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Questions: questions, Texts: texts})
+			if err != nil || len(res.Settled) != 1 {
+				t.Fatalf("%v: %+v", err, res)
+			}
+			got := [2]probe.Verdict{res.Settled[0].Claims[0].Verdict, res.Settled[0].Claims[1].Verdict}
+			if got != c.verdicts[name] {
 				t.Errorf("%s: %s; %s, %s: %v, want %v", name, c.is, c.a, c.b, got, c.verdicts[name])
 			}
-			if n := executed(); n != 0 {
-				t.Errorf("handlers ran %d times", n)
-			}
+		}
+		if n := executed(); n != 0 {
+			t.Errorf("handlers ran %d times", n)
 		}
 	}
 }
 
 // What a definition says is in a message is not looked for in a map.
 func TestVerifyAMapThatIsNoMessage(t *testing.T) {
-	source := func(field string) string {
-		return strings.Replace(tableSource(nil), "string name = 1;", "string name = 1;\n"+field, 1)
-	}
-	_, files := compiled(t, source("Other f = 9; double d = 10; int32 b = 2;"))
+	_, files := compiled(t, withFields("Other f = 9; double d = 10; int32 b = 2;"))
 	claimed := methods(files)[0].Input()
 	for _, value := range []string{"string", "Other"} {
-		is, servers := mapServers(t, source("map<string, "+value+"> f = 9; double d = 10; int32 b = 2;"))
+		is, servers := mapServers(t, withFields("map<string, "+value+"> f = 9; double d = 10; int32 b = 2;"))
 		for name, start := range servers {
 			to, executed := start(t)
 			v, sum := verify(t, probe.VerifyOptions{Options: probe.Options{To: to, Method: call, Refine: true, Depth: 2}}, claimed, is)
