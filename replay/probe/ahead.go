@@ -33,7 +33,7 @@ func (m *esMessage) ahead(b batch) batch {
 	for i, n := range b.numbers[:min(lookFrom, len(b.numbers))] {
 		for _, s := range jumps {
 			for _, next := range b.numbers[i+1 : min(i+1+lookWidth, len(b.numbers))] {
-				if b.base+len(b.looks) >= assertion {
+				if b.base+len(b.looks) >= controlIndex {
 					return b
 				}
 				b.looks = append(b.looks, look{n, s, next})

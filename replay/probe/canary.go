@@ -33,13 +33,27 @@ const (
 	slots = 8
 )
 
-// maxBatch is how many candidates have ids of their own in one payload, less
-// the last two: of what stands behind the message, and of an assertion.
+// maxBatch is how many ids one payload can have. Candidates have the indexes
+// below controlIndex; the last three are of the control, of an assertion, and of
+// what stands behind the message.
 const (
-	maxBatch  = 1 << 16 / slots
-	assertion = maxBatch - 2
-	idStep    = 3001 // between the ids of two requests
+	maxBatch     = 1 << 16 / slots
+	assertion    = maxBatch - 2
+	controlIndex = maxBatch - 3
+	idStep       = 3001 // between the ids of two requests
 )
+
+// controlNumber is what the control asks about: no definition can have it.
+const controlNumber = 19_083
+
+// appendControl asks about a number that cannot exist. A parser that reads a
+// message there skips all of it; where it stumbles, its other answers mean
+// nothing either.
+func appendControl(b []byte) []byte {
+	b = appendFixedTest(b, controlNumber, controlIndex)
+	b = appendLenTest(b, controlNumber, controlIndex)
+	return appendVarintTest(b, controlNumber, controlIndex, nil)
+}
 
 func appendCanary(b []byte, index int, s slot) []byte {
 	id := index*slots + int(s)

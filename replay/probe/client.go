@@ -30,8 +30,9 @@ const (
 
 // A stopError ends a probe early, with what was learnt.
 type stopError struct {
-	why string
-	off bool // nothing that was learnt counts
+	why  string
+	off  bool // nothing that was learnt counts
+	here bool // nothing that was learnt of this message counts; others can be asked
 }
 
 func (e *stopError) Error() string { return e.why }
@@ -43,6 +44,25 @@ func stop(format string, args ...any) *stopError {
 // oracleOff is for a server that says the same whatever it is asked.
 func oracleOff(a *answer) *stopError {
 	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
+}
+
+// oracleOffAt is for a message whose control was answered as if it existed.
+func oracleOffAt(path []int32, a *answer) *stopError {
+	if len(path) == 0 {
+		return oracleOff(a)
+	}
+	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", pathText(path), a.brief())}
+}
+
+// offHere reports whether an error says that nothing can be claimed of one
+// message, and notes it.
+func (r *Result) offHere(err error) bool {
+	var stopped *stopError
+	if !errors.As(err, &stopped) || !stopped.here {
+		return false
+	}
+	r.note(stopped.why)
+	return true
 }
 
 // An answer is what a server said to one message.
@@ -100,7 +120,13 @@ type client struct {
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
-	controlled bool // what is asked about nothing is answered as it should be
+	// controlled has the paths, or tests at paths, whose control was answered as
+	// it should be.
+	controlled map[string]bool
+
+	versionAsked bool // which version of protobuf-es answers
+
+	showsMaps bool // the parser skips nothing in entries of maps, so a message is none
 
 	counted   bool // the parser counts the levels that it goes down, up to levelLimit
 	uncounted bool // it does not
@@ -117,7 +143,7 @@ type client struct {
 func newClient(o *Options) (*client, error) {
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
+	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams, controlled: map[string]bool{}}
 	if c.protocol == Auto {
 		c.protocol = ConnectUnary
 	}

@@ -22,52 +22,79 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 	for len(todo) > 0 {
 		m := todo[0]
 		todo = todo[1:]
-		path := m.path
 		if m.unsure {
-			groups, ok, err := reachES(ctx, c, o, res, path, reached)
-			if err != nil {
+			ok, err := reachES(ctx, c, o, res, m, reached)
+			if err != nil && !res.offHere(err) {
 				return err
 			}
 			if !ok {
 				continue
 			}
-			m.groups = groups
 		}
 		err := m.run(ctx)
-		if err == nil && o.Type && res.RequestType == "" {
-			err = requestType(ctx, c, res)
-			c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
+		if res.offHere(err) {
+			continue
 		}
 		if err == nil {
-			err = m.measure(ctx)
-		}
-		if err == nil && o.Refine && res.Runtime != ES1 { // which does not look at text
-			err = m.refine(ctx)
+			err = m.conclude(ctx, res)
 		}
 		m.report(res)
 		if err != nil {
 			return err
 		}
-		for _, n := range m.order() {
-			f := m.found[n]
-			if len(path)-len(o.Path) >= o.Depth || len(o.Questions) > 0 || f.slot != slotMessage && !f.group {
-				continue
-			}
-			below := newESMessage(c, o, append(slices.Clone(path), n), o.Numbers)
-			below.groups = slices.Clone(m.groups)
-			if f.group {
-				below.groups = append(below.groups, len(path))
-			}
-			todo = append(todo, below)
+		if len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
+			todo = append(todo, m.below()...)
 		}
 	}
-	if err := names(ctx, c, o, res); err != nil {
+	if err := version(ctx, c, res); err != nil { // no message could be asked
 		return err
 	}
-	if res.RequestType == "" {
-		res.note("the version of connect-es is a guess: only its JSON tells it")
+	return names(ctx, c, o, res)
+}
+
+// version asks, once, which version of protobuf-es answers.
+func version(ctx context.Context, c *client, res *Result) error {
+	if c.versionAsked || !c.o.Type {
+		return nil
+	}
+	c.versionAsked = true
+	err := requestType(ctx, c, res)
+	c.uncounted = c.uncounted || res.RequestType != "" && res.Runtime == ES1
+	return err
+}
+
+// conclude asks what the fields that were found leave open.
+func (m *esMessage) conclude(ctx context.Context, res *Result) error {
+	if err := version(ctx, m.c, res); err != nil {
+		return err
+	}
+	if err := m.measure(ctx); err != nil {
+		return err
+	}
+	if err := m.labels(ctx); err != nil {
+		return err
+	}
+	if m.c.o.Refine && res.Runtime != ES1 { // which does not look at text
+		return m.refine(ctx)
 	}
 	return nil
+}
+
+// below are the messages in a message: groups and the entries of maps, too.
+func (m *esMessage) below() (list []*esMessage) {
+	for _, n := range m.order() {
+		f := m.found[n]
+		if f.slot != slotMessage && f.slot != slotMap && !f.group {
+			continue
+		}
+		in := newESMessage(m.c, m.c.o, append(slices.Clone(m.path), n), m.c.o.Numbers)
+		in.groups, in.entry = slices.Clone(m.groups), f.slot == slotMap
+		if f.group {
+			in.groups = append(in.groups, len(m.path))
+		}
+		list = append(list, in)
+	}
+	return list
 }
 
 // An esMessage is what is known of one message of a protobuf-es server.
@@ -75,6 +102,7 @@ type esMessage struct {
 	c        *client
 	path     []int32
 	groups   []int // places in path of groups
+	entry    bool  // it is a map's entry, and the runtime skips nothing in those
 	numbers  []Range
 	hints    map[int32]Hint
 	found    map[int32]*esField
@@ -97,13 +125,25 @@ func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessa
 	return m
 }
 
+// firstMessage is what a protobuf-es server is asked about first: the first
+// step of a path, before it is known whether the path leads to a message.
+func (o *Options) firstMessage(c *client) *esMessage {
+	paths, numbers := o.messages()
+	if first := paths[0]; len(first) > 0 {
+		return newESMessage(c, o, nil, []Range{{first[0], first[0]}})
+	}
+	return newESMessage(c, o, nil, numbers[""])
+}
+
 type esField struct {
 	number   int32
 	slot     slot
 	group    bool
 	unsure   bool   // whether it is a message was not told
 	level    bool   // what is in its value is read at the level of the field
+	below    bool   // what is in its value is read a level below the field's, which entries of maps are not
 	text     string // "string" or "bytes", or ""
+	label    string // as in Field: of a number of 4 or 8 bytes, or "map" of a message
 	evidence []string
 }
 
@@ -112,6 +152,9 @@ func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 // run finds all fields, from the highest number down: a request a field. What
 // was passed is not asked about again.
 func (m *esMessage) run(ctx context.Context) error {
+	if m.entry {
+		return m.runEntry(ctx)
+	}
 	var deep int32 // the varint that is yet to be told from a message that has itself
 	for high := int32(maxNumber); ; {
 		batch := m.fitting(m.batch(high))
@@ -179,6 +222,8 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		}
 	}
 	switch {
+	case ok && index == controlIndex:
+		return 0, 0, oracleOffAt(m.path, a)
 	case ok && s != slotEnd && (index < len(b.numbers) || index >= b.base && index-b.base < len(b.looks)):
 		m.isVarint(deep)
 		if index >= len(b.numbers) {
@@ -203,8 +248,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		m.clear(b.numbers)
 		if len(m.suspects) == 1 {
 			high := below(m.numbers, m.suspects[0]-1)
-			m.stumbles(m.suspects[0], a)
-			return high, 0, nil
+			return high, 0, m.identify(ctx, m.suspects[0], a)
 		}
 		return b.next, 0, nil
 	case a.parser && gaveUpES(a.message) && m.measures(deep, b):
@@ -227,6 +271,9 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		return from, 0, nil
 	case a.parser && len(b.numbers) > 1:
 		m.isVarint(deep)
+		if err := m.control(ctx); err != nil {
+			return 0, 0, err
+		}
 		m.seek = illegal && len(m.suspects) == 0
 		m.suspects, m.illegal = b.numbers, illegal
 		return from, 0, nil
@@ -236,8 +283,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		if err := m.control(ctx); err != nil {
 			return 0, 0, err
 		}
-		m.stumbles(b.numbers[0], a)
-		return b.next, 0, nil
+		return b.next, 0, m.identify(ctx, b.numbers[0], a)
 	case a.parser:
 		if err := m.control(ctx); err != nil {
 			return 0, 0, err
@@ -252,11 +298,15 @@ func (m *esMessage) finds(n int32, s slot, a *answer) *esField {
 	f := &esField{number: n, slot: s}
 	m.tell(f, quote(a.message))
 	m.found[n] = f
+	m.c.showsMaps = m.c.showsMaps || s == slotMap
 	return f
 }
 
-// levelsCounted is how protobuf-es 2 says where it gives up.
-const levelsCounted = "maximum recursion depth of 100 "
+// How protobuf-es 2 says that it gives up: where, and in an unknown group.
+const (
+	levelsCounted  = "maximum recursion depth of 100 "
+	levelsExceeded = "maximum recursion depth reached"
+)
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.

@@ -43,16 +43,38 @@ func (m *esMessage) clear(numbers []int32) {
 	}
 }
 
-// stumbles enters the one suspect that is left: a number at which the parser
-// stumbles without saying where. It is a group, or what we do not know of, and
-// is left out from then on.
+// identify finds out what the one suspect is that is left: a group, a message
+// with a group in it, or what we do not know of. It is left out from then on.
+func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
+	m.suspects = nil
+	m.excluded[n] = true
+	if !m.illegal {
+		m.unknown = append(m.unknown, n)
+		return nil
+	}
+	m.asked++
+	sure, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d a group?", m.at(), n), m.whole(appendEnd(appendGroupAssertion(appendControl(nil), n), m.id(0))))
+	if err != nil {
+		return err
+	}
+	index, s, _, ok := m.read(sure)
+	switch {
+	case ok && s == slotEnd && index == 0:
+		m.stumbles(n, a)
+	case ok && index == assertion: // a single number would have met its canary
+		m.found[n] = &esField{number: n, slot: slotMessage}
+		m.tell(m.found[n], "tags are read in its value, and it is no group: "+quote(sure.message))
+	default:
+		m.unknown = append(m.unknown, n)
+	}
+	return nil
+}
+
+// stumbles enters a number at which the parser stumbles without saying where,
+// since it is a group. It is left out from then on.
 func (m *esMessage) stumbles(n int32, a *answer) {
 	m.suspects = nil
 	m.excluded[n] = true
-	if m.illegal {
-		m.found[n] = &esField{number: n, group: true}
-		m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
-		return
-	}
-	m.unknown = append(m.unknown, n)
+	m.found[n] = &esField{number: n, group: true}
+	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
 }

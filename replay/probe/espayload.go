@@ -147,7 +147,7 @@ func (m *esMessage) candidatesForMessage() []int32 {
 // payload lays the canaries of a batch, then of what is to be confirmed when
 // nothing of the batch is there, then the end.
 func (m *esMessage) payload(deep int32, batch batch) []byte {
-	var b []byte
+	b := appendControl(nil)
 	if m.assumed != nil {
 		b = appendGroupAssertion(b, m.assumed.number)
 	}
@@ -168,7 +168,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 	if batch.last() {
 		readings := m.allReadings()
 		for i, n := range m.candidatesForMessage() {
-			if i+count+1 < assertion {
+			if i+count+1 < controlIndex {
 				b = appendConfirmation(b, n, m.id(count+1+i), readings)
 			}
 		}

@@ -58,15 +58,16 @@ func (m *esMessage) report(res *Result) {
 		case f.group:
 			out.Class, out.Kind = Message, "group"
 		case f.slot == slotFixed32:
-			out.Class, out.Kind = Fixed32, "fixed32"
+			out.Class, out.Kind, out.Label = Fixed32, "fixed32", f.label
 		case f.slot == slotFixed64:
-			out.Class, out.Kind = Fixed64, "fixed64"
+			out.Class, out.Kind, out.Label = Fixed64, "fixed64", f.label
 		case f.slot == slotLen:
 			out.Class, out.Kind = Len, f.text
 		case f.slot == slotMap:
 			out.Class, out.Kind, out.Label = Message, "message", "map"
 		case f.slot == slotMessage:
-			out.Class, out.Kind = Message, "message"
+			out.Class, out.Kind, out.Label = Message, "message", f.label
+			out.noMap = f.label == "" && (f.below || m.c.showsMaps)
 		case f.slot == slotPacked:
 			out.Class, out.Kind, out.Label = Varint, "varint", "repeated"
 		case m.hints[n].Varint:
@@ -78,6 +79,7 @@ func (m *esMessage) report(res *Result) {
 		case f.level, m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = Varint, "varint", "singular"
 		default:
+			out.eitherOne = true
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
 		}
 		res.Fields = append(res.Fields, out)

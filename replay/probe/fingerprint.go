@@ -120,7 +120,10 @@ func runtimeOf(a *answer, p Protocol) Runtime {
 			return ES1
 		}
 		return ES2
-	case strings.Contains(s, "grpc:") && strings.Contains(s, "proto:"):
+	case strings.Contains(s, levelsExceeded): // nothing that was asked about is there
+		return ES2
+	// Generated code does not write "proto:" before its refusal of text.
+	case strings.Contains(s, "grpc:") && (strings.Contains(s, "proto:") || strings.Contains(s, "unmarshal")):
 		return GRPCGo
 	case strings.Contains(s, "unmarshal message") || strings.Contains(s, "proto:"):
 		return ConnectGo

@@ -55,18 +55,21 @@ type goMessage struct {
 	numbers []Range
 	poison  []byte // of a whole request: text that is none; nil: none is known
 	fields  map[int32]*Field
+	lazy    bool // a test was refused for what is in a lazy field
 }
 
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
-	var poison []byte
 	todo, numbers := o.messages()
-	if len(o.Texts) > 0 {
-		m := &goMessage{c: c}
-		if err := m.findPoison(ctx, o.Texts); err != nil {
+	root := &goMessage{c: c}
+	if err := root.findPoison(ctx, o.Texts); err != nil {
+		return err
+	}
+	if root.poison == nil && (len(todo[0]) > 0 || len(o.Questions) > 0) {
+		if err := root.findPoisonAbove(ctx, o.Numbers); err != nil {
 			return err
 		}
-		poison = m.poison
 	}
+	poison := root.poison
 	var dry []*goMessage // asked without what ends a request
 	for given := len(todo); len(todo) > 0; given-- {
 		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
@@ -84,6 +87,9 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 			m.numbers = o.Numbers
 		}
 		err := m.run(ctx)
+		if res.offHere(err) {
+			continue
+		}
 		if m.poison == nil && err == nil {
 			dry = append(dry, m)
 			continue
@@ -99,20 +105,31 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 			}
 		}
 	}
-	for _, m := range dry {
-		m.poison = poison
-		if poison != nil {
-			if err := m.run(ctx); err != nil {
-				return err
-			}
-		}
-		m.report(res)
+	if err := again(ctx, res, dry, poison); err != nil {
+		return err
 	}
 	if poison == nil {
 		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 	}
 	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
 	return names(ctx, c, o, res)
+}
+
+// again asks those messages that were asked before it was known what ends a
+// request, and reports them.
+func again(ctx context.Context, res *Result, dry []*goMessage, poison []byte) error {
+	for _, m := range dry {
+		m.poison = poison
+		if poison != nil {
+			if err := m.run(ctx); res.offHere(err) {
+				continue
+			} else if err != nil {
+				return err
+			}
+		}
+		m.report(res)
+	}
+	return nil
 }
 
 func (m *goMessage) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
@@ -125,18 +142,19 @@ func (m *goMessage) report(res *Result) {
 }
 
 // control asks about a number that no definition can have, which no test is
-// refused for.
+// refused for: once for each path and each way of refusing.
 //
-// Errors: a stopError where it is; then nothing is claimed.
+// Errors: a stopError where it is; then nothing is claimed of the message.
 func (m *goMessage) control(ctx context.Context, test goTest) error {
-	if m.c.controlled {
+	about := fmt.Sprintf("%s %t", pathText(m.path), test.text)
+	if m.c.controlled[about] {
 		return nil
 	}
 	hit, a, err := m.test(ctx, test, []int32{firstReserved})
 	if err == nil && hit {
-		return oracleOff(a)
+		return oracleOffAt(m.path, a)
 	}
-	m.c.controlled = err == nil && !test.text // the last of the two
+	m.c.controlled[about] = err == nil
 	return err
 }
 
@@ -165,7 +183,7 @@ func (m *goMessage) run(ctx context.Context) error {
 		if !test.text || m.poison != nil {
 			continue
 		}
-		if len(m.fields) > 0 {
+		if len(m.fields) > 0 && !m.lazy {
 			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
 		} else if err := m.poisonBelow(ctx, numbers); err != nil {
 			return err
@@ -201,20 +219,54 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 		below.value = protowire.AppendTag(below.value, protowire.Number(n), protowire.BytesType)
 		below.value = protowire.AppendBytes(below.value, text.value)
 	}
-	n, err := m.first(ctx, below, set)
-	if err != nil || n == 0 {
+	for {
+		n, err := m.first(ctx, below, set)
+		if err != nil || n == 0 {
+			return err
+		}
+		child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
+		k, err := child.first(ctx, text, inner)
+		if err != nil {
+			return err
+		}
+		if k != 0 && !child.lazy {
+			m.poison = wrap(child.path, appendBadText(nil, k))
+			return nil
+		}
+		set = slices.DeleteFunc(set, func(other int32) bool { return other == n })
+	}
+}
+
+// findPoisonAbove looks for text among the request's own fields, so that it is
+// known whether a path leads to a message before anything is asked of it.
+func (m *goMessage) findPoisonAbove(ctx context.Context, numbers []Range) error {
+	text := goTests()[testText]
+	if err := m.control(ctx, text); err != nil {
 		return err
 	}
-	child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
-	k, err := child.first(ctx, text, inner)
-	if k != 0 {
-		m.poison = wrap(child.path, appendBadText(nil, k))
+	var set []int32
+	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
+		set = append(set, n)
 	}
-	return err
+	slices.Reverse(set)
+	for part := range slices.Chunk(set, m.maxBatch()) {
+		n, err := m.first(ctx, text, part)
+		if err != nil {
+			return err
+		}
+		if n != 0 {
+			m.poison = appendBadText(nil, n)
+			return nil
+		}
+	}
+	return nil
 }
 
 // first finds one number of a set that a test is refused for; 0 is none.
 func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
+	if len(set) == 0 {
+		return 0, nil
+	}
 	hit, _, err := m.test(ctx, test, set)
 	if err == errSize && len(set) > 1 {
 		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
@@ -299,7 +351,10 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	switch {
 	case a.parser && badTextGo(a.message):
 		return test.text, a, nil
-	case a.parser && strings.Contains(a.message, "cannot parse"):
+	case a.parser && strings.Contains(a.message, refusedLazily):
+		m.lazy = true
+		return true, a, nil
+	case a.parser && badWireGo(a.message):
 		return !test.text, a, nil
 	}
 	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
@@ -313,6 +368,22 @@ func (m *goMessage) at() string {
 }
 
 func badTextGo(message string) bool { return strings.Contains(message, "invalid UTF-8") }
+
+// badWireGo reports whether protobuf-go refused what is no message. The opaque
+// API has words of its own in messages that have lazy fields.
+func badWireGo(message string) bool {
+	for _, words := range []string{"cannot parse", "invalid field number", "mismatching end group marker", "missing end group marker"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedLazily is how protobuf-go refuses what is in a lazy field, whether it is
+// text or no message. What ends a request is never in one, so it is the test
+// that was refused.
+const refusedLazily = "invalid proto wire format"
 
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 

@@ -26,11 +26,15 @@ func appendGroups(b []byte, n int) []byte {
 
 // measure settles which varints are none, where the fields around them do not:
 // groups that go as deep as the parser goes at their level are too deep for it
-// in a message.
+// in a message. An entry of a map is read at the level of the map, so where a
+// question is about that, the same tells messages from maps.
 func (m *esMessage) measure(ctx context.Context) error {
 	var doubt []int32
 	for _, n := range m.order() {
-		if f := m.found[n]; f.slot == slotVarint && !m.hints[n].Varint && (f.unsure || !m.distinct(n)) {
+		switch f := m.found[n]; {
+		case f.group:
+		case f.slot == slotVarint && !f.level && !m.hints[n].Varint && (f.unsure || !m.distinct(n)),
+			f.slot == slotMessage && m.disputed(n, func(c *Claim) bool { return c.Label == "map" }):
 			doubt = append(doubt, n)
 		}
 	}
@@ -74,13 +78,17 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 	switch {
 	case ok && s == slotEnd && index == 0:
 		for _, n := range doubt {
-			m.found[n].level = true
-			m.tell(m.found[n], "what is in it is read at its own level")
+			f := m.found[n]
+			if f.slot == slotMessage {
+				f.label = "map"
+			}
+			f.level = true
+			m.tell(f, "what is in it is read at its own level")
 		}
 	case !a.parser || !gaveUpES(a.message):
 		return nil // nothing is told
 	case len(doubt) == 1:
-		m.found[doubt[0]].slot = slotMessage
+		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
 		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+quote(a.message))
 	default:
 		return m.measureHalves(ctx, doubt, left)

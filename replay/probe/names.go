@@ -275,6 +275,12 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}
+	if taken, err := top.takesAll(ctx); err != nil {
+		return err
+	} else if taken || wellKnownType(res.RequestType) {
+		res.note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
+		return nil
+	}
 	top.of = res.RequestType
 	seen := map[string]bool{top.of: top.of != ""}
 	var holds []string // types that the server knows
@@ -316,6 +322,22 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 	}
 	return nil
+}
+
+// takesAll asks for names that no field has, and reports whether a Go server
+// answers as if they existed: the request is a Struct, or a Value.
+func (n *namer) takesAll(ctx context.Context) (bool, error) {
+	if !n.goEnd {
+		return false, nil // it names the request's type
+	}
+	names := []string{"no1thing", "no2thing"}
+	body, starts := n.object(names, asNulls)
+	a, err := n.c.send(ctx, "names that no field has", "json", body)
+	if err != nil || unknownName.MatchString(a.message) {
+		return false, err
+	}
+	i := hit(a.message, names, starts)
+	return i >= 0 && i < len(names), nil
 }
 
 // drops reports whether a message can be asked, and drops unknown names: a map, a Struct and an

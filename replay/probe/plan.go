@@ -63,9 +63,7 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Headers = append(p.Headers, h.Name+": "+h.Value)
 		}
 	}
-	paths, numbers := all.messages()
-	m := newESMessage(nil, &all, paths[0], numbers[pathText(paths[0])])
-	p.Body = m.firstPayload()
+	p.Body = all.firstMessage(nil).firstPayload()
 	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
 		es += "; one more a field of text or bytes"

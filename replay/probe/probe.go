@@ -207,18 +207,16 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		clear(res.complete)
 		clear(res.shown)
 	}
-	res.judge(o.Questions)
 	if early != nil {
 		res.Stopped, err = early.Error(), nil
 	}
+	res.judge(o.Questions)
 	res.finish()
 	return res, err
 }
 
 func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	paths, numbers := o.messages()
-	first := newESMessage(c, o, paths[0], numbers[pathText(paths[0])])
-	print, err := fingerprint(ctx, c, first.firstPayload)
+	print, err := fingerprint(ctx, c, o.firstMessage(c).firstPayload)
 	res.Runtime, res.Kind, res.Protocol = print.runtime, print.kind, string(c.protocol)
 	if err != nil {
 		return err
@@ -226,7 +224,11 @@ func run(ctx context.Context, c *client, o *Options, res *Result) error {
 	res.note(print.notes...)
 	switch print.runtime {
 	case ES1, ES2:
-		return runES(ctx, c, o, res)
+		err := runES(ctx, c, o, res)
+		if res.RequestType == "" {
+			res.note("the version of connect-es is a guess: only its JSON tells it")
+		}
+		return err
 	case ConnectGo, GRPCGo:
 		return runGo(ctx, c, o, res)
 	}

@@ -6,29 +6,34 @@ import (
 	"slices"
 )
 
-// reachES makes sure that a path leads to a message: what is wrapped in
-// anything else is read as something else. It returns the places of groups in it.
+// reachES makes sure that the path of m leads to a message: what is wrapped in
+// anything else is read as something else. It enters which of the path's fields
+// are groups, and whether the last is a map whose entries are read by code of
+// their own.
 //
 // Shape: known holds what was asked already, by path.
-func reachES(ctx context.Context, c *client, o *Options, res *Result, path []int32, known map[string]*esMessage) (groups []int, ok bool, err error) {
-	for i, n := range path {
-		at := pathText(path[:i+1])
+func reachES(ctx context.Context, c *client, o *Options, res *Result, to *esMessage, known map[string]*esMessage) (ok bool, err error) {
+	var groups []int
+	entry := false
+	for i, n := range to.path {
+		at := pathText(to.path[:i+1])
 		m := known[at]
 		if m == nil {
-			m = newESMessage(c, o, path[:i], []Range{{n, n}})
-			m.groups = groups
-			if err := m.run(ctx); err != nil {
-				return nil, false, err
+			ask := func(numbers []Range) error {
+				m = newESMessage(c, o, to.path[:i], numbers)
+				m.groups, m.entry = groups, entry
+				return m.run(ctx)
+			}
+			if err := ask([]Range{{n, n}}); err != nil {
+				return false, err
 			}
 			if err := m.measure(ctx); err != nil {
-				return nil, false, err
+				return false, err
 			}
 			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && below(o.Numbers, n) == n {
 				// One number is little to tell a message by: its neighbours are more.
-				m = newESMessage(c, o, path[:i], o.Numbers)
-				m.groups = groups
-				if err := m.run(ctx); err != nil {
-					return nil, false, err
+				if err := ask(o.Numbers); err != nil {
+					return false, err
 				}
 			}
 			known[at] = m
@@ -39,10 +44,12 @@ func reachES(ctx context.Context, c *client, o *Options, res *Result, path []int
 			groups = append(slices.Clone(groups), i)
 		case f == nil || f.slot != slotMessage && f.slot != slotMap && !(f.slot == slotVarint && m.hints[n].Len):
 			res.note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", at))
-			return nil, false, nil
+			return false, nil
 		}
+		entry = f.slot == slotMap
 	}
-	return groups, true, nil
+	to.groups, to.entry = groups, entry
+	return true, nil
 }
 
 // reachGo makes sure that a path leads to a message, with what ends a request

@@ -65,6 +65,11 @@ type Field struct {
 	Values   []string `json:"values,omitempty"`  // names of its enum, as far as they were asked for
 	Holds    []string `json:"holds,omitempty"`   // an Any: full names of types that the server knows, as far as they were asked for
 	Evidence []string `json:"evidence"`
+
+	// eitherOne says that it is one varint or a message, with no class.
+	eitherOne bool
+	// noMap says that it is a message that is no map.
+	noMap bool
 }
 
 func (r *Result) note(notes ...string) {

@@ -223,6 +223,11 @@ func compare(t *testing.T, res *probe.Result, path string, md protoreflect.Messa
 		}
 		switch f.Kind {
 		case "":
+		case "group":
+			if fd.Kind() != protoreflect.GroupKind {
+				v.wrong++
+				t.Errorf("%s %d is %s, said to be a group: %q", path, f.Number, fd.Kind(), f.Evidence)
+			}
 		case "string", "bytes":
 			if fd.Kind().String() != f.Kind {
 				v.wrong++

@@ -30,7 +30,12 @@ type Claim struct {
 	Type  string `json:"type"` // of a number
 	Text  string `json:"text"` // as the source has it
 
-	Verdict Verdict `json:"verdict"` // "", or what the server says to it
+	// Concluded is the reason for the verdict.
+	Concluded string `json:"concluded"`
+	// Open is what the runtime does not show of a confirmed claim.
+	Open string `json:"open,omitempty"`
+	// Verdict is what follows from what the server said; empty before it was asked.
+	Verdict Verdict `json:"verdict"`
 }
 
 const (
@@ -246,68 +251,6 @@ func wants(list []Question) (paths [][]int32, numbers map[string][]Range) {
 	}
 	slices.SortStableFunc(paths, func(a, b []int32) int { return len(a) - len(b) })
 	return paths, numbers
-}
-
-// judge enters what the server says to the claims.
-func (r *Result) judge(list []Question) {
-	for _, q := range list {
-		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Path == q.Path && f.Number == q.Number })
-		for k := range q.Claims {
-			c := &q.Claims[k]
-			switch {
-			case i >= 0:
-				c.Verdict = r.Fields[i].verdict(c)
-			case r.complete[q.Path] && c.Kind == noKind:
-				c.Verdict = Confirmed
-			case r.complete[q.Path], r.shown[q.Path] && c.shows():
-				c.Verdict = Contradicted
-			default:
-				c.Verdict = Undecided
-			}
-		}
-		r.Settled = append(r.Settled, q)
-	}
-}
-
-// shows reports whether a Go server would have shown such a field. Text does
-// not count: not all definitions have it looked at.
-func (c *Claim) shows() bool {
-	switch c.Kind {
-	case "message", "packed":
-		return true
-	case "varint", "fixed32", "fixed64":
-		return c.Label == "repeated"
-	}
-	return false
-}
-
-// verdict is what a field that exists says to a claim.
-func (f *Field) verdict(c *Claim) Verdict {
-	class, kind, label := Class(""), "", c.Label
-	switch c.Kind {
-	case noKind:
-		return Contradicted
-	case "string", "bytes":
-		class, kind = Len, c.Kind
-	case "packed":
-		label = "repeated" // of numbers of any class
-	case "group":
-		class, kind = Message, "group"
-	default:
-		class = Class(c.Kind)
-	}
-	switch {
-	case class != "" && f.Class != "" && class != f.Class,
-		c.Kind == "packed" && (f.Class == Len || f.Class == Message),
-		kind != "" && f.Kind != "" && kind != f.Kind,
-		f.Kind == "group" && kind != "group",
-		label != "" && f.Label != "" && label != f.Label,
-		c.Type != "" && f.Type != "" && c.Type != f.Type:
-		return Contradicted
-	case f.Class == "", c.Type != "" && f.Type == "", kind != "" && f.Kind == "", c.Kind == "packed" && f.Label == "":
-		return Undecided
-	}
-	return Confirmed
 }
 
 // messages are what a runtime's strategy begins with: those that questions are

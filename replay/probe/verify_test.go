@@ -103,6 +103,10 @@ func mistaken(t *testing.T, set *descriptorpb.FileDescriptorSet, seed uint64, on
 			if r.IntN(oneIn) != 0 || f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE && f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED {
 				continue
 			}
+			if f.OneofIndex != nil || len(m.ExtensionRange) > 0 {
+				continue // what it may be is bounded
+			}
+			f.DefaultValue = nil
 			switch r.IntN(4) {
 			case 0:
 				f.Number = proto.Int32(5000 + f.GetNumber())
@@ -113,7 +117,7 @@ func mistaken(t *testing.T, set *descriptorpb.FileDescriptorSet, seed uint64, on
 					f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 				}
 			case 2:
-				f.Options, f.TypeName = nil, proto.String(".probe.v1.Other")
+				f.Options, f.TypeName = nil, proto.String("."+out.File[0].GetPackage()+".Other")
 				f.Type = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum()
 			default:
 				f.Options, f.TypeName = nil, nil

@@ -69,7 +69,8 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		default:
 			continue
 		}
-		hit, a, err := v.message(path).test(ctx, noText(), []int32{number})
+		m := v.message(path)
+		hit, a, err := m.test(ctx, noText(), []int32{number})
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		if !hit {
 			continue
 		}
-		if v.poison == nil {
+		if v.poison == nil && !m.lazy {
 			v.poison = wrap(path, appendBadText(nil, number))
 		}
 		switch {
@@ -124,11 +125,12 @@ func (v *goVerifier) textBelow(ctx context.Context) error {
 			}
 			tried++
 			path, number := append(slices.Clone(c.of.path), c.Number), int32(fd.Number())
-			hit, a, err := v.message(path).test(ctx, noText(), []int32{number})
+			m := v.message(path)
+			hit, a, err := m.test(ctx, noText(), []int32{number})
 			if err != nil {
 				return err
 			}
-			if hit {
+			if hit && !m.lazy {
 				v.poison = wrap(path, appendBadText(nil, number))
 				v.provedBy(c, pathText(append(path, number)), a)
 			}

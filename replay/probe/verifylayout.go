@@ -56,7 +56,7 @@ func (l *layout) level(of *level) []byte {
 			c.guarded = weight >= leastWeight
 			b = appendSingleVarint(b, c.Number, l.mark(c, partLabel), readings)
 		default:
-			b = appendLabelTest(b, c, l.mark(c, partLabel))
+			b = appendLabelTest(b, c.Number, c.as, c.isList(), l.mark(c, partLabel))
 		}
 	}
 	return b
@@ -166,19 +166,19 @@ func appendSingleVarint(b []byte, n int32, index int, readings []reading) []byte
 
 // appendLabelTest is silent for a list where that is expected, or for a single
 // number of 4 or 8 bytes, and stumbles for the other.
-func appendLabelTest(b []byte, c *claim, index int) []byte {
-	b = protowire.AppendTag(b, protowire.Number(c.Number), protowire.BytesType)
-	switch list := c.isList(); {
-	case list && c.as == asVarint: // one varint of three bytes, and one of one
+func appendLabelTest(b []byte, n int32, as consumption, list bool, index int) []byte {
+	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
+	switch {
+	case list && as == asVarint: // one varint of three bytes, and one of one
 		b = append(b, 4)
 		return fill(appendCanary(b, index, slotPacked), 1)
-	case list && c.as == asFixed32: // two of four bytes
+	case list && as == asFixed32: // two of four bytes
 		b = fill(append(b, 8), 3)
 		return fill(appendCanary(b, index, slotPacked), 2)
 	case list: // two of eight
 		b = fill(append(b, 16), 7)
 		return fill(appendCanary(b, index, slotPacked), 6)
-	case c.as == asFixed32: // the length is its first byte; a list ends two bytes into what is skipped
+	case as == asFixed32: // the length is its first byte; a list ends two bytes into what is skipped
 		b = fill(append(b, 8), 3)
 		b = fill(append(b, skip8...), 2)
 		return fill(appendCanary(b, index, slotPacked), 3)

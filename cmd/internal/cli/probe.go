@@ -51,7 +51,9 @@ With --names, JSON names and types are asked for, too, thousands in one request;
 with --values, names of enums' values where they are in a list or a map, and the
 types that an Any may hold.
 With --settle, only what an inference is in doubt about, or what two definitions
-disagree on, is asked, and each claim is confirmed, contradicted or left undecided.
+disagree on, is asked, and each claim is confirmed, contradicted or left undecided,
+with the reason. Of claims that exclude each other, one is confirmed only if the
+others are contradicted; "open" names what the runtime does not show of it.
 
 It goes to loopback only, unless --live is given and --allow-host names the host:
 then one request a second. It stops at 429, resource_exhausted, permission_denied

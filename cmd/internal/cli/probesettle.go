@@ -78,7 +78,7 @@ func (a *app) inferredQuestions(o *probe.Options, f *probeFlags) error {
 	return nil
 }
 
-// settledTable lists the claims with what the server says to them.
+// settledTable lists the claims with what follows from the server's answers.
 func (a *app) settledTable(r *probe.Result) error {
 	rows := [][]string{}
 	for _, q := range r.Settled {
@@ -87,8 +87,12 @@ func (a *app) settledTable(r *probe.Result) error {
 			at = q.Path + "." + at
 		}
 		for _, c := range q.Claims {
-			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict)})
+			why := c.Concluded
+			if c.Open != "" {
+				why += "; open: " + c.Open
+			}
+			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
 		}
 	}
-	return a.out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT"}, rows)
+	return a.out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT", "WHY"}, rows)
 }

@@ -1,0 +1,77 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+)
+
+// disputed reports whether a claim of a question about a field is of a sort.
+func (m *esMessage) disputed(n int32, is func(*Claim) bool) bool {
+	for _, q := range m.c.o.Questions {
+		if q.Number != n || q.Path != pathText(m.path) {
+			continue
+		}
+		for k := range q.Claims {
+			if is(&q.Claims[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// labels tells numbers of 4 and of 8 bytes from lists of them, where a question
+// is about that: with the test of Verify, which is silent for all that are
+// single, and names the first that is a list. A request tells all that are
+// single, and each list takes one more.
+func (m *esMessage) labels(ctx context.Context) error {
+	var left []*esField
+	for _, n := range m.order() {
+		f := m.found[n]
+		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *Claim) bool { return c.shape().label != "" }) {
+			left = append(left, f)
+		}
+	}
+	for len(left) > 0 {
+		some := left
+		if m.small() {
+			some = left[:min(len(left), max(1, (m.c.most-smallRest)/labelTestSize))]
+		}
+		m.asked++
+		b := appendControl(nil)
+		for i, f := range some {
+			as := asFixed32
+			if f.slot == slotFixed64 {
+				as = asFixed64
+			}
+			b = appendLabelTest(b, f.number, as, false, m.id(i))
+		}
+		a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
+		if err != nil {
+			return err
+		}
+		index, s, _, ok := m.read(a)
+		switch {
+		case ok && s == slotEnd && index == len(some):
+			for _, f := range some {
+				f.label = "singular"
+				m.tell(f, "the parser reads one number of it, and no list: "+quote(a.message))
+			}
+			left = left[len(some):]
+		case ok && s == slotPacked && index < len(some):
+			for _, f := range some[:index] {
+				f.label = "singular"
+				m.tell(f, "the parser reads one number of it, and no list")
+			}
+			some[index].label = "repeated"
+			m.tell(some[index], "the parser reads a list of it: "+quote(a.message))
+			left = left[index+1:]
+		default:
+			return nil // nothing is told
+		}
+	}
+	return nil
+}
+
+// labelTestSize is at least what the test of one field takes.
+const labelTestSize = 48

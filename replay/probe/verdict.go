@@ -1,0 +1,185 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+)
+
+// judge enters what follows from the server's answers for each claim.
+func (r *Result) judge(list []Question) {
+	for _, q := range list {
+		i := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Path == q.Path && f.Number == q.Number })
+		for k := range q.Claims {
+			c := &q.Claims[k]
+			if i >= 0 {
+				r.Fields[i].judge(c)
+			} else {
+				r.judgeAbsent(q.Path, c)
+			}
+		}
+		demote(q.Claims)
+		r.Settled = append(r.Settled, q)
+	}
+}
+
+func (c *Claim) decide(v Verdict, format string, args ...any) {
+	c.Verdict, c.Concluded = v, fmt.Sprintf(format, args...)
+}
+
+// demote makes sure that of claims that exclude each other only one that fits
+// is confirmed, and only if no other one fits as well.
+func demote(claims []Claim) {
+	for i := range claims {
+		c := &claims[i]
+		if c.Verdict != Confirmed {
+			continue
+		}
+		for k := range claims {
+			if other := &claims[k]; other.Verdict != Contradicted && c.excludes(other) {
+				c.decide(Undecided, "%s, which fits other claims as well", c.Concluded)
+				if c.Open != "" {
+					c.Concluded += ": the runtime does not show " + c.Open
+				}
+				c.Open = ""
+				break
+			}
+		}
+	}
+}
+
+// A shape is what a claim says of how a field is read. What is empty it does
+// not say.
+type shape struct {
+	class       Class
+	kind, label string
+}
+
+func (c *Claim) shape() shape {
+	switch c.Kind {
+	case "string", "bytes":
+		return shape{Len, c.Kind, c.Label}
+	case "packed": // numbers of any class
+		return shape{"", "", "repeated"}
+	case "group", "message":
+		return shape{Message, c.Kind, c.Label}
+	}
+	return shape{Class(c.Kind), "", c.Label}
+}
+
+// excludes reports whether two claims about one field cannot both be true.
+func (c *Claim) excludes(d *Claim) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	if c.Kind == noKind || d.Kind == noKind {
+		return c.Kind != d.Kind
+	}
+	a, b := c.shape(), d.shape()
+	return differ(string(a.class), string(b.class)) || differ(a.kind, b.kind) || differ(a.label, b.label) || differ(c.Type, d.Type) ||
+		c.Kind == "packed" && (b.class == Len || b.class == Message) || d.Kind == "packed" && (a.class == Len || a.class == Message)
+}
+
+// judgeAbsent concludes about a number at which no field was found.
+func (r *Result) judgeAbsent(path string, c *Claim) {
+	switch {
+	case r.complete[path] && c.Kind == noKind:
+		c.decide(Confirmed, "the server skips the number: its request has no such field")
+	case r.complete[path]:
+		c.decide(Contradicted, "the server skips the number: its request has no such field")
+	case r.shown[path] && c.shows():
+		c.decide(Contradicted, "the server reads no message and no list of numbers at the number")
+	case r.shown[path]:
+		c.decide(Undecided, "protobuf-go passes over bytes and single numbers, and over text that it does not check: it shows none of them")
+	case r.Stopped != "":
+		c.decide(Undecided, "the number was not asked about to the end: %s", r.Stopped)
+	case r.Runtime == Unknown:
+		c.decide(Undecided, "the server's answers do not say what its parser met")
+	default:
+		c.decide(Undecided, "the server showed nothing at the number; see the notes")
+	}
+}
+
+// shows reports whether a Go server would have shown such a field. Text does
+// not count: not all definitions have it looked at.
+func (c *Claim) shows() bool {
+	switch c.Kind {
+	case "message", "packed":
+		return true
+	case "varint", "fixed32", "fixed64":
+		return c.Label == "repeated"
+	}
+	return false
+}
+
+// judge concludes from a field that exists.
+func (f *Field) judge(c *Claim) {
+	c.Open = ""
+	want, is := c.shape(), "the server reads it as "+f.describe()
+	switch {
+	case c.Kind == noKind, f.refutes(want), c.Kind == "packed" && (f.Class == Len || f.Class == Message),
+		c.Type != "" && f.Type != "" && c.Type != f.Type:
+		c.decide(Contradicted, "%s", is)
+	case f.Class == "", c.Kind == "packed" && f.Label == "":
+		c.decide(Undecided, "%s", is)
+	case want.kind != "" && f.Kind == "":
+		c.decide(Undecided, "%s: the runtime does not show which", is)
+	case c.Type != "" && f.Type == "":
+		c.decide(Undecided, "%s: the runtime does not show the type", is)
+	default:
+		c.decide(Confirmed, "%s", is)
+		if want.label != "" && f.Label == "" {
+			c.Open = f.openLabel()
+		}
+	}
+}
+
+// refutes reports whether a field cannot have a shape.
+func (f *Field) refutes(want shape) bool {
+	switch {
+	case f.eitherOne: // a single varint, or a message with any label
+		return want.class != "" && want.class != Varint && want.class != Message || want.label == "repeated" && want.class != Message
+	case want.label == "map" && f.noMap:
+		return true
+	case want.class != "" && f.Class != "" && want.class != f.Class,
+		want.kind != "" && f.Kind != "" && want.kind != f.Kind,
+		want.label != "" && f.Label != "" && want.label != f.Label:
+		return true
+	}
+	return false
+}
+
+// openLabel says what is not known of a field's label.
+func (f *Field) openLabel() string {
+	if f.Class == Message && !f.noMap {
+		return "whether it is repeated, or a map"
+	}
+	return "whether it is repeated"
+}
+
+// describe says how a server reads a field, as far as it is known.
+func (f *Field) describe() string {
+	sizes := map[Class]string{Varint: "varint", Fixed32: "number of 4 bytes", Fixed64: "number of 8 bytes"}
+	switch {
+	case f.eitherOne:
+		return "one varint, or as a message whose fields are read like those around it"
+	case f.Class == "" && f.Label == "repeated":
+		return "a list of numbers"
+	case f.Class == "":
+		return "a field of a class that it does not show"
+	case f.Kind == "group":
+		return "a group"
+	case f.Label == "map":
+		return "a map"
+	case f.Class == Message:
+		return "a message"
+	case f.Kind == "string":
+		return "text"
+	case f.Kind == "bytes":
+		return "bytes"
+	case f.Class == Len:
+		return "text or bytes"
+	case f.Label == "repeated":
+		return "a list, of which each is a " + sizes[f.Class]
+	case f.Label == "":
+		return "a " + sizes[f.Class] + ", or a list of them"
+	}
+	return "a single " + sizes[f.Class]
+}
