@@ -48,7 +48,11 @@ type app struct {
 	// in is standard input as the process got it, for child processes and prompts.
 	in io.Reader
 
-	// input reads standard input until the command is interrupted.
+	// ctx ends when the command is interrupted. It is for the reads of pipes and
+	// terminals, which take no context.
+	ctx context.Context
+
+	// input reads standard input until ctx ends.
 	input io.Reader
 
 	signals *signalHandler
@@ -65,7 +69,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer stop()
 	code, abandoned := in.run(func(ctx context.Context) int {
 		a := &app{
-			in: stdin, input: &interruptibleReader{ctx: ctx, from: stdin}, signals: in,
+			in: stdin, ctx: ctx, input: &interruptibleReader{ctx: ctx, from: stdin}, signals: in,
 			out: term.New(stdout, "auto"), err: term.New(stderr, "auto"),
 		}
 		root := a.rootCommand(stdout, stderr)

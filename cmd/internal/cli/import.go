@@ -158,14 +158,15 @@ func (a *app) openForeign(name string) (in io.Reader, head []byte, closeIn func(
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	from := a.interruptible(f)
 	head = make([]byte, sniffBytes)
-	n, err := io.ReadFull(f, head)
+	n, err := io.ReadFull(from, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
 	in, closeIn = f, func() { _ = f.Close() }
 	if _, err := f.Seek(0, io.SeekStart); err != nil { // a pipe
-		in = io.MultiReader(bytes.NewReader(head[:n]), f)
+		in = io.MultiReader(bytes.NewReader(head[:n]), from)
 	}
 	return in, head[:n], closeIn, nil
 }

@@ -40,7 +40,7 @@ func TestInterruptKeepsWhatWasRead(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	a := &app{input: strings.NewReader(""), signals: new(signalHandler), out: term.New(io.Discard, "never"), err: term.New(io.Discard, "never")}
+	a := &app{ctx: context.Background(), input: strings.NewReader(""), signals: new(signalHandler), out: term.New(io.Discard, "never"), err: term.New(io.Discard, "never")}
 	g := a.newGatherer("Root", true)
 	ctx := &countdown{Context: t.Context()}
 	ctx.left.Store(60)

@@ -43,7 +43,7 @@ func (a *app) openInput(name string, limit int64) (*input, error) {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
 			return mapInput(f, name, info.Size(), limit)
 		}
-		r = f
+		r = a.interruptible(f)
 	}
 	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
 	if pe, ok := errors.AsType[*os.PathError](err); ok {

@@ -68,7 +68,7 @@ func (a *app) readInput(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		r = f
+		r = a.interruptible(f)
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {

@@ -129,6 +129,15 @@ type readResult struct {
 // readSize is the size of one read in bytes.
 const readSize = 64 << 10
 
+// interruptible reads a file until the command is interrupted. Reading a regular
+// file does not wait, so it needs no goroutine.
+func (a *app) interruptible(f *os.File) io.Reader {
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f
+	}
+	return &interruptibleReader{ctx: a.ctx, from: f}
+}
+
 func (r *interruptibleReader) Read(p []byte) (int, error) {
 	for len(r.unread) == 0 {
 		if r.err != nil {
