@@ -32,7 +32,7 @@ func loadDistinct(ctx context.Context, dir string) *Schema {
 	if len(passed) == 0 || len(kept) == 0 {
 		return nil
 	}
-	s, err := compileWith(ctx, sources, kept, withSourceInfo)
+	s, err := compileWithText(ctx, sources, kept)
 	if err != nil {
 		return nil
 	}

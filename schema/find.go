@@ -59,7 +59,7 @@ func (s *Schema) Find(query string, limit int) []Hit {
 	}
 	q := search{words: words, whole: strings.ToLower(strings.TrimSpace(query)), subwords: map[protoreflect.Name][]string{}}
 	for _, f := range s.files {
-		q.locations = f.SourceLocations()
+		q.locations = s.locationsOf(f)
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)
 			q.look(sd, ServiceElement)
@@ -91,7 +91,7 @@ func (s *Schema) Find(query string, limit int) []Hit {
 type search struct {
 	words     []string
 	whole     string
-	locations protoreflect.SourceLocations
+	locations *locations
 	subwords  map[protoreflect.Name][]string // of names, which repeat
 	hits      []Hit
 }
@@ -124,11 +124,11 @@ func (q *search) look(d protoreflect.Descriptor, kind ElementKind) {
 		}
 		if s < inComment {
 			if !looked {
-				comment, looked = strings.ToLower(q.locations.ByDescriptor(d).LeadingComments), true
+				comment, looked = strings.ToLower(q.locations.of(d).LeadingComments), true
 			}
 			if strings.Contains(comment, w) {
 				s, own = inComment, true
-				line = lineWith(q.locations.ByDescriptor(d).LeadingComments, w)
+				line = lineWith(q.locations.of(d).LeadingComments, w)
 			}
 		}
 		if s == 0 {

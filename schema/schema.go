@@ -54,6 +54,9 @@ type Schema struct {
 	passed   []Passed
 	unread   []error // files of shipped code
 	faults   []*extract.Fault
+
+	locating sync.Mutex
+	located  map[string]*locations // by path, of files for which they were asked
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.
@@ -137,17 +140,15 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 	return sources, names, nil
 }
 
-// withSourceInfo keeps positions and comments, which takes longer.
-const withSourceInfo = protocompile.SourceInfoStandard
-
 // compile parses and links sources; names is the order of the result.
 func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
-	return compileWith(ctx, sources, names, protocompile.SourceInfoNone)
+	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
 
-func compileWith(ctx context.Context, sources map[string]string, names []string, info protocompile.SourceInfoMode) (*Schema, error) {
-	s, err := link(ctx, protocompile.SourceAccessorFromMap(sources), names, info)
-	if err == nil && info != protocompile.SourceInfoNone {
+// compileWithText is compile for a schema that has its files' text and comments.
+func compileWithText(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
+	s, err := compile(ctx, sources, names)
+	if err == nil {
 		s.sources = sources
 	}
 	return s, err
@@ -174,7 +175,7 @@ func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) 
 		}
 		sources[file] = string(text)
 		return io.NopCloser(bytes.NewReader(text)), nil
-	}, []string{name}, withSourceInfo)
+	}, []string{name})
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +183,10 @@ func compileFrom(ctx context.Context, fsys fs.FS, name string) (*Schema, error) 
 	return s, nil
 }
 
-func link(ctx context.Context, open func(string) (io.ReadCloser, error), names []string, info protocompile.SourceInfoMode) (*Schema, error) {
+func link(ctx context.Context, open func(string) (io.ReadCloser, error), names []string) (*Schema, error) {
 	var errs []error // the compiler calls one Reporter at a time
 	compiler := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: open}),
-		SourceInfoMode: info,
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: open}),
 		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
 			errs = append(errs, err)
 			if len(errs) >= maxProtoErrors {

@@ -156,7 +156,7 @@ func loadTree(ctx context.Context, fsys fs.FS, dir string) (*Schema, error) {
 	sources, names, err := readSources(ctx, fsys)
 	var s *Schema
 	if err == nil {
-		s, err = compileWith(ctx, sources, names, withSourceInfo)
+		s, err = compileWithText(ctx, sources, names)
 	}
 	if err != nil && dir != "" {
 		return nil, fmt.Errorf("%w (below %s)", err, dir)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jhump/protoreflect/v2/protoprint"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -79,8 +80,8 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 	if _, whole := d.(protoreflect.FileDescriptor); whole {
 		return text, true
 	}
-	loc := d.ParentFile().SourceLocations().ByDescriptor(d)
-	lines := strings.SplitAfter(text, "\n")
+	l := s.locationsOf(d.ParentFile())
+	loc, lines := l.of(d), l.lines
 	if len(loc.Path) == 0 || loc.EndLine >= len(lines) {
 		return "", false
 	}
@@ -89,12 +90,21 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 		first = commentStart(lines, loc.StartLine)
 	}
 	cut := slices.Clone(lines[first : loc.EndLine+1])
-	if first == loc.StartLine && strings.TrimSpace(lines[first][:min(loc.StartColumn, len(lines[first]))]) != "" {
-		return "", false // something else stands before it on the line
-	}
 	last := &cut[len(cut)-1]
 	if rest := (*last)[min(loc.EndColumn, len(*last)):]; !isTrailing(rest) {
 		*last = (*last)[:min(loc.EndColumn, len(*last))]
+	}
+	before := lines[loc.StartLine][:min(loc.StartColumn, len(lines[loc.StartLine]))]
+	if first != loc.StartLine || strings.TrimSpace(before) == "" {
+		return dedent(cut), true
+	}
+	// Something else is before it on the line, which may be its comment.
+	if strings.ContainsFunc(before, func(r rune) bool { return r == '\t' || r >= utf8.RuneSelf }) {
+		return "", false // columns are no offsets there
+	}
+	cut[0] = cut[0][len(before):]
+	for comment := range strings.Lines(strings.TrimRight(loc.LeadingComments, "\n")) {
+		cut = slices.Insert(cut, len(cut)-(loc.EndLine-loc.StartLine+1), "//"+strings.TrimRight(comment, " \t\n")+"\n")
 	}
 	return dedent(cut), true
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/bufbuild/protocompile/parser"
 	"github.com/bufbuild/protocompile/reporter"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema"
 )
 
 // A span is a piece of a text.
@@ -23,6 +25,7 @@ type edit struct {
 // A document is a .proto file with where its declarations stand in the text.
 type document struct {
 	name, text string
+	folded     schema.Folded // of the text; the node's offsets are of it
 	node       *ast.FileNode
 	pkg        string
 	syntax     string // proto2, proto3 or editions
@@ -75,12 +78,13 @@ const byteOrderMark = "\ufeff"
 // parse reads a file that compiles.
 func parse(name, text string) (*document, error) {
 	text, marked := strings.CutPrefix(text, byteOrderMark) // the parser does not count it
-	node, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
+	folded := schema.Fold(text)
+	node, err := parser.Parse(name, strings.NewReader(folded.Text), reporter.NewHandler(nil))
 	if err != nil {
 		return nil, fmt.Errorf("update: %w", err)
 	}
 	d := &document{
-		name: name, text: text, node: node, syntax: "proto2", eol: "\n", unit: "  ",
+		name: name, text: text, folded: folded, node: node, syntax: "proto2", eol: "\n", unit: "  ",
 		blocks: map[string]*block{}, added: map[slot][]addition{}, marked: marked,
 	}
 	switch {
@@ -105,7 +109,7 @@ func parse(name, text string) (*document, error) {
 func (d *document) at(n ast.Node) span {
 	info := d.node.NodeInfo(n)
 	start := info.Start().Offset
-	return span{start, start + len(info.RawText())}
+	return span{d.folded.Offset(start), d.folded.Offset(start + len(info.RawText()))}
 }
 
 func (d *document) brace(n *ast.RuneNode) int { return d.at(n).start }
