@@ -52,7 +52,9 @@ in the middle. CMD runs in a network of its own as with --transparent, its packe
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
 its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
 packets and keys become exchanges, and both are deleted. --packets FILE.pcapng
-keeps them, for Wireshark: the file holds the keys, and what they open.
+keeps them, for Wireshark: the file holds the keys, and what they open. If such a
+capture is killed, the next 'unwire capture' imports its packets into
+unwire-recovered-TIME.uwc and deletes packets and keys.
 
 --reverse stands in front of one server, each --also in front of one more.
 
@@ -97,6 +99,10 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 		f.out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
 	}
 	if err := checkModes(f, argv); err != nil {
+		return err
+	}
+	a.recoverLeftOver(ctx, f.out)
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if f.passive {
