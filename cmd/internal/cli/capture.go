@@ -51,10 +51,8 @@ reached at the same address, unless CMD itself listens there.
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
 its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
-packets and keys become exchanges, and both are deleted. --packets FILE.pcapng
-keeps them, for Wireshark: the file holds the keys, and what they open. If such a
-capture is killed, the next 'unwire capture' imports its packets into
-unwire-recovered-TIME.uwc and deletes packets and keys.
+packets and keys become exchanges and are deleted (by the next capture, if this one
+is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 --reverse stands in front of one server, each --also in front of one more.
 
