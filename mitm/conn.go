@@ -32,6 +32,9 @@ type clientConn struct {
 	target target
 	origin *url.URL // that the client takes the proxy for; nil: none
 
+	// control says that it came in through a listener with control endpoints.
+	control bool
+
 	// unreached is why there is no connection to the server of an HTTP/2
 	// client's: its requests are answered with that.
 	unreached error

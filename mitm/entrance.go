@@ -1,7 +1,6 @@
 package mitm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,15 +15,18 @@ import (
 // speak HTTP, as to a proxy or to Options.Reverse, or SOCKS 5.
 //
 // Source: RESEARCH.md#socks
-func (p *Proxy) Serve(ln net.Listener) error { return p.serve(ln, p.opts.Reverse) }
+func (p *Proxy) Serve(ln net.Listener) error {
+	return p.serve(ln, p.opts.Reverse, p.opts.ControlToken != "")
+}
 
-// ServeReverse is Serve for a server in front of one more origin.
+// ServeReverse is Serve for a server in front of one more origin. It has no
+// control endpoints.
 func (p *Proxy) ServeReverse(ln net.Listener, origin *url.URL) error {
 	if err := checkOrigin(origin); err != nil {
 		_ = ln.Close()
 		return err
 	}
-	return p.serve(ln, origin)
+	return p.serve(ln, origin, false)
 }
 
 func checkOrigin(u *url.URL) error {
@@ -34,12 +36,12 @@ func checkOrigin(u *url.URL) error {
 	return nil
 }
 
-func (p *Proxy) serve(ln net.Listener, origin *url.URL) error {
+func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	if !p.addListener(ln) {
 		return ln.Close() // shut down before it began
 	}
-	e := &entrance{Listener: ln, queue: newConnQueue(), failed: make(chan error, 1)}
-	go e.run(p, origin)
+	e := &entrance{Listener: ln, origin: origin, control: control, queue: newConnQueue(), failed: make(chan error, 1)}
+	go e.run(p)
 	if err := p.front.Serve(e); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mitm: %w", err)
 	}
@@ -50,8 +52,10 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL) error {
 // server gets them.
 type entrance struct {
 	net.Listener
-	queue  *connQueue
-	failed chan error
+	origin  *url.URL // that clients take the proxy for; nil: none
+	control bool     // the listener has the control endpoints
+	queue   *connQueue
+	failed  chan error
 }
 
 func (e *entrance) Accept() (net.Conn, error) {
@@ -69,7 +73,7 @@ func (e *entrance) Close() error {
 	return errors.Join(e.Listener.Close(), e.queue.Close())
 }
 
-func (e *entrance) run(p *Proxy, origin *url.URL) {
+func (e *entrance) run(p *Proxy) {
 	defer e.queue.Close()
 	for {
 		conn, err := e.Listener.Accept()
@@ -81,15 +85,15 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 			e.failed <- err
 			return
 		}
-		c := p.adopt(conn)
-		c.origin = origin
+		c := p.adopt(conn, nil)
+		c.origin, c.control = e.origin, e.control
 		go func() {
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
 			if err := c.fill(maxRequestLine); err != nil {
 				_ = c.Close()
 				return
 			}
-			h2 := origin != nil && c.beginsH2()
+			h2 := e.origin != nil && c.beginsH2()
 			_ = c.SetReadDeadline(time.Time{})
 			if c.head[0] == socksVersion {
 				p.serveSOCKS(c)
@@ -97,7 +101,7 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 			}
 			if h2 {
 				wire := &wireConn{Conn: c}
-				p.interceptH2(c, wire, wire, targetOf(origin), origin)
+				p.interceptH2(c, wire, wire, targetOf(e.origin), e.origin)
 				return
 			}
 			e.queue.push(c)
@@ -109,16 +113,6 @@ func (e *entrance) run(p *Proxy, origin *url.URL) {
 func isPassing(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ECONNRESET},
 		func(e error) bool { return errors.Is(err, e) })
-}
-
-type originKey struct{}
-
-// withOrigin hands the origin that a listener stands in front of to requests.
-func withOrigin(ctx context.Context, conn net.Conn) context.Context {
-	if c, ok := conn.(*clientConn); ok && c.origin != nil {
-		return context.WithValue(ctx, originKey{}, c.origin)
-	}
-	return ctx
 }
 
 // ServeTransparent serves connections that were on their way to elsewhere: each
@@ -147,7 +141,7 @@ func (p *Proxy) ServeTransparent(ln net.Listener) {
 			time.Sleep(acceptPause) // out of files, most likely
 			continue
 		}
-		c := p.adopt(conn)
+		c := p.adopt(conn, nil)
 		go func() {
 			to, ok := c.LocalAddr().(*net.TCPAddr)
 			if !ok {

@@ -15,6 +15,7 @@ const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS
 
 // serveFront takes what comes in through the listeners apart.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(clientKey{}).(*clientConn)
 	switch {
 	case r.Method == http.MethodConnect:
 		p.gate.ServeHTTP(&hijackable{w, p}, r)
@@ -23,12 +24,11 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 		p.relay(w, r, targetOf(&shown), &shown)
 	case r.URL.IsAbs():
 		p.gate.ServeHTTP(w, r)
-	case p.routes.serve(p, w, r):
+	case c.control && isControl(r):
+		p.serveControl(w, r, c)
+	case c.origin != nil:
+		p.serveReverse(w, r, c.origin)
 	default:
-		if origin, ok := r.Context().Value(originKey{}).(*url.URL); ok {
-			p.serveReverse(w, r, origin)
-			return
-		}
 		http.Error(w, infoText, http.StatusBadRequest)
 	}
 }
@@ -96,16 +96,23 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	c, ok := conn.(*clientConn) // adopted when it came in
 	if !ok {
-		c = h.p.adopt(conn)
+		c = h.p.adopt(conn, nil)
 	}
 	c.head = append(append([]byte(nil), head...), c.head...)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 
-// adopt wraps a client's connection, which Shutdown closes.
-func (p *Proxy) adopt(conn net.Conn) *clientConn {
+// adopt wraps a client's connection, which Shutdown closes. released, unless it
+// is nil, is called when the connection is closed.
+func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
 	c := &clientConn{Conn: conn}
-	c.onClose = p.track(c)
+	untrack := p.track(c)
+	c.onClose = func() {
+		untrack()
+		if released != nil {
+			released()
+		}
+	}
 	if p.ctx.Err() != nil {
 		_ = c.Close()
 	}

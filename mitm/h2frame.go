@@ -44,6 +44,7 @@ const (
 type h2Code uint32
 
 const (
+	codeNone        h2Code = 0x0
 	codeProtocol    h2Code = 0x1
 	codeFrameSize   h2Code = 0x6
 	codeRefused     h2Code = 0x7
@@ -65,6 +66,14 @@ func (c h2Code) String() string {
 	}
 	return fmt.Sprintf("code %#x", uint32(c))
 }
+
+// A serverCode is a server that says by its code that something went wrong.
+type serverCode struct {
+	what string
+	code h2Code
+}
+
+func (e *serverCode) Error() string { return e.what + ": " + e.code.String() }
 
 // An h2Error ends a connection whose one side does not speak HTTP/2.
 type h2Error struct {

@@ -160,7 +160,7 @@ func (r *h2Relay) broke(p *pump, side *h2End, err error) {
 func (r *h2Relay) goneAway(d captures.Direction, code h2Code) {
 	if d == captures.Down && code != 0 {
 		r.mu.Lock()
-		r.away = errors.New("the server closed the connection: " + code.String())
+		r.away = &serverCode{"the server closed the connection", code}
 		r.mu.Unlock()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http2/hpack"
@@ -14,22 +15,47 @@ import (
 )
 
 // An h2Stream is an exchange that is going on on a relayed connection. Its
-// fields but rec are guarded by the relay's mutex.
+// fields but rec and those below mu are guarded by the relay's mutex.
 type h2Stream struct {
 	rec      *captures.Recording // nil: it is not recorded
-	ended    [2]bool             // by direction
+	method   string
+	ended    [2]bool // by direction
 	answered bool
-	head     bool  // the request was HEAD: no body answers it
-	declared int64 // length of the answer's body; -1: unknown
-	got      int64
+
+	mu     sync.Mutex
+	answer *captures.ResponseEnd // nil: the final header section has not come
 }
 
 // chunk records bytes of a body.
 func (s *h2Stream) chunk(d captures.Direction, p []byte) {
 	s.rec.Chunk(d, p)
-	if d == captures.Down {
-		s.got += int64(len(p)) // only the pump of this direction uses it
+	if d != captures.Down {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answer != nil {
+		s.answer.Add(p)
+	}
+}
+
+// whole reports whether the client was sent all of the answer's content, whether
+// or not END_STREAM has come behind it.
+func (s *h2Stream) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answer != nil && s.answer.Whole()
+}
+
+// length returns the length of the answer's body and the one that was declared,
+// which is -1 if none was.
+func (s *h2Stream) length() (received, declared int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answer == nil {
+		return 0, -1
+	}
+	return s.answer.Length()
 }
 
 // isNew reports whether a stream that a client names is one that it opens.
@@ -56,7 +82,7 @@ func (r *h2Relay) stream(id uint32) *h2Stream {
 // open begins an exchange, which was counted. It returns how many have ended
 // by it: one if the connection ended meanwhile.
 func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
-	s := &h2Stream{declared: -1, head: field(fields, pseudoMethod) == "HEAD"}
+	s := &h2Stream{method: field(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
 	s.rec = r.begin(fields)
 	r.asked.Store(true)
@@ -133,6 +159,7 @@ func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.Header
 		return
 	}
 	trailers := d == captures.Up || s.answered
+	h := plainFields(fields)
 	status, _ := strconv.Atoi(field(fields, pseudoStatus))
 	if !trailers {
 		if status >= 100 && status < 200 && !last {
@@ -140,12 +167,12 @@ func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.Header
 			return // passed on; not part of the record
 		}
 		s.answered = true
-		if n, err := strconv.ParseInt(field(fields, "content-length"), 10, 64); err == nil && !s.head && status != 204 && status != 304 {
-			s.declared = n
-		}
+		s.mu.Lock()
+		s.answer = captures.NewResponseEnd(s.method, status, h)
+		s.mu.Unlock()
 	}
 	r.mu.Unlock()
-	switch h := plainFields(fields); {
+	switch {
 	case s.rec == nil:
 	case !trailers:
 		s.rec.Response(status, h)
@@ -174,13 +201,18 @@ func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended
 }
 
 // reset notes that one side has broken a stream off, and returns how many
-// exchanges have ended by it. A server that has answered in full says so to
-// have no more of the request: what of that is on its way is recorded still.
+// exchanges have ended by it. A server that has answered in full, with or
+// without END_STREAM, resets the stream with NO_ERROR to have no more of the
+// request: what of that is on its way is recorded still.
+//
+// Source: RFC 9113, section 8.1
 func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
 	r.mu.Lock()
 	s := r.streams[id]
-	late := s != nil && d == captures.Down && s.ended[captures.Down]
-	if !late {
+	late := s != nil && d == captures.Down && (s.ended[captures.Down] || code == codeNone && s.whole())
+	if late {
+		s.ended[captures.Down] = true
+	} else {
 		delete(r.streams, id)
 	}
 	r.mu.Unlock()
@@ -194,22 +226,26 @@ func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int
 	if d == captures.Up {
 		s.end(captures.Canceled, fmt.Errorf("the client reset the stream: %v", code))
 	} else {
-		s.end(captures.Reset, fmt.Errorf("the server reset the stream: %v", code))
+		s.end(captures.Reset, &serverCode{"the server reset the stream", code})
 	}
 	return 1
 }
 
 // end ends the recording of an exchange that is no longer among the streams.
-// One that was answered in full is complete, whatever came after.
+// One that was answered in full is complete, whatever came after: also where
+// END_STREAM did not come, because the client had all that it waited for or the
+// connection ended, unless the server said that something went wrong or broke
+// HTTP/2's rules.
 func (s *h2Stream) end(o captures.Outcome, err error) {
 	if s.rec == nil {
 		return
 	}
 	text := ""
+	received, declared := s.length()
 	switch {
-	case s.ended[captures.Down] && s.declared >= 0 && s.got != s.declared:
-		o, text = captures.Reset, fmt.Sprintf("the body ended after %d of %d bytes", s.got, s.declared)
-	case s.ended[captures.Down]:
+	case s.ended[captures.Down] && declared >= 0 && received != declared:
+		o, text = captures.Reset, fmt.Sprintf("the body ended after %d of %d bytes", received, declared)
+	case s.ended[captures.Down], s.whole() && !errors.As(err, new(*serverCode)) && !errors.As(err, new(*h2Error)):
 		o = captures.Complete
 	case err != nil:
 		text = err.Error()

@@ -39,7 +39,7 @@ func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *be
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := Options{CA: ca, Store: store, UpstreamRoots: x509.NewCertPool()}
+	o := Options{CA: ca, Store: store, UpstreamRoots: x509.NewCertPool(), ControlToken: controlToken}
 	for _, s := range origins {
 		if c := s.Certificate(); c != nil {
 			o.UpstreamRoots.AddCert(c)

@@ -78,7 +78,7 @@ func (l *lane) node(t *testing.T, node string) map[string]string {
 	argv := []string{node, "testdata/node/matrix.mjs", l.base, l.name}
 	var out, errOut bytes.Buffer
 	if l.proxy != nil {
-		code, err := launch.Run(ctx, launch.Options{Argv: argv, ProxyURL: l.bench.url().String(), CAFile: l.caFile, Stdout: &out, Stderr: &errOut})
+		code, err := launch.Run(ctx, launch.Options{Argv: argv, ProxyURL: l.bench.url().String(), CAFile: l.caFile, ControlToken: controlToken, Stdout: &out, Stderr: &errOut})
 		if code != 0 || err != nil {
 			t.Errorf("%s: status %d, %v: %s", l.name, code, err, errOut.String())
 		}

@@ -27,6 +27,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -81,6 +82,18 @@ type Options struct {
 	// of a host that are left out by their path alone are decrypted, to know
 	// it, and pass unrecorded.
 	Only, Skip []string
+
+	// ControlToken is the secret that requests for the control endpoints carry,
+	// by which a launched program's hook redirects its connections: 16 bytes or
+	// more, new for each run, known to that program only. "", the default: the
+	// listeners have no control endpoints.
+	//
+	// Source: RESEARCH.md#node-hook
+	ControlToken string
+
+	// RouteConflict, if set, is called when an address was announced for a
+	// connection that has one already.
+	RouteConflict func(RouteConflict)
 
 	// KeyLog gets the secrets of all TLS sessions, the clients' and the
 	// servers', in NSS key log format: with them a packet capture of either
@@ -138,6 +151,9 @@ func New(o Options) (*Proxy, error) {
 			return nil, err
 		}
 	}
+	if n := len(o.ControlToken); n > 0 && n < minControlToken {
+		return nil, fmt.Errorf("mitm: Options.ControlToken has %d bytes: want %d or more", n, minControlToken)
+	}
 	if o.Source == "" {
 		o.Source = "proxy"
 	}
@@ -159,7 +175,7 @@ func New(o Options) (*Proxy, error) {
 	p.origins = newOriginCache(p.dialer)
 	p.gate = p.newGate()
 	p.front = p.newServer(http.HandlerFunc(p.serveFront), false)
-	p.front.ConnContext = withOrigin
+	p.front.ConnContext = withClient
 	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
 	p.inner.ConnContext = withClient
 	return p, nil
@@ -329,7 +345,7 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 
 type clientKey struct{}
 
-// withClient hands a tunnelled connection to its requests.
+// withClient hands a client's connection to its requests.
 func withClient(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, clientKey{}, clientOf(c))
 }

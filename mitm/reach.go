@@ -68,7 +68,7 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	var want struct {
 		To string `json:"to"` // host:port
 	}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRouteBody)).Decode(&want)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBody)).Decode(&want)
 	if _, _, splitErr := net.SplitHostPort(want.To); err != nil || splitErr != nil {
 		http.Error(w, "no such address", http.StatusBadRequest)
 		return

@@ -1,101 +1,213 @@
 package mitm
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 )
 
-// Paths by which a launched program's hook finds the redirect listener, and
-// tells it where a connection was to go.
 const (
-	redirectPath = "/.well-known/unwire/redirect"
-	routePath    = "/.well-known/unwire/route"
-	reachPath    = "/.well-known/unwire/reach"
-
-	routeWait    = 5 * time.Second
-	maxRoutes    = 4096
-	maxRouteBody = 4 << 10
+	// routeWait is how long a redirected connection waits for its route, or a
+	// route for its connection.
+	routeWait = 5 * time.Second
+	// routeGrace is how long an announcement waits for the connection that had
+	// its port before to be closed: the system gives a port to a new connection
+	// as soon as the old one has ended, which is noticed here a little later.
+	routeGrace = time.Second
+	// maxRoutes is how many connections and announcements wait for the other.
+	maxRoutes = 4096
 )
+
+// A RouteConflict is an announcement that was refused, because the connection
+// has a route already.
+type RouteConflict struct {
+	Port    int    // the local one of the connection's client
+	To      string // host:port, where the connection goes
+	Refused string // host:port, where the refused announcement would send it
+}
+
+var (
+	errRoutesFull   = errors.New("too many connections wait for their routes")
+	errRoutesClosed = errors.New("the proxy is stopping")
+)
+
+// A routeTakenError refuses a second route for a connection.
+type routeTakenError struct {
+	port int
+	to   string
+}
+
+func (e *routeTakenError) Error() string {
+	return fmt.Sprintf("the connection from port %d has a route already", e.port)
+}
 
 // A routeTable pairs connections that a hook redirected with the addresses that
 // they were meant for. The hook names a connection by its local port, as soon
 // as it is connected; what comes first, the connection or its route, waits for
-// the other.
+// the other. The first route of a connection counts; it keeps others out until
+// the connection is closed.
+//
+// Limits: 4,096 connections and routes that wait for the other, 5 s each.
 //
 // Source: RESEARCH.md#node-hook
 type routeTable struct {
 	mu       sync.Mutex
 	listener net.Listener
 	closed   bool
-	done     chan struct{}      // closed with closed
 	slots    map[int]*routeSlot // by the client's port
+	waiting  int                // slots that lack the connection or the route
 }
 
+// A routeSlot is where a connection and its route meet. Its fields are guarded
+// by the table's mutex.
 type routeSlot struct {
-	to    chan string // one address
-	timer *time.Timer
+	to        string        // "": not announced yet
+	connected bool          // the connection is there
+	announced chan struct{} // closed when to is set
+	removed   chan struct{} // closed when it is in the table no more
+	expiry    *time.Timer   // removes it, unless both have come
 }
 
 func newRouteTable() *routeTable {
-	return &routeTable{done: make(chan struct{}), slots: make(map[int]*routeSlot)}
+	return &routeTable{slots: make(map[int]*routeSlot)}
 }
 
-// slot returns the place where a connection and its route meet; nil if there
-// are too many that never did.
-func (t *routeTable) slot(port int) *routeSlot {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s, ok := t.slots[port]; ok {
-		return s
+// add makes the slot of a port. t.mu is held.
+//
+// Errors: errRoutesFull; errRoutesClosed.
+func (t *routeTable) add(port int) (*routeSlot, error) {
+	switch {
+	case t.closed:
+		return nil, errRoutesClosed
+	case t.waiting >= maxRoutes:
+		return nil, errRoutesFull
 	}
-	if len(t.slots) >= maxRoutes {
-		return nil
-	}
-	s := &routeSlot{to: make(chan string, 1)}
-	s.timer = time.AfterFunc(2*routeWait, func() { t.drop(port, s) })
+	s := &routeSlot{announced: make(chan struct{}), removed: make(chan struct{})}
+	s.expiry = time.AfterFunc(routeWait, func() { t.expire(port, s) })
 	t.slots[port] = s
-	return s
+	t.waiting++
+	return s, nil
 }
 
-func (t *routeTable) drop(port int, s *routeSlot) {
+// complete reports whether a slot has both the connection and its route.
+func (s *routeSlot) complete() bool { return s.connected && s.to != "" }
+
+// meet notes that a slot may be complete by now. t.mu is held.
+func (t *routeTable) meet(s *routeSlot) {
+	if s.complete() {
+		s.expiry.Stop()
+		t.waiting--
+	}
+}
+
+// expire removes a slot in which the one has waited for the other for too long.
+func (t *routeTable) expire(port int, s *routeSlot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.slots[port] == s {
-		delete(t.slots, port)
+	if !s.complete() {
+		t.removeLocked(port, s)
 	}
 }
 
-func (t *routeTable) announce(port int, to string) bool {
-	s := t.slot(port)
-	if s == nil {
-		return false
+func (t *routeTable) remove(port int, s *routeSlot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeLocked(port, s)
+}
+
+// removeLocked is remove where t.mu is held.
+func (t *routeTable) removeLocked(port int, s *routeSlot) {
+	if t.slots[port] != s {
+		return
 	}
-	select {
-	case s.to <- to:
-		return true
-	default:
-		return false
+	delete(t.slots, port)
+	if !s.complete() {
+		t.waiting--
+	}
+	s.expiry.Stop()
+	close(s.removed)
+}
+
+// announce takes the route of the connection from a port.
+//
+// Errors: *routeTakenError if it has one already; errRoutesFull;
+// errRoutesClosed; that of ctx.
+func (t *routeTable) announce(ctx context.Context, port int, to string) error {
+	grace := time.NewTimer(routeGrace)
+	defer grace.Stop()
+	for {
+		taken, ended, err := t.tryAnnounce(port, to)
+		if taken == nil || err != nil {
+			return err
+		}
+		if ended == nil {
+			return taken
+		}
+		select {
+		case <-ended:
+		case <-grace.C:
+			return taken
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
-// wait returns where the connection from a port is to go, "" if nobody says.
-func (t *routeTable) wait(port int) string {
-	s := t.slot(port)
+// tryAnnounce is announce without waiting. ended is closed when the connection
+// that has the route has ended; nil if that has not come yet.
+func (t *routeTable) tryAnnounce(port int, to string) (taken *routeTakenError, ended <-chan struct{}, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.slots[port]
 	if s == nil {
-		return ""
+		if s, err = t.add(port); err != nil {
+			return nil, nil, err
+		}
 	}
-	defer s.timer.Stop()
-	defer t.drop(port, s)
+	if s.to == "" {
+		s.to = to
+		close(s.announced)
+		t.meet(s)
+		return nil, nil, nil
+	}
+	if s.connected {
+		ended = s.removed
+	}
+	return &routeTakenError{port, s.to}, ended, nil
+}
+
+// connect returns the slot of a new connection from a port. A connection that
+// had the port before has ended.
+func (t *routeTable) connect(port int) (s *routeSlot, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s = t.slots[port]
+	if s != nil && s.connected {
+		t.removeLocked(port, s)
+		s = nil
+	}
+	if s == nil {
+		if s, err = t.add(port); err != nil {
+			return nil, err
+		}
+	}
+	s.connected = true
+	t.meet(s)
+	return s, nil
+}
+
+// wait returns where the connection of a slot is to go, "" if nobody says.
+func (t *routeTable) wait(s *routeSlot) string {
 	select {
-	case to := <-s.to:
-		return to
-	case <-time.After(routeWait):
-	case <-t.done:
+	case <-s.announced:
+	case <-s.removed:
 	}
-	return ""
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.to
 }
 
 func (t *routeTable) close() {
@@ -105,9 +217,11 @@ func (t *routeTable) close() {
 		return
 	}
 	t.closed = true
-	close(t.done)
 	if t.listener != nil {
 		_ = t.listener.Close()
+	}
+	for port, s := range t.slots {
+		t.removeLocked(port, s)
 	}
 }
 
@@ -140,54 +254,35 @@ func (p *Proxy) serveRedirected(ln net.Listener) {
 		if err != nil {
 			return // closed by Shutdown
 		}
-		go p.serveRoute(p.adopt(conn))
+		p.acceptRedirected(conn)
 	}
 }
 
-func (p *Proxy) serveRoute(c *clientConn) {
-	from, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		_ = c.Close()
+// acceptRedirected serves a connection when its route is known. A route is for a
+// port of 127.0.0.1, where hooks connect from: any other loopback address has
+// the same ports.
+func (p *Proxy) acceptRedirected(conn net.Conn) {
+	from, ok := conn.RemoteAddr().(*net.TCPAddr)
+	to, _ := conn.LocalAddr().(*net.TCPAddr)
+	if !ok || to == nil || !from.IP.Equal(to.IP) {
+		p.log.Warn("a redirected connection is refused", "from", conn.RemoteAddr())
+		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	to := p.routes.wait(from.Port)
-	if to == "" {
-		p.log.Warn("a redirected connection has no route", "from", from)
-		c.reset()
+	s, err := p.routes.connect(from.Port)
+	if err != nil {
+		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
+		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	p.serveTo(c, to)
-}
-
-// serve answers a hook's requests, and reports whether r was one.
-func (t *routeTable) serve(p *Proxy, w http.ResponseWriter, r *http.Request) bool {
-	switch r.URL.Path {
-	case redirectPath:
-		addr, err := p.redirect()
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return true
+	c := p.adopt(conn, func() { p.routes.remove(from.Port, s) })
+	go func() {
+		to := p.routes.wait(s)
+		if to == "" {
+			p.log.Warn("a redirected connection has no route", "from", from)
+			c.reset()
+			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(struct {
-			Addr string `json:"addr"`
-		}{addr})
-	case routePath:
-		var route struct {
-			Port int    `json:"port"` // of the client's end
-			To   string `json:"to"`   // host:port
-		}
-		body := http.MaxBytesReader(w, r.Body, maxRouteBody)
-		err := json.NewDecoder(body).Decode(&route)
-		if _, _, splitErr := net.SplitHostPort(route.To); err != nil || splitErr != nil || !t.announce(route.Port, route.To) {
-			http.Error(w, "no such route", http.StatusBadRequest)
-			return true
-		}
-		w.WriteHeader(http.StatusNoContent)
-	case reachPath:
-		p.serveReach(w, r)
-	default:
-		return false
-	}
-	return true
+		p.serveTo(c, to)
+	}()
 }

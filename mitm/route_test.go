@@ -20,22 +20,18 @@ import (
 // redirectAddr asks the proxy for its redirect listener, as a launcher does.
 func (b *bench) redirectAddr() string {
 	b.tb.Helper()
-	res, body := get(b.tb, newClient(b.tb, false, nil, nil), "http://"+b.addr+redirectPath)
+	status, body := send(b.tb, b.addr, controlRequest(http.MethodGet, redirectPath, b.addr, tokenHeader+": "+controlToken+"\r\n", ""))
 	var answer struct{ Addr string }
-	if err := json.Unmarshal(body, &answer); err != nil || res.StatusCode != http.StatusOK {
-		b.tb.Fatalf("%d %q", res.StatusCode, body)
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
+		b.tb.Fatalf("%d %q", status, body)
 	}
 	return answer.Addr
 }
 
 func (b *bench) announce(body string) int {
 	b.tb.Helper()
-	res, err := newClient(b.tb, false, nil, nil).Post("http://"+b.addr+routePath, "application/json", strings.NewReader(body))
-	if err != nil {
-		b.tb.Fatal(err)
-	}
-	res.Body.Close()
-	return res.StatusCode
+	status, _ := send(b.tb, b.addr, controlRequest(http.MethodPost, routePath, b.addr, tokenHeader+": "+controlToken+"\r\n", body))
+	return status
 }
 
 func TestRedirectedConnections(t *testing.T) {
@@ -91,19 +87,10 @@ func TestRedirectedToNowhere(t *testing.T) {
 
 func TestBadRoutes(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for _, body := range []string{"", "{", `{"port":1}`, `{"port":1,"to":"nowhere"}`, `{"port":1,"to":"` + strings.Repeat("a", maxRouteBody) + `:1"}`} {
+	for _, body := range []string{"", "{", `{"port":1}`, `{"port":1,"to":"nowhere"}`, `{"port":1,"to":"` + strings.Repeat("a", maxControlBody) + `:1"}`} {
 		if got := b.announce(body); got != http.StatusBadRequest {
 			t.Errorf("%.30q: status %d", body, got)
 		}
-	}
-	if b.announce(`{"port":1,"to":"a:1"}`) != http.StatusNoContent || b.announce(`{"port":1,"to":"b:1"}`) != http.StatusBadRequest {
-		t.Error("a second route for one port was taken")
-	}
-	for i := range maxRoutes {
-		b.proxy.routes.announce(100_000+i, "x:1")
-	}
-	if b.proxy.routes.announce(1_000_000, "x:1") {
-		t.Error("the table has no bound")
 	}
 }
 

@@ -14,7 +14,13 @@ type exchange struct {
 	done    [2]bool // which directions ended cleanly
 	orphan  bool    // the request was not captured
 	lost    string  // why something of it is missing
+
+	answer *captures.ResponseEnd // nil: it was not answered, or by HTTP/1
 }
+
+// whole reports whether the client was sent all of the answer's content, whether
+// or not its end was marked.
+func (x *exchange) whole() bool { return !x.orphan && x.answer != nil && x.answer.Whole() }
 
 // begin starts an exchange whose request came at t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {
@@ -48,6 +54,9 @@ func (x *exchange) response(status int, h captures.Headers) {
 func (x *exchange) chunk(dir captures.Direction, t time.Time, p []byte) {
 	if x.rec != nil {
 		x.rec.ChunkAt(dir, t.Sub(x.started), p)
+	}
+	if dir == down && x.answer != nil {
+		x.answer.Add(p)
 	}
 }
 
@@ -90,6 +99,8 @@ func (x *exchange) cut(client, server ending) {
 		missing = server.missing
 	}
 	switch {
+	case x.whole() && (x.done[up] || client.missing == ""):
+		x.end(t, captures.Complete, "")
 	case missing != "":
 		x.end(t, captures.Incomplete, missing)
 	case client.reset || !server.reset && !x.done[up] || !server.reset && client.t.Before(server.t):

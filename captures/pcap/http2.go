@@ -282,6 +282,7 @@ func (l *http2Layer) response(st *stream, b *block) {
 		return // informational: the response is still to come
 	}
 	st.responded = true
+	st.x.answer = captures.NewResponseEnd(st.x.method, status, b.fields)
 	st.x.response(status, b.fields)
 }
 
@@ -317,7 +318,8 @@ func (l *http2Layer) reset(dir captures.Direction, id uint32, t time.Time, code 
 }
 
 // cutOff ends a stream that was reset. Once the response is complete, the
-// exchange is: a server that wants no more of the request says so in this way.
+// exchange is: a server that wants no more of the request says so in this way,
+// and a client that has all of the content does not wait for END_STREAM.
 func (l *http2Layer) cutOff(id uint32) {
 	st := l.streams[id]
 	if st == nil || st.cut == nil {
@@ -325,7 +327,7 @@ func (l *http2Layer) cutOff(id uint32) {
 	}
 	delete(l.streams, id)
 	switch c := st.cut; {
-	case st.x.done[down] && !st.x.orphan:
+	case st.x.done[down] && !st.x.orphan, st.x.whole() && (c.dir == up || c.code == http2.ErrCodeNo):
 		st.x.end(c.t, captures.Complete, "")
 	case c.dir == up:
 		st.x.end(c.t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", c.code))

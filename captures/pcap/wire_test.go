@@ -206,6 +206,50 @@ func TestHTTP2Frames(t *testing.T) {
 	}
 }
 
+// TestHTTP2WholeBeforeItsEnd: a client that resets the stream, or closes the
+// connection, when it has read all of an answer has a complete one.
+func TestHTTP2WholeBeforeItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields  []string
+		reset   bool // else the connection ends
+		code    http2.ErrCode
+		server  bool // it resets
+		outcome captures.Outcome
+	}{
+		"reset":               {[]string{"content-length", "5"}, true, http2.ErrCodeCancel, false, captures.Complete},
+		"close":               {[]string{"content-length", "5"}, false, 0, false, captures.Complete},
+		"server's NO_ERROR":   {[]string{"content-length", "5"}, true, http2.ErrCodeNo, true, captures.Complete},
+		"server's error":      {[]string{"content-length", "5"}, true, http2.ErrCodeInternal, true, captures.Reset},
+		"a byte is missing":   {[]string{"content-length", "6"}, true, http2.ErrCodeCancel, false, captures.Canceled},
+		"missing, and closed": {[]string{"content-length", "6"}, false, 0, false, captures.Reset},
+		"gRPC":                {[]string{"content-length", "5", "content-type", "application/grpc"}, true, http2.ErrCodeCancel, false, captures.Canceled},
+	} {
+		client, server := newH2Side(), newH2Side()
+		client.out.Write(h2Preface)
+		_ = client.f.WriteSettings()
+		_ = client.f.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: 1, EndHeaders: true, EndStream: true,
+			BlockFragment: client.section(":method", "GET", ":scheme", "https", ":authority", "h", ":path", "/a"),
+		})
+		first := client.take()
+		_ = server.f.WriteSettings()
+		_ = server.f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true, BlockFragment: server.section(append([]string{":status", "200"}, c.fields...)...)})
+		_ = server.f.WriteData(1, false, []byte("hello"))
+		if c.reset && c.server {
+			_ = server.f.WriteRSTStream(1, c.code)
+		}
+		lines := []line{{captures.Up, first}, {captures.Down, server.take()}}
+		if c.reset && !c.server {
+			_ = client.f.WriteRSTStream(1, c.code)
+			lines = append(lines, line{captures.Up, client.take()})
+		}
+		got := importFile(t, pcapng(t, linkEthernet, conversation(t, lines...), nil), nil)
+		if len(got.exchanges) != 1 || got.exchanges[0].Outcome != c.outcome {
+			t.Errorf("%s: %+v, want %s", name, got.exchanges, c.outcome)
+		}
+	}
+}
+
 func reversed(list []rawPacket) []rawPacket {
 	out := make([]rawPacket, len(list))
 	for i, p := range list {

@@ -23,7 +23,15 @@ const (
 	redirectTimeout = 5 * time.Second
 	maxAnswer       = 4 << 10
 
-	hookMark = "loaded" // the file by which the hook says that Node has loaded it
+	// The files by which the hook says that Node has loaded it, and that it has
+	// found no token.
+	hookMark    = "loaded"
+	noTokenMark = "no-token"
+
+	// tokenVariable tells the hook the token of the control endpoints, and
+	// tokenHeader carries it.
+	tokenVariable = "UNWIRE_HOOK_TOKEN"
+	tokenHeader   = "Unwire-Token"
 )
 
 //go:embed hook.cjs
@@ -73,7 +81,7 @@ func environment(ctx context.Context, o Options, dir string) ([]string, error) {
 	if err := env.trust(o.CAFile, dir); err != nil {
 		return nil, err
 	}
-	if err := env.hookNode(ctx, proxy, dir); err != nil {
+	if err := env.hookNode(ctx, proxy, o.ControlToken, dir); err != nil {
 		return nil, err
 	}
 	return env.list, nil
@@ -189,11 +197,12 @@ func systemBundle() string {
 }
 
 // hookNode has Node programs load the hook, which redirects their connections:
-// http2.connect knows nothing of proxy variables.
+// http2.connect knows nothing of proxy variables. The token is in the environment
+// alone: arguments are for all users to see, and files remain.
 //
 // Source: RESEARCH.md#node-hook
-func (e *env) hookNode(ctx context.Context, proxy *url.URL, dir string) error {
-	redirect, err := redirectAddr(ctx, proxy)
+func (e *env) hookNode(ctx context.Context, proxy *url.URL, token, dir string) error {
+	redirect, err := redirectAddr(ctx, proxy, token)
 	if err != nil {
 		return err
 	}
@@ -212,6 +221,7 @@ func (e *env) hookNode(ctx context.Context, proxy *url.URL, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "hook.json"), config, 0o600); err != nil {
 		return err
 	}
+	e.set(tokenVariable, token)
 	e.set("NODE_OPTIONS", strings.TrimSpace("--require "+quoteNode(path)+" "+e.get("NODE_OPTIONS")))
 	return nil
 }
@@ -222,13 +232,14 @@ func quoteNode(s string) string {
 }
 
 // redirectAddr asks the proxy for its redirect listener.
-func redirectAddr(ctx context.Context, proxy *url.URL) (*net.TCPAddr, error) {
+func redirectAddr(ctx context.Context, proxy *url.URL, token string) (*net.TCPAddr, error) {
 	ctx, cancel := context.WithTimeout(ctx, redirectTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxy.Host+redirectPath, nil)
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set(tokenHeader, token)
 	tr := &http.Transport{DisableKeepAlives: true} // and no proxy
 	res, err := tr.RoundTrip(req)
 	if err != nil {

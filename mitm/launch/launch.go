@@ -33,6 +33,10 @@ type Options struct {
 	CAFile   string   // PEM, the proxy's CA
 	Env      []string // nil: this process's
 
+	// ControlToken is the proxy's mitm.Options.ControlToken. Run needs it; the
+	// command gets it in its environment.
+	ControlToken string
+
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
@@ -43,6 +47,7 @@ type Options struct {
 type Report struct {
 	Runtime Runtime // what the command itself runs on
 	Hooked  bool    // a Node, the command or one that it started, took the hook
+	NoToken bool    // a Node took the hook without its token: it was not captured
 }
 
 // Run runs the command to its end and returns its exit status: 128 and the
@@ -62,8 +67,9 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	defer os.RemoveAll(dir)
 	if o.Report != nil {
 		defer func() {
-			_, err := os.Stat(filepath.Join(dir, hookMark))
-			*o.Report = Report{Runtime: Inspect(o.Argv[0]), Hooked: err == nil}
+			_, hooked := os.Stat(filepath.Join(dir, hookMark))
+			_, noToken := os.Stat(filepath.Join(dir, noTokenMark))
+			*o.Report = Report{Runtime: Inspect(o.Argv[0]), Hooked: hooked == nil, NoToken: noToken == nil}
 		}()
 	}
 	env, err := environment(ctx, o, dir)

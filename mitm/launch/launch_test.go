@@ -82,6 +82,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// controlToken is the token of every recorder.
+const controlToken = "made-up-control-token-of-the-tests"
+
 // A recorder is a running proxy.
 type recorder struct {
 	t     *testing.T
@@ -106,7 +109,7 @@ func newRecorder(t *testing.T, origins ...*httptest.Server) *recorder {
 	for _, o := range origins {
 		roots.AddCert(o.Certificate())
 	}
-	p, err := mitm.New(mitm.Options{CA: ca, Store: store, UpstreamRoots: roots})
+	p, err := mitm.New(mitm.Options{CA: ca, Store: store, UpstreamRoots: roots, ControlToken: controlToken})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,7 @@ func (r *recorder) run(action string, argv []string, set func(*launch.Options)) 
 	}
 	var out, errOut bytes.Buffer
 	o := launch.Options{
-		Argv: argv, ProxyURL: r.url, CAFile: r.ca.CertFile(),
+		Argv: argv, ProxyURL: r.url, CAFile: r.ca.CertFile(), ControlToken: controlToken,
 		Env:    append(os.Environ(), "UNWIRE_TEST_CHILD="+action),
 		Stdout: &out, Stderr: &errOut,
 	}
@@ -283,7 +286,7 @@ func TestContextEndsTheCommand(t *testing.T) {
 		_, _ = io.ReadFull(pr, make([]byte, len("ready\n")))
 		cancel()
 	}()
-	code, err := launch.Run(ctx, launch.Options{Argv: []string{"sh", "-c", "echo ready; exec sleep 60"}, ProxyURL: r.url, CAFile: r.ca.CertFile(), Stdout: pw})
+	code, err := launch.Run(ctx, launch.Options{Argv: []string{"sh", "-c", "echo ready; exec sleep 60"}, ProxyURL: r.url, CAFile: r.ca.CertFile(), ControlToken: controlToken, Stdout: pw})
 	if code != 128+15 || err != nil {
 		t.Errorf("status %d, %v", code, err)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -52,8 +53,8 @@ reached at the same address, unless CMD itself listens there.
 in the middle. CMD runs in a network of its own as with --transparent, its packets
 are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
 its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
-packets and keys become exchanges, and both are deleted. --packets FILE.pcapng
-keeps them, for Wireshark: the file holds the keys, and what they open.
+packets and keys become exchanges and are deleted (by the next capture, if this one
+is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
 
 --reverse stands in front of one server, each --also in front of one more.
 
@@ -102,10 +103,18 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 		return err
 	}
 	f.unsearched = new(unsearchedLog)
+	a.recoverLeftOver(ctx, f.out)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if f.passive {
 		return a.capturePassive(ctx, f, argv)
 	}
-	rec, err := a.startRecorder(f)
+	token := ""
+	if len(argv) > 0 && !f.transparent { // the only way to run a command that has a hook
+		token = rand.Text()
+	}
+	rec, err := a.startRecorder(f, token)
 	if err != nil {
 		return err
 	}
@@ -139,6 +148,7 @@ type recorder struct {
 	proxy  *mitm.Proxy
 	ca     *mitm.CA
 	keys   *keyLog // nil: none is written
+	token  string  // of the proxy's control endpoints; "": it has none
 	report launch.Report
 	addr   string
 	also   []also
@@ -146,12 +156,14 @@ type recorder struct {
 	failed *atomic.Bool // recording has stopped, and that was said
 }
 
-func (a *app) startRecorder(f captureFlags) (*recorder, error) {
+// startRecorder starts a proxy. The token is for the hook of a command that is
+// run with its traffic captured; "" if there is none.
+func (a *app) startRecorder(f captureFlags, token string) (*recorder, error) {
 	ln, err := listenLoopback(f.listen)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := a.newRecorder(ln, f)
+	rec, err := a.newRecorder(ln, f, token)
 	if err != nil {
 		ln.Close()
 		return nil, err
@@ -163,8 +175,9 @@ func (a *app) startRecorder(f captureFlags) (*recorder, error) {
 	return rec, nil
 }
 
-func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
-	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure}
+func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recorder, error) {
+	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure, ControlToken: token}
+	opts.RouteConflict = func(c mitm.RouteConflict) { a.sayRouteConflict(c, f.json) }
 	if f.upstreamInsecure {
 		a.say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
 	}
@@ -192,6 +205,9 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if token != "" { // a program may send its environment somewhere
+		series.Redactor = captures.NewRedactor(captures.RedactorOptions{Secrets: []string{token}})
+	}
 	keys, err := a.openKeyLog(f.keylog)
 	if err != nil {
 		return nil, err
@@ -209,7 +225,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags) (*recorder, error) {
 		return nil, err
 	}
 	return &recorder{
-		store: store, proxy: proxy, ca: ca, keys: keys,
+		store: store, proxy: proxy, ca: ca, keys: keys, token: token,
 		addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
 	}, nil
 }
@@ -301,7 +317,7 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 		// Signals go to the command, and the recording ends when the command does.
 		defer a.signals.childRuns()()
 		code, err := a.launch(context.WithoutCancel(ctx), rec, f, launch.Options{
-			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(),
+			Argv: argv, ProxyURL: scheme + rec.addr, CAFile: rec.ca.CertFile(), ControlToken: rec.token,
 			Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer, Report: &rec.report,
 		})
 		if err != nil {
@@ -318,6 +334,23 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 	case err := <-rec.served:
 		return 0, err
 	}
+}
+
+// sayRouteConflict warns of a second route for a connection: the hook announces
+// each once, so somebody else has the token.
+func (a *app) sayRouteConflict(c mitm.RouteConflict, json bool) {
+	a.say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
+	if json {
+		_ = a.printJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused}) // stdout may be gone: the traffic goes on
+	}
+}
+
+type routeConflictEvent struct {
+	V       int    `json:"v"`
+	Event   string `json:"event"`
+	Port    int    `json:"port"`
+	To      string `json:"to"`
+	Refused string `json:"refused"`
 }
 
 type listeningEvent struct {
@@ -366,6 +399,9 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	if err != nil {
 		a.say("unwire: %v", err)
 		return
+	}
+	if rec.report.NoToken {
+		a.say("unwire: warning: the command started a Node program without UNWIRE_HOOK_TOKEN in its environment: the\nconnections of that program are not recorded")
 	}
 	switch {
 	case early != "" || f.json:

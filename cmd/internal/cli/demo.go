@@ -108,7 +108,7 @@ func newDemoServer() (*demoServer, error) {
 
 // recordDemo runs the clients through a recorder, and says which ones ran.
 func (a *app) recordDemo(ctx context.Context, s *demoServer, f demoFlags) (clients []string, err error) {
-	rec, err := a.startRecorder(captureFlags{out: f.out, listen: "127.0.0.1:0", upstreamCA: s.server.CAFile(), unsearched: new(unsearchedLog)})
+	rec, err := a.startRecorder(captureFlags{out: f.out, listen: "127.0.0.1:0", upstreamCA: s.server.CAFile(), unsearched: new(unsearchedLog)}, rand.Text())
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (a *app) recordDemo(ctx context.Context, s *demoServer, f demoFlags) (clien
 func (a *app) runDemoClient(ctx context.Context, rec *recorder, argv, env []string) error {
 	var said bytes.Buffer
 	code, err := launch.Run(ctx, launch.Options{
-		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.addr, CAFile: rec.ca.CertFile(),
+		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.addr, CAFile: rec.ca.CertFile(), ControlToken: rec.token,
 		Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
 	})
 	if err == nil && code != 0 {

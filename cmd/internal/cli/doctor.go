@@ -17,8 +17,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what is wrong with this machine's set-up, and what to do",
 		Long: `doctor looks at the local CA and who trusts it, proxy and CA variables, Node,
-transparent capture, ports, the clock, the disk, and programs that are of use beside
-unwire. It changes nothing and uses no network beyond loopback. The exit status
+transparent capture, ports, the clock, the disk, what killed captures have left, and
+programs that are of use beside unwire. It changes nothing and uses no network beyond loopback. The exit status
 is 1 if something is there that keeps recording from working.`,
 		Example: "  unwire doctor\n  unwire doctor --json | jq -r 'select(.status!=\"ok\") | .do'",
 		Args:    exactArgs(),
@@ -33,7 +33,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	m := doctor.Machine{CADir: filepath.Join(dir, "ca"), Folder: ".", Getenv: os.Getenv, Now: time.Now, Transparent: tryTransparent}
+	m := doctor.Machine{CADir: filepath.Join(dir, "ca"), Folder: ".", TempDir: os.TempDir(), Getenv: os.Getenv, Now: time.Now, Transparent: tryTransparent}
 	checks := m.Run(ctx)
 	var rows [][]string
 	for _, c := range checks {

@@ -8,16 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"unwire/captures"
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
+	"unwire/cmd/internal/leftover"
 	"unwire/mitm/launch"
 )
 
 const (
 	progressEvery = 2 * time.Second
+	flushEvery    = 500 * time.Millisecond
 	maxKeyLog     = 256 << 20 // bytes that are put into a secrets block
 )
 
@@ -32,20 +35,23 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "unwire-passive-") // mode 0700
+	dir, err := leftover.Create(os.TempDir())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, dir.Remove()) }()
 	keys, err := a.passiveKeyLog(f.keylog, dir)
 	if err != nil {
 		return err
 	}
-	record, err := newPacketFile(filepath.Join(dir, "packets.pcapng"))
+	record, err := newPacketFile(dir.Path(leftover.Packets))
 	if err != nil {
 		return err
 	}
 	defer record.Close()
+	if err := writeAbout(dir, f, series.Options, record); err != nil {
+		return err
+	}
 	stdout := a.out.Writer
 	if f.json {
 		stdout = a.err.Writer
@@ -64,7 +70,7 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 		a.say("unwire: %s recording of packets has stopped: %v", a.err.Red("error:"), failed)
 	}
 	a.say("unwire: %s recorded (%s bytes)%s", counted(count.Recorded, "packet"), byteSize(record.written), lostPackets(count))
-	if err := a.keepPackets(f.packets, record, keys); err != nil {
+	if err := a.keepPacketsOf(f.packets, record, keys); err != nil {
 		return err
 	}
 	if err := a.importRecorded(ctx, f, series.Options, record, keys, launch.Inspect(argv[0])); err != nil {
@@ -92,9 +98,9 @@ func lostPackets(n launch.Packets) string {
 
 // passiveKeyLog makes the file that the command writes its secrets to: the one
 // that was asked for, which stays, or one that goes with the folder.
-func (a *app) passiveKeyLog(name, dir string) (string, error) {
+func (a *app) passiveKeyLog(name string, dir *leftover.Folder) (string, error) {
 	if name == "" {
-		name = filepath.Join(dir, "keys.txt")
+		name = dir.Path(leftover.Keys)
 		return name, os.WriteFile(name, nil, 0o600)
 	}
 	keys, err := a.openKeyLog(name)
@@ -113,33 +119,21 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 	if err := readKeyLog(keys, keyFile); err != nil {
 		return err
 	}
-	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	defer limitMemory(importMemory)()
-	o.QueueBytes = importQueue
-	store, err := captures.Create(f.out, o)
-	if err != nil {
-		return err
-	}
 	var undecoded []pcap.Connection
 	var printErr error
 	noKey := 0
-	sum, err := pcap.Import(ctx, &progressReader{r: record.file, size: record.written, say: a.say, next: time.Now().Add(progressEvery)}, pcap.Options{
-		Store: store, Keys: keys, Source: "passive",
-		Connection: func(c pcap.Connection) {
-			if c.NoKey {
-				noKey++
-			}
-			switch {
-			case f.json:
-				printErr = errors.Join(printErr, a.printJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
-			case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
-				undecoded = append(undecoded, c)
-			}
-		},
+	sum, err := a.importPassive(ctx, f.out, o, record, keys, func(c pcap.Connection) {
+		if c.NoKey {
+			noKey++
+		}
+		switch {
+		case f.json:
+			printErr = errors.Join(printErr, a.printJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+		case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
+			undecoded = append(undecoded, c)
+		}
 	})
-	if err := errors.Join(err, printErr, store.Close()); err != nil {
+	if err := errors.Join(err, printErr); err != nil {
 		return err
 	}
 	if f.json {
@@ -170,6 +164,22 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 	return nil
 }
 
+// importPassive makes exchanges of packets in a capture.
+func (a *app) importPassive(ctx context.Context, out string, o captures.Options, record *packetFile, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
+	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
+		return pcap.Summary{}, err
+	}
+	defer limitMemory(importMemory)()
+	o.QueueBytes = importQueue
+	store, err := captures.Create(out, o)
+	if err != nil {
+		return pcap.Summary{}, err
+	}
+	progress := &progressReader{r: record.file, size: record.written, say: a.say, next: time.Now().Add(progressEvery)}
+	sum, err := pcap.Import(ctx, progress, pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
+	return sum, errors.Join(err, store.Close())
+}
+
 // whyNoKey says what to do about connections whose keys the command did not write.
 func whyNoKey(n int, on launch.Runtime) string {
 	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
@@ -189,10 +199,14 @@ func whyNoKey(n int, on launch.Runtime) string {
 // the secrets, which are known in the end only.
 type packetFile struct {
 	file    *os.File
-	w       *pcapng.Writer
 	begin   int64 // of the packets in it
 	written int64
-	failed  error
+
+	mu     sync.Mutex
+	w      *pcapng.Writer
+	failed error
+	stop   chan struct{} // ends the flushing
+	ended  sync.WaitGroup
 }
 
 const passiveComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
@@ -206,37 +220,75 @@ func newPacketFile(name string) (*packetFile, error) {
 	if err == nil {
 		err = w.Flush()
 	}
-	p := &packetFile{file: f, w: w}
+	p := &packetFile{file: f, w: w, stop: make(chan struct{})}
 	if err == nil {
 		p.begin, err = f.Seek(0, io.SeekCurrent)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	stop := p.stop
+	p.ended.Go(func() { p.flushing(stop) })
 	return p, nil
+}
+
+// flushing writes from time to time what was added, so that little is lost if
+// the program is killed.
+func (p *packetFile) flushing(stop <-chan struct{}) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			p.flush()
+		}
+	}
+}
+
+func (p *packetFile) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = p.w.Flush()
+	}
 }
 
 // add writes a packet. After an error the command goes on, unrecorded.
 func (p *packetFile) add(t time.Time, data []byte, length int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.failed == nil {
 		p.failed = p.w.Packet(t, data, length)
 	}
 }
 
+// finish ends the recording of packets.
 func (p *packetFile) finish() error {
-	if p.failed == nil {
-		p.failed = p.w.Flush()
-	}
+	p.stopFlushing()
+	p.flush()
 	at, err := p.file.Seek(0, io.SeekCurrent)
 	p.written = at
 	return errors.Join(p.failed, err)
 }
 
-func (p *packetFile) Close() error { return p.file.Close() }
+func (p *packetFile) stopFlushing() {
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+	}
+	p.ended.Wait()
+}
 
-// keepPackets writes the packets to a file, with the secrets that open them
-// before them, as readers want it.
-func (a *app) keepPackets(name string, p *packetFile, keyFile string) error {
+func (p *packetFile) Close() error {
+	p.stopFlushing()
+	return p.file.Close()
+}
+
+// keepPacketsOf is keepPackets with the name of a key log; without a name of
+// the packets it does nothing.
+func (a *app) keepPacketsOf(name string, p *packetFile, keyFile string) error {
 	if name == "" {
 		return nil
 	}
@@ -245,7 +297,13 @@ func (a *app) keepPackets(name string, p *packetFile, keyFile string) error {
 		return err
 	}
 	defer f.Close()
-	keys, err := io.ReadAll(io.LimitReader(f, maxKeyLog))
+	return a.keepPackets(name, p, f)
+}
+
+// keepPackets writes the packets to a file, with the secrets that open them
+// before them, as readers want it.
+func (a *app) keepPackets(name string, p *packetFile, keyLog io.Reader) error {
+	keys, err := io.ReadAll(io.LimitReader(keyLog, maxKeyLog))
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,10 @@ const commandTimeout = 10 * time.Second
 type Machine struct {
 	CADir  string // of mitm.LoadCA
 	Folder string // where captures are written
-	Getenv func(string) string
-	Now    func() time.Time
+	// TempDir is where passive captures keep packets and keys while they run.
+	TempDir string
+	Getenv  func(string) string
+	Now     func() time.Time
 	// Transparent runs a command that does nothing as `capture --transparent`
 	// does, and says why that did not work.
 	Transparent func(context.Context) error
@@ -47,7 +49,7 @@ type Machine struct {
 func (m Machine) Run(ctx context.Context) []Check {
 	var all []Check
 	for _, check := range []func(context.Context) []Check{
-		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.transparent, m.clock, m.disk, m.tools,
+		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.transparent, m.clock, m.disk, m.leftOver, m.tools,
 	} {
 		all = append(all, check(ctx)...)
 	}

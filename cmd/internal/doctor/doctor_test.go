@@ -23,7 +23,7 @@ func machine(t *testing.T, env map[string]string) Machine {
 		env["PATH"] = os.Getenv("PATH")
 	}
 	return Machine{
-		CADir: filepath.Join(t.TempDir(), "ca"), Folder: t.TempDir(),
+		CADir: filepath.Join(t.TempDir(), "ca"), Folder: t.TempDir(), TempDir: t.TempDir(),
 		Getenv: func(name string) string { return env[name] }, Now: time.Now,
 		Transparent: func(context.Context) error { return nil },
 	}

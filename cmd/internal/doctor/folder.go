@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"unwire/cmd/internal/leftover"
 )
 
 const (
@@ -34,6 +36,27 @@ func (m Machine) clock(context.Context) []Check {
 		return warn(name, fmt.Sprintf("it is %s off the file system's", off), "set it: times in captures and certificates go by it")
 	}
 	return ok(name, now.Format(time.RFC3339)+", as the file system has it")
+}
+
+// leftOver looks for what passive captures have left that were killed.
+func (m Machine) leftOver(context.Context) []Check {
+	const name = "killed captures"
+	left, refused, err := leftover.Find(m.TempDir)
+	if err != nil {
+		return warn(name, "not searched for: "+err.Error(), "make the folder for temporary files readable, or set TMPDIR")
+	}
+	var all []Check
+	for _, f := range left {
+		f.Close()
+		all = append(all, warn(name, f.Dir()+" has packets and TLS keys of a passive capture that was killed", "start any 'unwire capture': it imports and removes them")...)
+	}
+	for _, r := range refused {
+		all = append(all, warn(name, r.Path+" has the name of a passive capture's folder, but "+r.Why, "look at it: unwire leaves it alone")...)
+	}
+	if len(all) == 0 {
+		return ok(name, "none has left packets or keys in "+m.TempDir)
+	}
+	return all
 }
 
 // disk looks at the folder that captures are written to.

@@ -1,0 +1,125 @@
+package mitm
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// Paths of the control endpoints, for the hook in a launched program.
+const (
+	redirectPath = "/.well-known/unwire/redirect" // where the redirect listener is
+	routePath    = "/.well-known/unwire/route"    // where a redirected connection goes
+	reachPath    = "/.well-known/unwire/reach"    // whether a server can be connected to
+)
+
+const (
+	// tokenHeader carries Options.ControlToken. A browser sends a header of its
+	// own choice to another site only after asking that site, which refuses.
+	tokenHeader     = "Unwire-Token"
+	minControlToken = 16 // bytes
+
+	maxControlBody = 4 << 10
+)
+
+// isControl reports whether a request is for a control endpoint.
+func isControl(r *http.Request) bool {
+	switch r.URL.Path {
+	case redirectPath, routePath, reachPath:
+		return true
+	}
+	return false
+}
+
+// serveControl answers a request for a control endpoint. Whoever announces a
+// route receives what the program sends, and whoever asks what can be reached
+// scans ports, so only the launched program may do either: other programs, other
+// users and web pages can connect to the listener too.
+//
+// Source: RESEARCH.md#node-hook
+func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
+	if !p.mayControl(r, c.LocalAddr()) {
+		p.log.Warn("a control request is refused", "path", r.URL.Path, "from", r.RemoteAddr)
+		http.Error(w, "not for you", http.StatusForbidden)
+		return
+	}
+	method := http.MethodPost
+	if r.URL.Path == redirectPath {
+		method = http.MethodGet
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		http.Error(w, "want "+method, http.StatusMethodNotAllowed)
+		return
+	}
+	switch r.URL.Path {
+	case redirectPath:
+		p.serveRedirect(w)
+	case routePath:
+		p.serveAnnouncement(w, r)
+	case reachPath:
+		p.serveReach(w, r)
+	}
+}
+
+// mayControl reports whether a request comes from the launched program. The
+// token alone proves that; the rest would keep a web page out that learned it:
+// a page reaches loopback by a name of its own (DNS rebinding), which Host
+// shows, or from another site, which the browser says.
+func (p *Proxy) mayControl(r *http.Request, local net.Addr) bool {
+	to, ok := local.(*net.TCPAddr)
+	if !ok || !to.IP.IsLoopback() || r.Host != to.String() {
+		return false
+	}
+	for name := range r.Header {
+		if name == "Origin" || strings.HasPrefix(name, "Sec-Fetch-") {
+			return false
+		}
+	}
+	tokens := r.Header[tokenHeader]
+	return len(tokens) == 1 && subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(p.opts.ControlToken)) == 1
+}
+
+// serveRedirect says where the redirect listener is.
+func (p *Proxy) serveRedirect(w http.ResponseWriter) {
+	addr, err := p.redirect()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(struct {
+		Addr string `json:"addr"`
+	}{addr})
+}
+
+// serveAnnouncement takes the address that a redirected connection goes to.
+func (p *Proxy) serveAnnouncement(w http.ResponseWriter, r *http.Request) {
+	var route struct {
+		// Port is the local one of the client's connection.
+		Port int `json:"port"`
+		// To is host:port.
+		To string `json:"to"`
+	}
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBody)).Decode(&route)
+	if _, _, splitErr := net.SplitHostPort(route.To); err != nil || splitErr != nil {
+		http.Error(w, "want {\"port\": PORT, \"to\": \"HOST:PORT\"}", http.StatusBadRequest)
+		return
+	}
+	var taken *routeTakenError
+	switch err := p.routes.announce(r.Context(), route.Port, route.To); {
+	case errors.As(err, &taken):
+		p.log.Warn("a second route is refused", "port", route.Port, "to", taken.to, "refused", route.To)
+		if p.opts.RouteConflict != nil {
+			p.opts.RouteConflict(RouteConflict{Port: route.Port, To: taken.to, Refused: route.To})
+		}
+		http.Error(w, err.Error(), http.StatusConflict)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
