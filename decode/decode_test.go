@@ -492,7 +492,8 @@ func TestTreeJSONIsReadByText(t *testing.T) {
 			case 2:
 				b = append(wire.AppendVarint(b, number<<3|5), rapid.SliceOfN(rapid.ByteMax(0x7e), 4, 4).Draw(t, "i32")...)
 			default:
-				s := rapid.OneOf(rapid.String(), rapid.Just("\n\x03abc"), rapid.Just("\x01\x02\x03")).Draw(t, "s")
+				s := rapid.OneOf(rapid.String(), rapid.Just("\n\x03abc"), rapid.Just("\x01\x02\x03"),
+					rapid.Just("\xcd\xcc\x4c\x3e\x00\x00\xc0\x3f\x00\x00\xe8\xc0\x00\x00\x00\x80"), rapid.Just("\x9a\x99\x99\x99\x99\x99\xc9\x3f\x00\x00\x00\x00\x00\x00\x04\x40")).Draw(t, "s")
 				b = append(wire.AppendVarint(wire.AppendVarint(b, number<<3|2), uint64(len(s))), s...)
 			}
 		}

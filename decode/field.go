@@ -130,32 +130,13 @@ func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []Field {
 // guess takes the likeliest reading.
 func (f *Field) guess(rs []kind.Reading) {
 	best := rs[0]
-	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), jsonValue(best.Value)
+	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
 	for _, r := range rs[1:] {
 		f.Alternatives = append(f.Alternatives, Alternative{string(r.Kind), r.Type, round(r.P)})
 	}
 }
 
 func round(p float64) float64 { return math.Round(p*1e4) / 1e4 }
-
-// jsonValue replaces what JSON has no numbers for.
-func jsonValue(v any) any {
-	f, ok := v.(float64)
-	if f32, is := v.(float32); is {
-		f, ok = float64(f32), true
-	}
-	switch {
-	case !ok:
-		return v
-	case math.IsNaN(f):
-		return "NaN"
-	case math.IsInf(f, 1):
-		return "Infinity"
-	case math.IsInf(f, -1):
-		return "-Infinity"
-	}
-	return v
-}
 
 func declarationOf(fd protoreflect.FieldDescriptor) string {
 	s := fd.Kind().String()
@@ -168,22 +149,37 @@ func declarationOf(fd protoreflect.FieldDescriptor) string {
 	return s
 }
 
+// DeclaredNumbers is the value that fd, which may be nil, gives a fixed number or a
+// packed list; ok is false for any other value, and one that contradicts fd.
+func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v any, ok bool) {
+	if fd == nil {
+		return nil, false
+	}
+	var f Field
+	ok = f.declared(t, i, fd)
+	switch kind.Kind(f.Kind) {
+	case wire.KindPacked, wire.KindFixed32, wire.KindFixed64:
+		return f.Value, ok
+	}
+	return nil, false
+}
+
 // declared reads node i as fd declares it, and reports whether it can be.
 func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
 	n := t.Node(i)
-	kind := fd.Kind()
-	f.Type = kind.String()
+	is := fd.Kind()
+	f.Type = is.String()
 	switch {
 	case n.Type == wire.StartGroup:
 		f.Kind = string(wire.KindGroup)
-		return kind == protoreflect.GroupKind
+		return is == protoreflect.GroupKind
 	case n.Type != wire.Len:
-		v, ok := scalar(kind, n.Type, t.Uint(i))
-		f.Kind, f.Value = scalarKind(n.Type), jsonValue(v)
+		v, ok := scalar(is, n.Type, t.Uint(i))
+		f.Kind, f.Value = scalarKind(n.Type), kind.JSONValue(v)
 		f.symbol(fd, v)
 		return ok
 	}
-	switch kind {
+	switch is {
 	case protoreflect.MessageKind:
 		f.Kind, f.Type = string(wire.KindMessage), string(fd.Message().FullName())
 		return t.IsMessage(i)
@@ -194,7 +190,7 @@ func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor)
 		f.Kind, f.Value = string(wire.KindBytes), t.Payload(i)
 		return true
 	}
-	vs, ok := packed(kind, t.Payload(i))
+	vs, ok := packed(is, t.Payload(i))
 	f.Kind, f.Type, f.Value = string(wire.KindPacked), "packed "+f.Type, vs
 	return ok && fd.IsList()
 }
@@ -255,13 +251,13 @@ func scalar(kind protoreflect.Kind, typ wire.Type, u uint64) (v any, ok bool) {
 }
 
 // packed reads the values of a packed field.
-func packed(kind protoreflect.Kind, b []byte) ([]any, bool) {
+func packed(is protoreflect.Kind, b []byte) ([]any, bool) {
 	out := []any{}
 	for len(b) > 0 {
 		var u uint64
 		n := 0
 		typ := wire.Varint
-		switch kind {
+		switch is {
 		case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
 			if typ = wire.I32; len(b) >= 4 {
 				u, n = uint64(binary.LittleEndian.Uint32(b)), 4
@@ -273,11 +269,11 @@ func packed(kind protoreflect.Kind, b []byte) ([]any, bool) {
 		default:
 			u, n = wire.ConsumeVarint(b)
 		}
-		v, ok := scalar(kind, typ, u)
+		v, ok := scalar(is, typ, u)
 		if n <= 0 || !ok {
 			return out, false
 		}
-		out = append(out, jsonValue(v))
+		out = append(out, kind.JSONValue(v))
 		b = b[n:]
 	}
 	return out, true

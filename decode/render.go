@@ -123,9 +123,17 @@ func (f *Field) summary(o RenderOptions) string {
 	case []byte:
 		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), hexCut(v, o.MaxText))
 	case []uint64:
-		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), listCut(v, o.MaxText))
+		return listText(f.Type, v, o)
+	case []int64:
+		return listText(f.Type, v, o)
+	case []bool:
+		return listText(f.Type, v, o)
+	case []float32:
+		return listText(f.Type, v, o)
+	case []float64:
+		return listText(f.Type, v, o)
 	case []any:
-		return fmt.Sprintf("%s[%d] %s", f.Type, len(v), listCut(v, o.MaxText))
+		return listText(f.Type, v, o)
 	case nil:
 		return fmt.Sprintf("%s, %d bytes", f.Type, f.Off+f.Len-f.Val)
 	default:
@@ -157,6 +165,10 @@ func hexCut(b []byte, limit int) string {
 		return hex.EncodeToString(b)
 	}
 	return hex.EncodeToString(b[:limit]) + "…"
+}
+
+func listText[T any](typ string, vs []T, o RenderOptions) string {
+	return fmt.Sprintf("%s[%d] %s", typ, len(vs), listCut(vs, o.MaxText))
 }
 
 func listCut[T any](vs []T, limit int) string {

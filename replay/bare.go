@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,14 +13,14 @@ import (
 // the rules of a replay: no proxy, no redirects, and no address that is not
 // this machine's unless Options allow it.
 //
-// Shape: of Options, Live, AllowHosts and Roots count. Over https:// the version
+// Shape: of Options, Live, AllowHosts, Roots and Insecure count. Over https:// the version
 // of HTTP is negotiated, HTTP/1.1 where http2 is false; over http:// it is spoken.
 func NewTransport(u *url.URL, http2 bool, o Options) *http.Transport {
 	live := CheckTarget(u, false, nil) != nil && CheckTarget(u, o.Live, o.AllowHosts) == nil
 	t := &http.Transport{
 		DialContext:        guard{live: live, dial: o.dial}.DialContext,
 		DisableCompression: true,
-		TLSClientConfig:    &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:    o.tlsConfig(),
 		Protocols:          new(http.Protocols),
 	}
 	switch {

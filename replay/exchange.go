@@ -65,9 +65,10 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 		_, noted := o.Pace.note(answer)
 		err = errors.Join(err, noted)
 	}()
-	resp, err := tr.RoundTrip(req)
+	var at progress
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, new(string), &at)))
 	if err != nil {
-		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+		return fmt.Errorf("replay: the exchange of the API key: %w", at.explain(err, o.Timeout))
 	}
 	defer resp.Body.Close()
 	answer.Origin, answer.Status, answer.Until = FromServer, resp.StatusCode, RetryAfter(resp.Header.Get("retry-after"), time.Now())

@@ -137,7 +137,7 @@ func parseExpectation(text string) (Expectation, error) {
 	}
 	switch what {
 	case "verdict":
-		return e, oneOf(string(Same), string(Differs), string(Rejected), string(Refused))
+		return e, oneOf(string(Same), string(Differs), string(Rejected), string(Refused), string(NotSent))
 	case "origin":
 		return e, oneOf(string(FromServer), string(FromUs))
 	case "code":
@@ -208,6 +208,11 @@ func (e *Expectation) met(r *Result) (got string, ok bool) {
 		return strings.TrimSpace(r.Code + " " + r.Message), r.Code == e.want
 	case "status":
 		return strconv.Itoa(r.Status), strconv.Itoa(r.Status) == e.want
+	}
+	if r.Status == 0 { // else nothing would differ in an answer that never came
+		return fmt.Sprintf("no answer: %s: %s", strings.ReplaceAll(string(r.Verdict), "_", " "), r.Message), false
+	}
+	switch e.what {
 	case "differs", "same":
 		paths := e.changed(r)
 		if len(paths) == 0 {

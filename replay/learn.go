@@ -2,10 +2,10 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
+	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -44,12 +44,14 @@ func Learn(ctx context.Context, src decode.Source, id int64, o Options, out *cap
 		if live[i], err = Send(ctx, p, out); err != nil {
 			return nil, err
 		}
-		if live[i].Verdict == Refused {
-			return nil, fmt.Errorf("replay: %s", live[i].Message)
+		switch r := live[i]; {
+		case r.Verdict == Refused:
+			return nil, fmt.Errorf("replay: %w: %s", ErrRefused, strings.TrimPrefix(r.Message, "refused: "))
+		case r.Verdict == NotSent:
+			return nil, fmt.Errorf("replay: %w: %s", ErrNotSent, r.Message)
+		case r.Status == 0:
+			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", r.Message)
 		}
-	}
-	if live[0].live == nil || live[1].live == nil {
-		return nil, errors.New("replay: the unedited request got no answer to learn from")
 	}
 	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}
 	for _, c := range diff.Exchanges(live[0].live, live[1].live, diff.Options{Answer: true}) {

@@ -45,6 +45,7 @@ type Options struct {
 	Pace   *Pace   // how gently other hosts are asked; may be nil
 
 	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
+	Insecure bool           // the server's certificate is not verified
 	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured
 	Wait     time.Duration  // for the server's frame that a frame up answers; default 10 s
 	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
@@ -204,6 +205,9 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	}
 	if err := p.target(); err != nil {
 		return nil, err
+	}
+	if o.Insecure && p.url.Scheme == "https" {
+		p.Warnings = append(p.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
 	}
 	p.o.Credentials = o.Credentials.forHost(p.url.Hostname())
 	now := time.Now()

@@ -29,9 +29,13 @@ type Verdict string
 const (
 	Same     Verdict = "same"     // the answer is the captured one, but for volatile values
 	Differs  Verdict = "differs"  // there is another answer, or a part of one
-	Rejected Verdict = "rejected" // there is an error in place of the captured answer
-	Refused  Verdict = "refused"  // it was not sent
+	Rejected Verdict = "rejected" // there is an error in place of the captured answer; with origin local, no answer
+	Refused  Verdict = "refused"  // it was not sent: it may not be sent to this host, or not now
+	NotSent  Verdict = "not_sent" // it was not sent: there was no connection to the server
 )
+
+// Answered reports whether the answer can be relied on by what is sent after it.
+func (v Verdict) Answered() bool { return v == Same || v == Differs }
 
 // An Origin tells whose statement a code and a message are.
 type Origin string
@@ -48,7 +52,8 @@ type Result struct {
 	Origin    Origin        `json:"origin"`
 	Code      string        `json:"code"` // "ok", a code's name, or "" where the answer has none
 	Message   string        `json:"message"`
-	Status    int           `json:"status"` // of HTTP; 0 without an answer
+	Reason    Reason        `json:"reason,omitempty"` // why there is no answer
+	Status    int           `json:"status"`           // of HTTP; 0 without an answer
 	Details   []Detail      `json:"details,omitempty"`
 	Refreshed []string      `json:"refreshed"`
 	Diff      []diff.Change `json:"diff"`
@@ -127,7 +132,11 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if s.unsent > 0 && s.fail == nil {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
-	r.conclude(p.captured, live, s.fail)
+	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
+		r.unanswered(s.at.explain(s.fail, p.o.Timeout))
+	} else {
+		r.conclude(p.captured, live, s.fail)
+	}
 	if r.Verdict == Same && s.unsent > 0 {
 		r.Verdict = Differs
 	}
@@ -147,8 +156,6 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 		if r.Verdict = Rejected; same && is.Code == was.Code {
 			r.Verdict = Same
 		}
-	case is.Status == 0 && !errors.Is(fail, errSilent):
-		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromUs, codeOf(fail), reason(fail)
 	case fail != nil:
 		r.Verdict, r.Origin, r.Code, r.Message = Differs, FromUs, codeOf(fail), reason(fail)
 	case is.Code == "" && was.Code != "":

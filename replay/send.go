@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -91,10 +90,11 @@ type session struct {
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
-	fail    error  // why it did not end as HTTP wants it; nil if it did
-	sent    int    // frames
-	beats   int    // of them, heartbeats
-	unsent  int    // frames that the server left no time for, heartbeats left out
+	at      progress
+	fail    error // why it did not end as HTTP wants it; nil if it did
+	sent    int   // frames
+	beats   int   // of them, heartbeats
+	unsent  int   // frames that the server left no time for, heartbeats left out
 	notes   []string
 	unblock func() // ends a write that nobody reads; nil where none can block
 }
@@ -120,7 +120,7 @@ func (s *session) run(ctx context.Context) error {
 		defer close(spoken)
 		speak(ctx, cancel)
 	}()
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server)))
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server, &s.at)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
@@ -137,16 +137,9 @@ func (s *session) run(ctx context.Context) error {
 	}
 	<-spoken
 	if resp == nil {
-		s.rec.end(nil, captures.Failed, s.fail.Error())
+		s.rec.end(nil, captures.Failed, s.at.explain(s.fail, s.p.o.Timeout).Error())
 	}
 	return nil
-}
-
-// traced notes the address that a request goes to.
-func traced(ctx context.Context, server *string) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		*server = i.Conn.RemoteAddr().String()
-	}})
 }
 
 // cause is why a context ended, if it did, else err.
@@ -160,7 +153,7 @@ func cause(ctx context.Context, err error) error {
 // take reads an answer; last says that no other call brings more of it.
 func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
-		rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), s.server)
+		rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), s.server)
 		s.talk.head(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK

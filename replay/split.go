@@ -307,14 +307,15 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server := ""
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server)))
+	server, at := "", progress{}
+	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server, &at)))
+	s.at.merge(&at)
 	if err != nil {
 		err = cause(ctx, err)
-		rec.end(nil, captures.Failed, err.Error())
+		rec.end(nil, captures.Failed, at.explain(err, s.p.o.Timeout).Error())
 		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
 	}
-	rec.response(resp.StatusCode, version(resp), fields(resp.Header), connection(resp), server)
+	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
 	return rec, resp, entry, nil
 }
 

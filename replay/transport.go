@@ -2,6 +2,7 @@ package replay
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,6 +16,10 @@ import (
 
 const idleTimeout = 10 * time.Second
 
+// errNoHTTP2 ends the TLS handshake with a server that does not negotiate
+// HTTP/2 for a call that needs it. net/http would send it as HTTP/1.1.
+var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
+
 // transport makes a transport for one request: no proxy, no redirects, no
 // compression of its own, and no address that the plan's target is not.
 func (p *Plan) transport() *http.Transport {
@@ -23,7 +28,7 @@ func (p *Plan) transport() *http.Transport {
 		DisableCompression: true,
 		DisableKeepAlives:  p.HTTP != "2" && p.split == nil,
 		IdleConnTimeout:    idleTimeout, // of one that was in use when it should have been closed
-		TLSClientConfig:    &tls.Config{RootCAs: p.o.Roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:    p.o.tlsConfig(),
 		Protocols:          new(http.Protocols),
 	}
 	switch {
@@ -34,9 +39,21 @@ func (p *Plan) transport() *http.Transport {
 	default:
 		t.Protocols.SetHTTP2(true)
 		// One message each way works on either version.
-		t.Protocols.SetHTTP1(p.whole && p.Protocol != decode.GRPC)
+		if t.Protocols.SetHTTP1(p.whole && p.Protocol != decode.GRPC); !t.Protocols.HTTP1() {
+			t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error {
+				if s.NegotiatedProtocol != "h2" {
+					return errNoHTTP2
+				}
+				return nil
+			}
+		}
 	}
 	return t
+}
+
+// tlsConfig is how the server's certificate is verified.
+func (o *Options) tlsConfig() *tls.Config {
+	return &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --upstream-insecure
 }
 
 // request makes the HTTP request around a body.
@@ -85,11 +102,11 @@ func fields(h http.Header) captures.Headers {
 }
 
 // connection says what is known of the connection that answered.
-func connection(resp *http.Response) captures.TLS {
+func (o *Options) connection(resp *http.Response) captures.TLS {
 	s := resp.TLS
 	if s == nil {
 		return captures.TLS{}
 	}
 	version := strings.TrimPrefix(tls.VersionName(s.Version), "TLS ")
-	return captures.TLS{Version: version, Cipher: tls.CipherSuiteName(s.CipherSuite), ServerName: s.ServerName, ALPN: s.NegotiatedProtocol}
+	return captures.TLS{Version: version, Cipher: tls.CipherSuiteName(s.CipherSuite), ServerName: s.ServerName, ALPN: s.NegotiatedProtocol, Unverified: o.Insecure}
 }

@@ -87,19 +87,23 @@ func (f *classField) judge() {
 		f.verdict.P, f.chosenFits = 1, true
 		return
 	}
-	switch c.Type {
+	typ := ""
+	v.Kind, typ = c.For(wire.Len)
+	switch typ {
 	case "message":
 		f.chosenFits = !l.NotMessage && f.kid != nil
 	case "string":
 		f.chosenFits = !l.NotText
 	case "bytes":
 		f.chosenFits = true
-	case "packed varint":
-		v.Element, f.chosenFits = kind.PackedVarint, !l.NotVarints
-	case "packed fixed32":
-		v.Element, f.chosenFits = kind.PackedFixed32, !l.NotFixed32
-	case "packed fixed64":
-		v.Element, f.chosenFits = kind.PackedFixed64, !l.NotFixed64
+	}
+	switch v.Element = kind.ElementOf(typ); v.Element {
+	case kind.PackedVarint:
+		f.chosenFits = !l.NotVarints && (typ != "packed bool" || l.Elements.Max <= 1 && l.Elements.Lowest == 0)
+	case kind.PackedFixed32:
+		f.chosenFits = !l.NotFixed32
+	case kind.PackedFixed64:
+		f.chosenFits = !l.NotFixed64
 	}
 	if f.chosenFits {
 		v.Odd = f.Occurs - l.N
@@ -109,10 +113,17 @@ func (f *classField) judge() {
 
 // chosenType is the type of a number as it was chosen, or "".
 func (f *classField) chosenType() string {
-	if f.chosen == nil || !f.chosenFits || f.Len != nil {
+	if f.chosen == nil || !f.chosenFits {
 		return ""
 	}
-	switch t := f.chosen.Type; {
+	t := f.chosen.Type
+	if f.Len != nil {
+		_, packed := f.chosen.For(wire.Len)
+		if t = kind.ElementType(packed); t == "varint" {
+			return "" // of which type, the evidence says
+		}
+	}
+	switch {
 	case t == "enum":
 		return "int32" // whose names and numbers nobody knows; it reads alike
 	case strings.HasPrefix(t, "timestamp-"):

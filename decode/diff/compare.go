@@ -196,6 +196,11 @@ func isMap(nodes []*node) bool {
 
 func (c *comparison) modify(p place, a, b *node, volatile []pair) {
 	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
+	if _, was := a.packed(); was != "" || b.kind == blob {
+		if _, is := b.packed(); is != was { // numbers are not compared with bytes, nor with other numbers
+			ch.Old, ch.New = a.plain(ch.Old), b.plain(ch.New)
+		}
+	}
 	if p.b != p.a {
 		ch.To = p.b
 	}

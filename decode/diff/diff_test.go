@@ -3,6 +3,7 @@ package diff
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	kinds "unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -179,5 +181,42 @@ func TestFixedValues(t *testing.T) {
 	}
 	if want := []any{5.5, 6.25, 0.1, 0.25, uint64(7), uint64(9)}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Packed lists are numbers in a difference, as they are inferred or chosen to be.
+func TestPackedNumbers(t *testing.T) {
+	floats := func(list ...float32) (b []byte) {
+		for _, f := range list {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name   string
+		a, b   msg
+		choice string
+		want   []string
+	}{
+		{"inferred", msg{1, floats(0.2, 1.5, -7.25, 3.5)}, msg{1, floats(0.2, 1.5, -7.5, 3.5)}, "", []string{`change 1 [0.2,1.5,-7.25,3.5] -> [0.2,1.5,-7.5,3.5]`}},
+		{"added", msg{1, "hello there"}, msg{1, "hello there", 2, floats(0.2, 1.5, -7.25, 3.5)}, "", []string{`add 2 null -> [0.2,1.5,-7.25,3.5]`}},
+		{"in an added message", msg{1, "hello there"}, msg{1, "hello there", 2, msg{3, floats(0.2, 1.5, -7.25, 3.5)}}, "", []string{`add 2 null -> [{"n":3,"wire":"len","value":[0.2,1.5,-7.25,3.5]}]`}},
+		{"of one version alone", msg{1, floats(0.2, 1.5, -7.25, 3.5)}, msg{1, []byte{1, 2, 3, 255, 254}}, "", []string{`change 1 "zcxMPgAAwD8AAOjAAABgQA==" -> "AQID//4="`}},
+		{"chosen", msg{1, []byte{1, 2}}, msg{1, []byte{1, 3}}, "1:packed-sint64", []string{`change 1 [-1,1] -> [-1,-2]`}},
+		{"chosen NaN", msg{1, floats(float32(math.NaN()))}, msg{1, floats(0)}, "1:float", []string{`change 1 ["NaN"] -> [0]`}},
+		{"a chosen number", msg{1, 3}, msg{1, 4}, "1:sint64", []string{`change 1 -2 -> 2`}},
+		{"impossible", msg{1, []byte{1, 255, 1}}, msg{1, []byte{1, 255, 2}}, "1:float", []string{`change 1 "Af8B" -> "Af8C"`}},
+	} {
+		var o Options
+		if c.choice != "" {
+			choice, err := kinds.ParseChoice(c.choice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Choices = []kinds.Choice{choice}
+		}
+		if got := lines(Trees(c.a.tree(), c.b.tree(), o)); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
 	}
 }

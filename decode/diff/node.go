@@ -30,9 +30,10 @@ type node struct {
 	alike  uint64 // the same with volatile values made equal
 	member uint64 // hash of the key and the content
 
-	tree *wire.Tree // and index of the field, where it is one
-	at   int32
-	base int // where the tree begins in the message
+	tree   *wire.Tree // and index of the field, where it is one
+	at     int32
+	base   int           // where the tree begins in the message
+	choice *kinds.Choice // what somebody said of the field; nil: nothing
 
 	weight float64 // how much it holds: a value counts 1, and more by the root of its length
 }
@@ -66,6 +67,7 @@ func (c *comparison) fromField(s *shape.Shape, t *wire.Tree, at []shape.Path, i 
 	if i > 0 && f.Type != wire.Garbage {
 		n.key = c.key(f.Number)
 	}
+	n.choice = s.Chosen(at[i])
 	switch f.Type {
 	case wire.Varint, wire.I64, wire.I32:
 		n.kind, n.number = integer, t.Uint(i)
@@ -243,31 +245,73 @@ func (n *node) value() any {
 	case text:
 		return n.text
 	case integer:
-		if n.tree != nil && n.wire != wire.Varint {
-			return n.fixedValue()
+		if n.tree != nil && (n.wire != wire.Varint || n.choice != nil) {
+			return n.numberValue()
 		}
 		return n.number
 	case literal:
 		return json.RawMessage(n.text)
+	case blob:
+		if list, _ := n.packed(); list != nil {
+			return list
+		}
 	}
 	return n.bytes
 }
 
-// fixedValue is a fixed value as a number that JSON has: with a fraction where
-// that is how it is read.
-func (n *node) fixedValue() any {
+// reading is how the field that n is reads, by its own bytes or as it was chosen.
+func (n *node) reading() (best kinds.Reading, chosen bool) {
 	t := wire.Parse(n.raw().Data, wire.Options{})
-	if readings := kinds.NewReader(t, nil).Readings(1); len(readings) > 0 {
-		switch v := readings[0].Value.(type) {
-		case float32:
-			if f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-				return f
-			}
-		case float64:
-			if !math.IsInf(v, 0) && !math.IsNaN(v) {
-				return v
-			}
+	if len(t.Nodes) < 2 {
+		return kinds.Reading{}, false
+	}
+	r := kinds.NewReader(t, nil)
+	if n.choice != nil {
+		here := wire.Path{{Number: t.Node(1).Number, Index: wire.All}}
+		r.Choose([]kinds.Choice{{Path: here, Kind: n.choice.Kind, Type: n.choice.Type}})
+	}
+	chosen, _ = r.Chosen(1)
+	return r.Readings(1)[0], chosen
+}
+
+// packed is a payload as the packed list that it reads as, and the list's type; nil if
+// it reads as something else. A list of varints has to be chosen: a few bytes are often
+// one by chance.
+func (n *node) packed() (list any, typ string) {
+	if n.kind != blob || n.wire != wire.Len || n.tree == nil {
+		return nil, ""
+	}
+	best, chosen := n.reading()
+	if best.Kind != wire.KindPacked || !chosen && kinds.ElementOf(best.Type) == kinds.PackedVarint {
+		return nil, ""
+	}
+	return kinds.JSONValue(best.Value), best.Type
+}
+
+// plain is value, or the bytes of a payload.
+func (n *node) plain(value any) any {
+	if n.kind == blob {
+		return n.bytes
+	}
+	return value
+}
+
+// numberValue is a number of the field's wire type as JSON has it: with a fraction
+// where that is how it is read, and as it was chosen.
+func (n *node) numberValue() any {
+	best, chosen := n.reading()
+	switch v := best.Value.(type) {
+	case float32:
+		if f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f
 		}
+	case float64:
+		if !math.IsInf(v, 0) && !math.IsNaN(v) {
+			return v
+		}
+	}
+	if chosen {
+		return kinds.JSONValue(best.Value)
 	}
 	return n.number
 }

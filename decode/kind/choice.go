@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,9 +13,10 @@ import (
 
 // A Choice is how somebody says that the field at a path is read.
 //
-// Shape: Type is a Reading's: string, bytes, message, group, packed varint, packed
-// fixed32, packed fixed64, a type of numbers; "auto" takes a choice back. A step of
-// Path with an index is that element alone, one without all elements.
+// Shape: Type is a Reading's: string, bytes, message, group, a type of numbers, or
+// "packed " and such a type; "auto" takes a choice back. A type of numbers is, for a
+// length-delimited field, a packed list of such numbers. A step of Path with an index
+// is that element alone, one without all elements.
 type Choice struct {
 	Path wire.Path
 	Kind Kind
@@ -33,9 +35,18 @@ var chosenKinds = [...]struct {
 	{"message", wire.KindMessage, nil},
 	{"string", wire.KindString, []string{"text"}},
 	{"bytes", wire.KindBytes, nil},
-	{"packed varint", wire.KindPacked, []string{"packed", "packed-varint", "packed-int32", "packed-int64", "packed-uint32", "packed-uint64", "packed-bool", "packed-enum"}},
-	{"packed fixed32", wire.KindPacked, []string{"packed-fixed32", "packed-sfixed32", "packed-float"}},
-	{"packed fixed64", wire.KindPacked, []string{"packed-fixed64", "packed-sfixed64", "packed-double"}},
+	{"packed varint", wire.KindPacked, []string{"packed"}},
+	{"packed int64", wire.KindPacked, []string{"packed int32", "packed int"}},
+	{"packed uint64", wire.KindPacked, []string{"packed uint32", "packed uint"}},
+	{"packed sint64", wire.KindPacked, []string{"packed sint32", "packed sint", "packed zigzag"}},
+	{"packed bool", wire.KindPacked, nil},
+	{"packed enum", wire.KindPacked, nil},
+	{"packed float", wire.KindPacked, nil},
+	{"packed fixed32", wire.KindPacked, nil},
+	{"packed sfixed32", wire.KindPacked, nil},
+	{"packed double", wire.KindPacked, nil},
+	{"packed fixed64", wire.KindPacked, nil},
+	{"packed sfixed64", wire.KindPacked, nil},
 	{"group", wire.KindGroup, nil},
 	{"int64", wire.KindVarint, []string{"int32", "int", "varint"}},
 	{"uint64", wire.KindVarint, []string{"uint32", "uint"}},
@@ -68,6 +79,9 @@ func ParseChoice(s string) (Choice, error) {
 		return Choice{}, fmt.Errorf("kind: %q: %w", s, err)
 	}
 	word := strings.ToLower(s[at+1:])
+	if element, ok := strings.CutPrefix(word, "packed-"); ok {
+		word = packedPrefix + element
+	}
 	for _, k := range chosenKinds {
 		if word == k.typ || slices.Contains(k.other, word) {
 			return Choice{path, k.kind, k.typ}, nil
@@ -88,16 +102,37 @@ func (c Choice) String() string {
 	return c.Path.String() + ":" + strings.ReplaceAll(c.Type, " ", "-")
 }
 
+// For is the kind and type that the choice means for a field of wire type t.
+func (c Choice) For(t wire.Type) (Kind, string) {
+	k := c.Kind
+	if k == "" { // a time, which any number can be
+		switch t {
+		case wire.I32:
+			return wire.KindFixed32, c.Type
+		case wire.I64:
+			return wire.KindFixed64, c.Type
+		}
+		return wire.KindVarint, c.Type
+	}
+	if t == wire.Len && isNumber(k) {
+		return wire.KindPacked, packedPrefix + c.Type
+	}
+	return k, c.Type
+}
+
 // A chosen node is one that a Choice is about.
 type chosen struct {
-	list []Reading // as the choice has it; nil where it does not fit
-	err  error
+	list    []Reading // as the choice has it; nil where it does not fit
+	err     error
+	implied bool // a message, because a field in it was chosen
 }
 
 // Choose has the nodes that choices name read as they say, where their bytes can
 // be read so: with probability 1, before the readings that the evidence gives, which
-// keep their own. Of choices about one node the last counts.
+// keep their own. Of choices about one node the last counts. What is around a field
+// that was chosen is a message, unless something else was chosen for it.
 func (r *Reader) Choose(choices []Choice) {
+	maps.DeleteFunc(r.chosen, func(_ int32, c chosen) bool { return c.implied })
 	for _, c := range choices {
 		for _, i := range r.t.Find(c.Path) {
 			if i == 0 {
@@ -113,23 +148,35 @@ func (r *Reader) Choose(choices []Choice) {
 			r.chosen[i] = r.choose(i, c)
 		}
 	}
+	for _, i := range slices.Collect(maps.Keys(r.chosen)) {
+		if r.chosen[i].err == nil {
+			r.imply(i)
+		}
+	}
+}
+
+// imply has the payloads around node i read as messages.
+func (r *Reader) imply(i int32) {
+	for up := r.t.Node(i).Parent; up > 0; up = r.t.Node(up).Parent {
+		if _, explicit := r.chosen[up]; explicit || r.t.Node(up).Type != wire.Len {
+			continue
+		}
+		if is, _, _ := r.Best(up); is == wire.KindMessage {
+			continue
+		}
+		c := r.choose(up, Choice{Kind: wire.KindMessage, Type: string(wire.KindMessage)})
+		if c.implied = true; c.err == nil {
+			r.chosen[up] = c
+		}
+	}
 }
 
 func (r *Reader) choose(i int32, c Choice) chosen {
 	rest := r.possible(i, true)
-	g := Reading{Kind: c.Kind, Type: c.Type, P: 1, Why: []Feature{{Name: "chosen"}}}
-	if g.Kind == "" {
-		switch r.t.Node(i).Type {
-		case wire.I32:
-			g.Kind = wire.KindFixed32
-		case wire.I64:
-			g.Kind = wire.KindFixed64
-		default:
-			g.Kind = wire.KindVarint
-		}
-	}
+	g := Reading{P: 1, Why: []Feature{{Name: "chosen"}}}
+	g.Kind, g.Type = c.For(r.t.Node(i).Type)
 	if !r.fits(r.t.Node(i), i, &g) {
-		return chosen{err: fmt.Errorf("not as chosen, %s: %s", c.Type, r.unfit(i, &g))}
+		return chosen{err: fmt.Errorf("cannot read as %s: %s", c.Type, r.unfit(i, &g, c))}
 	}
 	out := []Reading{g}
 	for _, o := range rest {
@@ -147,31 +194,20 @@ func (r *Reader) Chosen(i int32) (bool, error) {
 	return ok && c.err == nil, c.err
 }
 
-// IsPackedVarint reports whether data is varints, none longer than it need be: their
-// numbers alone tell the bytes.
-func IsPackedVarint(data []byte) bool { return plainVarints(data) == len(data) }
-
-// plainVarints is how many bytes from the beginning on are such varints.
-func plainVarints(data []byte) int {
-	at := 0
-	for at < len(data) {
-		v, size := wire.ConsumeVarint(data[at:])
-		if size <= 0 || size != wire.SizeVarint(v) {
-			break
-		}
-		at += size
-	}
-	return at
+// wireWords name the wire types of fields.
+var wireWords = map[wire.Type]string{
+	wire.Varint: "a varint", wire.I32: "a fixed 32-bit value", wire.I64: "a fixed 64-bit value", wire.StartGroup: "a group",
 }
 
-// unfit says why node i cannot be read as g, with the place in the tree's bytes.
-func (r *Reader) unfit(i int32, g *Reading) string {
+// unfit says why node i cannot be read as g, which the choice c asks for, with the
+// place in the tree's bytes.
+func (r *Reader) unfit(i int32, g *Reading, c Choice) string {
 	n := r.t.Node(i)
 	if n.Type != wire.Len {
 		if n.Type == wire.Varint && g.Type == "bool" {
 			return fmt.Sprintf("the value is %d", r.t.Uint(i))
 		}
-		return fmt.Sprintf("it is a %s on the wire", n.Type)
+		return "the field is " + wireWords[n.Type]
 	}
 	data := r.t.Payload(i)
 	switch g.Kind {
@@ -193,15 +229,27 @@ func (r *Reader) unfit(i int32, g *Reading) string {
 			}
 			at += size
 		}
-		return fmt.Sprintf("no UTF-8 at 0x%x", n.Val+at)
+		return fmt.Sprintf("invalid UTF-8 at 0x%x", n.Val+at)
 	case wire.KindPacked:
-		switch g.Type {
-		case "packed fixed32":
-			return fmt.Sprintf("%d bytes are no multiple of 4", len(data))
-		case "packed fixed64":
-			return fmt.Sprintf("%d bytes are no multiple of 8", len(data))
+		why := unfitPacked(g.Type, data, n.Val)
+		if c.Kind != wire.KindPacked {
+			why = "the field is length-delimited, " + why
 		}
-		return fmt.Sprintf("no varint as an encoder writes it at 0x%x", n.Val+plainVarints(data))
+		return why
 	}
-	return "it is a length with what it counts on the wire"
+	return "the field is length-delimited"
+}
+
+// unfitPacked says why data, which begins at off, is no packed list of type typ.
+func unfitPacked(typ string, data []byte, off int) string {
+	switch ElementOf(typ) {
+	case PackedFixed32:
+		return fmt.Sprintf("%d bytes are not a multiple of 4", len(data))
+	case PackedFixed64:
+		return fmt.Sprintf("%d bytes are not a multiple of 8", len(data))
+	}
+	if at := plainVarints(data); at < len(data) {
+		return fmt.Sprintf("there is no minimally encoded varint at 0x%x", off+at)
+	}
+	return fmt.Sprintf("the number at 0x%x is neither 0 nor 1", off+notBool(data))
 }

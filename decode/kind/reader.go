@@ -336,13 +336,7 @@ func (r *Reader) fits(n *wire.Node, i int32, g *Reading) bool {
 	case wire.KindMessage:
 		return n.Type == wire.Message || r.t.IsMessage(i)
 	case wire.KindPacked:
-		switch g.Type {
-		case "packed fixed32":
-			return len(data)%4 == 0
-		case "packed fixed64":
-			return len(data)%8 == 0
-		}
-		return IsPackedVarint(data)
+		return fitsPacked(g.Type, data)
 	}
 	return false
 }
@@ -362,17 +356,18 @@ func (r *Reader) value(i int32, typ string) any {
 		return string(data)
 	case "bytes":
 		return data
-	case "packed varint", "packed fixed32", "packed fixed64":
-		return PackedValues(typ, data)
+	}
+	if ElementOf(typ) != NotPacked {
+		return packedList(typ, data)
 	}
 	return nil
 }
 
 func scalarValue(v uint64, typ string) any {
 	switch typ {
-	case "uint64", "fixed64", "fixed32":
+	case "uint32", "uint64", "fixed64", "fixed32":
 		return v
-	case "sint64":
+	case "sint32", "sint64":
 		return int64(v>>1) ^ -int64(v&1)
 	case "bool":
 		return v != 0
@@ -384,29 +379,4 @@ func scalarValue(v uint64, typ string) any {
 		return int64(int32(v))
 	}
 	return int64(v)
-}
-
-// PackedValues returns the numbers in a payload that has a reading of type
-// "packed varint", "packed fixed32" or "packed fixed64". Of other data it
-// returns those before the place where it stops being that.
-func PackedValues(typ string, data []byte) []uint64 {
-	width := 0
-	switch typ {
-	case "packed fixed32":
-		width = 4
-	case "packed fixed64":
-		width = 8
-	}
-	vs := []uint64{}
-	for len(data) >= max(width, 1) {
-		n := width
-		v := uint64(0)
-		if n > 0 {
-			v = wire.Fixed(data[:n])
-		} else if v, n = wire.ConsumeVarint(data); n <= 0 {
-			break
-		}
-		vs, data = append(vs, v), data[n:]
-	}
-	return vs
 }

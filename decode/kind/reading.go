@@ -22,10 +22,11 @@ type Feature struct {
 // Shape: Type is finer than Kind: for varint int64, uint64, sint64, bool, enum
 // or timestamp-s, -ms, -us, -ns; for fixed32 float, fixed32, sfixed32,
 // timestamp-s; for fixed64 double, fixed64, sfixed64 or timestamp-ns …; for
-// packed "packed varint", "packed fixed32", "packed fixed64"; else the kind.
+// packed "packed varint" or "packed " and a type of fixed numbers, as "packed float";
+// else the kind. Somebody may choose any packed type: "packed sint64".
 // Value is set by a Reader: a string, []byte, int64, uint64, bool, float32,
-// float64 or []uint64; nil for a message or a group, whose fields are the
-// node's children.
+// float64 or a list of one of these numbers; nil for a message or a group, whose
+// fields are the node's children.
 type Reading struct {
 	Kind  Kind
 	Type  string
@@ -36,8 +37,6 @@ type Reading struct {
 
 // leastP is the probability below which a reading is left out.
 const leastP = 0.001
-
-var packedTypes = [...]string{PackedVarint: "packed varint", PackedFixed32: "packed fixed32", PackedFixed64: "packed fixed64"}
 
 // Readings returns the readings of the field by all that was seen of it, the
 // best first, with the evidence for each. Their probabilities sum to 1.
@@ -61,7 +60,7 @@ func (c Costs) readings(f *Field) []Reading {
 				out = append(out, Reading{Kind: k, Type: s.Type, P: s.P * p, Why: s.Why})
 			}
 		case wire.KindPacked:
-			out = append(out, Reading{Kind: k, Type: packedTypes[e], P: p})
+			out = append(out, Reading{Kind: k, Type: packedType(f, e), P: p})
 		default:
 			out = append(out, Reading{Kind: k, Type: string(k), P: p})
 		}
@@ -100,7 +99,7 @@ func (c Costs) why(f *Field) map[string][]Feature {
 		h := &list[i]
 		typ := string(h.kind)
 		if h.kind == wire.KindPacked {
-			typ = packedTypes[h.element]
+			typ = packedType(f, h.element)
 		}
 		if cost, has := least[typ]; has && cost <= h.cost {
 			continue

@@ -69,8 +69,8 @@ func TestReadings(t *testing.T) {
 		{varints(1, 2, 3, 4, 5), "packed varint", 0.8},
 		{varints(3, 270, 86942), "packed varint", 0.8},
 		{varints(1700000000000, 1700000000350, 1700000001000), "packed varint", 0.9},
-		{floats32(0.5, 1.25, 3, -7.5), "packed fixed32", 0.9},
-		{floats64(0.5, 1.25, 3, -7.5), "packed fixed64", 0.9},
+		{floats32(0.5, 1.25, 3, -7.5), "packed float", 0.9},
+		{floats64(0.5, 1.25, 3, -7.5), "packed double", 0.9},
 	} {
 		tree := wire.Parse(field(c.payload), wire.Options{})
 		got := readingsOf(tree, 1)

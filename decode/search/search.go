@@ -8,6 +8,7 @@ package search
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -370,7 +371,7 @@ func (s *Searcher) packed(t *wire.Tree, c int32, data []byte) {
 			if !s.q.Number.matches(packedType(typ), v) {
 				continue
 			}
-			if _, best := s.best(t, c); best == typ {
+			if _, best := s.best(t, c); kind.ElementOf(best) == kind.ElementOf(typ) {
 				s.value("packed", numberText(packedType(typ), v))
 				return
 			}
@@ -380,10 +381,10 @@ func (s *Searcher) packed(t *wire.Tree, c int32, data []byte) {
 }
 
 func packedType(typ string) wire.Type {
-	switch typ {
-	case "packed fixed32":
+	switch kind.ElementOf(typ) {
+	case kind.PackedFixed32:
 		return wire.I32
-	case "packed fixed64":
+	case kind.PackedFixed64:
 		return wire.I64
 	}
 	return wire.Varint
@@ -406,6 +407,8 @@ func (s *Searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 		s.value(string(is), strconv.Itoa(len(data))+" bytes")
 	case wire.KindString:
 		s.value("string", string(data))
+	case wire.KindPacked:
+		s.value(string(is), strings.Trim(fmt.Sprint(s.reader.Readings(c)[0].Value), "[]"))
 	default:
 		s.value(string(is), hexText(data))
 	}

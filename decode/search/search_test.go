@@ -111,6 +111,8 @@ func TestOthers(t *testing.T) {
 		{"float", "\x0d\x00\x00\xc0\x3f", "[0] 1 fixed32 [1069547520 (float 1.5)]", number("1.5")},
 		{"double", "\x09\x00\x00\x00\x00\x00\x00\x45\x40", "[0] 1 fixed64 [4631107791820423168 (double 42)]", number("42")},
 		{"packed", "\x0a\x08\x01\x02\x03\x8e\x02\xac\x02\xad\x02", "", number("299")},
+		{"packed float", field(1, "\xcd\xcc\x4c\x3e\x00\x00\xc0\x3f\x00\x00\xe8\xc0\xcd\xcc\x4c\x3b"), "[0] 1 packed [1069547520 (float 1.5)]", number("1.5")},
+		{"packed float by path", field(1, "\xcd\xcc\x4c\x3e\x00\x00\xc0\x3f\x00\x00\xe8\xc0\xcd\xcc\x4c\x3b"), "[0] 1 packed [0.2 1.5 -7.25 0.003125]", path("1", Query{})},
 		{"in json", `{"a":[4.2e1,41]}`, "[0] a.0 json [4.2e1]", number("42")},
 		{"bytes", field(1, field(2, "a\xffb")), "[0] 1.2 bytes [61 ff 62]", Query{Bytes: []byte("a\xffb")}},
 		{"bytes over fields", "\x08\x01\x10\x02", "[0] 1 bytes [01 10]", Query{Bytes: []byte("\x01\x10")}},

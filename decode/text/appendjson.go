@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"unwire/decode/kind"
 )
 
 // append writes a node as JSON, but for its closing brace; what is zero and
@@ -72,25 +74,17 @@ func appendInt(b []byte, member string, v int) []byte {
 // appendValue writes a value that a field has in JSON.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
-	case int64:
-		return strconv.AppendInt(b, v, 10)
-	case uint64:
-		return strconv.AppendUint(b, v, 10)
-	case uint32:
-		return strconv.AppendUint(b, uint64(v), 10)
-	case float32:
-		return appendFloat(b, float64(v), 32)
-	case float64:
-		return appendFloat(b, v, 64)
+	case numberValue:
+		return appendNumber(b, v.typ, v.bits)
 	case textValue:
 		return appendString(b, v)
-	case []uint64:
+	case packedValue:
 		b = append(b, '[')
-		for i, u := range v {
+		for i, bits := range kind.PackedValues(v.typ, v.data) {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = strconv.AppendUint(b, u, 10)
+			b = appendNumber(b, kind.ElementType(v.typ), bits)
 		}
 		return append(b, ']')
 	case []byte:
@@ -104,7 +98,60 @@ func appendValue(b []byte, value any) []byte {
 // A textValue is the bytes of a string, which are UTF-8.
 type textValue []byte
 
-func appendFloat(b []byte, f float64, bits int) []byte {
+// A numberValue is a number by its bits and the type that they are read as.
+type numberValue struct {
+	typ  string
+	bits uint64
+}
+
+// A packedValue is a payload that is a packed list of type typ.
+type packedValue struct {
+	typ  string
+	data []byte
+}
+
+// appendNumber writes a number as its type has it, in a form that gives the bits back.
+func appendNumber(b []byte, typ string, bits uint64) []byte {
+	switch typ {
+	case "float":
+		return appendFloat(b, float64(math.Float32frombits(uint32(bits))), bits, 32)
+	case "double":
+		return appendFloat(b, math.Float64frombits(bits), bits, 64)
+	case "bool":
+		return strconv.AppendBool(b, bits != 0)
+	case "sint32", "sint64":
+		return strconv.AppendInt(b, unzigzag(bits), 10)
+	case "sfixed32":
+		return strconv.AppendInt(b, int64(int32(bits)), 10)
+	case "varint", "uint32", "uint64", "fixed32", "fixed64":
+		return strconv.AppendUint(b, bits, 10)
+	}
+	return strconv.AppendInt(b, int64(bits), 10)
+}
+
+// The bits of the NaN that the word NaN stands for.
+const (
+	nan32 = 0x7fc00000
+	nan64 = 0x7ff8000000000000
+)
+
+// appendFloat writes f, whose bits are given. JSON has no number for NaN and the
+// infinities: they are words, and a NaN with other bits is its bits in hex.
+func appendFloat(b []byte, f float64, bits uint64, width int) []byte {
+	switch {
+	case math.IsInf(f, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(b, `"-Infinity"`...)
+	case math.IsNaN(f) && (width == 32 && bits == nan32 || width == 64 && bits == nan64):
+		return append(b, `"NaN"`...)
+	case math.IsNaN(f):
+		return append(strconv.AppendUint(append(b, `"0x`...), bits, 16), '"')
+	}
+	return appendFinite(b, f, width)
+}
+
+func appendFinite(b []byte, f float64, bits int) []byte {
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		format = 'e'

@@ -10,11 +10,15 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/decode/envelope"
+	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
@@ -23,9 +27,18 @@ import (
 type maker struct {
 	*rand.Rand
 	last []byte // the input before, to splice with
+
+	choices []kind.Choice
+	lists   protoreflect.MessageDescriptor
 }
 
-func newMaker(seed uint64) *maker { return &maker{Rand: rand.New(rand.NewPCG(seed, 4))} }
+func newMaker(seed uint64) *maker {
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, 4)), lists: lists()}
+	for n, word := range strings.Fields("packed-float packed-double packed-sint64 packed-bool packed-uint64 float double int64 sint64 bool string message fixed32 packed-fixed64 bytes uint64") {
+		m.choices = append(m.choices, must(kind.ParseChoice(strconv.Itoa(n+1)+":"+word)))
+	}
+	return m
+}
 
 // input is one input with the options to read it with.
 func (m *maker) input() ([]byte, Options) {
@@ -68,6 +81,12 @@ func (m *maker) input() ([]byte, Options) {
 		o.As = "delimited"
 	case 5:
 		o.In = "raw"
+	}
+	switch m.IntN(6) {
+	case 0:
+		o.Choices = m.choices
+	case 1:
+		o.Type = m.lists
 	}
 	return b, o
 }
@@ -121,11 +140,7 @@ func (m *maker) message(depth int) []byte {
 			b = m.counted(b, []byte(m.words()), long)
 		case k == 6:
 			tag(2)
-			var p []byte
-			for range m.IntN(6) {
-				p = wire.AppendVarint(p, m.Uint64()>>m.IntN(64))
-			}
-			b = m.counted(b, p, long)
+			b = m.counted(b, m.packed(), long)
 		case k == 7:
 			tag(2)
 			inner := m.message(depth + 1)
@@ -144,6 +159,22 @@ func (m *maker) message(depth int) []byte {
 		}
 	}
 	return b
+}
+
+// packed makes a packed list: of varints, or of floats with all that is strange in them.
+func (m *maker) packed() (p []byte) {
+	form := m.IntN(4)
+	for range m.IntN(6) {
+		switch form {
+		case 0:
+			p = binary.LittleEndian.AppendUint64(p, m.fixed64())
+		case 1:
+			p = append(p, packed32(strange32[m.IntN(len(strange32))])...)
+		default:
+			p = wire.AppendVarint(p, m.Uint64()>>m.IntN(64))
+		}
+	}
+	return p
 }
 
 func (m *maker) fixed64() uint64 {

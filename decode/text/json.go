@@ -249,17 +249,20 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	if n.Type != wire.Garbage {
 		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
-	is, typ, prob := wire.KindVarint, "int64", 1.0
-	if n.Type != wire.Varint {
-		is, typ, prob = p.r.Best(c)
-	} else if _, t, _ := p.r.Best(c); telling(t) {
-		j.remark = p.r.Remark(c, is, t)
+	chosen, unfit := p.r.Chosen(c)
+	is, typ, prob := p.r.Best(c)
+	if n.Type == wire.Varint {
+		if telling(typ) {
+			j.remark = p.r.Remark(c, wire.KindVarint, typ)
+		}
+		if is, prob = wire.KindVarint, 1; !chosen {
+			typ = "int64"
+		}
 	}
 	if prob < 1 {
 		j.P = math.Round(prob*1e4) / 1e4
 	}
 	j.Kind, j.Type = string(is), typ
-	chosen, unfit := p.r.Chosen(c)
 	doubt := prob < surely
 	switch {
 	case chosen:
@@ -276,9 +279,12 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	case wire.Varint:
 		v := p.t.Uint(c)
 		j.LongValue = n.End - n.Val - wire.SizeVarint(v)
-		value = int64(v)
+		value = numberValue{typ, v}
 	case wire.I32, wire.I64:
-		value, j.Type = fixedValue(p.t.Uint(c), n.Type == wire.I32, typ == "float" || typ == "double" || isFloat(fd))
+		if !chosen {
+			j.Type = fixedType(n.Type, typ, fd)
+		}
+		value = numberValue{j.Type, p.t.Uint(c)}
 	case wire.StartGroup:
 		branch, j.Open = true, wire.IsOpen(n)
 		if !j.Open {
@@ -296,7 +302,7 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		case wire.KindString:
 			value = textValue(data)
 		case wire.KindPacked:
-			value = kind.PackedValues(typ, data)
+			value = packedValue{typ, data}
 		default:
 			value = data
 		}
@@ -394,17 +400,17 @@ func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	p.w.WriteString("}")
 }
 
-// fixedValue is a fixed value as a number of JSON, with the type that gives
-// its bits back.
-func fixedValue(v uint64, narrow, float bool) (value any, typ string) {
-	if narrow {
-		if f := math.Float32frombits(uint32(v)); float && floatText(float64(f), 32) != "" {
-			return f, "float"
-		}
-		return uint32(v), "fixed32"
+// fixedType is the type by which an unchosen fixed value is written, whose likeliest
+// type is typ.
+func fixedType(t wire.Type, typ string, fd protoreflect.FieldDescriptor) string {
+	float := typ == "float" || typ == "double" || isFloat(fd)
+	switch {
+	case t == wire.I32 && float:
+		return "float"
+	case t == wire.I32:
+		return "fixed32"
+	case float:
+		return "double"
 	}
-	if f := math.Float64frombits(v); float && floatText(f, 64) != "" {
-		return f, "double"
-	}
-	return v, "fixed64"
+	return "fixed64"
 }

@@ -202,12 +202,12 @@ func (n *node) payload() ([]byte, error) {
 	case wire.KindBytes:
 		return base64Value(n.Value)
 	case wire.KindPacked:
-		return packedValue(strings.TrimPrefix(n.Type, "packed "), n.Value)
+		return packedBytes(strings.TrimPrefix(n.Type, "packed "), n.Value)
 	}
 	return nil, fmt.Errorf("kind %.20q: want message, string, bytes or packed", n.Kind)
 }
 
-func packedValue(element string, value json.RawMessage) (out []byte, err error) {
+func packedBytes(element string, value json.RawMessage) (out []byte, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(value, &list); err != nil {
 		return nil, fmt.Errorf("value: %w", err)
@@ -272,6 +272,21 @@ func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage,
 	return dst, nil
 }
 
+// floatBits are the bits of a float: a number, a word, or 0x and the bits in hex.
+func floatBits(s string, width int, nan uint64) (uint64, error) {
+	if strings.EqualFold(s, "nan") {
+		return nan, nil
+	}
+	if digits, ok := strings.CutPrefix(s, "0x"); ok && !strings.ContainsAny(s, ".pP") {
+		return strconv.ParseUint(digits, 16, width)
+	}
+	f, err := strconv.ParseFloat(s, width)
+	if width == 32 {
+		return uint64(math.Float32bits(float32(f))), err
+	}
+	return math.Float64bits(f), err
+}
+
 func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
 	switch {
 	case s == "true":
@@ -279,11 +294,9 @@ func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
 	case s == "false":
 		return 0, nil
 	case name == "float" && typ == wire.I32:
-		f, err := strconv.ParseFloat(s, 32)
-		return uint64(math.Float32bits(float32(f))), err
+		return floatBits(s, 32, nan32)
 	case name == "double" && typ == wire.I64:
-		f, err := strconv.ParseFloat(s, 64)
-		return math.Float64bits(f), err
+		return floatBits(s, 64, nan64)
 	}
 	size := 64
 	if typ == wire.I32 {

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -219,12 +218,13 @@ func (p *printer) field(c int32, n *wire.Node, fd protoreflect.FieldDescriptor, 
 		p.w.WriteByte(' ')
 		v := p.t.Uint(c)
 		p.long(n.End - n.Val - wire.SizeVarint(v))
-		p.w.WriteString(strconv.FormatInt(int64(v), 10))
+		p.w.WriteString(p.chosenText(c, v, strconv.FormatInt(int64(v), 10)))
 		p.remark(c, fd)
 	case wire.I32, wire.I64:
 		p.w.WriteByte(' ')
 		_, typ, _ := p.r.Best(c)
-		p.w.WriteString(fixedText(p.t.Uint(c), n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd)))
+		v := p.t.Uint(c)
+		p.w.WriteString(p.chosenText(c, v, fixedText(v, n.Type == wire.I32, strings.HasPrefix(typ, "float") || typ == "double" || isFloat(fd))))
 		p.remark(c, fd)
 	case wire.StartGroup:
 		p.group(c, n, fd, depth)
@@ -309,83 +309,6 @@ func (p *printer) payload(c int32, fd protoreflect.FieldDescriptor, depth int) {
 	if kind != wire.KindPacked {
 		p.inside(data, depth)
 	}
-}
-
-// packed writes numbers without tags.
-func (p *printer) packed(data []byte, typ string) {
-	sep := ""
-	for pos := 0; pos < len(data); {
-		p.w.WriteString(sep)
-		sep = " "
-		switch typ {
-		case "packed fixed32":
-			v := wire.Fixed(data[pos : pos+4])
-			p.w.WriteString(fixedText(v, true, plausible(float64(math.Float32frombits(uint32(v))))))
-			pos += 4
-		case "packed fixed64":
-			v := wire.Fixed(data[pos : pos+8])
-			p.w.WriteString(fixedText(v, false, plausible(math.Float64frombits(v))))
-			pos += 8
-		default:
-			v, n := wire.ConsumeVarint(data[pos:])
-			p.long(n - wire.SizeVarint(v))
-			p.w.WriteString(strconv.FormatInt(int64(v), 10))
-			pos += n
-		}
-	}
-}
-
-func plausible(f float64) bool { return f == 0 || math.Abs(f) > 1e-9 && math.Abs(f) < 1e13 }
-
-// fixedText writes a fixed value as a float if that gives its bits back, else
-// as an integer.
-func fixedText(v uint64, narrow, float bool) string {
-	if narrow {
-		f := math.Float32frombits(uint32(v))
-		switch s := floatText(float64(f), 32); {
-		case math.IsInf(float64(f), 0):
-			return infText(float64(f)) + "32"
-		case math.IsNaN(float64(f)):
-			return fmt.Sprintf("%#xi32", uint32(v))
-		case float && s != "":
-			return s + "i32"
-		}
-		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
-	}
-	f := math.Float64frombits(v)
-	switch s := floatText(f, 64); {
-	case math.IsInf(f, 0):
-		return infText(f) + "64"
-	case math.IsNaN(f) && float:
-		return fmt.Sprintf("%#xi64", v)
-	case float && s != "":
-		return s
-	}
-	return strconv.FormatInt(int64(v), 10) + "i64"
-}
-
-func infText(f float64) string {
-	if f < 0 {
-		return "-inf"
-	}
-	return "inf"
-}
-
-// floatText is "" for what is no number. There is always a point, and no plus,
-// as Protoscope has it.
-func floatText(f float64, bits int) string {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ""
-	}
-	s := strconv.FormatFloat(f, 'g', -1, bits)
-	mantissa, exponent, scientific := strings.Cut(s, "e")
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
-	}
-	if scientific {
-		return mantissa + "e" + strings.TrimPrefix(exponent, "+")
-	}
-	return mantissa
 }
 
 // quoted writes text as one literal a line of it.

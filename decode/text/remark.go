@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"strconv"
@@ -34,20 +35,18 @@ func declaredKind(r *kind.Reader, t *wire.Tree, c int32, fd protoreflect.FieldDe
 		if declaredWire(fd.Kind()) == wire.Varint && !kind.IsPackedVarint(t.Payload(c)) {
 			return "", "" // JSON has no place for how long the varints are
 		}
-		return wire.KindPacked, "packed " + packedOf(fd)
+		return wire.KindPacked, packedOf(fd, t.Payload(c))
 	}
 	return is, string(is)
 }
 
-// packedOf is how numbers of a declared type are packed.
-func packedOf(fd protoreflect.FieldDescriptor) string {
-	switch declaredWire(fd.Kind()) {
-	case wire.I32:
-		return "fixed32"
-	case wire.I64:
-		return "fixed64"
+// packedOf is the type of a packed list as fd declares it, or one that data is.
+func packedOf(fd protoreflect.FieldDescriptor, data []byte) string {
+	typ := "packed " + fd.Kind().String()
+	if fd.Kind() == protoreflect.BoolKind && bytes.ContainsFunc(data, func(r rune) bool { return r > 1 }) {
+		return "packed varint"
 	}
-	return "varint"
+	return typ
 }
 
 // declaredWire is that of a declared number.

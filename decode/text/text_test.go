@@ -377,6 +377,17 @@ func message(t *rapid.T, depth int) []byte {
 			tag(3)
 			b = append(b, message(t, depth+1)...)
 			tag(4)
+		case k == 5 && rapid.Bool().Draw(t, "fixed"):
+			tag(2)
+			var m []byte
+			for range rapid.IntRange(0, 5).Draw(t, "packed") {
+				if rapid.Bool().Draw(t, "narrow") {
+					m = append(m, packed32(rapid.SampledFrom(strange32).Draw(t, "element"))...)
+				} else {
+					m = append(m, packed64(rapid.SampledFrom(strange64).Draw(t, "element"))...)
+				}
+			}
+			b = append(wire.AppendVarint(b, uint64(len(m))), m...)
 		case k == 5:
 			tag(2)
 			var m []byte
@@ -397,6 +408,8 @@ func message(t *rapid.T, depth int) []byte {
 var choices = []string{
 	"1:string", "1:bytes", "1:message", "2:packed", "2:packed-fixed32", "3:packed-fixed64", "1.1:bytes", "1.2:string", "1[0]:packed",
 	"2:sint64", "3:float", "3:double", "4:string", "1.1.1:message", "5:timestamp-s", "1:auto",
+	"1:packed-float", "2:packed-double", "3:packed-sint64", "4:packed-bool", "5:packed-uint64", "6:packed-sfixed32", "7:packed-fixed64",
+	"1:int64", "2:uint64", "3:sfixed64", "4:bool", "5:enum", "6:packed-int64", "8:float", "9:double",
 }
 
 func must[T any](v T, err error) T {
@@ -412,8 +425,11 @@ func TestAnyInputComesBack(t *testing.T) {
 			In: rapid.SampledFrom([]string{"", "auto", "raw", "hex", "base64"}).Draw(t, "in"),
 			As: rapid.SampledFrom([]string{"", "auto", "message", "frames", "delimited"}).Draw(t, "as"),
 		}
-		if rapid.Bool().Draw(t, "schema") {
+		switch rapid.IntRange(0, 2).Draw(t, "schema") {
+		case 1:
 			o.Type = (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()
+		case 2:
+			o.Type = lists()
 		}
 		for _, c := range rapid.SliceOfN(rapid.SampledFrom(choices), 0, 5).Draw(t, "choices") {
 			o.Choices = append(o.Choices, must(kind.ParseChoice(c)))
@@ -570,7 +586,17 @@ func (c *counter) Write(p []byte) (int, error) {
 
 func FuzzTextRoundTrip(f *testing.F) {
 	seeds(f)
-	f.Fuzz(func(t *testing.T, in []byte, mode uint8) { roundTrip(t, in, modeOf(mode)) })
+	typ, choices := lists(), newMaker(1).choices
+	f.Fuzz(func(t *testing.T, in []byte, mode uint8) {
+		o := modeOf(mode)
+		switch mode >> 4 & 3 {
+		case 1:
+			o.Type = typ
+		case 2:
+			o.Choices = choices
+		}
+		roundTrip(t, in, o)
+	})
 }
 
 func FuzzJSONRoundTrip(f *testing.F) {

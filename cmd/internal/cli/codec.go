@@ -112,12 +112,17 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 		opts.In = "raw"
 	}
 	opts.Type, opts.Evidence, opts.Choices = by.Type, by.Evidence, by.Choices
-	if f.explain != "" {
-		opts.Done = nil
+	if f.explain != "" || len(chosen) > 0 {
+		opts.Done = nil // the data is read twice
 	}
 	doc, err := text.Decode(src.Data, opts)
 	if err != nil {
 		return err
+	}
+	if !src.frame { // of a frame, openRead has checked them
+		if err := a.checkChoices(doc, by.Choices); err != nil {
+			return err
+		}
 	}
 	if f.explain != "" {
 		return a.explainDocument(doc, by, src.pooled, name, f)

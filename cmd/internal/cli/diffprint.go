@@ -12,7 +12,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/cmd/internal/term"
+	"unwire/decode"
 	"unwire/decode/diff"
+	"unwire/decode/wire"
 )
 
 const (
@@ -83,6 +85,7 @@ func (p *diffPrinter) title(s string) {
 
 func (p *diffPrinter) change(g changeGroup, c diff.Change) error {
 	fd, name := g.names.field(c.Path)
+	c.Old, c.New = declaredValue(c.Old, c.OldBytes, fd), declaredValue(c.New, c.NewBytes, fd)
 	switch p.f.format {
 	case "json":
 		c.Path = strings.TrimSpace(g.title + " " + c.Path)
@@ -107,6 +110,19 @@ func (p *diffPrinter) change(g changeGroup, c diff.Change) error {
 		p.bytes("+", c.NewBytes, c.OldBytes, p.out.Green)
 	}
 	return nil
+}
+
+// declaredValue is a value of a difference as its field is declared, where that is
+// a fixed number or a packed list; else the value as it is.
+func declaredValue(v any, field diff.Bytes, fd protoreflect.FieldDescriptor) any {
+	t := wire.Parse(field.Data, wire.Options{})
+	if v == nil || len(t.Nodes) < 2 {
+		return v
+	}
+	if declared, ok := decode.DeclaredNumbers(t, 1, fd); ok {
+		return declared
+	}
+	return v
 }
 
 // heading is the line with the path.

@@ -13,6 +13,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/kind"
 	"unwire/decode/known"
+	"unwire/decode/text"
 	"unwire/decode/wire"
 	"unwire/schema"
 )
@@ -148,22 +149,12 @@ func directionOf(c *chosenReading, frames []decode.Frame) (dir captures.Directio
 		if f.Tree == nil || c.given && f.Dir != c.dir {
 			continue
 		}
-		nodes := f.Tree.Find(c.Path)
-		if len(nodes) == 0 || fit[f.Dir&1] {
+		if fit[f.Dir&1] {
 			continue
 		}
-		has[f.Dir&1] = true
-		if c.Type == kind.Auto {
-			fit[f.Dir&1] = true
-			continue
-		}
-		r := kind.NewReader(f.Tree, nil)
-		r.Choose([]kind.Choice{c.Choice})
-		for _, n := range nodes {
-			if is, _ := r.Chosen(n); is {
-				fit[f.Dir&1] = true
-			}
-		}
+		here, err := fitIn(f.Tree, c.Choice)
+		has[f.Dir&1] = has[f.Dir&1] || here
+		fit[f.Dir&1] = here && err == nil
 	}
 	switch {
 	case has[0] && has[1]:
@@ -175,8 +166,69 @@ func directionOf(c *chosenReading, frames []decode.Frame) (dir captures.Directio
 	case c.Type == kind.Auto && c.given:
 		return c.dir, true, nil
 	}
-	return 0, false, fail(exitUsage, fmt.Errorf("--as %s: no message here has this field", c.Choice),
+	return 0, false, noSuchField(c.Choice)
+}
+
+// fitIn reports whether t has the field of a choice; the error says why none of its
+// values can be read so.
+func fitIn(t *wire.Tree, c kind.Choice) (has bool, err error) {
+	nodes := t.Find(c.Path)
+	if len(nodes) == 0 || c.Type == kind.Auto {
+		return len(nodes) > 0, nil
+	}
+	r := kind.NewReader(t, nil)
+	r.Choose([]kind.Choice{c})
+	for _, n := range nodes {
+		is, unfit := r.Chosen(n)
+		if is {
+			return true, nil
+		}
+		if err == nil {
+			err = unfit
+		}
+	}
+	return true, err
+}
+
+func noSuchField(c kind.Choice) error {
+	return fail(exitUsage, fmt.Errorf("--as %s: no message here has this field", c),
 		"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+}
+
+// checkChoices looks for the fields of choices in a file's messages: a field that none
+// of them has is an error, and a choice that fits no value is reported.
+func (a *app) checkChoices(doc *text.Document, choices []kind.Choice) error {
+	has, fits, why := make([]bool, len(choices)), make([]bool, len(choices)), make([]error, len(choices))
+	tree := new(wire.Tree)
+	err := doc.Parts(func(p text.Part) error {
+		if p.Kind != "message" {
+			return nil
+		}
+		tree.Reset(p.Data, wire.Options{})
+		for i, c := range choices {
+			if fits[i] {
+				continue
+			}
+			here, unfit := fitIn(tree, c)
+			has[i], fits[i] = has[i] || here, here && unfit == nil
+			if why[i] == nil {
+				why[i] = unfit
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range choices {
+		switch {
+		case !has[i]:
+			return noSuchField(c)
+		case !fits[i]:
+			a.say("unwire: --as %s fits no value: %s", c, term.Clean(why[i].Error()))
+		}
+	}
+	return nil
 }
 
 // listReadings prints what a capture remembers.

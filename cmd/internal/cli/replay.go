@@ -21,6 +21,7 @@ import (
 
 type replayFlags struct {
 	to, out, proto, credentials, upstreamCA string
+	upstreamInsecure                        bool
 	live, dryRun, json, omitSecrets, all    bool
 	parts                                   bool
 	allow                                   []string
@@ -44,7 +45,10 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
 it was captured on. A frame of a bidirectional stream waits for the server frames
 that it answered, and IDs that the server issued are replaced by the live ones.
-The verdict is same, differs, rejected (by the server) or refused (by unwire).
+The verdict is same, differs, rejected (by the server), refused (by unwire: the
+request may not be sent to this host) or not_sent (there was no connection to the
+server: DNS, TCP, TLS). If a request was sent and no answer came, the verdict is
+rejected with origin local, and the server may have executed the request.
 
 It goes to loopback only, unless --live is given and --allow-host names the host.
 Secrets were redacted when they were recorded: they come from the environment
@@ -61,8 +65,8 @@ What an earlier call issued, say in a header of its answer, is stale like any id
 --after 1,2 sends these exchanges first, unedited, and puts the live ids in place of
 the captured ones. --after auto finds out which.
 
-The exit status is 0 for same, 1 for differs, 2 for refused, 4 where credentials
-are missing, 64 plus the Connect code's number for rejected.
+The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 where
+credentials are missing, 64 plus the Connect code's number for rejected.
 
 A capture whose name is that of a subcommand is named ./suite.`,
 		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
@@ -104,7 +108,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	f.headerFlag(cmd)
-	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	f.trustFlags(cmd)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
 	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
 	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
@@ -116,6 +120,12 @@ A capture whose name is that of a subcommand is named ./suite.`,
 // headerFlag is that of headers whose value is made.
 func (f *replayFlags) headerFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.headerFrom, "header-from", nil, "NAME=COMMAND: a header's value is what the command prints, given the captured one on stdin; NAME= as captured")
+}
+
+// trustFlags are those of how the server's certificate is verified.
+func (f *replayFlags) trustFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	cmd.Flags().BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify the server's certificate; the recorded answer says so")
 }
 
 // liveFlags are those of what may be sent to other hosts.
@@ -191,7 +201,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	}
 	if f.learn && !f.dryRun {
 		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
-			return err
+			return refusal(err)
 		}
 	}
 	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
@@ -219,6 +229,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.printResult(result, f); err != nil {
 		return err
 	}
+	a.sayHint(result, plan)
 	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		if first, err := replay.Issuers(ctx, store, addr.Exchange); err == nil && len(first) > 0 {
 			a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
@@ -228,7 +239,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 }
 
 func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout}
+	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout, Insecure: f.upstreamInsecure}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
 	}
@@ -321,6 +332,8 @@ func verdictStatus(r *replay.Result) error {
 		return fail(exitConnect+r.ConnectCode(), nil, "")
 	case replay.Refused:
 		return fail(exitUsage, nil, "")
+	case replay.NotSent:
+		return fail(exitInput, nil, "")
 	}
 	return fail(exitFinding, nil, "")
 }
@@ -347,13 +360,18 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 	if r.Exchange != 0 {
 		a.say("the answer is %s#%d", f.out, r.Exchange)
 	}
-	if hint := unreachedHint(r.Message); hint != "" && r.Origin == replay.FromUs && r.Status == 0 {
+	return nil
+}
+
+// sayHint says what to do about a request that got no answer.
+func (a *app) sayHint(r *replay.Result, plan *replay.Plan) {
+	hint := resultHint(r.Reason, plan.URL)
+	if r.Verdict == replay.Refused {
+		hint = "another host needs --live and --allow-host; --to sends it to a local server"
+	}
+	if hint != "" {
 		a.say("unwire: hint: %s", hint)
 	}
-	if r.Verdict == replay.Refused {
-		a.say("unwire: hint: another host needs --live and --allow-host; --to sends it to a local server")
-	}
-	return nil
 }
 
 // oneLine is JSON without its white space, or text as it is.
@@ -372,6 +390,10 @@ func verdictLine(r *replay.Result) string {
 	switch {
 	case r.Verdict == replay.Refused:
 		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
+	case r.Verdict == replay.NotSent:
+		return "not sent: " + term.Clean(r.Message)
+	case r.Reason == replay.NoAnswer:
+		return "no answer: " + term.Clean(r.Message)
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:
 		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))

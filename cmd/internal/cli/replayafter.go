@@ -36,7 +36,8 @@ func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f 
 			return fmt.Errorf("exchange %d, to be sent first: %w", n, err)
 		}
 		a.say("exchange %d, sent first: %s", n, verdictLine(result))
-		if result.Verdict == replay.Rejected || result.Verdict == replay.Refused {
+		if !result.Verdict.Answered() {
+			a.sayHint(result, plan)
 			return verdictStatus(result)
 		}
 		opts.Issued.Learn(plan, result)

@@ -77,7 +77,7 @@ The capture's path is relative to the file; a line 'after 1', or 'after auto', s
 other exchanges first, as --after does. Edits are as in a file for --patch.
 differs and same take the path of a difference as replay prints it, or how it
 begins; value takes a path in a message of the answer, = and its value or ~ and a
-regular expression.
+regular expression. None of the three is met by a request that got no answer.
 
 With --learn the unedited request of each exchange is sent twice first, where that is
 harmless, and what differs without an edit is no difference.
@@ -103,7 +103,7 @@ was not met.`,
 	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	f.headerFlag(cmd)
-	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
+	f.trustFlags(cmd)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for each experiment")
 	flags.BoolVar(&f.json, "json", false, "a JSON line an experiment")
 	return cmd
@@ -162,10 +162,26 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 			return err
 		}
 	}
+	a.saySuiteHints(lines)
 	if slices.ContainsFunc(lines, func(l experimentLine) bool { return !l.OK }) {
 		return fail(exitFinding, nil, "")
 	}
 	return nil
+}
+
+// saySuiteHints says, once for each reason, what to do where experiments got no
+// answer that they expected.
+func (a *app) saySuiteHints(lines []experimentLine) {
+	said := map[replay.Reason]bool{}
+	for _, l := range lines {
+		if l.OK || l.Result == nil || said[l.Result.Reason] {
+			continue
+		}
+		said[l.Result.Reason] = true
+		if hint := resultHint(l.Result.Reason, ""); hint != "" {
+			a.say("unwire: hint: %s", hint)
+		}
+	}
 }
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
@@ -242,7 +258,7 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 	}
 	err = replayFirst(ctx, store, first, &opts, func(n int64, plan *replay.Plan) error {
 		result, err := replay.Send(ctx, plan, answers)
-		if err == nil && (result.Verdict == replay.Rejected || result.Verdict == replay.Refused) {
+		if err == nil && !result.Verdict.Answered() {
 			err = fmt.Errorf("exchange %d, sent first: %s", n, verdictLine(result))
 		}
 		if err == nil {

@@ -68,6 +68,7 @@ type path struct {
 	weight      float64 // log odds of text against message over the weighed
 	tag         uint64  // the first tag of the first of them
 	chosen      Kind    // what somebody said that they are; Unknown where nobody did
+	choice      *kind.Choice
 }
 
 // Add pools the fields of t.
@@ -115,8 +116,7 @@ func (s *Shape) Add(t *wire.Tree) {
 	}
 }
 
-// Choose has payloads read as somebody said. Choices about one element, and about
-// numbers, are left out.
+// Choose has payloads read as somebody said. Choices about one element are left out.
 func (s *Shape) Choose(choices []kind.Choice) {
 	if len(choices) == 0 {
 		return
@@ -129,12 +129,16 @@ func (s *Shape) Choose(choices []kind.Choice) {
 				at = None
 				break
 			}
+			if at > Root && s.paths[at].chosen == Unknown {
+				s.paths[at].chosen = Message // what is around a chosen field
+			}
 			at = s.child(at, step.Number, true)
 		}
 		if at <= Root {
 			continue
 		}
-		switch c.Kind {
+		s.paths[at].choice = &c
+		switch is, _ := c.For(wire.Len); is {
 		case wire.KindMessage:
 			s.paths[at].chosen = Message
 		case wire.KindString:
@@ -143,6 +147,14 @@ func (s *Shape) Choose(choices []kind.Choice) {
 			s.paths[at].chosen = Bytes
 		}
 	}
+}
+
+// Chosen is what somebody said of the values at p; nil where nobody did.
+func (s *Shape) Chosen(p Path) *kind.Choice {
+	if p <= Root || int(p) >= len(s.paths) {
+		return nil
+	}
+	return s.paths[p].choice
 }
 
 // Locate returns the path of each node of t, in buf if that is large enough.

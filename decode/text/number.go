@@ -1,0 +1,123 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"unwire/decode/kind"
+	"unwire/decode/wire"
+)
+
+// chosenText is the number v of node c as its chosen type has it, else unchosen.
+func (p *printer) chosenText(c int32, v uint64, unchosen string) string {
+	if chosen, _ := p.r.Chosen(c); !chosen {
+		return unchosen
+	}
+	_, typ, _ := p.r.Best(c)
+	if strings.HasPrefix(typ, "timestamp-") {
+		return unchosen
+	}
+	return numberText(typ, v)
+}
+
+// packed writes numbers without tags.
+func (p *printer) packed(data []byte, typ string) {
+	sep, element := "", kind.ElementType(typ)
+	for pos := 0; pos < len(data); {
+		p.w.WriteString(sep)
+		sep = " "
+		var v uint64
+		n := 0
+		switch kind.ElementOf(typ) {
+		case kind.PackedFixed32:
+			n = 4
+			v = wire.Fixed(data[pos : pos+n])
+		case kind.PackedFixed64:
+			n = 8
+			v = wire.Fixed(data[pos : pos+n])
+		default:
+			v, n = wire.ConsumeVarint(data[pos:])
+			p.long(n - wire.SizeVarint(v))
+		}
+		p.w.WriteString(numberText(element, v))
+		pos += n
+	}
+}
+
+// numberText writes a number as its type has it, in a form that gives the bits back.
+func numberText(typ string, v uint64) string {
+	switch typ {
+	case "float":
+		return fixedText(v, true, true)
+	case "double":
+		return fixedText(v, false, true)
+	case "fixed32":
+		return strconv.FormatUint(v, 10) + "i32"
+	case "sfixed32":
+		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
+	case "fixed64":
+		return strconv.FormatUint(v, 10) + "i64"
+	case "sfixed64":
+		return strconv.FormatInt(int64(v), 10) + "i64"
+	case "uint32", "uint64":
+		return strconv.FormatUint(v, 10)
+	case "sint32", "sint64":
+		return strconv.FormatInt(unzigzag(v), 10) + "z"
+	case "bool":
+		return strconv.FormatBool(v != 0)
+	}
+	return strconv.FormatInt(int64(v), 10)
+}
+
+// fixedText writes a fixed value as a float if that gives its bits back, else
+// as an integer.
+func fixedText(v uint64, narrow, float bool) string {
+	if narrow {
+		f := math.Float32frombits(uint32(v))
+		switch s := floatText(float64(f), 32); {
+		case math.IsInf(float64(f), 0):
+			return infText(float64(f)) + "32"
+		case math.IsNaN(float64(f)):
+			return fmt.Sprintf("%#xi32", uint32(v))
+		case float && s != "":
+			return s + "i32"
+		}
+		return strconv.FormatInt(int64(int32(v)), 10) + "i32"
+	}
+	f := math.Float64frombits(v)
+	switch s := floatText(f, 64); {
+	case math.IsInf(f, 0):
+		return infText(f) + "64"
+	case math.IsNaN(f) && float:
+		return fmt.Sprintf("%#xi64", v)
+	case float && s != "":
+		return s
+	}
+	return strconv.FormatInt(int64(v), 10) + "i64"
+}
+
+func infText(f float64) string {
+	if f < 0 {
+		return "-inf"
+	}
+	return "inf"
+}
+
+// floatText is "" for what is no number. There is always a point, and no plus,
+// as Protoscope has it.
+func floatText(f float64, bits int) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return ""
+	}
+	s := strconv.FormatFloat(f, 'g', -1, bits)
+	mantissa, exponent, scientific := strings.Cut(s, "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if scientific {
+		return mantissa + "e" + strings.TrimPrefix(exponent, "+")
+	}
+	return mantissa
+}
