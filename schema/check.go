@@ -121,7 +121,7 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		k.frame = func() string { return k.o.Address(ex, f) }
-		if isOther(ex, f) {
+		if ex.IsControl(f) {
 			k.addEnd(f.End)
 			continue
 		}

@@ -75,21 +75,6 @@ func chatSchema(t testing.TB) *Schema {
 	return s
 }
 
-// tags builds a message of fields given as number, wire type and encoded value.
-type tags []byte
-
-func (b tags) varint(n protowire.Number, v uint64) tags {
-	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
-}
-
-func (b tags) text(n protowire.Number, s string) tags {
-	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), s)
-}
-
-func (b tags) fixed64(n protowire.Number, v uint64) tags {
-	return protowire.AppendFixed64(protowire.AppendTag(b, n, protowire.Fixed64Type), v)
-}
-
 // talk is an exchange of Chat.Talk with client frames of the given data.
 func talk(codec string, frames ...[]byte) *decode.Exchange {
 	ex := &decode.Exchange{Call: decode.Call{Protocol: decode.ConnectStream, Codec: codec, Service: "chat.v1.Chat", RPC: "Talk"}}
@@ -547,5 +532,28 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := LoadDir(t.Context(), t.TempDir()+"/none"); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCheckReconstructedSchema checks made-up messages of the reconstructed schema
+// against it.
+func TestCheckReconstructedSchema(t *testing.T) {
+	s, err := LoadDir(t.Context(), "../proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := s.Method("agent.v1.AgentService", "Run").Output()
+	g := newGenerator(newRand(11))
+	k := NewChecker(s, CheckOptions{})
+	for range 150 {
+		b, err := proto.Marshal(g.message(truth, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.AddMessage("x", truth, wire.Parse(b, wire.Options{}))
+	}
+	r := k.Report()
+	if enumOnly(r); r.Frames == 0 || !r.Clean() || r.BytesExplained != r.Bytes {
+		t.Errorf("%+v %+v", r.Unknown, r.Contradicted)
 	}
 }

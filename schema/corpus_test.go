@@ -3,10 +3,13 @@ package schema
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -360,3 +363,55 @@ func (g *generator) bytes(s style) []byte {
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// tags builds a message of fields given as number, wire type and encoded value.
+type tags []byte
+
+func (b tags) varint(n protowire.Number, v uint64) tags {
+	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), v)
+}
+
+func (b tags) text(n protowire.Number, s string) tags {
+	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), s)
+}
+
+func (b tags) fixed64(n protowire.Number, v uint64) tags {
+	return protowire.AppendFixed64(protowire.AppendTag(b, n, protowire.Fixed64Type), v)
+}
+
+// benchCorpus is messages of a stream as the agent's: many small ones, text in most.
+func benchCorpus(b *testing.B) (*Schema, corpus) {
+	s, err := LoadDir(b.Context(), "../proto")
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := corpus{truth: s.Method("agent.v1.AgentService", "Run").Output()}
+	g := newGenerator(newRand(5))
+	for range 400 {
+		m, err := proto.Marshal(g.message(c.truth, 3))
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.samples = append(c.samples, m)
+	}
+	return s, c
+}
+
+func (c corpus) size() (n int64) {
+	for _, s := range c.samples {
+		n += int64(len(s))
+	}
+	return n
+}
+
+// timed returns the nanoseconds of one run of f, of the best of a few.
+func timed(b *testing.B, f func()) float64 {
+	b.Helper()
+	best := time.Duration(math.MaxInt64)
+	for range 10 {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	return float64(best)
+}

@@ -7,7 +7,6 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/envelope"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -126,7 +125,7 @@ func (e *Evidence) Begin(ex *decode.Exchange) *Call {
 
 // Add enters a frame of the exchange, if it is a message.
 func (c *Call) Add(ex *decode.Exchange, f *decode.Frame) {
-	if c.m == nil || !isMessageFrame(ex, f) {
+	if c.m == nil || !ex.IsMessage(f) {
 		return
 	}
 	c.count[f.Dir]++
@@ -151,18 +150,6 @@ func (e *Evidence) addFrame(root string, f *decode.Frame) error {
 		return fmt.Errorf("schema: %w", err)
 	}
 	return nil
-}
-
-// isMessageFrame reports whether f carries a whole message: not an end of
-// stream, and not the page that something on the way answers an error with.
-func isMessageFrame(ex *decode.Exchange, f *decode.Frame) bool {
-	return !isOther(ex, f) && !f.Partial && f.Err == nil
-}
-
-// isOther reports whether f is no message by what it says of itself.
-func isOther(ex *decode.Exchange, f *decode.Frame) bool {
-	return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
-		!f.Framed && f.Dir == captures.Down && ex.Status >= 400
 }
 
 // Truncated reports whether fields were forgotten for want of room.

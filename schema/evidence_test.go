@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"unwire/decode/kind"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
-	"unwire/decode/kind"
 )
 
 // fieldsGen draws message bytes: mostly valid fields, nested, at times text.

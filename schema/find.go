@@ -58,7 +58,7 @@ func (s *Schema) Find(query string, limit int) []Hit {
 		return nil
 	}
 	q := search{words: words, whole: strings.ToLower(strings.TrimSpace(query)), subwords: map[protoreflect.Name][]string{}}
-	for _, f := range s.files {
+	for _, f := range s.Files() {
 		q.locations = s.locationsOf(f)
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)

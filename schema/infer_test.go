@@ -425,7 +425,7 @@ func TestProtocAgrees(t *testing.T) {
 }
 
 // TestReconstructedSchema infers the reconstructed schema from made-up messages
-// of its two great stream types, and checks those messages against it.
+// of its two great stream types.
 func TestReconstructedSchema(t *testing.T) {
 	s, err := LoadDir(t.Context(), "../proto")
 	if err != nil {
@@ -449,13 +449,5 @@ func TestReconstructedSchema(t *testing.T) {
 	y.log(t, c.name)
 	if pct(y.Kind, y.Fields) < 95 || pct(y.Agree, y.Fields) < 90 {
 		t.Error("worse than it was")
-	}
-	k := NewChecker(s, CheckOptions{})
-	for _, b := range c.samples {
-		k.AddMessage("x", c.truth, wire.Parse(b, wire.Options{}))
-	}
-	r := k.Report()
-	if enumOnly(r); !r.Clean() || r.BytesExplained != r.Bytes {
-		t.Errorf("%+v %+v", r.Unknown, r.Contradicted)
 	}
 }

@@ -24,11 +24,3 @@ func FromTexts(texts map[string]string) (*Schema, error) {
 	}
 	return compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
 }
-
-// Unknown returns the evidence of what the definitions lack: the unknown fields
-// of each message type, under its full name.
-func (k *Checker) Unknown() *Evidence {
-	e := NewEvidence()
-	e.Merge(k.evidence)
-	return e
-}

@@ -48,7 +48,7 @@ func (t *Toucher) Add(address string, ex *decode.Exchange) {
 		u.met(m.Parent())
 		for i := range ex.Frames {
 			f := &ex.Frames[i]
-			if ex.Codec != "proto" || !isMessageFrame(ex, f) {
+			if ex.Codec != "proto" || !ex.IsMessage(f) {
 				continue
 			}
 			tree := f.Tree
