@@ -143,13 +143,13 @@ func (ex *Exchange) Frame(dir captures.Direction, seq int) *Frame {
 
 // IsMessage reports whether f carries a whole message: neither an end of stream nor
 // the page with which a proxy reports an error.
-func (x *Exchange) IsMessage(f *Frame) bool {
-	return !x.IsControl(f) && !f.Partial && f.Err == nil
+func (ex *Exchange) IsMessage(f *Frame) bool {
+	return !ex.IsControl(f) && !f.Partial && f.Err == nil
 }
 
 // IsControl reports whether f is an end of stream, a trailer frame or the body of an
 // HTTP error, and so carries no message.
-func (x *Exchange) IsControl(f *Frame) bool {
+func (ex *Exchange) IsControl(f *Frame) bool {
 	return f.End != nil || f.Flags&(envelope.EndStream|envelope.Trailer) != 0 ||
-		!f.Framed && f.Dir == captures.Down && x.Status >= 400
+		!f.Framed && f.Dir == captures.Down && ex.Status >= 400
 }

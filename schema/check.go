@@ -410,3 +410,11 @@ func number(v uint64, f *fieldInfo) string {
 	}
 	return ""
 }
+
+// Unknown returns the evidence of what the definitions lack: the unknown fields
+// of each message type, under its full name.
+func (k *Checker) Unknown() *Evidence {
+	e := NewEvidence()
+	e.Merge(k.evidence)
+	return e
+}

@@ -233,7 +233,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, depth int) *dynam
 	}
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
-		if !inOneof(fd) && g.r.Float64() < g.style(fd).presence {
+		if oneof := fd.ContainingOneof(); (oneof == nil || oneof.IsSynthetic()) && g.r.Float64() < g.style(fd).presence {
 			g.set(m, fd, depth)
 		}
 	}

@@ -27,11 +27,3 @@ func UnknownIn(m protoreflect.Message) (where string) {
 	})
 	return where
 }
-
-// Unknown returns the evidence of what the definitions lack: the unknown fields
-// of each message type, under its full name.
-func (k *Checker) Unknown() *Evidence {
-	e := NewEvidence()
-	e.Merge(k.evidence)
-	return e
-}
