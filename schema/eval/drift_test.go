@@ -22,7 +22,7 @@ func TestEvalDrift(t *testing.T) {
 		before, after := map[place]*truth{}, map[place]*truth{}
 		collect(c.truth, oldest, before)
 		collect(c.truth, newest, after)
-		in, _ := infer(t, &c, [][]byte{oldest})
+		in, _ := inferFrom(t, &c, [][]byte{oldest})
 		said := map[place]bool{}
 		unknownPlaces(in.Schema.Message("p.Root"), c.truth, newest, said)
 		old := map[protoreflect.FullName]bool{c.truth.FullName(): true}

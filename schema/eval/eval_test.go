@@ -242,7 +242,7 @@ func (v *verdicts) walk(got, want protoreflect.MessageDescriptor) {
 	}
 }
 
-func infer(t testing.TB, c *corpus, samples [][]byte) (*schema.Inferred, *verdicts) {
+func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*schema.Inferred, *verdicts) {
 	ev := schema.NewEvidence()
 	for _, s := range samples {
 		if err := ev.Add("Root", s); err != nil {
@@ -274,7 +274,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			}
 		}
 	}
-	in, v := infer(t, c, samples)
+	in, v := inferFrom(t, c, samples)
 	y.corpora++
 	if f, ok := unification(in.Schema.Message("p.Root"), c.truth, samples); ok {
 		y.unified += f
