@@ -34,9 +34,14 @@ const (
 
 	pageTime      = 30 * time.Second // for one query, which reads a few megabytes
 	leastReadTime = 5 * time.Minute  // spent in queries, not in what is done with the results
-	leastSpeed    = 1 << 20          // bytes of the file for each further second
-	openTime      = 10 * time.Second // for the header and the schema
-	appendTime    = 5 * time.Minute  // for what a recorder does with an existing file first
+	leastSpeed    = 128 << 10        // bytes of the file for each further second: some hundred small exchanges
+	// What an exchange has below these is not counted: its row takes a twentieth of
+	// that in the file at least, and a capture can have millions of exchanges.
+	leastCounted     = 1 << 10 // bytes
+	leastCountedTime = 10 * time.Millisecond
+
+	openTime   = 10 * time.Second // for the header and the schema
+	appendTime = 5 * time.Minute  // for what a recorder does with an existing file first
 )
 
 // A LimitError says that a capture holds more than its Limits allow. What was
@@ -117,6 +122,9 @@ func times(n, by int64) int64 {
 // more than there may be. What is refused does not count, so that exchanges which
 // were read once can be read again.
 func (m *meter) charge(id int64, u usage) error {
+	if u.heads+u.bodies < leastCounted && u.time < leastCountedTime {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.seen[id]

@@ -2,6 +2,7 @@ package captures
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -109,51 +110,21 @@ func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*Exc
 func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, query string,
 	read func(c *cursor) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
 ) iter.Seq2[T, error] {
-	type row struct {
-		id    int64
-		value T
-	}
 	return func(yield func(T, error) bool) {
-		after := number
-		pass := usage{}
-		page := func() (page []row, full bool, err error) {
-			began, last, size := time.Now(), after, 0
-			err = s.page(ctx, func(c *cursor) bool {
-				value, id := read(c)
-				if c.err == nil && id <= last {
-					c.err = damaged("exchange %d stands behind %d", id, last)
-				}
-				if c.err != nil {
-					return false
-				}
-				if c.err = s.meter.charge(id, usage{heads: c.bytesOf()}); c.err != nil {
-					return false
-				}
-				last = id
-				page = append(page, row{id, value})
-				size += int(c.bytesOf())
-				full = len(page) == count || size >= pageBytes
-				return !full
-			}, query, after, count)
-			pass.time += time.Since(began)
-			if err == nil {
-				err = pathError(s.path, s.meter.charge(allExchanges, pass))
-			}
-			return page, full, err
-		}
-		give := func(r row) bool {
+		var none T
+		r := rowReader[T]{s: s, ctx: ctx, after: number, count: count, query: query, read: read}
+		give := func(value T, id int64) bool {
 			if err := ctx.Err(); err != nil {
-				var none T
 				yield(none, pathError(s.path, err))
 				return false
 			}
-			after = r.id
-			return yield(r.value, nil)
+			r.after = id
+			return yield(value, nil)
 		}
 		for {
-			rows, full, err := page()
-			for _, r := range rows {
-				if !give(r) {
+			rows, full, err := r.page()
+			for _, row := range rows {
+				if !give(row.value, row.id) {
 					return
 				}
 			}
@@ -162,21 +133,67 @@ func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, qu
 			}
 			if err != nil {
 				more := true
-				more, err = walk(after, err, func(start int64) (int64, func() bool, error) {
+				more, err = walk(r.after, err, func(start int64) (int64, func() bool, error) {
+					began := time.Now()
 					value, id, err := from(ctx, start)
-					return id, func() bool { return give(row{id, value}) }, err
+					if r.used.time += time.Since(began); err == nil || isDamage(err) {
+						err = cmp.Or(pathError(s.path, s.meter.charge(allExchanges, r.used)), err)
+					}
+					return id, func() bool { return give(value, id) }, err
 				})
 				if !more {
 					return
 				}
 			}
 			if err = s.damageOr(err); err != nil {
-				var none T
 				yield(none, err)
 			}
 			return
 		}
 	}
+}
+
+// A rowReader reads the rows of a table, page by page.
+type rowReader[T any] struct {
+	s     *Store
+	ctx   context.Context
+	after int64 // the number of the last row
+	count int   // rows of a page
+	query string
+	read  func(c *cursor) (T, int64)
+	used  usage // of all pages
+}
+
+// A numbered is a row with its number.
+type numbered[T any] struct {
+	id    int64
+	value T
+}
+
+// page returns the next rows, and whether there may be more behind them.
+func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
+	began, last, size := time.Now(), r.after, int64(0)
+	err = r.s.page(r.ctx, func(c *cursor) bool {
+		value, id := r.read(c)
+		if c.err == nil && id <= last {
+			c.err = damaged("exchange %d stands behind %d", id, last)
+		}
+		if c.err == nil {
+			c.err = r.s.meter.charge(id, usage{heads: c.bytesOf()})
+		}
+		if c.err != nil {
+			return false
+		}
+		last = id
+		page = append(page, numbered[T]{id, value})
+		size += c.bytesOf()
+		full = len(page) == r.count || size >= pageBytes
+		return !full
+	}, r.query, r.after, r.count)
+	if r.used.time += time.Since(began); err == nil {
+		err = pathError(r.s.path, r.s.meter.charge(allExchanges, r.used))
+	}
+	return page, full, err
 }
 
 // oneFrom returns the first exchange from a number on, with its number; 0 for none.

@@ -216,11 +216,20 @@ func plainJSON(s string) bool {
 	return true
 }
 
+// maxHeaderFields bounds the fields of one section: what is done with a field takes
+// far longer than to read its few bytes.
+const maxHeaderFields = 100_000
+
 // parseHeaders reverses appendHeaders.
+//
+// Limits: 100,000 fields.
 func parseHeaders(s string) (Headers, error) {
 	var rows [][]string
 	if err := json.Unmarshal([]byte(s), &rows); err != nil {
 		return nil, err
+	}
+	if len(rows) > maxHeaderFields {
+		return nil, damaged("%d header fields, where at most %d are read", len(rows), maxHeaderFields)
 	}
 	var h Headers
 	for i, r := range rows {

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -304,7 +305,10 @@ func TestExecutable(t *testing.T) {
 		}
 		return true
 	})
-	if n := compare(t, truth, facts(set.Files), nil); n != len(truth) || n < 100 {
+	found := facts(set.Files)
+	// The scripts of these tests are text in the executable, and are read as such.
+	maps.DeleteFunc(found, func(fact, _ string) bool { return strings.Contains(fact, " shop.v1.") || strings.Contains(fact, " p.") })
+	if n := compare(t, truth, found, nil); n != len(truth) || n < 100 {
 		t.Errorf("%d of %d facts", n, len(truth))
 	}
 	wantCompiles(t, set)

@@ -31,7 +31,8 @@ is, so that schema update has something to do there. With --captures, each
 change names the recorded exchanges that hold what changed: those whose replay
 may go another way against NEW. With --suite, it names the experiments of replay
 suite that hold it, as recorded or as edited.
-The exit status is 1 where there is a change.`,
+The exit status is 1 where there is a change, and 3 if unwire failed at a file,
+which is then listed: changes of what it declares are missing or wrong.`,
 		Example: "  unwire drift old.AppImage new.AppImage\n" +
 			"  unwire drift --proto proto/ --captures F.uwc app-1.0.tgz app-2.0.tgz\n" +
 			"  unwire drift --suite experiments --capture F.uwc app-1.0/ app-2.0/\n" +

@@ -48,7 +48,8 @@ Codegens whose output is read: ` + strings.Join(bundle.Codegens(), ", ") + `.
 Without -o and --descriptor-set nothing is written but the summary. What could
 not be resolved is listed with its place; the rest compiles all the same: a
 field whose type is missing is declared as bytes, or int32 for an enum, which
-has the same wire format. The exit status is 3 if no input holds a schema.`,
+has the same wire format. The exit status is 3 if no input holds a schema, or if
+unwire failed at a file: the file is listed, and the others are read.`,
 		Example: `  unwire schema extract -o proto-new/ app/dist/main.js
   unwire schema extract -o proto-new/ editor.AppImage extension.vsix package.tgz
   unwire schema extract --descriptor-set all.binpb --json app/ | jq .unresolved`,

@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/schema"
+	"unwire/schema/interrupt"
 )
 
 // lookFlags are what the commands that look around in definitions share.
@@ -109,7 +110,7 @@ func (a *app) schemaPrint(ctx context.Context, f lookFlags, what string, deps bo
 		list = append(list, s.Needs(d)...)
 	}
 	for i, d := range list {
-		text, err := s.Text(d)
+		text, err := interrupt.Run(ctx, func() (string, error) { return s.Text(d) })
 		if err != nil {
 			return err
 		}
@@ -267,7 +268,10 @@ func (a *app) schemaFind(ctx context.Context, f lookFlags, query string, top int
 	if err != nil {
 		return err
 	}
-	hits := s.Find(query, top)
+	hits, err := interrupt.Run(ctx, func() ([]schema.Hit, error) { return s.Find(query, top), nil })
+	if err != nil {
+		return err
+	}
 	var rows [][]string
 	for _, h := range hits {
 		if f.json {
