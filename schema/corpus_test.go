@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	reconstructed "unwire/proto"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -414,4 +415,21 @@ func timed(b *testing.B, f func()) float64 {
 		best = min(best, time.Since(start))
 	}
 	return float64(best)
+}
+
+func builtIn(t testing.TB) *Schema {
+	t.Helper()
+	s, err := LoadFS(t.Context(), reconstructed.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func setOf(s *Schema) *descriptorpb.FileDescriptorSet {
+	set := &descriptorpb.FileDescriptorSet{}
+	for _, f := range s.Files() {
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
+	}
+	return set
 }
