@@ -15,31 +15,31 @@ import (
 // locations are where the declarations of a file are in its text, and their
 // comments. Few commands need them, and to find them takes as long as to load the
 // file, so that they are found when a file's are first asked for.
-type locations struct {
+type Locations struct {
 	declared protoreflect.SourceLocations // of a descriptor set that has them
 	parsed   map[string]*descriptorpb.SourceCodeInfo_Location
 	lines    []string // of the text, with their ends
 }
 
 // locationsOf returns those of a file.
-func (s *Schema) locationsOf(f protoreflect.FileDescriptor) *locations {
+func (s *Schema) LocationsOf(f protoreflect.FileDescriptor) *Locations {
 	s.locating.Lock()
 	defer s.locating.Unlock()
 	if l := s.located[f.Path()]; l != nil {
 		return l
 	}
-	l := &locations{declared: f.SourceLocations()}
+	l := &Locations{declared: f.SourceLocations()}
 	if text, ok := s.sources[f.Path()]; ok {
 		l.parse(f.Path(), text)
 	}
 	if s.located == nil {
-		s.located = map[string]*locations{}
+		s.located = map[string]*Locations{}
 	}
 	s.located[f.Path()] = l
 	return l
 }
 
-func (l *locations) parse(name, text string) {
+func (l *Locations) parse(name, text string) {
 	text = Fold(text).Text
 	tree, err := parser.Parse(name, strings.NewReader(text), reporter.NewHandler(nil))
 	if err != nil { // it was compiled before
@@ -55,7 +55,7 @@ func (l *locations) parse(name, text string) {
 }
 
 // of returns where a declaration is; the zero value if that is not known.
-func (l *locations) of(d protoreflect.Descriptor) protoreflect.SourceLocation {
+func (l *Locations) Of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	if l.parsed == nil {
 		return l.declared.ByDescriptor(d)
 	}

@@ -1,10 +1,8 @@
-// Package schema loads .proto definitions, infers them from traffic, checks
-// traffic against them and compares two versions of them.
+// Package schema loads protobuf definitions, from .proto files, descriptor sets and
+// shipped code, and prints them.
 //
-// Inference is split in two: Evidence is a bounded, mergeable summary of what
-// was seen of each field; Infer turns it into definitions with probabilities.
-//
-// Source: RESEARCH.md#inference
+// Package infer makes definitions from traffic, package check compares traffic with
+// them, and package compare finds what changed between two versions.
 package schema
 
 import (
@@ -56,7 +54,7 @@ type Schema struct {
 	faults   []*extract.Fault
 
 	locating sync.Mutex
-	located  map[string]*locations // by path, of files for which they were asked
+	located  map[string]*Locations // by path, of files for which they were asked
 }
 
 // LoadDir loads every .proto file below dir, which is the import root.
@@ -87,7 +85,7 @@ func load(ctx context.Context, fsys fs.FS) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(ctx, sources, names)
+	return Compile(ctx, sources, names)
 }
 
 // readSources reads the .proto files of a tree within the bounds.
@@ -141,13 +139,13 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 }
 
 // compile parses and links sources; names is the order of the result.
-func compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
+func Compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
 
 // compileWithText is compile for a schema that has its files' text and comments.
 func compileWithText(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
-	s, err := compile(ctx, sources, names)
+	s, err := Compile(ctx, sources, names)
 	if err == nil {
 		s.sources = sources
 	}
@@ -257,20 +255,20 @@ func (s *Schema) Service(fullName string) protoreflect.ServiceDescriptor {
 func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	return func(yield func(protoreflect.MessageDescriptor) bool) {
 		for _, f := range s.files {
-			if !yieldMessages(f.Messages(), yield) {
+			if !EachMessage(f.Messages(), yield) {
 				return
 			}
 		}
 	}
 }
 
-func yieldMessages(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
+func EachMessage(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
 	for i := range list.Len() {
 		md := list.Get(i)
 		if md.IsMapEntry() {
 			continue
 		}
-		if !yield(md) || !yieldMessages(md.Messages(), yield) {
+		if !yield(md) || !EachMessage(md.Messages(), yield) {
 			return false
 		}
 	}
@@ -290,7 +288,7 @@ func (s *Schema) Enums() iter.Seq[protoreflect.EnumDescriptor] {
 			return true
 		}
 		for _, f := range s.files {
-			if !each(f.Enums()) || !yieldMessages(f.Messages(), func(m protoreflect.MessageDescriptor) bool { return each(m.Enums()) }) {
+			if !each(f.Enums()) || !EachMessage(f.Messages(), func(m protoreflect.MessageDescriptor) bool { return each(m.Enums()) }) {
 				return
 			}
 		}

@@ -16,6 +16,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/extract"
+	"unwire/schema/interrupt"
+
 	_ "google.golang.org/protobuf/types/known/anypb" // the well-known files, for descriptor sets without their imports
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/durationpb"
@@ -24,9 +28,6 @@ import (
 	_ "google.golang.org/protobuf/types/known/structpb"
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
-
-	"unwire/schema/extract"
-	"unwire/schema/interrupt"
 )
 
 // maxAscent is how many folders above a .proto file are tried as its import root.
@@ -265,7 +266,7 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 				continue
 			}
 			have[dep] = true
-			if known, err := protoregistry.GlobalFiles.FindFileByPath(dep); err == nil && isWellKnown(dep) {
+			if known, err := protoregistry.GlobalFiles.FindFileByPath(dep); err == nil && IsWellKnown(dep) {
 				all.File = append(all.File, protodesc.ToFileDescriptorProto(known))
 			}
 		}
@@ -276,7 +277,7 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	}
 	var files []protoreflect.FileDescriptor
 	linked.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		if own[f.Path()] && (!isWellKnown(f.Path()) || len(own) == 1) {
+		if own[f.Path()] && (!IsWellKnown(f.Path()) || len(own) == 1) {
 			files = append(files, f)
 		}
 		return true
@@ -284,6 +285,6 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return FromFiles(files...), nil
 }
 
-func isWellKnown(file string) bool {
+func IsWellKnown(file string) bool {
 	return path.Dir(file) == "google/protobuf" || strings.HasPrefix(file, "google/protobuf/compiler/")
 }

@@ -80,8 +80,8 @@ func (s *Schema) sourceOf(d protoreflect.Descriptor) (string, bool) {
 	if _, whole := d.(protoreflect.FileDescriptor); whole {
 		return text, true
 	}
-	l := s.locationsOf(d.ParentFile())
-	loc, lines := l.of(d), l.lines
+	l := s.LocationsOf(d.ParentFile())
+	loc, lines := l.Of(d), l.lines
 	if len(loc.Path) == 0 || loc.EndLine >= len(lines) {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"io/fs"
@@ -6,24 +6,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	reconstructed "unwire/proto"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
+
+	reconstructed "unwire/proto"
+	"unwire/schema"
+	"unwire/schema/compare"
+	"unwire/schema/internal/schematest"
 )
 
 // TestPrintedIsTheSame: what Text prints of files, from the source and from
 // descriptors, compiles to the same definitions.
 func TestPrintedIsTheSame(t *testing.T) {
-	s := builtIn(t)
-	linked, err := FromDescriptorSet(setOf(s))
+	s := schematest.BuiltIn(t)
+	linked, err := schema.FromDescriptorSet(schematest.SetOf(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Diff(s, linked); len(d) != 0 {
+	if d := compare.Diff(s, linked); len(d) != 0 {
 		t.Errorf("as descriptors: %v", d)
 	}
-	for _, from := range []*Schema{s, linked} {
+	for _, from := range []*schema.Schema{s, linked} {
 		dir := t.TempDir()
 		for _, f := range from.Files() {
 			text, err := from.Text(f)
@@ -38,11 +41,11 @@ func TestPrintedIsTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		again, err := LoadSource(t.Context(), dir)
+		again, err := schema.LoadSource(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := Diff(s, again); len(d) != 0 {
+		if d := compare.Diff(s, again); len(d) != 0 {
 			t.Errorf("printed and compiled: %v", d)
 		}
 	}
@@ -50,7 +53,7 @@ func TestPrintedIsTheSame(t *testing.T) {
 
 // TestTextOfEveryType: each type's text stands in its file, line by line.
 func TestTextOfEveryType(t *testing.T) {
-	s := builtIn(t)
+	s := schematest.BuiltIn(t)
 	n := 0
 	for m := range s.Messages() {
 		text, err := s.Text(m)
@@ -91,34 +94,34 @@ func TestLoadSource(t *testing.T) {
 	}
 	write("a/b/types.proto", "syntax = \"proto3\"; package a.b; message T { google.protobuf.Any any = 1; } import \"google/protobuf/any.proto\";")
 	one := write("a/c/use.proto", "syntax = \"proto3\"; package a.c; import \"a/b/types.proto\"; message U { a.b.T t = 1; }")
-	s, err := LoadSource(t.Context(), one) // two folders below its import root
+	s, err := schema.LoadSource(t.Context(), one) // two folders below its import root
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Message("a.c.U") == nil || len(s.Files()) != 1 {
 		t.Errorf("one file: %v", s.Files())
 	}
-	all, err := LoadSource(t.Context(), dir)
+	all, err := schema.LoadSource(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := proto.Marshal(setOf(all)) // without any.proto, which it imports
+	set, err := proto.Marshal(schematest.SetOf(all)) // without any.proto, which it imports
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := write("set.binpb", string(set))
-	linked, err := LoadSource(t.Context(), file)
+	linked, err := schema.LoadSource(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Diff(all, linked); len(d) != 0 {
+	if d := compare.Diff(all, linked); len(d) != 0 {
 		t.Errorf("a set of the folder differs: %v", d)
 	}
 	for name, want := range map[string]string{
 		filepath.Join(dir, "nothing"): "no such file", write("x.bin", "\x00\x01what"): "neither", write("empty.bin", ""): "neither",
 		write("lost.proto", "syntax = \"proto3\"; import \"not/there.proto\";"): "not/there.proto",
 	} {
-		if _, err := LoadSource(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := schema.LoadSource(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -126,39 +129,6 @@ func TestLoadSource(t *testing.T) {
 
 func BenchmarkLoadBuiltIn(b *testing.B) {
 	for b.Loop() {
-		builtIn(b)
+		schematest.BuiltIn(b)
 	}
-}
-
-func FuzzDescriptorSet(f *testing.F) {
-	h := newHistory(1)
-	for _, set := range []*descriptorpb.FileDescriptorSet{h.old, {}} {
-		data, err := proto.Marshal(set)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	known, err := FromDescriptorSet(h.old)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ParseDescriptorSet(data)
-		if err != nil {
-			return
-		}
-		if d := Diff(s, s); len(d) != 0 {
-			t.Fatalf("differs from itself: %v", d)
-		}
-		Diff(s, known)
-		Diff(known, s)
-		s.Find("order", 3)
-		for _, l := range s.Contents() {
-			s.Refs(l.Element)
-			if d := s.Descriptor(l.Element); d != nil {
-				s.Needs(d)
-			}
-		}
-	})
 }

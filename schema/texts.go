@@ -22,5 +22,5 @@ func FromTexts(texts map[string]string) (*Schema, error) {
 	if len(texts) == 0 {
 		return FromFiles(), nil
 	}
-	return compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
+	return Compile(context.Background(), texts, slices.Sorted(maps.Keys(texts)))
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // A Verdict is what a server's parser makes of one field of a definition.
@@ -223,7 +223,7 @@ func (v *verifier) collect() {
 func newClaim(l *level, fd protoreflect.FieldDescriptor) *claim {
 	c := &claim{fd: fd, of: l, as: consumptionOf(fd.Kind()), VerifiedField: VerifiedField{
 		Message: string(fd.ContainingMessage().FullName()), Number: int32(fd.Number()), Name: string(fd.Name()),
-		Type: schema.TypeOf(fd), Label: "singular", Verdict: Undecided, Said: []string{},
+		Type: compare.TypeOf(fd), Label: "singular", Verdict: Undecided, Said: []string{},
 	}}
 	c.Path = pathText(append(slices.Clone(l.path), c.Number))
 	switch {

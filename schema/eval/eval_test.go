@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/wire"
-	"unwire/schema"
+	"unwire/schema/infer"
 )
 
 // A place is a field of a message type.
@@ -76,10 +76,10 @@ func collect(md protoreflect.MessageDescriptor, data []byte, out map[place]*trut
 
 // kind is the true kind, by how it was written.
 func (f *truth) kind() wire.Kind {
-	if f.fd.IsList() && f.wire == protowire.BytesType && schema.KindOf(f.fd) != wire.KindString && schema.KindOf(f.fd) != wire.KindBytes && schema.KindOf(f.fd) != wire.KindMessage {
+	if f.fd.IsList() && f.wire == protowire.BytesType && infer.KindOf(f.fd) != wire.KindString && infer.KindOf(f.fd) != wire.KindBytes && infer.KindOf(f.fd) != wire.KindMessage {
 		return wire.KindPacked
 	}
-	if k := schema.KindOf(f.fd); k != wire.KindPacked {
+	if k := infer.KindOf(f.fd); k != wire.KindPacked {
 		return k
 	}
 	switch f.wire {
@@ -217,7 +217,7 @@ func (b *bins) print(w io.Writer, what string) {
 
 // verdicts walks what was inferred beside the truth, and returns what is said of each true field.
 type verdicts struct {
-	said   map[place]schema.FieldEvidence
+	said   map[place]infer.FieldEvidence
 	fields map[place][]protoreflect.FieldDescriptor
 	met    map[[2]protoreflect.FullName]bool
 }
@@ -242,18 +242,18 @@ func (v *verdicts) walk(got, want protoreflect.MessageDescriptor) {
 	}
 }
 
-func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*schema.Inferred, *verdicts) {
-	ev := schema.NewEvidence()
+func inferFrom(t testing.TB, c *corpus, samples [][]byte) (*infer.Inferred, *verdicts) {
+	ev := infer.NewEvidence()
 	for _, s := range samples {
 		if err := ev.Add("Root", s); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 	}
-	in, err := schema.Infer(ev, schema.Options{Package: "p"})
+	in, err := infer.Infer(ev, infer.Options{Package: "p"})
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
-	v := &verdicts{said: map[place]schema.FieldEvidence{}, fields: map[place][]protoreflect.FieldDescriptor{}, met: map[[2]protoreflect.FullName]bool{}}
+	v := &verdicts{said: map[place]infer.FieldEvidence{}, fields: map[place][]protoreflect.FieldDescriptor{}, met: map[[2]protoreflect.FullName]bool{}}
 	for _, f := range in.Fields {
 		v.said[place{protoreflect.FullName(f.Message), protoreflect.FieldNumber(f.Number)}] = f
 	}
@@ -297,7 +297,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			kind := f.kind()
 			ok := len(gs) > 0
 			for _, g := range gs {
-				ok = ok && schema.KindOf(g) == kind
+				ok = ok && infer.KindOf(g) == kind
 			}
 			if len(gs) == 0 {
 				continue // below a field that is wrong itself
@@ -313,7 +313,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 					rightR++
 				}
 			} else {
-				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, schema.KindOf(gs[0]), res)]++
+				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, infer.KindOf(gs[0]), res)]++
 				if os.Getenv("UNWIRE_EVAL_MISSES") != "" {
 					y.wrong = append(y.wrong, miss(c, at, f, gs, v))
 				}
@@ -328,7 +328,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 				}
 			}
 			isPacked := kind == wire.KindPacked
-			saidPacked := schema.KindOf(gs[0]) == wire.KindPacked
+			saidPacked := infer.KindOf(gs[0]) == wire.KindPacked
 			if isPacked {
 				y.packed++
 				if saidPacked {
@@ -339,7 +339,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			}
 			for _, g := range gs {
 				if s, has := v.said[place{g.Parent().FullName(), g.Number()}]; has {
-					y.bins.add(s.P, schema.KindOf(g) == kind)
+					y.bins.add(s.P, infer.KindOf(g) == kind)
 				}
 			}
 		}
@@ -372,7 +372,7 @@ func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *v
 	}
 	b.WriteString(" read as")
 	for _, g := range gs {
-		fmt.Fprintf(&b, " %s %.2f", schema.KindOf(g), v.said[place{g.Parent().FullName(), g.Number()}].P)
+		fmt.Fprintf(&b, " %s %.2f", infer.KindOf(g), v.said[place{g.Parent().FullName(), g.Number()}].P)
 	}
 	fmt.Fprintf(&b, ", %d payloads:", len(f.payloads))
 	for _, p := range f.payloads[:min(len(f.payloads), 4)] {
@@ -382,8 +382,8 @@ func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *v
 }
 
 // shape compares types and labels.
-func (y *row) shape(g protoreflect.FieldDescriptor, f *truth, said schema.FieldEvidence) {
-	sameKind := schema.KindOf(g) == f.kind()
+func (y *row) shape(g protoreflect.FieldDescriptor, f *truth, said infer.FieldEvidence) {
+	sameKind := infer.KindOf(g) == f.kind()
 	switch f.kind() {
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64, wire.KindPacked:
 		if sameKind {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/wire"
-	"unwire/schema"
+	"unwire/schema/check"
 )
 
 // A typ is a message type as it is looked up while scoring.
@@ -70,8 +70,8 @@ func (all typeTable) fill(md protoreflect.MessageDescriptor, more func(protorefl
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		f := &field{name: string(fd.Name()), kind: fd.Kind(), list: fd.IsList() || fd.IsMap(), implicit: !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !ty.entry, slot: ty.slots}
-		f.wire = schema.WireOf(fd.Kind())
-		f.packable = schema.Packable(fd)
+		f.wire = check.WireOf(fd.Kind())
+		f.packable = check.Packable(fd)
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.oneof = o.Index() + 1
 			f.choice = math.Log2(float64(o.Fields().Len()))

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // additions splices in what is new, and marks what is gone.
@@ -54,7 +54,7 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 		}
 		if reason := m.refuse(wf, h); reason != "" {
 			m.note(Change{
-				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: schema.FieldElement, Number: int32(wf.Number()),
+				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: compare.FieldElement, Number: int32(wf.Number()),
 				New: short(wf), Note: reason, File: b.doc.name,
 			})
 			continue
@@ -119,7 +119,7 @@ func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageD
 	}
 	m.haveAll[full] = true
 	target.insert(addition{kind: fieldDecl, number: int(w.Number()), text: text})
-	m.added(string(full), schema.FieldElement, int32(w.Number()), short(w), b.doc)
+	m.added(string(full), compare.FieldElement, int32(w.Number()), short(w), b.doc)
 }
 
 // newMembers counts the members of o that h lacks and could have.
@@ -144,11 +144,11 @@ func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageD
 	for i := range o.Fields().Len() {
 		f := o.Fields().Get(i)
 		m.haveAll[h.FullName().Append(f.Name())] = true
-		m.added(string(h.FullName().Append(f.Name())), schema.FieldElement, int32(f.Number()), short(f), b.doc)
+		m.added(string(h.FullName().Append(f.Name())), compare.FieldElement, int32(f.Number()), short(f), b.doc)
 	}
 }
 
-func (m *merge) added(element string, kind schema.ElementKind, number int32, now string, d *document) {
+func (m *merge) added(element string, kind compare.ElementKind, number int32, now string, d *document) {
 	m.note(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
@@ -163,7 +163,7 @@ func short(f protoreflect.FieldDescriptor) string {
 	case f.HasOptionalKeyword():
 		label = "optional "
 	}
-	return label + schema.TypeOf(f)
+	return label + compare.TypeOf(f)
 }
 
 // field compares a field that both have.
@@ -203,8 +203,8 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		return
 	}
 	b.doc.replace(span{dd.start, dd.typ.end}, text)
-	m.note(Change{Op: op, Element: string(h.FullName()), Kind: schema.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
-	m.log.confirm(string(h.FullName()), schema.FieldElement, int32(h.Number()), m.src, "")
+	m.note(Change{Op: op, Element: string(h.FullName()), Kind: compare.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
+	m.log.confirm(string(h.FullName()), compare.FieldElement, int32(h.Number()), m.src, "")
 }
 
 // replaces reports whether w's type takes the place of h's, which is another
@@ -346,7 +346,7 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 			reason = "the name is taken there"
 		}
 		if reason != "" {
-			m.note(Change{Op: Conflict, Element: full, Kind: schema.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
+			m.note(Change{Op: Conflict, Element: full, Kind: compare.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
 			continue
 		}
 		if hv != nil || w.Values().ByNumber(wv.Number()) != wv {
@@ -354,7 +354,7 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 		}
 		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
 		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
-		m.added(full, schema.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
+		m.added(full, compare.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
 	}
 	if o, _ := h.Options().(*descriptorpb.EnumOptions); aliases && !o.GetAllowAlias() {
 		first := slot{b, -1}
@@ -386,7 +386,7 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 			p := m.printer(b.doc, h.FullName(), b)
 			if text, ok := p.method(wm); ok {
 				b.insert(addition{kind: methodDecl, text: text})
-				m.added(string(h.FullName().Append(wm.Name())), schema.MethodElement, 0, methodText(wm), b.doc)
+				m.added(string(h.FullName().Append(wm.Name())), compare.MethodElement, 0, methodText(wm), b.doc)
 			}
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // EvidenceFile is the name of the evidence file at the root of a tree.
@@ -87,13 +87,13 @@ func (l *evidenceLog) read(element string) (evidenceLine, bool) {
 }
 
 // confirm notes that a source says an element is what it is.
-func (l *evidenceLog) confirm(element string, kind schema.ElementKind, number int32, src *Source, note string) {
+func (l *evidenceLog) confirm(element string, kind compare.ElementKind, number int32, src *Source, note string) {
 	e, ok := l.read(element)
 	if ok && slices.Contains(e.Sources, src.Name) && e.Certainty == src.Certainty && (note == "" || note == e.Note) {
 		return
 	}
 	e.Element, e.Kind, e.Certainty, e.Version, e.Date = element, string(kind), src.Certainty, src.Version, src.Date
-	if kind == schema.FieldElement || kind == schema.ValueElement {
+	if kind == compare.FieldElement || kind == compare.ValueElement {
 		e.Number = &number
 	}
 	if !slices.Contains(e.Sources, src.Name) {

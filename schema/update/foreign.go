@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/schema"
+	"unwire/schema/infer"
 )
 
 // Bounds of the JSON that a probe or an inference writes.
@@ -193,7 +194,7 @@ func (f *findings) add(in finding, probe bool) error {
 		}
 	}
 	fd := &descriptorpb.FieldDescriptorProto{Name: &in.Name, Number: &in.Number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	if in.Label == schema.Repeated || probe && in.Label == "map" { // a map is a list of entries
+	if in.Label == infer.Repeated || probe && in.Label == "map" { // a map is a list of entries
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 	}
 	below := strings.TrimPrefix(in.Path+"."+strconv.Itoa(int(in.Number)), ".")

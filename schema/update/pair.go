@@ -3,7 +3,7 @@ package update
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/schema"
+	"unwire/schema/check"
 )
 
 // pair finds which types of the source are which of the files: those of the
@@ -158,7 +158,7 @@ func fits(w, h protoreflect.MessageDescriptor) bool {
 
 // sameWire reports whether the same bytes can be of both fields.
 func sameWire(w, h protoreflect.FieldDescriptor) bool {
-	if schema.WireOf(w.Kind()) == schema.WireOf(h.Kind()) {
+	if check.WireOf(w.Kind()) == check.WireOf(h.Kind()) {
 		return true
 	}
 	return packedIn(w, h) || packedIn(h, w)
@@ -166,5 +166,5 @@ func sameWire(w, h protoreflect.FieldDescriptor) bool {
 
 // packedIn reports whether b may hold the packed elements of a as bytes.
 func packedIn(a, b protoreflect.FieldDescriptor) bool {
-	return a.IsList() && b.Kind() == protoreflect.BytesKind && schema.WireOf(a.Kind()) != schema.WireOf(b.Kind())
+	return a.IsList() && b.Kind() == protoreflect.BytesKind && check.WireOf(a.Kind()) != check.WireOf(b.Kind())
 }

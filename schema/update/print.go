@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/schema"
+	"unwire/schema/check"
+	"unwire/schema/compare"
 	"unwire/schema/jsonname"
 )
 
@@ -50,7 +51,7 @@ func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, b
 
 // confirm enters a field that was written into the evidence.
 func (p *printer) confirm(f protoreflect.FieldDescriptor) {
-	p.m.log.confirm(string(p.scope.Append(f.Name())), schema.FieldElement, int32(f.Number()), p.m.src, "")
+	p.m.log.confirm(string(p.scope.Append(f.Name())), compare.FieldElement, int32(f.Number()), p.m.src, "")
 }
 
 // typeOf is the label and the type of a field.
@@ -96,7 +97,7 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	if w.JSONName() != jsonname.Of(string(w.Name())) && w.JSONName() != "" {
 		list = append(list, "json_name = "+strconv.Quote(w.JSONName()))
 	}
-	if schema.Packable(w) {
+	if check.Packable(w) {
 		switch {
 		case p.doc.syntax == "proto2" && w.IsPacked():
 			list = append(list, "packed = true")
@@ -254,7 +255,7 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	}
 	plain := &block{doc: p.doc}
 	for _, v := range values {
-		p.m.log.confirm(string(p.scope.Append(w.Name()))+"."+string(v.Name()), schema.ValueElement, int32(v.Number()), p.m.src, "")
+		p.m.log.confirm(string(p.scope.Append(w.Name()))+"."+string(v.Name()), compare.ValueElement, int32(v.Number()), p.m.src, "")
 		b.WriteString(plain.aligned(inner, "", string(v.Name()), itoa(int(v.Number())), valueOptions(v)) + "\n")
 	}
 	p.reserved(&b, inner, enumRanges(w), w.ReservedNames())
@@ -312,7 +313,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 		}
 	}
 	if b.Len() == 0 {
-		p.m.log.confirm(string(full), schema.MessageElement, 0, p.m.src, "")
+		p.m.log.confirm(string(full), compare.MessageElement, 0, p.m.src, "")
 		return p.pad + "message " + string(full.Name()) + " {}"
 	}
 	return p.pad + "message " + string(full.Name()) + " {\n" + strings.TrimRight(b.String(), "\n") + "\n" + p.pad + "}"
@@ -397,7 +398,7 @@ func counted(d protoreflect.Descriptor) string {
 
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 	if m.haveAll[w.FullName()] {
-		m.note(Change{Op: Conflict, Element: string(w.FullName()), Kind: schema.ServiceElement, Note: "the name is taken there"})
+		m.note(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
 		return
 	}
 	d := m.home(w, "")
@@ -409,12 +410,12 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 	for i := range w.Methods().Len() {
 		if text, ok := p.method(w.Methods().Get(i)); ok {
 			b.WriteString(text + "\n")
-			m.log.confirm(string(w.Methods().Get(i).FullName()), schema.MethodElement, 0, m.src, "")
+			m.log.confirm(string(w.Methods().Get(i).FullName()), compare.MethodElement, 0, m.src, "")
 		}
 	}
 	if w.Methods().Len() == 0 {
-		m.log.confirm(string(w.FullName()), schema.ServiceElement, 0, m.src, "")
+		m.log.confirm(string(w.FullName()), compare.ServiceElement, 0, m.src, "")
 	}
 	d.root.insert(addition{kind: serviceDecl, text: "service " + string(w.Name()) + " {\n" + b.String() + "}", spaced: true})
-	m.note(Change{Op: Add, Element: string(w.FullName()), Kind: schema.ServiceElement, New: counted(w), File: d.name})
+	m.note(Change{Op: Add, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // A Source is definitions with where they come from.
@@ -72,15 +73,15 @@ const (
 // A Change is one thing that an update does, or that it does not do before
 // somebody decides: a conflict.
 type Change struct {
-	Op      Op                 `json:"change"`
-	Element string             `json:"element"` // full name, of what is renamed the one it has so far
-	Kind    schema.ElementKind `json:"kind"`
-	Number  int32              `json:"number,omitempty"`
-	Old     string             `json:"old,omitempty"`
-	New     string             `json:"new,omitempty"`
-	File    string             `json:"file,omitempty"`
-	Source  string             `json:"source"`
-	Note    string             `json:"note,omitempty"`
+	Op      Op                  `json:"change"`
+	Element string              `json:"element"` // full name, of what is renamed the one it has so far
+	Kind    compare.ElementKind `json:"kind"`
+	Number  int32               `json:"number,omitempty"`
+	Old     string              `json:"old,omitempty"`
+	New     string              `json:"new,omitempty"`
+	File    string              `json:"file,omitempty"`
+	Source  string              `json:"source"`
+	Note    string              `json:"note,omitempty"`
 }
 
 // A File is a file that an update changes.
@@ -215,22 +216,22 @@ func elementName(d protoreflect.Descriptor) string {
 	return string(d.FullName())
 }
 
-func kindOf(d protoreflect.Descriptor) schema.ElementKind {
+func kindOf(d protoreflect.Descriptor) compare.ElementKind {
 	switch d.(type) {
 	case protoreflect.MethodDescriptor:
-		return schema.MethodElement
+		return compare.MethodElement
 	case protoreflect.ServiceDescriptor:
-		return schema.ServiceElement
+		return compare.ServiceElement
 	case protoreflect.MessageDescriptor:
-		return schema.MessageElement
+		return compare.MessageElement
 	case protoreflect.EnumDescriptor:
-		return schema.EnumElement
+		return compare.EnumElement
 	case protoreflect.OneofDescriptor:
-		return schema.OneofElement
+		return compare.OneofElement
 	case protoreflect.EnumValueDescriptor:
-		return schema.ValueElement
+		return compare.ValueElement
 	}
-	return schema.FieldElement
+	return compare.FieldElement
 }
 
 func isWellKnown(file string) bool { return strings.HasPrefix(file, "google/protobuf/") }

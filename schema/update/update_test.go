@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/schema"
+	"unwire/schema/compare"
 	"unwire/schema/update"
 )
 
@@ -67,7 +68,7 @@ func checkUpdate(t testing.TB, texts map[string]string, src update.Source) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, dump(after))
 	}
-	for _, c := range schema.Diff(now, src.Schema) {
+	for _, c := range compare.Diff(now, src.Schema) {
 		t.Fatalf("after the update: %v\n%s\n---- was\n%s", c, dump(after), dump(texts))
 	}
 	again, err := update.Run(after, r.Evidence, []update.Source{src}, update.Options{})

@@ -69,16 +69,41 @@ var table = map[string]row{
 	"decode/secret": {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
 	"decode/search": {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
 	"schema": {
-		imports: []string{"decode", "decode/", "captures", "schema/"}, tests: []string{"proto"},
-		why: "definitions are inferred from decoded traffic, and check it",
+		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
+		why: "definitions are loaded from every source that package extract reads",
 	},
-	"schema/match": {imports: []string{"schema", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
+	"schema/infer": {
+		imports: []string{"schema", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
+		why: "evidence comes from decoded traffic, and the result is a schema",
+	},
+	"schema/check": {
+		imports: []string{"schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
+		why: "unknown fields are collected as evidence for inference",
+	},
+	"schema/compare": {
+		imports: []string{"schema", "schema/infer", "decode", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
+		why: "compares schemas; Touched looks for changed elements in captures",
+	},
+	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
+	"schema/archive":             {imports: []string{"schema/interrupt"}, why: "archives hold files of any kind"},
+	"schema/bundle":              {why: "scripts are parsed without any schema at hand"},
+	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
+	"schema/extract": {
+		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt"}, tests: []string{"schema/jsonname"},
+		why: "joins what the readers of archives, scripts and executables find",
+	},
+	"schema/interrupt": {why: "a leaf"},
+	"schema/eval": {
+		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
+		why:     "measures inference and matching on corpora",
+	},
+	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
-	"schema/update":   {imports: []string{"schema", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update":   {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
 	"replay": {
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",

@@ -15,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/schema"
+	"unwire/schema/check"
 )
 
 type checkFlags struct {
@@ -64,7 +65,7 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	var allow []*schema.Allowance
+	var allow []*check.Allowance
 	for _, name := range slices.Concat(f.allow, f.baseline) {
 		known, err := a.readAllowance(name)
 		if err != nil {
@@ -104,12 +105,12 @@ func (a *app) check(ctx context.Context, f checkFlags, inputs []string) error {
 	return nothingChecked(report, exchanges)
 }
 
-func (a *app) readAllowance(name string) (*schema.Allowance, error) {
+func (a *app) readAllowance(name string) (*check.Allowance, error) {
 	data, err := a.readInput(name)
 	if err != nil {
 		return nil, err
 	}
-	known, err := schema.ReadAllowance(bytes.NewReader(data))
+	known, err := check.ReadAllowance(bytes.NewReader(data))
 	if err != nil {
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", inputName(name), err), "a line is MESSAGE FIELD, or the file is what check --json wrote")
 	}
@@ -119,7 +120,7 @@ func (a *app) readAllowance(name string) (*schema.Allowance, error) {
 // nothingChecked is the finding that no message was compared with the definitions:
 // a check in a pipeline must not pass because the recording failed. It is nil where
 // at least one was.
-func nothingChecked(r *schema.Report, exchanges int) error {
+func nothingChecked(r *check.Report, exchanges int) error {
 	if r.DetailsDecoded > 0 || len(r.Unknown)+len(r.Contradicted) > 0 {
 		return nil
 	}
@@ -148,10 +149,10 @@ func nothingChecked(r *schema.Report, exchanges int) error {
 
 // checkCaptures checks the exchanges of captures against definitions, and counts
 // them. Where a capture is damaged there is a report, of what is there, and an error.
-func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (_ *schema.Report, exchanges int, _ error) {
+func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
 	var damage error
 	file, part := "", false
-	k := schema.NewChecker(defs, schema.CheckOptions{
+	k := check.NewChecker(defs, check.CheckOptions{
 		Address: func(ex *decode.Exchange, f *decode.Frame) string {
 			return address{file, ex.ID, part, f.Dir, f.Seq}.String()
 		},
@@ -176,7 +177,7 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 	return k.Report(), exchanges, damage
 }
 
-func methodRows(r *schema.Report) [][]string {
+func methodRows(r *check.Report) [][]string {
 	rows := make([][]string, len(r.Methods))
 	for i, m := range r.Methods {
 		typ := m.Type
@@ -191,7 +192,7 @@ func methodRows(r *schema.Report) [][]string {
 	return rows
 }
 
-func (a *app) printReport(r *schema.Report) error {
+func (a *app) printReport(r *check.Report) error {
 	if err := a.out.Table([]string{"METHOD", "DIR", "TYPE", "DECODED", "BYTES EXPLAINED"}, methodRows(r)); err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (a *app) printReport(r *schema.Report) error {
 }
 
 // printTypes prints how much was seen of each message type.
-func (a *app) printTypes(r *schema.Report) error {
+func (a *app) printTypes(r *check.Report) error {
 	if len(r.Messages) == 0 {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (a *app) printTypes(r *schema.Report) error {
 	return a.out.Table([]string{"MESSAGE", "SEEN", "FIELDS SEEN", "NEVER SEEN"}, typeRows(r))
 }
 
-func typeRows(r *schema.Report) [][]string {
+func typeRows(r *check.Report) [][]string {
 	rows := make([][]string, len(r.Messages))
 	for i, m := range r.Messages {
 		rows[i] = []string{m.Message, strconv.Itoa(m.Seen), fmt.Sprintf("%d of %d", m.FieldsSeen, m.Fields), someNumbers(m.NeverSeen)}
@@ -256,7 +257,7 @@ func findingWord(what string, allowed bool) string {
 }
 
 // reportSummary says a report in one line.
-func reportSummary(r *schema.Report) string {
+func reportSummary(r *check.Report) string {
 	s := fmt.Sprintf("%d of %d frames decoded, %s of %s explained; %s seen, %d never seen; %d unknown, %d contradicted",
 		r.Decoded, r.Frames, percent(r.BytesExplained, r.Bytes), counted(r.Bytes, "byte"), counted(r.FieldsSeen, "field"), r.FieldsNeverSeen, len(r.Unknown), len(r.Contradicted))
 	if n := len(r.UnknownMethods); n > 0 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -20,6 +19,9 @@ import (
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/schema"
+	"unwire/schema/check"
+
+	_ "embed"
 )
 
 //go:embed checkpage.html
@@ -60,13 +62,13 @@ type checkPageData struct {
 	Summary  string
 	Inputs   []string
 	Findings []*pageFinding
-	Report   *schema.Report
+	Report   *check.Report
 	Methods  [][]string
 	Messages [][]string
 }
 
 // writeCheckPage writes a report as one page for people.
-func (a *app) writeCheckPage(ctx context.Context, name string, defs *schema.Schema, r *schema.Report, inputs []string) error {
+func (a *app) writeCheckPage(ctx context.Context, name string, defs *schema.Schema, r *check.Report, inputs []string) error {
 	page, err := template.New("check").Parse(checkPage)
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (a *app) writeCheckPage(ctx context.Context, name string, defs *schema.Sche
 	return wholeFile(name, forOwner, func(w io.Writer) error { return page.Execute(w, data) })
 }
 
-func pageFindings(r *schema.Report) []*pageFinding {
+func pageFindings(r *check.Report) []*pageFinding {
 	list := []*pageFinding{}
 	add := func(f pageFinding, frames []string) {
 		shown := 0

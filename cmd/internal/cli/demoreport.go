@@ -15,6 +15,7 @@ import (
 	"unwire/decode/score"
 	"unwire/replay"
 	"unwire/schema"
+	"unwire/schema/infer"
 )
 
 // The demo's edit: another prompt in the first frame of the agent's stream.
@@ -215,25 +216,25 @@ func wrap(s string, width int) []string {
 
 // inferred puts what the traffic alone gives beside the reconstruction.
 func (r *demoReport) inferred(ctx context.Context) error {
-	ev := schema.NewEvidence()
+	ev := infer.NewEvidence()
 	err := eachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
 	if err != nil {
 		return err
 	}
-	in, err := schema.Infer(ev, schema.Options{})
+	in, err := infer.Infer(ev, infer.Options{})
 	if err != nil {
 		return err
 	}
-	var pairs []schema.Pair
+	var pairs []infer.Pair
 	for svc := range in.Schema.Services() {
 		for i := range svc.Methods().Len() {
 			m := svc.Methods().Get(i)
 			if ref := r.defs.Method(string(svc.FullName()), string(m.Name())); ref != nil {
-				pairs = append(pairs, schema.Pair{Inferred: m.Input(), Reference: ref.Input()}, schema.Pair{Inferred: m.Output(), Reference: ref.Output()})
+				pairs = append(pairs, infer.Pair{Inferred: m.Input(), Reference: ref.Input()}, infer.Pair{Inferred: m.Output(), Reference: ref.Output()})
 			}
 		}
 	}
-	agreement := schema.Agree(pairs...)
+	agreement := infer.Agree(pairs...)
 	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", agreement)
 	r.columns(beside(in.Schema, r.defs, r.stream.Call))
 	r.disagreements(agreement)
@@ -244,7 +245,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 const mostDiffering = 3
 
 // disagreements lists what was inferred otherwise.
-func (r *demoReport) disagreements(a *schema.Agreement) {
+func (r *demoReport) disagreements(a *infer.Agreement) {
 	n := 0
 	met := map[string]bool{}
 	for _, d := range a.Disagreements {

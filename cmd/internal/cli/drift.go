@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // outdated is what a line of `unwire drift` says of definitions that still are
@@ -84,12 +85,12 @@ func driftHint(err error) string {
 // version is: whether they differ from the new one in the same way.
 func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
 	type key struct {
-		change        schema.ChangeKind
-		kind          schema.ElementKind
+		change        compare.ChangeKind
+		kind          compare.ElementKind
 		element, next string
 	}
 	open := map[key]bool{}
-	for _, c := range schema.Diff(ours, now) {
+	for _, c := range compare.Diff(ours, now) {
 		open[key{c.Change, c.Kind, c.Element, c.New}] = true
 	}
 	n := 0

@@ -18,7 +18,8 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
-	"unwire/schema"
+	"unwire/schema/check"
+	"unwire/schema/infer"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -110,11 +111,11 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if err := a.orInterrupted(ctx, reading); err != nil {
 		return err
 	}
-	opts := schema.Options{Package: f.pkg}
+	opts := infer.Options{Package: f.pkg}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
-	in, err := schema.Infer(g.total, opts)
+	in, err := infer.Infer(g.total, opts)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ const maxMixtures = 10
 
 // sayMixtures says which messages seem to be of more than one type, where that is
 // more likely than not; the definitions say it of the others too.
-func (a *app) sayMixtures(in *schema.Inferred, raw bool) {
+func (a *app) sayMixtures(in *infer.Inferred, raw bool) {
 	said := 0
 	for i := range in.Mixtures {
 		m := &in.Mixtures[i]
@@ -203,7 +204,7 @@ func (a *app) inferInto(ctx context.Context, g *gatherer, f inferFlags, inputs [
 	if err != nil {
 		return err
 	}
-	g.checker = schema.NewChecker(defs, schema.CheckOptions{
+	g.checker = check.NewChecker(defs, check.CheckOptions{
 		Address: func(ex *decode.Exchange, fr *decode.Frame) string {
 			return address{g.file, ex.ID, g.piece, fr.Dir, fr.Seq}.String()
 		},
@@ -216,7 +217,7 @@ func (a *app) inferInto(ctx context.Context, g *gatherer, f inferFlags, inputs [
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return schema.WriteProposals(w, list) }
+	write := func(w io.Writer) error { return check.WriteProposals(w, list) }
 	if f.out == "" || f.out == "-" {
 		err = write(a.out)
 	} else {
@@ -259,7 +260,7 @@ func (a *app) remark(ex *decode.Exchange) {
 }
 
 // writeInferred writes the definitions to a file, a folder, or stdout.
-func (a *app) writeInferred(in *schema.Inferred, out string) error {
+func (a *app) writeInferred(in *infer.Inferred, out string) error {
 	paths := slices.Sorted(maps.Keys(in.Files))
 	switch {
 	case out == "" || out == "-":

@@ -20,7 +20,8 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/schema"
+	"unwire/schema/check"
+	"unwire/schema/infer"
 )
 
 // A gatherer makes evidence of many inputs, on all cores: each worker has
@@ -29,12 +30,12 @@ type gatherer struct {
 	a       *app
 	root    string // of messages in files
 	raw     bool
-	named   bool            // the root has a name of the user's
-	checker *schema.Checker // for --into; nil without
-	file    string          // the capture that is being read, for the checker's addresses
+	named   bool           // the root has a name of the user's
+	checker *check.Checker // for --into; nil without
+	file    string         // the capture that is being read, for the checker's addresses
 	piece   bool
 
-	total   *schema.Evidence
+	total   *infer.Evidence
 	added   int64 // messages of files
 	started time.Time
 	bytes   atomic.Int64
@@ -45,7 +46,7 @@ type gatherer struct {
 }
 
 func (a *app) newGatherer(root string, raw bool) *gatherer {
-	g := &gatherer{a: a, root: root, raw: raw, total: schema.NewEvidence(), started: time.Now()}
+	g := &gatherer{a: a, root: root, raw: raw, total: infer.NewEvidence(), started: time.Now()}
 	g.next.Store(int64(progressEvery))
 	return g
 }
@@ -118,7 +119,7 @@ func (g *gatherer) gather(ctx context.Context, inputs []string) error {
 }
 
 // merge merges the evidence in a file, once.
-func (g *gatherer) merge(name string, ev *schema.Evidence) error {
+func (g *gatherer) merge(name string, ev *infer.Evidence) error {
 	if g.checker != nil {
 		return usagef("--into needs the traffic itself: %s is evidence", name)
 	}
@@ -134,7 +135,7 @@ func (g *gatherer) merge(name string, ev *schema.Evidence) error {
 }
 
 // readEvidenceFile reads a file of evidence; of another file it returns nil.
-func readEvidenceFile(name string) (*schema.Evidence, error) {
+func readEvidenceFile(name string) (*infer.Evidence, error) {
 	if name == "-" {
 		return nil, nil
 	}
@@ -169,11 +170,11 @@ func maybeEvidence(head []byte) bool {
 }
 
 // parseEvidence reads evidence; of some other JSON it returns nil.
-func parseEvidence(name string, data []byte) (*schema.Evidence, error) {
+func parseEvidence(name string, data []byte) (*infer.Evidence, error) {
 	if !maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`)) {
 		return nil, nil
 	}
-	ev, err := schema.ReadEvidence(bytes.NewReader(data))
+	ev, err := infer.ReadEvidence(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -184,7 +185,7 @@ func parseEvidence(name string, data []byte) (*schema.Evidence, error) {
 type remark struct {
 	text     string
 	err      error
-	evidence *schema.Evidence // it was no message
+	evidence *infer.Evidence // it was no message
 }
 
 // fileBatch is how many files one worker takes at a time.
@@ -197,10 +198,10 @@ func (g *gatherer) gatherFiles(ctx context.Context, names []string) error {
 	var next atomic.Int64
 	var added atomic.Int64
 	workers := min(runtime.GOMAXPROCS(0), 1+len(names)/fileBatch)
-	parts := make([]*schema.Evidence, workers)
+	parts := make([]*infer.Evidence, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
-		parts[w] = schema.NewEvidence()
+		parts[w] = infer.NewEvidence()
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				from := int(next.Add(fileBatch)) - fileBatch
@@ -245,7 +246,7 @@ func (g *gatherer) gatherFiles(ctx context.Context, names []string) error {
 	return nil
 }
 
-func (g *gatherer) addFile(ev *schema.Evidence, name string) (bool, remark) {
+func (g *gatherer) addFile(ev *infer.Evidence, name string) (bool, remark) {
 	data, err := g.a.readInput(name)
 	if err != nil {
 		return false, remark{err: err}
@@ -316,7 +317,7 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 	readers := make([]*captureReader, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for w := range readers {
-		r := &captureReader{g: g, name: name, evidence: schema.NewEvidence(), said: map[int][]string{}}
+		r := &captureReader{g: g, name: name, evidence: infer.NewEvidence(), said: map[int][]string{}}
 		readers[w] = r
 		wg.Go(func() {
 			for j := range jobs {
@@ -384,7 +385,7 @@ func (g *gatherer) gatherCapture(ctx context.Context, name string) error {
 type captureReader struct {
 	g        *gatherer
 	name     string
-	evidence *schema.Evidence
+	evidence *infer.Evidence
 	said     map[int][]string // by the exchange's place in the capture
 	damage   error            // the first that it met
 	others   int64            // calls whose messages are JSON
@@ -407,7 +408,7 @@ func (r *captureReader) read(ctx context.Context, store *captures.Store, all *de
 		r.g.progress(int64(len(c.Frames)), size)
 		r.end(c.Exchange, r.evidence.AddExchange(c.Exchange), false, at)
 	}
-	var call *schema.Call
+	var call *infer.Call
 	frames, size := int64(0), int64(0)
 	ex, err := decode.EachFrame(ctx, store, addr.Exchange, o, func(ex *decode.Exchange, f *decode.Frame) error {
 		if call == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/schema"
+	"unwire/schema/infer"
 )
 
 func (a *app) mergeEvidenceCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func (a *app) mergeEvidence(ctx context.Context, inputs []string, out, pkg strin
 			return err
 		}
 	}
-	in, err := schema.Infer(g.total, schema.Options{Package: pkg})
+	in, err := infer.Infer(g.total, infer.Options{Package: pkg})
 	if err != nil {
 		return err
 	}

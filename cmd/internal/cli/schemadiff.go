@@ -14,6 +14,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/schema"
+	"unwire/schema/compare"
 	"unwire/schema/extract"
 	"unwire/schema/interrupt"
 )
@@ -21,7 +22,7 @@ import (
 // A schemaChangeLine is a line of `unwire schema diff --json`.
 type schemaChangeLine struct {
 	V int `json:"v"`
-	schema.Change
+	compare.Change
 	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
 	Replays  []string `json:"replays,omitempty"`  // files of experiments that hold it
 	Proto    string   `json:"proto,omitempty"`    // of drift: whether our definitions are as the old version is
@@ -102,7 +103,7 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 	a.sayPassed(now)
 	a.sayUnread(old)
 	a.sayUnread(now)
-	changes, err := interrupt.Run(ctx, func() ([]schema.Change, error) { return schema.Diff(old, now), nil })
+	changes, err := interrupt.Run(ctx, func() ([]compare.Change, error) { return compare.Diff(old, now), nil })
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 		lines[i] = schemaChangeLine{V: 1, Change: c}
 	}
 	if len(f.captures) > 0 {
-		t := schema.NewToucher(old, now, changes)
+		t := compare.NewToucher(old, now, changes)
 		if err := touchCaptures(ctx, t, f.captures); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (a *app) changelog(ctx context.Context, old, now, ours *schema.Schema, f sc
 		}
 	}
 	if f.suite != "" {
-		t := schema.NewToucher(old, now, changes)
+		t := compare.NewToucher(old, now, changes)
 		if err := a.touchSuite(ctx, t, f, cmp.Or(ours, old)); err != nil {
 			return err
 		}
@@ -247,15 +248,15 @@ func (a *app) schemaChangesTable(lines []schemaChangeLine, f schemaDiffFlags) er
 
 // schemaChangesMarkdown writes a section a kind of element.
 func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
-	titles := map[schema.ElementKind]string{
-		schema.MethodElement: "Methods", schema.ServiceElement: "Services", schema.MessageElement: "Messages", schema.EnumElement: "Enums",
-		schema.OneofElement: "Oneofs", schema.FieldElement: "Fields", schema.ValueElement: "Enum values",
+	titles := map[compare.ElementKind]string{
+		compare.MethodElement: "Methods", compare.ServiceElement: "Services", compare.MessageElement: "Messages", compare.EnumElement: "Enums",
+		compare.OneofElement: "Oneofs", compare.FieldElement: "Fields", compare.ValueElement: "Enum values",
 	}
 	var b strings.Builder
 	if len(lines) == 0 {
 		b.WriteString("No changes.\n")
 	}
-	last := schema.ElementKind("")
+	last := compare.ElementKind("")
 	for _, l := range lines {
 		if l.Kind != last {
 			if last != "" {
@@ -266,9 +267,9 @@ func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
 		}
 		fmt.Fprintf(&b, "- %s %s", l.Change.Change, markdownCode(l.Element))
 		switch {
-		case l.Change.Change == schema.Added:
+		case l.Change.Change == compare.Added:
 			b.WriteString(": " + markdownCode(l.New))
-		case l.Change.Change == schema.Removed:
+		case l.Change.Change == compare.Removed:
 			b.WriteString(" (it was " + markdownCode(l.Old) + ")")
 		default:
 			b.WriteString(": " + markdownCode(l.Old) + " → " + markdownCode(l.New))
@@ -297,11 +298,11 @@ func (a *app) schemaChangesMarkdown(lines []schemaChangeLine) error {
 // markdownCode is s as code, whatever it holds.
 func markdownCode(s string) string { return "`" + strings.ReplaceAll(term.Clean(s), "`", "'") + "`" }
 
-func breaksWords(b schema.Break) string {
-	if b == schema.BreaksWire {
+func breaksWords(b compare.Break) string {
+	if b == compare.BreaksWire {
 		return "the wire"
 	}
-	if b == schema.BreaksJSON {
+	if b == compare.BreaksJSON {
 		return "JSON"
 	}
 	return string(b)
@@ -311,10 +312,10 @@ func changesSummary(lines []schemaChangeLine) string {
 	if len(lines) == 0 {
 		return "no changes"
 	}
-	breaks := map[schema.Break]int{}
+	breaks := map[compare.Break]int{}
 	for _, l := range lines {
 		breaks[l.Breaks]++
 	}
 	return fmt.Sprintf("%d changes: %d break the wire, %d JSON, %d source, %d nothing", len(lines),
-		breaks[schema.BreaksWire], breaks[schema.BreaksJSON], breaks[schema.BreaksSource], breaks[schema.BreaksNothing])
+		breaks[compare.BreaksWire], breaks[compare.BreaksJSON], breaks[compare.BreaksSource], breaks[compare.BreaksNothing])
 }

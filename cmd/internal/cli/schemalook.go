@@ -13,6 +13,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/proto"
 	"unwire/schema"
+	"unwire/schema/compare"
 	"unwire/schema/interrupt"
 )
 
@@ -51,8 +52,8 @@ func (f *lookFlags) complete(files bool) func(*cobra.Command, []string, string) 
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var names []string
-		for _, l := range s.Contents() {
-			if l.Kind != schema.MethodElement && strings.HasPrefix(l.Element, prefix) {
+		for _, l := range compare.Contents(s) {
+			if l.Kind != compare.MethodElement && strings.HasPrefix(l.Element, prefix) {
 				names = append(names, l.Element+"\t"+string(l.Kind))
 			}
 		}
@@ -140,7 +141,7 @@ func lookup(s *schema.Schema, what string) (protoreflect.Descriptor, error) {
 		return d, nil
 	}
 	var found []string
-	for _, l := range s.Contents() {
+	for _, l := range compare.Contents(s) {
 		if l.Element == what || strings.HasSuffix(l.Element, "."+what) {
 			found = append(found, l.Element)
 		}
@@ -150,7 +151,7 @@ func lookup(s *schema.Schema, what string) (protoreflect.Descriptor, error) {
 		return s.Descriptor(found[0]), nil
 	case 0:
 		hint := "'unwire schema ls' lists what there is"
-		if hits := s.Find(what, 3); len(hits) > 0 {
+		if hits := compare.Find(s, what, 3); len(hits) > 0 {
 			names := make([]string, len(hits))
 			for i, h := range hits {
 				names[i] = h.Element
@@ -195,12 +196,12 @@ or a type, leaves out what does not begin with it.`,
 // A listingLine is a line of `unwire schema ls --json`.
 type listingLine struct {
 	V int `json:"v"`
-	schema.Listing
+	compare.Listing
 }
 
 func (a *app) schemaLs(ctx context.Context, f lookFlags, prefix, kind string) error {
-	switch schema.ElementKind(kind) {
-	case "", schema.ServiceElement, schema.MethodElement, schema.MessageElement, schema.EnumElement:
+	switch compare.ElementKind(kind) {
+	case "", compare.ServiceElement, compare.MethodElement, compare.MessageElement, compare.EnumElement:
 	default:
 		return usagef("--kind is service, method, message or enum, not %q", kind)
 	}
@@ -209,8 +210,8 @@ func (a *app) schemaLs(ctx context.Context, f lookFlags, prefix, kind string) er
 		return err
 	}
 	var rows [][]string
-	for _, l := range s.Contents() {
-		if kind != "" && l.Kind != schema.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix) {
+	for _, l := range compare.Contents(s) {
+		if kind != "" && l.Kind != compare.ElementKind(kind) || !strings.HasPrefix(l.Element, prefix) {
 			continue
 		}
 		if f.json {
@@ -260,7 +261,7 @@ The exit status is 1 where nothing is found.`,
 // A hitLine is a line of `unwire schema find --json`.
 type hitLine struct {
 	V int `json:"v"`
-	schema.Hit
+	compare.Hit
 }
 
 func (a *app) schemaFind(ctx context.Context, f lookFlags, query string, top int) error {
@@ -268,7 +269,7 @@ func (a *app) schemaFind(ctx context.Context, f lookFlags, query string, top int
 	if err != nil {
 		return err
 	}
-	hits, err := interrupt.Run(ctx, func() ([]schema.Hit, error) { return s.Find(query, top), nil })
+	hits, err := interrupt.Run(ctx, func() ([]compare.Hit, error) { return compare.Find(s, query, top), nil })
 	if err != nil {
 		return err
 	}
@@ -323,7 +324,7 @@ the fields of that number that are of the type.`,
 // A refLine is a line of `unwire schema refs --json`.
 type refLine struct {
 	V int `json:"v"`
-	schema.Ref
+	compare.Ref
 }
 
 func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number int32) error {
@@ -331,9 +332,9 @@ func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number i
 	if err != nil {
 		return err
 	}
-	var refs []schema.Ref
+	var refs []compare.Ref
 	if what == "" {
-		refs = s.RefsOfNumber(number)
+		refs = compare.RefsOfNumber(s, number)
 	} else {
 		name := strings.TrimPrefix(what, ".")
 		if !strings.HasPrefix(name, "google.protobuf.") { // which are used without being own
@@ -343,7 +344,7 @@ func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number i
 			}
 			name = string(d.FullName())
 		}
-		refs = s.Refs(name)
+		refs = compare.Refs(s, name)
 	}
 	var rows [][]string
 	found := 0

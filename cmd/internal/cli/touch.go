@@ -8,10 +8,11 @@ import (
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/schema"
+	"unwire/schema/compare"
 )
 
 // touchCaptures has t look at the exchanges of captures.
-func touchCaptures(ctx context.Context, t *schema.Toucher, inputs []string) error {
+func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
 	for _, name := range inputs {
 		file := parseAddress(name).File
 		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
@@ -29,7 +30,7 @@ func touchCaptures(ctx context.Context, t *schema.Toucher, inputs []string) erro
 
 // touchSuite has t look at the experiments of a folder. One whose edits cannot be
 // made is told, and left out: its paths may name what is gone.
-func (a *app) touchSuite(ctx context.Context, t *schema.Toucher, f schemaDiffFlags, names *schema.Schema) error {
+func (a *app) touchSuite(ctx context.Context, t *compare.Toucher, f schemaDiffFlags, names *schema.Schema) error {
 	files, err := experimentFiles(f.suite)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (a *app) touchSuite(ctx context.Context, t *schema.Toucher, f schemaDiffFla
 
 // touchExperiment has t look at an experiment: the recorded exchange, with the
 // edited request beside the recorded one.
-func touchExperiment(ctx context.Context, t *schema.Toucher, file, capture string, names *schema.Schema) error {
+func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture string, names *schema.Schema) error {
 	x, capture, err := readExperiment(file, capture)
 	if err != nil {
 		return err

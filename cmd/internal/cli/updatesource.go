@@ -13,7 +13,10 @@ import (
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
+	"unwire/schema/check"
+	"unwire/schema/compare"
 	"unwire/schema/extract"
+	"unwire/schema/infer"
 	"unwire/schema/interrupt"
 	"unwire/schema/update"
 )
@@ -85,8 +88,8 @@ func firstBytes(name string) ([]byte, error) {
 
 // trafficSource is what captures have that the definitions lack.
 func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string, calls *align.Calls) (*update.Source, error) {
-	k := schema.NewChecker(have, schema.CheckOptions{})
-	methods := schema.NewEvidence()
+	k := check.NewChecker(have, check.CheckOptions{})
+	methods := infer.NewEvidence()
 	file := parseAddress(name).File
 	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
 		if piece {
@@ -116,9 +119,9 @@ func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name strin
 		if c.Name != "" {
 			element += "." + c.Name
 		}
-		change := update.Change{Op: update.Conflict, Element: element, Kind: schema.FieldElement, Number: c.Number, Source: src.Name, Note: c.Reason}
+		change := update.Change{Op: update.Conflict, Element: element, Kind: compare.FieldElement, Number: c.Number, Source: src.Name, Note: c.Reason}
 		if c.Number == 0 {
-			change.Kind = schema.MessageElement
+			change.Kind = compare.MessageElement
 		}
 		src.Conflicts = append(src.Conflicts, change)
 	}
@@ -127,8 +130,8 @@ func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name strin
 
 // inferredSource is what evidence comes to. Roots that are no method's are
 // messages by their full names.
-func inferredSource(ev *schema.Evidence) (*update.Source, error) {
-	in, err := schema.Infer(ev, schema.Options{})
+func inferredSource(ev *infer.Evidence) (*update.Source, error) {
+	in, err := infer.Infer(ev, infer.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, 
 		return nil, err
 	}
 	if bytes.Contains(data[:min(len(data), 4096)], []byte(`"unwire_evidence"`)) {
-		ev, err := schema.ReadEvidence(bytes.NewReader(data))
+		ev, err := infer.ReadEvidence(bytes.NewReader(data))
 		if err != nil {
 			return nil, err
 		}

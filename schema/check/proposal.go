@@ -1,0 +1,121 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"unwire/schema/infer"
+)
+
+// A Proposal is a field that traffic has and definitions have not: a line of
+// schema infer --into.
+//
+// Shape: a field of a type that is new itself follows the field whose type it
+// is; Element then begins with the name that the type is proposed to have.
+type Proposal struct {
+	V       int        `json:"v"`
+	Element string     `json:"element"` // full name of the field to be
+	Message string     `json:"message"`
+	Number  int32      `json:"number"`
+	Kind    infer.Kind `json:"kind"`
+	Type    string     `json:"type"`
+	Label   string     `json:"label"`
+	Oneof   string     `json:"oneof,omitempty"`
+	New     bool       `json:"new"` // the message is not in the definitions either
+	P       float64    `json:"p"`
+	TypeP   float64    `json:"type_p"`
+	LabelP  float64    `json:"label_p"`
+	Seen    int64      `json:"seen"`
+	Note    string     `json:"note,omitempty"`
+	Frames  []string   `json:"frames"` // addresses, the first of them; of the field that leads to a new type
+}
+
+// Proposals infers the unknown fields of what was checked.
+//
+// Errors: those of Infer.
+func (k *Checker) Proposals() ([]Proposal, error) {
+	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage})
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{} // inferred name of an existing type: its own
+	for root, full := range in.Roots {
+		known[full] = root
+	}
+	frames := map[string][]string{}
+	list := []Proposal{}
+	for _, f := range in.Fields {
+		message, isNew := existing(known, f.Message)
+		typ := f.Type
+		if strings.HasPrefix(typ, proposalPackage+".") {
+			typ, _ = existing(known, typ)
+		} else if i := strings.Index(typ, proposalPackage+"."); i >= 0 && f.Label == infer.Map {
+			value, _ := existing(known, strings.TrimSuffix(typ[i:], ">"))
+			typ = typ[:i] + value + ">"
+		}
+		p := Proposal{
+			V: 1, Element: fmt.Sprintf("%s.field_%d", message, f.Number), Message: message, Number: f.Number, Kind: f.Kind, Type: typ, Label: f.Label,
+			Oneof: f.Oneof, New: isNew, P: f.P, TypeP: f.TypeP, LabelP: f.LabelP, Seen: f.Seen, Note: f.Note, Frames: []string{},
+		}
+		if at := k.unknownAt(message, f.Number); at != nil {
+			p.Frames = at.frames
+		} else if from, ok := frames[message]; ok {
+			p.Frames = from
+		}
+		if f.Kind == "message" {
+			frames[strings.TrimSuffix(typ[strings.LastIndexByte(typ, ' ')+1:], ">")] = p.Frames
+		}
+		list = append(list, p)
+	}
+	slices.SortStableFunc(list, func(a, b Proposal) int {
+		return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number))
+	})
+	return list, nil
+}
+
+// proposalPackage holds what is inferred until it has the names of what exists.
+const proposalPackage = "unwire_proposal"
+
+// existing is the name in the definitions of a type that was inferred: of one
+// that is new, its place below the type that leads to it.
+func existing(known map[string]string, full string) (name string, isNew bool) {
+	if own, ok := known[full]; ok {
+		return own, false
+	}
+	full = strings.TrimPrefix(full, proposalPackage+".")
+	best, at := "", 0
+	for inferred, own := range known { // a type's name begins in upper case, whatever the message's does
+		stem := infer.UpperFirst(strings.TrimPrefix(inferred, proposalPackage+".")) + "Field"
+		if strings.HasPrefix(full, stem) && len(stem) > at {
+			best, at = own, len(stem)
+		}
+	}
+	if best == "" {
+		return full, true
+	}
+	return best + "Field" + full[at:], true
+}
+
+func (k *Checker) unknownAt(message string, number int32) *found {
+	for at, f := range k.unknown {
+		if at.message == message && at.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// WriteProposals writes JSON Lines.
+func WriteProposals(w io.Writer, list []Proposal) error {
+	enc := json.NewEncoder(w)
+	for i := range list {
+		if err := enc.Encode(&list[i]); err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema"
+)
+
+// serviceFloor is the share of methods that a renamed service keeps.
+const serviceFloor = 0.5
+
+// matchServices pairs services by name, then by their methods.
+func (t *typeMatch) matchServices(before, after *schema.Schema) {
+	taken := map[protoreflect.FullName]bool{}
+	var left []protoreflect.ServiceDescriptor
+	t.oldServices = slices.Collect(before.Services())
+	for s := range before.Services() {
+		if now := after.Service(name(s)); now != nil {
+			t.services[s.FullName()] = now
+			taken[now.FullName()] = true
+		} else {
+			left = append(left, s)
+		}
+	}
+	type likely struct {
+		a, b protoreflect.ServiceDescriptor
+		like float64
+	}
+	var list []likely
+	for _, s := range left {
+		for now := range after.Services() {
+			if taken[now.FullName()] {
+				continue
+			}
+			l := serviceLikeness(s, now)
+			if l >= serviceFloor || s.Name() == now.Name() {
+				list = append(list, likely{s, now, l})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y likely) int {
+		return cmp.Or(cmp.Compare(y.like, x.like), strings.Compare(name(x.a), name(y.a)), strings.Compare(name(x.b), name(y.b)))
+	})
+	for _, l := range list {
+		if t.services[l.a.FullName()] == nil && !taken[l.b.FullName()] {
+			t.services[l.a.FullName()] = l.b
+			taken[l.b.FullName()] = true
+		}
+	}
+}
+
+// serviceLikeness is the share of methods of one name.
+func serviceLikeness(a, b protoreflect.ServiceDescriptor) float64 {
+	shared := 0
+	for i := range a.Methods().Len() {
+		if b.Methods().ByName(a.Methods().Get(i).Name()) != nil {
+			shared++
+		}
+	}
+	if a.Methods().Len()+b.Methods().Len() == 0 {
+		return 0
+	}
+	return 2 * float64(shared) / float64(a.Methods().Len()+b.Methods().Len())
+}
+
+// eachMethod calls do for the methods of paired services that have one name.
+func (t *typeMatch) eachMethod(do func(m, now protoreflect.MethodDescriptor)) {
+	for _, s := range t.oldServices {
+		after := t.services[s.FullName()]
+		for i := range s.Methods().Len() {
+			if after == nil {
+				break
+			}
+			m := s.Methods().Get(i)
+			if now := after.Methods().ByName(m.Name()); now != nil {
+				do(m, now)
+			}
+		}
+	}
+}
+
+// methodMates says which method of after each method of before is: by name, and
+// what is left by its types.
+func (d *differ) methodMates(before, after protoreflect.ServiceDescriptor) map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor {
+	mates := map[protoreflect.MethodDescriptor]protoreflect.MethodDescriptor{}
+	taken := map[protoreflect.Name]bool{}
+	for i := range before.Methods().Len() {
+		m := before.Methods().Get(i)
+		if now := after.Methods().ByName(m.Name()); now != nil {
+			mates[m] = now
+			taken[now.Name()] = true
+		}
+	}
+	for i := range before.Methods().Len() {
+		m := before.Methods().Get(i)
+		if mates[m] != nil {
+			continue
+		}
+		if now := d.renamedMethod(m, before, after); now != nil && !taken[now.Name()] {
+			mates[m] = now
+			taken[now.Name()] = true
+		}
+	}
+	return mates
+}
+
+// renamedMethod returns the method of after that has m's types, if no other
+// method of either version has them, or if the names are alike.
+func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after protoreflect.ServiceDescriptor) protoreflect.MethodDescriptor {
+	rivals := 0
+	for i := range before.Methods().Len() {
+		if n := before.Methods().Get(i); n.Input() == m.Input() && n.Output() == m.Output() {
+			rivals++
+		}
+	}
+	var found protoreflect.MethodDescriptor
+	same := 0
+	for i := range after.Methods().Len() {
+		now := after.Methods().Get(i)
+		if streaming(m) != streaming(now) || !d.types.isSameMessage(m.Input(), now.Input()) || !d.types.isSameMessage(m.Output(), now.Output()) {
+			continue
+		}
+		same++
+		if before.Methods().ByName(now.Name()) != nil {
+			continue
+		}
+		if found == nil || nameLikeness(string(m.Name()), string(now.Name())) > nameLikeness(string(m.Name()), string(found.Name())) {
+			found = now
+		}
+	}
+	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < fieldFloor {
+		return nil
+	}
+	return found
+}
+
+// services compares services and their methods.
+func (d *differ) services(before, after *schema.Schema) {
+	taken := map[protoreflect.FullName]bool{}
+	for s := range before.Services() {
+		now := d.types.services[s.FullName()]
+		if now == nil {
+			d.add(Change{Change: Removed, Kind: ServiceElement, Element: name(s), Old: counted(s.Methods().Len(), "method"), Breaks: BreaksWire})
+			continue
+		}
+		taken[now.FullName()] = true
+		d.typeRenamed(ServiceElement, s, now, BreaksWire)
+		d.methods(s, now)
+	}
+	for s := range after.Services() {
+		if taken[s.FullName()] {
+			continue
+		}
+		d.add(Change{Change: Added, Kind: ServiceElement, Element: name(s), New: counted(s.Methods().Len(), "method")})
+		for i := range s.Methods().Len() {
+			m := s.Methods().Get(i)
+			d.add(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
+		}
+	}
+}
+
+func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
+	mates := d.methodMates(before, after)
+	taken := map[protoreflect.MethodDescriptor]bool{}
+	for i := range before.Methods().Len() {
+		m := before.Methods().Get(i)
+		now := mates[m]
+		if now == nil {
+			d.add(Change{Change: Removed, Kind: MethodElement, Element: name(m), Old: signature(m), Breaks: BreaksWire})
+			continue
+		}
+		taken[now] = true
+		d.method(m, now)
+	}
+	for i := range after.Methods().Len() {
+		if m := after.Methods().Get(i); !taken[m] {
+			d.add(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
+		}
+	}
+}
+
+func (d *differ) method(m, now protoreflect.MethodDescriptor) {
+	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.add(rename(c, now)) }
+	if m.Name() != now.Name() {
+		at(Change{Change: Renamed, Old: string(m.Name()), New: string(now.Name()), Breaks: BreaksWire})
+	}
+	for _, side := range []struct {
+		word string
+		a, b protoreflect.MessageDescriptor
+	}{{"request", m.Input(), now.Input()}, {"response", m.Output(), now.Output()}} {
+		if !d.types.isSameMessage(side.a, side.b) {
+			worst, note := d.compat.message(side.a, side.b)
+			at(Change{Change: Retyped, Old: name(side.a), New: name(side.b), Breaks: worst, Note: side.word + ": " + note})
+		}
+	}
+	if was, is := streaming(m), streaming(now); was != is {
+		at(Change{Change: Relabelled, Old: was, New: is, Breaks: BreaksWire})
+	}
+}

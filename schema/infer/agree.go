@@ -1,0 +1,219 @@
+package infer
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// A Pair is an inferred message and the one that it should be.
+type Pair struct {
+	Inferred, Reference protoreflect.MessageDescriptor
+}
+
+// An Agreement counts how far inferred fields agree with reference ones of the
+// same number, below some pairs of messages. Each field of each pair of types
+// that meet counts once.
+//
+// Same means equal. Compatible means that the difference does not show on the
+// wire for the values both can hold: an int64 for an int32, a bool or an enum;
+// singular for optional; packed for unpacked; a list of entries for a map.
+type Agreement struct {
+	Fields          int            `json:"fields"` // inferred ones with a reference
+	Agree           int            `json:"agree"`  // kind, type and label compatible
+	Kind            int            `json:"kind"`   // kinds the same
+	Type            int            `json:"type"`   // types the same
+	TypeCompatible  int            `json:"type_compatible"`
+	Label           int            `json:"label"`
+	LabelCompatible int            `json:"label_compatible"`
+	Oneof           int            `json:"oneof"`   // fields rightly said to be in a oneof or not
+	Extra           int            `json:"extra"`   // inferred fields that the reference has not
+	Missing         int            `json:"missing"` // reference fields of the types met that were not inferred
+	Disagreements   []Disagreement `json:"disagreements"`
+}
+
+// A Disagreement is a field that is not the same, and whether it is compatible.
+type Disagreement struct {
+	Message    string `json:"message"`   // of the inferred field
+	Reference  string `json:"reference"` // full name of the reference field, or of its message
+	Number     int32  `json:"number"`
+	What       string `json:"what"` // kind, type, label, extra
+	Inferred   string `json:"inferred"`
+	Expected   string `json:"expected"`
+	Compatible bool   `json:"compatible"`
+}
+
+// String returns "12 of 13 fields agree", the count of those compatible in all.
+func (a *Agreement) String() string { return fmt.Sprintf("%d of %d fields agree", a.Agree, a.Fields) }
+
+// maxPairs bounds the pairs of types that are compared.
+const maxPairs = 200_000
+
+// Agree compares the messages of each pair, and those they lead to. Pairs with
+// a nil side are left out.
+func Agree(pairs ...Pair) *Agreement {
+	a := &Agreement{Disagreements: []Disagreement{}}
+	met := map[[2]protoreflect.FullName]bool{}
+	for len(pairs) > 0 && len(met) < maxPairs {
+		p := pairs[0]
+		pairs = pairs[1:]
+		if p.Inferred == nil || p.Reference == nil {
+			continue
+		}
+		id := [2]protoreflect.FullName{p.Inferred.FullName(), p.Reference.FullName()}
+		if met[id] {
+			continue
+		}
+		met[id] = true
+		pairs = append(pairs, a.compare(p)...)
+	}
+	return a
+}
+
+// compare counts the fields of one pair and returns the pairs below it.
+func (a *Agreement) compare(p Pair) (below []Pair) {
+	fields, refs := p.Inferred.Fields(), p.Reference.Fields()
+	for i := range refs.Len() {
+		if fields.ByNumber(refs.Get(i).Number()) == nil {
+			a.Missing++
+		}
+	}
+	for i := range fields.Len() {
+		fd := fields.Get(i)
+		ref := refs.ByNumber(fd.Number())
+		if ref == nil {
+			a.Extra++
+			a.Disagreements = append(a.Disagreements, Disagreement{
+				Message: string(p.Inferred.FullName()), Reference: string(p.Reference.FullName()),
+				Number: int32(fd.Number()), What: "extra", Inferred: typeOfField(fd),
+			})
+			continue
+		}
+		a.field(fd, ref)
+		if x, y := entryOrMessage(fd), entryOrMessage(ref); x != nil && y != nil {
+			if fd.IsMap() && ref.IsMap() {
+				// The entries are not fields of anybody's; what they hold is.
+				x, y = fd.MapValue().Message(), ref.MapValue().Message()
+			}
+			below = append(below, Pair{x, y})
+		}
+	}
+	return below
+}
+
+// entryOrMessage is the type of a message field, a map's entry included.
+func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescriptor {
+	if fd.Kind() != protoreflect.MessageKind && fd.Kind() != protoreflect.GroupKind {
+		return nil
+	}
+	return fd.Message()
+}
+
+func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
+	a.Fields++
+	good := true
+	count := func(what, got, want string, compatible bool, same, alike *int) {
+		if got == want {
+			*same++
+			compatible = true
+		} else {
+			a.Disagreements = append(a.Disagreements, Disagreement{
+				Message: string(fd.Parent().FullName()), Reference: string(ref.FullName()), Number: int32(fd.Number()),
+				What: what, Inferred: got, Expected: want, Compatible: compatible,
+			})
+		}
+		if compatible {
+			*alike++
+		}
+		good = good && compatible
+	}
+	var ignore int
+	gotKind, wantKind := KindOf(fd), KindOf(ref)
+	count("kind", string(gotKind), string(wantKind), elementOf(gotKind, fd) == elementOf(wantKind, ref), &a.Kind, &ignore)
+	count("type", typeOfField(fd), typeOfField(ref), typeClass(fd) == typeClass(ref), &a.Type, &a.TypeCompatible)
+	got, want := LabelOfField(fd), LabelOfField(ref)
+	count("label", got, want, IsMany(got) == IsMany(want), &a.Label, &a.LabelCompatible)
+	if InOneof(fd) == InOneof(ref) {
+		a.Oneof++
+	}
+	if good {
+		a.Agree++
+	}
+}
+
+// KindOf is the kind of a declared field, in the contract's words.
+func KindOf(fd protoreflect.FieldDescriptor) Kind {
+	if fd.IsList() && fd.IsPacked() {
+		return wire.KindPacked
+	}
+	return elementKind(fd.Kind())
+}
+
+// elementKind is the kind of a value of the declared kind.
+func elementKind(k protoreflect.Kind) Kind {
+	switch k {
+	case protoreflect.MessageKind:
+		return wire.KindMessage
+	case protoreflect.GroupKind:
+		return wire.KindGroup
+	case protoreflect.StringKind:
+		return wire.KindString
+	case protoreflect.BytesKind:
+		return wire.KindBytes
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return wire.KindFixed32
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return wire.KindFixed64
+	}
+	return wire.KindVarint
+}
+
+// elementOf is the kind with packing taken off.
+func elementOf(k Kind, fd protoreflect.FieldDescriptor) Kind {
+	if k == wire.KindPacked {
+		return elementKind(fd.Kind())
+	}
+	return k
+}
+
+// typeOfField is the declared type; messages are all one, their fields are compared.
+func typeOfField(fd protoreflect.FieldDescriptor) string { return fd.Kind().String() }
+
+// typeClass is what types that read each other's bytes have in common.
+func typeClass(fd protoreflect.FieldDescriptor) string {
+	switch k := fd.Kind(); k {
+	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Int64Kind, protoreflect.Uint32Kind, protoreflect.Uint64Kind:
+		return "varint"
+	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
+		return "zigzag"
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return "fixed32"
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return "fixed64"
+	default:
+		return k.String()
+	}
+}
+
+// labelOfField is the declared label, in the contract's words. A oneof's
+// members are singular; a required field is optional with a promise.
+func LabelOfField(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.IsMap():
+		return Map
+	case fd.IsList():
+		return Repeated
+	case InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
+		return Singular
+	}
+	return Optional
+}
+
+func IsMany(label string) bool { return label == Map || label == Repeated }
+
+func InOneof(fd protoreflect.FieldDescriptor) bool {
+	o := fd.ContainingOneof()
+	return o != nil && !o.IsSynthetic()
+}

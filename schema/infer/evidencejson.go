@@ -1,0 +1,127 @@
+package infer
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"unwire/decode/kind"
+)
+
+// evidenceFormat is the version of Evidence's own JSON. It is not that of the
+// contract's evidence list, which is made of verdicts (Inferred.WriteEvidence).
+const evidenceFormat = 2
+
+// maxEvidenceBytes bounds the JSON that ReadEvidence takes; 100,000 fields need a tenth of it.
+const maxEvidenceBytes = 512 << 20
+
+// maxCount bounds every number read from JSON, so that merging thousands of
+// such files does not overflow.
+const maxCount = 1 << 52
+
+type evidenceDoc struct {
+	Format int `json:"unwire_evidence"`
+	kind.Doc
+	Methods map[string]*methodEvidence `json:"methods,omitempty"`
+	Sources *sourceSet                 `json:"sources,omitempty"`
+}
+
+// doc is the evidence for JSON, whose examples have lost what may be secrets.
+func (e *Evidence) doc() *evidenceDoc {
+	e.kinds.Redact(newHider().hide)
+	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
+	if len(e.sources.Hashes) > 0 {
+		d.Sources = &e.sources
+	}
+	return d
+}
+
+// Write writes the evidence as JSON that ReadEvidence reads back. The same
+// evidence is the same bytes.
+func (e *Evidence) Write(w io.Writer) error {
+	b, err := json.Marshal(e.doc())
+	if err != nil {
+		return fmt.Errorf("schema: evidence: %w", err)
+	}
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("schema: evidence: %w", err)
+	}
+	return nil
+}
+
+// ReadEvidence reads what Write wrote, or Inferred.WriteEvidence, perhaps by
+// another program.
+//
+// Limits: 512 MiB, and those of Evidence.
+// Errors: names the field whose numbers no traffic can have left.
+func ReadEvidence(r io.Reader) (*Evidence, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxEvidenceBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	if len(b) > maxEvidenceBytes {
+		return nil, fmt.Errorf("schema: evidence: more than %d bytes", maxEvidenceBytes)
+	}
+	var list struct {
+		evidenceDoc
+		Evidence *evidenceDoc `json:"evidence"` // beside the list of verdicts
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	doc := list.evidenceDoc
+	if list.Evidence != nil {
+		doc = *list.Evidence
+	}
+	if doc.Format != evidenceFormat {
+		return nil, fmt.Errorf("schema: evidence: format %d, this program reads %d", doc.Format, evidenceFormat)
+	}
+	e := NewEvidence()
+	if e.kinds, err = doc.Evidence(); err != nil {
+		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	if doc.Sources != nil {
+		if err := doc.Sources.valid(); err != nil {
+			return nil, fmt.Errorf("schema: evidence: %w", err)
+		}
+		e.sources = *doc.Sources
+	}
+	if err := e.readMethods(doc.Methods); err != nil {
+		return nil, fmt.Errorf("schema: evidence: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {
+	if len(methods) > maxRoots {
+		return fmt.Errorf("more than %d methods", maxRoots)
+	}
+	for name, m := range methods {
+		if m == nil || !countsValid(m.Calls, m.MostUp, m.MostDown, m.Streams) || len(m.Protocols) > maxProtocols || len(m.Choices) > maxChoices {
+			return fmt.Errorf("method %q: counts out of range", name)
+		}
+		c := m.clone()
+		if c.Protocols == nil {
+			c.Protocols = map[string]int64{}
+		}
+		if c.Choices == nil {
+			c.Choices = choosings{}
+		}
+		for _, n := range c.Protocols {
+			if !countsValid(n) {
+				return fmt.Errorf("method %q: counts out of range", name)
+			}
+		}
+		e.methods[name] = c
+	}
+	return nil
+}
+
+func countsValid(list ...int64) bool {
+	for _, n := range list {
+		if n < 0 || n > maxCount {
+			return false
+		}
+	}
+	return true
+}

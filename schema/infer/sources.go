@@ -1,0 +1,77 @@
+package infer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxSources is how many sources are remembered, those with the smallest hashes.
+const maxSources = 1024
+
+// A sourceSet is a bounded set of the inputs that evidence is of, so that what is
+// merged twice does not count twice. It unites whatever the order.
+type sourceSet struct {
+	Hashes []uint64 `json:"hashes,omitempty"` // ascending
+	Full   bool     `json:"full,omitempty"`   // there were more
+}
+
+func (s *sourceSet) add(h uint64) {
+	if len(s.Hashes) == maxSources && h > s.Hashes[maxSources-1] {
+		s.Full = true
+		return
+	}
+	i, found := slices.BinarySearch(s.Hashes, h)
+	if found {
+		return
+	}
+	s.Hashes = slices.Insert(s.Hashes, i, h)
+	if len(s.Hashes) > maxSources {
+		s.Hashes, s.Full = s.Hashes[:maxSources], true
+	}
+}
+
+func (s *sourceSet) merge(o *sourceSet) {
+	for _, h := range o.Hashes {
+		s.add(h)
+	}
+	s.Full = s.Full || o.Full
+}
+
+// share is the share of o's sources that s has, as far as both remember.
+func (s *sourceSet) share(o *sourceSet) float64 {
+	within, common := 0, 0
+	for _, h := range o.Hashes {
+		if s.Full && (len(s.Hashes) == 0 || h > s.Hashes[len(s.Hashes)-1]) {
+			break
+		}
+		within++
+		if _, found := slices.BinarySearch(s.Hashes, h); found {
+			common++
+		}
+	}
+	if within == 0 {
+		return 0
+	}
+	return float64(common) / float64(within)
+}
+
+func (s *sourceSet) valid() error {
+	if len(s.Hashes) > maxSources {
+		return fmt.Errorf("more than %d sources", maxSources)
+	}
+	for i, h := range s.Hashes {
+		if i > 0 && s.Hashes[i-1] >= h {
+			return fmt.Errorf("sources are not in order")
+		}
+	}
+	return nil
+}
+
+// AddSource notes that the evidence is of the input with that hash: of its
+// content and its place, so that equal messages of two inputs are both counted.
+func (e *Evidence) AddSource(hash uint64) { e.sources.add(hash) }
+
+// Shared is the share of o's sources that e is of too: 1 where merging o would
+// count all of it twice, 0 where nothing is known to be the same. Of more than
+// 1,024 sources it is an estimate.
+func (e *Evidence) Shared(o *Evidence) float64 { return e.sources.share(&o.sources) }
