@@ -81,16 +81,16 @@ var table = map[string]row{
 		why: "unknown fields are collected as evidence for inference",
 	},
 	"schema/compare": {
-		imports: []string{"schema", "schema/infer", "decode", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"schema", "schema/infer", "decode", "decode/wire", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
 	"schema/archive":             {imports: []string{"schema/interrupt"}, why: "archives hold files of any kind"},
-	"schema/bundle":              {why: "scripts are parsed without any schema at hand"},
+	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
-		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt"}, tests: []string{"schema/jsonname"},
-		why: "joins what the readers of archives, scripts and executables find",
+		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt", "schema/jsonname"},
+		why:     "joins what the readers of archives, scripts and executables find",
 	},
 	"schema/interrupt": {why: "a leaf"},
 	"schema/eval": {
@@ -109,7 +109,7 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/nodetest"},
+		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/nodetest"},
 		why: "questions are sent as replay sends requests",
 	},
 	"replay/nodetest": {why: "starts Node for tests, and nothing else"},
