@@ -15,7 +15,7 @@ func TestCutOff(t *testing.T) {
 		scripts,
 		`class A extends B{constructor(){super("a.M",[{no:1,name:"x",kind:"enum",T:["a.E",E]}])}} var E=`,
 		`""(E"typeName",""l.newFieldList(var E=`,
-		`import{FromJSON as xFromJSON}from"./x";const protobufPackage="p";const A={encode(m,w){w.uint32(8).int32(m.e);return w},decode(i){},fromJSON(o){return{e:xFromJSON(o.e)}}}`,
+		`import{FromJSON as xFromJSON}from"./x";const protobufPackage="p";const A={encode(m,w){w.uint32(8).int32(m.e);return w},decode(i){},fromJSON(o){return{e:isSet(o.e)?xFromJSON(o.e):0}}}`,
 	)
 	for _, src := range scripts {
 		if len(src) > 4000 {
