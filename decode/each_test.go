@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,24 @@ func TestEachFrameEnds(t *testing.T) {
 	}
 	if _, err := EachFrame(t.Context(), &one{}, 7, Options{}, nil); err == nil || !strings.Contains(err.Error(), "decode: exchange 7") {
 		t.Error(err)
+	}
+}
+
+// A chunk of empty frames does not become more of them than an exchange may have,
+// not even for a moment.
+func TestChunkOfEmptyFramesInBoundedMemory(t *testing.T) {
+	h := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}}
+	s := NewStream(&captures.Exchange{Method: "POST", URL: "https://h/p.S/M", Status: 200, RequestHeaders: h, ResponseHeaders: h}, Options{NoTrees: true, MaxFrames: 1000})
+	var before, after runtime.MemStats
+	data := make([]byte, 64<<20)
+	runtime.ReadMemStats(&before)
+	frames := s.Feed(captures.Chunk{Dir: captures.Down, Data: data})
+	runtime.ReadMemStats(&after)
+	const most = 256 << 20
+	if used := after.TotalAlloc - before.TotalAlloc; len(frames) != 1000 || used > most {
+		t.Errorf("%d frames took %d MiB", len(frames), used>>20)
+	}
+	if s.Err() == nil || !strings.Contains(s.Err().Error(), "more than 1000 frames") {
+		t.Error(s.Err())
 	}
 }

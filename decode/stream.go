@@ -96,6 +96,10 @@ func (s *Stream) Update(ex *captures.Exchange) { s.ex, s.call = *ex, Classify(ex
 // Call says what the exchange is, as far as its headers are known.
 func (s *Stream) Call() Call { return s.call }
 
+// feedBytes is how many bytes of a chunk are split into frames at a time. Chunks as
+// they are recorded are smaller.
+const feedBytes = 1 << 20
+
 // Feed takes the next chunk and returns the frames it completes.
 //
 // Shape: frames may alias the chunk. A body that is not framed is complete at
@@ -108,9 +112,16 @@ func (s *Stream) Feed(c captures.Chunk) []Frame {
 	s.open(c.Dir)
 	d.at, d.t = c.Seq, c.T
 	d.bytes += int64(len(c.Data))
-	frames, err := d.dec.Feed(c.Data)
-	s.fault(c.Dir, err)
-	out := s.finish(c.Dir, frames)
+	var out []Frame
+	// A chunk of 64 MiB can hold 13 million empty frames: they are not made all at
+	// once, nor those past MaxFrames.
+	for rest := c.Data; len(rest) > 0 && !s.full; {
+		part := rest[:min(len(rest), feedBytes)]
+		rest = rest[len(part):]
+		frames, err := d.dec.Feed(part)
+		s.fault(c.Dir, err)
+		out = append(out, s.finish(c.Dir, frames)...)
+	}
 	if d.unary && d.bytes > 0 && d.bytes == s.length(c.Dir) {
 		out = append(out, s.shut(c.Dir)...)
 	}

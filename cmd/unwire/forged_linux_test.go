@@ -51,6 +51,7 @@ func forgeries() []forgery {
 	most := int64(math.MaxInt64)
 	blob := func(size, n int, frame string) []string {
 		return []string{
+			// size is a multiple of the length of the frame
 			fmt.Sprintf(`INSERT INTO blobs (id, sha256, codec, size, data) VALUES (99, x'00', 1, %d, x'%x')`, size, zstdOf(bytes.Repeat([]byte(frame), size/len(frame)))),
 			count(1, n) + fmt.Sprintf(`INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, blob) SELECT 1000+k, 1, 1000+k, 1, 0, %d, 99 FROM i`, size),
 		}
@@ -58,13 +59,15 @@ func forgeries() []forgery {
 	return []forgery{
 		{name: "the last sequence number", alter: []string{fmt.Sprintf(`UPDATE chunks SET seq = %d WHERE exchange = 1 AND seq = 1`, most)}},
 		{name: "a payload named 3000 times", alter: blob(64<<20, 3000, "\x00\x00\x00\x00\x02\x08\x01\x00")},
-		{name: "a payload of empty frames", alter: blob(20<<20, 20, "\x00\x00\x00\x00\x00")},
+		{name: "a payload of empty frames", alter: blob(7_000_000, 20, "\x00\x00\x00\x00\x00")},
 		{name: "a payload of zero bytes in a page of text", alter: append(blob(8<<20, 100, "hello, hello!\x00\x00\x00"),
 			`UPDATE exchanges SET request_headers = '[]', response_headers = '[["content-type","text/html"]]'`)},
-		{name: "the largest numbers", alter: []string{fmt.Sprintf(`UPDATE exchanges SET started_ns = %[1]d, duration_ns = %[1]d, bytes_up = %[1]d, bytes_down = %[1]d`, most),
+		{name: "the largest numbers", alter: []string{
+			fmt.Sprintf(`UPDATE exchanges SET started_ns = %[1]d, duration_ns = %[1]d, bytes_up = %[1]d, bytes_down = %[1]d`, most),
 			fmt.Sprintf(`UPDATE chunks SET t_ns = %d`, most), fmt.Sprintf(`UPDATE exchanges SET id = %d WHERE id = 2`, most),
 			fmt.Sprintf(`UPDATE chunks SET exchange = %d WHERE exchange = 2`, most),
-			fmt.Sprintf(`UPDATE chunks SET n = %d WHERE n = (SELECT max(n) FROM chunks)`, most)}},
+			fmt.Sprintf(`UPDATE chunks SET n = %d WHERE n = (SELECT max(n) FROM chunks)`, most),
+		}},
 		{name: "the smallest numbers", alter: []string{fmt.Sprintf(`UPDATE exchanges SET id = %d WHERE id = 2`, math.MinInt64+1), fmt.Sprintf(`UPDATE exchanges SET started_ns = %d`, math.MinInt64+1)}},
 		{name: "negative sequence numbers", alter: []string{`UPDATE chunks SET seq = -seq - 5`}},
 		{name: "negative sizes", alter: []string{`UPDATE chunks SET size = -1`}},
@@ -88,8 +91,10 @@ func forgeries() []forgery {
 		{name: "many chunks with nothing in them", alter: []string{count(1, 100_000) + `INSERT INTO chunks (n, exchange, seq, dir, t_ns, size, data) SELECT 1000+k, 1, 1000+k, 1, 0, 0, NULL FROM i`}},
 		{name: "many events", alter: []string{count(1, 100_000) + `INSERT INTO events (n, exchange, kind) SELECT 1000+k, 1, 2 FROM i`}},
 		{name: "readings without sense", alter: []string{count(1, 20_000) + `INSERT INTO meta (name, value) SELECT 'reading' || char(31) || '/agent.v1.AgentService/Run' || char(31) || 'down' || char(31) || k, CAST('message' AS BLOB) FROM i`}},
-		{name: "a summary without sense", alter: []string{fmt.Sprintf(`INSERT INTO summaries SELECT id, 1, 0, 'x', hex(zeroblob(3000000)), '', '', '', %d, -7, 't' FROM exchanges`, most),
-			fmt.Sprintf(`INSERT INTO meta VALUES ('summarised to', CAST('1 %d' AS BLOB))`, most)}},
+		{name: "a summary without sense", alter: []string{
+			fmt.Sprintf(`INSERT INTO summaries SELECT id, 1, 0, 'x', hex(zeroblob(3000000)), '', '', '', %d, -7, 't' FROM exchanges`, most),
+			fmt.Sprintf(`INSERT INTO meta VALUES ('summarised to', CAST('1 %d' AS BLOB))`, most),
+		}},
 		{name: "a view for a table", alter: []string{`ALTER TABLE chunks RENAME TO held`, `CREATE VIEW chunks AS ` + count(1, math.MaxInt32) + `SELECT n, exchange, seq, dir, t_ns, size, blob, data FROM held, i`}, refuse: true},
 		{name: "a trigger", alter: []string{`CREATE TRIGGER gone AFTER INSERT ON summaries BEGIN DELETE FROM exchanges; END`}, refuse: true},
 		{name: "a schema of 20 MB", alter: []string{`CREATE TABLE x (a DEFAULT '` + strings.Repeat("x", 20<<20) + `')`}, refuse: true},
@@ -158,14 +163,26 @@ func (f *forgery) forge(t *testing.T, file string) {
 func readers(file, dir string) [][]string {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return [][]string{
-		{"ls", "--json", file}, {"show", file, "1"}, {"show", "--json", file, "2"}, {"decode", file + "#1/down/0"},
-		{"extract", file}, {"grep", "hello", file}, {"diff", file, file}, {"diff", file + "#1", file + "#2"},
-		{"schema", "infer", "-o", in("defs"), file}, {"schema", "check", file}, {"schema", "match", file}, {"align", file},
-		{"export", "--format", "jsonl", file}, {"export", "--as-recorded", "--format", "har", file},
+		{"ls", "--json", file},
+		{"show", file, "1"},
+		{"show", "--json", file, "2"},
+		{"decode", file + "#1/down/0"},
+		{"extract", file},
+		{"grep", "hello", file},
+		{"diff", file, file},
+		{"diff", file + "#1", file + "#2"},
+		{"schema", "infer", "-o", in("defs"), file},
+		{"schema", "check", file},
+		{"schema", "match", file},
+		{"align", file},
+		{"export", "--format", "jsonl", file},
+		{"export", "--as-recorded", "--format", "har", file},
 		{"export", "--as-recorded", "--format", "pcapng", "-o", in("x.pcapng"), file},
 		{"export", "--as-recorded", "--format", "raw", "-o", in("raw"), file},
 		{"export", "--as-recorded", "--format", "parquet", "-o", in("parquet"), file},
-		{"audit", file}, {"redact", file, "-o", in("clean.uwc")}, {"replay", "--dry-run", "--omit-secrets", file, "1"},
+		{"audit", file},
+		{"redact", file, "-o", in("clean.uwc")},
+		{"replay", "--dry-run", "--omit-secrets", file, "1"},
 		{"probe", "--to", "http://127.0.0.1:1", "--method", "/agent.v1.AgentService/Run", "--from", file + "#1", "--fields", "1-2"},
 	}
 }
@@ -183,7 +200,7 @@ func TestForgedCaptures(t *testing.T) {
 			f.forge(t, file)
 			for k, args := range readers(file, t.TempDir()) {
 				if (i+k)%share == 0 || os.Getenv("UNWIRE_LONG") != "" {
-					f.run(t, bin, args, 1<<20)
+					f.run(t, bin, args, 2<<20) // a million frames, which is as many as are decoded, take 1.2 GB
 				}
 			}
 		})
