@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/captures"
+	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 
@@ -306,13 +307,7 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 // TestConnectES runs connect-es clients on Node, directly and launched with
 // their traffic captured.
 func TestConnectES(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: connect-es is not tested")
-	}
-	if _, err := os.Stat("testdata/node/node_modules/@connectrpc/connect-node"); err != nil {
-		t.Skip("testdata/node/node_modules is missing: run 'make node-deps'")
-	}
+	node := need.Node(t, "testdata/node")
 	for _, protocol := range []string{"connect", "grpc", "grpc-web", "connect-http1"} {
 		t.Run(protocol, func(t *testing.T) {
 			origin, tap := newTappedEcho(t)

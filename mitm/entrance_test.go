@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/proxy"
+
+	"unwire/internal/need"
 )
 
 // socks is an HTTP client that uses the proxy by SOCKS 5.
@@ -66,10 +68,7 @@ func TestSOCKSIPv6(t *testing.T) {
 }
 
 func TestSOCKSCurl(t *testing.T) {
-	path, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not installed")
-	}
+	path := need.Curl(t)
 	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
 	b := newBench(t, []*httptest.Server{origin}, nil)
 	for _, option := range []string{"--socks5", "--socks5-hostname"} {

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"unwire/internal/need"
 )
 
 // curlChecks are made by the curl program.
 func curlChecks(t *testing.T) []check {
-	path, err := exec.LookPath("curl")
+	path, err := need.CheckCurl("HTTP2", "libz")
 	if err != nil {
-		t.Log("curl is not installed: its rows are missing")
-		t.Run("curl", func(t *testing.T) { t.Skip("curl is not installed") })
+		t.Run("curl", func(t *testing.T) { t.Skipf("its rows are missing: %v", err) })
 		return nil
 	}
 	upload := filepath.Join(t.TempDir(), "upload")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 
@@ -50,9 +51,9 @@ var nodeRows = []struct{ name, want string }{
 
 // nodeChecks run one program for each lane, whose result has all the rows.
 func nodeChecks(t *testing.T) []check {
-	node, err := exec.LookPath("node")
+	node, err := need.CheckNode()
 	if err != nil {
-		t.Run("node", func(t *testing.T) { t.Skip("node is not installed: its rows are missing") })
+		t.Run("node", func(t *testing.T) { t.Skipf("its rows are missing: %v", err) })
 		return nil
 	}
 	var mu sync.Mutex

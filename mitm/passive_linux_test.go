@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 
@@ -63,13 +64,7 @@ func seenCalls(t *testing.T, s *captures.Store) map[string]seenCall {
 // TestPassiveConnectES records connect-es clients on Node by the proxy and by
 // their packets: the frames are the same.
 func TestPassiveConnectES(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: connect-es is not tested")
-	}
-	if _, err := os.Stat("testdata/node/node_modules/@connectrpc/connect-node"); err != nil {
-		t.Skip("testdata/node/node_modules is missing: run 'make node-deps'")
-	}
+	node := need.Node(t, "testdata/node")
 	dir := t.TempDir()
 	unwire := filepath.Join(dir, "unwire")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", unwire, "unwire/cmd/unwire").CombinedOutput(); err != nil {

@@ -18,6 +18,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/internal/need"
 	"unwire/proto"
 )
 
@@ -72,10 +73,7 @@ func TestCompile(t *testing.T) {
 // TestProtoc compiles with the reference compiler, which must say nothing and
 // see the same elements.
 func TestProtoc(t *testing.T) {
-	protoc, err := exec.LookPath("protoc")
-	if err != nil {
-		t.Skip("protoc is not installed: install protobuf-compiler to run this test")
-	}
+	protoc := need.Protoc(t)
 	out := filepath.Join(t.TempDir(), "set.pb")
 	args := append([]string{"-I.", "--descriptor_set_out=" + out}, protoFiles(t)...)
 	var talk bytes.Buffer

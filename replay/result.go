@@ -141,7 +141,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.Verdict = Differs
 	}
 	if s.turned != nil {
-		r.Verdict, r.Origin, r.Code, r.Message = Rejected, FromServer, s.turned.code, s.turned.Error()
+		r.Verdict, r.Origin, r.Reason, r.Code, r.Message = Rejected, FromServer, "", s.turned.code, s.turned.Error()
 	}
 	r.clean = p.cleaner()
 	r.redact(r.clean)

@@ -13,18 +13,13 @@ import (
 	"unwire/captures"
 	"unwire/captures/parquet"
 	"unwire/captures/transfer/samples"
+	"unwire/internal/need"
 )
 
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of
 // RESEARCH.md runs.
 func TestDuckDB(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: DuckDB does not read the tables")
-	}
-	if _, err := os.Stat("testdata/duckdb/node_modules"); err != nil {
-		t.Skip("testdata/duckdb/node_modules is missing: run 'make test-deps'")
-	}
+	node := need.Node(t, "testdata/duckdb")
 	from := samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 6, 40)
 	var frames, fields bytes.Buffer

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/internal/need"
 )
 
 // TestSuitesOfOpenSSL reads the TLS 1.3 suites that Go's client cannot be told
 // to use, from curl.
 func TestSuitesOfOpenSSL(t *testing.T) {
-	curl := needs(t, "curl")
+	curl := need.Curl(t, "HTTP2")
 	for _, cipher := range []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"} {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(serve))
 		s.EnableHTTP2 = true
@@ -54,7 +55,7 @@ func TestSuitesOfOpenSSL(t *testing.T) {
 // TestKeyUpdate has openssl change keys within a connection, in both
 // directions and in one.
 func TestKeyUpdate(t *testing.T) {
-	openssl := needs(t, "openssl")
+	openssl := need.Runs(t, "openssl", "openssl", "version")
 	s := httptest.NewTLSServer(http.HandlerFunc(serve))
 	defer s.Close()
 	p := new(tap)

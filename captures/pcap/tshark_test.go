@@ -13,21 +13,13 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/internal/need"
 )
-
-// needs skips the test where a program is missing.
-func needs(t testing.TB, program string) string {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Skipf("%s is not installed", program)
-	}
-	return path
-}
 
 // TestTsharkAgrees lets tshark decode the same packets: the DATA of every
 // stream and direction must be the same bytes.
 func TestTsharkAgrees(t *testing.T) {
-	tshark := needs(t, "tshark")
+	tshark := need.Runs(t, "tshark", "tshark", "--version")
 	for name, version := range map[string]uint16{"tls12": tls.VersionTLS12, "tls13": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {
 			s, roots := startStandin(t)

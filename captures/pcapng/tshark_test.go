@@ -17,16 +17,14 @@ import (
 	"unwire/captures"
 	"unwire/captures/pcapng"
 	"unwire/captures/transfer/samples"
+	"unwire/internal/need"
 )
 
 // TestTshark has tshark open an export without any option: it shows the same
 // requests and header fields, and a DATA frame for each chunk, with its bytes
 // and its time.
 func TestTshark(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		t.Skip("tshark is not installed")
-	}
+	tshark := need.Runs(t, "tshark", "tshark", "--version")
 	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
 	var requests, frames []string
 	for i := range 12 {

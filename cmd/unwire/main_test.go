@@ -1,14 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"unwire/cmd/internal/cli"
+	"unwire/internal/need"
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +42,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       os.Getenv("UNWIRE_UPDATE") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition:           conditions(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("UNWIRE_CONFIG", env.WorkDir+"/config")
 			env.Setenv("NO_COLOR", "1")
@@ -55,4 +59,25 @@ func TestScript(t *testing.T) {
 			"found":  cmdFound,
 		},
 	})
+}
+
+// conditions are those of scripts: [curl] is a curl that works, and so on.
+func conditions() func(string) (bool, error) {
+	known := map[string]func() bool{
+		"curl":   sync.OnceValue(func() bool { _, err := need.CheckCurl("HTTP2"); return err == nil }),
+		"node":   sync.OnceValue(func() bool { _, err := need.CheckNode(); return err == nil }),
+		"protoc": sync.OnceValue(func() bool { _, err := need.CheckProtoc(); return err == nil }),
+		"keyring": sync.OnceValue(func() bool {
+			_, bus := need.CheckRuns("dbus-run-session", "dbus", "--", "true")
+			_, daemon := need.CheckRuns("gnome-keyring-daemon", "gnome-keyring", "--version")
+			_, tool := need.CheckProgram("secret-tool", "libsecret-tools")
+			return bus == nil && daemon == nil && tool == nil
+		}),
+	}
+	return func(name string) (bool, error) {
+		if holds := known[name]; holds != nil {
+			return holds(), nil
+		}
+		return false, fmt.Errorf("no condition is called %q", name)
+	}
 }

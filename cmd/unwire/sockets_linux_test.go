@@ -3,11 +3,12 @@ package main
 import (
 	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"unwire/internal/need"
 )
 
 // aSocket is a call that strace shows with the address that it is about.
@@ -16,10 +17,7 @@ var aSocket = regexp.MustCompile(`^\d+ +(connect|sendto|sendmsg|sendmmsg)\(.*sa_
 // No packet of a replay leaves the machine unasked: the kernel is watched while
 // captures of another host are replayed in every way that is not --live.
 func TestReplaySocketsStayOnTheMachine(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed: sockets are not watched")
-	}
+	strace := need.Runs(t, "strace", "strace", "-f", "-o", os.DevNull, "true")
 	bin := unwireCommand(t)
 	s := &secretRun{t: t, bin: bin, work: t.TempDir(), ran: map[string]bool{}}
 	standin := s.start("standin", "--json")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"unwire/decode/wire/barewalk"
+	"unwire/internal/need"
 
 	"github.com/protocolbuffers/protoscope"
 )
@@ -41,7 +42,7 @@ func BenchmarkFormats(b *testing.B) {
 	var s string
 	run("protoscope-write", func() error { s = protoscope.Write(data, protoscope.WriterOptions{}); return nil })
 	run("protoscope-read", func() error { _, err := protoscope.NewScanner(s).Exec(); return err })
-	if protoc, err := exec.LookPath("protoc"); err == nil {
+	if protoc, err := need.CheckProtoc(); err == nil {
 		run("protoc-decode-raw", func() error {
 			cmd := exec.Command(protoc, "--decode_raw")
 			cmd.Stdin = bytes.NewReader(data)

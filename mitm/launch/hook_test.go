@@ -8,20 +8,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 
 // TestNodeHookKeepsErrors: connecting to where nobody listens fails as without
 // the hook, before anything believes that it is connected.
 func TestNodeHookKeepsErrors(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	argv := []string{path, "testdata/refused.cjs", unusedPort(t)}
 	want, err := exec.Command(argv[0], argv[1:]...).Output()
 	if err != nil {
@@ -53,7 +53,7 @@ func unusedPort(t *testing.T) string {
 
 // TestNodeHookUnknownName: the same for a name that does not exist.
 func TestNodeHookUnknownName(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	const script = `require('node:net').connect(443, 'no-such-host.invalid').on('error', (e) => console.log(e.code, e.syscall, e.hostname))`
 	code, out, stderr, err := newRecorder(t).run("", []string{path, "-e", script}, nil)
 	if code != 0 || err != nil || out != "ENOTFOUND getaddrinfo no-such-host.invalid\n" && !strings.HasPrefix(out, "E") {
@@ -64,14 +64,11 @@ func TestNodeHookUnknownName(t *testing.T) {
 // TestBundledCLI: a CLI with its libraries in one file, as an ES module and as
 // a CommonJS script with a shebang, is captured as its sources are.
 func TestBundledCLI(t *testing.T) {
-	path := node(t)
+	path := need.Node(t, "../testdata/node")
 	const client = "../testdata/node/unary.mjs"
 	bundler, err := filepath.Abs("../testdata/node/node_modules/.bin/esbuild")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(bundler); err != nil {
-		t.Skip("testdata/node/node_modules is missing: run 'make node-deps'")
 	}
 	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if kind := r.Header.Get("Content-Type"); kind != "" { // a unary call, echoed

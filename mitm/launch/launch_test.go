@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/internal/need"
 	"unwire/mitm"
 	"unwire/mitm/launch"
 )
@@ -322,16 +323,6 @@ func (r *recorder) recorded() []string {
 	return out
 }
 
-// node returns the path of Node, or skips the test.
-func node(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed: the hook is not tested")
-	}
-	return path
-}
-
 func hello(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "hello "+r.URL.Path)
 }
@@ -354,9 +345,9 @@ func installed(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("testdata/runtimes/node_modules is missing: run 'make test-deps'")
+		t.Skip("testdata/runtimes/node_modules is missing or incomplete: run 'make test-deps' (Linux on x86-64)")
 	}
-	return path
+	return need.Runs(t, path, "it with 'make test-deps' (Linux on x86-64)", "--version")
 }
 
 // TestNodeHook runs programs that use each of Node's clients, none of which
@@ -367,7 +358,7 @@ func TestNodeHook(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			var path string
 			if version == "installed" {
-				path = node(t)
+				path = need.Node(t)
 			} else {
 				path = installed(t, "node"+version+"/bin/node")
 			}
@@ -420,7 +411,7 @@ func wantClients(t *testing.T, code int, out, stderr string, err error) {
 // TestNodeHookLeavesOthersAlone: a protocol that is not HTTP passes, and a
 // client that speaks to the proxy by itself is recorded once.
 func TestNodeHookLeavesOthersAlone(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -463,8 +454,10 @@ func TestOtherPrograms(t *testing.T) {
 		"python3": {"python3", "-c", "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end='')", origin.URL + "/python3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skip(name + " is not installed")
+			if name == "curl" {
+				need.Curl(t)
+			} else {
+				need.Python(t, "ssl", "urllib.request")
 			}
 			r := newRecorder(t, origin)
 			code, out, stderr, err := r.run("", argv, nil)

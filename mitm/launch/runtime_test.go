@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 
@@ -70,7 +71,7 @@ func TestInspect(t *testing.T) {
 // TestReport: the hook says that it was loaded; a Node that was told to take
 // no options does not load it.
 func TestReport(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	r := newRecorder(t)
 	for name, c := range map[string]struct {
 		argv   []string

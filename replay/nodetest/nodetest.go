@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"unwire/internal/need"
 )
 
 // Serve runs a script that prints the port that it listens on and ends with its
@@ -17,13 +19,7 @@ import (
 // Errors: without Node, or what the script's folder needs, the test is skipped.
 func Serve(t testing.TB, script string, files ...[]byte) (port string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules")); err != nil {
-		t.Skip("connect-es is not installed: make node-deps")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed")
-	}
-	cmd := exec.Command("node", script)
+	cmd := exec.Command(need.Node(t, filepath.Dir(script)), script)
 	for i, data := range files {
 		name := filepath.Join(t.TempDir(), strconv.Itoa(i))
 		if err := os.WriteFile(name, data, 0o600); err != nil {

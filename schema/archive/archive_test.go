@@ -24,6 +24,8 @@ import (
 	"github.com/diskfs/go-diskfs/filesystem/squashfs"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"unwire/internal/need"
 )
 
 // contents are files as tests put them into archives: none, small, and more
@@ -247,10 +249,9 @@ func TestForeignWriters(t *testing.T) {
 		"bz2": {"tar", "-cjf"}, "squashfs": {"mksquashfs", root},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, program := range []string{argv[0], map[string]string{"tar": "bzip2"}[argv[0]]} {
-				if _, err := exec.LookPath(program); program != "" && err != nil {
-					t.Skipf("%s is not installed", program)
-				}
+			need.Program(t, argv[0], map[string]string{"dpkg-deb": "dpkg", "tar": "tar", "mksquashfs": "squashfs-tools"}[argv[0]])
+			if argv[0] == "tar" {
+				need.Program(t, "bzip2", "bzip2")
 			}
 			out := filepath.Join(dir, "out."+name)
 			args := append(argv[1:len(argv):len(argv)], out)

@@ -21,15 +21,15 @@ import (
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 	_ "google.golang.org/protobuf/types/known/typepb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/internal/need"
 )
 
 // TestJSPB reads the code that google-protobuf ships for protobuf's own files,
 // and holds it against those files' descriptors.
 func TestJSPB(t *testing.T) {
 	dir := "../extract/testdata/node/node_modules/google-protobuf/google/protobuf"
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no google-protobuf in node_modules: run 'make node-deps'")
-	}
+	need.Modules(t, "../extract/testdata/node")
 	truth := map[string]string{}
 	var files []string
 	for _, name := range []string{"any", "api", "duration", "source_context", "struct", "timestamp", "type", "wrappers"} {
@@ -45,11 +45,9 @@ func TestJSPB(t *testing.T) {
 	}
 	t.Run("files", func(t *testing.T) { wantFacts(t, truth, files...) })
 
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("node is not installed")
-	}
+	node := need.Node(t)
 	out := t.TempDir()
-	if msg, err := exec.Command("node", "../extract/testdata/node/jspb.mjs", out).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(node, "../extract/testdata/node/jspb.mjs", out).CombinedOutput(); err != nil {
 		t.Fatalf("jspb.mjs: %v\n%s", err, msg)
 	}
 	t.Run("webpack-eval", func(t *testing.T) { wantFacts(t, truth, filepath.Join(out, "webpack-eval.js")) })

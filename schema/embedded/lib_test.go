@@ -8,21 +8,27 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/internal/need"
 )
 
 // protoc's own library is C++ with descriptors, and protoc tells what they are.
 func TestCPlusPlusLibrary(t *testing.T) {
+	protoc := need.Protoc(t)
 	libs, _ := filepath.Glob("/usr/lib/*/libprotobuf.so.*")
-	if _, err := exec.LookPath("protoc"); err != nil || len(libs) == 0 {
-		t.Skip("protoc and its library are not installed")
+	if len(libs) == 0 {
+		t.Skip("there is no /usr/lib/*/libprotobuf.so.*: install libprotobuf-dev")
 	}
 	names := []string{"any", "api", "duration", "empty", "field_mask", "source_context", "struct", "timestamp", "type", "wrappers", "descriptor"}
 	out := filepath.Join(t.TempDir(), "set")
 	args := []string{"-I/usr/include", "-o", out}
 	for _, n := range names {
+		if _, err := os.Stat("/usr/include/google/protobuf/" + n + ".proto"); err != nil {
+			t.Skipf("the files of that library are not all there: install libprotobuf-dev: %v", err)
+		}
 		args = append(args, "google/protobuf/"+n+".proto")
 	}
-	if msg, err := exec.Command("protoc", args...).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(protoc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, msg)
 	}
 	data, err := os.ReadFile(out)
@@ -68,18 +74,16 @@ func clearJSONNames(list []*descriptorpb.DescriptorProto) {
 
 // What protoc writes for other languages, of all that a descriptor can hold.
 func TestGeneratedSource(t *testing.T) {
-	if _, err := exec.LookPath("protoc"); err != nil {
-		t.Skip("protoc is not installed")
-	}
+	protoc := need.Protoc(t)
 	dir := t.TempDir()
 	proto3 := "../extract/testdata/proto"
 	files := []string{"acme/base/v1/base.proto", "acme/kitchen/v1/kitchen.proto", "acme/legacy/legacy.proto"}
 	args := append([]string{"-I" + proto3, "--python_out=" + dir, "--cpp_out=" + dir, "--java_out=" + dir, "--csharp_out=" + dir, "-o", filepath.Join(dir, "set")}, files...)
-	if msg, err := exec.Command("protoc", args...).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(protoc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, msg)
 	}
 	// Of proto2 there is no PHP.
-	if msg, err := exec.Command("protoc", "-I"+proto3, "--php_out="+dir, files[0], files[1]).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(protoc, "-I"+proto3, "--php_out="+dir, files[0], files[1]).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, msg)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "set"))

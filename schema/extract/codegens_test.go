@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/internal/need"
 )
 
 // TestCodegens generates code of the definitions in testdata/proto with every
@@ -99,10 +101,9 @@ func withoutDefault(fact string) string {
 // cache by what they are made of, as bundlers take longer than all tests.
 func builtBundles(t *testing.T) string {
 	t.Helper()
-	needs(t, "node", "npm", "protoc")
-	if _, err := os.Stat("testdata/node/node_modules"); err != nil {
-		t.Skip("no node_modules in testdata/node: run 'make node-deps'")
-	}
+	node := need.Node(t, "testdata/node")
+	need.Program(t, "npm", "npm")
+	need.Protoc(t)
 	sum := sha256.New()
 	inputs := []string{"testdata/node/build.mjs", "testdata/node/package-lock.json"}
 	for _, pattern := range []string{"testdata/proto/acme/*.proto", "testdata/proto/acme/*/*.proto", "testdata/proto/acme/*/*/*.proto"} {
@@ -133,7 +134,7 @@ func builtBundles(t *testing.T) string {
 			}
 		}
 	}
-	if out, err := exec.Command("node", "testdata/node/build.mjs", made).CombinedOutput(); err != nil {
+	if out, err := exec.Command(node, "testdata/node/build.mjs", made).CombinedOutput(); err != nil {
 		t.Fatalf("build.mjs: %v\n%s", err, out)
 	}
 	if strings.HasPrefix(made, filepath.Dir(kept)) && kept != "" {
@@ -149,21 +150,12 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("%s is not installed", p)
-		}
-	}
-}
-
 func protocSet(t *testing.T, dir string, files ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
-	needs(t, "protoc")
+	protoc := need.Protoc(t)
 	out := filepath.Join(t.TempDir(), "set.binpb")
 	args := append([]string{"-I" + dir, "--include_imports", "-o", out}, files...)
-	if msg, err := exec.Command("protoc", args...).CombinedOutput(); err != nil {
+	if msg, err := exec.Command(protoc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, msg)
 	}
 	data, err := os.ReadFile(out)

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/internal/need"
 )
 
 // A descriptor set with its source info gives the comments back, whether it is a
 // file or stands in an executable as prost has it.
 func TestComments(t *testing.T) {
-	needs(t, "protoc")
+	protoc := need.Protoc(t)
 	dir := t.TempDir()
 	const text = `syntax = "proto3";
 
@@ -53,7 +55,7 @@ service Talk {
 		t.Fatal(err)
 	}
 	set := filepath.Join(dir, "set.binpb")
-	if out, err := exec.Command("protoc", "-I"+dir, "--include_source_info", "-o", set, file).CombinedOutput(); err != nil {
+	if out, err := exec.Command(protoc, "-I"+dir, "--include_source_info", "-o", set, file).CombinedOutput(); err != nil {
 		t.Fatalf("protoc: %v\n%s", err, out)
 	}
 	data, err := os.ReadFile(set)

@@ -6,19 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"unwire/internal/need"
 )
 
 // TestLiveKit holds two versions of a package's bundles against the package's
 // own reflection, and the first against its files as they are shipped.
 func TestLiveKit(t *testing.T) {
-	needs(t, "node", "protoc")
+	node := need.Node(t, "testdata/node")
+	need.Protoc(t)
 	modules := "testdata/node/node_modules"
-	if _, err := os.Stat(modules); err != nil {
-		t.Skip("no node_modules in testdata/node: run 'make node-deps'")
-	}
 	for name, least := range map[string]int{"@livekit/protocol": 1000, "livekit-2": 1500} {
 		dir := t.TempDir()
-		cmd := exec.Command("node", "testdata/node/livekit.mjs", name, dir)
+		cmd := exec.Command(node, "testdata/node/livekit.mjs", name, dir)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"unwire/decode/wire"
 	"unwire/schema"
 	"unwire/schema/internal/schematest"
+	"unwire/internal/need"
 )
 
 // inferAll infers type p.Root from samples and makes sure that it reads them.
@@ -407,10 +408,7 @@ func TestEvidenceListHasTheContractsKeys(t *testing.T) {
 
 // TestProtocAgrees compiles inferred files with protoc where there is one.
 func TestProtocAgrees(t *testing.T) {
-	protoc, err := exec.LookPath("protoc")
-	if err != nil {
-		t.Skip("there is no protoc")
-	}
+	protoc := need.Protoc(t)
 	dir := t.TempDir()
 	var names []string
 	for seed := range uint64(10) {

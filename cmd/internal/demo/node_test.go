@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"unwire/internal/need"
 	"unwire/replay/standin"
 )
 
 func TestNodeClientPlaysTheScenario(t *testing.T) {
+	need.Node(t, "node")
 	s := startStandin(t, standin.Options{})
 	argv, env, err := NodeCommand("node", t.TempDir(), ClientOptions{URL: s.URL(), Token: token})
-	if errors.Is(err, ErrNoNode) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +32,7 @@ func TestNodeClientPlaysTheScenario(t *testing.T) {
 }
 
 func TestNodeClientFailsWithOneLine(t *testing.T) {
+	need.Node(t, "node")
 	s := startStandin(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[{"text":"a"},{"reset":true}]}]}`)})
 	for name, c := range map[string]struct {
 		o    ClientOptions
@@ -43,9 +43,6 @@ func TestNodeClientFailsWithOneLine(t *testing.T) {
 		"a reset":       {ClientOptions{URL: s.URL(), Token: token}, "demo client: ["},
 	} {
 		argv, env, err := NodeCommand("node", t.TempDir(), c.o)
-		if errors.Is(err, ErrNoNode) {
-			t.Skip(err)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,9 +60,7 @@ func TestNodeClientFailsWithOneLine(t *testing.T) {
 }
 
 func TestNodeCommandSaysWhatIsMissing(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no node in PATH")
-	}
+	need.Node(t)
 	_, _, err := NodeCommand(t.TempDir(), t.TempDir(), ClientOptions{})
 	if !errors.Is(err, ErrNoNode) || !strings.Contains(err.Error(), "client.mjs") {
 		t.Errorf("for an empty folder: %v", err)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"unwire/internal/need"
 )
 
 func testCert(t *testing.T) Cert {
@@ -136,10 +138,7 @@ func TestSystemDo(t *testing.T) {
 
 // With the real certutil, in a home folder of the test's own.
 func TestNSS(t *testing.T) {
-	certutil, err := exec.LookPath("certutil")
-	if err != nil {
-		t.Skip("certutil of libnss3-tools is not installed")
-	}
+	certutil := need.Program(t, "certutil", "libnss3-tools")
 	c := testCert(t)
 	home := folder(t, ".pki/nssdb", ".mozilla/firefox/a.default", ".mozilla/firefox/b.empty")
 	m := Machine{OS: "linux", Home: home, LookPath: exec.LookPath}
@@ -181,10 +180,7 @@ func TestNSS(t *testing.T) {
 
 // With the real keytool, on a store of the test's own.
 func TestJava(t *testing.T) {
-	keytool, err := exec.LookPath("keytool")
-	if err != nil {
-		t.Skip("keytool is not installed")
-	}
+	keytool := need.Runs(t, "keytool", "default-jre-headless", "-help")
 	c := testCert(t)
 	home := folder(t, "bin", "lib/security")
 	store := filepath.Join(home, "lib/security/cacerts")

@@ -1,0 +1,184 @@
+// Package need is for tests that run other programs. Where a program is missing,
+// too old or only half installed, a test is skipped with a message that says what
+// to install; .ci/run installs everything and fails if a test was skipped.
+//
+//	curl := need.Curl(t, "HTTP2")
+//
+// Shape: each function skips the test or returns the program's path. The Check
+// functions return the reason instead, for the conditions of scripts.
+package need
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a program has to answer a trial.
+const patience = time.Minute
+
+// skip ends the test if there is a reason.
+func skip(t testing.TB, path string, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// try runs a program and returns what it prints; the error has its first line.
+func try(argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return "", fmt.Errorf("%w: %s", err, line)
+	}
+	return string(out), nil
+}
+
+// CheckProgram finds a program that the package pkg of Debian has.
+func CheckProgram(name, pkg string) (path string, err error) {
+	if path, err = exec.LookPath(name); err != nil {
+		return "", fmt.Errorf("%s is not installed: install %s", name, pkg)
+	}
+	return path, nil
+}
+
+// Program needs a program that the package pkg of Debian has.
+func Program(t testing.TB, name, pkg string) string {
+	t.Helper()
+	path, err := CheckProgram(name, pkg)
+	return skip(t, path, err)
+}
+
+// CheckProtoc finds a protoc that knows proto3's optional fields and has
+// protobuf's own files to import: distributions pack them apart from it.
+func CheckProtoc() (string, error) {
+	path, err := CheckProgram("protoc", "protobuf-compiler")
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "unwire-need-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is a folder of temporary files
+	const file = "syntax = \"proto3\";\nimport \"google/protobuf/timestamp.proto\";\nmessage M { optional google.protobuf.Timestamp at = 1; optional int32 n = 2; }\n"
+	name := filepath.Join(dir, "need.proto")
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		return "", err
+	}
+	if _, err := try(path, "-I"+dir, "-o", os.DevNull, name); err != nil {
+		return "", fmt.Errorf("protoc cannot compile a file that imports google/protobuf/timestamp.proto: install protobuf-compiler and libprotobuf-dev: %w", err)
+	}
+	return path, nil
+}
+
+// Protoc needs what CheckProtoc finds.
+func Protoc(t testing.TB) string {
+	t.Helper()
+	path, err := CheckProtoc()
+	return skip(t, path, err)
+}
+
+// CheckCurl finds a curl that has TLS and the features, as `curl --version` calls them.
+func CheckCurl(features ...string) (string, error) {
+	path, err := CheckProgram("curl", "curl")
+	if err != nil {
+		return "", err
+	}
+	out, err := try(path, "--version")
+	if err != nil {
+		return "", fmt.Errorf("curl does not run: install curl: %w", err)
+	}
+	words := strings.Fields(out)
+	for _, f := range append([]string{"SSL"}, features...) {
+		if !slices.Contains(words, f) {
+			return "", fmt.Errorf("this curl has no %s: install one that has", f)
+		}
+	}
+	return path, nil
+}
+
+// Curl needs what CheckCurl finds.
+func Curl(t testing.TB, features ...string) string {
+	t.Helper()
+	path, err := CheckCurl(features...)
+	return skip(t, path, err)
+}
+
+// Python needs a python3 that has the modules.
+func Python(t testing.TB, modules ...string) string {
+	t.Helper()
+	path := Program(t, "python3", "python3")
+	if _, err := try(path, "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")); err != nil {
+		t.Skipf("this python3 has no %s: install python3: %v", strings.Join(modules, ", "), err)
+	}
+	return path
+}
+
+// CheckRuns finds a program that ends without an error when it is called with args.
+func CheckRuns(name, pkg string, args ...string) (string, error) {
+	path, err := CheckProgram(name, pkg)
+	if err != nil {
+		return "", err
+	}
+	if _, err := try(append([]string{path}, args...)...); err != nil {
+		return "", fmt.Errorf("%s does not run here: install %s, or allow what it needs: %w", name, pkg, err)
+	}
+	return path, nil
+}
+
+// Runs needs what CheckRuns finds.
+func Runs(t testing.TB, name, pkg string, args ...string) string {
+	t.Helper()
+	path, err := CheckRuns(name, pkg, args...)
+	return skip(t, path, err)
+}
+
+// leastNode is the oldest Node that has fetch, which the tests' clients use.
+const leastNode = 18
+
+// CheckNode finds a Node that is new enough.
+func CheckNode() (string, error) {
+	path, err := CheckProgram("node", "nodejs")
+	if err != nil {
+		return "", err
+	}
+	out, err := try(path, "-p", "process.versions.node")
+	if err != nil {
+		return "", fmt.Errorf("node does not run: install nodejs: %w", err)
+	}
+	major, _, _ := strings.Cut(strings.TrimSpace(out), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < leastNode {
+		return "", fmt.Errorf("node is %s, %d is needed: install a newer nodejs", strings.TrimSpace(out), leastNode)
+	}
+	return path, nil
+}
+
+// Node needs Node, and of each folder all the packages that its lock file names.
+func Node(t testing.TB, folders ...string) string {
+	t.Helper()
+	path, err := CheckNode()
+	for _, f := range folders {
+		if err == nil {
+			err = CheckModules(f)
+		}
+	}
+	return skip(t, path, err)
+}
+
+// Modules needs the packages that the lock file of a folder names.
+func Modules(t testing.TB, folder string) {
+	t.Helper()
+	skip(t, "", CheckModules(folder))
+}
