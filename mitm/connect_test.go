@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/captures"
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/net/proxy"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // socks is an HTTP client that uses the proxy by SOCKS 5.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // curlChecks are made by the curl program.

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"unwire/captures"
+	"unwire/captures/need"
 	"unwire/decode"
-	"unwire/internal/need"
 	"unwire/mitm/launch"
 )
 

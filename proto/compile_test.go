@@ -18,7 +18,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/proto"
 )
 

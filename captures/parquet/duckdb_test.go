@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/need"
 	"unwire/captures/parquet"
 	"unwire/captures/transfer/samples"
-	"unwire/internal/need"
 )
 
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of

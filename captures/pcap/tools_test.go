@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // TestSuitesOfOpenSSL reads the TLS 1.3 suites that Go's client cannot be told

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"unwire/captures"
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // TestTsharkAgrees lets tshark decode the same packets: the DATA of every

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"unwire/captures/need"
 	"unwire/cmd/internal/cli"
-	"unwire/internal/need"
 )
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // aSocket is a call that strace shows with the address that it is about.

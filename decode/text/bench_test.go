@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"unwire/captures/need"
 	"unwire/decode/wire/barewalk"
-	"unwire/internal/need"
 
 	"github.com/protocolbuffers/protoscope"
 )

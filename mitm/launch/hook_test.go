@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/mitm"
 	"unwire/mitm/launch"
 )

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 

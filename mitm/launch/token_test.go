@@ -14,13 +14,14 @@ import (
 	"strings"
 	"testing"
 
+	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 
 // TestTokenIsInTheEnvironmentOnly looks at all that a command can see of itself
 // while it runs: its arguments, its environment and the files made for it.
 func TestTokenIsInTheEnvironmentOnly(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	const script = `
 const fs = require('node:fs'), path = require('node:path');
 const folder = path.dirname(process.env.SSL_CERT_FILE);
@@ -52,7 +53,7 @@ console.log(JSON.stringify({
 // TestNodeHookWithoutToken: a Node whose parent took the token out of its
 // environment works, is not captured, and that is reported.
 func TestNodeHookWithoutToken(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	plain := httptest.NewServer(http.HandlerFunc(hello))
 	defer plain.Close()
 	const script = `
@@ -74,7 +75,7 @@ process.stdout.write(execFileSync(process.execPath, ['-e', client, process.argv[
 // TestNodeHookRefusedRoute: a connection whose route the proxy refuses is broken
 // off, as it would go elsewhere.
 func TestNodeHookRefusedRoute(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestNodeHookRefusedRoute(t *testing.T) {
 // hooked program connects gets none of its traffic, and a program that announces
 // a second route with the token changes nothing.
 func TestNodeHookUnderAttack(t *testing.T) {
-	path := node(t)
+	path := need.Node(t)
 	stolen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the attacker's server got %s %s", r.URL.Path, r.Header.Get("Authorization"))
 	}))

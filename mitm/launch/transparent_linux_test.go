@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/mitm/launch"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // Serve runs a script that prints the port that it listens on and ends with its

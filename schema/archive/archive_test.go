@@ -25,7 +25,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // contents are files as tests put them into archives: none, small, and more

@@ -22,7 +22,7 @@ import (
 	_ "google.golang.org/protobuf/types/known/typepb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // TestJSPB reads the code that google-protobuf ships for protobuf's own files,

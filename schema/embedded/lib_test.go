@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // protoc's own library is C++ with descriptors, and protoc tells what they are.

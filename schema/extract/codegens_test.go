@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // TestCodegens generates code of the definitions in testdata/proto with every

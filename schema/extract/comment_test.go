@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // A descriptor set with its source info gives the comments back, whether it is a

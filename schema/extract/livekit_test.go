@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 // TestLiveKit holds two versions of a package's bundles against the package's

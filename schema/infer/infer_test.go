@@ -17,11 +17,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"unwire/captures"
+	"unwire/captures/need"
 	"unwire/decode"
 	"unwire/decode/wire"
 	"unwire/schema"
 	"unwire/schema/internal/schematest"
-	"unwire/internal/need"
 )
 
 // inferAll infers type p.Root from samples and makes sure that it reads them.

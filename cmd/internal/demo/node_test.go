@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 	"unwire/replay/standin"
 )
 

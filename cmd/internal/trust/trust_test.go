@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/internal/need"
+	"unwire/captures/need"
 )
 
 func testCert(t *testing.T) Cert {
