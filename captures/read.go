@@ -258,7 +258,7 @@ func walk(after int64, err error, read func(from int64) (id int64, give func() b
 		switch {
 		case rerr != nil && !isDamage(rerr):
 			return true, rerr
-		case rerr != nil || id < from: // none, or one that stands where it does not belong
+		case rerr != nil || id < from: // no further row, or one that is out of order
 			return true, err
 		case !give():
 			return false, nil

@@ -171,7 +171,7 @@ func (s *Store) Listing(ctx context.Context, version int) iter.Seq2[Listed, erro
 }
 
 // listedFrom returns the first exchange from a number on, with its number; 0 for
-// none. Where only what is beside its row cannot be read, it is without that.
+// none. If only its summary cannot be read, the exchange comes without one.
 func (s *Store) listedFrom(ctx context.Context, from int64, version int) (l Listed, id int64, err error) {
 	const rest = `WHERE e.id >= ? ORDER BY e.id LIMIT 1`
 	for _, query := range []string{

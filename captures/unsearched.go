@@ -34,8 +34,8 @@ const (
 // Bytes returns the length of the run.
 func (u *Unsearched) Bytes() int64 { return u.End - u.Start }
 
-// Omission returns the edit that leaves the run out. Of a message in an envelope
-// the envelope stays, without a payload.
+// Omission returns the edit that removes the run. If the run is the payload of an
+// envelope, an empty envelope remains.
 func (u *Unsearched) Omission() Edit {
 	if u.message {
 		return Edit{Start: u.Start - 4, End: u.End, Data: make([]byte, 4)}

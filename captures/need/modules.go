@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A lockedPackage is what a package-lock.json says of one package.
+// A lockedPackage is the entry of one package in a package-lock.json.
 type lockedPackage struct {
 	Optional bool     `json:"optional"`
 	OS       []string `json:"os"`

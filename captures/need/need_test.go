@@ -50,7 +50,7 @@ func TestIncompletePrograms(t *testing.T) {
 	}
 }
 
-// An installation that npm has not finished is told from one that it has.
+// TestIncompleteModules detects an installation that npm has not finished.
 func TestIncompleteModules(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -216,8 +216,8 @@ func TestGeneratedTypes(t *testing.T) {
 	}
 }
 
-// A request of which text fails first is told by its text alone: generated code
-// does not name the field.
+// TestGeneratedTextFirst probes requests whose first error is about a text field,
+// which generated code does not name.
 func TestGeneratedTextFirst(t *testing.T) {
 	server := of[open3.Leaf]().grpc(t)
 	res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Texts: []int32{1}, Questions: []probe.Question{

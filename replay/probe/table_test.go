@@ -158,7 +158,7 @@ func TestSettleTable(t *testing.T) {
 	}
 }
 
-// checkTold checks how much of a table is told.
+// checkTold checks how many true claims of a table are confirmed.
 func checkTold(t *testing.T, name string, sum tally) {
 	t.Helper()
 	all := sum["truth confirmed"] + sum["truth undecided"]
@@ -184,7 +184,8 @@ func withFields(fields ...string) string {
 	return strings.Replace(tableSource(nil), "string name = 1;", "string name = 1;\n"+strings.Join(fields, "\n"), 1)
 }
 
-// What a runtime shows is told, and what it does not show is undecided.
+// TestSettleTwo compares two claims about one field: the claims that a runtime can
+// decide are decided, and the others stay undecided.
 func TestSettleTwo(t *testing.T) {
 	const yes, no, open = probe.Confirmed, probe.Contradicted, probe.Undecided
 	cases := []struct {
@@ -271,7 +272,8 @@ func TestVerifyAMapThatIsNoMessage(t *testing.T) {
 	}
 }
 
-// What Verify says of definitions in which every field is of one cell is right.
+// TestVerifyTable verifies the true definitions, and definitions that give every field
+// the same kind and label.
 func TestVerifyTable(t *testing.T) {
 	cells := tableCells()
 	md, servers := mapServers(t, tableSource(cells))

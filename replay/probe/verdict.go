@@ -47,8 +47,7 @@ func demote(claims []Claim) {
 	}
 }
 
-// A shape is what a claim says of how a field is read. What is empty it does
-// not say.
+// A shape is how a claim expects a field to be read. An empty member makes no claim.
 type shape struct {
 	class       Class
 	kind, label string

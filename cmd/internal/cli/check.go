@@ -148,7 +148,7 @@ func nothingChecked(r *check.Report, exchanges int) error {
 }
 
 // checkCaptures checks the exchanges of captures against definitions, and counts
-// them. Where a capture is damaged there is a report, of what is there, and an error.
+// them. For a damaged capture it returns the report of what could be read and an error.
 func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
 	var damage error
 	file, part := "", false

@@ -163,8 +163,8 @@ type grep struct {
 	total int
 }
 
-// file looks into a capture or an exchange. Of a damaged capture it looks into what
-// can be read, and then the damage is the error.
+// file searches a capture or an exchange. In a damaged capture it searches what can be
+// read, and then returns the damage as the error.
 func (g *grep) file(ctx context.Context, name string) error {
 	addr := parseAddress(name)
 	store, err := openCapture(addr.File)

@@ -96,7 +96,7 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 
 // eachWhole decodes the exchanges of a capture, a conversation in pieces as
 // one, in the place of the exchange that it goes by. With parts each is alone.
-// Of a damaged capture do gets what can be read, and then the damage is the error.
+// In a damaged capture, do gets what can be read; the damage is the error.
 func eachWhole(ctx context.Context, store *captures.Store, parts bool, do func(ex *decode.Exchange) error) error {
 	all := &decode.Conversations{}
 	var damage error

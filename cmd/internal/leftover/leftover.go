@@ -33,8 +33,8 @@ const (
 const (
 	prefix = "unwire-passive-"
 
-	// newest is how old a folder without a lock file is at least before it is
-	// taken for left over: a younger one may just be in the making.
+	// newest is how old a folder without a lock file has to be before it
+	// counts as left over, because a recorder may just be creating a younger one.
 	newest   = time.Hour
 	maxAbout = 64 << 10 // bytes
 )
