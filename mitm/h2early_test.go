@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"unwire/captures"
+	"unwire/captures/need"
 )
 
 // TestAnswerIsWholeBeforeItsEnd: a client that has all of an answer may break the
@@ -200,10 +201,7 @@ func (s *lateEnder) serve(conn net.Conn) {
 // TestCurlClosesAtContentLength: curl has what it asked for at content-length and
 // leaves; each of its calls is complete.
 func TestCurlClosesAtContentLength(t *testing.T) {
-	program, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not installed")
-	}
+	program := need.Curl(t, "HTTP2")
 	identity := newTLSOrigin(t, true, http.NotFoundHandler())
 	const body = "all of the answer"
 	length := hpack.HeaderField{Name: "content-length", Value: fmt.Sprint(len(body))}

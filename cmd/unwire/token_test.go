@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/need"
 )
 
 // tokenScript sends the token of the control endpoints to a server, in all
@@ -37,9 +37,7 @@ find "$TMPDIR" -type f -exec cat {} + >"$KEPT/files" || true
 // for that in everything that is printed and written, while the command runs and
 // after it.
 func TestControlTokenIsNowhere(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed: the token is not sent")
-	}
+	need.Curl(t)
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	}))

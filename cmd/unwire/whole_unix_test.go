@@ -160,10 +160,10 @@ func TestResultAfterWriteError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range wholeCases() {
+		if c.out == "frames" {
+			continue // none of its files reaches the limit
+		}
 		t.Run(c.name, func(t *testing.T) {
-			if c.out == "frames" {
-				t.Skip("no file of it is large")
-			}
 			dir := t.TempDir()
 			args := c.args(in, filepath.Join(dir, c.out))
 			cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 600; exec "$0" "$@"`, bin}, args...)...)
