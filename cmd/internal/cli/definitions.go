@@ -12,6 +12,10 @@ import (
 	"unwire/schema"
 )
 
+// definitionsMemory is the heap in bytes below which garbage is collected less often
+// while definitions are loaded: 10,000 messages of 30 fields take 700 MB.
+const definitionsMemory = 1 << 30
+
 // noDefinitions is what --proto takes to work without any.
 const noDefinitions = "none"
 
@@ -28,6 +32,7 @@ func loadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
 	case noDefinitions:
 		return nil, nil
 	}
+	defer collectLess(definitionsMemory)()
 	return schema.LoadDir(ctx, dir)
 }
 

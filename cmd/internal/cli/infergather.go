@@ -67,13 +67,13 @@ const (
 	inferMemory  = 512 << 20
 )
 
-// collectLess has garbage collected less often, unless the environment says how
-// often, and returns what undoes that.
-func collectLess() func() {
+// collectLess collects garbage less often while the heap is below memory bytes,
+// unless GOGC is set, and returns a function that undoes it.
+func collectLess(memory int64) func() {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	unlimit, percent := limitMemory(inferMemory), debug.SetGCPercent(inferGarbage)
+	unlimit, percent := limitMemory(memory), debug.SetGCPercent(inferGarbage)
 	return func() {
 		debug.SetGCPercent(percent)
 		unlimit()
@@ -83,7 +83,7 @@ func collectLess() func() {
 // gather enters all inputs. Where the context ends it returns its error, and
 // what was read until then stays in total.
 func (g *gatherer) gather(ctx context.Context, inputs []string) error {
-	defer collectLess()()
+	defer collectLess(inferMemory)()
 	if g.raw {
 		return g.gatherFiles(ctx, inputs)
 	}

@@ -173,6 +173,7 @@ func (a *app) sayUnread(s *schema.Schema) {
 
 // loadSource loads definitions from what a user named.
 func loadSource(ctx context.Context, name string) (*schema.Schema, error) {
+	defer collectLess(definitionsMemory)()
 	s, err := schema.LoadSource(ctx, name)
 	return s, sourceError(name, err)
 }
