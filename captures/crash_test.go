@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"unwire/captures/need"
 )
 
 // TestMain lets the test binary be a recorder that is killed.
@@ -213,13 +215,14 @@ func TestFullDisk(t *testing.T) {
 // In a folder that cannot be written to: root, who can write anywhere, becomes
 // somebody else for it; others make the folder read-only for themselves.
 func TestReadOnlyFolder(t *testing.T) {
+	need.OtherUser(t)
 	read := func(path string) (string, error) {
 		self := filepath.Join(filepath.Dir(path), "reader")
 		check(t, os.WriteFile(self, must(os.ReadFile(os.Args[0]))(t), 0o755))
 		cmd := exec.Command(self, "-test.run=^$")
 		cmd.Env = append(os.Environ(), "CAPTURES_READ="+path)
 		if os.Getuid() == 0 {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: need.Nobody, Gid: need.Nobody}}
 		} else {
 			check(t, os.Chmod(filepath.Dir(path), 0o555))
 			defer func() { check(t, os.Chmod(filepath.Dir(path), 0o755)) }()

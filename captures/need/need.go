@@ -90,7 +90,8 @@ func Protoc(t testing.TB) string {
 	return skip(t, path, err)
 }
 
-// CheckCurl finds a curl that has TLS and the features, as `curl --version` calls them.
+// CheckCurl finds a curl that has TLS and the features, as `curl --version` calls them:
+// HTTP2, or a library such as OpenSSL.
 func CheckCurl(features ...string) (string, error) {
 	path, err := CheckProgram("curl", "curl")
 	if err != nil {
@@ -102,7 +103,7 @@ func CheckCurl(features ...string) (string, error) {
 	}
 	words := strings.Fields(out)
 	for _, f := range append([]string{"SSL"}, features...) {
-		if !slices.Contains(words, f) {
+		if !slices.ContainsFunc(words, func(w string) bool { return w == f || strings.HasPrefix(w, f+"/") }) {
 			return "", fmt.Errorf("this curl has no %s: install one that has", f)
 		}
 	}
@@ -143,6 +144,16 @@ func Runs(t testing.TB, name, pkg string, args ...string) string {
 	t.Helper()
 	path, err := CheckRuns(name, pkg, args...)
 	return skip(t, path, err)
+}
+
+// Says needs a program whose output to args has a word: of a help text, an option.
+func Says(t testing.TB, word, name, pkg string, args ...string) string {
+	t.Helper()
+	path := Program(t, name, pkg)
+	if out, err := try(append([]string{path}, args...)...); err != nil || !strings.Contains(out, word) {
+		t.Skipf("this %s has no %s: install a newer %s", name, word, pkg)
+	}
+	return path
 }
 
 // leastNode is the oldest Node that has fetch, which the tests' clients use.

@@ -20,7 +20,7 @@ import (
 // TestSuitesOfOpenSSL reads the TLS 1.3 suites that Go's client cannot be told
 // to use, from curl.
 func TestSuitesOfOpenSSL(t *testing.T) {
-	curl := need.Curl(t, "HTTP2")
+	curl := need.Curl(t, "HTTP2", "OpenSSL")
 	for _, cipher := range []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"} {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(serve))
 		s.EnableHTTP2 = true
@@ -55,7 +55,7 @@ func TestSuitesOfOpenSSL(t *testing.T) {
 // TestKeyUpdate has openssl change keys within a connection, in both
 // directions and in one.
 func TestKeyUpdate(t *testing.T) {
-	openssl := need.Runs(t, "openssl", "openssl", "version")
+	openssl := need.Says(t, "-keylogfile", "openssl", "openssl", "s_client", "-help")
 	s := httptest.NewTLSServer(http.HandlerFunc(serve))
 	defer s.Close()
 	p := new(tap)

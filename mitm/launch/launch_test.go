@@ -65,6 +65,9 @@ func TestMain(m *testing.M) {
 		code, err := launch.RunTransparent(context.Background(), launch.Options{Argv: []string{"echo", "it ran"}, CAFile: arg},
 			launch.Namespace{Init: []string{os.Args[0], "namespace-init"}})
 		fmt.Println(code, err)
+		code, _, err = launch.RunPassive(context.Background(), launch.Options{Argv: []string{"echo", "it ran"}},
+			launch.Passive{Init: []string{os.Args[0], "namespace-init"}, KeyLog: arg + ".keys", Packet: func(time.Time, []byte, int) {}})
+		fmt.Println(code, err)
 	case "exit":
 		var code int
 		_, _ = fmt.Sscan(arg, &code)

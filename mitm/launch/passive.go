@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -45,6 +46,7 @@ func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets,
 	var unsupported *UnsupportedError
 	if errors.As(err, &unsupported) {
 		unsupported.Mode = "passive capture"
+		err = fmt.Errorf("launch: %w", unsupported) // an error around it has the other mode in its text
 	}
 	return exit, n, err
 }

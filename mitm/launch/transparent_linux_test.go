@@ -286,6 +286,7 @@ func TestTransparentUnprivileged(t *testing.T) {
 		t.Log("not root: the other tests have shown it")
 		return
 	}
+	need.OtherUser(t)
 	dir, err := os.MkdirTemp("", "unwire-nobody-") // t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +297,7 @@ func TestTransparentUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "launch.test")
-	const nobody = 65534
-	for _, err := range []error{os.WriteFile(binary, self, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), nobody, nobody)} {
+	for _, err := range []error{os.WriteFile(binary, self, 0o755), os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), need.Nobody, need.Nobody)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestTransparentUnprivileged(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run=^Test(Transparent|RunPassive|PassiveEnvironment)", "-test.skip="+skipped, "-test.v", "-test.timeout=60s")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+filepath.Join(dir, "tmp"), "UNWIRE_TEST_STATIC="+static(t))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: need.Nobody, Gid: need.Nobody}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestTransparentRights")) || bytes.Contains(out, []byte("--- SKIP")) {
 		t.Errorf("%v\n%s", err, out)
@@ -334,8 +334,9 @@ func TestTransparentUnsupported(t *testing.T) {
 		t.Logf("no user namespaces at all, as the other tests have shown: %v", err)
 		return
 	}
-	want := "126 launch: transparent capture: the system forbids namespaces to users (user.max_net_namespaces is 0): "
-	if err != nil || !strings.HasPrefix(string(out), want) {
+	const why = "the system forbids namespaces to users (user.max_net_namespaces is 0): "
+	transparent, passive, _ := strings.Cut(string(out), "\n")
+	if err != nil || !strings.HasPrefix(transparent, "126 launch: transparent capture: "+why) || !strings.HasPrefix(passive, "126 launch: passive capture: "+why) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

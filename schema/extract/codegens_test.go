@@ -152,10 +152,11 @@ func isDir(name string) bool {
 
 func protocSet(t *testing.T, dir string, files ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
-	protoc := need.Protoc(t)
+	protoc := need.Program(t, "protoc", "protobuf-compiler")
 	out := filepath.Join(t.TempDir(), "set.binpb")
 	args := append([]string{"-I" + dir, "--include_imports", "-o", out}, files...)
 	if msg, err := exec.Command(protoc, args...).CombinedOutput(); err != nil {
+		need.Protoc(t) // it may lack protobuf's own files, which some of these import
 		t.Fatalf("protoc: %v\n%s", err, msg)
 	}
 	data, err := os.ReadFile(out)

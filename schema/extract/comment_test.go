@@ -15,7 +15,7 @@ import (
 // A descriptor set with its source info gives the comments back, whether it is a
 // file or stands in an executable as prost has it.
 func TestComments(t *testing.T) {
-	protoc := need.Protoc(t)
+	protoc := need.Program(t, "protoc", "protobuf-compiler")
 	dir := t.TempDir()
 	const text = `syntax = "proto3";
 

@@ -408,7 +408,7 @@ func TestEvidenceListHasTheContractsKeys(t *testing.T) {
 
 // TestProtocAgrees compiles inferred files with protoc where there is one.
 func TestProtocAgrees(t *testing.T) {
-	protoc := need.Protoc(t)
+	protoc := need.Program(t, "protoc", "protobuf-compiler")
 	dir := t.TempDir()
 	var names []string
 	for seed := range uint64(10) {
