@@ -29,7 +29,6 @@ func TestCopyExchange(t *testing.T) {
 		r.EndAt(6*time.Millisecond, Reset, "because of "+madeUpKey)
 	}
 	check(t, from.Flush(t.Context()))
-	check(t, from.PutAnnotation(t.Context(), Annotation{Exchange: 2, Key: "k", Value: "v"}))
 
 	path := filepath.Join(dir, "b.uwc")
 	to := must(Create(path, Options{}))(t)
@@ -69,9 +68,6 @@ func TestCopyExchange(t *testing.T) {
 	}
 	if left := all(t, s.Exchanges(t.Context())); len(left) != 1 {
 		t.Errorf("%d exchanges", len(left))
-	}
-	if notes := must(s.Annotations(t.Context(), 2))(t); len(notes) != 0 {
-		t.Errorf("%v was copied", notes)
 	}
 	mustNotContain(t, path, madeUpKey)
 }

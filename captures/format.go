@@ -32,6 +32,8 @@ func formatMigrations() []migration {
 // The numbers n of events (what happened to an exchange) and of chunks are
 // drawn from one counter, in the order in which things were recorded; a
 // follower needs nothing else to miss nothing (see Follow).
+//
+// The tables frames and annotations are empty: nothing writes them.
 const formatOne migration = `
 CREATE TABLE meta (
 	name  TEXT NOT NULL PRIMARY KEY,

@@ -42,12 +42,6 @@ func readAll(path string) error {
 				return err
 			}
 		}
-		if _, err := s.Frames(ctx, e.ID); err != nil {
-			return err
-		}
-		if _, err := s.Annotations(ctx, e.ID); err != nil {
-			return err
-		}
 	}
 	_, _, _, err = s.since(ctx, 0)
 	return err
@@ -161,7 +155,6 @@ func TestForgedValues(t *testing.T) {
 		"UPDATE blobs SET data = x'28b52ffd'":                                                 "does not inflate",
 		"UPDATE events SET kind = 3":                                                          "has kind 3",
 		"UPDATE events SET kind = 77":                                                         "holds 77",
-		"INSERT INTO frames VALUES (1, 0, 0, 0, 0, 256, 0)":                                   "holds 256",
 		"UPDATE exchanges SET error = CAST(zeroblob(70000000) AS TEXT)":                       "",
 		"UPDATE blobs SET data = zeroblob(100000000)":                                         "",
 		"PRAGMA writable_schema=ON; UPDATE sqlite_schema SET rootpage=2 WHERE name='chunks'":  "",

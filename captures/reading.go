@@ -30,7 +30,7 @@ func (r *Reading) name() string {
 }
 
 // PutReading stores a reading in the place of the one at its path; an empty Type
-// forgets that. Readings are nothing derived: DropDerived leaves them.
+// forgets that.
 //
 // In a capture that is open for reading, it writes past that, as PutSummaries does.
 //

@@ -23,7 +23,6 @@ func TestReadings(t *testing.T) {
 	if err := r.PutReading(ctx, two); !errors.Is(err, ErrInUse) {
 		t.Errorf("while it is recorded to: %v", err)
 	}
-	check(t, w.DropDerived(ctx))
 	check(t, w.Close())
 	for _, put := range []Reading{two, other, {"/a.B/C", Down, "1.2", "bytes"}, one} {
 		check(t, r.PutReading(ctx, put))

@@ -178,38 +178,6 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestDerived(t *testing.T) {
-	ctx := context.Background()
-	path := record(t, "x")
-	s := must(Create(path, Options{}))(t)
-	defer func() { check(t, s.Close()) }()
-	frames := []FrameRow{{1, Up, 0, 0, 5, 1, 3}, {1, Down, 0, 0, 9, 2, 4}, {1, Down, 1, 9, 1, 255, 5}}
-	check(t, s.PutFrames(ctx, 1, []FrameRow{{Exchange: 1, Seq: 7}}))
-	check(t, s.PutFrames(ctx, 1, frames))
-	if d := cmp.Diff(frames, must(s.Frames(ctx, 1))(t)); d != "" {
-		t.Error(d)
-	}
-	if err := s.PutFrames(ctx, 9, frames); !errors.Is(err, ErrNoExchange) {
-		t.Errorf("frames of no exchange: %v", err)
-	}
-	if err := s.PutFrames(ctx, 1, []FrameRow{{Exchange: 1}, {Exchange: 1}}); err == nil {
-		t.Error("the same frame twice was taken")
-	}
-	if d := cmp.Diff(frames, must(s.Frames(ctx, 1))(t)); d != "" {
-		t.Errorf("a failed PutFrames left something: %s", d)
-	}
-	check(t, s.PutAnnotation(ctx, Annotation{1, "1.2", "note", "old"}))
-	check(t, s.PutAnnotation(ctx, Annotation{1, "1.2", "note", "new"}))
-	if d := cmp.Diff([]Annotation{{1, "1.2", "note", "new"}}, must(s.Annotations(ctx, 1))(t)); d != "" {
-		t.Error(d)
-	}
-	check(t, s.DropDerived(ctx))
-	if len(must(s.Frames(ctx, 1))(t))+len(must(s.Annotations(ctx, 1))(t)) != 0 {
-		t.Error("DropDerived left something")
-	}
-	check(t, s.Err())
-}
-
 // Pages must meet without gap or overlap.
 func TestManyChunks(t *testing.T) {
 	var chunks []string

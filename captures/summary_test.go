@@ -1,6 +1,7 @@
 package captures
 
 import (
+	"database/sql"
 	"errors"
 	"math"
 	"path/filepath"
@@ -47,7 +48,10 @@ func TestFormatWithoutSummaries(t *testing.T) {
 		}
 	}
 	w := must(Create(path, Options{}))(t)
-	check(t, w.DropDerived(t.Context()))
+	check(t, w.writer.do(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `DELETE FROM summaries; DELETE FROM meta WHERE name = '`+summarisedTo+`'`)
+		return err
+	}))
 	check(t, w.Close())
 	if _, upTo, err := s.Thread(t.Context(), "r", 1); upTo != math.MinInt64 || err != nil {
 		t.Errorf("dropped: %d, %v", upTo, err)

@@ -167,7 +167,6 @@ func TestTokenIsNowhere(t *testing.T) {
 		r.Trailers(Down, Headers{{"x", token}})
 		r.Connection(TLS{}, token)
 		r.End(Failed, "dial "+token)
-		check(t, s.PutAnnotation(t.Context(), Annotation{r.ID(), "", "note", token}))
 		check(t, s.Close())
 		s = must(Open(path))(t)
 		ex := must(s.Exchange(t.Context(), r.ID()))(t)

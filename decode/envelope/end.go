@@ -1,8 +1,6 @@
 package envelope
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,42 +135,6 @@ func parseMetadata(raw json.RawMessage) (map[string][]string, error) {
 		out[name] = []string{one}
 	}
 	return out, errors.Join(errs...)
-}
-
-// AppendEnd appends the data of an end-of-stream frame.
-func AppendEnd(dst []byte, end *End) []byte {
-	type detail struct {
-		Type  string          `json:"type"`
-		Value string          `json:"value"`
-		Debug json.RawMessage `json:"debug,omitempty"`
-	}
-	type failure struct {
-		Code    string   `json:"code"`
-		Message string   `json:"message,omitempty"`
-		Details []detail `json:"details,omitempty"`
-	}
-	var o struct {
-		Error    *failure            `json:"error,omitempty"`
-		Metadata map[string][]string `json:"metadata,omitempty"`
-	}
-	o.Metadata = end.Metadata
-	if e := end.Error; e != nil {
-		o.Error = &failure{Code: e.Code, Message: e.Message}
-		for _, d := range e.Details {
-			debug := d.Debug
-			if !json.Valid(debug) {
-				debug = nil
-			}
-			o.Error.Details = append(o.Error.Details, detail{d.Type, base64.RawStdEncoding.EncodeToString(d.Value), debug})
-		}
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(o); err != nil {
-		return append(dst, "{}"...) // not reached: strings, and JSON that was checked
-	}
-	return append(dst, bytes.TrimRight(b.Bytes(), "\n")...)
 }
 
 // atOffset puts the place into a JSON error.

@@ -174,7 +174,7 @@ func TestFramesSurviveAnyChunking(t *testing.T) {
 			case "text":
 				e = []byte(base64.StdEncoding.EncodeToString(e))
 			case "events":
-				e = AppendEvent(nil, "", []byte(base64.StdEncoding.EncodeToString(e)))
+				e = appendEvent(nil, "", []byte(base64.StdEncoding.EncodeToString(e)))
 			}
 			body = append(body, e...)
 		}

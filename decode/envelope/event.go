@@ -127,14 +127,3 @@ func eventPayload(data []byte) ([]byte, bool) {
 	}
 	return b, len(s)%4 == 0 && (strings.HasSuffix(s, "=") || strings.ContainsAny(s, "0123456789+/"))
 }
-
-// AppendEvent appends a server-sent event; name may be "".
-func AppendEvent(dst []byte, name string, data []byte) []byte {
-	if name != "" {
-		dst = append(append(append(dst, "event: "...), name...), '\n')
-	}
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		dst = append(append(append(dst, "data: "...), line...), '\n')
-	}
-	return append(dst, '\n')
-}

@@ -20,7 +20,7 @@ func FuzzEnd(f *testing.F) {
 			t.Fatal("no End")
 		}
 		if err == nil {
-			again, err := ParseEnd(AppendEnd(nil, end))
+			again, err := ParseEnd(appendEnd(nil, end))
 			if err != nil || (again.Error == nil) != (end.Error == nil) || len(again.Metadata) != len(end.Metadata) {
 				t.Fatalf("%+v is written as %+v: %v", end, again, err)
 			}
@@ -29,7 +29,7 @@ func FuzzEnd(f *testing.F) {
 			t.Fatalf("an error without code: %+v, %v", e, err)
 		}
 		fields, _ := ParseTrailer(data)
-		if again, err := ParseTrailer(AppendTrailer(nil, fields)); err != nil || len(fields) != len(again) {
+		if again, err := ParseTrailer(appendTrailer(nil, fields)); err != nil || len(fields) != len(again) {
 			t.Fatalf("%q, %v", cmp.Diff(fields, again), err)
 		}
 		for _, name := range []string{"0", "3", string(data)} {

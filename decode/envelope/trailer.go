@@ -36,14 +36,6 @@ func ParseTrailer(data []byte) ([]Field, error) {
 	return fields, err
 }
 
-// AppendTrailer appends the data of a gRPC-Web trailer frame.
-func AppendTrailer(dst []byte, fields []Field) []byte {
-	for _, f := range fields {
-		dst = append(append(append(append(dst, f.Name...), ": "...), f.Value...), "\r\n"...)
-	}
-	return dst
-}
-
 // ParseStatus reads a gRPC status from trailers, or from the headers of a
 // response without a body, of which get returns a field's first value.
 //
