@@ -119,7 +119,7 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if !src.frame { // of a frame, openRead has checked them
+	if !src.frame && len(chosen) > 0 { // openRead has checked those of a frame
 		if err := a.checkChoices(doc, by.Choices); err != nil {
 			return err
 		}
