@@ -65,7 +65,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 		_, noted := o.Pace.note(answer)
 		err = errors.Join(err, noted)
 	}()
-	var at progress
+	var at Progress
 	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, new(string), &at)))
 	if err != nil {
 		return fmt.Errorf("replay: the exchange of the API key: %w", at.explain(err, o.Timeout))

@@ -90,7 +90,7 @@ type session struct {
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
-	at      progress
+	at      Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
 	sent    int   // frames
 	beats   int   // of them, heartbeats

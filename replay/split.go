@@ -307,7 +307,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server, at := "", progress{}
+	server, at := "", Progress{}
 	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server, &at)))
 	s.at.merge(&at)
 	if err != nil {

@@ -40,15 +40,32 @@ const (
 	NoAnswer             Reason = "no_answer"       // the request was sent
 )
 
-// progress is how far the requests of a session got. The hooks that set it run
+// Progress records how far the requests of a session got. The hooks that set it run
 // on the transport's goroutines.
-type progress struct {
+type Progress struct {
 	handshake atomic.Bool // a TCP connection was made, and TLS begun on it
 	sent      atomic.Bool // a header was written
 }
 
+// Trace returns a context whose requests are recorded in at.
+func (at *Progress) Trace(ctx context.Context) context.Context {
+	return traced(ctx, new(string), at)
+}
+
+// Explain says why a request got no answer within limit. The reason is NoAnswer if a
+// part of the request was sent.
+func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
+	if at.sent.Load() {
+		return NoAnswer, err.Error()
+	}
+	return at.unsent(err, limit)
+}
+
+// Unsent reports whether the reason means that nothing of the request was sent.
+func (r Reason) Unsent() bool { return r != "" && r != NoAnswer }
+
 // merge adds how far another request of the session got.
-func (at *progress) merge(other *progress) {
+func (at *Progress) merge(other *Progress) {
 	if other.handshake.Load() {
 		at.handshake.Store(true)
 	}
@@ -58,7 +75,7 @@ func (at *progress) merge(other *progress) {
 }
 
 // traced notes how far a request gets, and the address that it goes to.
-func traced(ctx context.Context, server *string, at *progress) context.Context {
+func traced(ctx context.Context, server *string, at *Progress) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:           func(i httptrace.GotConnInfo) { *server = i.Conn.RemoteAddr().String() },
 		TLSHandshakeStart: func() { at.handshake.Store(true) },
@@ -68,7 +85,7 @@ func traced(ctx context.Context, server *string, at *progress) context.Context {
 
 // unsent explains an error of a request of which nothing was sent. limit is the
 // time that the request had.
-func (at *progress) unsent(err error, limit time.Duration) (Reason, string) {
+func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	if reason, text := certificateFault(err, time.Now()); reason != "" {
 		return reason, text
 	}
@@ -180,7 +197,7 @@ func (f *failure) Is(target error) bool {
 
 // explain returns what a request came to that err ended before any answer.
 // limit is the time that the request had.
-func (at *progress) explain(err error, limit time.Duration) *failure {
+func (at *Progress) explain(err error, limit time.Duration) *failure {
 	switch {
 	case at.sent.Load():
 		return &failure{Rejected, NoAnswer, codeOf(err), err.Error() + "; the server may have executed the request"}

@@ -33,6 +33,9 @@ type stopError struct {
 	why  string
 	off  bool // nothing that was learnt counts
 	here bool // nothing that was learnt of this message counts; others can be asked
+
+	// reason is set if a request got no answer.
+	reason replay.Reason
 }
 
 func (e *stopError) Error() string { return e.why }
@@ -75,6 +78,9 @@ type answer struct {
 	Type     string `json:"content_type,omitempty"`
 	Allow    string `json:"allow,omitempty"`
 	Fail     string `json:"fail,omitempty"` // why there is no answer
+
+	// Reason names for programs why there is no answer.
+	Reason replay.Reason `json:"reason,omitempty"`
 
 	message    string        // Message, with white space made plain
 	parser     bool          // it is an error as parsers make them
@@ -246,10 +252,11 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
-	if c.starts && c.protocol != ConnectUnary { // which no handler of a stream is asked by
-		c.executed++
-	}
+	starts := c.starts && c.protocol != ConnectUnary // which no handler of a stream is asked by
 	if a := c.journal.answered(key); a != nil {
+		if starts {
+			c.executed++
+		}
 		c.requests++
 		c.resumed++
 		c.bytes += int64(len(body))
@@ -264,6 +271,9 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	c.requests++
 	c.bytes += int64(len(body))
 	a := c.exchange(ctx, codec, body)
+	if starts && !a.Reason.Unsent() {
+		c.executed++
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -309,7 +319,8 @@ func (c *client) contentType(codec string) string {
 func (c *client) exchange(ctx context.Context, codec string, body []byte) *answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
+	var at replay.Progress
+	req, err := http.NewRequestWithContext(at.Trace(ctx), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return &answer{Fail: err.Error()}
 	}
@@ -332,7 +343,12 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	}
 	resp, err := c.http.RoundTrip(req)
 	if err != nil {
-		return &answer{Fail: plain(err)}
+		a := new(answer)
+		a.Reason, a.Fail = at.Explain(err, c.o.Timeout)
+		if a.Reason == replay.NoAnswer {
+			a.Fail = plain(err)
+		}
+		return a
 	}
 	defer resp.Body.Close() //nolint:errcheck // it is read to its end or given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

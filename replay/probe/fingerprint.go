@@ -97,8 +97,10 @@ func (c *client) mayStart() error {
 // refused says why an answer to the fingerprint is the last.
 func (p *print) refused(a *answer) error {
 	switch {
+	case a.Reason.Unsent():
+		return &stopError{why: "no answer: nothing was sent: " + a.Fail, reason: a.Reason}
 	case a.Fail != "":
-		return stop("no answer: %s", a.Fail)
+		return &stopError{why: "no answer: " + a.Fail, reason: replay.NoAnswer}
 	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
 		return stop("the server has no such method: %s", a.brief())
 	}

@@ -208,7 +208,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		clear(res.shown)
 	}
 	if early != nil {
-		res.Stopped, err = early.Error(), nil
+		res.Stopped, res.Reason, err = early.Error(), early.reason, nil
 	}
 	res.judge(o.Questions)
 	res.finish()

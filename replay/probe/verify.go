@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/replay"
 	"unwire/schema/compare"
 )
 
@@ -63,6 +64,7 @@ type Verification struct {
 	Contradicted int             `json:"contradicted"`
 	Undecided    int             `json:"undecided"`
 	Stopped      string          `json:"stopped,omitempty"`
+	Reason       replay.Reason   `json:"reason,omitempty"` // why a request got no answer
 	Notes        []string        `json:"notes"`
 	Claims       []VerifiedField `json:"fields"`
 }
@@ -99,7 +101,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	}
 	var stop *stopError
 	if errors.As(err, &stop) {
-		out.Stopped, err = stop.Error(), nil
+		out.Stopped, out.Reason, err = stop.Error(), stop.reason, nil
 	}
 	v.finish(out)
 	return out, err

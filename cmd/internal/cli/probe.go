@@ -298,7 +298,7 @@ func (a *app) printProbe(r *probe.Result, f *probeFlags) error {
 		}
 	}
 	if r.Stopped != "" {
-		hint := unreachedHint(r.Stopped)
+		hint := resultHint(r.Reason, f.to)
 		if len(r.Fields)+len(r.Settled) > 0 {
 			hint = "what was learnt until then is above"
 		}

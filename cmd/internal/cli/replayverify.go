@@ -391,7 +391,7 @@ func (a *app) sayVerified(v *probe.Verification) {
 	}
 	if v.Stopped != "" {
 		a.say("unwire: error: %s", term.Clean(v.Stopped))
-		if hint := unreachedHint(v.Stopped); hint != "" {
+		if hint := resultHint(v.Reason, ""); hint != "" {
 			a.say("unwire: hint: %s", hint)
 		}
 	}

@@ -36,15 +36,3 @@ func resultHint(reason replay.Reason, url string) string {
 	}
 	return ""
 }
-
-// unreachedHint says what to do about the error of a probe that did not reach
-// the server; "" where there is nothing to do.
-func unreachedHint(text string) string {
-	switch {
-	case strings.Contains(text, "failed to verify certificate"):
-		return resultHint(replay.CertificateUntrusted, "")
-	case strings.Contains(text, "connection refused"):
-		return resultHint(replay.NoConnection, "")
-	}
-	return ""
-}
