@@ -42,7 +42,7 @@ type leaf struct {
 
 // leavesOf lists the values of a message, each message before what is in it. md
 // is its type, where a schema knows it: without one, a text that happens to
-// parse as a message is taken for one.
+// parse as a message is taken for one, unless it is an identifier.
 func leavesOf(f *decode.Frame, md protoreflect.MessageDescriptor) []leaf {
 	if f.Tree != nil {
 		return protoLeaves(nil, f.Tree, 0, md, "", 1)
@@ -78,7 +78,7 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.Message
 		if n.Type == wire.StartGroup || n.Type == wire.Len {
 			l.text(t.Payload(c))
 			out = append(out, l)
-			if inner, ok := messageIn(md, n.Number); ok && t.IsMessage(c) && depth < maxLeafDepth {
+			if inner, ok := messageIn(md, n.Number); ok && t.IsMessage(c) && (inner != nil || !isIdentifier(t, c)) && depth < maxLeafDepth {
 				out = protoLeaves(out, t, c, inner, l.path+".", depth+1)
 			}
 			out[at].inner = len(out) - at - 1
@@ -88,6 +88,29 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.Message
 		out = append(out, l)
 	}
 	return out
+}
+
+// isIdentifier reports whether a field that parses as a message is an identifier:
+// letters, digits, - and _, read as numbers alone. One in some thousand identifiers
+// of 32 hexadecimal digits parses as fields of fixed width. A message that holds a
+// text has a length-delimited field.
+func isIdentifier(t *wire.Tree, field int32) bool {
+	if len(t.Payload(field)) < shortText {
+		return false
+	}
+	for _, b := range t.Payload(field) {
+		switch {
+		case b >= '0' && b <= '9', b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == '-', b == '_':
+		default:
+			return false
+		}
+	}
+	for c := range t.Children(field) {
+		if typ := t.Node(c).Type; typ == wire.Len || typ == wire.StartGroup {
+			return false
+		}
+	}
+	return true
 }
 
 // messageIn is the type of the message in a field; ok is false where the schema

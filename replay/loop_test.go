@@ -177,7 +177,12 @@ func (s *testServer) carry(_ context.Context, stream *connect.BidiStream[words, 
 	if how == nil {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New(first.GetValue()))
 	}
-	for _, id := range []string{randomHex(16), "toolu_" + randomHex(12), uuidOf(randomHex(16))} {
+	// The second id parses as a message of numbers, in capital letters and in small ones.
+	like := "9aa48461f1f044c2c710850562357523"
+	if s.carried.Add(1) > 1 {
+		like = randomHex(16)
+	}
+	for _, id := range []string{randomHex(16), like, "toolu_" + randomHex(12), uuidOf(randomHex(16))} {
 		if err := s.ask(stream, id, how(id)); err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ type testServer struct {
 	mute     atomic.Bool   // Issue stops sending after three rounds
 	muted    chan struct{} // and says here that it does
 	seen     atomic.Value  // the last request's headers, http.Header
+	carried  atomic.Int64  // calls of Carry
 }
 
 func newTestServer(t testing.TB) *testServer {
