@@ -133,15 +133,20 @@ func (m *meter) charge(id int64, u usage) error {
 		return nil
 	}
 	total := m.total.plus(usage{now.heads - before.heads, now.bodies - before.bodies, now.time - before.time})
-	err := m.check(id, now, total)
-	if err != nil { // the file may have grown
-		m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
-		err = m.check(id, now, total)
-	}
+	err := m.checkNow(id, now, total)
 	if err == nil {
 		m.seen[id], m.total = now, total
 	}
 	return err
+}
+
+// checkNow is check. Before it fails, it looks how far the file has grown. mu is held.
+func (m *meter) checkNow(id int64, one, total usage) error {
+	if m.check(id, one, total) == nil {
+		return nil
+	}
+	m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
+	return m.check(id, one, total)
 }
 
 // check compares what an exchange and all together have with the limits. It is
@@ -172,12 +177,7 @@ func (m *meter) follow(used *usage, e *Event) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.check(allExchanges, usage{}, *used)
-	if err != nil {
-		m.fileSize = fileSize(m.path) + fileSize(m.path+"-wal")
-		err = m.check(allExchanges, usage{}, *used)
-	}
-	return err
+	return m.checkNow(allExchanges, usage{}, *used)
 }
 
 // exceeds says which limit is exceeded; "" for none.

@@ -43,7 +43,7 @@ func isControl(r *http.Request) bool {
 func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
 	if !p.mayControl(r, c.LocalAddr()) {
 		p.log.Warn("a control request is refused", "path", r.URL.Path, "from", r.RemoteAddr)
-		http.Error(w, "not for you", http.StatusForbidden)
+		http.Error(w, "this endpoint is only for the program that unwire launched", http.StatusForbidden)
 		return
 	}
 	method := http.MethodPost

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// locations are where the declarations of a file are in its text, and their
+// Locations are where the declarations of a file are in its text, and their
 // comments. Few commands need them, and to find them takes as long as to load the
 // file, so that they are found when a file's are first asked for.
 type Locations struct {
@@ -21,7 +21,7 @@ type Locations struct {
 	lines    []string // of the text, with their ends
 }
 
-// locationsOf returns those of a file.
+// LocationsOf returns the locations of a file of s.
 func (s *Schema) LocationsOf(f protoreflect.FileDescriptor) *Locations {
 	s.locating.Lock()
 	defer s.locating.Unlock()
@@ -54,7 +54,7 @@ func (l *Locations) parse(name, text string) {
 	}
 }
 
-// of returns where a declaration is; the zero value if that is not known.
+// Of returns where a declaration is; the zero value if that is not known.
 func (l *Locations) Of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 	if l.parsed == nil {
 		return l.declared.ByDescriptor(d)

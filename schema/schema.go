@@ -138,7 +138,8 @@ func readSources(ctx context.Context, fsys fs.FS) (sources map[string]string, na
 	return sources, names, nil
 }
 
-// compile parses and links sources; names is the order of the result.
+// Compile parses and links the files named in names, in that order, from sources, which
+// has their text and that of their imports by path. Comments are not kept.
 func Compile(ctx context.Context, sources map[string]string, names []string) (*Schema, error) {
 	return link(ctx, protocompile.SourceAccessorFromMap(sources), names)
 }
@@ -262,6 +263,8 @@ func (s *Schema) Messages() iter.Seq[protoreflect.MessageDescriptor] {
 	}
 }
 
+// EachMessage calls yield for each message of list and for those declared inside it,
+// without the entries of maps. It returns false as soon as yield does.
 func EachMessage(list protoreflect.MessageDescriptors, yield func(protoreflect.MessageDescriptor) bool) bool {
 	for i := range list.Len() {
 		md := list.Get(i)

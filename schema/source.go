@@ -285,6 +285,8 @@ func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	return FromFiles(files...), nil
 }
 
+// IsWellKnown reports whether a file is one of those that protobuf itself ships: the
+// well-known types and the interface of the compiler.
 func IsWellKnown(file string) bool {
 	return path.Dir(file) == "google/protobuf" || strings.HasPrefix(file, "google/protobuf/compiler/")
 }

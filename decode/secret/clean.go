@@ -79,10 +79,11 @@ type cleaner struct {
 	edits  map[int64][2][]captures.Edit
 	values int
 
-	typed    map[int64]bool                  // exchanges of which a field was replaced
-	messages map[int64][2]string             // of Connect GETs: the parameter's value, and what replaces it
-	runs     map[int64][]captures.Unsearched // what is left out of bodies
-	inURL    map[int64]int64                 // bytes that are left out of URLs
+	typed    map[int64]bool      // exchanges of which a field was replaced
+	messages map[int64][2]string // of Connect GETs: the parameter's value, and what replaces it
+	// runs are the parts of bodies that are left out, by exchange.
+	runs  map[int64][]captures.Unsearched
+	inURL map[int64]int64 // bytes that are left out of URLs
 }
 
 // plan finds the secret fields of an exchange, learns them, and notes the edits

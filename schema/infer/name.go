@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxName bounds a name that comes from a URL or a file.
+// MaxName is the length in bytes to which a name from a URL or a file is cut.
 const MaxName = 200
 
 // cleanName makes an identifier of s: what cannot stand in one becomes an underscore.
@@ -39,7 +39,7 @@ func cleanPackage(s string) string {
 	return strings.Join(parts, ".")
 }
 
-// upperFirst makes a type's name of a method's.
+// UpperFirst returns s with an upper-case first byte. s must not be empty.
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // claim returns name, or name with a number where the scope has it already.

@@ -414,6 +414,7 @@ func (d *declared) describe(v kind.Verdict) []string {
 	return list
 }
 
+// Plural returns a count with its noun: "1 message", "2 messages".
 func Plural(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what

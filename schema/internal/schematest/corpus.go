@@ -39,14 +39,14 @@ import (
 	_ "google.golang.org/protobuf/types/pluginpb"
 )
 
-// A corpus is samples of one type whose truth is known.
+// A Corpus is samples of one type whose truth is known.
 type Corpus struct {
 	Name    string
 	Truth   protoreflect.MessageDescriptor
 	Samples [][]byte
 }
 
-// descriptorCorpus is the registered files' own descriptors, serialized: real
+// DescriptorCorpus is the registered files' own descriptors, serialized: real
 // data of a real, recursive, 10-message schema.
 func DescriptorCorpus(t testing.TB) Corpus {
 	c := Corpus{Name: "descriptors", Truth: (&descriptorpb.FileDescriptorProto{}).ProtoReflect().Descriptor()}
@@ -61,7 +61,7 @@ func DescriptorCorpus(t testing.TB) Corpus {
 	return c
 }
 
-// randomCorpus is a random schema with random, lifelike values.
+// RandomCorpus is a random schema with random, lifelike values.
 func RandomCorpus(t testing.TB, seed uint64, samples int) Corpus {
 	r := NewRand(seed)
 	file := RandomFile(r)
@@ -81,7 +81,7 @@ func RandomCorpus(t testing.TB, seed uint64, samples int) Corpus {
 	return c
 }
 
-// randomFile makes a proto3 file of a few messages that refer to each other.
+// RandomFile makes a proto3 file of a few messages that refer to each other.
 func RandomFile(r *rand.Rand) *descriptorpb.FileDescriptorProto {
 	count := 3 + r.IntN(6)
 	file := &descriptorpb.FileDescriptorProto{
@@ -214,6 +214,7 @@ type style struct {
 	many     float64 // mean count of a repeated field
 }
 
+// NewGenerator returns a generator whose values depend on r alone.
 func NewGenerator(r *rand.Rand) *generator {
 	return &generator{r: r, styles: map[protoreflect.FullName]style{}}
 }
@@ -365,9 +366,10 @@ func (g *generator) bytes(s style) []byte {
 	return b[:n]
 }
 
+// NewRand returns a random source that repeats for the same seed.
 func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// tags builds a message of fields given as number, wire type and encoded value.
+// Tags builds a message of fields given as number, wire type and encoded value.
 type Tags []byte
 
 func (b Tags) Varint(n protowire.Number, v uint64) Tags {
@@ -382,7 +384,7 @@ func (b Tags) Fixed64(n protowire.Number, v uint64) Tags {
 	return protowire.AppendFixed64(protowire.AppendTag(b, n, protowire.Fixed64Type), v)
 }
 
-// benchCorpus is messages of a stream as the agent's: many small ones, text in most.
+// BenchCorpus is messages of a stream as the agent's: many small ones, text in most.
 func BenchCorpus(b *testing.B) (*schema.Schema, Corpus) {
 	s, err := schema.LoadDir(b.Context(), "../../proto")
 	if err != nil {
@@ -407,7 +409,7 @@ func (c Corpus) Size() (n int64) {
 	return n
 }
 
-// timed returns the nanoseconds of one run of f, of the best of a few.
+// Timed returns the nanoseconds of one run of f, of the best of a few.
 func Timed(b *testing.B, f func()) float64 {
 	b.Helper()
 	best := time.Duration(math.MaxInt64)
@@ -419,6 +421,7 @@ func Timed(b *testing.B, f func()) float64 {
 	return float64(best)
 }
 
+// BuiltIn loads the reconstructed definitions of package proto.
 func BuiltIn(t testing.TB) *schema.Schema {
 	t.Helper()
 	s, err := schema.LoadFS(t.Context(), reconstructed.Files)
@@ -428,6 +431,7 @@ func BuiltIn(t testing.TB) *schema.Schema {
 	return s
 }
 
+// SetOf returns the files of s as a descriptor set.
 func SetOf(s *schema.Schema) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}
 	for _, f := range s.Files() {
