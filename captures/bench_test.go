@@ -119,7 +119,7 @@ func BenchmarkRedact(b *testing.B) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	r := DefaultRedactor()
 	for i := range 100 {
-		r.learn(fmt.Sprintf("%x-made-up-secret-%d", i*7919, i))
+		r.Learn(fmt.Sprintf("%x-made-up-secret-%d", i*7919, i))
 	}
 	for name, p := range map[string][]byte{
 		"random": noise, "text": frameOf(64 << 10),
@@ -127,10 +127,10 @@ func BenchmarkRedact(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(p)))
-			body := newBody(r, nil)
+			body := NewBodyFilter(r, nil)
 			for range b.N {
-				body.write(&Chunk{Data: p})
-				body.ready()
+				body.Write(&Chunk{Data: p})
+				body.Ready()
 			}
 		})
 	}
@@ -142,11 +142,11 @@ func BenchmarkRedactCompressed(b *testing.B) {
 		b.Run(encoding, func(b *testing.B) {
 			p := envelope(1, must(deflate(encoding, frameOf(200)))(b))
 			h := Headers{{"content-type", "application/connect+proto"}, {"connect-content-encoding", encoding}}
-			body := newBody(DefaultRedactor(), h)
+			body := NewBodyFilter(DefaultRedactor(), h)
 			b.ReportAllocs()
 			for range b.N {
-				body.write(&Chunk{Data: p})
-				body.ready()
+				body.Write(&Chunk{Data: p})
+				body.Ready()
 			}
 		})
 	}

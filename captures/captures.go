@@ -7,6 +7,9 @@
 package captures
 
 import (
+	"context"
+	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
@@ -99,8 +102,35 @@ func (e *Exchange) Ended() bool { return e.Outcome != InFlight }
 // stored; Error has the words.
 func (e *Exchange) Shortened() bool { return strings.Contains(e.Error, notStored) }
 
+// AddShortened notes in Error that the last n bytes of a direction were left out
+// because of a limit.
+func (e *Exchange) AddShortened(dir Direction, n, limit int64) {
+	if e.Error != "" {
+		e.Error += "; "
+	}
+	e.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, notStored, limit)
+}
+
 // notStored is what Error says then.
 const notStored = "were not stored: the limit is"
+
+// ChangedProtocol returns the protocol that the exchange's connection or stream
+// changed to, after which its bytes are no bodies of HTTP; "" if it did not.
+func (e *Exchange) ChangedProtocol() string {
+	to := ""
+	switch {
+	case e.Status == 101:
+		if to = e.ResponseHeaders.Get("upgrade"); to == "" {
+			to = "another protocol"
+		}
+	case e.Status/100 != 2:
+	case e.RequestHeaders.Get(":protocol") != "":
+		to = e.RequestHeaders.Get(":protocol")
+	case e.Method == "CONNECT":
+		to = "tunnel"
+	}
+	return strings.ToLower(to)
+}
 
 // A Chunk is a run of body bytes as they passed, in one direction.
 type Chunk struct {
@@ -109,4 +139,9 @@ type Chunk struct {
 	Seq      int64         // from 0, per exchange over both directions, in order of arrival
 	T        time.Duration // monotonic time since Exchange.Started
 	Data     []byte
+}
+
+// A ChunkSource has the chunks of exchanges: a *Store, for one.
+type ChunkSource interface {
+	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error]
 }

@@ -173,7 +173,7 @@ func (m *meter) follow(used *usage, e *Event) error {
 	if e.Exchange == nil {
 		used.bodies += int64(len(e.Chunk.Data))
 	} else {
-		used.heads += int64(e.Exchange.headSize()) / eventsOfExchange
+		used.heads += int64(headSize(e.Exchange)) / eventsOfExchange
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,10 +2,16 @@ package captures
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
+)
+
+// How long bytes are held back at most because a secret may be passing: after
+// maxHold of quiet, or maxHoldTotal of anything, they are written.
+const (
+	maxHold      = 250 * time.Millisecond
+	maxHoldTotal = 3 * maxHold
 )
 
 // A Recording is an exchange that is being recorded. Its methods may be
@@ -22,8 +28,8 @@ type Recording struct {
 	seq   int64    // of the next chunk
 	ended bool
 
-	bodies    [2]*body // what takes the secrets out; nil if they are kept
-	left      [2]int64 // what of each direction may still be stored, if Options.MaxBody is set
+	bodies    [2]*BodyFilter // what takes the secrets out; nil if they are kept
+	left      [2]int64       // what of each direction may still be stored, if Options.MaxBody is set
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
 }
@@ -95,7 +101,7 @@ func (r *Recording) Response(status int, h Headers) {
 	}
 	r.ex.Status, r.ex.ResponseHeaders = status, r.store.cleanHeaders(h)
 	if r.store.redactor != nil && r.bodies[Down] == nil {
-		r.bodies[Down] = newBody(r.store.redactor, h)
+		r.bodies[Down] = NewBodyFilter(r.store.redactor, h)
 	}
 	r.changeProtocol()
 	_ = r.write(Responded) // Store.Err keeps the error
@@ -104,14 +110,13 @@ func (r *Recording) Response(status int, h Headers) {
 // changeProtocol notes that the search for secrets cannot look into what
 // follows, if the response says that it is no HTTP.
 func (r *Recording) changeProtocol() {
-	to := r.ex.changedProtocol()
+	to := r.ex.ChangedProtocol()
 	if to == "" || r.bodies[Up] == nil || r.bodies[Down] == nil {
 		return
 	}
 	var runs []Unsearched
 	for dir, b := range r.bodies {
-		b.giveUp(b.in, unreadable(to))
-		runs = append(runs, Unsearched{Dir: Direction(dir), Start: b.in, End: b.in, Reason: unreadable(to)})
+		runs = append(runs, b.ChangeProtocol(Direction(dir), to))
 	}
 	r.reportUnsearched(runs)
 }
@@ -168,15 +173,15 @@ func (r *Recording) pass(dir Direction, c *Chunk) {
 	}
 	b := r.bodies[dir]
 	if b == nil { // before the response's headers
-		b = newBody(r.store.redactor, nil)
+		b = NewBodyFilter(r.store.redactor, nil)
 		r.bodies[dir] = b
 	}
-	b.write(c)
-	if second := b.split(); second != nil {
+	b.Write(c)
+	if second := b.Split(); second != nil {
 		second.Seq = r.seq
 		r.seq++
 	}
-	r.emit(b.ready()...)
+	r.emit(b.Ready()...)
 }
 
 // hold sets the timer for what is held back after a chunk has passed.
@@ -185,7 +190,7 @@ func (r *Recording) hold() {
 	held := false
 	for dir, b := range r.bodies {
 		switch {
-		case b == nil || !b.holding():
+		case b == nil || !b.Holding():
 			r.heldSince[dir] = time.Time{}
 			continue
 		case r.heldSince[dir].IsZero():
@@ -197,23 +202,23 @@ func (r *Recording) hold() {
 	switch {
 	case !held:
 	case r.timer == nil:
-		r.timer = time.AfterFunc(wait, r.hurry)
+		r.timer = time.AfterFunc(wait, r.flushHeld)
 	default:
 		r.timer.Reset(wait)
 	}
 }
 
-// hurry lets go what is held back.
-func (r *Recording) hurry() {
+// flushHeld releases the chunks held back for redaction.
+func (r *Recording) flushHeld() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
 	for dir, b := range r.bodies {
-		if b != nil && b.holding() {
-			b.hurry()
-			r.emit(b.ready()...)
+		if b != nil && b.Holding() {
+			b.FlushHeld()
+			r.emit(b.Ready()...)
 			r.heldSince[dir] = time.Time{}
 		}
 	}
@@ -279,11 +284,9 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 	}
 	for dir, b := range r.bodies {
 		if b != nil {
-			if r.notStored(Direction(dir)) > 0 && b.section == nil {
-				b.hurry() // what the limit cut off may have begun as a secret
-			}
-			b.close()
-			r.emit(b.ready()...)
+			// What the limit cut off may have begun as a secret.
+			b.Close(r.notStored(Direction(dir)) > 0)
+			r.emit(b.Ready()...)
 		}
 	}
 	r.ended = true
@@ -298,7 +301,7 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 	var runs []Unsearched
 	for dir, b := range r.bodies {
 		if b != nil {
-			runs = append(runs, b.missed(&r.ex, Direction(dir))...)
+			runs = append(runs, b.Unsearched(&r.ex, Direction(dir))...)
 		}
 	}
 	r.reportUnsearched(runs)
@@ -322,10 +325,7 @@ func (r *Recording) notStored(dir Direction) int64 {
 func (r *Recording) mentionCut() {
 	for _, dir := range []Direction{Up, Down} {
 		if n := r.notStored(dir); n > 0 {
-			if r.ex.Error != "" {
-				r.ex.Error += "; "
-			}
-			r.ex.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, notStored, r.store.maxBody)
+			r.ex.AddShortened(dir, n, r.store.maxBody)
 		}
 	}
 }
@@ -340,9 +340,9 @@ func (r *Recording) redact(ex *Exchange) {
 		return
 	}
 	r.ex = s.redactor.Exchange(r.ex)
-	r.bodies[Up] = newBody(s.redactor, ex.RequestHeaders)
+	r.bodies[Up] = NewBodyFilter(s.redactor, ex.RequestHeaders)
 	if ex.Status != 0 {
-		r.bodies[Down] = newBody(s.redactor, ex.ResponseHeaders)
+		r.bodies[Down] = NewBodyFilter(s.redactor, ex.ResponseHeaders)
 		r.changeProtocol()
 	}
 }
@@ -366,11 +366,11 @@ func (s *Store) clean(text string) string {
 // write queues the exchange's state.
 func (r *Recording) write(kind EventKind) error {
 	snapshot := r.ex // its header slices are replaced, never changed in place
-	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(snapshot.headSize())})
+	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
 }
 
 // headSize is about how many bytes the exchange takes in memory without its bodies.
-func (e *Exchange) headSize() int {
+func headSize(e *Exchange) int {
 	size := len(e.URL) + len(e.Error)
 	for _, hs := range []Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
 		for _, h := range hs {

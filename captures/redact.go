@@ -51,7 +51,7 @@ type RedactorOptions struct {
 // UTF-16, unknown ones within base64 or hex, values that only a protobuf field
 // number tells, and what is compressed twice. Secrets that a stream drips out
 // with pauses of a quarter of a second within them are covered from their
-// eighth byte on. See body for compressed content.
+// eighth byte on. See BodyFilter for compressed content.
 //
 // Source: RESEARCH.md#redaction
 type Redactor struct {
@@ -80,7 +80,7 @@ func NewRedactor(o RedactorOptions) *Redactor {
 	}
 	r.rules.Store(newRuleset(nil))
 	for _, s := range o.Secrets {
-		r.learn(s)
+		r.Learn(s)
 	}
 	return r
 }
@@ -140,11 +140,12 @@ func (r *Redactor) learnMatch(m match) {
 			return
 		}
 	}
-	r.learn(m.secret)
+	r.Learn(m.secret)
 }
 
-// learn remembers a secret.
-func (r *Redactor) learn(secret string) {
+// Learn has secret looked for everywhere from now on, also in base64, hex and
+// percent-encoding, if it has 12 bytes to 8 KiB and is no placeholder.
+func (r *Redactor) Learn(secret string) {
 	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
 		return
 	}

@@ -7,17 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
-// How long bytes are held back at most because a secret may be passing: after
-// maxHold of quiet, or maxHoldTotal of anything, they are written.
-const (
-	maxHold      = 250 * time.Millisecond
-	maxHoldTotal = 3 * maxHold
-)
-
-// A body takes the secrets out of one direction of an exchange.
+// A BodyFilter takes the secrets out of one direction of an exchange.
 //
 // Chunks go in as they pass and come out, in order, with their sizes, times
 // and boundaries, as soon as it is decided that no secret begins in them that
@@ -44,7 +36,7 @@ const (
 // flags stand before an impossible length, the stream is no run of envelopes, and
 // its bytes are searched as they are from there on. So are those of a compressed
 // message that does not inflate. Either is noted in unsearched.
-type body struct {
+type BodyFilter struct {
 	r       *Redactor
 	pending []pendingChunk
 	in      int64 // bytes that came in
@@ -96,19 +88,20 @@ const (
 type pendingChunk struct {
 	chunk      *Chunk
 	start, end int64
-	edits      []edit
+	edits      []Edit
 }
 
-// An edit replaces the bytes from start to end of the direction by data.
-type edit struct {
-	start, end int64
-	data       []byte
+// An Edit replaces the bytes from Start to End of one direction of an exchange
+// by Data.
+type Edit struct {
+	Start, End int64
+	Data       []byte
 }
 
-// newBody returns a body for the direction that h describes.
-func newBody(r *Redactor, h Headers) *body {
+// NewBodyFilter returns the filter for the direction that h describes.
+func NewBodyFilter(r *Redactor, h Headers) *BodyFilter {
 	media := mediaType(h)
-	b := &body{r: r, events: media == "text/event-stream"}
+	b := &BodyFilter{r: r, events: media == "text/event-stream"}
 	switch {
 	case strings.HasPrefix(media, "application/connect+"):
 		b.framed, b.encoding = envelopes, h.Get("connect-content-encoding")
@@ -183,7 +176,7 @@ func peel(h Headers) (outer string, inner Headers) {
 }
 
 // replace puts a placeholder over a secret.
-func (b *body) replace(start, end int64, secret string) {
+func (b *BodyFilter) replace(start, end int64, secret string) {
 	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
 }
 
@@ -198,8 +191,8 @@ func fill(r *Redactor, secret string, n int) string {
 	return sameLength(r.tag(secret), n)
 }
 
-// write takes a chunk; ready returns those that can be stored.
-func (b *body) write(c *Chunk) {
+// Write takes a chunk; Ready returns those that can be stored.
+func (b *BodyFilter) Write(c *Chunk) {
 	at := b.in
 	b.pending = append(b.pending, pendingChunk{chunk: c, start: at, end: at + int64(len(c.Data))})
 	b.in += int64(len(c.Data))
@@ -219,7 +212,7 @@ func (b *body) write(c *Chunk) {
 // mayBeFlags reports whether the first byte of a body that may or may not have
 // envelopes is that of an envelope: an event begins with text ("data:"), and no
 // message with a field number of 0.
-func (b *body) mayBeFlags(c byte) bool {
+func (b *BodyFilter) mayBeFlags(c byte) bool {
 	if b.events {
 		return c < ' ' && c != '\r' && c != '\n' || c == flagTrailers
 	}
@@ -227,7 +220,7 @@ func (b *body) mayBeFlags(c byte) bool {
 }
 
 // step handles some of p, which stands at position at, and returns how much.
-func (b *body) step(p []byte, at int64) int {
+func (b *BodyFilter) step(p []byte, at int64) int {
 	switch {
 	case b.section != nil && b.framed == unframed:
 		b.section.feed(p, at)
@@ -256,7 +249,7 @@ func (b *body) step(p []byte, at int64) int {
 }
 
 // search looks for secrets in bytes that are not compressed.
-func (b *body) search(p []byte, at int64) {
+func (b *BodyFilter) search(p []byte, at int64) {
 	if len(b.scan.buf) == 0 {
 		b.scan.base = at // headers lay between
 	}
@@ -265,7 +258,7 @@ func (b *body) search(p []byte, at int64) {
 }
 
 // readHeader takes bytes of an envelope's header.
-func (b *body) readHeader(p []byte, at int64) int {
+func (b *BodyFilter) readHeader(p []byte, at int64) int {
 	f := &b.frame
 	if f.have == 0 {
 		f.start, b.decided = at, at
@@ -298,7 +291,7 @@ func (b *body) readHeader(p []byte, at int64) int {
 
 // endFrame decides everything up to the end of the frame: a secret does not
 // go on in the next one.
-func (b *body) endFrame() {
+func (b *BodyFilter) endFrame() {
 	if b.section == nil {
 		b.scan.finish()
 		b.decided = b.scan.decided()
@@ -312,8 +305,8 @@ func (b *body) endFrame() {
 	b.section = nil
 }
 
-// hurry decides what has been held for long enough.
-func (b *body) hurry() {
+// FlushHeld decides what has been held for long enough.
+func (b *BodyFilter) FlushHeld() {
 	switch {
 	case b.section == nil:
 		if len(b.scan.buf) > 0 {
@@ -329,8 +322,12 @@ func (b *body) hurry() {
 	}
 }
 
-// close decides everything.
-func (b *body) close() {
+// Close decides everything. If the body was truncated, what is held back at its
+// end is treated as the beginning of a secret that it may be.
+func (b *BodyFilter) Close(truncated bool) {
+	if truncated && b.section == nil {
+		b.FlushHeld()
+	}
 	if b.frame.have > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {
 		b.note(Unsearched{Start: b.frame.start, End: b.in, Reason: endsInEnvelope, cut: b.frame.length <= maxEnvelope})
 	}
@@ -349,14 +346,14 @@ func (b *body) close() {
 	b.decided = b.in
 }
 
-// holding reports whether chunks are held back that hurry would release.
-func (b *body) holding() bool {
+// Holding reports whether chunks are held back that FlushHeld would release.
+func (b *BodyFilter) Holding() bool {
 	return len(b.pending) > 0 && (b.section == nil || b.framed == unframed && b.events)
 }
 
 // edit replaces the bytes from start to end by data, each pending chunk
 // getting as much as it had and the last one the rest.
-func (b *body) edit(start, end int64, data []byte) {
+func (b *BodyFilter) edit(start, end int64, data []byte) {
 	b.edited = true
 	for i := range b.pending {
 		c := &b.pending[i]
@@ -368,13 +365,13 @@ func (b *body) edit(start, end int64, data []byte) {
 		if to == end {
 			n = len(data)
 		}
-		c.edits = append(c.edits, edit{from, to, data[:n]})
+		c.edits = append(c.edits, Edit{from, to, data[:n]})
 		data = data[n:]
 	}
 }
 
-// ready removes the chunks that are decided and applies their edits.
-func (b *body) ready() []*Chunk {
+// Ready removes the chunks that are decided and applies their edits.
+func (b *BodyFilter) Ready() []*Chunk {
 	var out []*Chunk
 	for len(b.pending) > 0 && b.pending[0].end <= b.decided {
 		out = append(out, b.pending[0].apply())
@@ -383,9 +380,9 @@ func (b *body) ready() []*Chunk {
 	return out
 }
 
-// split cuts the chunk in two where a compressed message begins in it, and
+// Split cuts the chunk in two where a compressed message begins in it, and
 // returns the second part, or nil: what precedes a message must not wait for it.
-func (b *body) split() *Chunk {
+func (b *BodyFilter) Split() *Chunk {
 	if len(b.pending) == 0 || b.section == nil || b.framed == unframed {
 		return nil
 	}
@@ -406,13 +403,13 @@ func (p *pendingChunk) apply() *Chunk {
 	if len(p.edits) == 0 {
 		return p.chunk
 	}
-	slices.SortFunc(p.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(p.edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	var out bytes.Buffer
 	at := p.start
 	for _, e := range p.edits {
-		out.Write(p.chunk.Data[at-p.start : e.start-p.start])
-		out.Write(e.data)
-		at = e.end
+		out.Write(p.chunk.Data[at-p.start : e.Start-p.start])
+		out.Write(e.Data)
+		at = e.End
 	}
 	out.Write(p.chunk.Data[at-p.start:])
 	p.chunk.Data = out.Bytes()

@@ -102,10 +102,6 @@ func (r *Redactor) FindHeaders(h Headers) []HeaderHit {
 	return hits
 }
 
-// Learn has secret looked for everywhere from now on, also in base64, hex and
-// percent-encoding, if it has 12 bytes to 8 KiB and is no placeholder.
-func (r *Redactor) Learn(secret string) { r.learn(secret) }
-
 // Fill returns a placeholder of the length of secret, or the secret where it is
 // a placeholder already.
 func (r *Redactor) Fill(secret []byte) []byte {

@@ -80,7 +80,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 		return v
 	}
 	report.value(Hit{Rule: RuleHeader, Off: at}, v)
-	r.learn(v)
+	r.Learn(v)
 	return r.placeholder(v, bracketed)
 }
 
@@ -93,7 +93,7 @@ func (r *Redactor) authorization(v string, report reporter) string {
 	if strings.EqualFold(scheme, "basic") {
 		if pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
 			if _, password, ok := strings.Cut(string(pair), ":"); ok {
-				r.learn(password)
+				r.Learn(password)
 			}
 		}
 	}

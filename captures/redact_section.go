@@ -13,7 +13,7 @@ const (
 
 // A section is a run of compressed bytes that passes: a body or a message.
 type section struct {
-	b         *body
+	b         *BodyFilter
 	start, at int64 // positions in the direction: of the run and of what comes next
 	written   int64 // up to here it has been let go
 	raw       []byte
@@ -24,13 +24,13 @@ type section struct {
 	inflater  *inflater
 	inflated  int64
 
-	scan    *scanner // searches what is inflated, unless
-	inner   *body    // does, because it has an encoding of its own, and
-	headers Headers  // describe it
-	plain   *scanner // searches the compressed bytes, once they cannot be inflated any more
+	scan    *scanner    // searches what is inflated, unless
+	inner   *BodyFilter // does, because it has an encoding of its own, and
+	headers Headers     // describe it
+	plain   *scanner    // searches the compressed bytes, once they cannot be inflated any more
 }
 
-func newSection(b *body, start int64) *section {
+func newSection(b *BodyFilter, start int64) *section {
 	s := &section{b: b, start: start, at: start, written: start, scan: newScanner(b.r, false)}
 	s.scan.hit = func(int64, int64, string) { s.found = true }
 	s.inflater = newInflater(&b.codecs, b.encoding, func(p []byte) bool {
@@ -42,7 +42,7 @@ func newSection(b *body, start int64) *section {
 }
 
 // nest has what is inflated searched as a body with headers h.
-func (s *section) nest(h Headers) { s.inner, s.headers = newBody(s.b.r, h), h }
+func (s *section) nest(h Headers) { s.inner, s.headers = NewBodyFilter(s.b.r, h), h }
 
 // search takes bytes that were inflated.
 func (s *section) search(p []byte) {
@@ -50,8 +50,8 @@ func (s *section) search(p []byte) {
 		s.scan.feed(p)
 		return
 	}
-	s.inner.write(&Chunk{Data: p})
-	s.inner.ready()
+	s.inner.Write(&Chunk{Data: p})
+	s.inner.Ready()
 	s.found = s.found || s.inner.edited
 }
 
@@ -61,7 +61,7 @@ func (s *section) endSearch() (reason string) {
 		s.scan.finish()
 		return ""
 	}
-	s.inner.close()
+	s.inner.Close(false)
 	s.found = s.found || s.inner.edited
 	for _, u := range s.inner.unsearched {
 		if !u.cut {
@@ -99,7 +99,7 @@ func (s *section) feed(p []byte, at int64) {
 // release lets everything go, though more may come.
 func (s *section) release() {
 	if s.inner != nil {
-		s.inner.hurry()
+		s.inner.FlushHeld()
 		s.found = s.found || s.inner.edited
 	} else {
 		s.scan.hurry()
@@ -188,11 +188,11 @@ func (s *section) rewrite() ([]byte, error) {
 	if s.inner == nil {
 		return deflate(all.encoding, s.b.r.Bytes(inflated))
 	}
-	b := newBody(s.b.r, s.headers)
-	b.write(&Chunk{Data: inflated})
-	b.close()
+	b := NewBodyFilter(s.b.r, s.headers)
+	b.Write(&Chunk{Data: inflated})
+	b.Close(false)
 	var out []byte
-	for _, c := range b.ready() {
+	for _, c := range b.Ready() {
 		out = append(out, c.Data...)
 	}
 	return deflate(all.encoding, out)

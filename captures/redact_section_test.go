@@ -108,11 +108,11 @@ func TestCompressedFrames(t *testing.T) {
 
 // What precedes a compressed message in its chunk does not wait for its end.
 func TestFrameBeforeCompressedOne(t *testing.T) {
-	b := newBody(DefaultRedactor(), Headers{{"content-type", "application/connect+proto"}})
+	b := NewBodyFilter(DefaultRedactor(), Headers{{"content-type", "application/connect+proto"}})
 	first := envelope(0, []byte("hello"))
-	b.write(&Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
-	second := b.split()
-	ready := b.ready()
+	b.Write(&Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
+	second := b.Split()
+	ready := b.Ready()
 	if second == nil || len(ready) != 1 || !bytes.Equal(ready[0].Data, first) || len(second.Data) != 6 {
 		t.Errorf("%v, then %v", ready, second)
 	}
@@ -128,14 +128,14 @@ func TestLongSection(t *testing.T) {
 	for i := 0; i < len(in); i += 64 << 10 {
 		cuts = append(cuts, i)
 	}
-	b := newBody(DefaultRedactor(), h)
+	b := NewBodyFilter(DefaultRedactor(), h)
 	released := 0
 	at := 0
 	var out []byte
 	for _, cut := range append(cuts, len(in)) {
-		b.write(&Chunk{Data: bytes.Clone(in[at:cut])})
+		b.Write(&Chunk{Data: bytes.Clone(in[at:cut])})
 		at = cut
-		for _, c := range b.ready() {
+		for _, c := range b.Ready() {
 			released += len(c.Data)
 			out = append(out, c.Data...)
 		}
@@ -143,8 +143,8 @@ func TestLongSection(t *testing.T) {
 	if released < maxSection || released == len(in) {
 		t.Errorf("%d of %d bytes were let go", released, len(in))
 	}
-	b.close()
-	for _, c := range b.ready() {
+	b.Close(false)
+	for _, c := range b.Ready() {
 		out = append(out, c.Data...)
 	}
 	if len(out) != len(in) || !bytes.Equal(out[:maxSection], in[:maxSection]) || !bytes.HasSuffix(out, bytes.Repeat([]byte("x"), 1000)) {
@@ -154,13 +154,13 @@ func TestLongSection(t *testing.T) {
 
 func TestInflationBomb(t *testing.T) {
 	in := must(deflate("gzip", make([]byte, 2*maxInflated)))(t)
-	b := newBody(DefaultRedactor(), Headers{{"content-encoding", "gzip"}})
-	b.write(&Chunk{Data: bytes.Clone(in)})
+	b := NewBodyFilter(DefaultRedactor(), Headers{{"content-encoding", "gzip"}})
+	b.Write(&Chunk{Data: bytes.Clone(in)})
 	if b.section.inflated > maxInflated+1<<20 {
 		t.Errorf("%d bytes were inflated", b.section.inflated)
 	}
-	b.close()
-	if out := join(b.ready()); !bytes.Equal(in, out) {
+	b.Close(false)
+	if out := join(b.Ready()); !bytes.Equal(in, out) {
 		t.Error("it was changed")
 	}
 }
@@ -193,7 +193,7 @@ func FuzzRedact(f *testing.F) {
 			cut = len(p) / 2
 		}
 		r := DefaultRedactor()
-		r.learn("made/up+token of=mine")
+		r.Learn("made/up+token of=mine")
 		out := join(redactBody(r, h, p, cut))
 		if h.Get("content-encoding") == "" && h.Get("content-type") == "" && len(out) != len(p) {
 			t.Fatalf("%d bytes became %d", len(p), len(out))
@@ -203,7 +203,7 @@ func FuzzRedact(f *testing.F) {
 		}
 		other := DefaultRedactor()
 		other.key, other.shortKey = r.key, r.shortKey
-		other.learn("made/up+token of=mine")
+		other.Learn("made/up+token of=mine")
 		if whole := join(redactBody(other, h, p)); !bytes.Equal(whole, out) {
 			t.Fatalf("cut at %d:\n%q\nwhole:\n%q", cut, out, whole)
 		}

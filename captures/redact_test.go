@@ -75,21 +75,21 @@ func TestURL(t *testing.T) {
 
 // redactBody passes p through a body in chunks that end where cuts say.
 func redactBody(r *Redactor, h Headers, p []byte, cuts ...int) (out []*Chunk) {
-	b := newBody(r, h)
+	b := NewBodyFilter(r, h)
 	at := 0
 	for i, cut := range append(cuts, len(p)) {
 		if cut = min(cut, len(p)); cut <= at {
 			continue
 		}
-		b.write(&Chunk{Seq: int64(i), Data: bytes.Clone(p[at:cut])})
+		b.Write(&Chunk{Seq: int64(i), Data: bytes.Clone(p[at:cut])})
 		at = cut
-		if second := b.split(); second != nil {
+		if second := b.Split(); second != nil {
 			second.Seq = -1
 		}
-		out = append(out, b.ready()...)
+		out = append(out, b.Ready()...)
 	}
-	b.close()
-	return append(out, b.ready()...)
+	b.Close(false)
+	return append(out, b.Ready()...)
 }
 
 func join(chunks []*Chunk) []byte {
@@ -205,8 +205,8 @@ func TestLearned(t *testing.T) {
 		t.Error(got)
 	}
 	for i := range 2 * maxSecrets {
-		r.learn(secret)
-		r.learn(strings.Repeat("n", 12) + string(rune('a'+i%26)) + strings.Repeat("m", i/26))
+		r.Learn(secret)
+		r.Learn(strings.Repeat("n", 12) + string(rune('a'+i%26)) + strings.Repeat("m", i/26))
 	}
 	if len(r.learned) != maxSecrets {
 		t.Errorf("%d secrets are remembered", len(r.learned))
@@ -300,16 +300,16 @@ func TestHurry(t *testing.T) {
 	} {
 		for cut := 12; cut < len(c.secret); cut++ {
 			r := NewRedactor(RedactorOptions{Secrets: []string{"made/up+token of=mine"}})
-			b := newBody(r, nil)
-			b.write(&Chunk{Data: []byte(c.before + c.secret[:cut])})
-			out := b.ready()
-			b.hurry()
-			if out = append(out, b.ready()...); len(out) != 1 {
+			b := NewBodyFilter(r, nil)
+			b.Write(&Chunk{Data: []byte(c.before + c.secret[:cut])})
+			out := b.Ready()
+			b.FlushHeld()
+			if out = append(out, b.Ready()...); len(out) != 1 {
 				t.Fatalf("%s: %d chunks after hurry", name, len(out))
 			}
-			b.write(&Chunk{Data: []byte(c.secret[cut:] + c.after)})
-			b.close()
-			got := string(join(append(out, b.ready()...)))
+			b.Write(&Chunk{Data: []byte(c.secret[cut:] + c.after)})
+			b.Close(false)
+			got := string(join(append(out, b.Ready()...)))
 			rest, ok := strings.CutPrefix(got, c.before)
 			middle, ok2 := strings.CutSuffix(rest, c.after)
 			if !ok || !ok2 || len(middle) != len(c.secret) || strings.Contains(got, c.secret[:8]) || strings.Contains(got, c.secret[min(cut, len(c.secret)-4):]) {

@@ -59,9 +59,9 @@ func (r *Redactor) value(v string) string {
 	if err != nil {
 		meant = v
 	}
-	r.learn(meant)
+	r.Learn(meant)
 	if plus, err := url.PathUnescape(v); err == nil {
-		r.learn(plus) // a plus sign may be meant as it is
+		r.Learn(plus) // a plus sign may be meant as it is
 	}
 	return r.placeholder(meant, plain)
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 )
 
 // Unsearched is a run of the bytes of a body that the search for secrets could
@@ -44,7 +42,7 @@ func (u *Unsearched) Omission() Edit {
 }
 
 // note adds a run to those that were not searched.
-func (b *body) note(u Unsearched) {
+func (b *BodyFilter) note(u Unsearched) {
 	switch {
 	case b.opaque != "" && u.Start >= b.opaqueFrom && u.Reason != b.opaque:
 	case len(b.unsearched) >= maxUnsearched && b.opaque == "":
@@ -56,15 +54,15 @@ func (b *body) note(u Unsearched) {
 
 // giveUp notes that nothing from a position on can be looked into. The bytes as
 // they are are searched nevertheless.
-func (b *body) giveUp(from int64, reason string) {
+func (b *BodyFilter) giveUp(from int64, reason string) {
 	if b.opaque == "" {
 		b.opaque, b.opaqueFrom = reason, from
 	}
 }
 
-// missed returns what was not searched in direction dir of the exchange, once
+// Unsearched returns what was not searched in direction dir of the exchange, once
 // the body is closed.
-func (b *body) missed(ex *Exchange, dir Direction) []Unsearched {
+func (b *BodyFilter) Unsearched(ex *Exchange, dir Direction) []Unsearched {
 	all := slices.Clone(b.unsearched)
 	all = slices.DeleteFunc(all, func(u Unsearched) bool {
 		return u.Bytes() == 0 || u.cut && (ex.Outcome != Complete || ex.Shortened())
@@ -83,30 +81,13 @@ func (b *body) missed(ex *Exchange, dir Direction) []Unsearched {
 	return out
 }
 
-// changedProtocol returns the protocol that the exchange's connection or stream
-// changed to, after which its bytes are no bodies of HTTP; "" if it did not.
-func (e *Exchange) changedProtocol() string {
-	to := ""
-	switch {
-	case e.Status == 101:
-		if to = e.ResponseHeaders.Get("upgrade"); to == "" {
-			to = "another protocol"
-		}
-	case e.Status/100 != 2:
-	case e.RequestHeaders.Get(":protocol") != "":
-		to = e.RequestHeaders.Get(":protocol")
-	case e.Method == "CONNECT":
-		to = "tunnel"
-	}
-	return strings.ToLower(to)
-}
-
-// unreadable says that the search cannot look into a protocol.
-func unreadable(protocol string) string { return fmt.Sprintf("payload of %s", protocol) }
-
-// A ChunkSource has the chunks of exchanges: a *Store, for one.
-type ChunkSource interface {
-	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error]
+// ChangeProtocol notes that the search cannot look into what follows, as the
+// connection changed to another protocol, and returns the empty run that
+// begins there.
+func (b *BodyFilter) ChangeProtocol(dir Direction, to string) Unsearched {
+	reason := fmt.Sprintf("payload of %s", to)
+	b.giveUp(b.in, reason)
+	return Unsearched{Dir: dir, Start: b.in, End: b.in, Reason: reason}
 }
 
 // FindUnsearched returns what of an exchange's bodies the search for secrets
@@ -116,7 +97,7 @@ type ChunkSource interface {
 // Limits: 10,000 runs of each direction; the rest is one run then.
 // Errors: of src.
 func (r *Redactor) FindUnsearched(ctx context.Context, src ChunkSource, ex *Exchange) ([]Unsearched, error) {
-	p := newPassage(r, ex)
+	p := NewExchangeFilter(r, ex)
 	if !p.bodies[Up].mayMiss() && !p.bodies[Down].mayMiss() {
 		return nil, nil
 	}
@@ -129,17 +110,19 @@ func (r *Redactor) FindUnsearched(ctx context.Context, src ChunkSource, ex *Exch
 			continue
 		}
 		b := p.bodies[c.Dir]
-		b.write(&c)
-		b.ready()
+		b.Write(&c)
+		b.Ready()
 	}
 	var all []Unsearched
 	for dir, b := range p.bodies {
-		b.close()
-		all = append(all, b.missed(ex, Direction(dir))...)
+		b.Close(false)
+		all = append(all, b.Unsearched(ex, Direction(dir))...)
 	}
 	return all, err
 }
 
 // mayMiss reports whether there can be something in the body that the search
 // cannot look into.
-func (b *body) mayMiss() bool { return b.framed != unframed || b.section != nil || b.opaque != "" }
+func (b *BodyFilter) mayMiss() bool {
+	return b.framed != unframed || b.section != nil || b.opaque != ""
+}

@@ -92,14 +92,14 @@ func TestAnyFlags(t *testing.T) {
 // missedOf passes p through a body in pieces, and returns what comes out and
 // what was not searched.
 func missedOf(r *Redactor, h Headers, p []byte, size int) ([]byte, []Unsearched) {
-	b := newBody(r, h)
+	b := NewBodyFilter(r, h)
 	var out []*Chunk
 	for part := range slices.Chunk(p, size) {
-		b.write(&Chunk{Data: bytes.Clone(part)})
-		out = append(out, b.ready()...)
+		b.Write(&Chunk{Data: bytes.Clone(part)})
+		out = append(out, b.Ready()...)
 	}
-	b.close()
-	return join(append(out, b.ready()...)), b.missed(&Exchange{Outcome: Complete}, Up)
+	b.Close(false)
+	return join(append(out, b.Ready()...)), b.Unsearched(&Exchange{Outcome: Complete}, Up)
 }
 
 // Where the search cannot look into bytes, it says so, and searches the bytes as
