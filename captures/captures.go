@@ -7,9 +7,7 @@
 package captures
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 )
@@ -139,9 +137,4 @@ type Chunk struct {
 	Seq      int64         // from 0, per exchange over both directions, in order of arrival
 	T        time.Duration // monotonic time since Exchange.Started
 	Data     []byte
-}
-
-// A ChunkSource has the chunks of exchanges: a *Store, for one.
-type ChunkSource interface {
-	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[Chunk, error]
 }

@@ -22,7 +22,7 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *Exchange, edi
 	if s.writer == nil {
 		return pathError(s.path, ErrReadOnly)
 	}
-	r := &Recording{store: s, start: time.Now(), ex: *ex}
+	r := &recording{store: s, start: time.Now(), ex: *ex}
 	if err := r.begin(*ex); err != nil {
 		return pathError(s.path, err)
 	}

@@ -13,7 +13,7 @@ import (
 // that are large, empty, or stored by their hash.
 func recordMany(t testing.TB, s *Store, exchanges, chunks int) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var open []*Recording
+	var open []Recording
 	for range exchanges {
 		open = append(open, must(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t))
 	}

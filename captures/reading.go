@@ -9,15 +9,6 @@ import (
 	"strings"
 )
 
-// A Reading is how somebody said that a field is read: of all messages that go in a
-// direction of a method.
-type Reading struct {
-	Method string // "/package.Service/Method"
-	Dir    Direction
-	Path   string // of the field in the message: 1.2
-	Type   string
-}
-
 const (
 	maxReadings    = 10_000
 	maxReadingLen  = 4 << 10

@@ -14,11 +14,11 @@ const (
 	maxHoldTotal = 3 * maxHold
 )
 
-// A Recording is an exchange that is being recorded. Its methods may be
+// A recording is an exchange that is being recorded. Its methods may be
 // called from several goroutines, typically one per direction; they block
 // while the store's queue is full, and do nothing once End was called or
 // recording has failed (see Store.Err).
-type Recording struct {
+type recording struct {
 	store *Store
 	start time.Time     // with the monotonic clock
 	lead  time.Duration // from Exchange.Started to start
@@ -39,11 +39,11 @@ type Recording struct {
 // may be begun with all of it.
 //
 // Errors: ErrReadOnly, ErrClosed, or what stopped the recording.
-func (s *Store) Begin(ex Exchange) (*Recording, error) {
+func (s *Store) Begin(ex Exchange) (Recording, error) {
 	if s.writer == nil {
 		return nil, pathError(s.path, ErrReadOnly)
 	}
-	r := &Recording{store: s, start: time.Now(), ex: ex}
+	r := &recording{store: s, start: time.Now(), ex: ex}
 	r.ex.ID = 0
 	if ex.Started.IsZero() {
 		r.ex.Started = r.start
@@ -56,7 +56,7 @@ func (s *Store) Begin(ex Exchange) (*Recording, error) {
 }
 
 // begin enters r, whose exchange is ex, into its store. An ID that is set stays.
-func (r *Recording) begin(ex Exchange) error {
+func (r *recording) begin(ex Exchange) error {
 	s := r.store
 	r.left = [2]int64{s.maxBody, s.maxBody}
 	r.mu.Lock() // before Close can find it and end it
@@ -90,10 +90,10 @@ func (s *Store) forget(id int64) {
 }
 
 // ID returns the exchange's number in the capture.
-func (r *Recording) ID() int64 { return r.ex.ID }
+func (r *recording) ID() int64 { return r.ex.ID }
 
 // Response records the response's status and headers.
-func (r *Recording) Response(status int, h Headers) {
+func (r *recording) Response(status int, h Headers) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -109,7 +109,7 @@ func (r *Recording) Response(status int, h Headers) {
 
 // changeProtocol notes that the search for secrets cannot look into what
 // follows, if the response says that it is no HTTP.
-func (r *Recording) changeProtocol() {
+func (r *recording) changeProtocol() {
 	to := r.ex.ChangedProtocol()
 	if to == "" || r.bodies[Up] == nil || r.bodies[Down] == nil {
 		return
@@ -121,7 +121,7 @@ func (r *Recording) changeProtocol() {
 	r.reportUnsearched(runs)
 }
 
-func (r *Recording) reportUnsearched(runs []Unsearched) {
+func (r *recording) reportUnsearched(runs []Unsearched) {
 	if r.store.unsearched != nil && len(runs) > 0 {
 		r.store.unsearched(r.ex, runs)
 	}
@@ -131,13 +131,13 @@ func (r *Recording) reportUnsearched(runs []Unsearched) {
 // blocks while the queue is full. A chunk in which a compressed message begins
 // that does not end in it is stored as two, so that what precedes the message
 // need not wait for it; all others keep their boundaries.
-func (r *Recording) Chunk(dir Direction, p []byte) {
+func (r *recording) Chunk(dir Direction, p []byte) {
 	r.ChunkAt(dir, r.lead+time.Since(r.start), p)
 }
 
 // ChunkAt is Chunk for bytes that passed at time t from Exchange.Started, as
 // in a capture of another tool.
-func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
+func (r *recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -166,7 +166,7 @@ func (r *Recording) ChunkAt(dir Direction, t time.Duration, p []byte) {
 }
 
 // pass sends a chunk on its way, through the redaction if there is one.
-func (r *Recording) pass(dir Direction, c *Chunk) {
+func (r *recording) pass(dir Direction, c *Chunk) {
 	if r.store.redactor == nil {
 		r.emit(c)
 		return
@@ -185,7 +185,7 @@ func (r *Recording) pass(dir Direction, c *Chunk) {
 }
 
 // hold sets the timer for what is held back after a chunk has passed.
-func (r *Recording) hold() {
+func (r *recording) hold() {
 	wait := maxHoldTotal
 	held := false
 	for dir, b := range r.bodies {
@@ -209,7 +209,7 @@ func (r *Recording) hold() {
 }
 
 // flushHeld releases the chunks held back for redaction.
-func (r *Recording) flushHeld() {
+func (r *recording) flushHeld() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -225,7 +225,7 @@ func (r *Recording) flushHeld() {
 }
 
 // heldBefore reports whether chunks are held back since t or before.
-func (r *Recording) heldBefore(t time.Time) bool {
+func (r *recording) heldBefore(t time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, since := range r.heldSince {
@@ -237,14 +237,14 @@ func (r *Recording) heldBefore(t time.Time) bool {
 }
 
 // emit queues chunks.
-func (r *Recording) emit(chunks ...*Chunk) {
+func (r *recording) emit(chunks ...*Chunk) {
 	for _, c := range chunks {
 		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
 	}
 }
 
 // Trailers records the trailers of one direction.
-func (r *Recording) Trailers(dir Direction, h Headers) {
+func (r *recording) Trailers(dir Direction, h Headers) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -259,7 +259,7 @@ func (r *Recording) Trailers(dir Direction, h Headers) {
 }
 
 // Connection records what is known of the connection to the server.
-func (r *Recording) Connection(t TLS, server string) {
+func (r *recording) Connection(t TLS, server string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -271,12 +271,12 @@ func (r *Recording) Connection(t TLS, server string) {
 
 // End records how the exchange ended, and why if it failed. Only the first
 // call counts.
-func (r *Recording) End(o Outcome, errText string) {
+func (r *recording) End(o Outcome, errText string) {
 	r.EndAt(r.lead+time.Since(r.start), o, errText)
 }
 
 // EndAt is End for an exchange that took as long as d.
-func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
+func (r *recording) EndAt(d time.Duration, o Outcome, errText string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -310,7 +310,7 @@ func (r *Recording) EndAt(d time.Duration, o Outcome, errText string) {
 }
 
 // notStored is how much of a direction Options.MaxBody has left out.
-func (r *Recording) notStored(dir Direction) int64 {
+func (r *recording) notStored(dir Direction) int64 {
 	passed := r.ex.BytesUp
 	if dir == Down {
 		passed = r.ex.BytesDown
@@ -322,7 +322,7 @@ func (r *Recording) notStored(dir Direction) int64 {
 }
 
 // mentionCut says in the exchange what was left out.
-func (r *Recording) mentionCut() {
+func (r *recording) mentionCut() {
 	for _, dir := range []Direction{Up, Down} {
 		if n := r.notStored(dir); n > 0 {
 			r.ex.AddShortened(dir, n, r.store.maxBody)
@@ -331,7 +331,7 @@ func (r *Recording) mentionCut() {
 }
 
 // redact takes the secrets out of what is known when an exchange begins.
-func (r *Recording) redact(ex *Exchange) {
+func (r *recording) redact(ex *Exchange) {
 	s := r.store
 	if s.redactor == nil {
 		for _, h := range []*Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
@@ -364,7 +364,7 @@ func (s *Store) clean(text string) string {
 }
 
 // write queues the exchange's state.
-func (r *Recording) write(kind EventKind) error {
+func (r *recording) write(kind EventKind) error {
 	snapshot := r.ex // its header slices are replaced, never changed in place
 	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
 }

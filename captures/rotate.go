@@ -58,7 +58,7 @@ func CreateSeries(path string, o SeriesOptions) (*Series, error) {
 
 // Begin is Store.Begin in the current file, or in the next where it is time
 // for that.
-func (s *Series) Begin(ex Exchange) (*Recording, error) {
+func (s *Series) Begin(ex Exchange) (Recording, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {

@@ -68,7 +68,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	nextID  int64
-	open    map[int64]*Recording
+	open    map[int64]*recording
 	closed  bool
 	drained func() // set when nothing more begins here: called once nothing is open
 }
@@ -105,7 +105,7 @@ func create(path string, o Options, t tuning) (*Store, error) {
 		return nil, pathError(path, lockError(path, err))
 	}
 	s := &Store{
-		path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*Recording),
+		path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
 		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
 	}
 	if err := s.openForWriting(o, t); err != nil {

@@ -14,34 +14,6 @@ import (
 	"time"
 )
 
-// A Summary is what a listing says of an exchange and only its bodies tell, as
-// somebody derived it.
-//
-// Shape: Truth is Listed.Truth of the exchange that it was derived from: where
-// that is another by now, the Summary counts for nothing. The words are those of
-// the code that derives; Version says which.
-type Summary struct {
-	Exchange             int64
-	Version              int
-	Truth                int64
-	Protocol, Codec      string
-	Service, RPC         string
-	Code                 string
-	FramesUp, FramesDown int
-	Thread               string // what it has in common with the other pieces of its conversation; "" for no piece
-}
-
-// A Listed exchange is one as a listing has it.
-//
-// Shape: of the Exchange, headers, trailers, TLS and addresses are left out.
-// Summary is nil where none is there that was derived by the asked version from
-// the exchange as it is now; that of one which has not ended always is.
-type Listed struct {
-	Exchange *Exchange
-	Truth    int64
-	Summary  *Summary
-}
-
 const (
 	// listedRows is how many rows of a listing are read at once: they are
 	// small, as their headers are not kept.

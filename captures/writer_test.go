@@ -73,7 +73,7 @@ func testSlowDisk(t *testing.T) {
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	s := must(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
-	var open []*Recording
+	var open []Recording
 	for range 4 {
 		open = append(open, must(s.Begin(Exchange{}))(t))
 	}

@@ -12,12 +12,6 @@ import (
 	"unwire/captures"
 )
 
-// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
-type Capture interface {
-	Source
-	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
-}
-
 // Conversations says which exchanges of a capture are pieces of what.
 type Conversations struct {
 	threads
@@ -91,13 +85,13 @@ func (t *threads) enter(number int64, call Call, id string) {
 // no more than the request.
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
-func FindConversations(ctx context.Context, src Capture) (*Conversations, error) {
+func FindConversations(ctx context.Context, src captures.Capture) (*Conversations, error) {
 	c := &Conversations{threads: newThreads()}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
 // find enters the pieces among exchanges of src, those behind a damaged one, too.
-func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*captures.Exchange, error]) error {
+func (c *Conversations) find(ctx context.Context, src captures.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
 		if err != nil {
@@ -120,7 +114,7 @@ func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*c
 }
 
 // decodeRequest decodes the request's first message.
-func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Exchange, error) {
+func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Exchange) (*Exchange, error) {
 	r := newRequestReader(rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
@@ -204,7 +198,7 @@ var ErrNoConversation = errors.New("no conversation goes by this exchange")
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
-func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
+func (c *Conversations) Decode(ctx context.Context, src captures.Source, head int64, o Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
 	bounds := messages(Call{}, o).o
 	left := bounds
@@ -223,7 +217,7 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
-	if all, ok := src.(Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+	if all, ok := src.(captures.Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
 		found, err := FindConversations(ctx, all)
 		if err != nil {
 			return nil, err
@@ -242,8 +236,8 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 
 // DecodeConversation is Decode where id is the head of a conversation, else it
 // returns nil without an error. It looks through src only where id may be one.
-func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*Conversation, error) {
-	capture, ok := src.(Capture)
+func DecodeConversation(ctx context.Context, src captures.Source, id int64, o Options) (*Conversation, error) {
+	capture, ok := src.(captures.Capture)
 	if !ok {
 		return nil, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -78,12 +77,6 @@ type Options struct {
 	Wire        wire.Options // MaxNodes: what is left of the exchange's, by default
 }
 
-// A Source has exchanges with their chunks: a *captures.Store, for one.
-type Source interface {
-	Exchange(ctx context.Context, id int64) (*captures.Exchange, error)
-	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
-}
-
 // batchFrames is how many frames are put aside at a time while an exchange is read.
 const batchFrames = 256
 
@@ -91,7 +84,7 @@ const batchFrames = 256
 //
 // Errors: only where src cannot be read, with what had been read by then, or
 // nil if that is nothing. What cannot be decoded is in Exchange.Err.
-func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, error) {
+func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exchange, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)

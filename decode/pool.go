@@ -37,9 +37,9 @@ func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 	return p.roots[dir&1]
 }
 
-// A Neighbourhood is a Source whose exchanges can be walked from one of them.
+// A Neighbourhood is a source whose exchanges can be walked from one of them.
 type Neighbourhood interface {
-	Source
+	captures.Source
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error]
 }
 

@@ -40,7 +40,7 @@ type List struct {
 // the exchange is decoded. Of an exchange whose chunks cannot be read there is
 // what was decoded until then.
 // Errors: all that could not be read. The exchanges beside it are in the List.
-func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
+func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
 	all := Conversations{threads: newThreads()}
 	var failed unread
@@ -109,7 +109,7 @@ func (u *unread) err() error {
 //
 // Errors: those of captures.PutSummaries. A capture that cannot be written to
 // is listed as well, only slower.
-func (l *List) Save(ctx context.Context, store *captures.Store) error {
+func (l *List) Save(ctx context.Context, store captures.SummaryStore) error {
 	if len(l.derived) == 0 {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (l *List) Save(ctx context.Context, store *captures.Store) error {
 // each exchange.
 // Errors: of the store. Where ctx ends before all is derived, what is there is
 // stored.
-func Index(ctx context.Context, store *captures.Store) error {
+func Index(ctx context.Context, store captures.SummaryStore) error {
 	l, err := ListExchanges(ctx, store)
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
@@ -133,7 +133,7 @@ func callOf(m *captures.Summary) Call {
 
 // summarize derives what a listing says of an exchange, until the first chunk
 // that cannot be read.
-func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Summary, error) {
+func summarize(ctx context.Context, src captures.Source, l captures.Listed) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
 	rec, err := src.Exchange(ctx, m.Exchange)
 	if err != nil {
@@ -176,7 +176,7 @@ func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Sum
 // FindConversation is FindConversations for the one that an exchange is a piece
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
-func FindConversation(ctx context.Context, src Capture, id int64) (*Conversations, error) {
+func FindConversation(ctx context.Context, src captures.Capture, id int64) (*Conversations, error) {
 	c := &Conversations{threads: newThreads()}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func FindConversation(ctx context.Context, src Capture, id int64) (*Conversation
 	if !IsPiece(Classify(rec)) {
 		return c, nil
 	}
-	store, ok := src.(*captures.Store)
+	store, ok := src.(captures.SummaryStore)
 	if !ok {
 		return FindConversations(ctx, src)
 	}

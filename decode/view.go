@@ -117,7 +117,7 @@ type remembering interface {
 
 // choose has the choices that src keeps for the method of ex. One that cannot be read
 // is left out.
-func (ex *Exchange) choose(ctx context.Context, src Source) {
+func (ex *Exchange) choose(ctx context.Context, src captures.Source) {
 	if s, ok := src.(remembering); ok {
 		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
 	}

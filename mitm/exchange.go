@@ -27,7 +27,7 @@ type exchange struct {
 	ctx   context.Context // the client's request: ends when the client goes away
 
 	mu      sync.Mutex
-	rec     *captures.Recording
+	rec     captures.Recording
 	reached bool  // a connection to the server was used
 	asked   bool  // the client was told to send its body, by net/http or by the server
 	upErr   error // why reading the request's body failed
@@ -65,7 +65,7 @@ func httpVersion(major, minor int) string {
 }
 
 // with runs f unless the exchange has ended.
-func (x *exchange) with(f func(*captures.Recording)) {
+func (x *exchange) with(f func(captures.Recording)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.rec != nil {
@@ -77,7 +77,7 @@ func (x *exchange) connected(conn net.Conn) {
 	x.mu.Lock()
 	x.reached = true
 	x.mu.Unlock()
-	x.with(func(rec *captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
+	x.with(func(rec captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
 // mayContinue reports, once, that nobody has told the client yet to send its
@@ -92,16 +92,16 @@ func (x *exchange) mayContinue() bool {
 
 func (x *exchange) response(res *http.Response) {
 	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
-	x.with(func(rec *captures.Recording) { rec.Response(res.StatusCode, h) })
+	x.with(func(rec captures.Recording) { rec.Response(res.StatusCode, h) })
 }
 
 func (x *exchange) chunk(d captures.Direction, p []byte) {
-	x.with(func(rec *captures.Recording) { rec.Chunk(d, p) })
+	x.with(func(rec captures.Recording) { rec.Chunk(d, p) })
 }
 
 func (x *exchange) trailers(d captures.Direction, major int, trailer http.Header) {
 	if h := (section{header: trailer, major: major}).headers(); len(h) > 0 {
-		x.with(func(rec *captures.Recording) { rec.Trailers(d, h) })
+		x.with(func(rec captures.Recording) { rec.Trailers(d, h) })
 	}
 }
 
@@ -110,7 +110,7 @@ func (x *exchange) end(o captures.Outcome, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	x.with(func(rec *captures.Recording) {
+	x.with(func(rec captures.Recording) {
 		rec.End(o, text)
 		x.rec = nil
 	})

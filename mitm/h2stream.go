@@ -17,7 +17,7 @@ import (
 // An h2Stream is an exchange that is going on on a relayed connection. Its
 // fields but rec and those below mu are guarded by the relay's mutex.
 type h2Stream struct {
-	rec      *captures.Recording // nil: it is not recorded
+	rec      captures.Recording // nil: it is not recorded
 	method   string
 	ended    [2]bool // by direction
 	answered bool
@@ -103,7 +103,7 @@ func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ende
 }
 
 // begin starts the recording of a request, if it is to be recorded and can be.
-func (r *h2Relay) begin(fields []hpack.HeaderField) *captures.Recording {
+func (r *h2Relay) begin(fields []hpack.HeaderField) captures.Recording {
 	p := r.proxy
 	host := field(fields, pseudoAuthority)
 	if host == "" {

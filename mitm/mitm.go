@@ -60,7 +60,7 @@ type Options struct {
 	// Store is required; the caller closes it, after Shutdown. What it fails to
 	// begin passes unrecorded: that is for the store's owner to know and to tell
 	// (captures.Options.Failed).
-	Store Recorder
+	Store captures.Recorder
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
 	UpstreamRoots *x509.CertPool
@@ -101,11 +101,6 @@ type Options struct {
 	KeyLog io.Writer
 
 	Logger *slog.Logger // nil: silence
-}
-
-// A Recorder takes exchanges in: a *captures.Store or a *captures.Series.
-type Recorder interface {
-	Begin(captures.Exchange) (*captures.Recording, error)
 }
 
 // A Proxy records the traffic that passes through it.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"unwire/captures"
-	"unwire/decode"
 	"unwire/decode/diff"
 )
 
@@ -30,7 +29,7 @@ type Lesson struct {
 //
 // Errors: where the request may have effects: it must go to this machine, be a
 // GET, or be of a method that the schema marks as free of side effects.
-func Learn(ctx context.Context, src decode.Source, id int64, o Options, out *captures.Store) (*Lesson, error) {
+func Learn(ctx context.Context, src captures.Source, id int64, o Options, out *captures.Store) (*Lesson, error) {
 	o.Edits, o.Editor, o.Lesson = nil, nil, nil
 	var live [2]*Result
 	for i := range live {

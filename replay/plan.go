@@ -173,7 +173,7 @@ func (p *Plan) refuseForeign() {
 // Shape: a target that may not be sent to, and secrets that are missing, are
 // told in the plan, and are errors of Send.
 // Errors: of reading the exchange; of an edit, with its place.
-func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan, error) {
+func NewPlan(ctx context.Context, src captures.Source, id int64, o Options) (*Plan, error) {
 	chosen := o.Timeout // by the caller: deadlines in headers follow it
 	if chosen == defaultTimeout {
 		chosen = 0
@@ -255,7 +255,7 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 
 // read reads the exchange, or the conversation in pieces that goes by it, and
 // the body of the request.
-func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.Exchange, []byte, *decode.Conversation, error) {
+func read(ctx context.Context, src captures.Source, id int64, part bool) (*decode.Exchange, []byte, *decode.Conversation, error) {
 	if !part {
 		c, err := decode.DecodeConversation(ctx, src, id, decode.Options{})
 		if err != nil {
@@ -274,7 +274,7 @@ func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.
 }
 
 // upBody reads the request's body as it was on the wire.
-func upBody(ctx context.Context, src decode.Source, id int64) ([]byte, error) {
+func upBody(ctx context.Context, src captures.Source, id int64) ([]byte, error) {
 	var body []byte
 	for c, err := range src.Chunks(ctx, id, 0) {
 		if err != nil {

@@ -22,7 +22,7 @@ type record struct {
 	chunks []captures.Chunk
 	down   int64
 	limit  int64
-	out    *captures.Recording // nil: memory only
+	out    captures.Recording // nil: memory only
 }
 
 func newRecord(p *Plan, out *captures.Store) (*record, error) {
@@ -107,7 +107,7 @@ func (r *record) snapshot() captures.Exchange {
 	return r.ex
 }
 
-// Exchange and Chunks make a record a decode.Source of its one exchange.
+// Exchange and Chunks make a record a captures.Source of its one exchange.
 func (r *record) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	ex := r.snapshot()
 	return &ex, nil

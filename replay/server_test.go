@@ -210,7 +210,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type tapped struct {
 	io.ReadCloser
-	rec *captures.Recording
+	rec captures.Recording
 	dir captures.Direction
 	end func(error)
 }

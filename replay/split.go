@@ -50,7 +50,7 @@ type carrier struct {
 }
 
 // buildSplit takes over the requests that carried a conversation.
-func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conversation, r *refresher) error {
+func (p *Plan) buildSplit(ctx context.Context, src captures.Source, c *decode.Conversation, r *refresher) error {
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
 	p.refreshed("request id")
 	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures/transfer"
+	"unwire/captures"
 	"unwire/decode"
 )
 
@@ -20,7 +20,7 @@ type exporter struct {
 	done   Written
 }
 
-func (e *exporter) all(ctx context.Context, src transfer.Source) error {
+func (e *exporter) all(ctx context.Context, src captures.Capture) error {
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ const maxRemarks = 32 // of a connection
 
 // A conn is a TCP connection.
 type conn struct {
-	store  *captures.Store
+	store  captures.Target
 	keys   *KeyLog
 	held   *budget
 	source string

@@ -20,7 +20,6 @@ import (
 	"unwire/captures"
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
-	"unwire/captures/transfer"
 	"unwire/captures/transfer/samples"
 )
 
@@ -169,7 +168,7 @@ func body(t *rapid.T, what string) [][]byte {
 }
 
 // there exports and imports a capture.
-func there(t testing.TB, from transfer.Source, dir string) (*captures.Store, []pcap.Connection, pcapng.Written) {
+func there(t testing.TB, from captures.Capture, dir string) (*captures.Store, []pcap.Connection, pcapng.Written) {
 	t.Helper()
 	var file bytes.Buffer
 	done, err := pcapng.Export(context.Background(), &file, from, pcapng.Options{Name: "x.uwc"})
@@ -226,7 +225,7 @@ func TestRoundTrip(t *testing.T) {
 func TestOddExchanges(t *testing.T) {
 	dir := t.TempDir()
 	from := samples.Store(t, dir, captures.Options{KeepSecrets: true})
-	begin := func(n int, ex captures.Exchange) *captures.Recording {
+	begin := func(n int, ex captures.Exchange) captures.Recording {
 		ex.Started = time.Unix(1_700_000_000+int64(n), 0)
 		rec, err := from.Begin(ex)
 		if err != nil {

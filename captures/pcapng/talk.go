@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/transfer"
 )
 
 // A talk is an exchange that goes on: it puts one part after the other onto its
 // connection, each when its time has come.
 type talk struct {
 	ctx   context.Context
-	src   transfer.Source
+	src   captures.Capture
 	ex    *captures.Exchange
 	conn  *connection
 	order int // among exchanges

@@ -26,12 +26,12 @@ const maskKeySize = 32
 //
 // Limits: secrets are another matter: src has none any more (decode/secret.View).
 type Masked struct {
-	src Source
+	src captures.Capture
 	key []byte
 }
 
 // Mask returns a view of src that may leave the machine.
-func Mask(src Source) *Masked {
+func Mask(src captures.Capture) *Masked {
 	key := make([]byte, maskKeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
 	return &Masked{src, key}

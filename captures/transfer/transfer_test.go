@@ -89,7 +89,7 @@ func TestMask(t *testing.T) {
 }
 
 // clean is a view without secrets, as an export has it.
-func clean(t *testing.T, from *captures.Store) transfer.Source {
+func clean(t *testing.T, from *captures.Store) captures.Capture {
 	t.Helper()
 	v, err := secrets.NewView(t.Context(), from, captures.DefaultRedactor(), &secrets.Rules{})
 	if err != nil {

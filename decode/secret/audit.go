@@ -183,7 +183,7 @@ func (a *auditor) head() {
 }
 
 // bodies looks at the frames, and at bytes that are none.
-func (a *auditor) bodies(ctx context.Context, src decode.Source) error {
+func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	if err := a.unsearched(ctx, src); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (a *auditor) bodies(ctx context.Context, src decode.Source) error {
 
 // unsearched looks for what cannot be searched, one finding for each direction
 // and reason.
-func (a *auditor) unsearched(ctx context.Context, src decode.Source) error {
+func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
 	runs, err := a.red.FindUnsearched(ctx, src, a.ex)
 	if err != nil {
 		return err

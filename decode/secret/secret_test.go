@@ -68,7 +68,7 @@ func record(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func(rpc, media string, h ...captures.Header) *captures.Recording {
+	begin := func(rpc, media string, h ...captures.Header) captures.Recording {
 		r, err := store.Begin(captures.Exchange{
 			Method: "POST", URL: "https://h/" + rpc, HTTP: "2", Started: time.Now(),
 			RequestHeaders: append(captures.Headers{{Name: "content-type", Value: media}}, h...),

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"unwire/captures"
-	"unwire/decode"
 	"unwire/decode/secret"
 )
 
@@ -74,7 +73,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	}
 }
 
-func chunks(t *testing.T, src decode.Source, id, from int64) (list []captures.Chunk) {
+func chunks(t *testing.T, src captures.Source, id, from int64) (list []captures.Chunk) {
 	t.Helper()
 	for c, err := range src.Chunks(t.Context(), id, from) {
 		if err != nil {

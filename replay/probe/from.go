@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay"
 )
@@ -18,7 +19,7 @@ import (
 // Shape: what Options have already stays. reach holds the credentials for
 // headers that were redacted.
 // Errors: of reading the exchange; replay.ErrCredentials; replay.ErrRefused.
-func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, reach replay.Options) error {
+func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64, reach replay.Options) error {
 	reach.To, reach.Part = o.To, true
 	plan, err := replay.NewPlan(ctx, src, id, reach)
 	if err != nil {

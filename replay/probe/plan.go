@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/schema"
@@ -136,7 +137,7 @@ func (p *Plan) Text() string {
 }
 
 // TargetOf is the server that an exchange was captured from.
-func TargetOf(ctx context.Context, src decode.Source, id int64) (*url.URL, error) {
+func TargetOf(ctx context.Context, src captures.Source, id int64) (*url.URL, error) {
 	ex, err := decode.Decode(ctx, src, id, decode.Options{})
 	if err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func frames(r *rand.Rand) []byte {
 }
 
 // pieces records a body in chunks of any size, and returns when it was done.
-func pieces(r *rand.Rand, rec *captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
+func pieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
 	for len(body) > 0 {
 		n := 1 + r.IntN(min(len(body), 150))
 		at += time.Duration(r.Int64N(1e7))
