@@ -139,7 +139,7 @@ func (p *Proxy) handshake(ctx context.Context, c *clientConn, h hello) (*tls.Con
 // terminate ends the client's TLS here, with a certificate for the name that it
 // asked for and the protocol that the server picks from its offer.
 func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
-	leaf, err := p.opts.CA.leaf(c.target.host())
+	leaf, err := p.opts.CA.Leaf(c.target.host())
 	if err != nil {
 		return nil, err
 	}

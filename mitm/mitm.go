@@ -42,6 +42,7 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"unwire/captures"
+	"unwire/mitm/ca"
 )
 
 const (
@@ -55,7 +56,7 @@ const (
 
 // Options say what a Proxy is to do.
 type Options struct {
-	CA *CA // required
+	CA *ca.Authority // required
 
 	// Store is required; the caller closes it, after Shutdown. What it fails to
 	// begin passes unrecorded: that is for the store's owner to know and to tell

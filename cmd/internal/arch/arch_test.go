@@ -37,12 +37,17 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		imports: []string{"captures"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's; tests compare the two",
 	},
 	"mitm": {
-		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
-		why: "the proxy relays and records bytes, and interprets none",
+		imports: []string{"captures", "mitm/ca", "mitm/h2"}, tests: []string{"decode", "mitm/launch"},
+		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
+	},
+	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
+	"mitm/launch": {
+		tests: []string{"captures", "mitm", "mitm/ca"},
+		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
 	},
 	"decode/envelope":      {why: "framing is a format, not a policy"},
 	"decode/wire":          {tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else"},
@@ -99,7 +104,7 @@ var table = map[string]row{
 	},
 	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
 	"schema/align": {
-		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm"},
+		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
