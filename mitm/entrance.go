@@ -100,8 +100,7 @@ func (e *entrance) run(p *Proxy) {
 				return
 			}
 			if h2 {
-				wire := &wireConn{Conn: c}
-				p.interceptH2(c, wire, wire, targetOf(e.origin), e.origin)
+				p.interceptH2(c, &wireConn{Conn: c}, targetOf(e.origin), e.origin)
 				return
 			}
 			e.queue.push(c)

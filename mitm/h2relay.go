@@ -5,8 +5,8 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"sync"
@@ -24,6 +24,47 @@ const (
 	lastAnswer = 100 * time.Millisecond
 )
 
+// An h2Config says what an h2Relay connects, and what it records to. All of it but
+// Origin is required.
+type h2Config struct {
+	// Client and Server are the two connections: each a *wireConn, or TLS on one.
+	Client, Server net.Conn
+
+	// Origin is the server that the client takes the proxy for: its requests are
+	// addressed to that. Nil, the default, leaves them as they are.
+	Origin *url.URL
+
+	// Begin starts to record a request, by its pseudo-header fields and the others.
+	// It returns nil if the exchange is not recorded.
+	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
+
+	// Enter counts an exchange, which Leave takes back when the last of its bytes
+	// are written. An exchange that Enter refuses is refused to the client.
+	Enter func() bool
+	Leave func()
+
+	Logger *slog.Logger
+}
+
+// newH2Relay makes a relay; run starts it.
+func newH2Relay(c h2Config) *h2Relay {
+	return &h2Relay{
+		h2Config: c,
+		// The server's SETTINGS come first.
+		client:  &h2End{wireConn: wireBelow(c.Client), conn: c.Client, inside: true},
+		server:  &h2End{wireConn: wireBelow(c.Server), conn: c.Server},
+		streams: make(map[uint32]*h2Stream),
+	}
+}
+
+// wireBelow returns the wireConn that a connection is, or that its TLS is on.
+func wireBelow(conn net.Conn) *wireConn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	return conn.(*wireConn)
+}
+
 // An h2Relay passes HTTP/2 on between one connection of a client and one to its
 // server, frame by frame: what one says is what the other hears, SETTINGS, PING,
 // PRIORITY, windows and reset codes too, so that flow control is theirs. Header
@@ -38,14 +79,11 @@ const (
 // :authority says, as it would without the proxy: that server answers 421 if
 // it is not for it.
 type h2Relay struct {
-	proxy                  *Proxy
-	target                 target
-	origin                 *url.URL // that the client takes the proxy for; nil: none
-	client, server         *h2End
-	clientAddr, serverAddr string
-	tls                    captures.TLS
-	asked                  *atomic.Bool     // of the origin: a request came
-	tables                 [2]atomic.Uint32 // by direction: how large HPACK's table may be
+	h2Config
+	client, server *h2End
+
+	// tables has by direction how large HPACK's table may be.
+	tables [2]atomic.Uint32
 
 	mu      sync.Mutex
 	streams map[uint32]*h2Stream
@@ -55,48 +93,9 @@ type h2Relay struct {
 	away    error // the server's GOAWAY
 }
 
-// interceptH2 serves a client that speaks HTTP/2 on conn, which is the client's
-// or the TLS on it: frame by frame if the server does too, and otherwise by the
-// HTTP server, which tells the client why not.
-func (p *Proxy) interceptH2(c *clientConn, wire *wireConn, conn net.Conn, t target, origin *url.URL) {
-	buf, err := readPreface(conn)
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	o := p.origins.get(t)
-	ctx, cancel := context.WithTimeout(p.ctx, dialTimeout+handshakeTimeout)
-	defer cancel()
-	server, err := o.dialH2(ctx)
-	if err != nil {
-		o.asked.Store(true)
-		c.target, c.origin, c.unreached = t, origin, err
-		if errors.Is(err, errNoHTTP2) {
-			c.unreached = nil // by HTTP/1 it can be
-		}
-		p.conns.push(&replayConn{conn, buf})
-		return
-	}
-	r := &h2Relay{
-		proxy: p, target: t, origin: origin,
-		client:     &h2End{wireConn: wire, conn: conn, inside: true}, // the server's SETTINGS come first
-		server:     &h2End{wireConn: server.wire, conn: server.conn},
-		clientAddr: c.RemoteAddr().String(), serverAddr: server.conn.RemoteAddr().String(),
-		tls:     p.tlsOf(server.conn),
-		asked:   &o.asked,
-		streams: make(map[uint32]*h2Stream),
-	}
-	if !p.addRelay(r) {
-		r.end(captures.Incomplete, errStopped)
-		return
-	}
-	defer p.removeRelay(r)
-	r.run(buf)
-}
-
-// readPreface reads at least what a client begins HTTP/2 with.
-func readPreface(conn net.Conn) ([]byte, error) {
-	_ = conn.SetReadDeadline(time.Now().Add(readHeaderTimeout))
+// readPreface reads at least what a client begins HTTP/2 with, within a time.
+func readPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	buf := make([]byte, 4<<10)
 	n, err := io.ReadAtLeast(conn, buf, len(clientPreface))
@@ -109,13 +108,14 @@ func readPreface(conn net.Conn) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// run pumps until the connection has ended; head is what was read of it.
-func (r *h2Relay) run(head []byte) {
-	defer context.AfterFunc(r.proxy.ctx, func() { r.end(captures.Incomplete, errStopped) })()
+// run pumps until the connection has ended; head is what was read of it. The end
+// of ctx ends it, by its cause.
+func (r *h2Relay) run(ctx context.Context, head []byte) {
+	defer context.AfterFunc(ctx, func() { r.end(captures.Incomplete, context.Cause(ctx)) })()
 	up := newPump(r, captures.Up, r.client, r.server)
 	down := newPump(r, captures.Down, r.server, r.client)
 	up.have = copy(up.buf, head)
-	if r.origin != nil {
+	if r.Origin != nil {
 		up.rewrite()
 	}
 	up.pass(head[:len(clientPreface)])
@@ -136,7 +136,7 @@ func (r *h2Relay) run(head []byte) {
 func (r *h2Relay) broke(p *pump, side *h2End, err error) {
 	var bad *h2Error
 	if errors.As(err, &bad) {
-		r.proxy.log.Warn("the connection is ended", "addr", r.target.addr, "err", err)
+		r.Logger.Warn("the connection is ended", "err", err)
 		side.inject(goAwayFrame(0, bad.code, bad.text))
 	}
 	switch {
@@ -194,7 +194,7 @@ func (r *h2Relay) end(o captures.Outcome, err error) {
 	_ = r.client.conn.Close()
 	_ = r.server.conn.Close()
 	for range left {
-		r.proxy.leave()
+		r.Leave()
 	}
 }
 
@@ -202,7 +202,7 @@ func (r *h2Relay) end(o captures.Outcome, err error) {
 // connection that only waited for them.
 func (r *h2Relay) settled(n int) {
 	for range n {
-		r.proxy.leave()
+		r.Leave()
 	}
 	if n > 0 && r.idle() {
 		time.AfterFunc(lastAnswer, func() { r.end(captures.Complete, nil) })
@@ -231,56 +231,4 @@ func goAwayFrame(last uint32, code h2Code, text string) []byte {
 	payload := binary.BigEndian.AppendUint32(nil, last)
 	payload = binary.BigEndian.AppendUint32(payload, uint32(code))
 	return appendFrame(nil, frameGoAway, 0, 0, append(payload, text...))
-}
-
-// addRelay notes a relay, which Shutdown ends.
-func (p *Proxy) addRelay(r *h2Relay) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopping {
-		return false
-	}
-	p.relays[r] = struct{}{}
-	p.relaying.Add(1)
-	return true
-}
-
-func (p *Proxy) removeRelay(r *h2Relay) {
-	p.mu.Lock()
-	delete(p.relays, r)
-	p.mu.Unlock()
-	p.relaying.Done()
-}
-
-// A serverConn is a connection to a server that speaks HTTP/2.
-type serverConn struct {
-	wire *wireConn
-	conn net.Conn
-}
-
-var errNoHTTP2 = errors.New("does not speak HTTP/2")
-
-// dialH2 connects to a server that speaks HTTP/2, in clear by prior knowledge.
-func (o *origin) dialH2(ctx context.Context) (serverConn, error) {
-	if o.target.scheme == "http" {
-		raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
-		if err != nil {
-			return serverConn{}, err
-		}
-		wire := &wireConn{Conn: raw}
-		return serverConn{wire, wire}, nil
-	}
-	if !o.picked(protoH2) {
-		switch pick, err := o.ask(ctx, []string{protoH2, protoH1}); {
-		case err != nil:
-			return serverConn{}, err
-		case pick != protoH2:
-			return serverConn{}, fmt.Errorf("%s %w", o.target.addr, errNoHTTP2)
-		}
-	}
-	conn, err := o.dialTLS(ctx, protoH2)
-	if err != nil {
-		return serverConn{}, err
-	}
-	return serverConn{conn.(*tls.Conn).NetConn().(*wireConn), conn}, nil
 }

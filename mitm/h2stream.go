@@ -3,9 +3,7 @@ package mitm
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +11,10 @@ import (
 
 	"unwire/captures"
 )
+
+// lateRequest is how long a request may go on after a server has answered in full
+// and reset the stream: as long as net/http's client goes on over HTTP/1.
+const lateRequest = 50 * time.Millisecond
 
 // An h2Stream is an exchange that is going on on a relayed connection. Its
 // fields but rec and those below mu are guarded by the relay's mutex.
@@ -85,7 +87,6 @@ func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ende
 	s := &h2Stream{method: field(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
 	s.rec = r.begin(fields)
-	r.asked.Store(true)
 	r.mu.Lock()
 	if !pushed {
 		r.newest = max(r.newest, id)
@@ -102,51 +103,13 @@ func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ende
 	return 0
 }
 
-// begin starts the recording of a request, if it is to be recorded and can be.
+// begin starts the recording of a request.
 func (r *h2Relay) begin(fields []hpack.HeaderField) *captures.Recording {
-	p := r.proxy
 	host := field(fields, pseudoAuthority)
 	if host == "" {
 		host = field(fields, "host")
 	}
-	if host == "" {
-		host = r.target.addr
-	}
-	shown, escapedPath := shownURL(r.target.scheme, host, field(fields, pseudoPath))
-	if !p.hosts.recorded(escapedPath, withPort(host, portFor(&url.URL{Scheme: r.target.scheme})), r.target.addr) {
-		return nil
-	}
-	rec, err := p.opts.Store.Begin(captures.Exchange{
-		Method:         field(fields, pseudoMethod),
-		URL:            shown,
-		HTTP:           "2",
-		RequestHeaders: plainFields(fields),
-		Started:        time.Now(),
-		Client:         r.clientAddr,
-		Server:         r.serverAddr,
-		TLS:            r.tls,
-		Source:         p.opts.Source,
-	})
-	if err != nil {
-		p.log.Error("passes unrecorded", "host", host, "err", err)
-		return nil
-	}
-	return rec
-}
-
-// shownURL is the URL of a request, and its path with escapes, also where the
-// client's path is none that a URL can have.
-func shownURL(scheme, host, path string) (shown, escapedPath string) {
-	u, err := url.ParseRequestURI(path)
-	if err != nil || !strings.HasPrefix(path, "/") {
-		escapedPath, _, _ = strings.Cut(path, "?")
-		if path != "" && !strings.HasPrefix(path, "/") {
-			path = "/" + path
-		}
-		return scheme + "://" + host + path, escapedPath
-	}
-	u.Scheme, u.Host = scheme, host
-	return u.String(), u.EscapedPath()
+	return r.Begin(field(fields, pseudoMethod), host, field(fields, pseudoPath), plainFields(fields))
 }
 
 // section takes a header section on a stream that is open: an informational or
@@ -220,7 +183,7 @@ func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int
 		return 0
 	}
 	if late {
-		time.AfterFunc(lateBody, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
+		time.AfterFunc(lateRequest, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
 		return 0
 	}
 	if d == captures.Up {

@@ -39,8 +39,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 		}
 		c.target = target{scheme: "http", addr: addr}
 		if bytes.HasPrefix(c.head, []byte(prefaceH2)) {
-			wire := &wireConn{Conn: c}
-			p.interceptH2(c, wire, wire, c.target, nil)
+			p.interceptH2(c, &wireConn{Conn: c}, c.target, nil)
 			return
 		}
 		p.conns.push(c)
@@ -117,7 +116,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 	}
 	p.watchSilence(c)
 	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
-		p.interceptH2(c, conn.NetConn().(*wireConn), conn, c.target, nil)
+		p.interceptH2(c, conn, c.target, nil)
 		return
 	}
 	p.conns.push(conn)
