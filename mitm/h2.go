@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/h2"
 )
 
-// interceptH2 serves a client that speaks HTTP/2 on conn, which is a *wireConn on
+// interceptH2 serves a client that speaks HTTP/2 on conn, which is a *h2.Conn on
 // the client's or the TLS on that: frame by frame if the server does too, and
 // otherwise by the HTTP server, which tells the client why not.
 func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.URL) {
-	buf, err := readPreface(conn, readHeaderTimeout)
+	buf, err := h2.ReadPreface(conn, readHeaderTimeout)
 	if err != nil {
 		_ = conn.Close()
 		return
@@ -34,7 +35,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 		return
 	}
 
-	r := newH2Relay(h2Config{
+	r := h2.New(h2.Config{
 		Client: conn, Server: server, Origin: origin,
 		Begin: p.beginH2(o, captures.Exchange{
 			HTTP:   "2",
@@ -52,7 +53,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 		return
 	}
 	defer p.removeRelay(r)
-	r.run(p.ctx, buf)
+	r.Run(p.ctx, buf)
 }
 
 // beginH2 returns the function that starts the recording of a request to an origin,
@@ -97,7 +98,7 @@ func shownURL(scheme, host, path string) (shown, escapedPath string) {
 }
 
 // addRelay notes a relay, which Shutdown ends.
-func (p *Proxy) addRelay(r *h2Relay) bool {
+func (p *Proxy) addRelay(r *h2.Relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
@@ -108,7 +109,7 @@ func (p *Proxy) addRelay(r *h2Relay) bool {
 	return true
 }
 
-func (p *Proxy) removeRelay(r *h2Relay) {
+func (p *Proxy) removeRelay(r *h2.Relay) {
 	p.mu.Lock()
 	delete(p.relays, r)
 	p.mu.Unlock()

@@ -99,7 +99,7 @@ func newLateEnder(t *testing.T, identity *httptest.Server, body string, fields .
 func (s *lateEnder) serve(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(matrixTimeout))
-	if _, err := io.ReadFull(conn, make([]byte, len(clientPreface))); err != nil {
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}
 	fr := http2.NewFramer(conn, conn)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"unwire/mitm/h2"
 )
 
 // silence is how long a client may say nothing before the server is asked
@@ -39,7 +41,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 		}
 		c.target = target{scheme: "http", addr: addr}
 		if bytes.HasPrefix(c.head, []byte(prefaceH2)) {
-			p.interceptH2(c, &wireConn{Conn: c}, c.target, nil)
+			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
 		}
 		p.conns.push(c)
@@ -163,7 +165,7 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 			cfg.NextProtos = []string{pick}
 		}
 	}
-	conn := tls.Server(&wireConn{Conn: c}, cfg)
+	conn := tls.Server(&h2.Conn{Conn: c}, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}

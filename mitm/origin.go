@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/mitm/h2"
+
 	"golang.org/x/sync/singleflight"
 )
 
@@ -187,14 +189,14 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 }
 
 // dialH2 connects to a server that speaks HTTP/2, in clear by prior knowledge. The
-// connection is a *wireConn, or TLS on one.
+// connection is a *h2.Conn, or TLS on one.
 func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 	if o.target.scheme == "http" {
 		raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
 		if err != nil {
 			return nil, err
 		}
-		return &wireConn{Conn: raw}, nil
+		return &h2.Conn{Conn: raw}, nil
 	}
 	if !o.picked(protoH2) {
 		switch pick, err := o.ask(ctx, []string{protoH2, protoH1}); {
@@ -213,7 +215,7 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(&wireConn{Conn: raw}, &tls.Config{
+	conn := tls.Client(&h2.Conn{Conn: raw}, &tls.Config{
 		ServerName:   o.target.host(),
 		RootCAs:      o.dialer.roots,
 		NextProtos:   slices.Clone(offer),

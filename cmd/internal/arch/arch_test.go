@@ -45,6 +45,10 @@ var table = map[string]row{
 		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
 	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
+	"mitm/h2": {
+		imports: []string{"captures"},
+		why:     "the relay hands what passes to a recording, and knows no proxy",
+	},
 	"mitm/launch": {
 		tests: []string{"captures", "mitm", "mitm/ca"},
 		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",

@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"bytes"
@@ -39,10 +39,10 @@ func pumped(rec *record, d captures.Direction, in []byte, atOnce int, refusing b
 	if d == captures.Down {
 		client, server = dst, src
 	}
-	r := newH2Relay(rec.config(&wireConn{Conn: client}, &wireConn{Conn: server}))
+	r := New(rec.config(&Conn{Conn: client}, &Conn{Conn: server}))
 	r.client.inside = false
 	if d == captures.Down {
-		r.Enter()
+		r.config.Enter()
 		_ = r.open(1, nil, false)
 	}
 	from, to := r.client, r.server

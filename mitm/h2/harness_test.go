@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"bytes"
@@ -48,8 +48,8 @@ func newRecord(tb testing.TB) *record {
 }
 
 // config is what a relay between two connections is made with.
-func (r *record) config(client, server net.Conn) h2Config {
-	return h2Config{
+func (r *record) config(client, server net.Conn) Config {
+	return Config{
 		Client: client, Server: server,
 		Begin: r.begin, Enter: r.enter, Leave: func() { r.running.Add(-1) },
 		Logger: slog.New(slog.DiscardHandler),
@@ -124,7 +124,7 @@ func (r *record) body(id int64, d captures.Direction) []byte {
 type talk struct {
 	t              *testing.T
 	record         *record
-	relay          *h2Relay
+	relay          *Relay
 	ended          chan struct{} // closed when the relay has
 	client, server net.Conn
 }
@@ -145,14 +145,14 @@ func beginTalk(t *testing.T) *talk {
 	k := &talk{t: t, record: newRecord(t), ended: make(chan struct{}), client: client, server: server}
 	hello := clientPreface + string(appendFrame(nil, frameSettings, 0, 0, []byte{0x0a, 0x0a, 1, 2, 3, 4}))
 	_, _ = io.WriteString(k.client, hello)
-	head, err := readPreface(fromClient, testTimeout)
+	head, err := ReadPreface(fromClient, testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.relay = newH2Relay(k.record.config(fromClient, toServer))
+	k.relay = New(k.record.config(fromClient, toServer))
 	go func() {
 		defer close(k.ended)
-		k.relay.run(context.Background(), head)
+		k.relay.Run(context.Background(), head)
 	}()
 	t.Cleanup(func() {
 		client.Close()
@@ -163,7 +163,7 @@ func beginTalk(t *testing.T) *talk {
 	return k
 }
 
-// connectTLS returns both ends of a connection with TLS, each on a wireConn.
+// connectTLS returns both ends of a connection with TLS, each on a Conn.
 func connectTLS(t *testing.T) (client, server net.Conn) {
 	t.Helper()
 	identity := httptest.NewTLSServer(http.NotFoundHandler())
@@ -181,10 +181,10 @@ func connectTLS(t *testing.T) (client, server net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secure := tls.Server(&wireConn{Conn: far}, &tls.Config{Certificates: identity.TLS.Certificates, NextProtos: []string{"h2"}})
+	secure := tls.Server(&Conn{Conn: far}, &tls.Config{Certificates: identity.TLS.Certificates, NextProtos: []string{"h2"}})
 	shaken := make(chan error, 1)
 	go func() { shaken <- secure.Handshake() }()
-	dialled := tls.Client(&wireConn{Conn: near}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // both ends are the test's
+	dialled := tls.Client(&Conn{Conn: near}, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // both ends are the test's
 	if err := dialled.Handshake(); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func (k *talk) hears(at net.Conn, want []byte) {
 // stop has the relay refuse what begins from now on.
 func (k *talk) stop() {
 	k.record.stopping.Store(true)
-	k.relay.leave()
+	k.relay.Drain()
 }
 
 // wait waits until the relay has ended.

@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"errors"
@@ -61,21 +61,21 @@ func (s *h2Stream) length() (received, declared int64) {
 }
 
 // isNew reports whether a stream that a client names is one that it opens.
-func (r *h2Relay) isNew(id uint32) bool {
+func (r *Relay) isNew(id uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return id%2 == 1 && id > r.newest
 }
 
 // skip notes a stream that was refused.
-func (r *h2Relay) skip(id uint32) {
+func (r *Relay) skip(id uint32) {
 	r.mu.Lock()
 	r.newest = max(r.newest, id)
 	r.mu.Unlock()
 }
 
 // stream returns what goes on under a number; nil: nothing.
-func (r *h2Relay) stream(id uint32) *h2Stream {
+func (r *Relay) stream(id uint32) *h2Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[id]
@@ -83,7 +83,7 @@ func (r *h2Relay) stream(id uint32) *h2Stream {
 
 // open begins an exchange, which was counted. It returns how many have ended
 // by it: one if the connection ended meanwhile.
-func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
+func (r *Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
 	s := &h2Stream{method: field(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
 	s.rec = r.begin(fields)
@@ -104,17 +104,17 @@ func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ende
 }
 
 // begin starts the recording of a request.
-func (r *h2Relay) begin(fields []hpack.HeaderField) *captures.Recording {
+func (r *Relay) begin(fields []hpack.HeaderField) *captures.Recording {
 	host := field(fields, pseudoAuthority)
 	if host == "" {
 		host = field(fields, "host")
 	}
-	return r.Begin(field(fields, pseudoMethod), host, field(fields, pseudoPath), plainFields(fields))
+	return r.config.Begin(field(fields, pseudoMethod), host, field(fields, pseudoPath), plainFields(fields))
 }
 
 // section takes a header section on a stream that is open: an informational or
 // the final response, or trailers.
-func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
+func (r *Relay) section(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
 	r.mu.Lock()
 	s := r.streams[id]
 	if s == nil {
@@ -146,7 +146,7 @@ func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.Header
 
 // sideEnded notes that one side has said all on a stream, and returns how many
 // exchanges have ended by it.
-func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended int) {
+func (r *Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended int) {
 	r.mu.Lock()
 	if s == nil || r.streams[id] != s {
 		r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended
 // request: what of that is on its way is recorded still.
 //
 // Source: RFC 9113, section 8.1
-func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
+func (r *Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
 	r.mu.Lock()
 	s := r.streams[id]
 	late := s != nil && d == captures.Down && (s.ended[captures.Down] || code == codeNone && s.whole())

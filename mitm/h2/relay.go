@@ -1,14 +1,10 @@
-package mitm
+package h2
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
-	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,48 +20,7 @@ const (
 	lastAnswer = 100 * time.Millisecond
 )
 
-// An h2Config says what an h2Relay connects, and what it records to. All of it but
-// Origin is required.
-type h2Config struct {
-	// Client and Server are the two connections: each a *wireConn, or TLS on one.
-	Client, Server net.Conn
-
-	// Origin is the server that the client takes the proxy for: its requests are
-	// addressed to that. Nil, the default, leaves them as they are.
-	Origin *url.URL
-
-	// Begin starts to record a request, by its pseudo-header fields and the others.
-	// It returns nil if the exchange is not recorded.
-	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
-
-	// Enter counts an exchange, which Leave takes back when the last of its bytes
-	// are written. An exchange that Enter refuses is refused to the client.
-	Enter func() bool
-	Leave func()
-
-	Logger *slog.Logger
-}
-
-// newH2Relay makes a relay; run starts it.
-func newH2Relay(c h2Config) *h2Relay {
-	return &h2Relay{
-		h2Config: c,
-		// The server's SETTINGS come first.
-		client:  &h2End{wireConn: wireBelow(c.Client), conn: c.Client, inside: true},
-		server:  &h2End{wireConn: wireBelow(c.Server), conn: c.Server},
-		streams: make(map[uint32]*h2Stream),
-	}
-}
-
-// wireBelow returns the wireConn that a connection is, or that its TLS is on.
-func wireBelow(conn net.Conn) *wireConn {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
-	return conn.(*wireConn)
-}
-
-// An h2Relay passes HTTP/2 on between one connection of a client and one to its
+// A Relay passes HTTP/2 on between one connection of a client and one to its
 // server, frame by frame: what one says is what the other hears, SETTINGS, PING,
 // PRIORITY, windows and reset codes too, so that flow control is theirs. Header
 // blocks pass as they are, HPACK's state being theirs as well, and are decoded
@@ -78,8 +33,8 @@ func wireBelow(conn net.Conn) *wireConn {
 // A request goes to the server that its connection is to, whatever its
 // :authority says, as it would without the proxy: that server answers 421 if
 // it is not for it.
-type h2Relay struct {
-	h2Config
+type Relay struct {
+	config         Config
 	client, server *h2End
 
 	// tables has by direction how large HPACK's table may be.
@@ -93,29 +48,14 @@ type h2Relay struct {
 	away    error // the server's GOAWAY
 }
 
-// readPreface reads at least what a client begins HTTP/2 with, within a time.
-func readPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
-	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
-	buf := make([]byte, 4<<10)
-	n, err := io.ReadAtLeast(conn, buf, len(clientPreface))
-	if err != nil {
-		return nil, err
-	}
-	if string(buf[:len(clientPreface)]) != clientPreface {
-		return nil, badFrame(codeProtocol, "no preface")
-	}
-	return buf[:n], nil
-}
-
-// run pumps until the connection has ended; head is what was read of it. The end
+// Run pumps until the connection has ended; head is what was read of it. The end
 // of ctx ends it, by its cause.
-func (r *h2Relay) run(ctx context.Context, head []byte) {
+func (r *Relay) Run(ctx context.Context, head []byte) {
 	defer context.AfterFunc(ctx, func() { r.end(captures.Incomplete, context.Cause(ctx)) })()
 	up := newPump(r, captures.Up, r.client, r.server)
 	down := newPump(r, captures.Down, r.server, r.client)
 	up.have = copy(up.buf, head)
-	if r.Origin != nil {
+	if r.config.Origin != nil {
 		up.rewrite()
 	}
 	up.pass(head[:len(clientPreface)])
@@ -133,10 +73,10 @@ func (r *h2Relay) run(ctx context.Context, head []byte) {
 
 // broke ends the connection whose one side broke. A server that takes nothing
 // more may have said why not, which the other pump is still to hear.
-func (r *h2Relay) broke(p *pump, side *h2End, err error) {
+func (r *Relay) broke(p *pump, side *h2End, err error) {
 	var bad *h2Error
 	if errors.As(err, &bad) {
-		r.Logger.Warn("the connection is ended", "err", err)
+		r.config.Logger.Warn("the connection is ended", "err", err)
 		side.inject(goAwayFrame(0, bad.code, bad.text))
 	}
 	switch {
@@ -157,7 +97,7 @@ func (r *h2Relay) broke(p *pump, side *h2End, err error) {
 }
 
 // goneAway notes what one side says before it ends the connection.
-func (r *h2Relay) goneAway(d captures.Direction, code h2Code) {
+func (r *Relay) goneAway(d captures.Direction, code h2Code) {
 	if d == captures.Down && code != 0 {
 		r.mu.Lock()
 		r.away = &serverCode{"the server closed the connection", code}
@@ -165,7 +105,7 @@ func (r *h2Relay) goneAway(d captures.Direction, code h2Code) {
 	}
 }
 
-func (r *h2Relay) serverError(err error) error {
+func (r *Relay) serverError(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -178,7 +118,7 @@ func (r *h2Relay) serverError(err error) error {
 }
 
 // end ends the connection, and with it what still goes on.
-func (r *h2Relay) end(o captures.Outcome, err error) {
+func (r *Relay) end(o captures.Outcome, err error) {
 	r.mu.Lock()
 	if r.over {
 		r.mu.Unlock()
@@ -194,15 +134,15 @@ func (r *h2Relay) end(o captures.Outcome, err error) {
 	_ = r.client.conn.Close()
 	_ = r.server.conn.Close()
 	for range left {
-		r.Leave()
+		r.config.Leave()
 	}
 }
 
 // settled lets exchanges go whose last bytes were written, and ends a
 // connection that only waited for them.
-func (r *h2Relay) settled(n int) {
+func (r *Relay) settled(n int) {
 	for range n {
-		r.Leave()
+		r.config.Leave()
 	}
 	if n > 0 && r.idle() {
 		time.AfterFunc(lastAnswer, func() { r.end(captures.Complete, nil) })
@@ -210,14 +150,14 @@ func (r *h2Relay) settled(n int) {
 }
 
 // idle reports whether the connection ended but for its being closed.
-func (r *h2Relay) idle() bool {
+func (r *Relay) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.leaving && len(r.streams) == 0
 }
 
-// leave asks the client to begin no more, and ends when what it has begun has.
-func (r *h2Relay) leave() {
+// Drain asks the client to begin no more, and ends when what it has begun has.
+func (r *Relay) Drain() {
 	r.mu.Lock()
 	r.leaving = true
 	r.mu.Unlock()
