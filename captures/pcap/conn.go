@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 const maxRemarks = 32 // of a connection
@@ -109,19 +110,19 @@ func (c *conn) remark(dir captures.Direction, offset int64, why string) {
 	c.report.Undecoded = append(list, Undecoded{Dir: dir.String(), Offset: offset, Reason: why})
 }
 
-// add takes a segment that addrs[side] sent.
-func (c *conn) add(side int, s *segment) {
+// addSegment adds a segment that addrs[side] sent.
+func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
-	c.last = later(c.last, s.t)
-	if s.syn {
+	c.last = later(c.last, s.Time)
+	if s.SYN {
 		c.clientSide = side
-		if s.ack {
+		if s.ACK {
 			c.clientSide = 1 - side
 		} else {
-			c.isn = s.seq
+			c.isn = s.Seq
 		}
 	}
-	c.halves[side].add(s)
+	c.halves[side].addSegment(s)
 	if c.halves[0].ended && c.halves[1].ended {
 		c.finish()
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 // fuzzStore is a capture that takes what a fuzz target imports.
@@ -38,41 +38,14 @@ func FuzzFile(f *testing.F) {
 	store := fuzzStore(f)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		im := &importer{o: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, held: &budget{left: maxHeldAll}}
-		if err := im.readKeys(bytes.NewReader(file)); err != nil {
-			t.Fatal(err)
-		}
-		_ = im.read(context.Background(), bytes.NewReader(file))
-		im.finishAll()
-		if im.held.left != maxHeldAll {
-			t.Errorf("%d bytes are still held", maxHeldAll-im.held.left)
-		}
-	})
-}
-
-// FuzzNG reads any bytes as the blocks of a pcapng file.
-func FuzzNG(f *testing.F) {
-	list := conversation(f, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"})
-	f.Add(pcapng(f, linkEthernet, list, []byte("CLIENT_RANDOM 00 11\n")))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		r, err := newFileReader(bytes.NewReader(file), func(log []byte) {
-			if len(log) > len(file) {
-				t.Error("secrets that are not in the file")
-			}
-		})
+		packets, err := packet.NewReader(bytes.NewReader(file), im.o.Keys.addBlock)
 		if err != nil {
 			return
 		}
-		for {
-			p, err := r.next()
-			if err != nil {
-				if err != io.EOF && r.offset > int64(len(file)) {
-					t.Errorf("offset %d of %d", r.offset, len(file))
-				}
-				return
-			}
-			if len(p.data) > len(file) {
-				t.Errorf("a packet of %d bytes in a file of %d", len(p.data), len(file))
-			}
+		_ = im.read(context.Background(), packets)
+		im.finishAll()
+		if im.held.left != maxHeldAll {
+			t.Errorf("%d bytes are still held", maxHeldAll-im.held.left)
 		}
 	})
 }

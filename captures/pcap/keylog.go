@@ -38,7 +38,7 @@ func (k *KeyLog) Read(r io.Reader) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 4096), 4096)
 	for line := 1; sc.Scan(); line++ {
-		if err := k.add(sc.Text()); err != nil {
+		if err := k.addLine(sc.Text()); err != nil {
 			return fmt.Errorf("key log: line %d: %w", line, err)
 		}
 	}
@@ -48,10 +48,11 @@ func (k *KeyLog) Read(r io.Reader) error {
 	return nil
 }
 
-// block adds what a secrets block holds, as far as it can be read.
-func (k *KeyLog) block(log []byte) { _ = k.Read(bytes.NewReader(log)) }
+// addBlock adds what a secrets block holds, as far as it can be read.
+func (k *KeyLog) addBlock(log []byte) { _ = k.Read(bytes.NewReader(log)) }
 
-func (k *KeyLog) add(line string) error {
+// addLine adds a line, if it is a secret.
+func (k *KeyLog) addLine(line string) error {
 	label, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	random, secret, _ := strings.Cut(rest, " ")
 	var id [32]byte

@@ -9,14 +9,13 @@ package pcap
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"slices"
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 const (
@@ -55,15 +54,12 @@ func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
 	if im.o.Keys == nil {
 		im.o.Keys = new(KeyLog)
 	}
-	if s, ok := r.(io.ReadSeeker); ok {
-		if err := im.readKeys(s); err != nil {
-			return im.sum, err
-		}
+	packets, err := packet.NewReader(r, im.o.Keys.addBlock)
+	if err == nil {
+		err = im.read(ctx, packets)
+		im.sum.Skipped = packets.Skipped()
 	}
-	err := im.read(ctx, r)
 	im.finishAll()
-	im.links.defrag.finish()
-	im.sum.Fragments = im.links.defrag.lost
 	im.sum.Keys = im.o.Keys.Len()
 	if im.failed != nil {
 		err = im.failed
@@ -81,53 +77,28 @@ type pair [2]netip.AddrPort
 type importer struct {
 	o      Options
 	sum    Summary
-	links  linkDecoder
 	conns  map[pair]*conn
 	held   *budget
 	source string
 	failed error // recording
 }
 
-// readKeys reads the secrets blocks of a file, and goes back to its beginning.
-func (im *importer) readKeys(s io.ReadSeeker) error {
-	start, err := s.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return nil // a pipe
-	}
-	f, err := newFileReader(s, im.o.Keys.block)
-	if err == nil && f.ng {
-		f.keysOnly = true
-		_, _ = f.next() // what is wrong with the file is told when it is read
-	}
-	if _, err := s.Seek(start, io.SeekStart); err != nil {
-		return fmt.Errorf("pcap: going back to the beginning: %w", err)
-	}
-	return nil
-}
-
-func (im *importer) read(ctx context.Context, r io.Reader) error {
-	f, err := newFileReader(r, im.o.Keys.block)
-	if err != nil {
-		return err
-	}
-	switch im.source = im.o.Source; {
-	case im.source != "":
-	case f.ng:
-		im.source = "import pcapng"
-	default:
-		im.source = "import pcap"
-	}
+func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
+	im.source = cmp.Or(im.o.Source, "import "+packets.Format())
 	for {
-		p, err := f.next()
+		t, s, err := packets.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		im.packet(p)
+		im.sum.Packets++
+		if s != nil {
+			im.segment(s)
+		}
 		if im.sum.Packets%sweepEvery == 0 {
-			im.sweep(p.t)
+			im.sweep(t)
 			if err := cmp.Or(ctx.Err(), im.o.Store.Err()); err != nil {
 				return err
 			}
@@ -138,45 +109,26 @@ func (im *importer) read(ctx context.Context, r io.Reader) error {
 	}
 }
 
-func (im *importer) packet(p packet) {
-	im.sum.Packets++
-	if p.cut {
-		im.sum.Cut++
-	}
-	s, err := im.links.decode(p)
-	switch {
-	case errors.Is(err, errFragment): // counted where they are kept
-	case errors.Is(err, errQUIC):
-		im.sum.QUIC++
-	case errors.Is(err, errLink):
-		im.sum.OtherLink++
-	case err != nil:
-		im.sum.NotTCP++
-	default:
-		im.segment(&s)
-	}
-}
-
-func (im *importer) segment(s *segment) {
-	key, side := pair{s.src, s.dst}, 0
-	if s.dst.Compare(s.src) < 0 {
-		key, side = pair{s.dst, s.src}, 1
+func (im *importer) segment(s *packet.Segment) {
+	key, side := pair{s.Src, s.Dst}, 0
+	if s.Dst.Compare(s.Src) < 0 {
+		key, side = pair{s.Dst, s.Src}, 1
 	}
 	c := im.conns[key]
-	if c != nil && s.syn && !s.ack && (c.over || c.begun()) && (c.isn != s.seq || c.clientSide != side) {
+	if c != nil && s.SYN && !s.ACK && (c.over || c.begun()) && (c.isn != s.Seq || c.clientSide != side) {
 		im.finish(c) // the ports are used again
 		c = nil
 	}
 	if c == nil {
-		if !s.syn && len(s.data) == 0 {
+		if !s.SYN && len(s.Data) == 0 {
 			return // the rest of a connection of which nothing is to be had
 		}
-		c = im.connection(key, s.t)
+		c = im.connection(key, s.Time)
 	}
 	if c.over {
 		return
 	}
-	c.add(side, s)
+	c.addSegment(side, s)
 	if c.over {
 		im.ended(c)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 // A Connection is what became of one TCP connection.
@@ -50,12 +51,7 @@ type Summary struct {
 	Exchanges   int64 `json:"exchanges"`
 	Undecoded   int64 `json:"undecoded"` // connections of which something could not be decoded
 	Keys        int   `json:"keys"`      // TLS sessions in the key logs
-	// Packets that were passed over:
-	NotTCP    int64 `json:"not_tcp"`
-	QUIC      int64 `json:"quic"`       // datagrams: HTTP/3 is not read
-	Fragments int64 `json:"fragments"`  // of IP packets that were never complete
-	OtherLink int64 `json:"other_link"` // of a link type that is not read
-	Cut       int64 `json:"cut"`        // not passed over: of which the capture has only the beginning
+	packet.Skipped
 }
 
 const maxGaps = 32 // of a connection

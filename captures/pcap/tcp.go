@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"unwire/captures/pcap/packet"
 )
 
 const (
@@ -51,13 +53,13 @@ type receiver interface {
 	end(t time.Time, reset bool)
 }
 
-// add takes a segment of the direction.
-func (h *half) add(s *segment) {
+// addSegment adds a segment of the direction.
+func (h *half) addSegment(s *packet.Segment) {
 	if h.ended {
 		return
 	}
-	seq := s.seq
-	if s.syn {
+	seq := s.Seq
+	if s.SYN {
 		seq++
 		h.rebase(seq)
 	}
@@ -65,18 +67,18 @@ func (h *half) add(s *segment) {
 		h.assumed, h.base = true, seq // until a SYN tells, or nothing tells
 	}
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
-	if (s.fin || s.rst) && !h.hasFIN && (s.fin || h.based) {
-		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.data)), s.rst
+	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.based) {
+		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.Data)), s.RST
 	}
 	switch {
-	case len(s.data) == 0:
+	case len(s.Data) == 0:
 	case h.based && offset <= h.next:
-		h.deliver(offset, s.data, s.t)
+		h.deliver(offset, s.Data, s.Time)
 		h.drain()
 	default:
 		h.wait(offset, s)
 	}
-	h.finish(s.t)
+	h.finish(s.Time)
 }
 
 // find returns where a segment at offset waits, or would.
@@ -102,20 +104,20 @@ func (h *half) rebase(first uint32) {
 }
 
 // wait keeps a copy of a segment. If too much waits, what it waits for is given up.
-func (h *half) wait(offset int64, s *segment) {
+func (h *half) wait(offset int64, s *packet.Segment) {
 	i, found := h.find(offset)
-	if found && len(h.ahead[i].data) >= len(s.data) {
+	if found && len(h.ahead[i].data) >= len(s.Data) {
 		return
 	}
-	cost := int64(len(s.data)) + segmentCost
+	cost := int64(len(s.Data)) + segmentCost
 	for h.queued > 0 && (h.queued+cost > maxAhead || !h.held.has(cost)) {
-		h.skip(s.t)
+		h.skip(s.Time)
 		if h.ended {
 			return
 		}
 	}
 	if h.based && offset <= h.next {
-		h.deliver(offset, s.data, s.t)
+		h.deliver(offset, s.Data, s.Time)
 		h.drain()
 		return
 	}
@@ -124,7 +126,7 @@ func (h *half) wait(offset int64, s *segment) {
 	}
 	h.held.take(cost)
 	h.queued += cost
-	h.ahead = slices.Insert(h.ahead, i, waiting{offset, slices.Clone(s.data), s.t})
+	h.ahead = slices.Insert(h.ahead, i, waiting{offset, slices.Clone(s.Data), s.Time})
 }
 
 // deliver hands on what of a segment is new.

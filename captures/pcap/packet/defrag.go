@@ -1,4 +1,4 @@
-package pcap
+package packet
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type fragment struct {
 	key    datagramKey
 	offset int
 	more   bool
-	data   []byte // until the next packet is read
+	data   []byte // valid until the next packet is read
 	t      time.Time
 }
 
@@ -59,8 +59,8 @@ type part struct {
 	data   []byte
 }
 
-// add takes a fragment and returns the payload that it completes.
-func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
+// addFragment adds a fragment and returns the payload that it completes.
+func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	if f.offset+len(f.data) > maxDatagram || f.more && len(f.data)%8 != 0 {
 		d.lost++
 		return nil, false
@@ -157,9 +157,11 @@ func (d *defragmenter) dropOldest() bool {
 	return true
 }
 
-// finish drops what waits.
-func (d *defragmenter) finish() {
-	for key := range d.waiting {
-		d.drop(key)
+// incomplete counts the fragments of datagrams that were dropped or still wait.
+func (d *defragmenter) incomplete() int64 {
+	n := d.lost
+	for _, g := range d.waiting {
+		n += g.seen
 	}
+	return n
 }
