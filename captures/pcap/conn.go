@@ -144,7 +144,7 @@ func (c *conn) finish() {
 		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.openEnd(side)})
 		c.halves[side].drop()
 	}
-	c.report.finish(c)
+	c.completeReport()
 	c.session = nil
 }
 
@@ -165,4 +165,12 @@ func (c *conn) openEnd(side int) string {
 		return ""
 	}
 	return "the capture ends before the connection does"
+}
+
+// completeReport adds to the report what is known when the connection is over.
+func (c *conn) completeReport() {
+	r := &c.report
+	r.Number = c.n
+	r.Client, r.Server = c.client().String(), c.server().String()
+	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
 }

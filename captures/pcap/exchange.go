@@ -109,10 +109,3 @@ func (x *exchange) cut(client, server ending) {
 		x.end(t, captures.Reset, "the server closed the connection")
 	}
 }
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

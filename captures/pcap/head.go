@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"unwire/captures"
 )
@@ -15,23 +14,6 @@ const (
 	toTheEnd  = -1 // of the connection
 	isChunked = -2
 )
-
-// finishAt ends a message of x and makes its direction ready for the next.
-func (x *exchange) finishAt(h *http1, dir captures.Direction, t time.Time) {
-	d := &h.dirs[dir]
-	d.x, d.state = nil, atHead
-	if dir == down && len(h.waiting) > 0 && h.waiting[0] == x {
-		h.waiting = h.waiting[1:]
-	}
-	x.finish(dir, t)
-}
-
-func (s *session) scheme() string {
-	if s.secure {
-		return "https"
-	}
-	return "http"
-}
 
 // bodyLength tells from a header section how long the body is.
 func bodyLength(fields captures.Headers) (int64, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"unwire/captures"
 )
@@ -345,4 +346,49 @@ func (h *http1) messageEnd(dir captures.Direction) {
 	if d.x != nil {
 		d.x.finishAt(h, dir, h.s.in[dir].ending.t)
 	}
+}
+
+// lose goes on where a body's length tells how much of it is missing.
+func (h *http1) lose(dir captures.Direction, n int64, why string) bool {
+	in, d := &h.s.in[dir], &h.dirs[dir]
+	switch {
+	case in.len() > 0:
+		return false // within a header section or a line
+	case h.tunnel != nil:
+		h.tunnel.lost(dir, n, why)
+	case h.raw != nil:
+		h.raw.lost = why
+	case d.x == nil || d.state != inBody && d.state != inChunk || d.left >= 0 && n > d.left:
+		return false
+	default:
+		d.x.lost = why
+		if d.left >= 0 {
+			h.passOver(dir, n)
+		}
+	}
+	in.jump(n)
+	return true
+}
+
+// passOver counts missing bytes of a body.
+func (h *http1) passOver(dir captures.Direction, n int64) {
+	d := &h.dirs[dir]
+	if d.left -= n; d.left > 0 {
+		return
+	}
+	if d.state == inChunk {
+		d.state = afterChunk
+		return
+	}
+	d.x.finishAt(h, dir, h.s.conn.last)
+}
+
+// finishAt ends a message of x and makes its direction ready for the next.
+func (x *exchange) finishAt(h *http1, dir captures.Direction, t time.Time) {
+	d := &h.dirs[dir]
+	d.x, d.state = nil, atHead
+	if dir == down && len(h.waiting) > 0 && h.waiting[0] == x {
+		h.waiting = h.waiting[1:]
+	}
+	x.finish(dir, t)
 }

@@ -99,6 +99,12 @@ func (in *inbox) take(n int) {
 	}
 }
 
+// jump passes over what is left and n bytes that are missing.
+func (in *inbox) jump(n int64) {
+	in.take(in.len())
+	in.offset += n
+}
+
 // size is what the inbox counts for.
 func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.passed) }
 
@@ -117,4 +123,11 @@ func (in *inbox) Read(p []byte) (int, error) {
 	}
 	in.take(n)
 	return n, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -61,9 +61,3 @@ func (r *Connection) gap(dir captures.Direction, g gap) {
 		r.Gaps = append(r.Gaps, Gap{dir.String(), g.offset, g.length})
 	}
 }
-
-func (r *Connection) finish(c *conn) {
-	r.Number = c.n
-	r.Client, r.Server = c.client().String(), c.server().String()
-	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
-}

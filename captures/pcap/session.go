@@ -237,3 +237,39 @@ func isMethod(p []byte) bool {
 func isSettings(p []byte) bool {
 	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
 }
+
+// A lossy layer can go on behind bytes that were not captured.
+type lossy interface {
+	// lose is told that n bytes of a direction are missing behind those in its
+	// inbox, from which all that is whole has been taken. It reports whether it
+	// can go on; then the inbox is empty.
+	lose(dir captures.Direction, n int64, why string) bool
+}
+
+// lost tells the layer of a loss, or gives the direction up.
+func (s *session) lost(dir captures.Direction, n int64, why string) {
+	in := &s.in[dir]
+	if in.closed {
+		return
+	}
+	s.forced[dir] = true // what waits for the other direction is taken now
+	s.pump()
+	s.forced[dir] = false
+	if in.closed {
+		return
+	}
+	offset := in.offset
+	if l, ok := s.layer.(lossy); !ok || !l.lose(dir, n, why) {
+		s.fail(dir, why)
+		return
+	}
+	s.conn.remark(dir, offset, why)
+	s.pump()
+}
+
+func (s *session) scheme() string {
+	if s.secure {
+		return "https"
+	}
+	return "http"
+}

@@ -17,6 +17,14 @@ import (
 	"unwire/captures"
 )
 
+const (
+	// recordHeader is the length of type(1) version(2) length(2).
+	recordHeader = 5
+
+	version12 = 0x0303
+	version13 = 0x0304
+)
+
 var errNoKey = errors.New("no key for this phase of the handshake")
 
 // A suite is a cipher suite as far as the records need it.

@@ -17,11 +17,8 @@ const (
 )
 
 const (
-	recordHeader = 5            // type(1) version(2) length(2)
-	maxRecord    = 16384 + 2048 // bytes of a record's fragment
-	maxEarly     = 1 << 20      // bytes of early data that may be passed over
-	version12    = 0x0303
-	version13    = 0x0304
+	maxRecord = 16384 + 2048 // bytes of a record's fragment
+	maxEarly  = 1 << 20      // bytes of early data that may be passed over
 )
 
 // A tlsLayer opens the records of a TLS connection and feeds what is in them
