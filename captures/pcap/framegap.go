@@ -30,17 +30,17 @@ type frameGap struct {
 	why    string // the last loss
 }
 
-// lose goes on with the next frame. A loss within one DATA frame concerns its
+// skipLost goes on with the next frame. A loss within one DATA frame concerns its
 // stream only. Any other concerns all streams, and the header table: what was
 // told before is not known any more.
-func (l *http2Layer) lose(dir captures.Direction, n int64, why string) bool {
-	d, in := &l.dirs[dir], &l.s.in[dir]
+func (l *http2Layer) skipLost(dir captures.Direction, n int64, why string) bool {
+	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	d.gap.why = why
 	b := in.bytes()
 	switch {
 	case d.gap.skip >= n:
 		d.gap.skip -= n
-		in.jump(n)
+		in.skip(n)
 		return true
 	case d.gap.skip == 0 && !d.gap.search && len(b) >= frameHeader && int64(len(b))+n <= frameSize(b):
 		d.gap.skip = frameSize(b) - int64(len(b)) - n
@@ -49,19 +49,19 @@ func (l *http2Layer) lose(dir captures.Direction, n int64, why string) bool {
 	}
 	id, inData := frameStream(b), !d.gap.search && b[3] == byte(http2.FrameData)
 	for stream, st := range l.streams {
-		if !st.x.done[dir] && (!inData || stream == id) {
-			st.x.lost = why
+		if !st.exchange.done[dir] && (!inData || stream == id) {
+			st.exchange.lossReason = why
 		}
 	}
 	if inData && http2.Flags(b[4]).Has(http2.FlagDataEndStream) {
 		d.gap.ends = id
 	}
 	if !inData {
-		d.forget()
+		d.resetTable()
 	}
 	d.block = block{}
 	d.newFramer(in)
-	in.jump(n)
+	in.skip(n)
 	return true
 }
 
@@ -78,18 +78,18 @@ func frameStream(b []byte) uint32 {
 	return binary.BigEndian.Uint32(b[5:]) & (1<<31 - 1)
 }
 
-// recover goes on behind a loss; it reports whether a frame begins next.
-func (l *http2Layer) recover(dir captures.Direction) bool {
-	d, in := &l.dirs[dir], &l.s.in[dir]
+// resync goes on behind a loss; it reports whether a frame begins next.
+func (l *http2Layer) resync(dir captures.Direction) bool {
+	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	if d.gap.skip > 0 {
 		n := int(min(d.gap.skip, int64(in.len())))
 		t := in.time(n)
-		in.take(n)
+		in.discard(n)
 		if d.gap.skip -= int64(n); d.gap.skip > 0 {
 			return false
 		}
 		if d.gap.ends != 0 {
-			l.finish(dir, d.gap.ends, t)
+			l.finishDirection(dir, d.gap.ends, t)
 			d.gap.ends = 0
 		}
 	}
@@ -99,35 +99,35 @@ func (l *http2Layer) recover(dir captures.Direction) bool {
 // findFrame looks for bytes that can only be a frame's header: of a stream that
 // is there or could be, with another such header behind the frame.
 func (l *http2Layer) findFrame(dir captures.Direction) bool {
-	d, in := &l.dirs[dir], &l.s.in[dir]
+	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	b := in.bytes()
 	for at := 0; at+frameHeader <= len(b); at++ {
-		if !l.plausible(dir, b[at:]) {
+		if !l.isPlausibleFrame(dir, b[at:]) {
 			continue
 		}
 		end := int64(at) + frameSize(b[at:])
 		if end > int64(len(b)) && !in.closed && end-int64(at) <= maxResync {
-			in.take(at)
+			in.discard(at)
 			return false // its end will tell
 		}
-		if rest := b[min(end, int64(len(b))):]; len(rest) >= frameHeader && !l.plausible(dir, rest) {
+		if rest := b[min(end, int64(len(b))):]; len(rest) >= frameHeader && !l.isPlausibleFrame(dir, rest) {
 			continue
 		}
-		in.take(at)
+		in.discard(at)
 		d.gap.search = false
 		return true
 	}
 	if in.len() > maxResync {
-		l.s.fail(dir, d.gap.why+"; no frame was found behind it")
+		l.session.fail(dir, d.gap.why+"; no frame was found behind it")
 	} else if n := in.len() - frameHeader + 1; n > 0 {
-		in.take(n)
+		in.discard(n)
 	}
 	return false
 }
 
-// plausible reports whether b begins with a frame's header. CONTINUATION is
+// isPlausibleFrame reports whether b begins with a frame's header. CONTINUATION is
 // not: what it continues is lost.
-func (l *http2Layer) plausible(dir captures.Direction, b []byte) bool {
+func (l *http2Layer) isPlausibleFrame(dir captures.Direction, b []byte) bool {
 	size, id := frameSize(b)-frameHeader, frameStream(b)
 	if b[5]&0x80 != 0 || size > maxFrame-frameHeader {
 		return false
@@ -164,13 +164,13 @@ func (d *http2Direction) newTable(size uint32) {
 	// seen late, so what is allowed is what we bear.
 	d.hpack.SetAllowedMaxDynamicTableSize(maxTable)
 	d.hpack.SetMaxStringLength(maxSection)
-	d.hpack.SetEmitFunc(d.field)
+	d.hpack.SetEmitFunc(d.addField)
 }
 
-// forget makes a header table in which every entry is unknown. Entries are told
+// resetTable makes a header table in which every entry is unknown. Entries are told
 // by their distance from the newest, so those that are added from now on have
 // the right numbers whatever was lost.
-func (d *http2Direction) forget() {
+func (d *http2Direction) resetTable() {
 	d.newTable(maxTable)
 	d.hpack.SetEmitEnabled(false)
 	entry := []byte{0x40, byte(len(unknownName)), unknownName[0], 0} // a literal that is added, without a value

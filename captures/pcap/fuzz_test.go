@@ -37,15 +37,15 @@ func FuzzFile(f *testing.F) {
 	f.Add(append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0}, make([]byte, 60)...))
 	store := fuzzStore(f)
 	f.Fuzz(func(t *testing.T, file []byte) {
-		im := &importer{o: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, held: &budget{left: maxHeldAll}}
-		packets, err := packet.NewReader(bytes.NewReader(file), im.o.Keys.addBlock)
+		im := &importer{options: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+		packets, err := packet.NewReader(bytes.NewReader(file), im.options.Keys.addBlock)
 		if err != nil {
 			return
 		}
 		_ = im.read(context.Background(), packets)
 		im.finishAll()
-		if im.held.left != maxHeldAll {
-			t.Errorf("%d bytes are still held", maxHeldAll-im.held.left)
+		if im.budget.left != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-im.budget.left)
 		}
 	})
 }
@@ -53,7 +53,7 @@ func FuzzFile(f *testing.F) {
 // fuzzConn is a connection whose session is fed by hand.
 func fuzzConn(store *captures.Store, keys *KeyLog) *conn {
 	c := &conn{
-		store: store, keys: keys, held: &budget{left: maxHeldAll}, broke: func(error) {},
+		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
 		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},
 	}
 	c.session = newSession(c, false, 0)
@@ -75,8 +75,8 @@ func feedBoth(t *testing.T, c *conn, toServer, toClient []byte, step uint8) {
 	}
 	c.session.end(captures.Up, ending{t: at})
 	c.session.end(captures.Down, ending{t: at})
-	if c.held.left != maxHeldAll {
-		t.Errorf("%d bytes are still held", maxHeldAll-c.held.left)
+	if c.budget.left != maxBuffered {
+		t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
 	}
 }
 

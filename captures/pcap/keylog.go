@@ -11,8 +11,8 @@ import (
 
 const maxSessions = 1 << 20 // of a key log
 
-// A sessionKeys is what a key log says of one TLS session.
-type sessionKeys struct {
+// A sessionSecrets is what a key log says of one TLS session.
+type sessionSecrets struct {
 	master                               []byte // TLS 1.2
 	early                                []byte
 	clientHandshake, serverHandshake     []byte
@@ -24,7 +24,7 @@ type sessionKeys struct {
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html
 type KeyLog struct {
-	sessions map[[32]byte]*sessionKeys
+	sessions map[[32]byte]*sessionSecrets
 }
 
 // Len returns the number of sessions.
@@ -68,7 +68,7 @@ func (k *KeyLog) addLine(line string) error {
 	}
 	s := k.sessions[id]
 	if s == nil {
-		s = new(sessionKeys)
+		s = new(sessionSecrets)
 	}
 	switch label {
 	case "CLIENT_RANDOM":
@@ -90,7 +90,7 @@ func (k *KeyLog) addLine(line string) error {
 		return fmt.Errorf("more than %d sessions", maxSessions)
 	}
 	if k.sessions == nil {
-		k.sessions = map[[32]byte]*sessionKeys{}
+		k.sessions = map[[32]byte]*sessionSecrets{}
 	}
 	k.sessions[id] = s
 	return nil

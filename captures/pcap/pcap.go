@@ -20,7 +20,7 @@ import (
 
 const (
 	maxConns   = 4096     // that are read at once; the idlest quarter ends when there are more
-	maxHeldAll = 64 << 20 // bytes held back in all connections
+	maxBuffered = 64 << 20 // bytes held back in all connections
 	sweepEvery = 4096     // packets between looks for connections that are over
 	afterReset = 2 * time.Second
 )
@@ -50,24 +50,24 @@ type Options struct {
 // Errors: of reading, with the place: what was read before it is stored and
 // counted; and what stopped the recording. Source: RESEARCH.md#packets
 func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
-	im := &importer{o: o, conns: map[pair]*conn{}, held: &budget{left: maxHeldAll}}
-	if im.o.Keys == nil {
-		im.o.Keys = new(KeyLog)
+	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+	if im.options.Keys == nil {
+		im.options.Keys = new(KeyLog)
 	}
-	packets, err := packet.NewReader(r, im.o.Keys.addBlock)
+	packets, err := packet.NewReader(r, im.options.Keys.addBlock)
 	if err == nil {
 		err = im.read(ctx, packets)
-		im.sum.Skipped = packets.Skipped()
+		im.summary.Skipped = packets.Skipped()
 	}
 	im.finishAll()
-	im.sum.Keys = im.o.Keys.Len()
-	if im.failed != nil {
-		err = im.failed
+	im.summary.Keys = im.options.Keys.Len()
+	if im.recordingError != nil {
+		err = im.recordingError
 	}
 	if err == nil {
 		err = o.Store.Err()
 	}
-	return im.sum, err
+	return im.summary, err
 }
 
 // A pair is the two ends of a connection, the lower one first.
@@ -75,16 +75,16 @@ type pair [2]netip.AddrPort
 
 // An importer is one import.
 type importer struct {
-	o      Options
-	sum    Summary
+	options      Options
+	summary    Summary
 	conns  map[pair]*conn
-	held   *budget
+	budget   *budget
 	source string
-	failed error // recording
+	recordingError error // recording
 }
 
 func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
-	im.source = cmp.Or(im.o.Source, "import "+packets.Format())
+	im.source = cmp.Or(im.options.Source, "import "+packets.Format())
 	for {
 		t, s, err := packets.Next()
 		if err == io.EOF {
@@ -93,18 +93,18 @@ func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
 		if err != nil {
 			return err
 		}
-		im.sum.Packets++
+		im.summary.Packets++
 		if s != nil {
 			im.segment(s)
 		}
-		if im.sum.Packets%sweepEvery == 0 {
+		if im.summary.Packets%sweepEvery == 0 {
 			im.sweep(t)
-			if err := cmp.Or(ctx.Err(), im.o.Store.Err()); err != nil {
+			if err := cmp.Or(ctx.Err(), im.options.Store.Err()); err != nil {
 				return err
 			}
 		}
-		if im.failed != nil {
-			return im.failed
+		if im.recordingError != nil {
+			return im.recordingError
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (im *importer) segment(s *packet.Segment) {
 		key, side = pair{s.Dst, s.Src}, 1
 	}
 	c := im.conns[key]
-	if c != nil && s.SYN && !s.ACK && (c.over || c.begun()) && (c.isn != s.Seq || c.clientSide != side) {
+	if c != nil && s.SYN && !s.ACK && (c.finished || c.sawSYN()) && (c.isn != s.Seq || c.clientSide != side) {
 		im.finish(c) // the ports are used again
 		c = nil
 	}
@@ -123,34 +123,34 @@ func (im *importer) segment(s *packet.Segment) {
 		if !s.SYN && len(s.Data) == 0 {
 			return // the rest of a connection of which nothing is to be had
 		}
-		c = im.connection(key, s.Time)
+		c = im.newConnection(key, s.Time)
 	}
-	if c.over {
+	if c.finished {
 		return
 	}
 	c.addSegment(side, s)
-	if c.over {
-		im.ended(c)
+	if c.finished {
+		im.report(c)
 	}
 }
 
-// begun reports whether the client's SYN was seen.
-func (c *conn) begun() bool { return c.clientSide >= 0 && c.halves[c.clientSide].based }
+// sawSYN reports whether the client's SYN was seen.
+func (c *conn) sawSYN() bool { return c.clientSide >= 0 && c.halves[c.clientSide].based }
 
-func (im *importer) connection(key pair, t time.Time) *conn {
+func (im *importer) newConnection(key pair, t time.Time) *conn {
 	if len(im.conns) >= maxConns {
 		im.evict()
 	}
-	im.sum.Connections++
+	im.summary.Connections++
 	c := &conn{
-		store: im.o.Store, keys: im.o.Keys, held: im.held, source: im.source, n: im.sum.Connections,
-		broke: func(err error) { im.failed = cmp.Or(im.failed, err) },
+		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
+		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
 		addrs: key, clientSide: -1, last: t,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)
 	for side := range c.halves {
-		c.halves[side].out, c.halves[side].held = sender{c, side}, im.held
+		c.halves[side].out, c.halves[side].budget = sender{c, side}, im.budget
 	}
 	im.conns[key] = c
 	return c
@@ -158,20 +158,20 @@ func (im *importer) connection(key pair, t time.Time) *conn {
 
 // finish ends a connection, if it is not over.
 func (im *importer) finish(c *conn) {
-	if !c.over {
+	if !c.finished {
 		c.finish()
-		im.ended(c)
+		im.report(c)
 	}
 }
 
-// ended reports a connection that is over.
-func (im *importer) ended(c *conn) {
-	im.sum.Exchanges += int64(c.report.Exchanges)
+// report reports a connection that is over.
+func (im *importer) report(c *conn) {
+	im.summary.Exchanges += int64(c.report.Exchanges)
 	if len(c.report.Undecoded) > 0 {
-		im.sum.Undecoded++
+		im.summary.Undecoded++
 	}
-	if im.o.Connection != nil {
-		im.o.Connection(c.report)
+	if im.options.Connection != nil {
+		im.options.Connection(c.report)
 	}
 	c.report = Connection{}
 }
@@ -180,7 +180,7 @@ func (im *importer) ended(c *conn) {
 // at once, as packets may stand in a file out of order.
 func (im *importer) sweep(now time.Time) {
 	for _, c := range im.conns {
-		if c.reset && !c.over && now.Sub(c.last) > afterReset {
+		if c.reset && !c.finished && now.Sub(c.last) > afterReset {
 			im.finish(c)
 		}
 	}
@@ -191,9 +191,9 @@ func (im *importer) evict() {
 	all := im.byTime()
 	slices.SortStableFunc(all, func(a, b *conn) int {
 		switch {
-		case a.over == b.over:
+		case a.finished == b.finished:
 			return 0
-		case a.over:
+		case a.finished:
 			return -1
 		}
 		return 1
@@ -216,6 +216,6 @@ func (im *importer) byTime() []*conn {
 	for _, c := range im.conns {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *conn) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.n, b.n)) })
+	slices.SortFunc(all, func(a, b *conn) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.number, b.number)) })
 	return all
 }

@@ -28,16 +28,16 @@ type recordGap struct {
 	tried  int64 // bytes, in all gaps
 }
 
-// lose goes on where the application's key is in use: later records open under
+// skipLost goes on where the application's key is in use: later records open under
 // a sequence number that is somewhat higher.
-func (l *tlsLayer) lose(dir captures.Direction, n int64, why string) bool {
-	d, in := &l.dirs[dir], &l.raw.in[dir]
-	if d.protect == nil || l.hello.version == version13 && d.phase != phaseApplication {
+func (l *tlsLayer) skipLost(dir captures.Direction, n int64, why string) bool {
+	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
+	if d.keys == nil || l.hello.version == version13 && d.phase != phaseApplication {
 		return false
 	}
 	d.gap.bytes += int64(in.len()) + n
 	d.gap.why, d.gap.trials, d.handshake = cmp.Or(d.gap.why, why), 0, nil
-	in.jump(n)
+	in.skip(n)
 	return true
 }
 
@@ -45,35 +45,35 @@ func (l *tlsLayer) lose(dir captures.Direction, n int64, why string) bool {
 // within how much is missing, and reports whether it found one. A direction in
 // which none can be found is given up.
 func (l *tlsLayer) findRecord(dir captures.Direction) bool {
-	d, in := &l.dirs[dir], &l.raw.in[dir]
+	d, in := &l.dirs[dir], &l.outer.inboxes[dir]
 	for in.len() >= recordHeader {
 		b := in.bytes()
-		at, length := l.candidate(b)
-		in.take(at)
+		at, length := l.findCandidate(b)
+		in.discard(at)
 		d.gap.bytes += int64(at)
 		if length == 0 || len(b) < at+length {
 			return false // more will tell
 		}
-		if ahead, ok := l.sequence(dir, b[at:at+length]); ok {
-			d.protect.seq += ahead
+		if ahead, ok := l.findSequence(dir, b[at:at+length]); ok {
+			d.keys.seq += ahead
 			lost, why := d.gap.bytes-int64(ahead)*l.overhead(), d.gap.why
 			d.gap = recordGap{tried: d.gap.tried}
-			l.inner.lost(dir, max(lost, 0), why)
+			l.inner.reportLoss(dir, max(lost, 0), why)
 			return true
 		}
-		in.take(1)
+		in.discard(1)
 		d.gap.bytes++
 		if d.gap.trials++; d.gap.trials > maxTrials || d.gap.tried > maxTried {
-			l.raw.fail(dir, d.gap.why+"; no record behind it opens")
+			l.outer.fail(dir, d.gap.why+"; no record behind it opens")
 			return false
 		}
 	}
 	return false
 }
 
-// candidate returns where in b something looks like a record, and how long that
+// findCandidate returns where in b something looks like a record, and how long that
 // is; 0 if nothing does up to that place.
-func (l *tlsLayer) candidate(b []byte) (at, length int) {
+func (l *tlsLayer) findCandidate(b []byte) (at, length int) {
 	for at = 0; at+recordHeader <= len(b); at++ {
 		if !isRecordHeader(b[at:]) {
 			continue
@@ -102,21 +102,21 @@ func (l *tlsLayer) overhead() int64 {
 	if l.hello.version == version13 {
 		return recordHeader + tag + innerType
 	}
-	return recordHeader + tag + int64(12-l.hello.suite.salt)
+	return recordHeader + tag + int64(12-l.hello.suite.saltLen)
 }
 
-// sequence returns how many records are missing before rec, if it opens.
-func (l *tlsLayer) sequence(dir captures.Direction, rec []byte) (ahead uint64, ok bool) {
+// findSequence returns how many records are missing before rec, if it opens.
+func (l *tlsLayer) findSequence(dir captures.Direction, rec []byte) (ahead uint64, ok bool) {
 	d := &l.dirs[dir]
-	from := d.protect.seq
-	defer func() { d.protect.seq = from }()
+	from := d.keys.seq
+	defer func() { d.keys.seq = from }()
 	most := min(maxSeqAhead, uint64(d.gap.bytes/l.overhead())+1)
 	for ahead = 1; ahead <= most && d.gap.tried <= maxTried; ahead++ {
-		d.protect.seq = from + ahead
+		d.keys.seq = from + ahead
 		d.gap.tried += int64(len(rec))
-		open := d.protect.open12
+		open := d.keys.open12
 		if l.hello.version == version13 {
-			open = d.protect.open13
+			open = d.keys.open13
 		}
 		if _, err := open(rec); err == nil {
 			return ahead, true

@@ -56,7 +56,7 @@ type Summary struct {
 
 const maxGaps = 32 // of a connection
 
-func (r *Connection) gap(dir captures.Direction, g gap) {
+func (r *Connection) addGap(dir captures.Direction, g gap) {
 	if len(r.Gaps) < maxGaps {
 		r.Gaps = append(r.Gaps, Gap{dir.String(), g.offset, g.length})
 	}

@@ -31,8 +31,8 @@ var errNoKey = errors.New("no key for this phase of the handshake")
 type suite struct {
 	id     uint16
 	tls13  bool
-	key    int // bytes
-	salt   int // bytes of the nonce that the keys tell; a record tells the others
+	keyLen    int // bytes
+	saltLen   int // bytes of the nonce that the keys tell; a record tells the others
 	hash   func() hash.Hash
 	cipher func(key []byte) (cipher.AEAD, error)
 }
@@ -74,15 +74,15 @@ func gcm(key []byte) (cipher.AEAD, error) {
 }
 
 // traffic13 makes the keys of a TLS 1.3 traffic secret.
-func (s *suite) traffic13(secret []byte) (*protection, error) {
+func (s *suite) traffic13(secret []byte) (*recordKeys, error) {
 	if len(secret) != s.hash().Size() {
 		return nil, errors.New("a secret in the key log does not have the length of the cipher suite's hash")
 	}
-	aead, err := s.cipher(s.expandLabel(secret, "key", s.key))
+	aead, err := s.cipher(s.expandLabel(secret, "key", s.keyLen))
 	if err != nil {
 		return nil, err
 	}
-	p := &protection{aead: aead, salt: s.salt}
+	p := &recordKeys{aead: aead, saltLen: s.saltLen}
 	copy(p.iv[:], s.expandLabel(secret, "iv", 12))
 	return p, nil
 }
@@ -107,16 +107,16 @@ func (s *suite) expandLabel(secret []byte, label string, n int) []byte {
 
 // traffic12 makes the keys of one direction from a TLS 1.2 master secret.
 // Layout of the key block: client key, server key, client IV, server IV.
-func (s *suite) traffic12(master []byte, client, server [32]byte, dir captures.Direction) (*protection, error) {
+func (s *suite) traffic12(master []byte, client, server [32]byte, dir captures.Direction) (*recordKeys, error) {
 	seed := append([]byte("key expansion"), server[:]...)
-	block := s.prf(master, append(seed, client[:]...), 2*s.key+2*s.salt)
+	block := s.prf(master, append(seed, client[:]...), 2*s.keyLen+2*s.saltLen)
 	i := int(dir)
-	aead, err := s.cipher(block[i*s.key : (i+1)*s.key])
+	aead, err := s.cipher(block[i*s.keyLen : (i+1)*s.keyLen])
 	if err != nil {
 		return nil, err
 	}
-	p := &protection{aead: aead, salt: s.salt}
-	copy(p.iv[:], block[2*s.key+i*s.salt:][:s.salt])
+	p := &recordKeys{aead: aead, saltLen: s.saltLen}
+	copy(p.iv[:], block[2*s.keyLen+i*s.saltLen:][:s.saltLen])
 	return p, nil
 }
 
@@ -136,11 +136,11 @@ func (s *suite) prf(secret, seed []byte, n int) []byte {
 	return out[:n]
 }
 
-// A protection opens the records of one direction under one key.
-type protection struct {
+// A recordKeys opens the records of one direction under one key.
+type recordKeys struct {
 	aead  cipher.AEAD
 	iv    [12]byte
-	salt  int
+	saltLen  int
 	seq   uint64
 	plain []byte // of the last record
 	aad   [13]byte
@@ -151,17 +151,17 @@ var errOpen = errors.New("a record does not open: wrong key in the key log, or b
 // open12 opens a TLS 1.2 record, header included.
 //
 // Layout of the additional data: sequence number(8) type(1) version(2) length(2).
-func (p *protection) open12(rec []byte) ([]byte, error) {
+func (p *recordKeys) open12(rec []byte) ([]byte, error) {
 	body := rec[recordHeader:]
 	nonce := p.iv
-	if explicit := len(nonce) - p.salt; explicit > 0 {
+	if explicit := len(nonce) - p.saltLen; explicit > 0 {
 		if len(body) < explicit {
 			return nil, errOpen
 		}
-		copy(nonce[p.salt:], body)
+		copy(nonce[p.saltLen:], body)
 		body = body[explicit:]
 	} else {
-		p.mask(&nonce)
+		p.nextNonce(&nonce)
 	}
 	if len(body) < p.aead.Overhead() {
 		return nil, errOpen
@@ -173,19 +173,19 @@ func (p *protection) open12(rec []byte) ([]byte, error) {
 }
 
 // open13 opens a TLS 1.3 record, header included.
-func (p *protection) open13(rec []byte) ([]byte, error) {
+func (p *recordKeys) open13(rec []byte) ([]byte, error) {
 	nonce := p.iv
-	p.mask(&nonce)
+	p.nextNonce(&nonce)
 	return p.open(&nonce, rec[recordHeader:], rec[:recordHeader])
 }
 
-// mask makes the nonce of the next record.
-func (p *protection) mask(nonce *[12]byte) {
+// nextNonce makes the nonce of the next record.
+func (p *recordKeys) nextNonce(nonce *[12]byte) {
 	low := binary.BigEndian.Uint64(nonce[4:])
 	binary.BigEndian.PutUint64(nonce[4:], low^p.seq)
 }
 
-func (p *protection) open(nonce *[12]byte, sealed, aad []byte) ([]byte, error) {
+func (p *recordKeys) open(nonce *[12]byte, sealed, aad []byte) ([]byte, error) {
 	plain, err := p.aead.Open(p.plain[:0], nonce[:], sealed, aad)
 	if err != nil {
 		return nil, errOpen

@@ -113,7 +113,7 @@ func TestReassembly(t *testing.T) {
 		}
 		segs = rapid.Permutation(segs).Draw(t, "order")
 		out := new(sink)
-		h := half{out: out, held: &budget{left: 1 << 30}}
+		h := half{out: out, budget: &budget{left: 1 << 30}}
 		for i := range segs {
 			segs[i].Time = time.Unix(int64(i), 0)
 			h.addSegment(&segs[i])
@@ -122,8 +122,8 @@ func TestReassembly(t *testing.T) {
 		if !bytes.Equal(out.got, text) || len(out.gaps) > 0 || !out.ended || out.back {
 			t.Fatalf("got %d of %d bytes, gaps %v, ended %v, times back %v", len(out.got), len(text), out.gaps, out.ended, out.back)
 		}
-		if h.held.left != 1<<30 || h.queued != 0 {
-			t.Fatalf("%d bytes are still held", 1<<30-h.held.left)
+		if h.budget.left != 1<<30 || h.queueCost != 0 {
+			t.Fatalf("%d bytes are still held", 1<<30-h.budget.left)
 		}
 	})
 }

@@ -70,7 +70,7 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	}
 	g := d.waiting[f.key]
 	if g != nil && f.t.Sub(g.since) > fragmentsTime {
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		g = nil
 	}
 	if g == nil {
@@ -83,14 +83,14 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 		d.waiting[f.key] = g
 	}
 	if g.seen++; g.seen > maxFragments {
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		return nil, false
 	}
 	if !f.more {
 		g.total = f.offset + len(f.data)
 	}
 	before := g.bytes
-	g.put(f.offset, f.data)
+	g.addPart(f.offset, f.data)
 	d.bytes += g.bytes - before
 	if g.total < 0 || g.bytes < g.total {
 		return nil, false
@@ -102,7 +102,7 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 		}
 	}
 	if len(payload) < g.total { // its fragments contradict each other
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		return nil, false
 	}
 	delete(d.waiting, f.key)
@@ -110,8 +110,8 @@ func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	return payload, true
 }
 
-// put keeps what is new of a fragment.
-func (g *datagram) put(offset int, p []byte) {
+// addPart keeps what is new of a fragment.
+func (g *datagram) addPart(offset int, p []byte) {
 	for len(p) > 0 {
 		i, found := slices.BinarySearchFunc(g.parts, offset, func(a part, o int) int { return cmp.Compare(a.offset, o) })
 		if !found && i > 0 {
@@ -135,7 +135,7 @@ func (g *datagram) put(offset int, p []byte) {
 	}
 }
 
-func (d *defragmenter) drop(key datagramKey) {
+func (d *defragmenter) dropDatagram(key datagramKey) {
 	g := d.waiting[key]
 	d.bytes -= g.bytes
 	d.lost += g.seen
@@ -153,7 +153,7 @@ func (d *defragmenter) dropOldest() bool {
 	if len(d.waiting) == 0 {
 		return false
 	}
-	d.drop(oldest)
+	d.dropDatagram(oldest)
 	return true
 }
 

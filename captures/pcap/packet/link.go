@@ -55,7 +55,7 @@ type layerDecoder struct {
 //
 // Errors: errNotTCP, errQUIC, errFragment, errLink.
 func (d *layerDecoder) decode(p frame) (Segment, error) {
-	kind, data, err := d.network(p)
+	kind, data, err := d.decodeLink(p)
 	if err != nil {
 		return Segment{}, err
 	}
@@ -63,9 +63,9 @@ func (d *layerDecoder) decode(p frame) (Segment, error) {
 	var ip ipPayload
 	switch kind {
 	case layers.LayerTypeIPv4:
-		ip, err = d.ipv4(data, p.t)
+		ip, err = d.decodeIPv4(data, p.t)
 	case layers.LayerTypeIPv6:
-		ip, err = d.ipv6(data, p.t)
+		ip, err = d.decodeIPv6(data, p.t)
 	default:
 		return s, errNotTCP
 	}
@@ -87,8 +87,8 @@ func (d *layerDecoder) decode(p frame) (Segment, error) {
 	return s, nil
 }
 
-// network decodes the link layer and returns what is in it.
-func (d *layerDecoder) network(p frame) (gopacket.LayerType, []byte, error) {
+// decodeLink decodes the link layer and returns what is in it.
+func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	var kind gopacket.LayerType
 	var data []byte
 	var err error
@@ -107,9 +107,9 @@ func (d *layerDecoder) network(p frame) (gopacket.LayerType, []byte, error) {
 		kind, data = layers.EthernetType(binary.BigEndian.Uint16(p.data)).LayerType(), p.data[20:]
 	case linkNull, linkLoop:
 		err = d.loopback.DecodeFromBytes(p.data, gopacket.NilDecodeFeedback)
-		kind, data = byVersion(d.loopback.Payload), d.loopback.Payload
+		kind, data = ipVersion(d.loopback.Payload), d.loopback.Payload
 	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
-		kind, data = byVersion(p.data), p.data
+		kind, data = ipVersion(p.data), p.data
 	default:
 		return 0, nil, errLink
 	}
@@ -126,7 +126,7 @@ func (d *layerDecoder) network(p frame) (gopacket.LayerType, []byte, error) {
 	return kind, data, nil
 }
 
-func byVersion(p []byte) gopacket.LayerType {
+func ipVersion(p []byte) gopacket.LayerType {
 	switch {
 	case len(p) > 0 && p[0]>>4 == 4:
 		return layers.LayerTypeIPv4
@@ -143,7 +143,7 @@ type ipPayload struct {
 	data     []byte
 }
 
-func (d *layerDecoder) ipv4(data []byte, t time.Time) (ipPayload, error) {
+func (d *layerDecoder) decodeIPv4(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip4.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP
 	}
@@ -169,7 +169,7 @@ func (d *layerDecoder) defragment(ip ipPayload, id uint32, offset int, more bool
 	return ip, nil
 }
 
-func (d *layerDecoder) ipv6(data []byte, t time.Time) (ipPayload, error) {
+func (d *layerDecoder) decodeIPv6(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip6.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP
 	}

@@ -53,7 +53,7 @@ func (f *Reader) nextNG() (frame, error) {
 		}
 		kind, length := f.order.Uint32(h), int64(f.order.Uint32(h[4:]))
 		if kind == magicNG {
-			if err := f.section([4]byte(h[4:8])); err != nil {
+			if err := f.readSection([4]byte(h[4:8])); err != nil {
 				return frame{}, err
 			}
 			continue
@@ -61,7 +61,7 @@ func (f *Reader) nextNG() (frame, error) {
 		if length < 12 || length%4 != 0 {
 			return frame{}, fmt.Errorf("block of type 0x%x: its length is %d", kind, length)
 		}
-		if !f.wants(kind) {
+		if !f.isRead(kind) {
 			if err := f.skip(length - 8); err != nil {
 				return frame{}, err
 			}
@@ -71,14 +71,14 @@ func (f *Reader) nextNG() (frame, error) {
 		if err != nil {
 			return frame{}, fmt.Errorf("block of type 0x%x: %w", kind, err)
 		}
-		p, ok, err := f.block(kind, body[:len(body)-4])
+		p, ok, err := f.readBlock(kind, body[:len(body)-4])
 		if ok || err != nil {
 			return p, err
 		}
 	}
 }
 
-func (f *Reader) wants(kind uint32) bool {
+func (f *Reader) isRead(kind uint32) bool {
 	switch kind {
 	case blockSecrets:
 		return f.onKeys != nil
@@ -88,8 +88,8 @@ func (f *Reader) wants(kind uint32) bool {
 	return false
 }
 
-// section begins a section: its byte order is told, the interfaces are forgotten.
-func (f *Reader) section(rawLength [4]byte) error {
+// readSection begins a section: its byte order is told, the interfaces are forgotten.
+func (f *Reader) readSection(rawLength [4]byte) error {
 	magic, err := f.read(4)
 	if err != nil {
 		return err
@@ -110,13 +110,13 @@ func (f *Reader) section(rawLength [4]byte) error {
 	return f.skip(length - 12)
 }
 
-// block reads the body of a block; ok says that it is a packet.
-func (f *Reader) block(kind uint32, b []byte) (p frame, ok bool, err error) {
+// readBlock reads the body of a block; ok says that it is a packet.
+func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	switch kind {
 	case blockInterface:
 		return p, false, f.addInterface(b)
 	case blockSecrets:
-		f.secrets(b)
+		f.readSecrets(b)
 		return p, false, nil
 	case blockSimple:
 		if len(b) < 4 || len(f.interfaces) == 0 {
@@ -130,12 +130,12 @@ func (f *Reader) block(kind uint32, b []byte) (p frame, ok bool, err error) {
 		// Without a time of its own it has the beginning of time.
 		return frame{i.link, time.Unix(0, 0), b[4 : 4+min(kept, whole)], kept < whole}, true, nil
 	}
-	return f.packetBlock(kind, b)
+	return f.readPacketBlock(kind, b)
 }
 
-// packetBlock reads interface(4) time(8) kept(4) whole(4) data. In old packet
+// readPacketBlock reads interface(4) time(8) kept(4) whole(4) data. In old packet
 // blocks, the upper half of interface counts dropped packets.
-func (f *Reader) packetBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
+func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	if len(b) < 20 {
 		return p, false, fmt.Errorf("packet block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
@@ -206,8 +206,8 @@ func resolution(v byte) (uint64, error) {
 	return 0, fmt.Errorf("interface block: a time resolution of 0x%02x", v)
 }
 
-// secrets reads a block of decryption secrets: type(4) length(4) data.
-func (f *Reader) secrets(b []byte) {
+// readSecrets reads a block of decryption secrets: type(4) length(4) data.
+func (f *Reader) readSecrets(b []byte) {
 	if len(b) < 8 || f.order.Uint32(b) != secretsTLS {
 		return
 	}
