@@ -13,12 +13,12 @@ const maxRemarks = 32 // of a connection
 
 // A conn is a TCP connection.
 type conn struct {
-	store  *captures.Store
-	keys   *KeyLog
-	budget   *budget
-	source string
-	onError  func(error) // recording failed
-	number      int64       // its number, in the order of first packets
+	store   *captures.Store
+	keys    *KeyLog
+	budget  *budget
+	source  string
+	onError func(error) // recording failed
+	number  int64       // its number, in the order of first packets
 
 	addrs      [2]netip.AddrPort
 	halves     [2]half // of the segments that addrs[i] sent
@@ -27,7 +27,7 @@ type conn struct {
 	last       time.Time // of the last packet
 	isn        uint32    // of the client's SYN
 	reset      bool
-	finished       bool // finished: what still comes is passed over
+	finished   bool // finished: what still comes is passed over
 
 	tls    captures.TLS
 	report Connection

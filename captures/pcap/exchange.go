@@ -8,19 +8,21 @@ import (
 
 // An exchange feeds one request and its response to the store.
 type exchange struct {
-	recording     *captures.Recording // nil once it ended
-	started time.Time
-	method  string
-	done    [2]bool // which directions ended cleanly
-	orphan  bool    // the request was not captured
-	lossReason    string  // why something of it is missing
+	recording  *captures.Recording // nil once it ended
+	started    time.Time
+	method     string
+	done       [2]bool // which directions ended cleanly
+	orphan     bool    // the request was not captured
+	lossReason string  // why something of it is missing
 
 	responseEnd *captures.ResponseEnd // nil: it was not answered, or by HTTP/1
 }
 
 // responseComplete reports whether the client was sent all of the answer's content, whether
 // or not its end was marked.
-func (x *exchange) responseComplete() bool { return !x.orphan && x.responseEnd != nil && x.responseEnd.Whole() }
+func (x *exchange) responseComplete() bool {
+	return !x.orphan && x.responseEnd != nil && x.responseEnd.Whole()
+}
 
 // begin starts an exchange whose request came at t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {

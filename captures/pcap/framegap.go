@@ -102,7 +102,7 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 	d, in := &l.dirs[dir], &l.session.inboxes[dir]
 	b := in.bytes()
 	for at := 0; at+frameHeader <= len(b); at++ {
-		if !l.isPlausibleFrame(dir, b[at:]) {
+		if !l.isPlausibleFrame(b[at:]) {
 			continue
 		}
 		end := int64(at) + frameSize(b[at:])
@@ -110,7 +110,7 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 			in.discard(at)
 			return false // its end will tell
 		}
-		if rest := b[min(end, int64(len(b))):]; len(rest) >= frameHeader && !l.isPlausibleFrame(dir, rest) {
+		if rest := b[min(end, int64(len(b))):]; len(rest) >= frameHeader && !l.isPlausibleFrame(rest) {
 			continue
 		}
 		in.discard(at)
@@ -127,27 +127,41 @@ func (l *http2Layer) findFrame(dir captures.Direction) bool {
 
 // isPlausibleFrame reports whether b begins with a frame's header. CONTINUATION is
 // not: what it continues is lost.
-func (l *http2Layer) isPlausibleFrame(dir captures.Direction, b []byte) bool {
+func (l *http2Layer) isPlausibleFrame(b []byte) bool {
 	size, id := frameSize(b)-frameHeader, frameStream(b)
 	if b[5]&0x80 != 0 || size > maxFrame-frameHeader {
 		return false
 	}
-	known := l.streams[id] != nil
-	switch http2.FrameType(b[3]) {
+
+	// A request may have been lost, so a stream may be new, but not by much.
+	open := l.streams[id] != nil
+	seen := open || id%2 == 1 && id <= l.highest
+	possible := open || id%2 == 1 && id < l.highest+1<<16
+
+	switch kind := http2.FrameType(b[3]); kind {
 	case http2.FrameData:
-		return known || id%2 == 1 && id <= l.highest
+		return seen
 	case http2.FrameHeaders:
-		return size > 0 && size <= maxBlock && (known || id%2 == 1 && id < l.highest+1<<16)
+		return size > 0 && size <= maxBlock && possible
 	case http2.FrameRSTStream:
-		return size == 4 && (known || id%2 == 1 && id < l.highest+1<<16)
+		return size == 4 && possible
 	case http2.FrameWindowUpdate:
-		return size == 4 && (id == 0 || known || id <= l.highest)
+		return size == 4 && (id == 0 || open || id <= l.highest)
+	default:
+		return id == 0 && isPlausibleControlFrame(kind, size)
+	}
+}
+
+// isPlausibleControlFrame reports whether a frame of the connection may have this
+// size.
+func isPlausibleControlFrame(kind http2.FrameType, size int64) bool {
+	switch kind {
 	case http2.FrameSettings:
-		return id == 0 && size%6 == 0 && size <= 6*64
+		return size%6 == 0 && size <= 6*64
 	case http2.FramePing:
-		return id == 0 && size == 8
+		return size == 8
 	case http2.FrameGoAway:
-		return id == 0 && size >= 8 && size < 1<<14
+		return size >= 8 && size < 1<<14
 	}
 	return false
 }
@@ -173,7 +187,8 @@ func (d *http2Direction) newTable(size uint32) {
 func (d *http2Direction) resetTable() {
 	d.newTable(maxTable)
 	d.hpack.SetEmitEnabled(false)
-	entry := []byte{0x40, byte(len(unknownName)), unknownName[0], 0} // a literal that is added, without a value
+	// A literal without a value, which is added to the table.
+	entry := []byte{0x40, byte(len(unknownName)), unknownName[0], 0}
 	for range unknownEntries {
 		_, _ = d.hpack.Write(entry) // well-formed
 	}

@@ -9,10 +9,13 @@ import (
 	"unwire/captures"
 )
 
+// maxHead limits a header or trailer section, and a line, in bytes.
+const maxHead = 128 << 10
+
 // What bodyLength returns besides lengths.
 const (
-	untilClose  = -1 // of the connection
-	isChunked = -2
+	untilClose = -1 // of the connection
+	isChunked  = -2
 )
 
 // bodyLength tells from a header section how long the body is.
@@ -40,7 +43,8 @@ func bodyLength(fields captures.Headers) (int64, error) {
 // with, and its length; 0 if it is not complete.
 func parseHead(p []byte) (first string, fields captures.Headers, n int, err error) {
 	skipped := 0
-	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 { // an empty line before a message is allowed
+	// Empty lines before a message are allowed.
+	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 {
 		p, skipped = p[1:], skipped+1
 	}
 	end, sep := sectionEnd(p)

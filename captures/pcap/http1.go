@@ -10,21 +10,19 @@ import (
 	"unwire/captures"
 )
 
-const (
-	maxHead      = 128 << 10 // bytes of a header or trailer section, or of a line
-	maxPipelined = 1000      // requests that wait for their responses
-)
+// maxPipelined limits the requests that wait for their responses.
+const maxPipelined = 1000
 
 // An http1 reads the messages of an HTTP/1 connection.
 //
 // Source: RFC 9112.
 type http1 struct {
-	session       *session
-	dirs    [2]http1Direction
-	waiting []*exchange // whose responses have not ended, in order
-	tunnel  *session    // after CONNECT
-	upgraded     *exchange   // after an upgrade: takes all that follows
-	switchRequested   bool        // a request wants to change what is spoken
+	session         *session
+	dirs            [2]http1Direction
+	waiting         []*exchange // whose responses have not ended, in order
+	tunnel          *session    // after CONNECT
+	upgraded        *exchange   // after an upgrade: takes all that follows
+	switchRequested bool        // a request wants to change what is spoken
 }
 
 // An http1Direction is where the reading of a direction stands.
@@ -264,13 +262,11 @@ func (h *http1) readResponse() error {
 	if n == 0 || err != nil {
 		return err
 	}
-	version, rest, _ := strings.Cut(first, " ")
-	code, _, _ := strings.Cut(rest, " ")
-	status, err := strconv.Atoi(code)
-	version, ok := strings.CutPrefix(version, "HTTP/")
-	if err != nil || !ok || status < 100 || status > 999 {
+	version, status, ok := parseStatusLine(first)
+	if !ok {
 		return fmt.Errorf("status line %q", excerpt([]byte(first)))
 	}
+
 	t := in.time(n)
 	in.discard(n)
 	if len(h.waiting) == 0 {
@@ -278,6 +274,8 @@ func (h *http1) readResponse() error {
 		x.orphan, x.done[up] = true, true
 		h.waiting = append(h.waiting, x)
 	}
+
+	// What follows may not be HTTP, or not be the response yet.
 	x := h.waiting[0]
 	switch {
 	case status == 101 || x.method == "CONNECT" && status/100 == 2:
@@ -286,17 +284,14 @@ func (h *http1) readResponse() error {
 	case status < 200:
 		return nil // informational: the response is still to come
 	}
+
 	h.switchRequested = false
 	if x.recording == nil && x.method == "CONNECT" {
-		refused := h.session.conn.begin(x.started, x.method, h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
-		refused.done = x.done
-		if h.dirs[up].x == x {
-			h.dirs[up].x = refused
-		}
-		x, h.waiting[0] = refused, refused
+		x = h.beginRefusedTunnel(version)
 	}
 	d.x = x
 	x.setResponse(status, fields)
+
 	length, err := bodyLength(fields)
 	if err != nil {
 		return err
@@ -309,6 +304,28 @@ func (h *http1) readResponse() error {
 		x.finishMessage(h, down, t)
 	}
 	return nil
+}
+
+// parseStatusLine returns the version and the status of a response's first line.
+func parseStatusLine(line string) (version string, status int, ok bool) {
+	version, rest, _ := strings.Cut(line, " ")
+	code, _, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(code)
+	version, ok = strings.CutPrefix(version, "HTTP/")
+	return version, status, ok && err == nil && status >= 100 && status <= 999
+}
+
+// beginRefusedTunnel makes an exchange of the CONNECT request that is answered
+// next: only a refused one is recorded.
+func (h *http1) beginRefusedTunnel(version string) *exchange {
+	x := h.waiting[0]
+	refused := h.session.conn.begin(x.started, x.method, h.session.scheme()+"://"+h.session.conn.host()+"/", version, nil)
+	refused.done = x.done
+	if h.dirs[up].x == x {
+		h.dirs[up].x = refused
+	}
+	h.waiting[0] = refused
+	return refused
 }
 
 // switchProtocol begins what follows a tunnel's opening or an upgrade.

@@ -12,25 +12,43 @@ import (
 	"unwire/captures"
 )
 
+// frameHeader is the length of a frame's header in bytes.
+const frameHeader = 9
+
+// Limits of a connection.
 const (
-	frameHeader = 9
-	maxFrame    = maxInbox - 1<<16 // bytes of a frame; larger ones are never whole
-	maxBlock    = 1 << 20         // bytes of a header section, compressed
-	maxSection  = 1 << 20         // bytes of a header section, decompressed
-	maxTable    = 1 << 20         // bytes of an HPACK table
-	maxStreams  = 20_000          // open at once on a connection
-	maxResets     = 100             // streams that were reset and are not ended yet
+	// maxFrame limits a frame in bytes. Larger ones would never be complete.
+	maxFrame = maxInbox - 1<<16
+
+	// maxBlock and maxSection limit a header section in bytes, compressed and
+	// decompressed.
+	maxBlock   = 1 << 20
+	maxSection = 1 << 20
+
+	// maxTable limits an HPACK table in bytes.
+	maxTable = 1 << 20
+
+	// maxStreams limits the streams that are open at once.
+	maxStreams = 20_000
+
+	// maxResets limits the streams that were reset and have not ended yet.
+	maxResets = 100
 )
 
 // An http2Layer reads the frames of an HTTP/2 connection.
 //
 // Source: RFC 9113, RFC 7541.
 type http2Layer struct {
-	session       *session
+	session *session
 	dirs    [2]http2Direction
 	streams map[uint32]*stream
-	highest uint32   // of the client's streams that were seen
-	resets    []uint32 // streams that were reset, the first first; some may be gone
+
+	// highest is the highest id of the client's streams that were seen.
+	highest uint32
+
+	// resets are the streams that were reset, the earliest first. Some may have
+	// ended since.
+	resets []uint32
 }
 
 // An http2Direction is the state of one direction's frames.
@@ -43,9 +61,9 @@ type http2Direction struct {
 
 // A stream is an exchange and how far it is.
 type stream struct {
-	exchange         *exchange
+	exchange  *exchange
 	responded bool
-	reset       *streamReset
+	reset     *streamReset
 }
 
 // A streamReset is a RST_STREAM.

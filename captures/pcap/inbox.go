@@ -10,12 +10,12 @@ import (
 //
 // Limits: what one holds counts against the import's budget; see session.feed.
 type inbox struct {
-	buf    []byte
-	start  int   // of what is left in buf
-	offset int64 // in the direction's bytes, of what is left
-	marks  []mark
+	buf            []byte
+	start          int   // of what is left in buf
+	offset         int64 // in the direction's bytes, of what is left
+	marks          []mark
 	discardedMarks int     // marks that no longer count
-	budget   *budget // of the import
+	budget         *budget // of the import
 
 	closed bool // nothing more comes
 	ending ending
@@ -31,9 +31,12 @@ type mark struct {
 
 // An ending says how a direction ended.
 type ending struct {
-	t       time.Time
-	reset   bool   // by a RST
-	missing string // why more cannot be read although there may be more; "" after a clean end
+	t     time.Time
+	reset bool // by a RST
+
+	// missing says why more cannot be read although there may be more. It is empty
+	// after a clean end.
+	missing string
 }
 
 func (in *inbox) len() int { return len(in.buf) - in.start }

@@ -19,9 +19,16 @@ import (
 )
 
 const (
-	maxConns   = 4096     // that are read at once; the idlest quarter ends when there are more
-	maxBuffered = 64 << 20 // bytes held back in all connections
-	sweepEvery = 4096     // packets between looks for connections that are over
+	// maxConns limits the connections that are read at once. If there are more,
+	// the idlest quarter ends.
+	maxConns = 4096
+
+	// maxBuffered limits the bytes that are kept in all connections.
+	maxBuffered = 64 << 20
+
+	// sweepEvery is how many packets are read between searches for connections that
+	// are over.
+	sweepEvery = 4096
 	afterReset = 2 * time.Second
 )
 
@@ -75,11 +82,11 @@ type pair [2]netip.AddrPort
 
 // An importer is one import.
 type importer struct {
-	options      Options
-	summary    Summary
-	conns  map[pair]*conn
-	budget   *budget
-	source string
+	options        Options
+	summary        Summary
+	conns          map[pair]*conn
+	budget         *budget
+	source         string
 	recordingError error // recording
 }
 
@@ -145,7 +152,7 @@ func (im *importer) newConnection(key pair, t time.Time) *conn {
 	c := &conn{
 		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
 		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
-		addrs: key, clientSide: -1, last: t,
+		addrs:   key, clientSide: -1, last: t,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)

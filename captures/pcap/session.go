@@ -9,9 +9,15 @@ import (
 )
 
 const (
-	maxInbox    = 8 << 20 // bytes of a direction that wait, for the other direction or for a message's end
-	sniffBytes = 24      // enough to tell TLS, HTTP/1 and HTTP/2 apart
-	maxNesting = 2       // tunnels within a connection
+	// maxInbox limits the bytes of a direction that wait for the other direction or
+	// for the end of a message.
+	maxInbox = 8 << 20
+
+	// sniffBytes are enough to distinguish TLS, HTTP/1 and HTTP/2.
+	sniffBytes = 24
+
+	// maxNesting limits the tunnels within a connection.
+	maxNesting = 2
 )
 
 // up and down are indices of the two directions, as captures numbers them.
@@ -32,15 +38,15 @@ type layer interface {
 // A session is a pair of byte streams: those of TCP, or those within a layer
 // of encryption or a tunnel.
 type session struct {
-	conn    *conn
-	secure  bool // within TLS
-	depth   int
-	inboxes      [2]inbox
-	layer   layer   // nil until it is known what is spoken
-	noWait  bool    // a direction no longer waits for the other
-	forceStep  [2]bool // nor does this one, for now
-	pumping bool
-	done    bool
+	conn      *conn
+	secure    bool // within TLS
+	depth     int
+	inboxes   [2]inbox
+	layer     layer   // nil until it is known what is spoken
+	noWait    bool    // a direction no longer waits for the other
+	forceStep [2]bool // nor does this one, for now
+	pumping   bool
+	done      bool
 }
 
 func newSession(c *conn, secure bool, depth int) *session {
@@ -158,10 +164,17 @@ var (
 	h1Answer  = []byte("HTTP/1.")
 )
 
-// sniff finds out from the first bytes what is spoken. The client's tell; the
-// server's are asked when the client's will not come.
+// sniff chooses the layer by the first bytes: those of the client or, if the client
+// will send none, those of the server.
 func (s *session) sniff() {
-	client, server := &s.inboxes[up], &s.inboxes[down]
+	s.sniffClient()
+	if s.layer == nil && !s.mayWait(down) {
+		s.sniffServer()
+	}
+}
+
+func (s *session) sniffClient() {
+	client := &s.inboxes[up]
 	switch p := client.bytes(); {
 	case len(p) >= 6 && isTLS(p):
 		s.startTLS(up, p)
@@ -169,18 +182,18 @@ func (s *session) sniff() {
 		client.discard(len(h2Preface))
 		s.layer = newHTTP2(s)
 	case len(p) < sniffBytes && !client.closed && (isTLS(p) || bytes.HasPrefix(h2Preface, p) || isMethod(p)):
-		// more will tell
+		// ambiguous until more bytes arrive
 	case len(p) > 0 && isMethod(p):
 		s.layer = newHTTP1(s)
 	case len(p) > 0:
 		s.failUnknown()
 	}
-	p := server.bytes()
-	if s.layer != nil || s.mayWait(down) || len(p) == 0 {
-		return
-	}
-	switch {
-	case len(p) < sniffBytes && !server.closed:
+}
+
+func (s *session) sniffServer() {
+	server := &s.inboxes[down]
+	switch p := server.bytes(); {
+	case len(p) < sniffBytes && !server.closed, len(p) == 0:
 	case isTLS(p):
 		s.startTLS(down, p)
 	case bytes.HasPrefix(p, h1Answer):
@@ -204,7 +217,9 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	}
 }
 
-func (s *session) failUnknown() { s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes") }
+func (s *session) failUnknown() {
+	s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes")
+}
 
 // failBoth gives both directions up for a reason that is told once.
 func (s *session) failBoth(dir captures.Direction, why string) {

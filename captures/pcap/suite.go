@@ -29,13 +29,25 @@ var errNoKey = errors.New("no key for this phase of the handshake")
 
 // A suite is a cipher suite as far as the records need it.
 type suite struct {
-	id     uint16
-	tls13  bool
-	keyLen    int // bytes
-	saltLen   int // bytes of the nonce that the keys tell; a record tells the others
-	hash   func() hash.Hash
-	cipher func(key []byte) (cipher.AEAD, error)
+	id    uint16
+	tls13 bool
+
+	// keyLen is the length of the key in bytes.
+	keyLen int
+
+	// saltLen is how many bytes of the nonce come with the key. A record has the
+	// others.
+	saltLen int
+	hash    func() hash.Hash
+	cipher  func(key []byte) (cipher.AEAD, error)
 }
+
+// TLS_DHE_RSA_WITH_AES_128_GCM_SHA256 and TLS_DHE_RSA_WITH_AES_256_GCM_SHA384, which
+// crypto/tls does not have.
+const (
+	dheRSAWithAES128GCM = 0x009e
+	dheRSAWithAES256GCM = 0x009f
+)
 
 // suites are the cipher suites that are read: all that use AES-GCM or ChaCha20-Poly1305.
 var suites = []suite{
@@ -48,8 +60,8 @@ var suites = []suite{
 	{tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, false, 32, 4, sha512.New384, gcm},
 	{tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, false, 32, 12, sha256.New, chacha20poly1305.New},
 	{tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, false, 32, 12, sha256.New, chacha20poly1305.New},
-	{0x009e, false, 16, 4, sha256.New, gcm},    // TLS_DHE_RSA_WITH_AES_128_GCM_SHA256
-	{0x009f, false, 32, 4, sha512.New384, gcm}, // TLS_DHE_RSA_WITH_AES_256_GCM_SHA384
+	{dheRSAWithAES128GCM, false, 16, 4, sha256.New, gcm},
+	{dheRSAWithAES256GCM, false, 32, 4, sha512.New384, gcm},
 	{tls.TLS_RSA_WITH_AES_128_GCM_SHA256, false, 16, 4, sha256.New, gcm},
 	{tls.TLS_RSA_WITH_AES_256_GCM_SHA384, false, 32, 4, sha512.New384, gcm},
 }
@@ -138,12 +150,12 @@ func (s *suite) prf(secret, seed []byte, n int) []byte {
 
 // A recordKeys opens the records of one direction under one key.
 type recordKeys struct {
-	aead  cipher.AEAD
-	iv    [12]byte
-	saltLen  int
-	seq   uint64
-	plain []byte // of the last record
-	aad   [13]byte
+	aead    cipher.AEAD
+	iv      [12]byte
+	saltLen int
+	seq     uint64
+	plain   []byte // of the last record
+	aad     [13]byte
 }
 
 var errOpen = errors.New("a record does not open: wrong key in the key log, or bytes are damaged")

@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	maxQueued    = 4 << 20 // bytes of a direction that wait for a segment that is missing
-	segmentCost = 128     // what a waiting segment is counted for besides its bytes
+	// maxQueued limits the bytes of a direction that wait for a missing segment.
+	maxQueued = 4 << 20
+
+	// segmentCost is what a queued segment counts for in addition to its bytes.
+	segmentCost = 128
 )
 
 // A gap is a run of bytes of one direction that the capture does not have.
@@ -22,15 +25,15 @@ type gap struct{ offset, length int64 }
 // gopacket's reassembly is not used here: it panics when asked for the time of
 // a queued segment of more than 1,900 bytes, and forgets a FIN that comes too early.
 type half struct {
-	out  receiver
+	out    receiver
 	budget *budget
 
-	based   bool   // base is known
-	assumed bool   // base is that of any segment, until it is known
-	base    uint32 // sequence number of the byte at offset 0
-	next    int64  // offset of the byte that is waited for
-	queue   []queuedSegment
-	queueCost  int64 // cost of ahead
+	based     bool   // base is known
+	assumed   bool   // base is that of any segment, until it is known
+	base      uint32 // sequence number of the byte at offset 0
+	next      int64  // offset of the byte that is waited for
+	queue     []queuedSegment
+	queueCost int64 // cost of ahead
 
 	fin    int64 // offset behind the last byte, once hasFIN
 	hasFIN bool
@@ -183,7 +186,8 @@ func (h *half) skipGap(t time.Time) {
 	}
 	first := h.queue[0]
 	if !h.based {
-		h.rebase(h.base + uint32(first.offset)) // the stream begins with what there is of it
+		// The stream begins with what was captured of it.
+		h.rebase(h.base + uint32(first.offset))
 		h.finish(t)
 		return
 	}
@@ -228,5 +232,5 @@ func (h *half) clearQueue() {
 type budget struct{ left int64 }
 
 func (b *budget) fits(n int64) bool { return b.left >= n }
-func (b *budget) reserve(n int64)     { b.left -= n }
-func (b *budget) release(n int64)     { b.left += n }
+func (b *budget) reserve(n int64)   { b.left -= n }
+func (b *budget) release(n int64)   { b.left += n }

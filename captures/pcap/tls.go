@@ -27,25 +27,25 @@ const (
 // Source: RFC 5246 section 6, RFC 8446 section 5.
 type tlsLayer struct {
 	outer, inner *session
-	secrets    *sessionSecrets
-	hello      helloState
-	dirs       [2]tlsDirection
+	secrets      *sessionSecrets
+	hello        helloState
+	dirs         [2]tlsDirection
 }
 
 // A helloState is what the hellos tell.
 type helloState struct {
-	sawClient, sawServer bool // which was seen; a renegotiation begins anew
+	sawClient, sawServer       bool // which was seen; a renegotiation begins anew
 	clientRandom, serverRandom [32]byte
-	version        uint16
-	suite          *suite
-	earlyData          bool // the client offers early data
-	hasKeys          bool // the key log was asked
+	version                    uint16
+	suite                      *suite
+	earlyData                  bool // the client offers early data
+	hasKeys                    bool // the key log was asked
 }
 
 // A tlsDirection is the state of one direction's records.
 type tlsDirection struct {
 	phase     phase
-	keys   *recordKeys // nil: cleartext
+	keys      *recordKeys // nil: cleartext
 	secret    []byte      // TLS 1.3: what protect was made of
 	handshake []byte      // a message that is not complete
 	skipped   int         // bytes of early data passed over
