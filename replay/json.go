@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"unwire/decode/fieldpath"
 
 	"google.golang.org/protobuf/reflect/protoreflect"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
 	"unwire/decode/fieldpath"
 )
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"testing"
+
 	"unwire/decode/fieldpath"
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
 	"unwire/decode/fieldpath"
 
 	"pgregory.net/rapid"
