@@ -37,9 +37,10 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's; tests compare the two",
 	},
+	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
 		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
 		why: "the proxy relays and records bytes, and interprets none",
@@ -143,10 +144,12 @@ var samples = []string{"captures/transfer/samples"}
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures":        {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"captures/pcap":   {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
-	"captures/pcapng": {"github.com/google/gopacket", "golang.org/x/net"},
-	"proto":           {},
+	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"captures/pcap": {"golang.org/x/crypto", "golang.org/x/net"},
+
+	"captures/pcap/packet": {"github.com/google/gopacket"},
+	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net"},
+	"proto":                {},
 }
 
 // cliOnly may be imported below cmd/ and nowhere else.
