@@ -55,10 +55,11 @@ var table = map[string]row{
 		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
 	},
 	"decode/envelope":      {why: "framing is a format, not a policy"},
-	"decode/wire":          {tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else"},
+	"decode/fieldpath":     {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/wire":          {imports: []string{"decode/fieldpath"}, tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/wire/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
-		imports: []string{"decode/wire"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/wire/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/text": {
