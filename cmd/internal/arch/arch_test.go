@@ -62,8 +62,12 @@ var table = map[string]row{
 		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/wire/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
+	"decode/field": {
+		imports: []string{"decode/wire", "decode/kind"},
+		why:     "the contract's T is one type for decode and decode/text, and knows no captures",
+	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
 		why: "text prints trees with their readings; it must not know captures",
 	},
 	"decode/nested": {
@@ -144,7 +148,7 @@ var table = map[string]row{
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
 	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
 	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
-	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
+	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
 
 // samples are the captures that tests of all formats share.
