@@ -146,7 +146,7 @@ var table = map[string]row{
 	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
-	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
+	"captures/raw":     {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
 	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
 	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
