@@ -1,51 +1,58 @@
 package captures
 
 import (
+	"bytes"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"unwire/captures/internal/require"
+	"unwire/decode/envelope"
 )
 
 // A copy has everything but the secrets.
 func TestCopyExchange(t *testing.T) {
 	dir := t.TempDir()
-	from := must(Create(filepath.Join(dir, "a.uwc"), Options{KeepSecrets: true}))(t)
+	from := require.Value(Create(filepath.Join(dir, "a.uwc"), Options{KeepSecrets: true}))(t)
 	begun := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	for range 3 {
-		r := must(from.Begin(Exchange{
-			Method: "POST", URL: "https://h/p?access_token=" + madeUpKey, HTTP: "2", Started: begun,
-			RequestHeaders: Headers{{"authorization", "Bearer " + madeUpKey}}, Source: "proxy",
+		r := require.Value(from.Begin(Exchange{
+			Method: "POST", URL: "https://h/p?access_token=" + testKey, HTTP: "2", Started: begun,
+			RequestHeaders: Headers{{"authorization", "Bearer " + testKey}}, Source: "proxy",
 		}))(t)
-		r.ChunkAt(Up, time.Millisecond, []byte("key "+madeUpKey[:9]))
-		r.ChunkAt(Up, 2*time.Millisecond, []byte(madeUpKey[9:]+" and a\x00typed"))
+		r.ChunkAt(Up, time.Millisecond, []byte("key "+testKey[:9]))
+		r.ChunkAt(Up, 2*time.Millisecond, []byte(testKey[9:]+" and a\x00typed"))
 		r.ChunkAt(Up, 3*time.Millisecond, []byte("-one\x00 end"))
 		r.Response(200, Headers{{"content-type", "application/connect+proto"}, {"connect-content-encoding", "gzip"}})
-		packed := must(deflate("gzip", []byte("in "+madeUpKey)))(t)
-		frame := envelope(1, packed)
+		packed := gzipped(t, "in "+testKey)
+		frame := envelope.Append(nil, envelope.Compressed, packed)
 		r.ChunkAt(Down, 4*time.Millisecond, frame[:20])
 		r.ChunkAt(Down, 5*time.Millisecond, frame[20:])
-		r.Trailers(Down, Headers{{"grpc-status", "0"}, {"x-token", madeUpKey}})
-		r.EndAt(6*time.Millisecond, Reset, "because of "+madeUpKey)
+		r.Trailers(Down, Headers{{"grpc-status", "0"}, {"x-token", testKey}})
+		r.EndAt(6*time.Millisecond, Reset, "because of "+testKey)
 	}
-	check(t, from.Flush(t.Context()))
+	require.NoError(t, from.Flush(t.Context()))
 
 	path := filepath.Join(dir, "b.uwc")
-	to := must(Create(path, Options{}))(t)
-	typed := int64(len("key " + madeUpKey + " and a\x00"))
+	to := require.Value(Create(path, Options{}))(t)
+	typed := int64(len("key " + testKey + " and a\x00"))
 	edits := [2][]Edit{Up: {{Start: typed, End: typed + 9, Data: []byte("REMOVED..")}}}
-	check(t, to.CopyExchange(t.Context(), from, must(from.Exchange(t.Context(), 2))(t), edits))
-	check(t, to.Close())
-	check(t, from.Close())
+	require.NoError(t, to.CopyExchange(t.Context(), from, require.Value(from.Exchange(t.Context(), 2))(t), edits))
+	require.NoError(t, to.Close())
+	require.NoError(t, from.Close())
 
-	s := must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
-	ex := must(s.Exchange(t.Context(), 2))(t)
+	s := require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	ex := require.Value(s.Exchange(t.Context(), 2))(t)
 	if ex.Outcome != Reset || ex.Duration != 6*time.Millisecond || !ex.Started.Equal(begun) || ex.Status != 200 || ex.HTTP != "2" ||
 		ex.ResponseTrailers.Get("grpc-status") != "0" || ex.Source != "proxy" || !strings.HasPrefix(ex.Error, "because of [redacted:") {
 		t.Errorf("%+v", ex)
 	}
-	chunks := all(t, s.Chunks(t.Context(), 2, 0))
+	chunks := require.All(t, s.Chunks(t.Context(), 2, 0))
 	var up, down string
 	for i, c := range chunks {
 		if c.Seq != int64(i) || c.T != time.Duration(i+1)*time.Millisecond {
@@ -63,43 +70,43 @@ func TestCopyExchange(t *testing.T) {
 	if !strings.HasPrefix(up, "key redacted-") || !strings.HasSuffix(up, " and a\x00REMOVED..\x00 end") {
 		t.Errorf("up: %q", up)
 	}
-	if inflated := string(inflateAll(t, "gzip", []byte(down[5:]))); !strings.HasPrefix(inflated, "in redacted-") {
+	if inflated := gunzipped(t, down[5:]); !strings.HasPrefix(inflated, "in redacted-") {
 		t.Errorf("down: %q", inflated)
 	}
-	if left := all(t, s.Exchanges(t.Context())); len(left) != 1 {
+	if left := require.All(t, s.Exchanges(t.Context())); len(left) != 1 {
 		t.Errorf("%d exchanges", len(left))
 	}
-	mustNotContain(t, path, madeUpKey)
+	mustNotContain(t, path, testKey)
 }
 
 // What has passed comes out in its order, whatever is held back for: a secret
 // that may begin, a compressed body, more of the other direction than is kept.
 func TestCleanedKeepsTheOrder(t *testing.T) {
-	s := must(Create(filepath.Join(t.TempDir(), "a.uwc"), Options{KeepSecrets: true}))(t)
-	packed := must(deflate("gzip", []byte("a body that ends at once "+madeUpKey)))(t)
-	r := must(s.Begin(Exchange{RequestHeaders: Headers{{"content-encoding", "gzip"}, {"x-token", madeUpKey}}}))(t)
+	s := require.Value(Create(filepath.Join(t.TempDir(), "a.uwc"), Options{KeepSecrets: true}))(t)
+	packed := gzipped(t, "a body that ends at once "+testKey)
+	r := require.Value(s.Begin(Exchange{RequestHeaders: Headers{{"content-encoding", "gzip"}, {"x-token", testKey}}}))(t)
 	r.Response(200, nil)
 	r.Chunk(Up, packed[:10])
-	r.Chunk(Down, []byte("early, key "+madeUpKey[:9]))
+	r.Chunk(Down, []byte("early, key "+testKey[:9]))
 	r.Chunk(Up, packed[10:])
 	large := []byte(strings.Repeat("words ", 1<<20))
 	for range 4 {
 		r.Chunk(Down, large)
 	}
-	r.Chunk(Down, []byte("end, key "+madeUpKey))
+	r.Chunk(Down, []byte("end, key "+testKey))
 	r.End(Complete, "")
-	check(t, s.Flush(t.Context()))
-	defer func() { check(t, s.Close()) }()
+	require.NoError(t, s.Flush(t.Context()))
+	defer func() { require.NoError(t, s.Close()) }()
 	red := DefaultRedactor()
-	red.Learn(madeUpKey)
-	ex := must(s.Exchange(t.Context(), 1))(t)
-	was := all(t, s.Chunks(t.Context(), 1, 0))
+	red.Learn(testKey)
+	ex := require.Value(s.Exchange(t.Context(), 1))(t)
+	was := require.All(t, s.Chunks(t.Context(), 1, 0))
 	n := 0
-	for i, c := range all(t, s.Cleaned(t.Context(), ex, red, [2][]Edit{})) {
+	for i, c := range require.All(t, s.Cleaned(t.Context(), ex, red, [2][]Edit{})) {
 		if c.Seq != int64(i) || c.Dir != was[i].Dir || c.T != was[i].T || c.Dir == Down && len(c.Data) != len(was[i].Data) {
 			t.Errorf("chunk %d: %d %s of %d bytes", i, c.Seq, c.Dir, len(c.Data))
 		}
-		if strings.Contains(string(c.Data), madeUpKey) {
+		if strings.Contains(string(c.Data), testKey) {
 			t.Errorf("chunk %d holds the key", i)
 		}
 		n++
@@ -107,7 +114,7 @@ func TestCleanedKeepsTheOrder(t *testing.T) {
 	if n != len(was) {
 		t.Errorf("%d chunks of %d", n, len(was))
 	}
-	for i, c := range all(t, s.Cleaned(t.Context(), ex, nil, [2][]Edit{})) {
+	for i, c := range require.All(t, s.Cleaned(t.Context(), ex, nil, [2][]Edit{})) {
 		if string(c.Data) != string(was[i].Data) {
 			t.Errorf("chunk %d has changed without a redactor", i)
 		}
@@ -117,16 +124,16 @@ func TestCleanedKeepsTheOrder(t *testing.T) {
 // mustNotContain looks for a text in all that a capture holds.
 func mustNotContain(t *testing.T, path, text string) {
 	t.Helper()
-	s := must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
-	for _, ex := range all(t, s.Exchanges(t.Context())) {
+	s := require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	for _, ex := range require.All(t, s.Exchanges(t.Context())) {
 		whole := ex.URL + ex.Error
 		for _, h := range [][]Header{ex.RequestHeaders, ex.RequestTrailers, ex.ResponseHeaders, ex.ResponseTrailers} {
 			for _, f := range h {
 				whole += "\n" + f.Value
 			}
 		}
-		for _, c := range all(t, s.Chunks(t.Context(), ex.ID, 0)) {
+		for _, c := range require.All(t, s.Chunks(t.Context(), ex.ID, 0)) {
 			whole += string(c.Data)
 		}
 		if strings.Contains(whole, text) {
@@ -137,28 +144,44 @@ func mustNotContain(t *testing.T, path, text string) {
 
 func TestMaxBody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := must(Create(path, Options{MaxBody: 30}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	s := require.Value(Create(path, Options{MaxBody: 30}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	r.Chunk(Up, []byte("twenty bytes, or so."))
-	r.Chunk(Up, []byte("key: "+madeUpKey)) // cut within the key
+	r.Chunk(Up, []byte("key: "+testKey)) // cut within the key
 	r.Chunk(Up, []byte("more"))
 	r.Chunk(Down, []byte("short"))
 	r.End(Complete, "")
-	check(t, s.Flush(t.Context()))
-	ex := must(s.Exchange(t.Context(), 1))(t)
-	passed := int64(20 + 5 + len(madeUpKey) + 4)
+	require.NoError(t, s.Flush(t.Context()))
+	ex := require.Value(s.Exchange(t.Context(), 1))(t)
+	passed := int64(20 + 5 + len(testKey) + 4)
 	if ex.Outcome != Complete || !ex.Shortened() || ex.BytesUp != passed || ex.BytesDown != 5 || !strings.Contains(ex.Error, "bytes up were not stored: the limit is 30") {
 		t.Errorf("%+v", ex)
 	}
 	var stored int
-	for _, c := range all(t, s.Chunks(t.Context(), 1, 0)) {
+	for _, c := range require.All(t, s.Chunks(t.Context(), 1, 0)) {
 		stored += len(c.Data)
 	}
 	if stored != 30+5 {
 		t.Errorf("%d bytes are stored", stored)
 	}
-	check(t, s.Close())
-	if len(madeUpKey) > 8 {
-		mustNotContain(t, path, madeUpKey[:12])
+	require.NoError(t, s.Close())
+	if len(testKey) > 8 {
+		mustNotContain(t, path, testKey[:12])
 	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func gunzipped(t *testing.T, data string) string {
+	t.Helper()
+	r := require.Value(gzip.NewReader(strings.NewReader(data)))(t)
+	return string(require.Value(io.ReadAll(r))(t))
 }

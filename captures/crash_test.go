@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"unwire/captures/internal/require"
 	"unwire/captures/need"
+	"unwire/decode/envelope"
 )
 
 // TestMain lets the test binary be a recorder that is killed.
@@ -55,7 +57,7 @@ func recordForever(path string) {
 	for i := uint64(0); s.Err() == nil; i++ {
 		p := binary.BigEndian.AppendUint64(nil, i)
 		// Some end in what may be the beginning of a secret.
-		r.Chunk(Direction(i%2), append(envelope(0, append(p, "eyJ"...)), envelope(0, make([]byte, i%7*1000))...))
+		r.Chunk(Direction(i%2), append(envelope.Append(nil, 0, append(p, "eyJ"...)), envelope.Append(nil, 0, make([]byte, i%7*1000))...))
 		fmt.Println(i)
 		if i%100 == 99 {
 			time.Sleep(5 * time.Millisecond)
@@ -73,8 +75,8 @@ func recorder(t *testing.T, path string, env ...string) (cmd *exec.Cmd, lines *b
 	cmd = exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(append(os.Environ(), "CAPTURES_RECORD="+path), env...)
 	cmd.Stderr = os.Stderr
-	out := must(cmd.StdoutPipe())(t)
-	check(t, cmd.Start())
+	out := require.Value(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd, bufio.NewScanner(out)
 }
@@ -83,7 +85,7 @@ func recorder(t *testing.T, path string, env ...string) (cmd *exec.Cmd, lines *b
 func numbers(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	for c, err := range s.Chunks(context.Background(), 1, 0) {
-		check(t, err)
+		require.NoError(t, err)
 		if got := binary.BigEndian.Uint64(c.Data[5:]); got != uint64(n) || c.Seq != int64(n) || c.Dir != Direction(n%2) {
 			t.Fatalf("chunk %d has seq %d, number %d", n, c.Seq, got)
 		}
@@ -122,7 +124,7 @@ func killRecorder(t *testing.T, path string) (lost int) {
 	}
 	var seen []line
 	for lines.Scan() {
-		seen = append(seen, line{time.Now(), must(strconv.Atoi(lines.Text()))(t)})
+		seen = append(seen, line{time.Now(), require.Value(strconv.Atoi(lines.Text()))(t)})
 		if seen[len(seen)-1].at.Sub(seen[0].at) > 1200*time.Millisecond {
 			break
 		}
@@ -131,11 +133,11 @@ func killRecorder(t *testing.T, path string) (lost int) {
 		t.Errorf("a second recorder, in another process: %v", err)
 	}
 	killed := time.Now()
-	check(t, cmd.Process.Kill())
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 
-	s := must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
+	s := require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
 	got := numbers(t, s)
 	second, quarter := 0, 0
 	for _, l := range seen {
@@ -147,7 +149,7 @@ func killRecorder(t *testing.T, path string) (lost int) {
 		}
 	}
 	t.Logf("%d handed over, %d older than 1 s, %d older than 0.25 s, %d in the file", len(seen), second, quarter, got)
-	if ex := must(s.Exchange(t.Context(), 1))(t); ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
+	if ex := require.Value(s.Exchange(t.Context(), 1))(t); ex.Outcome != InFlight || ex.Status != 200 || ex.BytesUp == 0 {
 		t.Errorf("%+v", ex)
 	}
 	if second == 0 {
@@ -159,27 +161,27 @@ func killRecorder(t *testing.T, path string) (lost int) {
 // checkGoesOn has the next recorder go on in the file of a killed one.
 func checkGoesOn(t *testing.T, path string) {
 	ctx := t.Context()
-	s := must(Open(path))(t)
+	s := require.Value(Open(path))(t)
 	got := numbers(t, s)
-	ex := must(s.Exchange(ctx, 1))(t)
-	check(t, s.Close())
-	s = must(Create(path, Options{}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	ex := require.Value(s.Exchange(ctx, 1))(t)
+	require.NoError(t, s.Close())
+	s = require.Value(Create(path, Options{}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	if r.ID() != 2 {
 		t.Errorf("id %d", r.ID())
 	}
 	r.End(Complete, "")
-	check(t, s.Close())
-	s = must(Open(path))(t)
+	require.NoError(t, s.Close())
+	s = require.Value(Open(path))(t)
 	if after := numbers(t, s); after != got {
 		t.Errorf("%d chunks became %d", got, after)
 	}
-	now := must(s.Exchange(ctx, 1))(t)
+	now := require.Value(s.Exchange(ctx, 1))(t)
 	if now.Outcome != Incomplete || now.BytesUp != ex.BytesUp || now.BytesDown != ex.BytesDown || now.Duration <= 0 {
 		t.Errorf("%+v", now)
 	}
 	for e, err := range s.Follow(ctx, 0) {
-		check(t, err)
+		require.NoError(t, err)
 		if e.Kind == Ended {
 			if e.Exchange.ID == 2 {
 				break
@@ -187,8 +189,8 @@ func checkGoesOn(t *testing.T, path string) {
 			continue
 		}
 	}
-	check(t, s.Close())
-	if left := must(filepath.Glob(path + "*"))(t); len(left) != 1 {
+	require.NoError(t, s.Close())
+	if left := require.Value(filepath.Glob(path + "*"))(t); len(left) != 1 {
 		t.Errorf("left: %q", left)
 	}
 }
@@ -205,8 +207,8 @@ func TestFullDisk(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.HasPrefix(last, "error: captures: "+path) {
 		t.Errorf("%v, %s", err, last)
 	}
-	s := must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
+	s := require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
 	if n := numbers(t, s); n < 10 {
 		t.Errorf("%d chunks", n)
 	}
@@ -218,24 +220,24 @@ func TestReadOnlyFolder(t *testing.T) {
 	need.OtherUser(t)
 	read := func(path string) (string, error) {
 		self := filepath.Join(filepath.Dir(path), "reader")
-		check(t, os.WriteFile(self, must(os.ReadFile(os.Args[0]))(t), 0o755))
+		require.NoError(t, os.WriteFile(self, require.Value(os.ReadFile(os.Args[0]))(t), 0o755))
 		cmd := exec.Command(self, "-test.run=^$")
 		cmd.Env = append(os.Environ(), "CAPTURES_READ="+path)
 		if os.Getuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: need.Nobody, Gid: need.Nobody}}
 		} else {
-			check(t, os.Chmod(filepath.Dir(path), 0o555))
-			defer func() { check(t, os.Chmod(filepath.Dir(path), 0o755)) }()
+			require.NoError(t, os.Chmod(filepath.Dir(path), 0o555))
+			defer func() { require.NoError(t, os.Chmod(filepath.Dir(path), 0o755)) }()
 		}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	dir := must(os.MkdirTemp("", "uwc"))(t)
+	dir := require.Value(os.MkdirTemp("", "uwc"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	check(t, os.Chmod(dir, 0o755))
+	require.NoError(t, os.Chmod(dir, 0o755))
 
 	closed := filepath.Join(dir, "closed.uwc")
-	check(t, os.WriteFile(closed, must(os.ReadFile(record(t, "x")))(t), 0o644))
+	require.NoError(t, os.WriteFile(closed, require.Value(os.ReadFile(record(t, "x")))(t), 0o644))
 	if out, err := read(closed); err != nil {
 		t.Errorf("closed: %v: %s", err, out)
 	}
@@ -245,35 +247,35 @@ func TestReadOnlyFolder(t *testing.T) {
 	for range 2000 {
 		lines.Scan()
 	}
-	check(t, cmd.Process.Kill())
+	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	for _, f := range must(filepath.Glob(killed + "*"))(t) {
-		check(t, os.Chmod(f, 0o644))
+	for _, f := range require.Value(filepath.Glob(killed + "*"))(t) {
+		require.NoError(t, os.Chmod(f, 0o644))
 	}
 	if out, err := read(killed); err != nil {
 		t.Errorf("killed: %v: %s", err, out)
 	}
-	check(t, os.Remove(killed+"-shm"))
+	require.NoError(t, os.Remove(killed+"-shm"))
 	if out, err := read(killed); err == nil || !strings.Contains(out, "copy it together with killed.uwc-wal") {
 		t.Errorf("killed, without the index: %v: %s", err, out)
 	}
 
 	// Closed while somebody was reading: still in the mode of a log, without one.
 	busy := filepath.Join(t.TempDir(), "busy.uwc")
-	s := must(Create(busy, Options{}))(t)
-	begin := must(s.Begin(Exchange{}))(t)
+	s := require.Value(Create(busy, Options{}))(t)
+	begin := require.Value(s.Begin(Exchange{}))(t)
 	begin.End(Complete, "")
-	check(t, s.Flush(t.Context()))
-	follower := must(Open(busy))(t)
-	check(t, readAll(busy))
-	if got := all(t, follower.Exchanges(t.Context())); len(got) != 1 {
+	require.NoError(t, s.Flush(t.Context()))
+	follower := require.Value(Open(busy))(t)
+	require.NoError(t, readAll(busy))
+	if got := require.All(t, follower.Exchanges(t.Context())); len(got) != 1 {
 		t.Errorf("%d exchanges", len(got))
 	}
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	alone := filepath.Join(dir, "alone.uwc")
-	check(t, os.WriteFile(alone, must(os.ReadFile(busy))(t), 0o644))
-	check(t, follower.Close())
-	if raw := must(os.ReadFile(alone))(t); raw[18] != 2 {
+	require.NoError(t, os.WriteFile(alone, require.Value(os.ReadFile(busy))(t), 0o644))
+	require.NoError(t, follower.Close())
+	if raw := require.Value(os.ReadFile(alone))(t); raw[18] != 2 {
 		t.Errorf("the file is in journal mode %d, not in that of a log", raw[18])
 	}
 	if out, err := read(alone); err != nil {

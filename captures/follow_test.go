@@ -8,22 +8,24 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"unwire/captures/internal/require"
 )
 
 // A follower in the same or another process sees everything once and in order.
 func TestFollow(t *testing.T) {
 	const exchanges, chunks = 20, 200
 	path := filepath.Join(t.TempDir(), "f.uwc")
-	s := must(Create(path, Options{}))(t)
-	old := must(s.Begin(Exchange{URL: "http://before"}))(t)
+	s := require.Value(Create(path, Options{}))(t)
+	old := require.Value(s.Begin(Exchange{URL: "http://before"}))(t)
 	old.Chunk(Up, []byte("0"))
-	check(t, s.Flush(t.Context()))
+	require.NoError(t, s.Flush(t.Context()))
 
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	var done sync.WaitGroup
 	for range 2 {
-		reader := must(Open(path))(t)
+		reader := require.Value(Open(path))(t)
 		done.Go(func() {
 			defer func() { _ = reader.Close() }()
 			checkFollowed(t, reader, ctx, exchanges, chunks)
@@ -32,7 +34,7 @@ func TestFollow(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range exchanges {
 		writers.Go(func() {
-			r := must(s.Begin(Exchange{URL: fmt.Sprint("http://", i)}))(t)
+			r := require.Value(s.Begin(Exchange{URL: fmt.Sprint("http://", i)}))(t)
 			for j := range chunks {
 				if j == chunks/2 {
 					r.Response(200, nil)
@@ -53,7 +55,7 @@ func TestFollow(t *testing.T) {
 	writers.Wait()
 	old.End(Canceled, "")
 	done.Wait()
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 }
 
 // checkFollowed follows until all have ended.
@@ -103,13 +105,13 @@ func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunk
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {
-	s := must(Open(record(t, "x")))(t)
-	defer func() { check(t, s.Close()) }()
+	s := require.Value(Open(record(t, "x")))(t)
+	defer func() { require.NoError(t, s.Close()) }()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	n := 0
 	for _, err := range s.Follow(ctx, time.Millisecond) {
-		check(t, err)
+		require.NoError(t, err)
 		if n++; n == 4 {
 			stop()
 		}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"unwire/captures/internal/require"
 )
 
 // smallExpansion are limits that tests reach with little work.
@@ -22,18 +24,18 @@ func smallExpansion() Limits { return Limits{Bytes: 8 << 20} }
 // openSmall opens a forged capture with small limits.
 func openSmall(t testing.TB, path string) *Store {
 	t.Helper()
-	s := must(OpenLimited(path, smallExpansion()))(t)
-	t.Cleanup(func() { check(t, s.Close()) })
+	s := require.Value(OpenLimited(path, smallExpansion()))(t)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
 // repeatBlob has an exchange name one payload of size zero bytes n times more.
 func repeatBlob(t testing.TB, path string, size, n int) {
 	t.Helper()
-	packed := must(newPacker())(t)
+	packed := require.Value(newPacker())(t)
 	_, data := packed.pack(make([]byte, size))
-	db := must(sql.Open("sqlite", path))(t)
-	defer func() { check(t, db.Close()) }()
+	db := require.Value(sql.Open("sqlite", path))(t)
+	defer func() { require.NoError(t, db.Close()) }()
 	for _, q := range []struct {
 		text string
 		args []any
@@ -88,15 +90,15 @@ func TestLastSequenceNumberEndsAnExchange(t *testing.T) {
 		"small":                slices.Repeat([]int{10}, 5000),
 	} {
 		path := filepath.Join(t.TempDir(), "a.uwc")
-		s := must(Create(path, Options{KeepSecrets: true}))(t)
-		r := must(s.Begin(Exchange{}))(t)
+		s := require.Value(Create(path, Options{KeepSecrets: true}))(t)
+		r := require.Value(s.Begin(Exchange{}))(t)
 		for _, size := range chunks {
 			r.Chunk(Down, make([]byte, size))
 		}
 		r.End(Complete, "")
-		check(t, s.Close())
+		require.NoError(t, s.Close())
 		alter(t, path, fmt.Sprintf("UPDATE chunks SET seq = %d WHERE seq = (SELECT max(seq) FROM chunks)", math.MaxInt64))
-		forged := must(Open(path))(t)
+		forged := require.Value(Open(path))(t)
 		within(t, 20*time.Second, func(ctx context.Context) {
 			n := 0
 			for _, err := range forged.Chunks(ctx, 1, 0) {
@@ -109,7 +111,7 @@ func TestLastSequenceNumberEndsAnExchange(t *testing.T) {
 				t.Errorf("%s: %d chunks", name, n)
 			}
 		})
-		check(t, forged.Close())
+		require.NoError(t, forged.Close())
 	}
 }
 
@@ -131,7 +133,7 @@ func TestExpansionIsLimited(t *testing.T) {
 			}
 		}
 	}
-	if n, _, err := drain(t.Context(), must(Open(path))(t), 1); err != nil || n < 500 {
+	if n, _, err := drain(t.Context(), require.Value(Open(path))(t), 1); err != nil || n < 500 {
 		t.Errorf("by default: %d chunks, %v", n, err)
 	}
 }
@@ -175,7 +177,7 @@ func TestManyPassesAreNotLimited(t *testing.T) {
 			t.Fatalf("%d bytes, %v", size, err)
 		}
 		for _, err := range s.Exchanges(t.Context()) {
-			check(t, err)
+			require.NoError(t, err)
 		}
 	}
 }
@@ -198,12 +200,12 @@ func TestRepeatedPayloadIsInflatedOnce(t *testing.T) {
 // the same one.
 func forgePages(t testing.TB, path, name string) {
 	t.Helper()
-	db := must(sql.Open("sqlite", path))(t)
+	db := require.Value(sql.Open("sqlite", path))(t)
 	var root, size int64
-	check(t, db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = ?`, name).Scan(&root))
-	check(t, db.QueryRow(`PRAGMA page_size`).Scan(&size))
-	check(t, db.Close())
-	file := must(os.ReadFile(path))(t)
+	require.NoError(t, db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = ?`, name).Scan(&root))
+	require.NoError(t, db.QueryRow(`PRAGMA page_size`).Scan(&size))
+	require.NoError(t, db.Close())
+	file := require.Value(os.ReadFile(path))(t)
 	page := file[(root-1)*size : root*size]
 	p, ok := parseTreePage(page)
 	if !ok || !p.inner() || p.cells < 1 {
@@ -215,7 +217,7 @@ func forgePages(t testing.TB, path, name string) {
 		binary.BigEndian.PutUint32(page[at:], first)
 	}
 	binary.BigEndian.PutUint32(page[8:], first)
-	check(t, os.WriteFile(path, file, 0o600))
+	require.NoError(t, os.WriteFile(path, file, 0o600))
 }
 
 // Trees whose pages come again and again yield what is in order, and an error.
@@ -223,15 +225,15 @@ func TestRepeatedPagesAreDamage(t *testing.T) {
 	for _, name := range []string{"exchanges", "chunks", "chunks_exchange", "events"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
-			s := must(Create(path, Options{}))(t)
+			s := require.Value(Create(path, Options{}))(t)
 			for range 400 {
-				r := must(s.Begin(Exchange{Method: "GET", URL: "https://h/" + strings.Repeat("x", 200)}))(t)
+				r := require.Value(s.Begin(Exchange{Method: "GET", URL: "https://h/" + strings.Repeat("x", 200)}))(t)
 				for range 20 {
 					r.Chunk(Down, bytes.Repeat([]byte("y"), 40))
 				}
 				r.End(Complete, "")
 			}
-			check(t, s.Close())
+			require.NoError(t, s.Close())
 			forgePages(t, path, name)
 			r := openSmall(t, path)
 			within(t, 30*time.Second, func(ctx context.Context) {
@@ -311,12 +313,12 @@ func TestHeadsAreLimitedByTheFile(t *testing.T) {
 // of about claimed ones: the pages that it goes on in follow each other in a circle.
 func loopOverflow(t testing.TB, path string, size, claimed int) {
 	t.Helper()
-	db := must(sql.Open("sqlite", path))(t)
+	db := require.Value(sql.Open("sqlite", path))(t)
 	var root, pageSize int
-	check(t, db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'exchanges'`).Scan(&root))
-	check(t, db.QueryRow(`PRAGMA page_size`).Scan(&pageSize))
-	check(t, db.Close())
-	file := must(os.ReadFile(path))(t)
+	require.NoError(t, db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'exchanges'`).Scan(&root))
+	require.NoError(t, db.QueryRow(`PRAGMA page_size`).Scan(&pageSize))
+	require.NoError(t, db.Close())
+	file := require.Value(os.ReadFile(path))(t)
 	pageAt := func(n int) []byte { return file[(n-1)*pageSize : n*pageSize] }
 	page := pageAt(root)
 	p, ok := parseTreePage(page)
@@ -365,7 +367,7 @@ func loopOverflow(t testing.TB, path string, size, claimed int) {
 		binary.BigEndian.PutUint16(page[8+2*i:], uint16(end))
 	}
 	binary.BigEndian.PutUint16(page[5:], uint16(end))
-	check(t, os.WriteFile(path, file, 0o600))
+	require.NoError(t, os.WriteFile(path, file, 0o600))
 }
 
 // varint is a number as SQLite writes it.
@@ -399,8 +401,8 @@ func TestHugeSchemaIsRefused(t *testing.T) {
 // A query that does not end is ended.
 func TestReadingTimeIsLimited(t *testing.T) {
 	path := record(t, "hello")
-	s := must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
+	s := require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
 	s.meter.pageTime = 50 * time.Millisecond
 	within(t, 20*time.Second, func(ctx context.Context) {
 		err := s.page(ctx, func(*cursor) bool { return true }, `WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k+1 FROM i) SELECT max(k) FROM i`)
@@ -418,12 +420,12 @@ func TestReadingTimeIsLimited(t *testing.T) {
 // Every loop over a capture ends when its context does, in the middle of a page, too.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	w := must(Create(path, Options{}))(t)
+	w := require.Value(Create(path, Options{}))(t)
 	recordMany(t, w, 1, 3000)
 	for range 50 {
-		must(w.Begin(Exchange{Method: "GET", URL: "https://h/"}))(t).End(Complete, "")
+		require.Value(w.Begin(Exchange{Method: "GET", URL: "https://h/"}))(t).End(Complete, "")
 	}
-	check(t, w.Close())
+	require.NoError(t, w.Close())
 	s := openSmall(t, path)
 	for name, loop := range map[string]func(ctx context.Context, each func(error) bool){
 		"Exchanges": func(ctx context.Context, each func(error) bool) {
@@ -448,7 +450,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 			}
 		},
 		"Cleaned": func(ctx context.Context, each func(error) bool) {
-			ex := must(s.Exchange(ctx, 1))(t)
+			ex := require.Value(s.Exchange(ctx, 1))(t)
 			for _, err := range s.Cleaned(ctx, ex, DefaultRedactor(), [2][]Edit{}) {
 				if !each(err) {
 					return

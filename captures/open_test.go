@@ -9,19 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"unwire/captures/internal/require"
 )
 
 // alter runs statements on a capture, as somebody with the sqlite3 shell would.
 func alter(t testing.TB, path string, statements ...string) {
 	t.Helper()
-	db := must(sql.Open("sqlite", path))(t)
+	db := require.Value(sql.Open("sqlite", path))(t)
 	db.SetMaxOpenConns(1)
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-	check(t, db.Close())
+	require.NoError(t, db.Close())
 }
 
 // readAll reads everything there is and returns the first error.
@@ -51,7 +53,7 @@ func TestWhatIsNoCapture(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		check(t, os.WriteFile(path, []byte(content), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	foreign := filepath.Join(dir, "foreign")
@@ -96,9 +98,9 @@ func TestWhatIsNoCapture(t *testing.T) {
 			}
 		})
 	}
-	s := must(Create(filepath.Join(dir, "empty"), Options{}))(t) // as mktemp leaves it
-	check(t, s.Close())
-	if left := must(filepath.Glob(filepath.Join(dir, "*-*")))(t); len(left) > 0 {
+	s := require.Value(Create(filepath.Join(dir, "empty"), Options{}))(t) // as mktemp leaves it
+	require.NoError(t, s.Close())
+	if left := require.Value(filepath.Glob(filepath.Join(dir, "*-*")))(t); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -131,7 +133,7 @@ func TestForgedSchema(t *testing.T) {
 	}
 	path := record(t, "x")
 	alter(t, path, "ANALYZE", "VACUUM") // what people do to databases
-	check(t, readAll(path))
+	require.NoError(t, readAll(path))
 }
 
 // Values of a wrong type or size are refused with their place.
@@ -169,9 +171,9 @@ func TestForgedValues(t *testing.T) {
 		})
 	}
 	// A zip bomb.
-	k := must(newPacker())(t)
+	k := require.Value(newPacker())(t)
 	_, bomb := k.pack(make([]byte, 2*maxChunk))
-	u := must(newUnpacker())(t)
+	u := require.Value(newUnpacker())(t)
 	for _, size := range []int64{2 * maxChunk, 1000, maxChunk} {
 		if p, err := u.unpack(codecZstd, size, bomb); !errors.Is(err, ErrDamaged) {
 			t.Errorf("a bomb that declares %d gives %d bytes, %v", size, len(p), err)
@@ -181,10 +183,10 @@ func TestForgedValues(t *testing.T) {
 
 // A file that is cut off anywhere is an error or a part, never a panic.
 func TestTruncated(t *testing.T) {
-	whole := must(os.ReadFile(record(t, "small", strings.Repeat("large ", 5000), "end")))(t)
+	whole := require.Value(os.ReadFile(record(t, "small", strings.Repeat("large ", 5000), "end")))(t)
 	path := filepath.Join(t.TempDir(), "cut.uwc")
 	for n := 1; n < len(whole); n += 1 + len(whole)/200 {
-		check(t, os.WriteFile(path, whole[:n], 0o600))
+		require.NoError(t, os.WriteFile(path, whole[:n], 0o600))
 		if err := readAll(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNotCapture) {
@@ -204,24 +206,24 @@ func TestMigration(t *testing.T) {
 	if _, err := create(path, Options{}, tuning{migrations: broken}); err == nil {
 		t.Error("a migration that fails was taken")
 	}
-	check(t, readAll(path)) // and undone
-	s := must(create(path, Options{}, tuning{migrations: steps}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	require.NoError(t, readAll(path)) // and undone
+	s := require.Value(create(path, Options{}, tuning{migrations: steps}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	r.End(Complete, "")
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	if _, err := Open(path); !errors.Is(err, ErrNewerFormat) {
 		t.Errorf("the new file for an old program: %v", err)
 	}
-	s = must(open(path, steps, len(steps)))(t)
-	defer func() { check(t, s.Close()) }()
-	if got := all(t, s.Exchanges(ctx)); len(got) != 2 {
+	s = require.Value(open(path, steps, len(steps)))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	if got := require.All(t, s.Exchanges(ctx)); len(got) != 2 {
 		t.Errorf("%d exchanges", len(got))
 	}
-	if got := all(t, s.Chunks(ctx, 1, 0)); len(got) != 1 || string(got[0].Data) != "kept" {
+	if got := require.All(t, s.Chunks(ctx, 1, 0)); len(got) != 1 || string(got[0].Data) != "kept" {
 		t.Errorf("%v", got)
 	}
 	var note string
-	check(t, s.read.QueryRow("SELECT note FROM exchanges WHERE id = 1").Scan(&note))
+	require.NoError(t, s.read.QueryRow("SELECT note FROM exchanges WHERE id = 1").Scan(&note))
 	if note != "none" {
 		t.Errorf("note %q", note)
 	}
@@ -247,7 +249,7 @@ func FuzzOpen(f *testing.F) {
 		p := append([]byte(nil), whole...)
 		copy(p[at:], with)
 		path := filepath.Join(t.TempDir(), "f.uwc")
-		check(t, os.WriteFile(path, p, 0o600))
+		require.NoError(t, os.WriteFile(path, p, 0o600))
 		if err := readAll(path); err != nil && !strings.Contains(err.Error(), path) {
 			t.Errorf("the error does not name the file: %v", err)
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"unwire/captures/internal/require"
 )
 
 // recordMany records small chunks of several exchanges in turn, and among them some
@@ -15,7 +17,7 @@ func recordMany(t testing.TB, s *Store, exchanges, chunks int) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var open []Recording
 	for range exchanges {
-		open = append(open, must(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t))
+		open = append(open, require.Value(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t))
 	}
 	again := make([]byte, 20<<10)
 	for range chunks {
@@ -39,7 +41,7 @@ func recordMany(t testing.TB, s *Store, exchanges, chunks int) {
 	for _, r := range open {
 		r.End(Complete, "")
 	}
-	check(t, s.Flush(t.Context()))
+	require.NoError(t, s.Flush(t.Context()))
 }
 
 // byQueries reads an exchange's chunks without looking at pages.
@@ -48,7 +50,7 @@ func byQueries(t testing.TB, s *Store, id, from int64) (list []Chunk) {
 		var page []Chunk
 		var err error
 		page, _, full, err = s.queryChunks(t.Context(), id, from, chunkRows)
-		check(t, err)
+		require.NoError(t, err)
 		for _, k := range page {
 			list = append(list, k)
 			from = k.Seq + 1
@@ -76,15 +78,15 @@ func sameChunks(a, b []Chunk) bool {
 // TestPagesAreWhatQueriesRead: in a closed file, and in one with a write-ahead log.
 func TestPagesAreWhatQueriesRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	writing := must(Create(path, Options{KeepSecrets: true}))(t)
+	writing := require.Value(Create(path, Options{KeepSecrets: true}))(t)
 	recordMany(t, writing, 5, 6000)
 	compare := func(name string) {
-		s := must(Open(path))(t)
-		defer func() { check(t, s.Close()) }()
+		s := require.Value(Open(path))(t)
+		defer func() { require.NoError(t, s.Close()) }()
 		fromPages := 0
 		for id := int64(1); id <= 6; id++ {
 			want := byQueries(t, s, id, 0)
-			if got := all(t, s.Chunks(t.Context(), id, 0)); !sameChunks(want, got) {
+			if got := require.All(t, s.Chunks(t.Context(), id, 0)); !sameChunks(want, got) {
 				t.Fatalf("%s: exchange %d: %d chunks, want %d", name, id, len(got), len(want))
 			}
 			for at := 0; at < len(want); at += 397 {
@@ -103,7 +105,7 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 		}
 	}
 	compare("being recorded")
-	check(t, writing.Close())
+	require.NoError(t, writing.Close())
 	compare("closed")
 }
 
@@ -111,10 +113,10 @@ func TestPagesAreWhatQueriesRead(t *testing.T) {
 // exchange, in order.
 func FuzzPages(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "a.uwc")
-	s := must(Create(path, Options{KeepSecrets: true}))(f)
+	s := require.Value(Create(path, Options{KeepSecrets: true}))(f)
 	recordMany(f, s, 2, 900)
-	check(f, s.Close())
-	whole := must(os.ReadFile(path))(f)
+	require.NoError(f, s.Close())
+	whole := require.Value(os.ReadFile(path))(f)
 	const page = 4096
 	for i := 0; i < len(whole); i += 7 * page {
 		f.Add(i, []byte{5, 0, 0, 0, 200})
@@ -128,7 +130,7 @@ func FuzzPages(f *testing.F) {
 		p := append([]byte(nil), whole...)
 		copy(p[at:], with)
 		path := filepath.Join(t.TempDir(), "f.uwc")
-		check(t, os.WriteFile(path, p, 0o600))
+		require.NoError(t, os.WriteFile(path, p, 0o600))
 		s, err := Open(path)
 		if err != nil {
 			return

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"unwire/captures/internal/require"
 )
 
 // Readings are stored beside a reader, replaced, forgotten, and outlive what is
@@ -13,25 +15,25 @@ import (
 func TestReadings(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	w := must(Create(path, Options{}))(t)
+	w := require.Value(Create(path, Options{}))(t)
 	one := Reading{"/a.B/C", Down, "1.2", "string"}
 	two := Reading{"/a.B/C", Up, "1.2", "packed varint"}
 	other := Reading{"/a.B/CD", Up, "3", "bytes"}
-	check(t, w.PutReading(ctx, one))
+	require.NoError(t, w.PutReading(ctx, one))
 
-	r := must(Open(path))(t)
+	r := require.Value(Open(path))(t)
 	if err := r.PutReading(ctx, two); !errors.Is(err, ErrInUse) {
 		t.Errorf("while it is recorded to: %v", err)
 	}
-	check(t, w.Close())
+	require.NoError(t, w.Close())
 	for _, put := range []Reading{two, other, {"/a.B/C", Down, "1.2", "bytes"}, one} {
-		check(t, r.PutReading(ctx, put))
+		require.NoError(t, r.PutReading(ctx, put))
 	}
-	if got := must(r.Readings(ctx, "/a.B/C"))(t); !slices.Equal(got, []Reading{one, two}) {
+	if got := require.Value(r.Readings(ctx, "/a.B/C"))(t); !slices.Equal(got, []Reading{one, two}) {
 		t.Errorf("%v", got)
 	}
-	check(t, r.PutReading(ctx, Reading{one.Method, one.Dir, one.Path, ""}))
-	if got := must(r.Readings(ctx, ""))(t); !slices.Equal(got, []Reading{two, other}) {
+	require.NoError(t, r.PutReading(ctx, Reading{one.Method, one.Dir, one.Path, ""}))
+	if got := require.Value(r.Readings(ctx, ""))(t); !slices.Equal(got, []Reading{two, other}) {
 		t.Errorf("%v", got)
 	}
 	for _, bad := range []Reading{{strings.Repeat("m", 5000), Up, "1", "bytes"}, {"a\x1fb", Up, "1", "bytes"}} {
@@ -39,5 +41,5 @@ func TestReadings(t *testing.T) {
 			t.Errorf("stored: %.20q", bad.Method)
 		}
 	}
-	check(t, r.Close())
+	require.NoError(t, r.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"unwire/captures/internal/require"
 )
 
 // inflateAll is the reference: everything at once.
@@ -15,11 +17,11 @@ func inflateAll(t testing.TB, encoding string, p []byte) []byte {
 	var out []byte
 	f := newInflater(new(codecs), encoding, func(p []byte) bool { out = append(out, p...); return true })
 	f.feed(p)
-	check(t, f.close())
+	require.NoError(t, f.close())
 	return out
 }
 
-func envelope(flags byte, p []byte) []byte {
+func enveloped(flags byte, p []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{flags}, uint32(len(p))), p...)
 }
 
@@ -40,12 +42,12 @@ func TestCompressedBody(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d cuts", encoding, len(cuts)), func(t *testing.T) {
 				h := Headers{{"content-type", "application/json"}, {"content-encoding", encoding}}
 				r := DefaultRedactor()
-				in := must(deflate(encoding, []byte(secret)))(t)
+				in := require.Value(deflate(encoding, []byte(secret)))(t)
 				out := inflateAll(t, encoding, join(redactBody(r, h, in, cuts...)))
 				if want := strings.Replace(secret, madeUpJWT, sameLength(r.tag(madeUpJWT), len(madeUpJWT)), 1); string(out) != want {
 					t.Errorf("%.200s", out)
 				}
-				in = must(deflate(encoding, []byte(clean)))(t)
+				in = require.Value(deflate(encoding, []byte(clean)))(t)
 				if out := join(redactBody(r, h, in, cuts...)); !bytes.Equal(in, out) {
 					t.Error("a body without secrets was changed")
 				}
@@ -56,7 +58,7 @@ func TestCompressedBody(t *testing.T) {
 	if out := string(join(redactBody(DefaultRedactor(), h, []byte(secret)))); strings.Contains(out, madeUpJWT) {
 		t.Error("what is said to be compressed and is not, is not searched")
 	}
-	in := must(deflate("gzip", []byte(secret)))(t)
+	in := require.Value(deflate("gzip", []byte(secret)))(t)
 	in = in[:len(in)-9] // no longer whole: it cannot be rewritten
 	if out := join(redactBody(DefaultRedactor(), h, in, 10)); len(out) != len(in) || strings.Trim(string(out), "x") != "" {
 		t.Errorf("a body that was cut off: %q", out)
@@ -76,12 +78,12 @@ func TestCompressedFrames(t *testing.T) {
 			encoding = "gzip"
 		}
 		small, err := deflate(encoding, []byte("nothing here"))
-		check(t, err)
+		require.NoError(t, err)
 		big, err := deflate(encoding, message)
-		check(t, err)
+		require.NoError(t, err)
 		var in []byte
 		for _, f := range [][]byte{
-			envelope(0, []byte("first "+madeUpKey)), envelope(1, small), envelope(1, big), envelope(0, nil), envelope(1, nil), envelope(1, small), envelope(2, []byte("{}")),
+			enveloped(0, []byte("first "+madeUpKey)), enveloped(1, small), enveloped(1, big), enveloped(0, nil), enveloped(1, nil), enveloped(1, small), enveloped(2, []byte("{}")),
 		} {
 			in = append(in, f...)
 		}
@@ -92,9 +94,9 @@ func TestCompressedFrames(t *testing.T) {
 				stand := sameLength(r.tag(madeUpKey), len(madeUpKey))
 				var want []byte
 				rewritten, err := deflate(encoding, bytes.Replace(message, []byte(madeUpKey), []byte(stand), 1))
-				check(t, err)
+				require.NoError(t, err)
 				for _, f := range [][]byte{
-					envelope(0, []byte("first "+stand)), envelope(1, small), envelope(1, rewritten), envelope(0, nil), envelope(1, nil), envelope(1, small), envelope(2, []byte("{}")),
+					enveloped(0, []byte("first "+stand)), enveloped(1, small), enveloped(1, rewritten), enveloped(0, nil), enveloped(1, nil), enveloped(1, small), enveloped(2, []byte("{}")),
 				} {
 					want = append(want, f...)
 				}
@@ -109,7 +111,7 @@ func TestCompressedFrames(t *testing.T) {
 // What precedes a compressed message in its chunk does not wait for its end.
 func TestFrameBeforeCompressedOne(t *testing.T) {
 	b := NewBodyFilter(DefaultRedactor(), Headers{{"content-type", "application/connect+proto"}})
-	first := envelope(0, []byte("hello"))
+	first := enveloped(0, []byte("hello"))
 	b.Write(&Chunk{Data: append(first, 1, 0, 0, 1, 0, 'x')})
 	second := b.Split()
 	ready := b.Ready()
@@ -123,7 +125,7 @@ func TestLongSection(t *testing.T) {
 	noise := make([]byte, maxSection+3*sectionLag)
 	_, _ = rnd.Read(noise)
 	h := Headers{{"content-encoding", "gzip"}}
-	in := must(deflate("gzip", append(noise, (" "+madeUpKey+" ")...)))(t)
+	in := require.Value(deflate("gzip", append(noise, (" "+madeUpKey+" ")...)))(t)
 	var cuts []int
 	for i := 0; i < len(in); i += 64 << 10 {
 		cuts = append(cuts, i)
@@ -153,7 +155,7 @@ func TestLongSection(t *testing.T) {
 }
 
 func TestInflationBomb(t *testing.T) {
-	in := must(deflate("gzip", make([]byte, 2*maxInflated)))(t)
+	in := require.Value(deflate("gzip", make([]byte, 2*maxInflated)))(t)
 	b := NewBodyFilter(DefaultRedactor(), Headers{{"content-encoding", "gzip"}})
 	b.Write(&Chunk{Data: bytes.Clone(in)})
 	if b.section.inflated > maxInflated+1<<20 {
@@ -171,7 +173,7 @@ func FuzzRedact(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(envelope(1, gz), uint8(0), 7)
+	f.Add(enveloped(1, gz), uint8(0), 7)
 	f.Add([]byte(`{"accessToken":"`+madeUpJWT+`"}`), uint8(3), 20)
 	f.Add(gz, uint8(4), 5)
 	f.Add([]byte("\n\x25"+madeUpKey+"B\x05hello made/up+token of=mine"), uint8(3), 50)

@@ -8,33 +8,35 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"unwire/captures/internal/require"
 )
 
 // A stream that runs while the series goes on ends in the file it began in.
 func TestSeries(t *testing.T) {
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, "a-2.uwc"), []byte("taken"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a-2.uwc"), []byte("taken"), 0o600))
 	var rotated []string
-	s := must(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxBytes: 200 << 10, Rotated: func(p string) { rotated = append(rotated, p) }}))(t)
-	long := must(s.Begin(Exchange{URL: "https://h/long"}))(t)
+	s := require.Value(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxBytes: 200 << 10, Rotated: func(p string) { rotated = append(rotated, p) }}))(t)
+	long := require.Value(s.Begin(Exchange{URL: "https://h/long"}))(t)
 	long.Chunk(Down, []byte("begins"))
 	for i := range 20 {
-		r := must(s.Begin(Exchange{URL: "https://h/short", RequestHeaders: Headers{{"authorization", "Bearer made-up-token-1"}}}))(t)
+		r := require.Value(s.Begin(Exchange{URL: "https://h/short", RequestHeaders: Headers{{"authorization", "Bearer made-up-token-1"}}}))(t)
 		r.Chunk(Down, []byte(strings.Repeat(string(rune('a'+i)), 3000)+" made-up-token-1\n"+randomText(40<<10, i)))
 		r.End(Complete, "")
-		check(t, s.current.Flush(t.Context()))
+		require.NoError(t, s.current.Flush(t.Context()))
 	}
 	long.Chunk(Down, []byte(", ends"))
 	long.End(Complete, "")
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	files := s.Files()
 	if len(files) < 3 || filepath.Base(files[1]) != "a-3.uwc" || strings.Join(files[1:], " ") != strings.Join(rotated, " ") {
 		t.Fatalf("%v, told of %v", files, rotated)
 	}
 	n := 0
 	for i, file := range files {
-		st := must(Open(file))(t)
-		for _, ex := range all(t, st.Exchanges(t.Context())) {
+		st := require.Value(Open(file))(t)
+		for _, ex := range require.All(t, st.Exchanges(t.Context())) {
 			n++
 			if ex.Outcome != Complete {
 				t.Errorf("%s#%d: %s", file, ex.ID, ex.Outcome)
@@ -44,11 +46,11 @@ func TestSeries(t *testing.T) {
 			}
 		}
 		if i == 0 {
-			if chunks := all(t, st.Chunks(t.Context(), 1, 0)); len(chunks) != 2 || string(chunks[1].Data) != ", ends" {
+			if chunks := require.All(t, st.Chunks(t.Context(), 1, 0)); len(chunks) != 2 || string(chunks[1].Data) != ", ends" {
 				t.Errorf("the long one has %d chunks", len(chunks))
 			}
 		}
-		check(t, st.Close())
+		require.NoError(t, st.Close())
 		mustNotContain(t, file, "made-up-token-1")
 		if _, err := os.Stat(file + "-lock"); err == nil {
 			t.Errorf("%s is locked still", file)
@@ -71,26 +73,26 @@ func randomText(n, seed int) string {
 }
 
 func TestSeriesByAge(t *testing.T) {
-	s := must(CreateSeries(filepath.Join(t.TempDir(), "a.uwc"), SeriesOptions{MaxAge: time.Nanosecond}))(t)
+	s := require.Value(CreateSeries(filepath.Join(t.TempDir(), "a.uwc"), SeriesOptions{MaxAge: time.Nanosecond}))(t)
 	for range 3 {
-		r := must(s.Begin(Exchange{}))(t)
+		r := require.Value(s.Begin(Exchange{}))(t)
 		r.End(Complete, "")
 	}
 	if files := s.Files(); len(files) != 3 {
 		t.Errorf("%v", files)
 	}
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 }
 
 // Where the next file cannot be made, that is told once and ends the recording.
 func TestSeriesCannotGoOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
-	check(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	told := 0
-	s := must(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxAge: time.Nanosecond, Options: Options{Failed: func(error) { told++ }}}))(t)
-	must(s.Begin(Exchange{}))(t).End(Complete, "")
-	check(t, s.current.Flush(t.Context()))
-	check(t, os.Rename(dir, dir+"-moved"))
+	s := require.Value(CreateSeries(filepath.Join(dir, "a.uwc"), SeriesOptions{MaxAge: time.Nanosecond, Options: Options{Failed: func(error) { told++ }}}))(t)
+	require.Value(s.Begin(Exchange{}))(t).End(Complete, "")
+	require.NoError(t, s.current.Flush(t.Context()))
+	require.NoError(t, os.Rename(dir, dir+"-moved"))
 	for range 3 {
 		if _, err := s.Begin(Exchange{}); err == nil {
 			t.Error("recorded nowhere")
@@ -121,16 +123,16 @@ func TestFailed(t *testing.T) {
 			var mu sync.Mutex
 			var told []error
 			first := make(chan struct{})
-			s := must(create(path, Options{Failed: func(err error) {
+			s := require.Value(create(path, Options{Failed: func(err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if told = append(told, err); len(told) == 1 {
 					close(first)
 				}
 			}}, tuning{maxPages: c.limit}))(t)
-			r := must(s.Begin(Exchange{}))(t)
-			check(t, s.Flush(t.Context()))
-			check(t, c.harm(path))
+			r := require.Value(s.Begin(Exchange{}))(t)
+			require.NoError(t, s.Flush(t.Context()))
+			require.NoError(t, c.harm(path))
 			for i := range 200 {
 				r.Chunk(Down, []byte(randomText(5000, i)))
 			}

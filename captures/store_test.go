@@ -12,55 +12,33 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"unwire/captures/internal/require"
 )
+
+// testKey has the shape of a secret.
+const testKey = "sk-proj-a1b2c3d4e5f6g7h8i9j0k1l2"
 
 // record makes a capture with one finished exchange and returns its path.
 func record(t testing.TB, chunks ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := must(Create(path, Options{}))(t)
-	r := must(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t)
+	s := require.Value(Create(path, Options{}))(t)
+	r := require.Value(s.Begin(Exchange{Method: "POST", URL: "https://h/p.S/M"}))(t)
 	r.Response(200, Headers{{"content-type", "application/proto"}})
 	for _, c := range chunks {
 		r.Chunk(Down, []byte(c))
 	}
 	r.End(Complete, "")
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	return path
-}
-
-// must is for tests: must(f())(t) is f's value, or the end of the test.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// all collects what an iterator yields.
-func all[T any](t testing.TB, seq func(func(T, error) bool)) []T {
-	t.Helper()
-	var l []T
-	for v, err := range seq {
-		check(t, err)
-		l = append(l, v)
-	}
-	return l
 }
 
 func TestRoundTrip(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "odd name?%#.uwc")
-	s := must(Create(path, Options{}))(t)
-	info := must(os.Stat(path))(t)
+	s := require.Value(Create(path, Options{}))(t)
+	info := require.Value(os.Stat(path))(t)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
@@ -69,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 		RequestHeaders: Headers{{"content-type", "application/connect+proto"}, {"X-Odd", "\xff\x00é"}, {"x-twice", "1"}, {"x-twice", "2"}},
 		Started:        time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Client: "127.0.0.1:5", Source: "proxy",
 	}
-	r := must(s.Begin(want))(t)
+	r := require.Value(s.Begin(want))(t)
 	r.Connection(TLS{Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", ServerName: "api.example", ALPN: "h2", Unverified: true}, "10.0.0.1:443")
 	big := bytes.Repeat([]byte("repeat me, please. "), 1000)
 	noise := make([]byte, 5000)
@@ -86,24 +64,24 @@ func TestRoundTrip(t *testing.T) {
 	r.Trailers(Up, Headers{{"up", "1"}})
 	r.EndAt(6, Complete, "")
 	r.Chunk(Up, []byte("too late"))
-	second := must(s.Begin(Exchange{}))(t)
+	second := require.Value(s.Begin(Exchange{}))(t)
 	if r.ID() != 1 || second.ID() != 2 {
 		t.Fatalf("ids %d, %d", r.ID(), second.ID())
 	}
-	check(t, s.Close())
-	check(t, s.Close())
-	if left := must(filepath.Glob(filepath.Join(filepath.Dir(path), "*")))(t); len(left) != 1 {
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+	if left := require.Value(filepath.Glob(filepath.Join(filepath.Dir(path), "*")))(t); len(left) != 1 {
 		t.Errorf("after Close: %q, want one file", left)
 	}
 
-	s = must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
+	s = require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
 	want.ID, want.Status, want.Outcome, want.Duration = 1, 200, Complete, 6
 	want.ResponseHeaders = Headers{{"trailer", "x"}}
 	want.ResponseTrailers, want.RequestTrailers = Headers{{"grpc-status", "0"}}, Headers{{"up", "1"}}
 	want.TLS = TLS{Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", ServerName: "api.example", ALPN: "h2", Unverified: true}
 	want.Server, want.BytesUp, want.BytesDown = "10.0.0.1:443", 5005, 38000
-	got := all(t, s.Exchanges(ctx))
+	got := require.All(t, s.Exchanges(ctx))
 	if len(got) != 2 {
 		t.Fatalf("%d exchanges", len(got))
 	}
@@ -113,7 +91,7 @@ func TestRoundTrip(t *testing.T) {
 	if got[1].Outcome != Incomplete {
 		t.Errorf("an open recording was closed as %q", got[1].Outcome)
 	}
-	if one := must(s.Exchange(ctx, 1))(t); !cmp.Equal(one, got[0]) {
+	if one := require.Value(s.Exchange(ctx, 1))(t); !cmp.Equal(one, got[0]) {
 		t.Error("Exchange and Exchanges differ")
 	}
 	wantChunks := []Chunk{
@@ -122,10 +100,10 @@ func TestRoundTrip(t *testing.T) {
 		{1, Up, 2, 4, noise},
 		{1, Down, 3, 5, big},
 	}
-	if d := cmp.Diff(wantChunks, all(t, s.Chunks(ctx, 1, 0))); d != "" {
+	if d := cmp.Diff(wantChunks, require.All(t, s.Chunks(ctx, 1, 0))); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(wantChunks[2:], all(t, s.Chunks(ctx, 1, 2))); d != "" {
+	if d := cmp.Diff(wantChunks[2:], require.All(t, s.Chunks(ctx, 1, 2))); d != "" {
 		t.Error(d)
 	}
 	if _, err := s.Exchange(ctx, 3); !errors.Is(err, ErrNoExchange) || !strings.Contains(err.Error(), "exchange 3") {
@@ -149,7 +127,7 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 		chunks = append(chunks, string(noise))
 	}
 	chunks = append(chunks, strings.Repeat("a", 4<<20))
-	info := must(os.Stat(record(t, chunks...)))(t)
+	info := require.Value(os.Stat(record(t, chunks...)))(t)
 	if info.Size() > 300<<10 {
 		t.Errorf("2 MB of one payload and 4 MB of one letter take %d bytes", info.Size())
 	}
@@ -158,21 +136,21 @@ func TestPayloadsAreStoredOnce(t *testing.T) {
 func TestAppend(t *testing.T) {
 	ctx := context.Background()
 	path := record(t, "one")
-	s := must(Create(path, Options{}))(t)
-	r := must(s.Begin(Exchange{URL: "http://second"}))(t)
+	s := require.Value(Create(path, Options{}))(t)
+	r := require.Value(s.Begin(Exchange{URL: "http://second"}))(t)
 	if r.ID() != 2 {
 		t.Errorf("id %d", r.ID())
 	}
 	r.Chunk(Up, []byte("abc"))
-	check(t, s.Flush(ctx))
-	live := must(s.Exchange(ctx, 2))(t)
+	require.NoError(t, s.Flush(ctx))
+	live := require.Value(s.Exchange(ctx, 2))(t)
 	if live.BytesUp != 3 || live.Ended() {
 		t.Errorf("in flight: %d bytes up, outcome %q", live.BytesUp, live.Outcome)
 	}
 	if _, err := Create(path, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second recorder: %v", err)
 	}
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	if _, err := s.Begin(Exchange{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Begin after Close: %v", err)
 	}
@@ -185,9 +163,9 @@ func TestManyChunks(t *testing.T) {
 		chunks = append(chunks, fmt.Sprint(i))
 	}
 	chunks = append(chunks, strings.Repeat("x", pageBytes), "y", "z")
-	s := must(Open(record(t, chunks...)))(t)
-	defer func() { check(t, s.Close()) }()
-	got := all(t, s.Chunks(context.Background(), 1, 0))
+	s := require.Value(Open(record(t, chunks...)))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	got := require.All(t, s.Chunks(context.Background(), 1, 0))
 	if len(got) != len(chunks) {
 		t.Fatalf("%d chunks, want %d", len(got), len(chunks))
 	}

@@ -6,20 +6,22 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"unwire/captures/internal/require"
 )
 
 // A capture of the first format is read as it is; it has no place for
 // summaries until a recorder brings it up to date.
 func TestFormatWithoutSummaries(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := must(create(path, Options{}, tuning{migrations: formatMigrations()[:1]}))(t)
-	r := must(s.Begin(Exchange{Method: "GET", URL: "https://h/"}))(t)
+	s := require.Value(create(path, Options{}, tuning{migrations: formatMigrations()[:1]}))(t)
+	r := require.Value(s.Begin(Exchange{Method: "GET", URL: "https://h/"}))(t)
 	r.Chunk(Down, []byte("kept"))
 	r.End(Complete, "")
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 
-	s = must(Open(path))(t)
-	l := all(t, s.Listing(t.Context(), 1))
+	s = require.Value(Open(path))(t)
+	l := require.All(t, s.Listing(t.Context(), 1))
 	if len(l) != 1 || l[0].Exchange.BytesDown != 4 || l[0].Summary != nil {
 		t.Errorf("%+v", l)
 	}
@@ -30,13 +32,13 @@ func TestFormatWithoutSummaries(t *testing.T) {
 	if pieces, upTo, err := s.Thread(t.Context(), "r", 1); len(pieces) != 0 || upTo != math.MinInt64 || err != nil {
 		t.Errorf("%v, %d, %v", pieces, upTo, err)
 	}
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 
-	check(t, must(Create(path, Options{}))(t).Close())
-	s = must(Open(path))(t)
-	defer func() { check(t, s.Close()) }()
-	check(t, s.PutSummaries(t.Context(), put, 1))
-	if l := all(t, s.Listing(t.Context(), 1)); l[0].Summary == nil || *l[0].Summary != put[0] {
+	require.NoError(t, require.Value(Create(path, Options{}))(t).Close())
+	s = require.Value(Open(path))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.PutSummaries(t.Context(), put, 1))
+	if l := require.All(t, s.Listing(t.Context(), 1)); l[0].Summary == nil || *l[0].Summary != put[0] {
 		t.Errorf("%+v", l[0].Summary)
 	}
 	if pieces, upTo, err := s.Thread(t.Context(), "r", 1); len(pieces) != 1 || upTo != 1 || err != nil {
@@ -47,12 +49,12 @@ func TestFormatWithoutSummaries(t *testing.T) {
 			t.Errorf("of another version: %+v", l.Summary)
 		}
 	}
-	w := must(Create(path, Options{}))(t)
-	check(t, w.writer.do(t.Context(), func(tx *sql.Tx) error {
+	w := require.Value(Create(path, Options{}))(t)
+	require.NoError(t, w.writer.do(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `DELETE FROM summaries; DELETE FROM meta WHERE name = '`+summarisedTo+`'`)
 		return err
 	}))
-	check(t, w.Close())
+	require.NoError(t, w.Close())
 	if _, upTo, err := s.Thread(t.Context(), "r", 1); upTo != math.MinInt64 || err != nil {
 		t.Errorf("dropped: %d, %v", upTo, err)
 	}

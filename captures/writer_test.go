@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"unwire/captures/internal/require"
 )
 
 // While the disk is slow, streams wait and nothing is dropped.
@@ -19,8 +21,8 @@ func testBackpressure(t *testing.T) {
 	const chunk, total = 10 << 10, 200
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	gate := make(chan struct{})
-	s := must(create(path, Options{QueueBytes: 100 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 100 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	var passed atomic.Int64
 	done := make(chan struct{})
 	go func() {
@@ -36,12 +38,12 @@ func testBackpressure(t *testing.T) {
 	}
 	close(gate)
 	<-done
-	check(t, s.Flush(t.Context()))
-	if got := all(t, s.Chunks(t.Context(), 1, 0)); len(got) != total {
+	require.NoError(t, s.Flush(t.Context()))
+	if got := require.All(t, s.Chunks(t.Context(), 1, 0)); len(got) != total {
 		t.Errorf("%d chunks", len(got))
 	}
 	r.Chunk(Down, make([]byte, 1<<20)) // more than the queue holds gets through
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 }
 
 // A disk that takes long slows streams down before much is waiting: what a
@@ -50,8 +52,8 @@ func TestSlowDisk(t *testing.T) { synctest.Test(t, testSlowDisk) }
 
 func testSlowDisk(t *testing.T) {
 	gate := make(chan struct{})
-	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{beforeCommit: func() { <-gate }}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	time.Sleep(maxLag + 50*time.Millisecond)
 	passed := make(chan struct{})
 	go func() {
@@ -66,16 +68,16 @@ func testSlowDisk(t *testing.T) {
 	}
 	close(gate)
 	<-passed
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 }
 
 // A failure of the disk ends the recording: no call blocks, Close tells.
 func TestWriteFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s := must(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 1 << 20}, tuning{maxPages: 40}))(t)
 	var open []Recording
 	for range 4 {
-		open = append(open, must(s.Begin(Exchange{}))(t))
+		open = append(open, require.Value(s.Begin(Exchange{}))(t))
 	}
 	var all sync.WaitGroup
 	for _, r := range open {
@@ -98,15 +100,15 @@ func TestWriteFailure(t *testing.T) {
 	if err := s.Close(); err == nil {
 		t.Error("Close has forgotten the error")
 	}
-	check(t, readAll(path))
+	require.NoError(t, readAll(path))
 }
 
 // Close while streams wait for the queue does not leave them there.
 func TestCloseWhileBlocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	gate := make(chan struct{})
-	s := must(create(path, Options{QueueBytes: 10 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
-	r := must(s.Begin(Exchange{}))(t)
+	s := require.Value(create(path, Options{QueueBytes: 10 << 10}, tuning{beforeCommit: func() { <-gate }}))(t)
+	r := require.Value(s.Begin(Exchange{}))(t)
 	var stopped sync.WaitGroup
 	stopped.Go(func() {
 		for range 100 {
@@ -115,9 +117,9 @@ func TestCloseWhileBlocked(t *testing.T) {
 	})
 	time.Sleep(20 * time.Millisecond)
 	time.AfterFunc(50*time.Millisecond, func() { close(gate) })
-	check(t, s.Close())
+	require.NoError(t, s.Close())
 	stopped.Wait()
-	check(t, readAll(path))
+	require.NoError(t, readAll(path))
 }
 
 // A chunk that may end in a secret's beginning is written soon all the same,
@@ -126,20 +128,20 @@ func TestHeldBack(t *testing.T) { synctest.Test(t, testHeldBack) }
 
 func testHeldBack(t *testing.T) {
 	ctx := context.Background()
-	s := must(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{holdFor: 100 * time.Millisecond}))(t)
-	defer func() { check(t, s.Close()) }()
-	r := must(s.Begin(Exchange{RequestHeaders: Headers{{"authorization", "Bearer made-up-secret-token"}}}))(t)
+	s := require.Value(create(filepath.Join(t.TempDir(), "a.uwc"), Options{}, tuning{holdFor: 100 * time.Millisecond}))(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	r := require.Value(s.Begin(Exchange{RequestHeaders: Headers{{"authorization", "Bearer made-up-secret-token"}}}))(t)
 	r.Chunk(Up, []byte("text made-up-"))
 	r.Chunk(Down, []byte("answer\n"))
-	check(t, s.writer.flush(ctx))
-	if got := all(t, s.Chunks(ctx, 1, 0)); len(got) != 1 || got[0].Seq != 1 {
+	require.NoError(t, s.writer.flush(ctx))
+	if got := require.All(t, s.Chunks(ctx, 1, 0)); len(got) != 1 || got[0].Seq != 1 {
 		t.Errorf("before: %v", got)
 	}
-	check(t, s.Flush(ctx)) // waits for the timer
+	require.NoError(t, s.Flush(ctx)) // waits for the timer
 	r.Chunk(Up, []byte("secret-token text"))
-	check(t, s.Flush(ctx))
+	require.NoError(t, s.Flush(ctx))
 	var up []string
-	for _, c := range all(t, s.Chunks(ctx, 1, 0)) {
+	for _, c := range require.All(t, s.Chunks(ctx, 1, 0)) {
 		if c.Dir == Up {
 			up = append(up, string(c.Data))
 		}
@@ -154,8 +156,8 @@ func TestTokenIsNowhere(t *testing.T) {
 	const token = "made-up-secret-token-without-digits"
 	path := filepath.Join(t.TempDir(), "a.uwc")
 	for _, keep := range []bool{false, true} {
-		s := must(Create(path, Options{KeepSecrets: keep}))(t)
-		r := must(s.Begin(Exchange{
+		s := require.Value(Create(path, Options{KeepSecrets: keep}))(t)
+		r := require.Value(s.Begin(Exchange{
 			URL: "https://h/" + token + "?q=" + token, Error: token, Source: token, Method: "GET",
 			RequestHeaders: Headers{{"x-echo", token}, {"Authorization", "Bearer " + token}},
 		}))(t)
@@ -167,14 +169,14 @@ func TestTokenIsNowhere(t *testing.T) {
 		r.Trailers(Down, Headers{{"x", token}})
 		r.Connection(TLS{}, token)
 		r.End(Failed, "dial "+token)
-		check(t, s.Close())
-		s = must(Open(path))(t)
-		ex := must(s.Exchange(t.Context(), r.ID()))(t)
-		check(t, s.Close())
+		require.NoError(t, s.Close())
+		s = require.Value(Open(path))(t)
+		ex := require.Value(s.Exchange(t.Context(), r.ID()))(t)
+		require.NoError(t, s.Close())
 		if keep != strings.Contains(ex.URL, token) || keep != strings.Contains(ex.Error, token) {
 			t.Errorf("keeping secrets is %v: %s, %s", keep, ex.URL, ex.Error)
 		}
-		if raw := string(must(os.ReadFile(path))(t)); keep != strings.Contains(raw, token) {
+		if raw := string(require.Value(os.ReadFile(path))(t)); keep != strings.Contains(raw, token) {
 			t.Errorf("keeping secrets is %v; in the file: %v", keep, !keep)
 		}
 	}

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"unwire/captures/internal/require"
+	"unwire/decode/envelope"
 )
 
 // frameOf returns an enveloped message of n bytes of text, as a token delta is.
 func frameOf(n int) []byte {
-	return envelope(0, bytes.Repeat([]byte("the answer, "), n/12+1)[:n])
+	return envelope.Append(nil, 0, bytes.Repeat([]byte("the answer, "), n/12+1)[:n])
 }
 
 // BenchmarkStoreFrames records one stream of small frames until all are
@@ -25,18 +28,18 @@ func BenchmarkStoreFrames(b *testing.B) {
 		o    Options
 	}{{"redacted", Options{}}, {"secrets kept", Options{KeepSecrets: true}}} {
 		b.Run(c.name, func(b *testing.B) {
-			s := must(Create(filepath.Join(b.TempDir(), "a.uwc"), c.o))(b)
+			s := require.Value(Create(filepath.Join(b.TempDir(), "a.uwc"), c.o))(b)
 			h := Headers{{"content-type", "application/connect+proto"}, {"authorization", "Bearer made-up-secret-token"}}
-			r := must(s.Begin(Exchange{RequestHeaders: h}))(b)
+			r := require.Value(s.Begin(Exchange{RequestHeaders: h}))(b)
 			r.Response(200, h)
 			b.ResetTimer()
 			for range b.N {
 				r.Chunk(Down, frame)
 			}
-			check(b, s.Flush(b.Context()))
+			require.NoError(b, s.Flush(b.Context()))
 			took := b.Elapsed()
 			b.StopTimer()
-			check(b, s.Close())
+			require.NoError(b, s.Close())
 			b.ReportMetric(float64(b.N)/took.Seconds(), "frames/s")
 			b.ReportMetric(took.Seconds()/plainInsert(b, frame, b.N).Seconds(), "x-plain-insert")
 		})
@@ -45,16 +48,16 @@ func BenchmarkStoreFrames(b *testing.B) {
 
 // plainInsert is the time that n bare rows take.
 func plainInsert(b *testing.B, frame []byte, n int) time.Duration {
-	db := must(sql.Open("sqlite", filepath.Join(b.TempDir(), "plain.db")))(b)
+	db := require.Value(sql.Open("sqlite", filepath.Join(b.TempDir(), "plain.db")))(b)
 	db.SetMaxOpenConns(1)
-	defer func() { check(b, db.Close()) }()
+	defer func() { require.NoError(b, db.Close()) }()
 	if _, err := db.Exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE c (n INTEGER PRIMARY KEY, exchange INTEGER, seq INTEGER, dir INTEGER, t INTEGER, data BLOB)"); err != nil {
 		b.Fatal(err)
 	}
 	began := time.Now()
 	for i := 0; i < n; {
-		tx := must(db.Begin())(b)
-		add := must(tx.Prepare("INSERT INTO c VALUES (?, ?, ?, ?, ?, ?)"))(b)
+		tx := require.Value(db.Begin())(b)
+		add := require.Value(tx.Prepare("INSERT INTO c VALUES (?, ?, ?, ?, ?, ?)"))(b)
 		for range 100 {
 			if i++; i > n {
 				break
@@ -63,7 +66,7 @@ func plainInsert(b *testing.B, frame []byte, n int) time.Duration {
 				b.Fatal(err)
 			}
 		}
-		check(b, tx.Commit())
+		require.NoError(b, tx.Commit())
 	}
 	return time.Since(began)
 }
@@ -74,8 +77,8 @@ func BenchmarkStoreBulk(b *testing.B) {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	for name, p := range map[string][]byte{"random": noise, "text": frameOf(64 << 10)} {
 		b.Run(name, func(b *testing.B) {
-			s := must(Create(filepath.Join(b.TempDir(), "a.uwc"), Options{}))(b)
-			r := must(s.Begin(Exchange{}))(b)
+			s := require.Value(Create(filepath.Join(b.TempDir(), "a.uwc"), Options{}))(b)
+			r := require.Value(s.Begin(Exchange{}))(b)
 			b.SetBytes(int64(len(p)))
 			p := bytes.Clone(p)
 			b.ResetTimer()
@@ -83,9 +86,9 @@ func BenchmarkStoreBulk(b *testing.B) {
 				copy(p, fmt.Sprint(i)) // no two alike
 				r.Chunk(Down, p)
 			}
-			check(b, s.Flush(b.Context()))
+			require.NoError(b, s.Flush(b.Context()))
 			b.StopTimer()
-			check(b, s.Close())
+			require.NoError(b, s.Close())
 		})
 	}
 }
@@ -94,60 +97,21 @@ func BenchmarkStoreBulk(b *testing.B) {
 func BenchmarkRead(b *testing.B) {
 	const n = 20_000
 	path := filepath.Join(b.TempDir(), "a.uwc")
-	s := must(Create(path, Options{}))(b)
-	r := must(s.Begin(Exchange{}))(b)
+	s := require.Value(Create(path, Options{}))(b)
+	r := require.Value(s.Begin(Exchange{}))(b)
 	frame := frameOf(60)
 	for range n {
 		r.Chunk(Down, frame)
 	}
 	r.End(Complete, "")
-	check(b, s.Close())
-	s = must(Open(path))(b)
-	defer func() { check(b, s.Close()) }()
+	require.NoError(b, s.Close())
+	s = require.Value(Open(path))(b)
+	defer func() { require.NoError(b, s.Close()) }()
 	b.ResetTimer()
 	for range b.N {
-		if got := len(all(b, s.Chunks(b.Context(), 1, 0))); got != n {
+		if got := len(require.All(b, s.Chunks(b.Context(), 1, 0))); got != n {
 			b.Fatal(got)
 		}
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "chunks/s")
-}
-
-// BenchmarkRedact searches bodies for secrets, a hundred being known.
-func BenchmarkRedact(b *testing.B) {
-	noise := make([]byte, 64<<10)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
-	r := DefaultRedactor()
-	for i := range 100 {
-		r.Learn(fmt.Sprintf("%x-made-up-secret-%d", i*7919, i))
-	}
-	for name, p := range map[string][]byte{
-		"random": noise, "text": frameOf(64 << 10),
-		"json": bytes.Repeat([]byte(`{"id":"a1b2","text":"some words","n":[1,2,3],"ok":true},`), 1000),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(p)))
-			body := NewBodyFilter(r, nil)
-			for range b.N {
-				body.Write(&Chunk{Data: p})
-				body.Ready()
-			}
-		})
-	}
-}
-
-// BenchmarkRedactCompressed searches small messages that are compressed one by one.
-func BenchmarkRedactCompressed(b *testing.B) {
-	for _, encoding := range []string{"gzip", "zstd", "br"} {
-		b.Run(encoding, func(b *testing.B) {
-			p := envelope(1, must(deflate(encoding, frameOf(200)))(b))
-			h := Headers{{"content-type", "application/connect+proto"}, {"connect-content-encoding", encoding}}
-			body := NewBodyFilter(DefaultRedactor(), h)
-			b.ReportAllocs()
-			for range b.N {
-				body.Write(&Chunk{Data: p})
-				body.Ready()
-			}
-		})
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"unwire/captures/internal/require"
 )
 
 // payloads are the payloads of a stream of envelopes, inflated where their flags
@@ -72,7 +74,7 @@ func TestAnyFlags(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p = append(p, envelope(flags, packed)...)
+			p = append(p, enveloped(flags, packed)...)
 			want = append(want, clean)
 		}
 		h := rapid.SampledFrom(headers).Draw(t, "headers")
@@ -105,11 +107,11 @@ func missedOf(r *Redactor, h Headers, p []byte, size int) ([]byte, []Unsearched)
 // Where the search cannot look into bytes, it says so, and searches the bytes as
 // they are.
 func TestUnsearched(t *testing.T) {
-	gz := must(deflate("gzip", []byte(strings.Repeat("some text ", 50)+madeUpKey)))(t)
+	gz := require.Value(deflate("gzip", []byte(strings.Repeat("some text ", 50)+madeUpKey)))(t)
 	plainKey := []byte("text " + madeUpKey + " text")
 	connect := Headers{{"content-type", "application/connect+proto"}, {"connect-content-encoding", "gzip"}}
 	encoded := func(e string) Headers { return Headers{{"content-encoding", e}} }
-	ok := envelope(0, []byte("hello"))
+	ok := enveloped(0, []byte("hello"))
 	for name, c := range map[string]struct {
 		h      Headers
 		in     []byte
@@ -117,28 +119,28 @@ func TestUnsearched(t *testing.T) {
 		from   int
 	}{
 		"nothing":                      {nil, plainKey, "", 0},
-		"unknown flags":                {connect, slices.Concat(envelope(0x40, plainKey), envelope(0x04, plainKey)), "", 0},
+		"unknown flags":                {connect, slices.Concat(enveloped(0x40, plainKey), enveloped(0x04, plainKey)), "", 0},
 		"unknown encoding":             {encoded("snappy"), plainKey, "snappy", 0},
 		"unknown encoding around":      {encoded("gzip, snappy"), plainKey, "snappy", 0},
-		"known encodings":              {encoded("br, gzip"), must(deflate("gzip", must(deflate("br", plainKey))(t)))(t), "", 0},
+		"known encodings":              {encoded("br, gzip"), require.Value(deflate("gzip", require.Value(deflate("br", plainKey))(t)))(t), "", 0},
 		"identity":                     {encoded("identity"), plainKey, "", 0},
 		"too many encodings":           {encoded("gzip, gzip, gzip, gzip"), plainKey, "…", 0},
 		"truncated gzip":               {encoded("gzip"), gz[:len(gz)-9], "unexpected EOF", 0},
 		"bytes behind gzip":            {encoded("gzip"), slices.Concat(gz, plainKey), "gzip", 0},
-		"bytes behind zlib":            {encoded("deflate"), slices.Concat(must(deflate("deflate", []byte("x")))(t), plainKey), "bytes follow", 0},
+		"bytes behind zlib":            {encoded("deflate"), slices.Concat(require.Value(deflate("deflate", []byte("x")))(t), plainKey), "bytes follow", 0},
 		"no gzip":                      {encoded("gzip"), plainKey, "gzip", 0},
-		"unknown encoding of messages": {Headers{{"content-type", "application/grpc"}, {"grpc-encoding", "snappy"}}, slices.Concat(ok, envelope(1, plainKey), ok), "snappy", 15},
-		"broken message":               {connect, slices.Concat(ok, envelope(1, plainKey), ok), "gzip", 15},
-		"truncated message":            {connect, slices.Concat(ok, envelope(1, gz[:len(gz)-9]), ok), "unexpected EOF", 15},
+		"unknown encoding of messages": {Headers{{"content-type", "application/grpc"}, {"grpc-encoding", "snappy"}}, slices.Concat(ok, enveloped(1, plainKey), ok), "snappy", 15},
+		"broken message":               {connect, slices.Concat(ok, enveloped(1, plainKey), ok), "gzip", 15},
+		"truncated message":            {connect, slices.Concat(ok, enveloped(1, gz[:len(gz)-9]), ok), "unexpected EOF", 15},
 		"text":                         {connect, slices.Concat(ok, plainKey), "not envelopes", 10},
 		"text from the beginning":      {connect, []byte(madeUpKey), "not envelopes", 0},
 		"an impossible length":         {connect, slices.Concat(ok, []byte{0, 0xff, 0xff, 0xff, 0xff}, plainKey), endsInEnvelope, 10},
 		"a length too large":           {connect, slices.Concat(ok, []byte{0, 0, 0, 1, 0}, plainKey), endsInEnvelope, 10},
 		"a secret in the length":       {connect, slices.Concat([]byte{0}, []byte(madeUpKey)), endsInEnvelope, 0},
-		"an envelope inside gzip":      {append(encoded("gzip"), connect...), must(deflate("gzip", slices.Concat(ok, envelope(1, gz))))(t), "", 0},
-		"a broken one inside gzip":     {append(encoded("gzip"), connect...), must(deflate("gzip", slices.Concat(ok, envelope(1, plainKey))))(t), "gzip", 0},
-		"gRPC-Web text":                {Headers{{"content-type", "application/grpc-web-text+proto"}, {"grpc-encoding", "gzip"}}, []byte(base64.StdEncoding.EncodeToString(ok) + base64.StdEncoding.EncodeToString(envelope(1, gz))), "", 0},
-		"an enveloped message":         {Headers{{"content-type", "application/proto"}}, envelope(1, gz), "", 0},
+		"an envelope inside gzip":      {append(encoded("gzip"), connect...), require.Value(deflate("gzip", slices.Concat(ok, enveloped(1, gz))))(t), "", 0},
+		"a broken one inside gzip":     {append(encoded("gzip"), connect...), require.Value(deflate("gzip", slices.Concat(ok, enveloped(1, plainKey))))(t), "gzip", 0},
+		"gRPC-Web text":                {Headers{{"content-type", "application/grpc-web-text+proto"}, {"grpc-encoding", "gzip"}}, []byte(base64.StdEncoding.EncodeToString(ok) + base64.StdEncoding.EncodeToString(enveloped(1, gz))), "", 0},
+		"an enveloped message":         {Headers{{"content-type", "application/proto"}}, enveloped(1, gz), "", 0},
 	} {
 		for _, size := range []int{1, 7, 1 << 20} {
 			out, missed := missedOf(DefaultRedactor(), c.h, c.in, size)
