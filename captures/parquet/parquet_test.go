@@ -16,6 +16,7 @@ import (
 	"unwire/captures/internal/samples"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/field"
 )
 
 func export(t testing.TB, s *captures.Store) (frames []frameRow, fields []fieldRow, done Written) {
@@ -79,7 +80,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func count(fields []decode.Field) int {
+func count(fields []*field.Field) int {
 	n := len(fields)
 	for _, f := range fields {
 		n += count(f.Fields)
