@@ -296,7 +296,8 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	k.scratch = unknown
 	if len(unknown) > 0 {
 		// What is unknown is a message by itself; its evidence is pooled by type.
-		_ = k.evidence.Add(m.name, unknown) // fails beyond its bounds: then the kind is told by nothing
+		// fails beyond its bounds: then the kind is told by nothing
+		_ = k.evidence.Add(m.name, unknown)
 	}
 	for _, f := range m.required {
 		if f.last != instance {

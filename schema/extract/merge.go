@@ -16,21 +16,36 @@ import (
 
 // A Set is what inputs declare together, as files that link.
 type Set struct {
-	Files      []*descriptorpb.FileDescriptorProto // ours, each after what it imports
-	Imports    []*descriptorpb.FileDescriptorProto // those of protobuf itself, in such an order
-	Notes      map[string]string                   // by full name: comments
-	Unresolved []bundle.Unresolved                 // what the merging itself had to leave open
+	// ours, each after what it imports
+	Files []*descriptorpb.FileDescriptorProto
+
+	// those of protobuf itself, in such an order
+	Imports []*descriptorpb.FileDescriptorProto
+
+	// by full name: comments
+	Notes map[string]string
+
+	// what the merging itself had to leave open
+	Unresolved []bundle.Unresolved
 }
 
 // An element is what a file declares at its top level.
 type element struct {
 	pkg, name string
 	syntax    syntax
-	msg       proto.Message // DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
-	options   *descriptorpb.FileOptions
-	before    proto.Message // it was renamed, where it was
-	layer     int           // within a cycle of packages
-	guessed   bool          // of a script's code, not of a descriptor
+
+	// DescriptorProto, EnumDescriptorProto, ServiceDescriptorProto or FieldDescriptorProto
+	msg     proto.Message
+	options *descriptorpb.FileOptions
+
+	// it was renamed, where it was
+	before proto.Message
+
+	// within a cycle of packages
+	layer int
+
+	// of a script's code, not of a descriptor
+	guessed bool
 }
 
 func (e *element) full() string { return join(e.pkg, e.name) }
@@ -92,7 +107,8 @@ func versions(s *Source) []*Source {
 	var list []*Source
 	var names []map[string]bool
 	files := slices.Clone(s.Files)
-	slices.SortStableFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int { // what is sure first
+	// what is sure first
+	slices.SortStableFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int {
 		switch x, y := isGuessed(a.GetName()), isGuessed(b.GetName()); {
 		case x == y:
 			return 0

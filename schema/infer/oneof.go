@@ -14,15 +14,32 @@ import (
 // likelihoods of which fields the messages had: one field of the set at most, or
 // each by itself. What is below was chosen by hand on the tuning corpora.
 const (
-	priorChoice  = -2.0 // that two neighbours are a oneof
-	priorNumbers = -2.0 // the same for one of numbers only, in addition: flags exclude each other for other reasons
-	priorMember  = -0.3 // for each member more
-	priorBetween = -0.8 // for each field that is no member and stands between some
-	maxBetween   = 4    // of these count
-	explicitZero = 1.5  // for a member of which a zero was written
-	lateOdds     = 4.0  // for each field that is written where oneofs are
-	earlyOdds    = -1.0 // where one is written before a greater number, in order as some writers have all fields
-	notLate      = -5.0 // the same where others are written as Go does, which has oneofs last
+	// that two neighbours are a oneof
+	priorChoice = -2.0
+
+	// the same for one of numbers only, in addition: flags exclude each other for other reasons
+	priorNumbers = -2.0
+
+	// for each member more
+	priorMember = -0.3
+
+	// for each field that is no member and stands between some
+	priorBetween = -0.8
+
+	// of these count
+	maxBetween = 4
+
+	// for a member of which a zero was written
+	explicitZero = 1.5
+
+	// for each field that is written where oneofs are
+	lateOdds = 4.0
+
+	// where one is written before a greater number, in order as some writers have all fields
+	earlyOdds = -1.0
+
+	// the same where others are written as Go does, which has oneofs last
+	notLate = -5.0
 	// Samples of one source resemble each other.
 	choiceHeat = 0.8
 	// oneofOdds is the least log-odds at which siblings are said to be a oneof: a
@@ -42,12 +59,17 @@ func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
 // A chooser finds the oneofs of one message type: sets of fields that never met
 // although, were they independent, they should have.
 type chooser struct {
-	samples float64 // that are no copies of others
-	scale   float64 // of counts
-	get     func(int32) *classField
-	late    map[int32]int
-	habit   habit
-	own     map[int32]float64 // a field's own part of the evidence for any set with it
+	// that are no copies of others
+	samples float64
+
+	// of counts
+	scale float64
+	get   func(int32) *classField
+	late  map[int32]int
+	habit habit
+
+	// a field's own part of the evidence for any set with it
+	own map[int32]float64
 }
 
 // The likelihoods are of Dirichlet and beta distributions: a field is mostly in
@@ -66,7 +88,8 @@ func choices(c *class, eligible []int32, h habit) []choice {
 	}
 	var order []int32
 	for _, n := range eligible {
-		if n < kind.LowNumbers && ch.get(n).Seen < c.samples { // what is always there meets whatever else is
+		// what is always there meets whatever else is
+		if n < kind.LowNumbers && ch.get(n).Seen < c.samples {
 			order = append(order, n)
 			seen := ch.seen(n)
 			ch.own[n] = lgamma(dirichlet+seen) - lgamma(dirichlet) - (lbeta(dirichlet+seen, dirichlet+ch.samples-seen) - lbeta(dirichlet, dirichlet))
@@ -287,7 +310,8 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			break
 		}
 	}
-	for _, n := range slices.Backward(low) { // and what comes before one that is none is none
+	// and what comes before one that is none is none
+	for _, n := range slices.Backward(low) {
 		if late[n] == 1 {
 			continue
 		}

@@ -138,17 +138,38 @@ func (g *graph) build(m *kind.Message, parent *node, at int32, path string, live
 
 // Bounds of the search for equal types, beyond which types are left apart.
 const (
-	maxPosting    = 256 // classes that are looked at for one field number
-	maxCandidates = 8   // classes that are compared with one class
-	minScore      = 2.2 // evidence, in nats, for two types being one
-	ownScore      = 1.2 // the same for a type inside itself
-	apart         = 1.8 // evidence against, in a field that is 1 in one and greater in the other
-	sameValues    = 2.0 // evidence for, in values that are both times, or addresses of types
-	minAbsence    = 0.3 // evidence against, in a field that one of them has not
-	sameKid       = 1.0 // evidence for, in a field that is of one type in both
-	siblings      = 0.6 // evidence for, in being types of two fields that came together, or against in two that never did
-	sameLengths   = 0.2 // evidence for, in texts or bytes that are as long
-	otherLengths  = 0.6 // the most against, where they are not
+	// classes that are looked at for one field number
+	maxPosting = 256
+
+	// classes that are compared with one class
+	maxCandidates = 8
+
+	// evidence, in nats, for two types being one
+	minScore = 2.2
+
+	// the same for a type inside itself
+	ownScore = 1.2
+
+	// evidence against, in a field that is 1 in one and greater in the other
+	apart = 1.8
+
+	// evidence for, in values that are both times, or addresses of types
+	sameValues = 2.0
+
+	// evidence against, in a field that one of them has not
+	minAbsence = 0.3
+
+	// evidence for, in a field that is of one type in both
+	sameKid = 1.0
+
+	// evidence for, in being types of two fields that came together, or against in two that never did
+	siblings = 0.6
+
+	// evidence for, in texts or bytes that are as long
+	sameLengths = 0.2
+
+	// the most against, where they are not
+	otherLengths = 0.6
 )
 
 // unify joins the classes that are taken for one type: in the order of nodes, and
@@ -163,7 +184,9 @@ func (g *graph) unify() {
 type feature struct {
 	number int32
 	kind   Kind
-	kid    int // of a message field, where types are compared by those of their fields
+
+	// of a message field, where types are compared by those of their fields
+	kid int
 }
 
 func (g *graph) unifyNodes(nodes iter.Seq2[int, *node], byKids bool) {

@@ -12,7 +12,9 @@ import (
 type wellKnown struct {
 	name, file string
 	p          float64
-	note       string // where it is not sure enough to be written, what is said of it
+
+	// where it is not sure enough to be written, what is said of it
+	note string
 }
 
 const (
@@ -173,7 +175,8 @@ func judgeDuration(c *class) wellKnown {
 	if c.fields[1] == nil {
 		odds -= 3
 	}
-	top := float64(countBits(nano, 27)) / n // 134 million and more: 87 of 100 nanoseconds
+	// 134 million and more: 87 of 100 nanoseconds
+	top := float64(countBits(nano, 27)) / n
 	odds += min(distinct, 20) * (top*math.Log(0.87/0.15) + (1-top)*math.Log(0.13/0.85))
 	round := float64(nano.Micros) / max(float64(nano.Nanos), 1)
 	odds = max(odds, -3+min(distinct, 20)*(round*math.Log(0.9/0.03)+(1-round)*math.Log(0.1/0.97)))

@@ -25,18 +25,28 @@ type edit struct {
 // A document is a .proto file with where its declarations stand in the text.
 type document struct {
 	name, text string
-	folded     schema.Folded // of the text; the node's offsets are of it
-	node       *ast.FileNode
-	pkg        string
-	syntax     string // proto2, proto3 or editions
-	eol, unit  string
-	marked     bool // begins with a byte order mark
-	fresh      bool // is not in the tree yet
-	root       *block
-	blocks     map[string]*block // messages, enums, services and oneofs by full name
-	imports    []string
-	edits      []edit
-	added      map[slot][]addition
+
+	// of the text; the node's offsets are of it
+	folded schema.Folded
+	node   *ast.FileNode
+	pkg    string
+
+	// proto2, proto3 or editions
+	syntax    string
+	eol, unit string
+
+	// begins with a byte order mark
+	marked bool
+
+	// is not in the tree yet
+	fresh bool
+	root  *block
+
+	// messages, enums, services and oneofs by full name
+	blocks  map[string]*block
+	imports []string
+	edits   []edit
+	added   map[slot][]addition
 }
 
 type declKind int
@@ -77,7 +87,8 @@ const byteOrderMark = "\ufeff"
 
 // parse reads a file that compiles.
 func parse(name, text string) (*document, error) {
-	text, marked := strings.CutPrefix(text, byteOrderMark) // the parser does not count it
+	// the parser does not count it
+	text, marked := strings.CutPrefix(text, byteOrderMark)
 	folded := schema.Fold(text)
 	node, err := parser.Parse(name, strings.NewReader(folded.Text), reporter.NewHandler(nil))
 	if err != nil {

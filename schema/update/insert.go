@@ -46,7 +46,8 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 			}
 			ordered = ordered && (b.decls[last].min < dd.min || a.kind == valueDecl && b.decls[last].min == dd.min)
 		}
-		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number { // an alias stands behind the number's name
+		// an alias stands behind the number's name
+		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number {
 			best = i
 		}
 		last = i
@@ -59,7 +60,8 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 	switch {
 	case !numbered:
 		return last, spaced || gaps == 0 && (a.kind == typeDecl || a.kind == serviceDecl)
-	case !ordered, best < 0 && a.kind == valueDecl: // the first value may have to be zero
+	// the first value may have to be zero
+	case !ordered, best < 0 && a.kind == valueDecl:
 		return last, spaced
 	case best < 0:
 		return first - 1, spaced || first > 0

@@ -239,7 +239,8 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	if o, ok := w.Options().(*descriptorpb.EnumOptions); ok && o.GetDeprecated() {
 		b.WriteString(inner + "option deprecated = true;\n")
 	}
-	if p.doc.syntax != "proto2" && hasZero && values[0].Number() != 0 { // an open enum's first value is zero
+	// an open enum's first value is zero
+	if p.doc.syntax != "proto2" && hasZero && values[0].Number() != 0 {
 		slices.SortStableFunc(values, func(a, b protoreflect.EnumValueDescriptor) int {
 			zero := func(v protoreflect.EnumValueDescriptor) int {
 				if v.Number() == 0 {

@@ -54,8 +54,11 @@ type Source struct {
 // Options tunes an update. The zero value asks before a real name or a type is
 // replaced: a conflict is listed.
 type Options struct {
-	TakeNames bool // a source's name replaces another
-	TakeTypes bool // a source's type or label replaces another that the same bytes fit
+	// a source's name replaces another
+	TakeNames bool
+
+	// a source's type or label replaces another that the same bytes fit
+	TakeTypes bool
 }
 
 // An Op says what a change does.
@@ -73,8 +76,10 @@ const (
 // A Change is one thing that an update does, or that it does not do before
 // somebody decides: a conflict.
 type Change struct {
-	Op      Op                  `json:"change"`
-	Element string              `json:"element"` // full name, of what is renamed the one it has so far
+	Op Op `json:"change"`
+
+	// full name, of what is renamed the one it has so far
+	Element string              `json:"element"`
 	Kind    compare.ElementKind `json:"kind"`
 	Number  int32               `json:"number,omitempty"`
 	Old     string              `json:"old,omitempty"`
@@ -171,18 +176,30 @@ type merge struct {
 	o     Options
 	log   *evidenceLog
 	texts map[string]string
-	docs  map[string]*document // parsed files that this pass looked into
 
-	pairs   map[protoreflect.FullName]protoreflect.FullName // types: the source's, the files'
-	back    map[protoreflect.FullName]protoreflect.FullName
-	enums   map[protoreflect.FullName]protoreflect.EnumDescriptor // of the files
-	haveAll map[protoreflect.FullName]bool                        // symbols of the files, and those to be added
+	// parsed files that this pass looked into
+	docs map[string]*document
+
+	// types: the source's, the files'
+	pairs map[protoreflect.FullName]protoreflect.FullName
+	back  map[protoreflect.FullName]protoreflect.FullName
+
+	// of the files
+	enums map[protoreflect.FullName]protoreflect.EnumDescriptor
+
+	// symbols of the files, and those to be added
+	haveAll map[protoreflect.FullName]bool
 	changes []Change
-	renamed map[string]bool // fields whose name was a placeholder until now
 
-	placed map[protoreflect.FullName]*place // new types of the source
+	// fields whose name was a placeholder until now
+	renamed map[string]bool
+
+	// new types of the source
+	placed map[protoreflect.FullName]*place
 	order  []protoreflect.FullName
-	paths  map[string][]string // imports that each file has or gets
+
+	// imports that each file has or gets
+	paths map[string][]string
 }
 
 func (m *merge) note(c Change) {
