@@ -8,7 +8,6 @@ import (
 	"github.com/bufbuild/protocompile/ast"
 	"github.com/bufbuild/protocompile/parser"
 	"github.com/bufbuild/protocompile/reporter"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema"
 )
@@ -375,24 +374,24 @@ func (b *block) indent() string {
 	return base + b.doc.unit
 }
 
-// document returns the parsed file.
-func (m *merge) document(name string) *document {
-	if d := m.docs[name]; d != nil {
-		return d
+// comments is the text of a declaration's comments: above it, within, and behind.
+func (d *document) comments(dd *decl) string {
+	info := d.node.NodeInfo(dd.node)
+	var b strings.Builder
+	lead := info.LeadingComments()
+	for i := range lead.Len() {
+		b.WriteString(lead.Index(i).RawText() + "\n")
 	}
-	d, err := parse(name, m.texts[name])
-	if err != nil {
-		return nil
+	end := dd.end
+	if dd.semicolon.end > 0 {
+		end = dd.semicolon.end
 	}
-	m.docs[name] = d
-	return d
-}
-
-// blockOf returns the block of a message, enum, service or oneof.
-func (m *merge) blockOf(h protoreflect.Descriptor) *block {
-	d := m.document(h.ParentFile().Path())
-	if d == nil {
-		return nil
+	b.WriteString(d.text[dd.start:end])
+	t := d.tail(dd.end)
+	stop := t.at
+	if t.inline {
+		stop = t.next
 	}
-	return d.blocks[string(h.FullName())]
+	b.WriteString(d.text[end:max(end, stop)])
+	return b.String()
 }

@@ -255,3 +255,44 @@ func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 	}
 	return at, any, false
 }
+
+// addImport adds an import statement, in order where they are in order.
+func (d *document) addImport(file string) {
+	last, best, ordered := -1, -1, true
+	for i, dd := range d.root.decls {
+		if dd.kind != importDecl {
+			continue
+		}
+		if last >= 0 && d.root.decls[last].at > dd.at {
+			ordered = false
+		}
+		if dd.at < file {
+			best = i
+		}
+		last = i
+	}
+	s := slot{d.root, last}
+	if ordered && best >= 0 {
+		s.after = best
+	}
+	spaced := false
+	if last < 0 {
+		spaced = true
+		for i, dd := range d.root.decls {
+			if dd.kind == headDecl {
+				s.after = i
+			}
+		}
+	}
+	list := append(d.added[s], addition{kind: importDecl, text: "import \"" + file + "\";", spaced: spaced && len(d.added[s]) == 0})
+	slices.SortStableFunc(list, func(a, b addition) int {
+		if a.kind == importDecl && b.kind == importDecl {
+			return strings.Compare(a.text, b.text)
+		}
+		return 0
+	})
+	for i := range list {
+		list[i].spaced = spaced && i == 0
+	}
+	d.added[s] = list
+}

@@ -381,22 +381,6 @@ func (m *merge) addType(pl *place) {
 	m.note(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
 }
 
-func counted(d protoreflect.Descriptor) string {
-	n, what := 0, ""
-	switch d := d.(type) {
-	case protoreflect.EnumDescriptor:
-		n, what = d.Values().Len(), "value"
-	case protoreflect.MessageDescriptor:
-		n, what = d.Fields().Len(), "field"
-	case protoreflect.ServiceDescriptor:
-		n, what = d.Methods().Len(), "method"
-	}
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 	if m.haveAll[w.FullName()] {
 		m.note(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
