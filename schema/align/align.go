@@ -92,17 +92,6 @@ func (a *Aligner) Add(p Pair) error {
 	return nil
 }
 
-// Merge takes all pairs of another Aligner.
-//
-// Errors: those of Add.
-func (a *Aligner) Merge(o *Aligner) error {
-	var errs []error
-	for _, p := range o.sorted() {
-		errs = append(errs, a.Add(p))
-	}
-	return errors.Join(errs...)
-}
-
 func (a *Aligner) sorted() []Pair {
 	out := make([]Pair, 0, len(a.pairs))
 	for _, p := range a.pairs {

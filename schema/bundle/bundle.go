@@ -45,15 +45,6 @@ func Codegens() []string {
 	}
 }
 
-// Extract returns what one script declares.
-func Extract(ctx context.Context, name string, src []byte, opts Options) (*Result, error) {
-	e := New(opts)
-	if err := e.Add(ctx, name, src); err != nil {
-		return nil, err
-	}
-	return e.Result(ctx)
-}
-
 // An Extractor collects what scripts declare that belong together: one may
 // refer to a type that another declares.
 type Extractor struct {
