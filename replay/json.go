@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"unwire/decode/fieldpath"
 
-	"unwire/decode/wire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // A jsonSpan is one value in a JSON text. Of an object's member, and of an
@@ -124,10 +124,10 @@ func jsonFind(b []byte, p editPath, md protoreflect.MessageDescriptor) (jsonPlac
 
 // split makes a step's name and its index two steps.
 func split(s pathStep) []pathStep {
-	if s.name == "" || s.index == wire.All {
+	if s.name == "" || s.index == fieldpath.All {
 		return []pathStep{s}
 	}
-	return []pathStep{{name: s.name, index: wire.All}, {index: s.index}}
+	return []pathStep{{name: s.name, index: fieldpath.All}, {index: s.index}}
 }
 
 func jsonStep(b []byte, v jsonSpan, step pathStep, md protoreflect.MessageDescriptor) (jsonPlace, error) {
@@ -135,7 +135,7 @@ func jsonStep(b []byte, v jsonSpan, step pathStep, md protoreflect.MessageDescri
 	switch c := b[v.Off]; {
 	case c != '{' && c != '[':
 		return at, errors.New("what holds it is neither an object nor an array")
-	case (c == '[') != (step.index != wire.All):
+	case (c == '[') != (step.index != fieldpath.All):
 		if c == '[' {
 			return at, errors.New("an array's element is named by its index, as in name[0]")
 		}

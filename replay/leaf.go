@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -155,7 +156,7 @@ func jsonLeaves(out []leaf, b []byte, v jsonSpan, prefix string, depth int) []le
 		l := leaf{depth: depth}
 		if b[v.Off] == '{' {
 			l.last = jsonName(b, item)
-			l.path = prefix + editPath{{name: l.last, index: wire.All}}.String()
+			l.path = prefix + editPath{{name: l.last, index: fieldpath.All}}.String()
 		} else {
 			l.last = "[]"
 			l.path = prefix + "[" + strconv.Itoa(i) + "]"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 )
 
 // maxPathSteps bounds an edit's path; the wire tree follows no more either.
@@ -16,7 +16,7 @@ const maxPathSteps = 100
 // only an index stands, it names an element of a JSON array.
 type pathStep struct {
 	name   string // a field number, a field's or a member's name; "" for an index alone
-	index  int    // from 0, or wire.All
+	index  int    // from 0, or fieldpath.All
 	layers string // what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
 }
 
@@ -70,7 +70,7 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 	if err != nil {
 		return nil, n, err
 	}
-	step := pathStep{name: name, index: wire.All}
+	step := pathStep{name: name, index: fieldpath.All}
 	for first := true; n < len(s) && s[n] == '['; first = false {
 		end := strings.IndexByte(s[n:], ']')
 		if end < 0 {
@@ -96,9 +96,9 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 		n += used + 1
 	}
 	switch quoted := s != "" && s[0] == '"'; {
-	case name == "" && len(steps) == 0 && step.index == wire.All && !quoted:
+	case name == "" && len(steps) == 0 && step.index == fieldpath.All && !quoted:
 		return nil, n, fmt.Errorf("a step is missing")
-	case name == "" && quoted && (len(steps) > 0 || step.index != wire.All):
+	case name == "" && quoted && (len(steps) > 0 || step.index != fieldpath.All):
 		return nil, n, fmt.Errorf("an index needs a name that is not empty")
 	}
 	return append(steps, step), n, nil
@@ -138,7 +138,7 @@ func (p editPath) String() string {
 		default:
 			b.WriteString(s.name)
 		}
-		if s.index != wire.All {
+		if s.index != fieldpath.All {
 			fmt.Fprintf(&b, "[%d]", s.index)
 		}
 		if s.layers != "" {
@@ -149,4 +149,4 @@ func (p editPath) String() string {
 }
 
 // bare reports whether the step is an index alone.
-func (s pathStep) bare() bool { return s.name == "" && s.index != wire.All }
+func (s pathStep) bare() bool { return s.name == "" && s.index != fieldpath.All }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
 )
@@ -362,7 +363,7 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		out = append(out, quoteJSON(s)...)
 		return append(out, data[at.value.End:]...), nil
 	}
-	path, err := wire.ParsePath(b.Path)
+	path, err := fieldpath.ParseNumbers(b.Path)
 	if err != nil {
 		return data, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/diff"
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 )
 
 // Reasons for which a change does not count, beside those of diff.
@@ -96,7 +96,7 @@ func withoutIndexes(path string) string {
 	}
 	for i := range steps {
 		if !steps[i].bare() {
-			steps[i].index = wire.All
+			steps[i].index = fieldpath.All
 		}
 	}
 	return steps.String()

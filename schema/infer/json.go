@@ -1,9 +1,11 @@
 package infer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"unwire/decode/kind"
 )
@@ -78,6 +80,53 @@ func ReadEvidence(r io.Reader) (*Evidence, error) {
 		return nil, fmt.Errorf("schema: evidence: %w", err)
 	}
 	return e, nil
+}
+
+// ReadEvidenceFile reads a file of evidence. Of another file, and of one that is not
+// regular or cannot be opened, it returns nil.
+func ReadEvidenceFile(name string) (*Evidence, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		// Who reads it as something else reports that.
+		return nil, nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	head := make([]byte, evidenceHead)
+	n, _ := io.ReadFull(f, head)
+	if head = head[:n]; !maybeEvidence(head) {
+		return nil, nil
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, maxEvidenceBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return parseEvidence(name, append(head, rest...))
+}
+
+// evidenceHead is how many bytes tell that a file may be evidence.
+const evidenceHead = 64
+
+// maybeEvidence looks at the beginning of a file.
+func maybeEvidence(head []byte) bool {
+	head, found := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return found && (bytes.HasPrefix(head, []byte(`"unwire_evidence"`)) || bytes.HasPrefix(head, []byte(`"v"`)))
+}
+
+// parseEvidence reads evidence from the file called name; of something else it
+// returns nil.
+func parseEvidence(name string, data []byte) (*Evidence, error) {
+	if !maybeEvidence(data[:min(len(data), evidenceHead)]) || !bytes.Contains(data, []byte(`"unwire_evidence"`)) {
+		return nil, nil
+	}
+	ev, err := ReadEvidence(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return ev, nil
 }
 
 func (e *Evidence) readMethods(methods map[string]*methodEvidence) error {

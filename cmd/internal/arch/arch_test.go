@@ -37,18 +37,20 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's; tests compare the two",
 	},
+	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
 		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
 		why: "the proxy relays and records bytes, and interprets none",
 	},
 	"decode/envelope":      {why: "framing is a format, not a policy"},
-	"decode/wire":          {tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else"},
+	"decode/fieldpath":     {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/wire":          {imports: []string{"decode/fieldpath"}, tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/wire/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
-		imports: []string{"decode/wire"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/wire/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/text": {
@@ -142,10 +144,12 @@ var samples = []string{"captures/transfer/samples"}
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures":        {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"captures/pcap":   {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
-	"captures/pcapng": {"github.com/google/gopacket", "golang.org/x/net"},
-	"proto":           {},
+	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"captures/pcap": {"golang.org/x/crypto", "golang.org/x/net"},
+
+	"captures/pcap/packet": {"github.com/google/gopacket"},
+	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net"},
+	"proto":                {},
 }
 
 // cliOnly may be imported below cmd/ and nowhere else.

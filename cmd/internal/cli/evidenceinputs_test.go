@@ -41,7 +41,7 @@ func TestInterruptKeepsWhatWasRead(t *testing.T) {
 		names = append(names, name)
 	}
 	a := &app{ctx: context.Background(), input: strings.NewReader(""), signals: new(signalHandler), out: term.New(io.Discard, "never"), err: term.New(io.Discard, "never")}
-	g := a.newGatherer("Root", true)
+	g := a.newEvidenceInputs("Root", true)
 	ctx := &countdown{Context: t.Context()}
 	ctx.left.Store(60)
 	if err := g.gather(ctx, names); !errors.Is(err, context.Canceled) {

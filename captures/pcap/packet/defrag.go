@@ -1,4 +1,4 @@
-package pcap
+package packet
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type fragment struct {
 	key    datagramKey
 	offset int
 	more   bool
-	data   []byte // until the next packet is read
+	data   []byte // valid until the next packet is read
 	t      time.Time
 }
 
@@ -59,8 +59,8 @@ type part struct {
 	data   []byte
 }
 
-// add takes a fragment and returns the payload that it completes.
-func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
+// addFragment adds a fragment and returns the payload that it completes.
+func (d *defragmenter) addFragment(f fragment) (payload []byte, whole bool) {
 	if f.offset+len(f.data) > maxDatagram || f.more && len(f.data)%8 != 0 {
 		d.lost++
 		return nil, false
@@ -70,7 +70,7 @@ func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
 	}
 	g := d.waiting[f.key]
 	if g != nil && f.t.Sub(g.since) > fragmentsTime {
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		g = nil
 	}
 	if g == nil {
@@ -83,14 +83,14 @@ func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
 		d.waiting[f.key] = g
 	}
 	if g.seen++; g.seen > maxFragments {
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		return nil, false
 	}
 	if !f.more {
 		g.total = f.offset + len(f.data)
 	}
 	before := g.bytes
-	g.put(f.offset, f.data)
+	g.addPart(f.offset, f.data)
 	d.bytes += g.bytes - before
 	if g.total < 0 || g.bytes < g.total {
 		return nil, false
@@ -102,7 +102,7 @@ func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
 		}
 	}
 	if len(payload) < g.total { // its fragments contradict each other
-		d.drop(f.key)
+		d.dropDatagram(f.key)
 		return nil, false
 	}
 	delete(d.waiting, f.key)
@@ -110,8 +110,8 @@ func (d *defragmenter) add(f fragment) (payload []byte, whole bool) {
 	return payload, true
 }
 
-// put keeps what is new of a fragment.
-func (g *datagram) put(offset int, p []byte) {
+// addPart keeps what is new of a fragment.
+func (g *datagram) addPart(offset int, p []byte) {
 	for len(p) > 0 {
 		i, found := slices.BinarySearchFunc(g.parts, offset, func(a part, o int) int { return cmp.Compare(a.offset, o) })
 		if !found && i > 0 {
@@ -135,7 +135,7 @@ func (g *datagram) put(offset int, p []byte) {
 	}
 }
 
-func (d *defragmenter) drop(key datagramKey) {
+func (d *defragmenter) dropDatagram(key datagramKey) {
 	g := d.waiting[key]
 	d.bytes -= g.bytes
 	d.lost += g.seen
@@ -153,13 +153,15 @@ func (d *defragmenter) dropOldest() bool {
 	if len(d.waiting) == 0 {
 		return false
 	}
-	d.drop(oldest)
+	d.dropDatagram(oldest)
 	return true
 }
 
-// finish drops what waits.
-func (d *defragmenter) finish() {
-	for key := range d.waiting {
-		d.drop(key)
+// incomplete counts the fragments of datagrams that were dropped or still wait.
+func (d *defragmenter) incomplete() int64 {
+	n := d.lost
+	for _, g := range d.waiting {
+		n += g.seen
 	}
+	return n
 }

@@ -1,4 +1,4 @@
-package pcap
+package packet
 
 import (
 	"encoding/binary"
@@ -37,18 +37,9 @@ var (
 	errLink     = errors.New("a link type that is not read")
 )
 
-// A segment is a TCP segment.
-type segment struct {
-	src, dst           netip.AddrPort
-	seq                uint32
-	syn, fin, rst, ack bool
-	data               []byte // until the next packet is read
-	t                  time.Time
-}
-
-// A linkDecoder takes the TCP segment out of a packet. It is reused for every
+// A layerDecoder takes the TCP segment out of a packet. It is reused for every
 // packet, so that decoding allocates nothing.
-type linkDecoder struct {
+type layerDecoder struct {
 	eth      layers.Ethernet
 	vlan     layers.Dot1Q
 	sll      layers.LinuxSLL
@@ -63,18 +54,18 @@ type linkDecoder struct {
 // decode returns the segment in p.
 //
 // Errors: errNotTCP, errQUIC, errFragment, errLink.
-func (d *linkDecoder) decode(p packet) (segment, error) {
-	kind, data, err := d.network(p)
+func (d *layerDecoder) decode(p frame) (Segment, error) {
+	kind, data, err := d.decodeLink(p)
 	if err != nil {
-		return segment{}, err
+		return Segment{}, err
 	}
-	s := segment{t: p.t}
+	s := Segment{Time: p.t}
 	var ip ipPayload
 	switch kind {
 	case layers.LayerTypeIPv4:
-		ip, err = d.v4(data, p.t)
+		ip, err = d.decodeIPv4(data, p.t)
 	case layers.LayerTypeIPv6:
-		ip, err = d.v6(data, p.t)
+		ip, err = d.decodeIPv6(data, p.t)
 	default:
 		return s, errNotTCP
 	}
@@ -88,16 +79,16 @@ func (d *linkDecoder) decode(p packet) (segment, error) {
 	}
 	d.tcp.Payload = nil
 	if err := d.tcp.DecodeFromBytes(ip.data, gopacket.NilDecodeFeedback); err != nil && d.tcp.Payload == nil {
-		return s, errNotTCP // malformed options are none of our business
+		return s, errNotTCP // malformed options do not matter
 	}
-	s.src, s.dst = netip.AddrPortFrom(ip.src, uint16(d.tcp.SrcPort)), netip.AddrPortFrom(ip.dst, uint16(d.tcp.DstPort))
-	s.seq, s.data = d.tcp.Seq, d.tcp.Payload
-	s.syn, s.fin, s.rst, s.ack = d.tcp.SYN, d.tcp.FIN, d.tcp.RST, d.tcp.ACK
+	s.Src, s.Dst = netip.AddrPortFrom(ip.src, uint16(d.tcp.SrcPort)), netip.AddrPortFrom(ip.dst, uint16(d.tcp.DstPort))
+	s.Seq, s.Data = d.tcp.Seq, d.tcp.Payload
+	s.SYN, s.FIN, s.RST, s.ACK = d.tcp.SYN, d.tcp.FIN, d.tcp.RST, d.tcp.ACK
 	return s, nil
 }
 
-// network takes the link layer off.
-func (d *linkDecoder) network(p packet) (gopacket.LayerType, []byte, error) {
+// decodeLink decodes the link layer and returns what is in it.
+func (d *layerDecoder) decodeLink(p frame) (gopacket.LayerType, []byte, error) {
 	var kind gopacket.LayerType
 	var data []byte
 	var err error
@@ -108,16 +99,17 @@ func (d *linkDecoder) network(p packet) (gopacket.LayerType, []byte, error) {
 	case linkSLL:
 		err = d.sll.DecodeFromBytes(p.data, gopacket.NilDecodeFeedback)
 		kind, data = d.sll.NextLayerType(), d.sll.Payload
-	case linkSLL2: // protocol(2) reserved(2) interface(4) ARP type(2) packet type(1) address length(1) address(8)
+	case linkSLL2:
+		// protocol(2) reserved(2) interface(4) ARP type(2) packet type(1) address length(1) address(8)
 		if len(p.data) < 20 {
 			return 0, nil, errNotTCP
 		}
 		kind, data = layers.EthernetType(binary.BigEndian.Uint16(p.data)).LayerType(), p.data[20:]
 	case linkNull, linkLoop:
 		err = d.loopback.DecodeFromBytes(p.data, gopacket.NilDecodeFeedback)
-		kind, data = byVersion(d.loopback.Payload), d.loopback.Payload
+		kind, data = ipVersion(d.loopback.Payload), d.loopback.Payload
 	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
-		kind, data = byVersion(p.data), p.data
+		kind, data = ipVersion(p.data), p.data
 	default:
 		return 0, nil, errLink
 	}
@@ -134,7 +126,7 @@ func (d *linkDecoder) network(p packet) (gopacket.LayerType, []byte, error) {
 	return kind, data, nil
 }
 
-func byVersion(p []byte) gopacket.LayerType {
+func ipVersion(p []byte) gopacket.LayerType {
 	switch {
 	case len(p) > 0 && p[0]>>4 == 4:
 		return layers.LayerTypeIPv4
@@ -151,7 +143,7 @@ type ipPayload struct {
 	data     []byte
 }
 
-func (d *linkDecoder) v4(data []byte, t time.Time) (ipPayload, error) {
+func (d *layerDecoder) decodeIPv4(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip4.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP
 	}
@@ -163,13 +155,13 @@ func (d *linkDecoder) v4(data []byte, t time.Time) (ipPayload, error) {
 	if d.ip4.FragOffset == 0 && !more {
 		return ip, nil
 	}
-	return d.whole(ip, uint32(d.ip4.Id), int(d.ip4.FragOffset)*8, more, t)
+	return d.defragment(ip, uint32(d.ip4.Id), int(d.ip4.FragOffset)*8, more, t)
 }
 
-// whole returns a packet's payload when this fragment completes it.
-func (d *linkDecoder) whole(ip ipPayload, id uint32, offset int, more bool, t time.Time) (ipPayload, error) {
+// defragment returns a packet's payload when this fragment completes it.
+func (d *layerDecoder) defragment(ip ipPayload, id uint32, offset int, more bool, t time.Time) (ipPayload, error) {
 	key := datagramKey{ip.src, ip.dst, id, uint8(ip.protocol)}
-	data, ok := d.defrag.add(fragment{key, offset, more, ip.data, t})
+	data, ok := d.defrag.addFragment(fragment{key, offset, more, ip.data, t})
 	if !ok {
 		return ip, errFragment
 	}
@@ -177,7 +169,7 @@ func (d *linkDecoder) whole(ip ipPayload, id uint32, offset int, more bool, t ti
 	return ip, nil
 }
 
-func (d *linkDecoder) v6(data []byte, t time.Time) (ipPayload, error) {
+func (d *layerDecoder) decodeIPv6(data []byte, t time.Time) (ipPayload, error) {
 	if err := d.ip6.DecodeFromBytes(data, gopacket.NilDecodeFeedback); err != nil {
 		return ipPayload{}, errNotTCP
 	}
@@ -195,7 +187,7 @@ func (d *linkDecoder) v6(data []byte, t time.Time) (ipPayload, error) {
 			}
 			ip.protocol, ip.data = layers.IPProtocol(rest[0]), rest[8:]
 			at := int(binary.BigEndian.Uint16(rest[2:]))
-			return d.whole(ip, binary.BigEndian.Uint32(rest[4:]), at&^7, at&1 != 0, t)
+			return d.defragment(ip, binary.BigEndian.Uint32(rest[4:]), at&^7, at&1 != 0, t)
 		case !d.ext.CanDecode().Contains(kind):
 			return ip, errNotTCP
 		}

@@ -1,4 +1,4 @@
-package pcap
+package packet
 
 import (
 	"encoding/binary"
@@ -8,6 +8,9 @@ import (
 	"math/bits"
 	"time"
 )
+
+// maxInterfaces limits the interfaces of a section.
+const maxInterfaces = 4096
 
 // The blocks that are read; all others are passed over.
 const (
@@ -39,54 +42,54 @@ type netInterface struct {
 // nextNG reads blocks up to a packet.
 //
 // Layout of a block: type(4) length(4) body padding length(4), all 4-aligned.
-func (f *fileReader) nextNG() (packet, error) {
+func (f *Reader) nextNG() (frame, error) {
 	for {
 		if _, err := f.r.Peek(1); err != nil {
-			return packet{}, err
+			return frame{}, err
 		}
 		h, err := f.read(8)
 		if err != nil {
-			return packet{}, err
+			return frame{}, err
 		}
 		kind, length := f.order.Uint32(h), int64(f.order.Uint32(h[4:]))
 		if kind == magicNG {
-			if err := f.section([4]byte(h[4:8])); err != nil {
-				return packet{}, err
+			if err := f.readSection([4]byte(h[4:8])); err != nil {
+				return frame{}, err
 			}
 			continue
 		}
 		if length < 12 || length%4 != 0 {
-			return packet{}, fmt.Errorf("block of type 0x%x: its length is %d", kind, length)
+			return frame{}, fmt.Errorf("block of type 0x%x: its length is %d", kind, length)
 		}
-		if !f.wants(kind) {
+		if !f.isRead(kind) {
 			if err := f.skip(length - 8); err != nil {
-				return packet{}, err
+				return frame{}, err
 			}
 			continue
 		}
 		body, err := f.read(length - 8)
 		if err != nil {
-			return packet{}, fmt.Errorf("block of type 0x%x: %w", kind, err)
+			return frame{}, fmt.Errorf("block of type 0x%x: %w", kind, err)
 		}
-		p, ok, err := f.block(kind, body[:len(body)-4])
+		p, ok, err := f.readBlock(kind, body[:len(body)-4])
 		if ok || err != nil {
 			return p, err
 		}
 	}
 }
 
-func (f *fileReader) wants(kind uint32) bool {
+func (f *Reader) isRead(kind uint32) bool {
 	switch kind {
 	case blockSecrets:
-		return f.keys != nil
+		return f.onKeys != nil
 	case blockInterface, blockOldPacket, blockSimple, blockPacket:
 		return !f.keysOnly
 	}
 	return false
 }
 
-// section begins a section: its byte order is told, the interfaces are forgotten.
-func (f *fileReader) section(rawLength [4]byte) error {
+// readSection begins a section: its byte order is told, the interfaces are forgotten.
+func (f *Reader) readSection(rawLength [4]byte) error {
 	magic, err := f.read(4)
 	if err != nil {
 		return err
@@ -107,13 +110,13 @@ func (f *fileReader) section(rawLength [4]byte) error {
 	return f.skip(length - 12)
 }
 
-// block reads the body of a block; ok says that it is a packet.
-func (f *fileReader) block(kind uint32, b []byte) (p packet, ok bool, err error) {
+// readBlock reads the body of a block; ok says that it is a packet.
+func (f *Reader) readBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	switch kind {
 	case blockInterface:
 		return p, false, f.addInterface(b)
 	case blockSecrets:
-		f.secrets(b)
+		f.readSecrets(b)
 		return p, false, nil
 	case blockSimple:
 		if len(b) < 4 || len(f.interfaces) == 0 {
@@ -125,9 +128,14 @@ func (f *fileReader) block(kind uint32, b []byte) (p packet, ok bool, err error)
 			kept = min(kept, i.snap)
 		}
 		// Without a time of its own it has the beginning of time.
-		return packet{i.link, time.Unix(0, 0), b[4 : 4+min(kept, whole)], kept < whole}, true, nil
+		return frame{i.link, time.Unix(0, 0), b[4 : 4+min(kept, whole)], kept < whole}, true, nil
 	}
-	// interface(4) time(8) kept(4) whole(4); of old packets, drops in the upper half of interface
+	return f.readPacketBlock(kind, b)
+}
+
+// readPacketBlock reads interface(4) time(8) kept(4) whole(4) data. In old packet
+// blocks, the upper half of interface counts dropped packets.
+func (f *Reader) readPacketBlock(kind uint32, b []byte) (p frame, ok bool, err error) {
 	if len(b) < 20 {
 		return p, false, fmt.Errorf("packet block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
@@ -144,17 +152,18 @@ func (f *fileReader) block(kind uint32, b []byte) (p packet, ok bool, err error)
 	}
 	i := f.interfaces[n]
 	ticks := uint64(f.order.Uint32(b[4:]))<<32 | uint64(f.order.Uint32(b[8:]))
-	return packet{i.link, i.time(ticks), b[20 : 20+kept], kept < whole}, true, nil
+	return frame{i.link, i.time(ticks), b[20 : 20+kept], kept < whole}, true, nil
 }
 
 func (i *netInterface) time(ticks uint64) time.Time {
 	hi, lo := bits.Mul64(ticks%i.ticks, uint64(time.Second))
-	nanos, _ := bits.Div64(hi, lo, i.ticks) // the product is below ticks per second times 10^9
+	// The product is below the ticks per second times 10^9: the quotient fits.
+	nanos, _ := bits.Div64(hi, lo, i.ticks)
 	return time.Unix(int64(ticks/i.ticks)+i.offset, int64(nanos))
 }
 
 // addInterface reads linktype(2) reserved(2) snaplen(4) options.
-func (f *fileReader) addInterface(b []byte) error {
+func (f *Reader) addInterface(b []byte) error {
 	if len(b) < 8 {
 		return fmt.Errorf("interface block of %d bytes: %w", len(b), io.ErrUnexpectedEOF)
 	}
@@ -197,11 +206,11 @@ func resolution(v byte) (uint64, error) {
 	return 0, fmt.Errorf("interface block: a time resolution of 0x%02x", v)
 }
 
-// secrets reads a block of decryption secrets: type(4) length(4) data.
-func (f *fileReader) secrets(b []byte) {
+// readSecrets reads a block of decryption secrets: type(4) length(4) data.
+func (f *Reader) readSecrets(b []byte) {
 	if len(b) < 8 || f.order.Uint32(b) != secretsTLS {
 		return
 	}
 	data := b[8:]
-	f.keys(data[:min(int64(len(data)), int64(f.order.Uint32(b[4:])))])
+	f.onKeys(data[:min(int64(len(data)), int64(f.order.Uint32(b[4:])))])
 }
