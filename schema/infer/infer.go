@@ -306,7 +306,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	}
 	g := newGraph(ev, seen)
 	g.unify()
-	g.settle()
+	g.reprice()
 	g.documents()
 	g.recognise()
 	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider()}

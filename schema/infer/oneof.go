@@ -40,8 +40,8 @@ const (
 
 	// the same where others are written as Go does, which has oneofs last
 	notLate = -5.0
-	// Samples of one source resemble each other.
-	choiceHeat = 0.8
+	// scales the evidence: samples of one source resemble each other
+	inverseTemperature = 0.8
 	// oneofOdds is the least log-odds at which siblings are said to be a oneof: a
 	// wrong one would lose fields that do occur together.
 	oneofOdds = 0.3
@@ -135,7 +135,7 @@ func (c *chooser) evidence(g *group) float64 {
 	k := float64(len(g.numbers)) * dirichlet
 	none := max(c.samples-g.total, 0)
 	set := lbeta(betaNone+none, 1+g.total) - lbeta(betaNone, 1)
-	return choiceHeat * (set + lgamma(k) - lgamma(k+g.total) + g.own)
+	return inverseTemperature * (set + lgamma(k) - lgamma(k+g.total) + g.own)
 }
 
 // place adds a field to the group that it fits best, or begins one.
@@ -238,7 +238,7 @@ func (c *chooser) companion(n int32, g *group) float64 {
 	if !met || others == 0 {
 		return 0
 	}
-	return -choiceHeat * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
+	return -inverseTemperature * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
 }
 
 // judge weighs a group, without the members that speak against it.
@@ -277,13 +277,28 @@ func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
 // runtime writes the oneofs' fields behind all others, each of these by number.
 // It reports false where two fields came in either order: there is none.
 func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) {
-	late := map[int32]int{}
 	var low []int32
 	for _, n := range all {
 		if n < kind.LowNumbers {
 			low = append(low, n)
 		}
 	}
+
+	late, ordered := outOfOrder(low, get)
+	if !ordered {
+		return nil, false
+	}
+	if len(late) > 0 {
+		spreadLate(late, low, get)
+		markEarly(late, low, get)
+	}
+	return late, true
+}
+
+// outOfOrder marks the fields that came behind one of a greater number. It reports
+// false where two fields came in either order.
+func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) {
+	late := map[int32]int{}
 	for _, n := range low {
 		for _, before := range get(n).Before.List() {
 			if o := get(before); o != nil && o.Before.Has(n) {
@@ -294,10 +309,12 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 	}
-	if len(late) == 0 {
-		return late, true
-	}
-	for range low { // what comes behind such a field is one too
+	return late, true
+}
+
+// spreadLate marks what comes behind a late field as late, too.
+func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) {
+	for range low {
 		changed := false
 		for _, n := range low {
 			for _, before := range get(n).Before.List() {
@@ -307,10 +324,14 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 		if !changed {
-			break
+			return
 		}
 	}
-	// and what comes before one that is none is none
+}
+
+// markEarly marks what comes before a late field of a smaller number, or before one
+// that is not late, as not late.
+func markEarly(late map[int32]int, low []int32, get func(int32) *classField) {
 	for _, n := range slices.Backward(low) {
 		if late[n] == 1 {
 			continue
@@ -321,5 +342,4 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 	}
-	return late, true
 }

@@ -224,26 +224,30 @@ func isValue(v, of *class) bool {
 	for _, n := range v.numbers {
 		f := v.fields[n]
 		seen += f.Seen
-		ok := false
-		switch n {
-		case 1:
-			ok = f.verdict.Kind == wire.KindVarint && f.Varint.Max == 0
-		case 2:
-			ok = f.verdict.Kind == wire.KindFixed64
-		case 3:
-			ok = f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
-		case 4:
-			ok = f.verdict.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
-		case 5: // a struct, or an empty one
-			ok = f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
-		case 6:
-			ok = f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && listLike(f.kid.find(), v))
-		}
-		if !ok {
+		if !isFieldOfValue(n, f, v, of) {
 			return false
 		}
 	}
 	return seen == v.samples
+}
+
+// isFieldOfValue reports whether f can be field n of a Value v in the Struct of.
+func isFieldOfValue(n int32, f *classField, v, of *class) bool {
+	switch n {
+	case 1: // null_value
+		return f.verdict.Kind == wire.KindVarint && f.Varint.Max == 0
+	case 2: // number_value
+		return f.verdict.Kind == wire.KindFixed64
+	case 3: // string_value
+		return f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
+	case 4: // bool_value
+		return f.verdict.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
+	case 5: // struct_value, which may be empty
+		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
+	case 6: // list_value
+		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && listLike(f.kid.find(), v))
+	}
+	return false
 }
 
 func structLike(c, v *class) bool {
