@@ -11,8 +11,10 @@ import (
 type Op string
 
 const (
-	OpSet    Op = "set"    // give a field another value; its wire type stays unless a kind or a schema says otherwise
-	OpAdd    Op = "add"    // put in a field, after its siblings of that number, or before the one that an index names
+	// give a field another value; its wire type stays unless a kind or a schema says otherwise
+	OpSet Op = "set"
+	// put in a field, after its siblings of that number, or before the one that an index names
+	OpAdd    Op = "add"
 	OpDel    Op = "del"    // take out all fields that the path names
 	OpRetype Op = "retype" // give a field the same value in another kind
 	OpRaw    Op = "raw"    // put bytes in place of a value, unchecked

@@ -18,12 +18,14 @@ import (
 
 // An Experiment is a replay with what is expected of it, kept in a file.
 type Experiment struct {
-	About    string // the first comment
-	Capture  string // a path, as the file has it; "" where the suite's own is meant
+	About string // the first comment
+	// a path, as the file has it; "" where the suite's own is meant
+	Capture  string
 	Exchange int64
-	After    []string // exchanges to be sent first: numbers, or "auto" for those that issued what it carries
-	Edits    []Edit
-	Expect   []Expectation
+	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
+	After  []string
+	Edits  []Edit
+	Expect []Expectation
 }
 
 // An Expectation is one thing that a result must show.
@@ -62,7 +64,8 @@ type Expectation struct {
 // Errors: name the line.
 func ReadExperiment(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
-	var edits strings.Builder // empty lines in place of the others, so that errors name the right one
+	// empty lines in place of the others, so that errors name the right one
+	var edits strings.Builder
 	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
 	lines.Buffer(nil, maxPatch)
 	until := ""

@@ -16,17 +16,20 @@ import (
 // Shape: Data is the message after decompression, edits made, before live ids
 // are put in.
 type PlanFrame struct {
-	Seq        int       `json:"seq"` // its number in the capture
-	Flags      uint8     `json:"flags"`
-	Compressed bool      `json:"compressed"`
-	Edited     bool      `json:"edited"`
-	Len        int       `json:"len"`               // of Data
-	After      int       `json:"after"`             // server frames that preceded it, heartbeats left out
-	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
-	Live       []Binding `json:"live,omitempty"`
-	Beat       bool      `json:"heartbeat,omitempty"` // it is sent by the clock
-	Data       []byte    `json:"data"`
-	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
+	Seq        int   `json:"seq"` // its number in the capture
+	Flags      uint8 `json:"flags"`
+	Compressed bool  `json:"compressed"`
+	Edited     bool  `json:"edited"`
+	Len        int   `json:"len"` // of Data
+	// server frames that preceded it, heartbeats left out
+	After int `json:"after"`
+	// the captured frame it waits for: "down/4"
+	Answers string    `json:"answers,omitempty"`
+	Live    []Binding `json:"live,omitempty"`
+	Beat    bool      `json:"heartbeat,omitempty"` // it is sent by the clock
+	Data    []byte    `json:"data"`
+	// the call that carries it, where frames have calls of their own
+	Append *Append `json:"append,omitempty"`
 
 	unread   error // why Data is not all of the message; nil if it is
 	framed   bool
@@ -51,7 +54,8 @@ func (p *Plan) buildFrames(body []byte) {
 		if f.Dir != captures.Up {
 			continue
 		}
-		if f.Partial && f.Framed && len(p.Frames) > 0 { // what follows would be taken for its rest
+		// what follows would be taken for its rest
+		if f.Partial && f.Framed && len(p.Frames) > 0 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
 			continue
 		}

@@ -87,12 +87,14 @@ func jsonName(b []byte, s jsonSpan) string {
 
 // A jsonPlace is where a path leads in a JSON text.
 type jsonPlace struct {
-	value  jsonSpan
-	found  bool
-	within jsonSpan                     // the object or array that holds it, or would
-	at     int                          // its number among within's items
-	name   string                       // the name it has, or would have, if within is an object
-	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
+	value jsonSpan
+	found bool
+	// the object or array that holds it, or would
+	within jsonSpan
+	at     int // its number among within's items
+	// the name it has, or would have, if within is an object
+	name string
+	fd   protoreflect.FieldDescriptor // the field, where a schema knows it
 }
 
 // jsonFind follows a path as far as there are values. Only the last step may

@@ -14,7 +14,8 @@ import (
 
 // Reasons for which a change does not count after Learn.
 const (
-	ignoredLearnt   = "learnt"   // two unedited requests got different values there
+	// two unedited requests got different values there
+	ignoredLearnt   = "learnt"
 	ignoredUnedited = "unedited" // the unedited request gets this value, too
 )
 

@@ -92,12 +92,13 @@ type search struct {
 	l        *linker
 	question *question // what the captured frame asks; nil where it is no question
 	next     int       // frames before it have been looked at
-	count    int       // of them, how many are of the target's shape and ask the same
-	exact    int       // of those that ask the same to the letter
-	at       int       // of those that have the target's path
-	found    *heard
-	like     *heard // the one that asks the same but for its identifiers
-	loose    *heard // the one that has the path as many times as the target had
+	// of them, how many are of the target's shape and ask the same
+	count int
+	exact int // of those that ask the same to the letter
+	at    int // of those that have the target's path
+	found *heard
+	like  *heard // the one that asks the same but for its identifiers
+	loose *heard // the one that has the path as many times as the target had
 }
 
 func (s *search) advance(down []*heard) {

@@ -15,9 +15,11 @@ const maxPathSteps = 100
 // A pathStep names a field of a message, or a member of a JSON object. Where
 // only an index stands, it names an element of a JSON array.
 type pathStep struct {
-	name   string // a field number, a field's or a member's name; "" for an index alone
-	index  int    // from 0, or wire.All
-	layers string // what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
+	// a field number, a field's or a member's name; "" for an index alone
+	name  string
+	index int // from 0, or wire.All
+	// what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
+	layers string
 }
 
 // An editPath leads from a frame's root to what an edit is about. The empty

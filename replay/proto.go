@@ -18,7 +18,8 @@ type protoPlace struct {
 	number uint64
 	index  int                          // of the last step, or wire.All
 	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
-	rest   []uint64                     // messages that are missing between parent and the field, and the field itself
+	// messages that are missing between parent and the field, and the field itself
+	rest []uint64
 }
 
 // fieldByName finds a message's field by the name in its .proto or in its JSON.

@@ -15,9 +15,10 @@ import (
 
 // Bounds of what is looked for inside values.
 const (
-	maxTraced   = 1 << 20 // bytes of a value that is searched for ids
-	maxTokens   = 200_000 // spellings of issued values that are known
-	maxTokenLen = 4096    // bytes of an issued value that is looked for inside others
+	maxTraced = 1 << 20 // bytes of a value that is searched for ids
+	maxTokens = 200_000 // spellings of issued values that are known
+	// bytes of an issued value that is looked for inside others
+	maxTokenLen = 4096
 )
 
 // A spelling is a form in which a client may carry on what a server issued.
@@ -86,7 +87,8 @@ func (s spelling) isDigest() bool { return s == asDigest || s == asHexDigest || 
 // A part is a value inside another: all of it, a string of the JSON that it is,
 // an identifier in its text, what its base64 stands for, or what is in that.
 type part struct {
-	at    string // "", "json results[0].id", "word 2", "base64", "base64 1.2", "base64 json a"
+	// "", "json results[0].id", "word 2", "base64", "base64 1.2", "base64 json a"
+	at    string
 	value string
 	id    bool // it looks like an identifier
 }
@@ -106,7 +108,8 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if depth > 0 {
 		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
 			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
-				if !l.number && (l.inner == 0 || isBinaryID(l.data)) { // random bytes may parse
+				// random bytes may parse
+				if !l.number && (l.inner == 0 || isBinaryID(l.data)) {
 					out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
 				}
 			}
