@@ -60,10 +60,11 @@ func ParseEdit(flagKind, text string) (Edit, error) {
 }
 
 func (e *Edit) parse(text string) error {
-	rest, err := e.scanFrame(text)
+	frame, rest, err := CutFrame(text)
 	if err != nil {
 		return err
 	}
+	e.Frame = frame
 	if e.path, rest, err = scanPath(rest); err != nil {
 		return err
 	}
@@ -90,19 +91,19 @@ func (e *Edit) parse(text string) error {
 	return e.check()
 }
 
-// scanFrame reads the frame that an edit may begin with: "@2 ".
-func (e *Edit) scanFrame(text string) (rest string, err error) {
+// CutFrame reads the frame number that an edit may begin with, "@2 ", and returns
+// what follows it; without one, the frame is FirstFrame.
+func CutFrame(text string) (frame int, rest string, err error) {
 	after, ok := strings.CutPrefix(text, "@")
 	if !ok {
-		return text, nil
+		return FirstFrame, text, nil
 	}
 	rest = strings.TrimLeft(after, "0123456789")
 	n, err := strconv.ParseUint(after[:len(after)-len(rest)], 10, 31)
 	if err != nil || rest != "" && !strings.ContainsRune(" :=", rune(rest[0])) {
-		return text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
+		return FirstFrame, text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
 	}
-	e.Frame = int(n)
-	return strings.TrimLeft(rest, " "), nil
+	return int(n), strings.TrimLeft(rest, " "), nil
 }
 
 // check looks at what can be wrong before the request is known.

@@ -1,18 +1,13 @@
 package replay
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/captures"
-	"unwire/decode"
 	"unwire/decode/envelope"
 )
 
@@ -64,57 +59,8 @@ type Expectation struct {
 // Errors: name the line.
 func ReadExperiment(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
-	// empty lines in place of the others, so that errors name the right one
-	var edits strings.Builder
-	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
-	lines.Buffer(nil, maxPatch)
-	until := ""
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		word, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		keep := ""
-		var err error
-		switch {
-		case until != "":
-			if keep = lines.Text(); line == until {
-				until = ""
-			}
-		case word == "capture":
-			x.Capture = rest
-		case word == "exchange":
-			if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
-				err = fmt.Errorf("%q is no exchange's number", rest)
-			}
-		case word == "after":
-			x.After = append(x.After, strings.Fields(rest)...)
-		case word == "expect":
-			var e Expectation
-			if e, err = parseExpectation(rest); err == nil {
-				e.Line = n
-				x.Expect = append(x.Expect, e)
-			}
-		case strings.HasPrefix(line, "#"):
-			if x.About == "" {
-				x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
-			}
-		default:
-			if keep = lines.Text(); strings.Contains(line, " <<") {
-				if _, w, _ := strings.Cut(line, " <<"); isWord(w) {
-					until = w
-				}
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("replay: line %d: %w", n, err)
-		}
-		edits.WriteString(keep + "\n")
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
 	var err error
-	if x.Edits, err = ReadPatch(strings.NewReader(edits.String())); err != nil {
+	if x.Edits, err = ReadPatch(r, x.directive); err != nil {
 		return nil, err
 	}
 	switch {
@@ -124,6 +70,35 @@ func ReadExperiment(r io.Reader) (*Experiment, error) {
 		return nil, fmt.Errorf("replay: no line says what is expected, as in: expect verdict same")
 	}
 	return x, nil
+}
+
+// directive reads a line that is no edit.
+func (x *Experiment) directive(n int, line string) (ok bool, err error) {
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case word == "capture":
+		x.Capture = rest
+	case word == "exchange":
+		if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
+			err = fmt.Errorf("%q is no exchange's number", rest)
+		}
+	case word == "after":
+		x.After = append(x.After, strings.Fields(rest)...)
+	case word == "expect":
+		var e Expectation
+		if e, err = parseExpectation(rest); err == nil {
+			e.Line = n
+			x.Expect = append(x.Expect, e)
+		}
+	case strings.HasPrefix(line, "#"):
+		if x.About == "" {
+			x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
+		}
+	default:
+		return false, nil
+	}
+	return true, err
 }
 
 func parseExpectation(text string) (Expectation, error) {
@@ -162,13 +137,11 @@ func parseExpectation(text string) (Expectation, error) {
 }
 
 func (e *Expectation) parseValue() error {
-	var frame Edit
-	frame.Frame = FirstFrame
-	rest, err := frame.scanFrame(e.want)
+	frame, rest, err := CutFrame(e.want)
 	if err != nil {
 		return err
 	}
-	e.frame = frame.Frame
+	e.frame = frame
 	sign := strings.IndexAny(rest, "=~")
 	if sign < 0 {
 		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
@@ -259,39 +232,10 @@ func (r *Result) values(frame int, path editPath) (out []string) {
 		if f.Dir != captures.Down || !isData(f) || frame != FirstFrame && f.Seq != frame {
 			continue
 		}
-		out = append(out, valuesOf(f, path, md)...)
+		out = append(out, ValuesAt(f.Data, f.Tree, path, md)...)
 	}
 	if len(out) > 1 && frame == FirstFrame {
 		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
-	}
-	return out
-}
-
-// valuesOf are those of one message, as text.
-func valuesOf(f *decode.Frame, path editPath, md protoreflect.MessageDescriptor) (out []string) {
-	if f.Tree == nil {
-		if !json.Valid(f.Data) {
-			return nil
-		}
-		at, err := jsonFind(f.Data, path, md)
-		if err != nil || !at.found {
-			return nil
-		}
-		raw := f.Data[at.value.Off:at.value.End]
-		var s string
-		if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-			return []string{s}
-		}
-		return []string{string(raw)}
-	}
-	at, err := protoFind(f.Tree, path, md)
-	if err != nil {
-		return nil
-	}
-	for _, n := range at.nodes {
-		if v, err := textOfNode(f.Tree, n, at.fd, ""); err == nil {
-			out = append(out, v)
-		}
 	}
 	return out
 }

@@ -107,11 +107,12 @@ func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
 // edit carries out the edits, in their order.
 func (p *Plan) edit() error {
 	for _, e := range p.o.Edits {
-		if err := p.editOne(&e); err != nil {
+		inserted, err := p.editOne(e)
+		if err != nil {
 			return fmt.Errorf("replay: %s: %w", e, err)
 		}
 		p.Edits = append(p.Edits, e.String())
-		if e.added {
+		if inserted {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
 		}
 	}
@@ -130,45 +131,44 @@ func (p *Plan) edit() error {
 	return nil
 }
 
-func (p *Plan) editOne(e *Edit) error {
-	at := p.frameOf(*e)
+// editOne carries out one edit; inserted reports that it put in a field that was
+// missing.
+func (p *Plan) editOne(e Edit) (inserted bool, err error) {
+	at := p.frameOf(e.Frame)
 	if at < 0 {
 		if e.Frame == FirstFrame {
-			return errors.New("the request has no message")
+			return false, errors.New("the request has no message")
 		}
-		return fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
+		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
 	}
 	f := &p.Frames[at]
-	if e.Op == OpDel && len(e.path) == 0 {
+	if e.DeletesFrame() {
 		if !f.framed && p.split == nil {
-			return errors.New("a request that is one message cannot be without it")
+			return false, errors.New("a request that is one message cannot be without it")
 		}
 		p.Frames = append(p.Frames[:at:at], p.Frames[at+1:]...)
-		return nil
+		return false, nil
 	}
-	var data []byte
-	var err error
 	switch {
-	case e.Op == OpRaw && len(e.path) == 0:
-		data, err = e.rawBytes()
+	case e.ReplacesMessage():
 		f.unread = nil
 	case f.unread != nil:
-		return fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
-	default:
-		data, err = e.apply(f.Data, p.isJSON(), p.types[captures.Up])
+		return false, fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
 	}
+	data, inserted, err := e.Apply(f.Data, p.isJSON(), p.types[captures.Up])
 	if err != nil {
-		return err
+		return inserted, err
 	}
 	f.change(data)
-	return nil
+	return inserted, nil
 }
 
-// frameOf is the index of the frame that an edit is about, or -1.
-func (p *Plan) frameOf(e Edit) int {
+// frameOf is the index of the frame that an edit of frame number seq, or of
+// FirstFrame, is about, or -1.
+func (p *Plan) frameOf(seq int) int {
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if e.Frame == f.Seq || e.Frame == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+		if seq == f.Seq || seq == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
 	}

@@ -67,6 +67,24 @@ func wrap(layer string, b, was []byte) ([]byte, error) {
 	return envelope.Compress(layer, b)
 }
 
+// Apply returns data, a message of type md or a JSON text, with the edit carried
+// out. inserted reports that a set put in a field that was missing.
+func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) (out []byte, inserted bool, err error) {
+	if e.ReplacesMessage() {
+		out, err = e.rawBytes()
+		return out, false, err
+	}
+	out, err = e.apply(data, isJSON, md)
+	return out, e.added, err
+}
+
+// ReplacesMessage reports whether the edit puts bytes in place of a whole
+// message, whatever that was.
+func (e Edit) ReplacesMessage() bool { return e.Op == OpRaw && len(e.path) == 0 }
+
+// DeletesFrame reports whether the edit takes out a frame.
+func (e Edit) DeletesFrame() bool { return e.Op == OpDel && len(e.path) == 0 }
+
 // apply carries an edit out on a message or a JSON text, going into the layers
 // that its path names, or that are there without doubt.
 func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, error) {

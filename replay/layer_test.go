@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"unwire/replay/internal/samples"
+
 	"pgregory.net/rapid"
 
 	"unwire/decode/envelope"
@@ -32,10 +34,10 @@ var wrapped = map[string]func([]byte) []byte{
 // else stays, byte for byte, and the edit the other way gives the same message.
 func TestEditInsideLayersKeepsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		before := message(t, 2)
+		before := samples.Message(t, 2)
 		text := rapid.StringMatching(`[a-z]{4,30}`).Draw(t, "text")
 		other := rapid.StringMatching(`[a-z]{4,30}`).Draw(t, "other")
-		inner := appendField(appendField(bytes.Clone(message(t, 1)), 900, wire.Len, []byte(text)), 901, wire.Varint, []byte{7})
+		inner := appendField(appendField(bytes.Clone(samples.Message(t, 1)), 900, wire.Len, []byte(text)), 901, wire.Varint, []byte{7})
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"hex", "base64", "base64url", "gzip"}), 1, 3).Draw(t, "layers")
 		make := func(inner []byte) []byte {
 			for i := len(names) - 1; i >= 0; i-- {
@@ -110,92 +112,4 @@ func TestEditInsideLayers(t *testing.T) {
 func quoted(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
-}
-
-func TestRetype(t *testing.T) {
-	for _, c := range []struct{ data, text, want string }{
-		{"089601", "1:string", "0a03313530"},
-		{"089601", "1:fixed32", "0d96000000"},
-		{"089601", "1:fixed64", "099600000000000000"},
-		{"089601", "1:double", "090000000000c06240"},
-		{"089601", "1:sint32", "08ac02"},
-		{"08ffffffffffffffffff01", "1:string", "0a022d31"},
-		{"08ffffffffffffffffff01", "1:sint64", "0801"},
-		{"0d0000c03f", "1:double", "09000000000000f83f"},
-		{"0d07000000", "1:int32", "0807"},
-		{"0a03313530", "1:int32", "089601"},
-		{"0a0131", "1:bool", "0801"},
-		{"0a020801", "1:bytes", "0a020801"},
-		{"0a02080110011a0101", "3:varint", ""},
-		{"0801100118011005", "3:string", "080110011a01311005"},
-	} {
-		data, err := hex.DecodeString(c.data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := ParseEdit("retype", c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := e.apply(data, false, nil)
-		if (c.want == "") != (err != nil) || hex.EncodeToString(got) != c.want {
-			t.Errorf("%s of %s: %x, %v, want %s", c.text, c.data, got, err, c.want)
-		}
-	}
-	for _, c := range []struct{ data, text, want string }{
-		{`{"a":150}`, "a:string", `{"a":"150"}`},
-		{`{"a": "150", "b":1}`, "a:int32", `{"a": 150, "b":1}`},
-		{`{"a":true}`, "a:string", `{"a":"true"}`},
-		{`{"a":"[1]"}`, "a:json", `{"a":[1]}`},
-		{`{"a":1}`, "a:bool", `{"a":true}`},
-		{`{"a":"x"}`, "a:int32", ""},
-	} {
-		e, err := ParseEdit("retype", c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := e.apply([]byte(c.data), true, nil)
-		if (c.want == "") != (err != nil) || string(got) != c.want {
-			t.Errorf("%s of %s: %s, %v, want %s", c.text, c.data, got, err, c.want)
-		}
-	}
-}
-
-func TestReadPatch(t *testing.T) {
-	edits, err := ReadPatch(strings.NewReader("# an experiment\n\nset 1.2=a b\n--del @3 4\r\n  retype 5:string\nset 6:string <<END\none\n  two\nEND\nraw 7=00\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range edits {
-		got = append(got, e.String())
-	}
-	if want := []string{"--set 1.2=a b", "--del @3 4", "--retype 5:string", "--set 6:string=one\n  two", "--raw 7=00"}; strings.Join(got, "|") != strings.Join(want, "|") {
-		t.Errorf("%q", got)
-	}
-	for text, want := range map[string]string{
-		"set 1=x\nmove 2": "line 2: ", "set 1 <<END\nx\n": "line 1: no END", "\nset 1": "line 2: ", "retype 1\n": ":KIND is missing",
-	} {
-		if _, err := ReadPatch(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
-	}
-}
-
-func FuzzReadPatch(f *testing.F) {
-	f.Add("set 1!gzip.2=x\n# c\nraw @1 2=00\nset 1 <<A\nb\nA\n", []byte("\x0a\x03abc"))
-	f.Fuzz(func(t *testing.T, patch string, data []byte) {
-		edits, err := ReadPatch(strings.NewReader(patch))
-		if err != nil {
-			return
-		}
-		for _, e := range edits {
-			if out, err := e.apply(data, false, nil); err == nil {
-				data = out
-			}
-			if _, err := e.apply([]byte(`{"a":"7b7d","b":[1]}`), true, nil); err != nil {
-				continue
-			}
-		}
-	})
 }

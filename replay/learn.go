@@ -73,7 +73,7 @@ func placeless(path string) string {
 	if len(path) > 0 && path[0] == '@' {
 		for i := range path {
 			if path[i] == ' ' {
-				return path[:i+1] + withoutIndexes(path[i+1:])
+				return path[:i+1] + WithoutIndexes(path[i+1:])
 			}
 		}
 	}

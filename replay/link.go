@@ -183,8 +183,8 @@ func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
 	for _, v := range leaves {
 		name := v.last
 		if md != nil {
-			_, fd, err := pathStep{name: v.last}.field(md)
-			if md = nil; err == nil && fd != nil {
+			fd := FieldOf(md, v.last)
+			if md = nil; fd != nil {
 				name, md = string(fd.Name()), fd.Message()
 			}
 		}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -303,28 +302,15 @@ func valueOf(t *wire.Tree, i int32) string {
 }
 
 func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	at, err := jsonAt(data, b.Path)
-	if err != nil || !at.found || valueOfJSON(data[at.value.Off:at.value.End]) != b.value {
-		return data, nil //nolint:nilerr // an edit has changed what the path led to
+	start, end, ok := FindJSON(data, b.Path)
+	if !ok || valueOfJSON(data[start:end]) != b.value {
+		return data, nil // an edit has changed what the path led to
 	}
-	source, err := jsonAt(from, b.FromPath)
-	if err != nil || !source.found {
+	sourceStart, sourceEnd, ok := FindJSON(from, b.FromPath)
+	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
-	out := append([]byte{}, data[:at.value.Off]...)
-	out = append(out, from[source.value.Off:source.value.End]...)
-	return append(out, data[at.value.End:]...), nil
-}
-
-func jsonAt(data []byte, path string) (jsonPlace, error) {
-	p, _, err := scanPath(path)
-	if err != nil {
-		return jsonPlace{}, err
-	}
-	if !json.Valid(data) {
-		return jsonPlace{}, fmt.Errorf("not valid JSON")
-	}
-	return jsonFind(data, p, nil)
+	return slices.Concat(data[:start], from[sourceStart:sourceEnd], data[end:]), nil
 }
 
 // valueOfJSON is a JSON value as a leaf has it.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -349,21 +350,19 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		return exchanged{b.token: fresh}.in(s, 0)
 	}
 	if b.json {
-		at, err := jsonAt(data, b.Path)
-		if err != nil || !at.found {
-			return data, nil //nolint:nilerr // an edit has changed what the path led to
+		start, end, ok := FindJSON(data, b.Path)
+		if !ok {
+			return data, nil // an edit has changed what the path led to
 		}
 		var s string
-		if json.Unmarshal(data[at.value.Off:at.value.End], &s) != nil {
+		if json.Unmarshal(data[start:end], &s) != nil {
 			return data, nil
 		}
 		s, changed := put(s)
 		if !changed {
 			return data, nil
 		}
-		out := append([]byte{}, data[:at.value.Off]...)
-		out = append(out, quoteJSON(s)...)
-		return append(out, data[at.value.End:]...), nil
+		return slices.Concat(data[:start], quoteJSON(s), data[end:]), nil
 	}
 	path, err := wire.ParsePath(b.Path)
 	if err != nil {

@@ -65,7 +65,7 @@ func (p *patchFlag) Set(path string) error {
 		return err
 	}
 	defer f.Close()
-	edits, err := replay.ReadPatch(f)
+	edits, err := replay.ReadPatch(f, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
