@@ -285,7 +285,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	edit, err := replay.ParseEdit("set", demoEditPath+"="+demoEditPrompt)
+	otherPrompt, err := replay.ParseEdit("set", demoEditPath+"="+demoEditPrompt)
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		return err
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
-	for _, edits := range [][]replay.Edit{nil, {edit}} {
+	for _, edits := range [][]replay.Edit{nil, {otherPrompt}} {
 		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
 			To: to, Edits: edits, Schema: r.defs, Roots: roots, Credentials: credentials, OmitSecrets: true,
 		})

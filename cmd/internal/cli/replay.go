@@ -165,11 +165,11 @@ func (e *editFlag) String() string { return "" }
 func (e *editFlag) Type() string   { return e.usage }
 
 func (e *editFlag) Set(text string) error {
-	edit, err := replay.ParseEdit(e.op, text)
+	parsed, err := replay.ParseEdit(e.op, text)
 	if err != nil {
 		return err
 	}
-	*e.edits = append(*e.edits, edit)
+	*e.edits = append(*e.edits, parsed)
 	return nil
 }
 
