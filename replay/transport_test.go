@@ -170,8 +170,8 @@ func TestUnreadableFrame(t *testing.T) {
 	if r := send(t, store, id, Options{}); r.Status != 200 || !bytes.Equal(got, body) {
 		t.Errorf("sent %q, %+v", got, r)
 	}
-	for edit, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
-		op, rest, _ := strings.Cut(edit, " ")
+	for text, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
+		op, rest, _ := strings.Cut(text, " ")
 		e, err := ParseEdit(op, rest)
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestUnreadableFrame(t *testing.T) {
 			said = strings.Join(p.Warnings, "")
 		}
 		if !strings.Contains(said, want) || want == "" && said != "" {
-			t.Errorf("%s: %q", edit, said)
+			t.Errorf("%s: %q", text, said)
 		}
 	}
 }
@@ -399,13 +399,13 @@ func BenchmarkPlan(b *testing.B) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, chunks...)
-	edit, err := ParseEdit("set", "@0 2.15=other")
+	other, err := ParseEdit("set", "@0 2.15=other")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(size)
 	for b.Loop() {
-		p, err := NewPlan(context.Background(), store, id, Options{Edits: []Edit{edit}})
+		p, err := NewPlan(context.Background(), store, id, Options{Edits: []Edit{other}})
 		if err != nil || len(p.Frames) != 500 {
 			b.Fatal(err)
 		}
