@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/replay/edit"
 )
 
 // An Experiment is a replay with what is expected of it, kept in a file.
@@ -19,7 +20,7 @@ type Experiment struct {
 	Exchange int64
 	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
 	After  []string
-	Edits  []Edit
+	Edits  []edit.Edit
 	Expect []Expectation
 }
 
@@ -30,7 +31,7 @@ type Expectation struct {
 
 	what  string // verdict, code, origin, status, differs, same, value
 	want  string
-	path  editPath
+	path  edit.Path
 	frame int // of a value; FirstFrame: any
 	match *regexp.Regexp
 }
@@ -60,7 +61,7 @@ type Expectation struct {
 func ReadExperiment(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
 	var err error
-	if x.Edits, err = ReadPatch(r, x.directive); err != nil {
+	if x.Edits, err = edit.ReadPatch(r, x.directive); err != nil {
 		return nil, err
 	}
 	switch {
@@ -102,7 +103,7 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 }
 
 func parseExpectation(text string) (Expectation, error) {
-	e := Expectation{Text: text, frame: FirstFrame}
+	e := Expectation{Text: text, frame: edit.FirstFrame}
 	what, rest, _ := strings.Cut(text, " ")
 	e.what, e.want = what, strings.TrimSpace(rest)
 	oneOf := func(words ...string) error {
@@ -137,7 +138,7 @@ func parseExpectation(text string) (Expectation, error) {
 }
 
 func (e *Expectation) parseValue() error {
-	frame, rest, err := CutFrame(e.want)
+	frame, rest, err := edit.CutFrame(e.want)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (e *Expectation) parseValue() error {
 	if sign < 0 {
 		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
 	}
-	path, after, err := scanPath(rest[:sign])
+	path, after, err := edit.CutPath(rest[:sign])
 	if err != nil || after != "" {
 		return fmt.Errorf("expect value: %q is no path", rest[:sign])
 	}
@@ -222,19 +223,19 @@ func (e *Expectation) changed(r *Result) (paths []string) {
 }
 
 // values are those that stand at a path of the answer's messages.
-func (r *Result) values(frame int, path editPath) (out []string) {
+func (r *Result) values(frame int, path edit.Path) (out []string) {
 	if r.live == nil {
 		return nil
 	}
 	md := r.down
 	for i := range r.live.Frames {
 		f := &r.live.Frames[i]
-		if f.Dir != captures.Down || !isData(f) || frame != FirstFrame && f.Seq != frame {
+		if f.Dir != captures.Down || !isData(f) || frame != edit.FirstFrame && f.Seq != frame {
 			continue
 		}
-		out = append(out, ValuesAt(f.Data, f.Tree, path, md)...)
+		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)
 	}
-	if len(out) > 1 && frame == FirstFrame {
+	if len(out) > 1 && frame == edit.FirstFrame {
 		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
 	}
 	return out

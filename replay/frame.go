@@ -9,6 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/edit"
 )
 
 // A PlanFrame is one message of the request, with what it waits for.
@@ -133,10 +134,10 @@ func (p *Plan) edit() error {
 
 // editOne carries out one edit; inserted reports that it put in a field that was
 // missing.
-func (p *Plan) editOne(e Edit) (inserted bool, err error) {
+func (p *Plan) editOne(e edit.Edit) (inserted bool, err error) {
 	at := p.frameOf(e.Frame)
 	if at < 0 {
-		if e.Frame == FirstFrame {
+		if e.Frame == edit.FirstFrame {
 			return false, errors.New("the request has no message")
 		}
 		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
@@ -168,7 +169,7 @@ func (p *Plan) editOne(e Edit) (inserted bool, err error) {
 func (p *Plan) frameOf(seq int) int {
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if seq == f.Seq || seq == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+		if seq == f.Seq || seq == edit.FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
 	}

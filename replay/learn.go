@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/diff"
+	"unwire/replay/edit"
 )
 
 // Reasons for which a change does not count after Learn.
@@ -73,7 +74,7 @@ func placeless(path string) string {
 	if len(path) > 0 && path[0] == '@' {
 		for i := range path {
 			if path[i] == ' ' {
-				return path[:i+1] + WithoutIndexes(path[i+1:])
+				return path[:i+1] + edit.WithoutIndexes(path[i+1:])
 			}
 		}
 	}

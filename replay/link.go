@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/edit"
 )
 
 // A Binding is a value of a frame up that the server issued: it is replaced by
@@ -183,7 +184,7 @@ func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
 	for _, v := range leaves {
 		name := v.last
 		if md != nil {
-			fd := FieldOf(md, v.last)
+			fd := edit.FieldOf(md, v.last)
 			if md = nil; fd != nil {
 				name, md = string(fd.Name()), fd.Message()
 			}

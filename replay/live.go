@@ -10,6 +10,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // A conversation is what the live server has said so far, for the frames up
@@ -281,7 +282,7 @@ func bindZero(t *wire.Tree, path wire.Path, from *wire.Tree, fromPath wire.Path)
 		return t.Data, nil
 	}
 	n := from.Node(source[0])
-	field := appendField(nil, path[len(path)-1].Number, n.Type, from.Payload(source[0]))
+	field := edit.AppendField(nil, path[len(path)-1].Number, n.Type, from.Payload(source[0]))
 	if first := t.Node(parent[0]).First; first != wire.None {
 		return wire.Splice(t, []wire.Edit{{Op: wire.Before, Node: first, Data: field}})
 	}
@@ -302,11 +303,11 @@ func valueOf(t *wire.Tree, i int32) string {
 }
 
 func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	start, end, ok := FindJSON(data, b.Path)
+	start, end, ok := edit.FindJSON(data, b.Path)
 	if !ok || valueOfJSON(data[start:end]) != b.value {
 		return data, nil // an edit has changed what the path led to
 	}
-	sourceStart, sourceEnd, ok := FindJSON(from, b.FromPath)
+	sourceStart, sourceEnd, ok := edit.FindJSON(from, b.FromPath)
 	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
@@ -316,7 +317,7 @@ func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
 // valueOfJSON is a JSON value as a leaf has it.
 func valueOfJSON(raw []byte) string {
 	holder := append(append([]byte("["), raw...), ']')
-	leaves := jsonLeaves(nil, holder, jsonSpan{End: len(holder)}, "", 1)
+	leaves := jsonLeaves(nil, holder, edit.Span{End: len(holder)}, "", 1)
 	if len(leaves) == 0 {
 		return ""
 	}

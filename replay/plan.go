@@ -18,6 +18,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/edit"
 	"unwire/schema"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	AllowHosts []string // which; see CheckTarget
 
 	Part  bool // of a conversation in pieces send this exchange alone
-	Edits []Edit
+	Edits []edit.Edit
 	// CodecJSON or CodecProto, to have the request sent in; "": as captured
 	Codec string
 	// what to send in place of each message with Codec; nil: the message

@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
 
@@ -223,7 +224,7 @@ func innermost(t *wire.Tree, b []byte) int32 {
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	if len(placeholder) == len(secret) || p.isJSON() {
 		if p.isJSON() {
-			quoted := quoteJSON(secret)
+			quoted := edit.Quote(secret)
 			secret = string(quoted[1 : len(quoted)-1])
 		}
 		return bytes.Replace(data, placeholder, []byte(secret), 1), nil

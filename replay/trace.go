@@ -12,6 +12,7 @@ import (
 
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // Bounds of what is looked for inside values.
@@ -120,7 +121,7 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		return out
 	}
 	if isJSONText(s) && depth < maxNested {
-		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
+		for _, l := range jsonLeaves(nil, data, edit.Span{Off: edit.SkipSpace(data, 0), End: len(data)}, "", 1) {
 			switch {
 			case l.inner > 0:
 			case l.number && !l.small && isDigits(l.value[1:]):
@@ -178,7 +179,7 @@ func isBinaryID(b []byte) bool {
 
 // isJSONText reports whether a text is a JSON object or array.
 func isJSONText(s string) bool {
-	c := s[jsonSpace([]byte(s), 0):]
+	c := s[edit.SkipSpace([]byte(s), 0):]
 	return c != "" && (c[0] == '{' || c[0] == '[') && json.Valid([]byte(s))
 }
 
@@ -350,7 +351,7 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		return exchanged{b.token: fresh}.in(s, 0)
 	}
 	if b.json {
-		start, end, ok := FindJSON(data, b.Path)
+		start, end, ok := edit.FindJSON(data, b.Path)
 		if !ok {
 			return data, nil // an edit has changed what the path led to
 		}
@@ -362,7 +363,7 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		if !changed {
 			return data, nil
 		}
-		return slices.Concat(data[:start], quoteJSON(s), data[end:]), nil
+		return slices.Concat(data[:start], edit.Quote(s), data[end:]), nil
 	}
 	path, err := wire.ParsePath(b.Path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/diff"
+	"unwire/replay/edit"
 )
 
 // Reasons for which a change does not count, beside those of diff.
@@ -27,7 +28,7 @@ func (p *Plan) ignore(changes []diff.Change) {
 	issued, carried := map[string]bool{}, asking{parts: map[string]map[string]bool{}}
 	for i := range p.Frames {
 		for _, b := range p.Frames[i].Live {
-			switch path := WithoutIndexes(b.FromPath); {
+			switch path := edit.WithoutIndexes(b.FromPath); {
 			case strings.HasPrefix(b.value, "n"):
 				issued[path] = true
 			case b.Part != "" && !spelling(b.How).isDigest():
@@ -41,16 +42,16 @@ func (p *Plan) ignore(changes []diff.Change) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
-		if ok && c.Ignored == "" && carried.alike(WithoutIndexes(path), c.Old, c.New) {
+		if ok && c.Ignored == "" && carried.alike(edit.WithoutIndexes(path), c.Old, c.New) {
 			c.Ignored = ignoredID
 		}
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
-		switch path = WithoutIndexes(path); {
+		switch path = edit.WithoutIndexes(path); {
 		case issued[path]:
 			c.Ignored = ignoredID
-		case timing.MatchString(FieldName(path, p.types[captures.Down])):
+		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
 		}
 	}

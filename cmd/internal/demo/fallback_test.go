@@ -28,6 +28,7 @@ import (
 	"unwire/mitm"
 	definitions "unwire/proto"
 	"unwire/replay"
+	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -308,7 +309,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	}
 	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
-		e, err := replay.ParseEdit("set", text)
+		e, err := edit.Parse("set", text)
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"testing"
@@ -63,7 +63,7 @@ func TestApplyJSON(t *testing.T) {
 		{field, `{"packed":true}`, "set", "packed=false", `{"packed":false}`},
 		{anyType, `{"value":""}`, "set", "value=hex:00", `{"value":"AA=="}`},
 	} {
-		e, err := ParseEdit(c.op, c.text)
+		e, err := Parse(c.op, c.text)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue

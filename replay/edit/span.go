@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bytes"
@@ -8,18 +8,18 @@ import (
 
 // A jsonSpan is one value in a JSON text. Of an object's member, and of an
 // array's element, Key is where it begins: the member's name, or Off itself.
-type jsonSpan struct{ Key, Off, End int }
+type Span struct{ Key, Off, End int }
 
-// jsonSpace skips white space. The text is valid JSON, as everywhere here.
-func jsonSpace(b []byte, i int) int {
+// SkipSpace skips white space. The text is valid JSON, as everywhere here.
+func SkipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-// jsonEnd is the end of the value that begins at i.
-func jsonEnd(b []byte, i int) int {
+// ValueEnd is the end of the value that begins at i.
+func ValueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
 		for i++; b[i] != '"'; i++ {
@@ -32,7 +32,7 @@ func jsonEnd(b []byte, i int) int {
 		for depth := 0; ; i++ {
 			switch b[i] {
 			case '"':
-				i = jsonEnd(b, i) - 1
+				i = ValueEnd(b, i) - 1
 			case '{', '[':
 				depth++
 			case '}', ']':
@@ -48,37 +48,37 @@ func jsonEnd(b []byte, i int) int {
 	return i
 }
 
-// jsonItems returns the members or elements of the object or array at i.
-func jsonItems(b []byte, i int) []jsonSpan {
-	var items []jsonSpan
+// Items returns the members or elements of the object or array at i.
+func Items(b []byte, i int) []Span {
+	var items []Span
 	object := b[i] == '{'
-	for i = jsonSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = jsonSpace(b, i) {
+	for i = SkipSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = SkipSpace(b, i) {
 		if b[i] == ',' {
-			i = jsonSpace(b, i+1)
+			i = SkipSpace(b, i+1)
 		}
-		s := jsonSpan{Key: i, Off: i}
+		s := Span{Key: i, Off: i}
 		if object {
-			colon := jsonSpace(b, jsonEnd(b, i))
-			s.Off = jsonSpace(b, colon+1)
+			colon := SkipSpace(b, ValueEnd(b, i))
+			s.Off = SkipSpace(b, colon+1)
 		}
-		s.End = jsonEnd(b, s.Off)
+		s.End = ValueEnd(b, s.Off)
 		items = append(items, s)
 		i = s.End
 	}
 	return items
 }
 
-// jsonName is the name of a member.
-func jsonName(b []byte, s jsonSpan) string {
+// MemberName is the name of a member.
+func MemberName(b []byte, s Span) string {
 	var name string
-	if json.Unmarshal(b[s.Key:jsonEnd(b, s.Key)], &name) != nil {
+	if json.Unmarshal(b[s.Key:ValueEnd(b, s.Key)], &name) != nil {
 		return "" // not reached: the text is valid
 	}
 	return name
 }
 
-// quoteJSON writes a text as a JSON string, with nothing escaped for HTML.
-func quoteJSON(s string) []byte {
+// Quote writes a text as a JSON string, with nothing escaped for HTML.
+func Quote(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bytes"
@@ -168,7 +168,7 @@ func detect(b []byte, next pathStep) []string {
 
 // isNumber reports whether the step is a field's number.
 func (s pathStep) isNumber() bool {
-	return s.name != "" && strings.Trim(s.name, "0123456789") == ""
+	return s.Name != "" && strings.Trim(s.Name, "0123456789") == ""
 }
 
 // inside carries an edit out inside the layers of what step at leads to.

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func TestParseEditText(t *testing.T) {
 		{"set", `a[1][2].b=1`, ""},
 		{"set", `"plain"=1`, "--set plain=1"},
 	} {
-		e, err := ParseEdit(c.op, c.text)
+		e, err := Parse(c.op, c.text)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.op, c.text, err)
 			continue
@@ -57,7 +57,7 @@ func TestParseEditErrors(t *testing.T) {
 		{"set", "a.[0]=3", "an index stands after its name"},
 		{"set", strings.Repeat("1.", 200) + "1=2", "more than 100 steps"},
 	} {
-		if _, err := ParseEdit(c.op, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Parse(c.op, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: %v, want %q", c.op, c.text, err, c.want)
 		}
 	}
@@ -71,12 +71,12 @@ func FuzzParseEdit(f *testing.F) {
 	f.Add("del", "1.2", []byte("\x0a\x02\x10\x01"))
 	f.Add("raw", "1.2=00", []byte("\x0b\x10\x01\x0c"))
 	f.Fuzz(func(t *testing.T, op, text string, data []byte) {
-		e, err := ParseEdit(op, text)
+		e, err := Parse(op, text)
 		if err != nil {
 			return
 		}
 		flag, rest, _ := strings.Cut(e.String(), " ")
-		again, err := ParseEdit(strings.TrimPrefix(flag, "--"), rest)
+		again, err := Parse(strings.TrimPrefix(flag, "--"), rest)
 		if err != nil || again.String() != e.String() {
 			t.Fatalf("%q is written as %q, which reads as %q, %v", text, e, again, err)
 		}

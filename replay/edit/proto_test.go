@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bytes"
@@ -103,7 +103,7 @@ func TestApplyProto(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := ParseEdit(c.op, c.text)
+		e, err := Parse(c.op, c.text)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -127,7 +127,7 @@ func checkEdit(t *testing.T, what, got string, err error, want string) {
 }
 
 func apply(t *rapid.T, op, text string, data []byte) []byte {
-	e, err := ParseEdit(op, text)
+	e, err := Parse(op, text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"encoding/hex"
@@ -26,7 +26,7 @@ func TestRetype(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := ParseEdit("retype", c.text)
+		e, err := Parse("retype", c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestRetype(t *testing.T) {
 		{`{"a":1}`, "a:bool", `{"a":true}`},
 		{`{"a":"x"}`, "a:int32", ""},
 	} {
-		e, err := ParseEdit("retype", c.text)
+		e, err := Parse("retype", c.text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ const maxPathSteps = 100
 // only an index stands, it names an element of a JSON array.
 type pathStep struct {
 	// a field number, a field's or a member's name; "" for an index alone
-	name  string
-	index int // from 0, or wire.All
+	Name  string
+	Index int // from 0, or wire.All
 	// what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
 	layers string
 }
@@ -30,11 +30,11 @@ type pathStep struct {
 // something else is, a step names the layers, and the path goes on inside:
 // 3!gzip.1, 1!hex!gzip.2, 2!json.messages[0]. A name that holds one of . [ ] : =
 // ! " or a space stands in double quotes, with backslash escapes.
-type editPath []pathStep
+type Path []pathStep
 
-// scanPath reads the path at the beginning of s, up to a colon, an equals sign
+// CutPath reads the path at the beginning of s, up to a colon, an equals sign
 // or the end, and returns what follows it.
-func scanPath(s string) (p editPath, rest string, err error) {
+func CutPath(s string) (p Path, rest string, err error) {
 	off := 0
 	for {
 		if off == len(s) || s[off] == ':' || s[off] == '=' {
@@ -72,7 +72,7 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 	if err != nil {
 		return nil, n, err
 	}
-	step := pathStep{name: name, index: wire.All}
+	step := pathStep{Name: name, Index: wire.All}
 	for first := true; n < len(s) && s[n] == '['; first = false {
 		end := strings.IndexByte(s[n:], ']')
 		if end < 0 {
@@ -86,7 +86,7 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 			steps = append(steps, step)
 			step = pathStep{}
 		}
-		step.index = int(k)
+		step.Index = int(k)
 		n += end + 1
 	}
 	for n < len(s) && s[n] == '!' {
@@ -98,9 +98,9 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 		n += used + 1
 	}
 	switch quoted := s != "" && s[0] == '"'; {
-	case name == "" && len(steps) == 0 && step.index == wire.All && !quoted:
+	case name == "" && len(steps) == 0 && step.Index == wire.All && !quoted:
 		return nil, n, fmt.Errorf("a step is missing")
-	case name == "" && quoted && (len(steps) > 0 || step.index != wire.All):
+	case name == "" && quoted && (len(steps) > 0 || step.Index != wire.All):
 		return nil, n, fmt.Errorf("an index needs a name that is not empty")
 	}
 	return append(steps, step), n, nil
@@ -127,7 +127,7 @@ func scanName(s string) (name string, n int, err error) {
 }
 
 // String writes the path as scanPath reads it.
-func (p editPath) String() string {
+func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {
 		if i > 0 && !s.bare() {
@@ -135,13 +135,13 @@ func (p editPath) String() string {
 		}
 		switch {
 		case s.bare():
-		case s.name == "" || strings.ContainsAny(s.name, ".[]:=!\" \t") || strconv.Quote(s.name) != `"`+s.name+`"`:
-			b.WriteString(strconv.Quote(s.name))
+		case s.Name == "" || strings.ContainsAny(s.Name, ".[]:=!\" \t") || strconv.Quote(s.Name) != `"`+s.Name+`"`:
+			b.WriteString(strconv.Quote(s.Name))
 		default:
-			b.WriteString(s.name)
+			b.WriteString(s.Name)
 		}
-		if s.index != wire.All {
-			fmt.Fprintf(&b, "[%d]", s.index)
+		if s.Index != wire.All {
+			fmt.Fprintf(&b, "[%d]", s.Index)
 		}
 		if s.layers != "" {
 			b.WriteString("!" + s.layers)
@@ -151,4 +151,4 @@ func (p editPath) String() string {
 }
 
 // bare reports whether the step is an index alone.
-func (s pathStep) bare() bool { return s.name == "" && s.index != wire.All }
+func (s pathStep) bare() bool { return s.Name == "" && s.Index != wire.All }

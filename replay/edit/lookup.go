@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // ValuesAt returns the values that a path leads to in a message of type md, or
 // without a tree in a JSON text, as text. Where the path leads to nothing, there
 // are none.
-func ValuesAt(data []byte, t *wire.Tree, path editPath, md protoreflect.MessageDescriptor) (out []string) {
+func ValuesAt(data []byte, t *wire.Tree, path Path, md protoreflect.MessageDescriptor) (out []string) {
 	if t == nil {
 		if !json.Valid(data) {
 			return nil
@@ -42,14 +42,14 @@ func ValuesAt(data []byte, t *wire.Tree, path editPath, md protoreflect.MessageD
 // FieldName returns the name of the field of a message of type md that a path
 // leads to, or the path's last step where md is nil or does not have it.
 func FieldName(path string, md protoreflect.MessageDescriptor) string {
-	steps, _, err := scanPath(path)
+	steps, _, err := CutPath(path)
 	if err != nil || len(steps) == 0 {
 		return ""
 	}
 	name := ""
 	for _, s := range steps {
-		fd := FieldOf(md, s.name)
-		if name, md = s.name, nil; fd != nil {
+		fd := FieldOf(md, s.Name)
+		if name, md = s.Name, nil; fd != nil {
 			name, md = string(fd.Name()), fd.Message()
 		}
 	}
@@ -59,7 +59,7 @@ func FieldName(path string, md protoreflect.MessageDescriptor) string {
 // FieldOf returns the field of a message of type md that a number or a name
 // stands for; nil if md is nil or has no such field.
 func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
-	_, fd, err := pathStep{name: name}.field(md)
+	_, fd, err := pathStep{Name: name}.field(md)
 	if err != nil {
 		return nil
 	}
@@ -69,13 +69,13 @@ func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldD
 // WithoutIndexes returns a path that leads to all elements of repeated fields
 // where path leads to one.
 func WithoutIndexes(path string) string {
-	steps, rest, err := scanPath(path)
+	steps, rest, err := CutPath(path)
 	if err != nil || rest != "" {
 		return path
 	}
 	for i := range steps {
 		if !steps[i].bare() {
-			steps[i].index = wire.All
+			steps[i].Index = wire.All
 		}
 	}
 	return steps.String()
@@ -84,7 +84,7 @@ func WithoutIndexes(path string) string {
 // FindJSON returns the place of the value that a path leads to in a JSON text;
 // ok is false where there is none.
 func FindJSON(data []byte, path string) (start, end int, ok bool) {
-	p, _, err := scanPath(path)
+	p, _, err := CutPath(path)
 	if err != nil || !json.Valid(data) {
 		return 0, 0, false
 	}

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bufio"
@@ -58,7 +58,7 @@ func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err 
 			}
 			text = before + "=" + value
 		}
-		e, err := ParseEdit(op, strings.TrimLeft(text, " \t"))
+		e, err := Parse(op, strings.TrimLeft(text, " \t"))
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}

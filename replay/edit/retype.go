@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"encoding/hex"
@@ -39,13 +39,13 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 		if err := fitsKind(value, e.Kind); err != nil {
 			return nil, err
 		}
-		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, wire.Len, value)}})
+		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, wire.Len, value)}})
 	}
 	value, err := encodeValue(e.Kind, text, nil)
 	if err != nil {
 		return nil, fmt.Errorf("its value as %s: %s", e.Kind, shorten(err.Error()))
 	}
-	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, e.Kind.wireType(), value)}})
+	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }
 
 // fitsKind reports whether bytes can be of a kind.
@@ -134,7 +134,7 @@ func (e *Edit) retypeJSON(old []byte) ([]byte, error) {
 	case e.Kind == kindString && old[0] == '"':
 		return old, nil
 	case e.Kind == kindString:
-		return quoteJSON(text), nil
+		return Quote(text), nil
 	case e.Kind == kindJSON, e.Kind == kindMessage:
 		return encodeJSON(kindJSON, text, nil, nil)
 	}

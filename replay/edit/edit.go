@@ -1,4 +1,13 @@
-package replay
+// Package edit changes a captured message by path: the text of a flag or a line
+// of a patch goes in, and an Edit comes out that is applied to a protobuf message
+// or a JSON text. All bytes that an edit does not name stay as they are, but for
+// the lengths around it.
+//
+//	e, err := edit.Parse("set", "@0 1.2=hello")
+//	out, inserted, err := e.Apply(data, false, nil)
+//
+// Source: RESEARCH.md#replay
+package edit
 
 import (
 	"encoding/hex"
@@ -27,18 +36,18 @@ const FirstFrame = -1
 // An Edit is one change to a request. Edits apply in the order they are given,
 // each to what the one before it left.
 //
-// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see ParseEdit.
+// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see Parse.
 type Edit struct {
 	Op    Op
 	Frame int // number of the frame up, as `show` has it, or FirstFrame
 	Kind  Kind
 	Value string // as given; the bytes of OpRaw in hex
 
-	path  editPath
+	path  Path
 	added bool // of a set that was carried out: the field was not there
 }
 
-// ParseEdit reads the text of a --set, --add, --del, --retype or --raw flag.
+// Parse reads the text of a --set, --add, --del, --retype or --raw flag.
 //
 // Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
 // left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;
@@ -46,7 +55,7 @@ type Edit struct {
 // known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
 // An empty PATH is the whole message of the frame.
 // Errors: name the offset of what is wrong in text.
-func ParseEdit(flagKind, text string) (Edit, error) {
+func Parse(flagKind, text string) (Edit, error) {
 	e := Edit{Op: Op(flagKind), Frame: FirstFrame}
 	switch e.Op {
 	case OpSet, OpAdd, OpDel, OpRaw, OpRetype:
@@ -65,7 +74,7 @@ func (e *Edit) parse(text string) error {
 		return err
 	}
 	e.Frame = frame
-	if e.path, rest, err = scanPath(rest); err != nil {
+	if e.path, rest, err = CutPath(rest); err != nil {
 		return err
 	}
 	if kind, ok := strings.CutPrefix(rest, ":"); ok {
