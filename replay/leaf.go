@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )
@@ -156,7 +157,7 @@ func jsonLeaves(out []leaf, b []byte, v edit.Span, prefix string, depth int) []l
 		l := leaf{depth: depth}
 		if b[v.Off] == '{' {
 			l.last = edit.MemberName(b, item)
-			l.path = prefix + edit.Path{{Name: l.last, Index: wire.All}}.String()
+			l.path = prefix + edit.Path{{Name: l.last, Index: fieldpath.All}}.String()
 		} else {
 			l.last = "[]"
 			l.path = prefix + "[" + strconv.Itoa(i) + "]"

@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )
@@ -244,11 +245,11 @@ func bind(data []byte, b *Binding, from *decode.Frame) ([]byte, error) {
 	if from.Tree == nil {
 		return bindJSON(data, b, from.Data)
 	}
-	path, err := wire.ParsePath(b.Path)
+	path, err := fieldpath.ParseNumbers(b.Path)
 	if err != nil {
 		return data, err
 	}
-	fromPath, err := wire.ParsePath(b.FromPath)
+	fromPath, err := fieldpath.ParseNumbers(b.FromPath)
 	if err != nil {
 		return data, err
 	}
@@ -275,14 +276,15 @@ func bind(data []byte, b *Binding, from *decode.Frame) ([]byte, error) {
 
 // bindZero puts in a number that was zero in the capture and is not in what the
 // live server says.
-func bindZero(t *wire.Tree, path wire.Path, from *wire.Tree, fromPath wire.Path) ([]byte, error) {
+func bindZero(t *wire.Tree, path fieldpath.Path, from *wire.Tree, fromPath fieldpath.Path) ([]byte, error) {
 	source := from.Find(fromPath)
 	parent := t.Find(path[:len(path)-1])
 	if len(source) == 0 || len(parent) != 1 || len(t.Find(path)) != 0 {
 		return t.Data, nil
 	}
 	n := from.Node(source[0])
-	field := edit.AppendField(nil, path[len(path)-1].Number, n.Type, from.Payload(source[0]))
+	number, _ := path[len(path)-1].Number()
+	field := edit.AppendField(nil, number, n.Type, from.Payload(source[0]))
 	if first := t.Node(parent[0]).First; first != wire.None {
 		return wire.Splice(t, []wire.Edit{{Op: wire.Before, Node: first, Data: field}})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
@@ -365,7 +366,7 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		}
 		return slices.Concat(data[:start], edit.Quote(s), data[end:]), nil
 	}
-	path, err := wire.ParsePath(b.Path)
+	path, err := fieldpath.ParseNumbers(b.Path)
 	if err != nil {
 		return data, err
 	}

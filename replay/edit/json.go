@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"unwire/decode/fieldpath"
 
-	"unwire/decode/wire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // A jsonPlace is where a path leads in a JSON text.
@@ -55,10 +55,10 @@ func jsonFind(b []byte, p Path, md protoreflect.MessageDescriptor) (jsonPlace, e
 
 // split makes a step's name and its index two steps.
 func split(s pathStep) []pathStep {
-	if s.Name == "" || s.Index == wire.All {
+	if s.Name == "" || s.Index == fieldpath.All {
 		return []pathStep{s}
 	}
-	return []pathStep{{Name: s.Name, Index: wire.All}, {Index: s.Index}}
+	return []pathStep{{Name: s.Name, Index: fieldpath.All}, {Index: s.Index}}
 }
 
 func jsonStep(b []byte, v Span, step pathStep, md protoreflect.MessageDescriptor) (jsonPlace, error) {
@@ -66,7 +66,7 @@ func jsonStep(b []byte, v Span, step pathStep, md protoreflect.MessageDescriptor
 	switch c := b[v.Off]; {
 	case c != '{' && c != '[':
 		return at, errors.New("what holds it is neither an object nor an array")
-	case (c == '[') != (step.Index != wire.All):
+	case (c == '[') != (step.Index != fieldpath.All):
 		if c == '[' {
 			return at, errors.New("an array's element is named by its index, as in name[0]")
 		}

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -75,7 +76,7 @@ func WithoutIndexes(path string) string {
 	}
 	for i := range steps {
 		if !steps[i].bare() {
-			steps[i].Index = wire.All
+			steps[i].Index = fieldpath.All
 		}
 	}
 	return steps.String()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 )
 
 // maxPathSteps bounds an edit's path; the wire tree follows no more either.
@@ -17,7 +17,7 @@ const maxPathSteps = 100
 type pathStep struct {
 	// a field number, a field's or a member's name; "" for an index alone
 	Name  string
-	Index int // from 0, or wire.All
+	Index int // from 0, or fieldpath.All
 	// what the value is wrapped in, outermost first: "hex!gzip"; see layerNames
 	layers string
 }
@@ -72,7 +72,7 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 	if err != nil {
 		return nil, n, err
 	}
-	step := pathStep{Name: name, Index: wire.All}
+	step := pathStep{Name: name, Index: fieldpath.All}
 	for first := true; n < len(s) && s[n] == '['; first = false {
 		end := strings.IndexByte(s[n:], ']')
 		if end < 0 {
@@ -98,9 +98,9 @@ func scanStep(s string) (steps []pathStep, n int, err error) {
 		n += used + 1
 	}
 	switch quoted := s != "" && s[0] == '"'; {
-	case name == "" && len(steps) == 0 && step.Index == wire.All && !quoted:
+	case name == "" && len(steps) == 0 && step.Index == fieldpath.All && !quoted:
 		return nil, n, fmt.Errorf("a step is missing")
-	case name == "" && quoted && (len(steps) > 0 || step.Index != wire.All):
+	case name == "" && quoted && (len(steps) > 0 || step.Index != fieldpath.All):
 		return nil, n, fmt.Errorf("an index needs a name that is not empty")
 	}
 	return append(steps, step), n, nil
@@ -140,7 +140,7 @@ func (p Path) String() string {
 		default:
 			b.WriteString(s.Name)
 		}
-		if s.Index != wire.All {
+		if s.Index != fieldpath.All {
 			fmt.Fprintf(&b, "[%d]", s.Index)
 		}
 		if s.layers != "" {
@@ -151,4 +151,4 @@ func (p Path) String() string {
 }
 
 // bare reports whether the step is an index alone.
-func (s pathStep) bare() bool { return s.Name == "" && s.Index != wire.All }
+func (s pathStep) bare() bool { return s.Name == "" && s.Index != fieldpath.All }

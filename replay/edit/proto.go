@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -16,7 +17,7 @@ type protoPlace struct {
 	nodes  []int32 // what it leads to; empty where the field is not there
 	parent int32   // the message that holds the fields, or would
 	number uint64
-	index  int                          // of the last step, or wire.All
+	index  int                          // of the last step, or fieldpath.All
 	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
 	// messages that are missing between parent and the field, and the field itself
 	rest []uint64
@@ -53,7 +54,7 @@ func (s pathStep) field(md protoreflect.MessageDescriptor) (uint64, protoreflect
 // protoFind follows a path. Where a message on the way is missing, place.rest
 // says what would have to be made below place.parent.
 func protoFind(t *wire.Tree, p Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
-	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: wire.All}
+	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: fieldpath.All}
 	for i, step := range p {
 		number, fd, err := step.field(md)
 		if err != nil {
@@ -89,7 +90,7 @@ func fieldsOf(t *wire.Tree, parent int32, number uint64, index int) (nodes []int
 		if n := t.Node(c); n.Number != number || n.Type == wire.Garbage {
 			continue
 		}
-		if index == wire.All || index == k {
+		if index == fieldpath.All || index == k {
 			nodes = append(nodes, c)
 		}
 		k++
@@ -188,13 +189,13 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 		field = AppendField(nil, at.rest[i], wire.Len, field)
 	}
 	if len(at.rest) > 1 {
-		at.number, at.index = at.rest[0], wire.All
+		at.number, at.index = at.rest[0], fieldpath.All
 	}
-	siblings := fieldsOf(t, at.parent, at.number, wire.All)
+	siblings := fieldsOf(t, at.parent, at.number, fieldpath.All)
 	switch {
-	case at.index != wire.All && at.index > len(siblings):
+	case at.index != fieldpath.All && at.index > len(siblings):
 		return nil, fmt.Errorf("index %d of a field that is there %d times", at.index, len(siblings))
-	case at.index != wire.All && at.index < len(siblings):
+	case at.index != fieldpath.All && at.index < len(siblings):
 		return wire.Splice(t, []wire.Edit{{Node: siblings[at.index], Op: wire.Before, Data: field}})
 	case len(siblings) > 0:
 		return wire.Splice(t, []wire.Edit{{Node: siblings[len(siblings)-1], Op: wire.After, Data: field}})

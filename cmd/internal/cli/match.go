@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 	"unwire/schema"
 	"unwire/schema/match"
 )
@@ -74,7 +74,7 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	if n := len(args); n > 1 && f.path == "" && looksLikePath.MatchString(args[n-1]) {
 		f.path, args = args[n-1], args[:n-1]
 	}
-	path, err := wire.ParsePath(f.path)
+	path, err := fieldpath.ParseNumbers(f.path)
 	if err != nil {
 		return fail(exitUsage, err, "a path is field numbers with dots between them, such as 1.2")
 	}

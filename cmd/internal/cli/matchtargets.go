@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -77,7 +78,7 @@ func (ts *targets) add(name, within, path, frame string, s match.Sample) {
 }
 
 // rawTargets reads files of one message each, all of one place.
-func (a *app) rawTargets(ts *targets, path wire.Path, inputs []string) error {
+func (a *app) rawTargets(ts *targets, path fieldpath.Path, inputs []string) error {
 	names, err := a.expandLists(inputs)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (a *app) rawTargets(ts *targets, path wire.Path, inputs []string) error {
 }
 
 // addFound adds what a path finds in a tree.
-func addFound(ts *targets, name string, path wire.Path, frame string, t *wire.Tree) {
+func addFound(ts *targets, name string, path fieldpath.Path, frame string, t *wire.Tree) {
 	if len(path) == 0 {
 		ts.add(name, "", "", frame, match.Sample{Tree: t})
 		return
@@ -106,7 +107,7 @@ func addFound(ts *targets, name string, path wire.Path, frame string, t *wire.Tr
 }
 
 // captureTargets collects what a path names, or what definitions leave open.
-func captureTargets(ctx context.Context, ts *targets, defs *schema.Schema, name string, path wire.Path, dir string) error {
+func captureTargets(ctx context.Context, ts *targets, defs *schema.Schema, name string, path fieldpath.Path, dir string) error {
 	addr := parseAddress(name)
 	whole := addr
 	whole.Frame = -1
