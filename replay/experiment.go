@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/replay/edit"
 )
 
@@ -31,7 +32,7 @@ type Expectation struct {
 
 	what  string // verdict, code, origin, status, differs, same, value
 	want  string
-	path  edit.Path
+	path  fieldpath.Path
 	frame int // of a value; FirstFrame: any
 	match *regexp.Regexp
 }
@@ -223,7 +224,7 @@ func (e *Expectation) changed(r *Result) (paths []string) {
 }
 
 // values are those that stand at a path of the answer's messages.
-func (r *Result) values(frame int, path edit.Path) (out []string) {
+func (r *Result) values(frame int, path fieldpath.Path) (out []string) {
 	if r.live == nil {
 		return nil
 	}

@@ -157,7 +157,7 @@ func jsonLeaves(out []leaf, b []byte, v edit.Span, prefix string, depth int) []l
 		l := leaf{depth: depth}
 		if b[v.Off] == '{' {
 			l.last = edit.MemberName(b, item)
-			l.path = prefix + edit.Path{{Name: l.last, Index: fieldpath.All}}.String()
+			l.path = prefix + fieldpath.Path{{Name: l.last, Index: fieldpath.All}}.String()
 		} else {
 			l.last = "[]"
 			l.path = prefix + "[" + strconv.Itoa(i) + "]"

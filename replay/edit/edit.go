@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"unwire/decode/fieldpath"
 )
 
 // An Op is what an Edit does, in the words of the command's flags.
@@ -43,7 +45,7 @@ type Edit struct {
 	Kind  Kind
 	Value string // as given; the bytes of OpRaw in hex
 
-	path  Path
+	path  fieldpath.Path
 	added bool // of a set that was carried out: the field was not there
 }
 

@@ -28,7 +28,7 @@ type jsonPlace struct {
 
 // jsonFind follows a path as far as there are values. Only the last step may
 // lead to nothing.
-func jsonFind(b []byte, p Path, md protoreflect.MessageDescriptor) (jsonPlace, error) {
+func jsonFind(b []byte, p fieldpath.Path, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	root := SkipSpace(b, 0)
 	at := jsonPlace{value: Span{Key: root, Off: root, End: ValueEnd(b, root)}, found: true}
 	for i, step := range p {
@@ -54,14 +54,14 @@ func jsonFind(b []byte, p Path, md protoreflect.MessageDescriptor) (jsonPlace, e
 }
 
 // split makes a step's name and its index two steps.
-func split(s pathStep) []pathStep {
+func split(s fieldpath.Step) []fieldpath.Step {
 	if s.Name == "" || s.Index == fieldpath.All {
-		return []pathStep{s}
+		return []fieldpath.Step{s}
 	}
-	return []pathStep{{Name: s.Name, Index: fieldpath.All}, {Index: s.Index}}
+	return []fieldpath.Step{{Name: s.Name, Index: fieldpath.All}, {Index: s.Index}}
 }
 
-func jsonStep(b []byte, v Span, step pathStep, md protoreflect.MessageDescriptor) (jsonPlace, error) {
+func jsonStep(b []byte, v Span, step fieldpath.Step, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	at := jsonPlace{within: v}
 	switch c := b[v.Off]; {
 	case c != '{' && c != '[':

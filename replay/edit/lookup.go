@@ -12,7 +12,7 @@ import (
 // ValuesAt returns the values that a path leads to in a message of type md, or
 // without a tree in a JSON text, as text. Where the path leads to nothing, there
 // are none.
-func ValuesAt(data []byte, t *wire.Tree, path Path, md protoreflect.MessageDescriptor) (out []string) {
+func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.MessageDescriptor) (out []string) {
 	if t == nil {
 		if !json.Valid(data) {
 			return nil
@@ -43,7 +43,7 @@ func ValuesAt(data []byte, t *wire.Tree, path Path, md protoreflect.MessageDescr
 // FieldName returns the name of the field of a message of type md that a path
 // leads to, or the path's last step where md is nil or does not have it.
 func FieldName(path string, md protoreflect.MessageDescriptor) string {
-	steps, _, err := CutPath(path)
+	steps, _, err := fieldpath.Cut(path)
 	if err != nil || len(steps) == 0 {
 		return ""
 	}
@@ -60,7 +60,7 @@ func FieldName(path string, md protoreflect.MessageDescriptor) string {
 // FieldOf returns the field of a message of type md that a number or a name
 // stands for; nil if md is nil or has no such field.
 func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
-	_, fd, err := pathStep{Name: name}.field(md)
+	_, fd, err := fieldOf(name, md)
 	if err != nil {
 		return nil
 	}
@@ -70,12 +70,12 @@ func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldD
 // WithoutIndexes returns a path that leads to all elements of repeated fields
 // where path leads to one.
 func WithoutIndexes(path string) string {
-	steps, rest, err := CutPath(path)
+	steps, rest, err := fieldpath.Cut(path)
 	if err != nil || rest != "" {
 		return path
 	}
 	for i := range steps {
-		if !steps[i].bare() {
+		if !steps[i].IsIndex() {
 			steps[i].Index = fieldpath.All
 		}
 	}
@@ -85,7 +85,7 @@ func WithoutIndexes(path string) string {
 // FindJSON returns the place of the value that a path leads to in a JSON text;
 // ok is false where there is none.
 func FindJSON(data []byte, path string) (start, end int, ok bool) {
-	p, _, err := CutPath(path)
+	p, _, err := fieldpath.Cut(path)
 	if err != nil || !json.Valid(data) {
 		return 0, 0, false
 	}

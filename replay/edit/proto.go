@@ -34,29 +34,29 @@ func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.Fi
 	return md.Fields().ByJSONName(name)
 }
 
-// field resolves a step to a number.
-func (s pathStep) field(md protoreflect.MessageDescriptor) (uint64, protoreflect.FieldDescriptor, error) {
-	if n, err := strconv.ParseUint(s.Name, 10, 29); err == nil && n > 0 {
+// fieldOf resolves a number or a name to a field of a message of type md.
+func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protoreflect.FieldDescriptor, error) {
+	if n, err := strconv.ParseUint(name, 10, 29); err == nil && n > 0 {
 		if md == nil {
 			return n, nil, nil
 		}
 		return n, md.Fields().ByNumber(protoreflect.FieldNumber(n)), nil
 	}
-	if fd := fieldByName(md, s.Name); fd != nil {
+	if fd := fieldByName(md, name); fd != nil {
 		return uint64(fd.Number()), fd, nil
 	}
 	if md == nil {
-		return 0, nil, fmt.Errorf("%q: names need a schema that knows the message; without one give the field's number", s.Name)
+		return 0, nil, fmt.Errorf("%q: names need a schema that knows the message; without one give the field's number", name)
 	}
-	return 0, nil, fmt.Errorf("%s has no field %q", md.FullName(), s.Name)
+	return 0, nil, fmt.Errorf("%s has no field %q", md.FullName(), name)
 }
 
 // protoFind follows a path. Where a message on the way is missing, place.rest
 // says what would have to be made below place.parent.
-func protoFind(t *wire.Tree, p Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
+func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
 	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: fieldpath.All}
 	for i, step := range p {
-		number, fd, err := step.field(md)
+		number, fd, err := fieldOf(step.Name, md)
 		if err != nil {
 			return at, err
 		}
