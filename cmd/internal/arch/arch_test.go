@@ -127,7 +127,9 @@ var table = map[string]row{
 		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/internal/nodetest"},
 		why: "questions are sent as replay sends requests",
 	},
+	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
+	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
