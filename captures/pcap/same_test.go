@@ -76,11 +76,11 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := captures.Create(filepath.Join(dir, "proxy.uwc"), captures.Options{})
+	recorded, err := captures.Create(filepath.Join(dir, "proxy.uwc"), captures.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := mitm.New(mitm.Options{CA: authority, Store: store, UpstreamRoots: upstream})
+	p, err := mitm.New(mitm.Options{CA: authority, Store: recorded, UpstreamRoots: upstream})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	go func() { served <- p.Serve(l) }()
 	trusted = x509.NewCertPool()
 	trusted.AddCert(authority.Certificate())
-	t.Cleanup(func() { _ = store.Close() })
+	t.Cleanup(func() { _ = recorded.Close() })
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *captures.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
@@ -100,10 +100,10 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		if err := store.Flush(context.Background()); err != nil {
+		if err := recorded.Flush(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		return store
+		return recorded
 	}
 }
 

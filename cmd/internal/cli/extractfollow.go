@@ -40,12 +40,12 @@ type answerLine struct {
 
 // following prints answers while they are recorded.
 func (e *extraction) following(ctx context.Context, addr address) error {
-	store, err := e.awaitCapture(ctx, addr.File)
+	file, err := e.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if err := e.expect(ctx, store, addr.Exchange); err != nil {
+	defer file.Close()
+	if err := e.expect(ctx, file, addr.Exchange); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 	feed := make(chan news)
 	go func() {
 		defer close(feed)
-		for ev, err := range store.Follow(ctx, followEvery) {
+		for ev, err := range file.Follow(ctx, followEvery) {
 			select {
 			case feed <- news{ev, err}:
 			case <-ctx.Done():

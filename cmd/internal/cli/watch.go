@@ -30,16 +30,16 @@ type watcher struct {
 // watch tells f of an exchange until it has ended, or of all of them until the
 // interrupt. It waits for a capture that does not exist yet.
 func (a *app) watch(ctx context.Context, addr address, f watcher) error {
-	store, err := a.awaitCapture(ctx, addr.File)
+	file, err := a.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if _, err := store.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
+	defer file.Close()
+	if _, err := file.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
 		a.say("unwire: waiting for exchange %d", addr.Exchange)
 	}
 	running := map[int64]*watched{}
-	for e, err := range store.Follow(ctx, frameEvery) {
+	for e, err := range file.Follow(ctx, frameEvery) {
 		if err != nil {
 			return err
 		}
