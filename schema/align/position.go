@@ -150,7 +150,7 @@ func newBoard(p *position) *board {
 func (b *board) fill(p *position) {
 	for _, i := range p.instances {
 		if i.trusted {
-			b.look(i)
+			b.ruleOut(i)
 		}
 	}
 	for at, e := range b.edges {
@@ -160,8 +160,8 @@ func (b *board) fill(p *position) {
 	}
 }
 
-// look takes away what one instance rules out.
-func (b *board) look(i instance) {
+// ruleOut removes the edges that one instance contradicts.
+func (b *board) ruleOut(i instance) {
 	how := i.agree(i.at)
 	fields, _ := fieldsOf(i.tree, i.node)
 	for r, n := range b.numbers {
@@ -182,23 +182,32 @@ func (b *board) look(i instance) {
 				if !cell.ok() || !e.join(i, cell) {
 					b.edges[[2]int{r, c}] = nil
 				}
-			case nodes != nil && !empty, v != nil && (how == exactly || !mayBeDefault(v)):
+			case nodes != nil && !empty, i.needsPartner(v, how), !e.allowsDefault(v):
 				b.edges[[2]int{r, c}] = nil
-			case v != nil && v.kind == text && !v.isDefault():
-				if e.pairs != nil { // the name of the enum's first value, or nothing
-					e.name(named{v.text, 0})
-					if !e.ok() {
-						b.edges[[2]int{r, c}] = nil
-					}
-				}
 			}
 		}
 	}
 	for c, name := range b.names {
-		if v := i.obj.member(name); v != nil && (how == exactly || !mayBeDefault(v)) {
+		if i.needsPartner(i.obj.member(name), how) {
 			b.spare[1][c] = false
 		}
 	}
+}
+
+// needsPartner reports whether a member must be some field of the message: it is
+// there, and is not just a default that protobuf leaves out.
+func (i instance) needsPartner(v *value, how mode) bool {
+	return v != nil && (how == exactly || !mayBeDefault(v))
+}
+
+// allowsDefault reports whether e may be a field that the message leaves out and
+// whose member is v: the name of an enum's first value, or nothing.
+func (e *edge) allowsDefault(v *value) bool {
+	if v == nil || v.kind != text || v.isDefault() || e.pairs == nil {
+		return true
+	}
+	e.name(named{v.text, 0})
+	return e.ok()
 }
 
 func (b *board) graph() *graph {

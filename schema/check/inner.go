@@ -63,7 +63,7 @@ func (k *Checker) named(url string) protoreflect.MessageDescriptor {
 			}
 		}
 	}
-	note(k.unknownTypes, name[:min(len(name), infer.MaxName)], k)
+	recordFinding(k.unknownTypes, name[:min(len(name), infer.MaxName)], k)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 		err = fmt.Errorf("more than one value, at %#x", d.dec.InputOffset())
 	}
 	if err != nil {
-		note(k.contradicted, finding{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
+		recordFinding(k.contradicted, finding{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
 		return 0, false
 	}
 	return int64(len(data)) - d.unexplained, true
@@ -93,7 +93,7 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 			if err != nil {
 				return err
 			}
-			note(d.unknown, finding{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
+			recordFinding(d.unknown, finding{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
 			d.unexplained += d.dec.InputOffset() - start
 			continue
 		}

@@ -90,8 +90,8 @@ func namesOf(e *element) []string {
 	return names
 }
 
-// settle replaces references to what nobody declares.
-func (m *merger) settle() {
+// resolve replaces references to what nobody declares.
+func (m *merger) resolve() {
 	types := map[string]bool{}
 	for _, e := range m.elements {
 		typesIn(e, func(full string) { types["."+full] = true })

@@ -83,6 +83,13 @@ func (m *merge) placeNeeded() {
 			}
 		}
 	}
+	m.eachNewFieldType(visit)
+	m.eachNewMethodType(visit)
+}
+
+// eachNewFieldType calls visit with the types of fields that the files get or whose
+// type is replaced, and with the file.
+func (m *merge) eachNewFieldType(visit func(d protoreflect.Descriptor, user string)) {
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
 			for i := range w.Fields().Len() {
@@ -94,6 +101,11 @@ func (m *merge) placeNeeded() {
 			}
 		}
 	}
+}
+
+// eachNewMethodType calls visit with the requests and responses of methods that the
+// files get, and with the file.
+func (m *merge) eachNewMethodType(visit func(d protoreflect.Descriptor, user string)) {
 	for sd := range m.src.Schema.Services() {
 		h := m.have.Service(string(sd.FullName()))
 		user := ""

@@ -97,6 +97,17 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	if w.JSONName() != jsonname.Of(string(w.Name())) && w.JSONName() != "" {
 		list = append(list, "json_name = "+strconv.Quote(w.JSONName()))
 	}
+	list = append(list, p.encodingOptions(w, inOneof)...)
+	if w.HasDefault() && p.doc.syntax != "proto3" && w.Enum() == nil {
+		list = append(list, "default = "+defaultText(w))
+	}
+	return strings.Join(list, ", ")
+}
+
+// encodingOptions are the options by which the bytes of a field differ from those
+// of its syntax's default.
+func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) []string {
+	var list []string
 	if check.Packable(w) {
 		switch {
 		case p.doc.syntax == "proto2" && w.IsPacked():
@@ -115,10 +126,7 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 			list = append(list, "features.message_encoding = DELIMITED")
 		}
 	}
-	if w.HasDefault() && p.doc.syntax != "proto3" && w.Enum() == nil {
-		list = append(list, "default = "+defaultText(w))
-	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 func defaultText(w protoreflect.FieldDescriptor) string {
