@@ -27,7 +27,7 @@ type position struct {
 	seen      map[at]bool
 }
 
-func (p *position) add(i instance) bool {
+func (p *position) addInstance(i instance) bool {
 	if p.seen[i.at] {
 		return false
 	}
@@ -65,8 +65,8 @@ func (e *edge) messages() (out []inside) {
 	return out
 }
 
-// join adds what one more pair of values says; it reports whether anything is left.
-func (e *edge) join(i instance, c cell) bool {
+// addPair adds what one more pair of values says; it reports whether anything is left.
+func (e *edge) addPair(i instance, c cell) bool {
 	if e.pairs == nil {
 		e.cell.types, e.cell.lists, e.keys, e.values = everyType, everyType, everyType, everyType
 		e.byName, e.byNumber = map[string]int32{}, map[int32]string{}
@@ -78,7 +78,7 @@ func (e *edge) join(i instance, c cell) bool {
 		e.values &= c.values
 	}
 	for _, n := range c.names {
-		e.name(n)
+		e.addName(n)
 	}
 	if e.types&tMap != 0 && (e.keys == 0 || e.values == 0) {
 		e.types &^= tMap
@@ -93,9 +93,9 @@ func (e *edge) join(i instance, c cell) bool {
 	return e.ok()
 }
 
-// name adds an enum's value. A number has one name and a name one number, or
+// addName adds an enum's value. A number has one name and a name one number, or
 // it is no enum.
-func (e *edge) name(n named) {
+func (e *edge) addName(n named) {
 	number, hasName := e.byName[n.name]
 	name, hasNumber := e.byNumber[n.number]
 	if hasName && number != n.number || hasNumber && name != n.name {
@@ -179,7 +179,7 @@ func (b *board) ruleOut(i instance) {
 			switch {
 			case nodes != nil && v != nil:
 				cell := i.cell(i.tree, nodes, v)
-				if !cell.ok() || !e.join(i, cell) {
+				if !cell.ok() || !e.addPair(i, cell) {
 					b.edges[[2]int{r, c}] = nil
 				}
 			case nodes != nil && !empty, i.needsPartner(v, how), !e.allowsDefault(v):
@@ -206,7 +206,7 @@ func (e *edge) allowsDefault(v *value) bool {
 	if v == nil || v.kind != text || v.isDefault() || e.pairs == nil {
 		return true
 	}
-	e.name(named{v.text, 0})
+	e.addName(named{v.text, 0})
 	return e.ok()
 }
 

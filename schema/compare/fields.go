@@ -68,7 +68,7 @@ func (d *differ) mayBeRenamed(f, g protoreflect.FieldDescriptor) bool {
 	if worst != BreaksWire {
 		return true
 	}
-	return nameLikeness(string(f.Name()), string(g.Name())) >= fieldFloor
+	return nameLikeness(string(f.Name()), string(g.Name())) >= fieldThreshold
 }
 
 // nameLikeness is the share of words that two names have in common.

@@ -120,7 +120,7 @@ type merger struct {
 	found      map[string]bool   // files of protobuf itself that a source declares
 }
 
-func (m *merger) unresolved(element, input, reason string) {
+func (m *merger) addUnresolved(element, input, reason string) {
 	m.open = append(m.open, bundle.Unresolved{Element: element, Place: bundle.Place{File: input}, Reason: reason})
 }
 
@@ -186,7 +186,7 @@ func (m *merger) addElement(e *element, in *intake) {
 		return
 	}
 
-	name, there := m.slot(e, in.own)
+	name, there := m.findPlace(e, in.own)
 	switch {
 	case there == nil:
 	case there.subsumes(e):
@@ -212,9 +212,9 @@ func (m *merger) addElement(e *element, in *intake) {
 	in.list = append(in.list, e)
 }
 
-// slot returns the name that a declaration gets, and what is there that says the
+// findPlace returns the name that a declaration gets, and what is there that says the
 // same, or of which one says what the other does; nil where its place is free.
-func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
+func (m *merger) findPlace(e *element, own map[string]*element) (string, *element) {
 	name := e.full()
 	for n := 2; m.ctx.Err() == nil; n++ {
 		there := own[name]
