@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/fieldpath"
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 )
 

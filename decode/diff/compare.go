@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 )
 

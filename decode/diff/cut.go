@@ -4,7 +4,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 

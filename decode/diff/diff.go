@@ -15,7 +15,7 @@ import (
 	"encoding/json"
 
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"unwire/decode/fieldpath"
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/ident"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/ident"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 

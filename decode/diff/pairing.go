@@ -6,7 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 )
 
 const (

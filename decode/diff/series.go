@@ -7,7 +7,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
