@@ -33,19 +33,28 @@ type Query struct {
 // A Match is a place where something was found.
 type Match struct {
 	Dir    captures.Direction
-	Frame  int    // in which it begins
-	Frames []int  // all that it spans
-	Path   string // field numbers joined by dots; (hex) and the like where the value was something else inside; "" for a body without fields
-	Kind   string // "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed", "json", "text", "header", "url"
-	Value  string // the text around the match, or the value
-	Start  int    // of the match in Value, and its
-	End    int    // end
+	Frame  int   // in which it begins
+	Frames []int // all that it spans
+
+	// Path is field numbers joined by dots; (hex) and the like where the value was
+	// something else inside; "" for a body without fields
+	Path string
+
+	// Kind is one of "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed",
+	// "json", "text", "header", "url"
+	Kind  string
+	Value string // the text around the match, or the value
+	Start int    // of the match in Value, and its
+	End   int    // end
 }
 
 const (
+	// tailLen bounds the bytes of a path's text that are kept for what goes on in
+	// the next frame.
+	tailLen = 4 << 10
+
 	contextLen    = 60       // bytes of text on either side of a match
 	maxDepth      = 4        // levels of data inside data
-	tailLen       = 4 << 10  // bytes of a path's text that are kept for what goes on in the next frame
 	maxTails      = 4096     // paths of an exchange whose text is joined
 	maxPerValue   = 1000     // matches in one value
 	maxPackedText = 16       // bytes

@@ -19,17 +19,28 @@ import (
 
 // Rules by decoding, beside those of captures.
 const (
-	RuleField   captures.Rule = "field"         // the definitions say that the field holds a secret
-	RuleName    captures.Rule = "field-name"    // the field's name tells
-	RuleUnknown captures.Rule = "field-unknown" // a token in a field without definition, in a message that holds secrets
+	// RuleField is for fields of which the definitions say that they hold a secret.
+	RuleField captures.Rule = "field"
+
+	// RuleName is for fields whose name says so.
+	RuleName captures.Rule = "field-name"
+
+	// RuleUnknown is for tokens in fields without definition, in a message that
+	// holds secrets.
+	RuleUnknown captures.Rule = "field-unknown"
 )
 
 // Rules say what is a secret where definitions are known. The zero value knows
 // of none.
 type Rules struct {
-	Fields    map[protoreflect.FullName]bool // those that hold secrets; of a message, every text in it
+	// Fields are those that hold secrets; of a message, every text in it.
+	Fields map[protoreflect.FullName]bool
+
+	// FrameType, if set, returns the type of a call's frames, or nil.
 	FrameType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
-	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor // of messages inside fields of a frame
+
+	// InnerType, if set, returns that of messages inside fields of a frame.
+	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
 // frameType is the type of a call's frames, or nil.

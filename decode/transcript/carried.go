@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	maxCarriers   = 100  // paths that may carry events
-	leastCarried  = 4    // values of a path that carries events as JSON
-	carriedShare  = 0.9  // of its values that are objects
-	carriedOpen   = 0.4  // of the borders between the texts of a member that read on
+	maxCarriers  = 100 // paths that may carry events
+	leastCarried = 4   // values of a path that carries events as JSON
+	carriedShare = 0.9 // of its values that are objects
+	// Of the borders between the texts of a member that read on.
+	carriedOpen   = 0.4
 	carriedSpaced = 0.25 // of the borders that have a space
 	maxMembers    = 12   // of an object that carries an event
 	mostCarried   = 4096 // bytes of one, on average

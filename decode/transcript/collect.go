@@ -25,17 +25,19 @@ const (
 
 // A collection is the texts of an exchange before they are judged.
 type collection struct {
-	maxText   int
-	streams   []*stream
-	index     map[streamKey]*stream
-	shapes    map[streamKey]*shape.Shape
-	groups    []group
-	numbers   []*numbers
-	numberAt  map[streamKey]int32
-	at        []shape.Path
-	common    map[string]bool // words of all names of kinds
-	said      []int           // frames of the server that have text, ascending
-	stored    bool            // the texts come from a message of a conversation that is kept as JSON
+	maxText  int
+	streams  []*stream
+	index    map[streamKey]*stream
+	shapes   map[streamKey]*shape.Shape
+	groups   []group
+	numbers  []*numbers
+	numberAt map[streamKey]int32
+	at       []shape.Path
+	common   map[string]bool // words of all names of kinds
+	said     []int           // frames of the server that have text, ascending
+
+	// The texts come from a message of a conversation that is kept as JSON.
+	stored    bool
 	truncated bool
 }
 
@@ -185,7 +187,8 @@ type treeWalk struct {
 	index int
 	paths map[shape.Path]string
 
-	carrier string         // the path, with a point, of the field that the message is inside of
+	// The path, with a point, of the field that the message is inside of.
+	carrier string
 	inside  map[int32]bool // nodes that hold such messages
 }
 

@@ -30,7 +30,8 @@ func echoes(streams []*stream) {
 			first = min(first, s.pieces[0].frame)
 		}
 	}
-	asked := make(map[uint64]bool) // what the client sent before the server said anything
+	// What the client sent before the server said anything.
+	asked := make(map[uint64]bool)
 	for i := range values {
 		values[i], lines[i] = make(map[uint64]bool), make(map[uint64]bool)
 	}

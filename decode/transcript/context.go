@@ -18,8 +18,10 @@ type context struct {
 	text               bool // language
 	words              int
 	ids                []string
-	first              int      // frame
-	frame              *context // of all of the frame, where x is of a message in it; else nil
+	first              int // frame
+
+	// Of all of the frame, where x is of a message in it; else nil.
+	frame *context
 }
 
 func (x *context) note(s *stream, p piece) {

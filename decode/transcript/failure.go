@@ -14,8 +14,10 @@ type Failure struct {
 	Code    string            `json:"code,omitempty"` // Connect's name of it
 	Message string            `json:"message,omitempty"`
 	Details []envelope.Detail `json:"details,omitempty"`
-	Dir     string            `json:"dir,omitempty"` // and frame: where it stands; "" for trailers and the transport
-	Frame   int               `json:"frame,omitempty"`
+
+	// And frame: where it stands; "" for trailers and the transport.
+	Dir   string `json:"dir,omitempty"`
+	Frame int    `json:"frame,omitempty"`
 }
 
 // failure is the error of an exchange, or nil: of the end-of-stream frame, of the

@@ -19,7 +19,8 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 		s.measure()
 		s.hear(c.common)
 		if s.class == word && s.dir == captures.Down && c.groups[s.pieces[0].group].texts > 2 {
-			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.named, 0.3)) // of a message, not of its properties
+			// Of a message, not of its properties.
+			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.named, 0.3))
 		}
 		for _, p := range s.pieces {
 			texts[p.frame]++
@@ -149,7 +150,8 @@ func (c *collection) handedBack(streams []*stream) {
 	}
 }
 
-const namedBefore = 3 // frames of the server before the arguments that may name the tool
+// Frames of the server before the arguments that may name the tool.
+const namedBefore = 3
 
 // bare finds the server's JSON that no name of a tool is near: an answer that is
 // JSON, and no call. The name stands beside the arguments or, where these come in

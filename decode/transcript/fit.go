@@ -8,7 +8,9 @@ import (
 
 // FitOptions bounds a fit. The zero value is the default.
 type FitOptions struct {
-	Hold  float64 // how strongly weights are held to those of Start, in units of labels; default 3
+	// How strongly weights are held to those of Start, in units of labels; default
+	// 3.
+	Hold  float64
 	Start *Weights
 	Folds int // of the cross-validation; default 5
 	Steps int // of the descent; default 400

@@ -244,7 +244,8 @@ func unique(pieces []piece) []piece {
 
 const (
 	growthShare = 0.75 // of the steps between snapshots that grow
-	leastGrown  = 2    // bytes of a first snapshot that is followed by one only, spaces aside
+	// Bytes of a first snapshot that is followed by one only, spaces aside.
+	leastGrown = 2
 )
 
 // grown returns the text of pieces that are snapshots of a growing text. Where
@@ -296,9 +297,10 @@ func areSeparate(pieces []piece) bool {
 }
 
 const (
-	wholeLine  = 8  // runes of a piece, on average, that may be a line of its own
-	wholeWords = 3  // spaces of a piece that does not come again by chance
-	leastLines = 14 // lines behind each other without a space between them, beyond chance
+	wholeLine  = 8 // runes of a piece, on average, that may be a line of its own
+	wholeWords = 3 // spaces of a piece that does not come again by chance
+	// Lines behind each other without a space between them, beyond chance.
+	leastLines = 14
 	linesSeen  = 64 // pieces that are looked at
 )
 
@@ -333,7 +335,8 @@ func withoutDigits(s string) string {
 	}, s)
 }
 
-const leastNames = 3 // words behind each other that are names, and not a word in parts
+// Words behind each other that are names, and not a word in parts.
+const leastNames = 3
 
 // areNames reports whether pieces are names of a program's making, each whole: the
 // kinds of events, say.

@@ -150,7 +150,8 @@ func (s *stream) take(sort string, is func(i int) bool) *stream {
 	return &part
 }
 
-const leastTold = 12 // bytes of a value that is what the client sent, and not by chance
+// Bytes of a value that is what the client sent, and not by chance.
+const leastTold = 12
 
 // sent are the values that the client sent, with the frame.
 func (c *collection) sent() map[string]int {

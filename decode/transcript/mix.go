@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	leastMixed  = 2   // changes of a number between pieces of texts that are sent at once
+	// Changes of a number between pieces of texts that are sent at once.
+	leastMixed  = 2
 	mixedFrames = 2   // frames that have pieces of several texts
 	leastFalls  = 2   // times that an index goes back
 	leastJars   = 2   // borders at which mixed texts jar

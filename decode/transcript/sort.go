@@ -19,7 +19,8 @@ const (
 	maxSorts   = 8  // values of a number that tells kinds apart
 	maxVoices  = 4  // of them that take turns
 	sortLevels = 6  // messages outwards in which such a number is looked for
-	absent     = -1 // where a message does not have the number: proto3 leaves out zero
+	// Where a message does not have the number: proto3 leaves out zero.
+	absent = -1
 )
 
 // A scalar is a small number or a flag of a message.
@@ -103,7 +104,8 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
-		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid: // they take turns
+		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid:
+			// They take turns.
 			best, least, ascending = at, min(least, changes), monotone
 		case c.mixes(s, at, changes):
 			if changes > mixed {

@@ -124,11 +124,13 @@ func ParseRole(name string) (Role, error) {
 // Shape: as a line of a labels file it is {"v":1,"source":"F.uwc#2","dir":"down",
 // "path":"1.1.1","role":"assistant","features":{"prior":1,…}}.
 type Label struct {
-	V        int                `json:"v"`
-	Source   string             `json:"source"`
-	Dir      string             `json:"dir"`
-	Path     string             `json:"path"`
-	Kind     string             `json:"kind,omitempty"` // tells candidates of one path apart
+	V      int    `json:"v"`
+	Source string `json:"source"`
+	Dir    string `json:"dir"`
+	Path   string `json:"path"`
+
+	// Tells candidates of one path apart.
+	Kind     string             `json:"kind,omitempty"`
 	Role     Role               `json:"role"`
 	Features map[string]float64 `json:"features"`
 }

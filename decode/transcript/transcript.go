@@ -49,7 +49,9 @@ type Transcript struct {
 	Usage      *Usage      `json:"usage,omitempty"`
 	Error      *Failure    `json:"error,omitempty"`
 	Candidates []Candidate `json:"candidates"`
-	Truncated  bool        `json:"truncated,omitempty"` // a limit of Options was met
+
+	// A limit of Options was met.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // A Candidate is the text of one path.
@@ -79,7 +81,8 @@ type Reason struct {
 
 // Options bounds the work. The zero value is the default.
 type Options struct {
-	MaxCandidates int      // paths that are scored; the fullest are kept; default 500
+	// Paths that are scored; the fullest are kept; default 500.
+	MaxCandidates int
 	MaxText       int      // bytes of a path's text that are kept; default 8 MiB
 	Weights       *Weights // default: those that are built in
 }
@@ -263,10 +266,14 @@ type stream struct {
 	stored  bool   // from the JSON of a message inside a field
 	telling bool   // its values tell what the texts beside them are
 	musing  float64
-	named   float64 // how much its members' names alone say that it is the assistant's
-	echoed  bool    // its text is a value that the other side sent
-	label   string  // what a field beside it says it is; "" for none
-	sort    string  // the number beside it that tells it from others of its path; "" for none
+
+	// How much its members' names alone say that it is the assistant's.
+	named  float64
+	echoed bool   // its text is a value that the other side sent
+	label  string // what a field beside it says it is; "" for none
+
+	// The number beside it that tells it from others of its path; "" for none.
+	sort string
 
 	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind
@@ -281,7 +288,9 @@ type stream struct {
 	apart bool // each piece has an identifier of its own beside it
 	kind  joining
 	text  string
-	open  float64 // share of the borders between deltas that run through a sentence
+
+	// Share of the borders between deltas that run through a sentence.
+	open  float64
 	class class
 
 	features [featureCount]float64

@@ -153,7 +153,8 @@ func (c *collection) likelyUsage(ex *decode.Exchange, streams []*stream) *Usage 
 	for g := range groups {
 		order = append(order, g)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(b, a) }) // the last message first
+	// The last message first.
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(b, a) })
 	for _, g := range order {
 		list := groups[g]
 		if len(list) < 2 || len(list) > 5 {

@@ -4,59 +4,76 @@ package transcript
 type feature uint8
 
 const (
-	always       feature = iota // the prior of each role
-	down                        // sent by the server
-	up                          // sent by the client
-	later                       // by the client, after the server has begun to answer
-	frames                      // in how many frames the path occurs: 1 at 256
-	deltas                      // many pieces that continue each other in mid-sentence
-	snapshots                   // pieces that grow
-	values                      // pieces that are values of their own
-	constant                    // the same value in several frames
-	long                        // the text's length: 1 at 10,000 bytes
-	wording                     // language: letters, words, spaces
-	prose                       // language and length together
-	identifier                  // UUID, hex, random id, token
-	numeric                     // a number
-	address                     // a URL
-	path                        // a file path
-	jsonText                    // JSON, whole or in parts
-	modelName                   // the name of a language model
-	detail                      // a version, media type, time zone, locale, time, header, e-mail address, tag
-	name                        // one word of a program's making
-	instruct                    // worded as a prompt, a rule or a description
-	thinkTag                    // begins with a <think> tag
-	muses                       // worded as thinking about a task
-	markdown                    // fenced code, headings, lists, tables, where it is not language
-	asks                        // one line or several that are questions, by the server
-	status                      // one short line that ends in dots, or says what is being done
-	trailing                    // a few whole lines when the text had ended
-	past                        // by the client, beside the role of the assistant: said before
-	onlyChoice                  // of short values, what is left where the user asked and nothing else answers
-	twice                       // short, and sent again by the server in another frame
-	replayed                    // by the server: whole messages that take turns with others of their path, and begin
-	plainName                   // the name says content or answer, and the value is a word or a number
-	namesake                    // its path carries text of another kind, too
-	echo                        // by the server: the client sent it, too
-	echoed                      // by the client: the server repeated it
-	beforeText                  // a stream of text that precedes its sibling
-	afterText                   // one that follows its sibling
-	alone                       // in one frame, where a sibling streams
-	headline                    // one short line in one frame, without a stop
-	largest                     // its length against the server's longest text
-	inCall                      // beside an id and arguments or a tool's name
-	afterCall                   // beside the id of a call that was made before
-	inWake                      // by the server, begun after the first call of a tool
-	lines                       // pieces that end lines
-	besidePath                  // beside a file path, in a message of the client
-	besideJSON                  // beside JSON, in a message of the client: a tool's name and schema
-	besideID                    // beside an id, in a message of the client
-	failed                      // the exchange failed as a whole
-	repeats                     // its text is part of a better candidate's
-	bareJSON                    // JSON by the server, with no name of a tool near
-	storedText                  // from the JSON of a message that is kept inside a field: history
-	saysText                    // the names of JSON members, or a kind beside it, say text or content
-	saysRole                    // first of eight: they say a role, in the order of roleOrder
+	always feature = iota // the prior of each role
+	down                  // sent by the server
+	up                    // sent by the client
+	// By the client, after the server has begun to answer.
+	later
+	frames // in how many frames the path occurs: 1 at 256
+	// Many pieces that continue each other in mid-sentence.
+	deltas
+	snapshots  // pieces that grow
+	values     // pieces that are values of their own
+	constant   // the same value in several frames
+	long       // the text's length: 1 at 10,000 bytes
+	wording    // language: letters, words, spaces
+	prose      // language and length together
+	identifier // UUID, hex, random id, token
+	numeric    // a number
+	address    // a URL
+	path       // a file path
+	jsonText   // JSON, whole or in parts
+	modelName  // the name of a language model
+	// A version, media type, time zone, locale, time, header, e-mail address, tag.
+	detail
+	name     // one word of a program's making
+	instruct // worded as a prompt, a rule or a description
+	thinkTag // begins with a <think> tag
+	muses    // worded as thinking about a task
+	// Fenced code, headings, lists, tables, where it is not language.
+	markdown
+	// One line or several that are questions, by the server.
+	asks
+	// One short line that ends in dots, or says what is being done.
+	status
+	trailing // a few whole lines when the text had ended
+	// By the client, beside the role of the assistant: said before.
+	past
+	// Of short values, what is left where the user asked and nothing else answers.
+	onlyChoice
+	// Short, and sent again by the server in another frame.
+	twice
+	// By the server: whole messages that take turns with others of their path, and
+	// begin.
+	replayed
+	// The name says content or answer, and the value is a word or a number.
+	plainName
+	namesake   // its path carries text of another kind, too
+	echo       // by the server: the client sent it, too
+	echoed     // by the client: the server repeated it
+	beforeText // a stream of text that precedes its sibling
+	afterText  // one that follows its sibling
+	alone      // in one frame, where a sibling streams
+	headline   // one short line in one frame, without a stop
+	largest    // its length against the server's longest text
+	inCall     // beside an id and arguments or a tool's name
+	afterCall  // beside the id of a call that was made before
+	// By the server, begun after the first call of a tool.
+	inWake
+	lines      // pieces that end lines
+	besidePath // beside a file path, in a message of the client
+	// Beside JSON, in a message of the client: a tool's name and schema.
+	besideJSON
+	besideID // beside an id, in a message of the client
+	failed   // the exchange failed as a whole
+	repeats  // its text is part of a better candidate's
+	bareJSON // JSON by the server, with no name of a tool near
+	// From the JSON of a message that is kept inside a field: history.
+	storedText
+	// The names of JSON members, or a kind beside it, say text or content.
+	saysText
+	// First of eight: they say a role, in the order of roleOrder.
+	saysRole
 	featureCount = saysRole + feature(len(roleOrder))
 )
 

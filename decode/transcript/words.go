@@ -67,7 +67,8 @@ func (s *stream) hearLabel(common map[string]bool) {
 			if role == assistant && s.dir == captures.Up && s.class == plain {
 				s.features[past] = 1
 			}
-			if role != assistant || s.features[saysRole+thinking] == 0 { // whose it is, and not what
+			// Whose it is, and not what.
+			if role != assistant || s.features[saysRole+thinking] == 0 {
 				s.raise(saysRole+feature(role), 1)
 			}
 		} else {

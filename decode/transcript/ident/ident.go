@@ -12,9 +12,10 @@ type Class string
 
 // The classes.
 const (
-	UUID  Class = "uuid"
-	Hex   Class = "hex id"    // 16 hex digits or more, or groups of them
-	ID    Class = "id"        // a ULID, or a prefix with a random part: toolu_01ABcd…
+	UUID Class = "uuid"
+	Hex  Class = "hex id" // 16 hex digits or more, or groups of them
+	// A ULID, or a prefix with a random part: toolu_01ABcd…
+	ID    Class = "id"
 	Token Class = "token"     // a JWT, or a long random run
 	Time  Class = "timestamp" // RFC 3339
 	Bytes Class = "binary id" // 16, 20, 32 or 64 random bytes

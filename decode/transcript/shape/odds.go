@@ -34,7 +34,8 @@ func textOdds(t *wire.Tree, i int32) float64 {
 			odds += textLog(t.Data[n.Tag:n.Val], false) + length
 			odds -= seams(t.Data, n)
 			if n.First == wire.None && ident.Of(string(t.Data[n.Val:n.End])) != "" {
-				odds -= 4 // text seldom has what would be a length just before an identifier
+				// Text seldom has what would be a length just before an identifier.
+				odds -= 4
 			}
 		case wire.Varint:
 			odds += textLog(t.Data[n.Val:n.End], false) + 4.9*float64(n.End-n.Val)

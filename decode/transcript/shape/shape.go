@@ -43,8 +43,9 @@ const (
 )
 
 const (
-	maxPaths   = 1 << 16 // paths that are told apart; below others every payload is a leaf
-	maxWeighed = 256     // ambiguous payloads of one path that are weighed
+	// Paths that are told apart; below others every payload is a leaf.
+	maxPaths   = 1 << 16
+	maxWeighed = 256 // ambiguous payloads of one path that are weighed
 )
 
 // A Shape is the pooled evidence. The zero value is empty and ready.
@@ -62,14 +63,18 @@ type edge struct {
 
 type path struct {
 	edge
-	empty, full int     // payloads without and with bytes
-	message     int     // of the full ones: those that parse
-	clean, cut  int     // those that are text, and those that are but for a rune cut at an edge
-	both        int     // those that are both, and how many of them were weighed
-	weight      float64 // log odds of text against message over the weighed
-	tag         uint64  // the first tag of the first of them
-	chosen      Kind    // what somebody said that they are; Unknown where nobody did
-	choice      *kind.Choice
+	empty, full int // payloads without and with bytes
+	message     int // of the full ones: those that parse
+
+	// Those that are text, and those that are but for a rune cut at an edge.
+	clean, cut int
+	both       int     // those that are both, and how many of them were weighed
+	weight     float64 // log odds of text against message over the weighed
+	tag        uint64  // the first tag of the first of them
+
+	// What somebody said that they are; Unknown where nobody did.
+	chosen Kind
+	choice *kind.Choice
 }
 
 // Add pools the fields of t.
@@ -212,7 +217,8 @@ func (s *Shape) Kind(p Path) Kind {
 		return Message
 	case c.message == c.full && c.weight <= 0:
 		return Message
-	case c.clean > 0 && (c.clean+c.cut)*20 >= c.full*19: // one in twenty may be damaged
+	case c.clean > 0 && (c.clean+c.cut)*20 >= c.full*19:
+		// One in twenty may be damaged.
 		return Text
 	case c.cut == c.full && c.full > 1:
 		return Text
