@@ -117,7 +117,7 @@ func jsonClass(s string) class {
 	d := json.NewDecoder(strings.NewReader(s))
 	var v json.RawMessage
 	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || language(s) < 0.5 {
+		if errors.Is(err, io.ErrUnexpectedEOF) || likeness(s) < 0.5 {
 			return jsonPart
 		}
 		return plain
@@ -147,7 +147,7 @@ func looksJSON(s string) bool {
 	return false
 }
 
-const classified = 100 // pieces of a stream that are classified
+const maxClassified = 100 // pieces of a stream that are classified
 
 // classify says what the stream's values look like: most of them, where they
 // are separate.
@@ -156,7 +156,7 @@ func (s *stream) classify() class {
 		return classOf(s.text)
 	}
 	var counts [word + 1]int
-	pieces := s.pieces[:min(len(s.pieces), classified)]
+	pieces := s.pieces[:min(len(s.pieces), maxClassified)]
 	for _, p := range pieces {
 		counts[classOf(p.text)]++
 	}

@@ -34,7 +34,7 @@ type collection struct {
 	numberAt map[streamKey]int32
 	at       []shape.Path
 	common   map[string]bool // words of all names of kinds
-	said     []int           // frames of the server that have text, ascending
+	serverTexts     []int           // frames of the server that have text, ascending
 
 	// The texts come from a message of a conversation that is kept as JSON.
 	stored    bool
@@ -77,10 +77,10 @@ func collect(ex *decode.Exchange, o Options) *collection {
 	}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; !isEnd(f) {
-			c.frame(f, i)
+			c.addFrame(f, i)
 		}
 	}
-	c.unpack(ex)
+	c.unpackEvents(ex)
 	return c
 }
 
@@ -93,11 +93,11 @@ func (c *collection) shape(dir captures.Direction, carrier string) *shape.Shape 
 	return c.shapes[key]
 }
 
-// frame takes the texts out of a frame, and out of the messages that travel
+// addFrame takes the texts out of a frame, and out of the messages that travel
 // encoded inside its fields.
-func (c *collection) frame(f *decode.Frame, index int) {
+func (c *collection) addFrame(f *decode.Frame, index int) {
 	if f.Tree == nil {
-		c.body(f, index)
+		c.addBody(f, index)
 		return
 	}
 	w := treeWalk{c: c, shape: c.shape(f.Dir, ""), tree: f.Tree, frame: f, index: index}
@@ -105,7 +105,7 @@ func (c *collection) frame(f *decode.Frame, index int) {
 	for _, in := range f.Inner {
 		carrier := f.Tree.FieldPath(in.Node).String()
 		if in.Tree == nil {
-			c.text(f, index, carrier, "", c.root(f), string(in.Data))
+			c.addTextOrMessage(f, index, carrier, "", c.root(f), string(in.Data))
 			continue
 		}
 		w := treeWalk{c: c, shape: c.shape(f.Dir, carrier), tree: in.Tree, frame: f, index: index, carrier: carrier + "."}
@@ -133,10 +133,10 @@ func (c *collection) root(f *decode.Frame) int32 {
 	return g
 }
 
-// text records a text, or in its place the texts of the message of a
+// addTextOrMessage records a text, or in its place the texts of the message of a
 // conversation that it is the JSON of, as JSON or, as JSON writes bytes, in
 // base64.
-func (c *collection) text(f *decode.Frame, index int, path, name string, group int32, text string) {
+func (c *collection) addTextOrMessage(f *decode.Frame, index int, path, name string, group int32, text string) {
 	if strings.HasPrefix(text, "eyJ") { // {" in base64
 		if data, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(data) {
 			text = string(data)
@@ -145,16 +145,16 @@ func (c *collection) text(f *decode.Frame, index int, path, name string, group i
 	if strings.HasPrefix(text, "{") && strings.Contains(text, `"role"`) && strings.Contains(text, `"content"`) {
 		if v, ok := parseJSON([]byte(text)); ok {
 			c.stored = true
-			c.value(f, index, strings.Split(path, "."), v, c.newGroup(group))
+			c.addValue(f, index, strings.Split(path, "."), v, c.newGroup(group))
 			c.stored = false
 			return
 		}
 	}
-	c.add(f, index, path, name, group, text)
+	c.addText(f, index, path, name, group, text)
 }
 
-// add records a text.
-func (c *collection) add(f *decode.Frame, index int, path, name string, group int32, text string) {
+// addText records a text.
+func (c *collection) addText(f *decode.Frame, index int, path, name string, group int32, text string) {
 	key := streamKey{f.Dir, path}
 	s := c.index[key]
 	if s == nil {
@@ -171,8 +171,8 @@ func (c *collection) add(f *decode.Frame, index int, path, name string, group in
 		return
 	}
 	s.bytes += len(text)
-	if f.Dir == captures.Down && (len(c.said) == 0 || c.said[len(c.said)-1] < index) {
-		c.said = append(c.said, index)
+	if f.Dir == captures.Down && (len(c.serverTexts) == 0 || c.serverTexts[len(c.serverTexts)-1] < index) {
+		c.serverTexts = append(c.serverTexts, index)
 	}
 	c.groups[group].texts++
 	s.pieces = append(s.pieces, piece{frame: index, seq: f.Seq, group: group, text: text})
@@ -211,19 +211,19 @@ func (w *treeWalk) message(i, group int32) {
 		switch {
 		case n.Type == wire.Varint && at != shape.None:
 			if v := w.tree.Uint(child); v <= math.MaxInt64 {
-				w.c.number(w.frame, w.index, w.path(at), "", group, int64(v))
+				w.c.addNumber(w.frame, w.index, w.path(at), "", group, int64(v))
 			}
 		case n.Type != wire.Len && n.Type != wire.StartGroup, w.inside[child]:
 		case w.shape.IsMessage(w.tree, child, at):
 			w.message(child, w.c.newGroup(group))
 		case w.shape.Kind(at) == shape.Text && n.Type == wire.Len && n.Val < n.End:
 			if payload := w.tree.Payload(child); shape.FitOf(payload) != shape.Not || len(payload) < 4 {
-				w.c.text(w.frame, w.index, w.path(at), "", group, string(payload))
+				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		case n.Type == wire.Len && n.End-n.Val >= leastAmong:
 			// A path of bytes may have text among them, as tensors have.
-			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && language(string(payload[:min(len(payload), languageSample)])) >= 0.6 {
-				w.c.text(w.frame, w.index, w.path(at), "", group, string(payload))
+			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && likeness(string(payload[:min(len(payload), sampleBytes)])) >= 0.6 {
+				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		}
 	}
@@ -238,27 +238,27 @@ func (w *treeWalk) path(at shape.Path) string {
 	return p
 }
 
-// body collects the texts of a frame that is not protobuf: JSON, lines of JSON,
+// addBody collects the texts of a frame that is not protobuf: JSON, lines of JSON,
 // or text.
-func (c *collection) body(f *decode.Frame, index int) {
+func (c *collection) addBody(f *decode.Frame, index int) {
 	data := bytes.TrimSpace(f.Data)
 	if len(data) == 0 {
 		return
 	}
 	if v, ok := parseJSON(data); ok {
-		c.value(f, index, nil, v, c.root(f))
+		c.addValue(f, index, nil, v, c.root(f))
 		return
 	}
 	if lines := bytes.Split(data, []byte("\n")); len(lines) > 1 {
 		if values, ok := parseLines(lines); ok {
 			for _, v := range values {
-				c.value(f, index, nil, v, c.root(f))
+				c.addValue(f, index, nil, v, c.root(f))
 			}
 			return
 		}
 	}
 	if shape.FitOf(f.Data) != shape.Not {
-		c.add(f, index, "", "", c.root(f), string(f.Data))
+		c.addText(f, index, "", "", c.root(f), string(f.Data))
 	}
 }
 
@@ -291,9 +291,9 @@ func parseLines(lines [][]byte) ([]any, bool) {
 	return values, true
 }
 
-// value collects the strings of a JSON value, member by member in the order of
+// addValue collects the strings of a JSON value, member by member in the order of
 // their names.
-func (c *collection) value(f *decode.Frame, index int, path []string, v any, group int32) {
+func (c *collection) addValue(f *decode.Frame, index int, path []string, v any, group int32) {
 	if len(path) > maxDepth {
 		c.truncated = true
 		return
@@ -305,7 +305,7 @@ func (c *collection) value(f *decode.Frame, index int, path []string, v any, gro
 			if _, ok := v[name].(map[string]any); ok {
 				inner = c.newGroup(group)
 			}
-			c.value(f, index, append(path, name), v[name], inner)
+			c.addValue(f, index, append(path, name), v[name], inner)
 		}
 	case []any:
 		for _, e := range v {
@@ -313,20 +313,20 @@ func (c *collection) value(f *decode.Frame, index int, path []string, v any, gro
 			if _, ok := e.(map[string]any); ok {
 				inner = c.newGroup(group)
 			}
-			c.value(f, index, path, e, inner)
+			c.addValue(f, index, path, e, inner)
 		}
 	case bool:
 		flag := int64(0)
 		if v {
 			flag = 1
 		}
-		c.number(f, index, strings.Join(path, "."), lastName(path), group, flag)
+		c.addNumber(f, index, strings.Join(path, "."), lastName(path), group, flag)
 	case json.Number:
-		c.jsonNumber(f, index, strings.Join(path, "."), lastName(path), group, v)
+		c.addJSONNumber(f, index, strings.Join(path, "."), lastName(path), group, v)
 	case string:
 		name := lastName(path)
 		if v != "" {
-			c.text(f, index, strings.Join(path, "."), name, group, v)
+			c.addTextOrMessage(f, index, strings.Join(path, "."), name, group, v)
 		}
 	}
 }

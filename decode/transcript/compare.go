@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxTalkers  = 40      // streams of text that are compared with each other
+	maxCompared  = 40      // streams of text that are compared with each other
 	maxSearched = 1 << 16 // bytes of a text in which another is looked for
-	leastRepeat = 60      // bytes of a text that is no part of another by chance
+	minRepeat = 60      // bytes of a text that is no part of another by chance
 )
 
-// echoes compares both directions: whole values, and line by line. A short text
+// findEchoes compares both directions: whole values, and line by line. A short text
 // is easily the same by chance.
-func echoes(streams []*stream) {
+func findEchoes(streams []*stream) {
 	seed := maphash.MakeSeed()
 	hash := func(s string) uint64 { return maphash.String(seed, strings.TrimSpace(s)) }
 	var values, lines [2]map[uint64]bool
@@ -61,7 +61,7 @@ func echoes(streams []*stream) {
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
 			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
-				s.features[afterCall], s.features[inWake] = 0, 0 // it came of no call
+				s.features[afterCall], s.features[afterFirstCall] = 0, 0 // it came of no call
 			}
 		} else {
 			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)
@@ -86,18 +86,18 @@ func commonLines(text string, lines map[uint64]bool, hash func(string) uint64) f
 // compare sets the features that come from the server's other texts.
 func compare(streams []*stream, groups []group) {
 	// A repetition, however short, that stands alone is one.
-	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.talks() })
+	streaming := slices.ContainsFunc(streams, func(s *stream) bool { return len(s.seqs) > 2 && s.isModelText() })
 	for _, s := range streams {
 		if s.echoed && s.dir == captures.Down && len(s.seqs) == 1 && streaming {
 			s.features[echo] = 1
 		}
 	}
-	sayAgain(streams)
-	replays(streams)
+	findRepeatedShort(streams)
+	findReplays(streams)
 	var talkers []*stream
 	longest, full := 0, 0
 	for _, s := range streams {
-		if s.talks() {
+		if s.isModelText() {
 			talkers = append(talkers, s)
 			longest = max(longest, len(s.text))
 			if s.features[headline]+s.features[status] == 0 && s.features[asks] < 1 {
@@ -111,55 +111,55 @@ func compare(streams []*stream, groups []group) {
 		}
 	}
 	for _, s := range streams {
-		if s.dir == captures.Down && len(s.text) > leastRepeat && s.features[afterCall] > 0 && slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && len(t.seqs) > len(s.seqs) && t.text == s.text }) {
-			s.features[afterCall], s.features[inWake], s.features[repeats] = 0, 0, 1
+		if s.dir == captures.Down && len(s.text) > minRepeat && s.features[afterCall] > 0 && slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && len(t.seqs) > len(s.seqs) && t.text == s.text }) {
+			s.features[afterCall], s.features[afterFirstCall], s.features[repeats] = 0, 0, 1
 		}
 	}
 	slices.SortStableFunc(talkers, func(a, b *stream) int { return cmp.Compare(len(b.text), len(a.text)) })
-	talkers = talkers[:min(len(talkers), maxTalkers)]
-	namesakes(streams)
+	talkers = talkers[:min(len(talkers), maxCompared)]
+	findNamesakes(streams)
 	for _, a := range talkers {
 		a.features[largest] = float64(len(a.text)) / float64(longest)
 		for _, b := range talkers {
 			if a == b {
 				continue
 			}
-			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(a.text) > leastRepeat && len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
+			if len(a.seqs) < len(b.seqs) && (a.text == b.text || len(a.text) > minRepeat && len(b.text) < maxSearched && strings.Contains(b.text, a.text)) {
 				a.features[repeats] = 1
 			}
 			if len(a.seqs) == 1 && len(b.seqs) > 2 {
-				a.raise(alone, loneliness(a, b))
+				a.raiseFeature(alone, isolation(a, b))
 			}
 		}
 	}
 	sameLabels(talkers)
-	signed(streams, talkers)
-	trails(talkers, groups)
+	findSigned(streams, talkers)
+	findTrailing(talkers, groups)
 	for _, a := range talkers {
 		if a.features[headline] > 0 {
 			continue
 		}
 		for _, b := range talkers {
 			if a != b && b.features[trailing]+b.features[asks]+b.features[status]+b.features[headline] < 0.4 {
-				a.raise(muses, clamp(a.musing-b.musing))
+				a.raiseFeature(deliberating, clamp(a.deliberation-b.deliberation))
 			}
 		}
-		if n := ponders(a.text); full == 1 && a.musing >= 0.3 && (speaksOfUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNew())) {
-			a.raise(muses, 1) // thinking that came to no answer
-			a.raise(beforeText, 0.8)
+		if n := selfTalk(a.text); full == 1 && a.deliberation >= 0.3 && (mentionsUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNewFrame())) {
+			a.raiseFeature(deliberating, 1) // thinking that came to no answer
+			a.raiseFeature(beforeText, 0.8)
 		}
 	}
 	for _, a := range talkers {
 		for _, b := range talkers {
 			if n := precedes(a, b); n > 0 && a.features[repeats]+b.features[repeats] == 0 {
-				a.raise(beforeText, n)
+				a.raiseFeature(beforeText, n)
 				if a.path == b.path && a.label == b.label {
 					// One name for both says nothing of either.
 					for _, k := range [...]feature{saysRole + assistant, saysText, plainName} {
 						a.features[k], b.features[k] = 0, 0
 					}
 				}
-				b.raise(afterText, n)
+				b.raiseFeature(afterText, n)
 			}
 		}
 	}
@@ -169,13 +169,13 @@ func compare(streams []*stream, groups []group) {
 // message it is says nothing of what is thinking in it and what is the answer.
 func sameLabels(talkers []*stream) {
 	for _, a := range talkers {
-		if a.label == "" || a.features[saysRole+assistant] <= a.named {
+		if a.label == "" || a.features[saysRole+assistant] <= a.namedAssistant {
 			continue
 		}
 		for _, b := range talkers {
-			if b.label == a.label && (b.path != a.path || b.sort != a.sort) && a.features[headline]+b.features[headline] == 0 {
-				a.features[saysRole+assistant] = a.named
-				b.features[saysRole+assistant] = b.named
+			if b.label == a.label && (b.path != a.path || b.variant != a.variant) && a.features[headline]+b.features[headline] == 0 {
+				a.features[saysRole+assistant] = a.namedAssistant
+				b.features[saysRole+assistant] = b.namedAssistant
 			}
 		}
 	}
@@ -190,36 +190,36 @@ func calls(streams []*stream, after int) bool {
 
 const leastSignature = 40 // bytes
 
-// signed finds the text that a signature follows beside it, before anything else
+// findSigned finds the text that a signature follows beside it, before anything else
 // is said: services sign thinking, so that it can be sent back to them unchanged.
-func signed(streams, talkers []*stream) {
+func findSigned(streams, talkers []*stream) {
 	for _, sign := range streams {
 		if sign.dir != captures.Down || sign.class != token && sign.class != randomID && sign.class != hexID && sign.class != uuid || len(sign.text) < leastSignature || len(sign.seqs) > 4 {
 			continue
 		}
 		for _, s := range talkers {
-			last := s.lastNew()
+			last := s.lastNewFrame()
 			if enclosing(s.path) != enclosing(sign.path) || s.path == sign.path || len(s.seqs) < 2 || sign.pieces[0].frame < last || sign.pieces[0].frame > last+2 {
 				continue
 			}
 			if !slices.ContainsFunc(talkers, func(t *stream) bool { return t != s && t.pieces[0].frame < s.pieces[0].frame && len(t.seqs) > 1 }) {
-				s.raise(muses, 1)
-				s.raise(beforeText, 0.8)
+				s.raiseFeature(deliberating, 1)
+				s.raiseFeature(beforeText, 0.8)
 			}
 		}
 	}
 }
 
-// talks reports whether s may be text that the server's model wrote.
-func (s *stream) talks() bool {
+// isModelText reports whether s may be text that the server's model wrote.
+func (s *stream) isModelText() bool {
 	f := &s.features
 	return s.dir == captures.Down && (s.class == plain || f[bareJSON] > 0 && s.kind >= delta) && s.kind != separate && s.kind != same &&
-		(f[wording] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[inWake] < 0.5
+		(f[languageLike] >= 0.2 || f[markdown] >= 0.7 || f[bareJSON] > 0) && f[inCall] < 0.5 && f[afterCall] < 0.5 && f[echo] < 0.6 && f[instruct] < 0.6 && f[replayed] == 0 && f[past] == 0 && f[lines]*f[afterFirstCall] < 0.5
 }
 
-// loneliness says how odd it is that a is in one frame while b streams: a short
+// isolation says how odd it is that a is in one frame while b streams: a short
 // answer behind long thinking is not odd.
-func loneliness(a, b *stream) float64 {
+func isolation(a, b *stream) float64 {
 	switch {
 	case a.features[namesake] > 0:
 		return 0
@@ -234,7 +234,7 @@ func loneliness(a, b *stream) float64 {
 // precedes says how surely a is thinking that leads to b: it begins before and
 // ends before, and both come in the same clothes.
 func precedes(a, b *stream) float64 {
-	if a.mixed && b.mixed && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNew() >= b.lastNew() {
+	if a.interleaved && b.interleaved && a.path == b.path || a.pieces[0].frame >= b.pieces[0].frame || a.lastNewFrame() >= b.lastNewFrame() {
 		return 0
 	}
 	n := 1.0
@@ -260,8 +260,8 @@ func precedes(a, b *stream) float64 {
 	return n
 }
 
-// lastNew is the frame of the last piece that is not the one before again.
-func (s *stream) lastNew() int {
+// lastNewFrame is the frame of the last piece that is not the one before again.
+func (s *stream) lastNewFrame() int {
 	i := len(s.pieces) - 1
 	for s.kind == growing && i > 0 && s.pieces[i-1].text == s.pieces[i].text {
 		i--
@@ -282,9 +282,9 @@ func enclosing(path string) string {
 	return path[:max(strings.LastIndexByte(path, '.'), 0)]
 }
 
-// trails finds what comes in a few whole lines when the text had ended: further
+// findTrailing finds what comes in a few whole lines when the text had ended: further
 // questions, a title, a summary.
-func trails(talkers []*stream, groups []group) {
+func findTrailing(talkers []*stream, groups []group) {
 	for _, b := range talkers {
 		if len(b.seqs) > 4 || b.kind == growing {
 			continue
@@ -293,13 +293,13 @@ func trails(talkers []*stream, groups []group) {
 			if a == b || len(a.seqs) < 3 || len(a.seqs) <= len(b.seqs) || a.path == b.path {
 				continue
 			}
-			if a.lastNew() >= b.pieces[0].frame {
+			if a.lastNewFrame() >= b.pieces[0].frame {
 				continue
 			}
 			if b.isFault(a, len(groups[b.pieces[0].group].scalars) > 0) {
-				b.raise(trailing, 1)
+				b.raiseFeature(trailing, 1)
 			} else if !alike(a.path, b.path) || b.features[asks] > 0 {
-				b.raise(trailing, 1-clamp(2*(a.musing-b.musing)))
+				b.raiseFeature(trailing, 1-clamp(2*(a.deliberation-b.deliberation)))
 			}
 		}
 	}
@@ -330,13 +330,13 @@ func (s *stream) breaksOff() bool {
 	return len(text) < len(s.text) || s.class == jsonPart || strings.Count(text, "```")%2 == 1 || len(text) > mostShort && (unicode.IsLetter(last) || last == ',')
 }
 
-// namesakes finds the text that shares its path with other text, told apart by
+// findNamesakes finds the text that shares its path with other text, told apart by
 // a label or a number beside it.
-func namesakes(streams []*stream) {
+func findNamesakes(streams []*stream) {
 	texts := make(map[string]*stream)
 	for _, s := range streams {
-		if s.dir == captures.Down && (s.label != "" || s.sort != "") && s.talks() && len(s.seqs) > 1 && s.features[headline] == 0 {
-			if texts[s.path] == nil || s.musing > texts[s.path].musing {
+		if s.dir == captures.Down && (s.label != "" || s.variant != "") && s.isModelText() && len(s.seqs) > 1 && s.features[headline] == 0 {
+			if texts[s.path] == nil || s.deliberation > texts[s.path].deliberation {
 				texts[s.path] = s
 			}
 		}
@@ -351,18 +351,18 @@ func namesakes(streams []*stream) {
 			s.features[namesake] = 1
 		}
 		if other.pieces[0].frame < s.pieces[0].frame && (s.class == word || s.class == number) {
-			s.raise(afterText, 1)
-			other.raise(beforeText, 1)
+			s.raiseFeature(afterText, 1)
+			other.raiseFeature(beforeText, 1)
 		}
 	}
 }
 
-// replays finds whole messages of two authors that take turns on one path: a
+// findReplays finds whole messages of two authors that take turns on one path: a
 // conversation that is told again. Who begins is the user.
-func replays(streams []*stream) {
+func findReplays(streams []*stream) {
 	parts := make(map[string][]*stream)
 	for _, s := range streams {
-		if (s.dir == captures.Down && s.label != "" || s.sort != "") && s.class == plain {
+		if (s.dir == captures.Down && s.label != "" || s.variant != "") && s.class == plain {
 			key := s.dir.String() + s.path
 			parts[key] = append(parts[key], s)
 		}
@@ -385,7 +385,7 @@ func replays(streams []*stream) {
 		if a.pieces[0].frame > b.pieces[0].frame {
 			a, b = b, a
 		}
-		if !a.whole && (a.kind != separate || b.kind != separate && b.kind != single) || a.musing > 0.5 {
+		if !a.whole && (a.kind != separate || b.kind != separate && b.kind != single) || a.deliberation > 0.5 {
 			continue
 		}
 		if turns := alternations(a, b); turns >= 2 && turns >= len(a.pieces)+len(b.pieces)-2 {

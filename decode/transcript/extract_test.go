@@ -283,7 +283,7 @@ func TestContract(t *testing.T) {
 			}
 		}
 		role := slices.Index(roleOrder[:], c.Role)
-		if abs(sum-sums[role]) > 0.05 || abs(softmax(sums, calm)[role]-c.Score) > 1e-9 || c.Rank != i+1 {
+		if abs(sum-sums[role]) > 0.05 || abs(softmax(sums, defaultTemperature)[role]-c.Score) > 1e-9 || c.Rank != i+1 {
 			t.Errorf("candidate %d of rank %d: reasons give %.3f of %.3f, score %.3f", i, c.Rank, sum, sums[role], c.Score)
 		}
 	}

@@ -12,34 +12,34 @@ import (
 	"unwire/decode"
 )
 
-// measure sets the features of all streams.
-func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
+// measureAll sets the features of all streams.
+func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 	texts := make(map[int]int) // of a frame
 	for _, s := range streams {
 		s.measure()
-		s.hear(c.common)
+		s.addNameFeatures(c.common)
 		if s.class == word && s.dir == captures.Down && c.groups[s.pieces[0].group].texts > 2 {
 			// Of a message, not of its properties.
-			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.named, 0.3))
+			s.features[saysRole+assistant] = min(s.features[saysRole+assistant], max(s.namedAssistant, 0.3))
 		}
 		for _, p := range s.pieces {
 			texts[p.frame]++
 		}
 	}
-	standing(streams)
-	titles(streams)
-	contexts := make(map[[2]int]*context)
-	get := func(frame, group int) *context {
+	findStandingValues(streams)
+	findModelTitles(streams)
+	contexts := make(map[[2]int]*neighbourhood)
+	get := func(frame, group int) *neighbourhood {
 		key := [2]int{frame, group}
 		x := contexts[key]
 		if x == nil {
-			x = &context{first: frame}
+			x = &neighbourhood{first: frame}
 			contexts[key] = x
 		}
 		return x
 	}
-	beside := func(p piece) *context { return get(p.frame, int(p.group)) }
-	around := func(p piece) *context {
+	beside := func(p piece) *neighbourhood { return get(p.frame, int(p.group)) }
+	around := func(p piece) *neighbourhood {
 		if texts[p.frame] > smallFrame {
 			return beside(p)
 		}
@@ -48,9 +48,9 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	for _, s := range streams {
 		for _, p := range s.pieces {
 			x, y := around(p), beside(p)
-			x.note(s, p)
+			x.addNeighbour(s, p)
 			if x != y {
-				y.note(s, p)
+				y.addNeighbour(s, p)
 				if texts[p.frame] <= smallFrame {
 					y.frame = x
 				}
@@ -61,11 +61,11 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	texted := c.textIDs(streams)
 	firstCall := len(ex.Frames)
 	for _, x := range contexts {
-		if x.call(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
+		if x.callLikelihood(0) == 0 || ex.Frames[x.first].Dir != captures.Down {
 			continue
 		}
 		for _, id := range x.ids {
-			if texted[id] && x.call(0) < surelyCall {
+			if texted[id] && x.callLikelihood(0) < surelyCall {
 				continue
 			}
 			if first, ok := calls[id]; !ok || x.first < first {
@@ -79,9 +79,9 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 	}
 	answered := slices.IndexFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	for _, s := range streams {
-		s.neighbours(around, beside, calls)
+		s.addNeighbourFeatures(around, beside, calls)
 		if s.dir == captures.Down && s.pieces[0].frame > firstCall && s.features[inCall] < 0.5 {
-			s.features[inWake] = 1
+			s.features[afterFirstCall] = 1
 		}
 		if s.dir == captures.Up && answered >= 0 && s.pieces[0].frame > answered {
 			s.features[later] = 1
@@ -90,29 +90,29 @@ func (c *collection) measure(ex *decode.Exchange, streams []*stream) {
 			s.features[failed] = 1
 		}
 	}
-	c.handedBack(streams)
-	c.bare(ex, streams)
-	echoes(streams)
+	c.findReturnedHandles(streams)
+	c.findAnswerJSON(ex, streams)
+	findEchoes(streams)
 	compare(streams, c.groups)
 }
 
 const (
-	leastHanded = 6  // bytes of a value that is handed back
-	mostHanded  = 64 // bytes
-	handedOften = 3  // frames of the server that have it at most
+	minHandle = 6  // bytes of a value that is handed back
+	maxHandle  = 64 // bytes
+	maxHandleFrames = 3  // frames of the server that have it at most
 )
 
-// handedBack finds what the client sends beside a value without a space that the
+// findReturnedHandles finds what the client sends beside a value without a space that the
 // server had sent shortly, in a few frames: the result of what that value names,
 // whether it looks like an identifier or not.
-func (c *collection) handedBack(streams []*stream) {
+func (c *collection) findReturnedHandles(streams []*stream) {
 	isHandle := func(text string) bool {
-		return len(text) >= leastHanded && len(text) <= mostHanded && strings.IndexFunc(text, unicode.IsSpace) < 0
+		return len(text) >= minHandle && len(text) <= maxHandle && strings.IndexFunc(text, unicode.IsSpace) < 0
 	}
 	first := make(map[string]int) // frame of a value
 	times := make(map[string]int)
 	for _, s := range streams {
-		if s.dir != captures.Down || s.kind >= delta && s.kind != separate || s.ofAll || s.telling {
+		if s.dir != captures.Down || s.kind >= delta && s.kind != separate || s.inMostFrames || s.discriminates {
 			continue
 		}
 		for _, p := range s.pieces {
@@ -130,7 +130,7 @@ func (c *collection) handedBack(streams []*stream) {
 			continue
 		}
 		for _, p := range s.pieces {
-			if at, ok := first[p.text]; ok && at < p.frame && times[p.text] <= handedOften {
+			if at, ok := first[p.text]; ok && at < p.frame && times[p.text] <= maxHandleFrames {
 				handed[p.group] = true
 			}
 		}
@@ -141,23 +141,23 @@ func (c *collection) handedBack(streams []*stream) {
 			continue
 		}
 		n := 0
-		for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+		for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
 			if handed[p.group] || handed[c.groups[p.group].parent] {
 				n++
 			}
 		}
-		f[afterCall] = float64(n) / float64(min(len(s.pieces), looked))
+		f[afterCall] = float64(n) / float64(min(len(s.pieces), maxLooked))
 	}
 }
 
 // Frames of the server before the arguments that may name the tool.
 const namedBefore = 3
 
-// bare finds the server's JSON that no name of a tool is near: an answer that is
+// findAnswerJSON finds the server's JSON that no name of a tool is near: an answer that is
 // JSON, and no call. The name stands beside the arguments or, where these come in
 // pieces, beside an identifier in a frame shortly before. Where the client goes on
 // after it, that is what came of the call.
-func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
+func (c *collection) findAnswerJSON(ex *decode.Exchange, streams []*stream) {
 	named := make(map[int]bool)    // frames
 	beside := make(map[int32]bool) // messages
 	within := make(map[int32]bool) // messages with one that holds a name
@@ -169,11 +169,11 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 				asked[p.text] = true
 			}
 		}
-		if s.dir != captures.Down || s.class != word && s.class != plain || s.ofAll {
+		if s.dir != captures.Down || s.class != word && s.class != plain || s.inMostFrames {
 			continue
 		}
 		for _, p := range s.pieces {
-			if g := c.groups[p.group]; s.telling && (g.id == "" || g.texts != 2) {
+			if g := c.groups[p.group]; s.discriminates && (g.id == "" || g.texts != 2) {
 				continue // the name of a kind, not of what has the identifier
 			}
 			if isToolName(p.text) && !worded[s.path+" "+p.text] && !isFinish(p.text) && roleWord(p.text) < 0 {
@@ -205,7 +205,7 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 		if s.hasCallID() {
 			continue
 		}
-		if !slices.ContainsFunc(s.pieces[:min(len(s.pieces), looked)], isNamed) && (len(s.seqs) == 1 || !namedNear(ex, named, s.pieces[0].frame)) {
+		if !slices.ContainsFunc(s.pieces[:min(len(s.pieces), maxLooked)], isNamed) && (len(s.seqs) == 1 || !namedNear(ex, named, s.pieces[0].frame)) {
 			f[bareJSON], f[inCall] = 1, 0
 		}
 	}
@@ -215,7 +215,7 @@ func (c *collection) bare(ex *decode.Exchange, streams []*stream) {
 // call, as arguments have and answers do not.
 func (s *stream) hasCallID() bool {
 	var text strings.Builder
-	for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+	for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
 		text.WriteString(p.text)
 	}
 	return strings.Contains(strings.ReplaceAll(strings.ToLower(text.String()), "_", ""), `"toolcallid"`)
@@ -227,7 +227,7 @@ func besideProse(streams []*stream) (beside, prosed map[string]bool) {
 	said := make(map[int32]string) // messages, with the path of a text
 	beside, prosed = make(map[string]bool), make(map[string]bool)
 	for _, s := range streams {
-		if s.dir == captures.Down && s.class == plain && s.features[wording] >= 0.5 && s.features[afterCall] == 0 {
+		if s.dir == captures.Down && s.class == plain && s.features[languageLike] >= 0.5 && s.features[afterCall] == 0 {
 			prosed[s.path] = true
 			for _, p := range s.pieces {
 				said[p.group] = s.path
@@ -273,7 +273,7 @@ func (c *collection) textIDs(streams []*stream) map[string]bool {
 		if s.dir != captures.Down || s.class != plain || s.kind != delta && s.kind != growing || len(s.seqs) < 3 || f[lines] > 0.5 {
 			continue
 		}
-		for _, p := range s.pieces[:min(len(s.pieces), looked)] {
+		for _, p := range s.pieces[:min(len(s.pieces), maxLooked)] {
 			if id := c.groups[p.group].id; id != "" {
 				ids[id] = true
 			}
@@ -282,15 +282,15 @@ func (c *collection) textIDs(streams []*stream) map[string]bool {
 	return ids
 }
 
-// titles finds short values that a model's name beside them begins with: they are
+// findModelTitles finds short values that a model's name beside them begins with: they are
 // what a program calls it to its user.
-func titles(streams []*stream) {
+func findModelTitles(streams []*stream) {
 	models := make(map[int32][]string)
 	for _, s := range streams {
 		if s.class != model {
 			continue
 		}
-		for _, p := range s.pieces[:min(len(s.pieces), classified)] {
+		for _, p := range s.pieces[:min(len(s.pieces), maxClassified)] {
 			models[p.group] = append(models[p.group], foldName(p.text))
 		}
 	}
@@ -317,8 +317,8 @@ func foldName(s string) string {
 
 const leastStanding = 5 // frames of a value that stands in most of them
 
-// standing finds the values that most of the server's frames repeat.
-func standing(streams []*stream) {
+// findStandingValues finds the values that most of the server's frames repeat.
+func findStandingValues(streams []*stream) {
 	frames := make(map[int]bool)
 	first := math.MaxInt
 	for _, s := range streams {
@@ -331,14 +331,14 @@ func standing(streams []*stream) {
 		}
 	}
 	for _, s := range streams {
-		s.ofAll = s.dir == captures.Down && s.kind == same && s.pieces[0].frame == first && len(s.seqs) >= leastStanding && len(s.seqs)*5 >= len(frames)*3
+		s.inMostFrames = s.dir == captures.Down && s.kind == same && s.pieces[0].frame == first && len(s.seqs) >= leastStanding && len(s.seqs)*5 >= len(frames)*3
 	}
 }
 
 // measure sets the features that s has by itself.
 func (s *stream) measure() {
 	f := &s.features
-	f[always] = 1
+	f[prior] = 1
 	if s.dir == captures.Down {
 		f[down] = 1
 	} else {
@@ -387,12 +387,12 @@ func (s *stream) measure() {
 		f[name] = 1
 	}
 	if s.class == plain || s.class == word {
-		f[wording] = s.language()
-		f[prose] = f[wording] * f[long]
+		f[languageLike] = s.language()
+		f[prose] = f[languageLike] * f[long]
 		f[instruct] = instructions(s.text)
 		if s.dir == captures.Down {
-			s.musing = musing(s.text)
-			f[markdown] = marks(s.text) * (1 - f[wording])
+			s.deliberation = deliberation(s.text)
+			f[markdown] = markdownLike(s.text) * (1 - f[languageLike])
 			f[asks] = s.asking()
 			f[status] = s.reporting()
 		}
@@ -411,12 +411,12 @@ func (s *stream) measure() {
 // language is how much the text, or each of separate values, reads as language.
 func (s *stream) language() float64 {
 	if s.kind != separate {
-		return language(s.text)
+		return likeness(s.text)
 	}
-	pieces := s.pieces[:min(len(s.pieces), classified)]
+	pieces := s.pieces[:min(len(s.pieces), maxClassified)]
 	sum := 0.0
 	for _, p := range pieces {
-		sum += language(p.text)
+		sum += likeness(p.text)
 	}
 	return sum / float64(len(pieces))
 }
@@ -424,7 +424,7 @@ func (s *stream) language() float64 {
 // areHeadings reports whether all pieces are short lines without a stop: a list of
 // names.
 func (s *stream) areHeadings() bool {
-	for _, p := range s.pieces[:min(len(s.pieces), classified)] {
+	for _, p := range s.pieces[:min(len(s.pieces), maxClassified)] {
 		text := strings.TrimSpace(p.text)
 		if len(text) > 60 || strings.Contains(text, "\n") || endsSentence(text) {
 			return false
@@ -454,7 +454,7 @@ func (s *stream) judge(w *Weights) {
 		}
 	}
 	s.sum = sums[s.role]
-	s.score = softmax(sums, w.calm)[s.role]
+	s.score = softmax(sums, w.temperature)[s.role]
 	for f, v := range s.features {
 		if x := v * w.table[f][s.role]; x != 0 {
 			s.reasons = append(s.reasons, Reason{featureNames[f], math.Round(x*1000) / 1000})

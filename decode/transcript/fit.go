@@ -134,7 +134,7 @@ func (w *Weights) shares(e *example) (p [len(roleOrder)]float64) {
 			p[r] += v * e.values[i]
 		}
 	}
-	return softmax(p, w.calm)
+	return softmax(p, w.temperature)
 }
 
 func softmax(sums [len(roleOrder)]float64, calm float64) (p [len(roleOrder)]float64) {
@@ -184,7 +184,7 @@ func descend(all []example, o FitOptions) *Weights {
 			p[e.role]--
 			for k, f := range e.at {
 				for r := range p {
-					slope[f][r] += p[r] * e.values[k] / w.calm
+					slope[f][r] += p[r] * e.values[k] / w.temperature
 				}
 			}
 		}

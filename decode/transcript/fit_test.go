@@ -31,7 +31,7 @@ func labelsOf(t *testing.T, s style_, first, n uint64) []Label {
 func TestFit(t *testing.T) {
 	spoiled := DefaultWeights()
 	for r := range spoiled.table[beforeText] {
-		spoiled.table[beforeText][r], spoiled.table[echo][r], spoiled.table[wording][r] = 0, 0, 0
+		spoiled.table[beforeText][r], spoiled.table[echo][r], spoiled.table[languageLike][r] = 0, 0, 0
 	}
 	labels := labelsOf(t, styles[3], 1, 60)
 	w, report, err := Fit(labels, FitOptions{Start: spoiled})
@@ -99,7 +99,7 @@ func TestWeightsFile(t *testing.T) {
 		t.Errorf("not read back: %v", err)
 	}
 	w, err = ParseWeights([]byte(`{"v":1,"weights":{"echo of the request":{"user":7}}}`))
-	if err != nil || w.Row("echo of the request")[4] != 7 || w.Row("prior")[0] != weights[always][0] {
+	if err != nil || w.Row("echo of the request")[4] != 7 || w.Row("prior")[0] != weights[prior][0] {
 		t.Errorf("a file of one row: %v", err)
 	}
 	if w.Row("nothing") != nil {

@@ -28,15 +28,15 @@ func (s *stream) join(c *collection) {
 			s.seqs = append(s.seqs, p.seq)
 		}
 	}
-	if s.saidInTurns(c) {
-		s.apart, s.whole = true, true
+	if s.isTurnByTurn(c) {
+		s.ownIDs, s.whole = true, true
 	}
 	order, runs := s.runs(c)
 	var texts []string
 	open := 0.0
 	for _, id := range order {
-		kind, text, share := joinPieces(runs[id], s.apart, s.whole)
-		if s.placed && kind == separate {
+		kind, text, share := joinPieces(runs[id], s.ownIDs, s.whole)
+		if s.hasOffsets && kind == separate {
 			kind, text, share = delta, concat(runs[id], ""), 1
 		}
 		s.kind = max(s.kind, kind)
@@ -57,9 +57,9 @@ func (s *stream) join(c *collection) {
 	s.class = s.classify()
 }
 
-// saidInTurns reports whether the client sent each piece after the server had said
+// isTurnByTurn reports whether the client sent each piece after the server had said
 // something, and none as the middle of a sentence: what was asked one after the other.
-func (s *stream) saidInTurns(c *collection) bool {
+func (s *stream) isTurnByTurn(c *collection) bool {
 	if s.dir != captures.Up || len(s.pieces) < 2 || len(s.pieces) > maxAsked {
 		return false
 	}
@@ -68,7 +68,7 @@ func (s *stream) saidInTurns(c *collection) bool {
 		if text != p.text || strings.Count(text, " ") < 1 && isASCII(text) {
 			return false
 		}
-		if i > 0 && (strings.HasPrefix(p.text, s.pieces[i-1].text) || !c.saidBetween(s.pieces[i-1].frame, p.frame)) {
+		if i > 0 && (strings.HasPrefix(p.text, s.pieces[i-1].text) || !c.serverTextBetween(s.pieces[i-1].frame, p.frame)) {
 			return false
 		}
 	}
@@ -77,10 +77,10 @@ func (s *stream) saidInTurns(c *collection) bool {
 
 const maxAsked = 1000 // turns of one exchange
 
-// saidBetween reports whether the server sent text in a frame between two.
-func (c *collection) saidBetween(from, to int) bool {
-	i, _ := slices.BinarySearch(c.said, from)
-	return i < len(c.said) && c.said[i] < to
+// serverTextBetween reports whether the server sent text in a frame between two.
+func (c *collection) serverTextBetween(from, to int) bool {
+	i, _ := slices.BinarySearch(c.serverTexts, from)
+	return i < len(c.serverTexts) && c.serverTexts[i] < to
 }
 
 // runs parts the pieces by the identifiers beside them. An identifier for each
@@ -116,12 +116,12 @@ func (s *stream) runs(c *collection) (order []string, runs map[string][]piece) {
 		runs[id] = append(runs[id], p)
 	}
 	if len(order) > 1 && len(order)*2 > len(s.pieces) {
-		s.apart = true
+		s.ownIDs = true
 	}
-	if s.telling || s.whole {
-		s.apart = true // names of kinds stand for themselves
+	if s.discriminates || s.whole {
+		s.ownIDs = true // names of kinds stand for themselves
 	}
-	if s.apart {
+	if s.ownIDs {
 		return []string{""}, map[string][]piece{"": s.pieces}
 	}
 	return order, runs
@@ -245,7 +245,7 @@ func unique(pieces []piece) []piece {
 const (
 	growthShare = 0.75 // of the steps between snapshots that grow
 	// Bytes of a first snapshot that is followed by one only, spaces aside.
-	leastGrown = 2
+	minGrown = 2
 )
 
 // grown returns the text of pieces that are snapshots of a growing text. Where
@@ -271,7 +271,7 @@ func grown(pieces []piece) (string, bool) {
 	switch {
 	case steps == 0 || float64(grows) < growthShare*float64(steps):
 		return "", false
-	case grows == 1 && again == 0 && len(strings.TrimSpace(pieces[0].text)) < leastGrown:
+	case grows == 1 && again == 0 && len(strings.TrimSpace(pieces[0].text)) < minGrown:
 		return "", false
 	}
 	return text.String(), true
@@ -300,7 +300,7 @@ const (
 	wholeLine  = 8 // runes of a piece, on average, that may be a line of its own
 	wholeWords = 3 // spaces of a piece that does not come again by chance
 	// Lines behind each other without a space between them, beyond chance.
-	leastLines = 14
+	minLines = 14
 	linesSeen  = 64 // pieces that are looked at
 )
 
@@ -323,7 +323,7 @@ func areLines(pieces []piece) bool {
 		}
 	}
 	n := len(pieces)
-	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= leastLines && spaces >= 3*n
+	return n > 2 && runes >= wholeLine*n && (n-len(forms))*4 >= n || again*8 >= n || n >= minLines && spaces >= 3*n
 }
 
 func withoutDigits(s string) string {
@@ -342,7 +342,7 @@ const leastNames = 3
 // kinds of events, say.
 func areNames(pieces []piece) bool {
 	joined := 0
-	for _, p := range pieces[:min(len(pieces), classified)] {
+	for _, p := range pieces[:min(len(pieces), maxClassified)] {
 		if len(p.text) < 3 || !isKindName(p.text) {
 			return false
 		}
@@ -351,7 +351,7 @@ func areNames(pieces []piece) bool {
 		}
 	}
 	// Three words of letters that have no space between them are no sentence.
-	return joined*2 >= min(len(pieces), classified) || len(pieces) >= leastNames && len(unique(pieces)) == len(pieces)
+	return joined*2 >= min(len(pieces), maxClassified) || len(pieces) >= leastNames && len(unique(pieces)) == len(pieces)
 }
 
 // borders returns which shares of the borders between pieces run through a

@@ -13,10 +13,10 @@ import (
 // role, or the name of a kind, as {"type":"text_delta","text":"Hi"} has it.
 func (c *collection) split() []*stream {
 	for _, s := range c.streams {
-		s.telling = s.tells(c)
+		s.discriminates = s.isDiscriminator(c)
 		for _, p := range s.pieces {
 			g := &c.groups[p.group]
-			if s.telling {
+			if s.discriminates {
 				g.label = strings.TrimPrefix(g.label+" "+p.text, " ")
 			} else if g.id == "" && len(p.text) < 100 && isIdent(p.text) {
 				g.id = p.text
@@ -24,17 +24,17 @@ func (c *collection) split() []*stream {
 		}
 	}
 	for _, s := range c.streams {
-		s.dropRetold()
+		s.dropRepeatedPrefix()
 	}
 	c.common = commonWords(c.streams)
 	var out []*stream
 	for _, s := range c.streams {
 		parts := make(map[string]*stream)
 		last := ""
-		outer := c.tellingLevel(s)
+		outer := c.labelLevel(s)
 		for _, p := range s.pieces {
 			label := ""
-			if !s.telling {
+			if !s.discriminates {
 				label = c.labelOf(p.group, outer)
 			}
 			if label == "" {
@@ -43,7 +43,7 @@ func (c *collection) split() []*stream {
 			last = label
 			part := parts[label]
 			if part == nil {
-				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, telling: s.telling, whole: s.whole}
+				part = &stream{dir: s.dir, path: s.path, name: s.name, label: label, stored: s.stored, discriminates: s.discriminates, whole: s.whole}
 				parts[label] = part
 				out = append(out, part)
 			}
@@ -52,13 +52,13 @@ func (c *collection) split() []*stream {
 	}
 	sent := c.sent()
 	for i := 0; i < len(out); i++ {
-		if ids := out[i].takeIDs(); ids != nil {
+		if ids := out[i].splitIDs(); ids != nil {
 			out = slices.Insert(out, i+1, ids)
 		}
-		if told := out[i].takeTold(sent); told != nil {
+		if told := out[i].splitEchoes(sent); told != nil {
 			out = slices.Insert(out, i+1, told)
 		}
-		if parts := c.sort(out[i]); parts != nil {
+		if parts := c.splitVariants(out[i]); parts != nil {
 			out = slices.Replace(out, i, i+1, parts...)
 			i += len(parts) - 1
 		}
@@ -66,9 +66,9 @@ func (c *collection) split() []*stream {
 	return out
 }
 
-// dropRetold keeps the values that are new in each frame, where each frame of the
+// dropRepeatedPrefix keeps the values that are new in each frame, where each frame of the
 // server has the list of the one before, with more behind it.
-func (s *stream) dropRetold() {
+func (s *stream) dropRepeatedPrefix() {
 	if s.dir != captures.Down || len(s.pieces) < 3 {
 		return
 	}
@@ -98,7 +98,7 @@ const leastKinds = 3 // names of kinds that may have a word in common
 func commonWords(streams []*stream) map[string]bool {
 	out := make(map[string]bool)
 	for _, s := range streams {
-		if !s.telling {
+		if !s.discriminates {
 			continue
 		}
 		names := make(map[string]bool)
@@ -121,18 +121,18 @@ func commonWords(streams []*stream) map[string]bool {
 	return out
 }
 
-// takeIDs parts the identifiers from the texts of a path that has both, or returns
+// splitIDs parts the identifiers from the texts of a path that has both, or returns
 // nil where it has one of them only.
-func (s *stream) takeIDs() *stream {
-	return s.take("id", func(i int) bool {
+func (s *stream) splitIDs() *stream {
+	return s.splitOff("id", func(i int) bool {
 		inText := i > 0 && strings.HasSuffix(s.pieces[i-1].text, " ") || i+1 < len(s.pieces) && strings.HasPrefix(s.pieces[i+1].text, " ")
 		return !inText && len(s.pieces[i].text) >= leastID && isIdent(s.pieces[i].text)
 	})
 }
 
-// take parts the pieces of one sort from the others, or returns nil where all or
+// splitOff parts the pieces of one sort from the others, or returns nil where all or
 // none are of it.
-func (s *stream) take(sort string, is func(i int) bool) *stream {
+func (s *stream) splitOff(sort string, is func(i int) bool) *stream {
 	var taken, rest []piece
 	for i, p := range s.pieces {
 		if is(i) {
@@ -145,13 +145,13 @@ func (s *stream) take(sort string, is func(i int) bool) *stream {
 		return nil
 	}
 	part := *s
-	part.pieces, part.sort = taken, sort
+	part.pieces, part.variant = taken, sort
 	s.pieces = rest
 	return &part
 }
 
 // Bytes of a value that is what the client sent, and not by chance.
-const leastTold = 12
+const minEcho = 12
 
 // sent are the values that the client sent, with the frame.
 func (c *collection) sent() map[string]int {
@@ -161,7 +161,7 @@ func (c *collection) sent() map[string]int {
 			continue
 		}
 		for _, p := range s.pieces {
-			if _, ok := out[p.text]; !ok && len(p.text) >= leastTold {
+			if _, ok := out[p.text]; !ok && len(p.text) >= minEcho {
 				out[p.text] = p.frame
 			}
 		}
@@ -169,13 +169,13 @@ func (c *collection) sent() map[string]int {
 	return out
 }
 
-// takeTold parts the values that the client had sent from those that the server
+// splitEchoes parts the values that the client had sent from those that the server
 // says itself on the same path, or returns nil where there are none of either.
-func (s *stream) takeTold(sent map[string]int) *stream {
-	if s.dir != captures.Down || s.telling || len(s.pieces) < 2 {
+func (s *stream) splitEchoes(sent map[string]int) *stream {
+	if s.dir != captures.Down || s.discriminates || len(s.pieces) < 2 {
 		return nil
 	}
-	return s.take("sent", func(i int) bool {
+	return s.splitOff("sent", func(i int) bool {
 		frame, ok := sent[s.pieces[i].text]
 		return ok && frame < s.pieces[i].frame
 	})
@@ -185,11 +185,11 @@ const leastID = 16 // bytes of an identifier that stands among texts
 
 const maxLevels = 4 // of labels, one around the other, that are looked at
 
-// tellingLevel is which of the labels around the texts of s tells them apart: 0 is
+// labelLevel is which of the labels around the texts of s tells them apart: 0 is
 // the nearest. A type that is the same for all of them says nothing where the kind
 // of the event around it does.
-func (c *collection) tellingLevel(s *stream) int {
-	if s.telling {
+func (c *collection) labelLevel(s *stream) int {
+	if s.discriminates {
 		return 0
 	}
 	for level := range maxLevels {
@@ -267,9 +267,9 @@ func isIdent(s string) bool {
 
 const maxLabels = 12 // values of a field that tells kinds apart
 
-// tells reports whether the stream's values are names of kinds: a few short
+// isDiscriminator reports whether the stream's values are names of kinds: a few short
 // words that come again and again, or roles of a conversation.
-func (s *stream) tells(c *collection) bool {
+func (s *stream) isDiscriminator(c *collection) bool {
 	if len(s.pieces) == 0 {
 		return false
 	}

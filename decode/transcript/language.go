@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-const languageSample = 4096 // bytes of a text that are looked at
+const sampleBytes = 4096 // bytes of a text that are looked at
 
 // unspaced are the scripts that are written without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
@@ -15,20 +15,20 @@ func isUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
 
 // sample is the beginning of s that is looked at, cut at a rune.
 func sample(s string) string {
-	if len(s) <= languageSample {
+	if len(s) <= sampleBytes {
 		return s
 	}
-	n := languageSample
+	n := sampleBytes
 	for n > 0 && s[n]&0xc0 == 0x80 {
 		n--
 	}
 	return s[:n]
 }
 
-// language says from 0 to 1 how much s reads as a natural language, with code
+// likeness says from 0 to 1 how much s reads as a natural language, with code
 // and markup among it. It goes by letters and the shape of words, so it needs
 // no dictionary.
-func language(s string) float64 {
+func likeness(s string) float64 {
 	s = sample(s)
 	var letters, dense, others float64
 	for _, r := range s {
@@ -125,37 +125,37 @@ func isASCII(s string) bool {
 
 func clamp(x float64) float64 { return min(max(x, 0), 1) }
 
-// instructing is the wording of prompts, rules and descriptions of tools.
-var instructing = [...]string{
+// instructionPhrases is the wording of prompts, rules and descriptions of tools.
+var instructionPhrases = [...]string{
 	"you are a", "you are an", "you must", "your task", "never ", "do not ", "always ", "<system", "instructions", "guidelines",
 	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should", "rules", "be brief", "be concise", "reply in", "answer in",
 }
 
-const addressed = 400 // bytes of a prompt in which it says who is spoken to
+const addressedBytes = 400 // bytes of a prompt in which it says who is spoken to
 
-// addressing is how prompts begin that tell a model who it is.
-var addressing = [...]string{
+// addressPhrases is how prompts begin that tell a model who it is.
+var addressPhrases = [...]string{
 	"you are ", "you're ", "your name is ", "act as ", "du bist ", "sie sind ", "tu es ", "vous êtes ", "eres ", "usted es ", "você é ", "tu és ", "tu sei ", "sei un", "ты — ", "ты - ", "вы — ", "ви — ", "jesteś ", "jsi ", "je bent ", "sen bir", "siz bir", "bạn là ",
 	"你是", "您是", "あなたは", "당신은 ", "너는 ", "أنت ", "אתה ", "आप एक ",
 }
 
-// musings are how thinking begins its sentences, in the languages that models
+// thinkingPhrases are how thinking begins its sentences, in the languages that models
 // think in most. They are weak evidence, and their absence is none.
-var musings = [...]string{
+var thinkingPhrases = [...]string{
 	"the user ", "user wants", "user is asking", "i need to", "i should", "i'll ", "let me ", "let's ", "okay, ", "ok, ", "hmm", "wait, ", "alright", "we need to", "first, i", "maybe ", "i think ", "so the ", "actually, ",
 	"der nutzer", "ich muss", "ich sollte", "ich sehe mir", "l'utilisateur", "je dois", "je regarde", "el usuario", "debo ", "пользователь ", "мне нужно", "сначала ", "用户", "我需要", "我应该", "我先", "让我", "首先",
 	"ユーザーは", "まず", "사용자는", "사용자가 ", "먼저 ", "المستخدم", "سأنظر", "उपयोगकर्ता", "o usuário", "l'utente",
 }
 
-// aboutUser is how thinking, and no answer, speaks of who asked.
-var aboutUser = [...]string{
+// userPhrases is how thinking, and no answer, speaks of who asked.
+var userPhrases = [...]string{
 	"the user wants", "the user is ", "the user asks", "the user asked", "the user needs", "the user said", "the user has ", "user wants to", "der nutzer fragt", "der nutzer möchte", "der benutzer ", "l'utilisateur demande", "l'utilisateur veut",
 	"el usuario quiere", "el usuario pide", "пользователь спрашивает", "пользователь хочет", "用户想", "用户要", "用户问", "用户希望", "ユーザーは知り", "ユーザーが求め", "사용자가 원", "يريد المستخدم", "o usuário quer", "l'utente vuole",
 }
 
-func speaksOfUser(s string) bool {
+func mentionsUser(s string) bool {
 	s = strings.ToLower(sample(s))
-	for _, phrase := range aboutUser {
+	for _, phrase := range userPhrases {
 		if strings.Contains(s, phrase) {
 			return true
 		}
@@ -163,16 +163,16 @@ func speaksOfUser(s string) bool {
 	return false
 }
 
-// pondering is how thinking speaks to itself, and no answer to somebody.
-var pondering = [...]string{
+// selfTalkPhrases is how thinking speaks to itself, and no answer to somebody.
+var selfTalkPhrases = [...]string{
 	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
 }
 
-// ponders counts the phrases of pondering in s.
-func ponders(s string) int {
+// selfTalk counts the phrases of pondering in s.
+func selfTalk(s string) int {
 	s = strings.ToLower(sample(s))
 	n := 0
-	for _, phrase := range pondering {
+	for _, phrase := range selfTalkPhrases {
 		if strings.Contains(s, phrase) {
 			n++
 		}
@@ -180,11 +180,11 @@ func ponders(s string) int {
 	return n
 }
 
-// musing says from 0 to 1 how much s is worded as thinking about a task.
-func musing(s string) float64 {
+// deliberation says from 0 to 1 how much s is worded as thinking about a task.
+func deliberation(s string) float64 {
 	s = strings.ToLower(sample(s))
 	n := 0.0
-	for _, phrase := range musings {
+	for _, phrase := range thinkingPhrases {
 		n += float64(min(strings.Count(s, phrase), 3))
 	}
 	return clamp(n / (1.5 + float64(len(s))/400))
@@ -197,14 +197,14 @@ func instructions(s string) float64 {
 	}
 	s = strings.ToLower(sample(s))
 	n := 0.0
-	for line := range strings.SplitSeq(s[:min(len(s), addressed)], "\n") {
+	for line := range strings.SplitSeq(s[:min(len(s), addressedBytes)], "\n") {
 		line = strings.TrimLeft(line, "#*-<> ")
-		if slices.ContainsFunc(addressing[:], func(phrase string) bool { return strings.HasPrefix(line, phrase) }) {
+		if slices.ContainsFunc(addressPhrases[:], func(phrase string) bool { return strings.HasPrefix(line, phrase) }) {
 			n += 2
 			break
 		}
 	}
-	for i, phrase := range instructing {
+	for i, phrase := range instructionPhrases {
 		if strings.Contains(s, phrase) {
 			if n++; i < 2 {
 				n++
@@ -214,8 +214,8 @@ func instructions(s string) float64 {
 	return clamp(n / 5)
 }
 
-// marks says from 0 to 1 how much s is marked up as Markdown.
-func marks(s string) float64 {
+// markdownLike says from 0 to 1 how much s is marked up as Markdown.
+func markdownLike(s string) float64 {
 	s = sample(s)
 	n := 0.0
 	if strings.Contains(s, "```") || strings.HasPrefix(s, "|") && strings.Contains(s, "|\n|-") {

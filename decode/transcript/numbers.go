@@ -14,7 +14,7 @@ type numbers struct {
 	falls       bool // a value was less than the one before
 }
 
-func (n *numbers) note(frame int, group int32, value int64) {
+func (n *numbers) addValue(frame int, group int32, value int64) {
 	if n.count > 0 && value < n.value {
 		n.falls = true
 	}

@@ -15,13 +15,13 @@ import (
 // how far the sums are to be believed.
 type Weights struct {
 	table [featureCount][len(roleOrder)]float64
-	calm  float64 // sums are divided by it where they become probabilities
+	temperature  float64 // sums are divided by it where they become probabilities
 }
 
 // DefaultWeights returns the weights that are built in.
 //
 // Source: RESEARCH.md#scoring
-func DefaultWeights() *Weights { return &Weights{table: weights, calm: calm} }
+func DefaultWeights() *Weights { return &Weights{table: weights, temperature: defaultTemperature} }
 
 // Roles returns the roles in the order of Row.
 func (w *Weights) Roles() []Role { return slices.Clone(roleOrder[:]) }
@@ -41,7 +41,7 @@ func (w *Weights) Row(name string) []float64 {
 // weightsFile is the JSON of Weights.
 type weightsFile struct {
 	V       int                         `json:"v"`
-	Calm    float64                     `json:"temperature"`
+	Temperature    float64                     `json:"temperature"`
 	Weights map[string]map[Role]float64 `json:"weights"`
 }
 
@@ -49,7 +49,7 @@ type weightsFile struct {
 //
 // Shape: {"v":1,"temperature":1,"weights":{"prior":{"assistant":-1.5,…},…}}.
 func (w *Weights) MarshalJSON() ([]byte, error) {
-	f := weightsFile{V: 1, Calm: w.calm, Weights: make(map[string]map[Role]float64)}
+	f := weightsFile{V: 1, Temperature: w.temperature, Weights: make(map[string]map[Role]float64)}
 	for i, row := range w.table {
 		m := make(map[Role]float64)
 		for r, v := range row {
@@ -77,11 +77,11 @@ func ParseWeights(data []byte) (*Weights, error) {
 		return nil, fmt.Errorf("transcript: weights: version %d; this reads version 1", f.V)
 	}
 	w := DefaultWeights()
-	if f.Calm != 0 {
-		if !(f.Calm >= 0.01 && f.Calm <= 100) {
-			return nil, fmt.Errorf("transcript: weights: temperature %g is not between 0.01 and 100", f.Calm)
+	if f.Temperature != 0 {
+		if !(f.Temperature >= 0.01 && f.Temperature <= 100) {
+			return nil, fmt.Errorf("transcript: weights: temperature %g is not between 0.01 and 100", f.Temperature)
 		}
-		w.calm = f.Calm
+		w.temperature = f.Temperature
 	}
 	for name, row := range f.Weights {
 		i := slices.Index(featureNames[:], name)

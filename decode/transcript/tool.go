@@ -48,14 +48,14 @@ func (t *Tool) turn(number int) Turn {
 	return Turn{Role: ToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
 }
 
-// tools are the calls in the order in which they were made, with their results.
-func (c *collection) tools(streams []*stream) []Tool {
+// toolCalls are the calls in the order in which they were made, with their results.
+func (c *collection) toolCalls(streams []*stream) []Tool {
 	shared := c.sharedIDs(streams)
-	calls := c.parts(streams, toolCall, shared)
-	results := c.parts(streams, toolResult, shared)
+	calls := c.callParts(streams, toolCall, shared)
+	results := c.callParts(streams, toolResult, shared)
 	words := c.toolNames(streams)
 	for i := range calls {
-		calls[i].Name = words.of(c, &calls[i])
+		calls[i].Name = words.nameFor(c, &calls[i])
 		calls[i].finish()
 	}
 	for i := range results {
@@ -82,7 +82,7 @@ func (c *collection) tools(streams []*stream) []Tool {
 	for i := range calls {
 		known[calls[i].ID] = true
 	}
-	first := c.firstDown(streams)
+	first := c.firstServerFrame(streams)
 	for k := range results {
 		r := &results[k]
 		if taken[k] || r.frame < first {
@@ -122,8 +122,8 @@ func sameResult(a, b string) bool {
 	return a == b || a != "" && len(b) < maxResultSearched && strings.Contains(b, strings.TrimSpace(a))
 }
 
-// firstDown is the first frame of the server that anything was found in.
-func (c *collection) firstDown(streams []*stream) int {
+// firstServerFrame is the first frame of the server that anything was found in.
+func (c *collection) firstServerFrame(streams []*stream) int {
 	first := math.MaxInt
 	for _, s := range streams {
 		if s.dir == captures.Down {
@@ -150,10 +150,10 @@ func (c *collection) sharedIDs(streams []*stream) map[string]bool {
 	return out
 }
 
-// parts groups the pieces of a role by the call that they belong to: by the
+// callParts groups the pieces of a role by the call that they belong to: by the
 // identifier beside them, else by their message's frame, where pieces of one
 // text that follow each other are of one call.
-func (c *collection) parts(streams []*stream, role int, shared map[string]bool) []Tool {
+func (c *collection) callParts(streams []*stream, role int, shared map[string]bool) []Tool {
 	var out []Tool
 	byID := make(map[string]int)
 	byFrame := make(map[int]int)
@@ -189,14 +189,14 @@ func (c *collection) parts(streams []*stream, role int, shared map[string]bool) 
 				}
 			}
 			byFrame[p.frame], byStream[s] = at, at
-			out[at].add(s, p)
+			out[at].addPiece(s, p)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Tool) int { return cmp.Compare(a.frame, b.frame) })
 	return out
 }
 
-func (t *Tool) add(s *stream, p piece) {
+func (t *Tool) addPiece(s *stream, p piece) {
 	if p.frame < t.frame {
 		t.frame, t.group = p.frame, p.group
 	}
@@ -219,7 +219,7 @@ func (t *Tool) finish() {
 	if len(t.values) > 1 {
 		t.values = slices.DeleteFunc(t.values, func(v value) bool { return v.s.class == word && v.pieces[0].text == t.Name })
 	}
-	t.values = primary(t.values)
+	t.values = primaryValues(t.values)
 	if len(t.values) == 1 {
 		t.Path = t.values[0].s.path
 	}
@@ -273,9 +273,9 @@ func (c *collection) toolNames(streams []*stream) names {
 	return n
 }
 
-// of is the word beside the arguments of t: in their message, in one that
+// nameFor is the word beside the arguments of t: in their message, in one that
 // encloses it or stands in it, or beside the same identifier.
-func (n names) of(c *collection, t *Tool) string {
+func (n names) nameFor(c *collection, t *Tool) string {
 	best, bestScore := "", 0.15
 	look := func(list []namePiece, far float64) {
 		for _, x := range list {
@@ -286,7 +286,7 @@ func (n names) of(c *collection, t *Tool) string {
 			if strings.HasSuffix(strings.ToLower(x.s.name), "name") {
 				score += 0.5
 			}
-			if x.s.telling || x.s.kind == same && len(x.s.seqs) > 2 {
+			if x.s.discriminates || x.s.kind == same && len(x.s.seqs) > 2 {
 				score *= 0.4 // a kind of message
 			}
 			if score > bestScore {
@@ -301,9 +301,9 @@ func (n names) of(c *collection, t *Tool) string {
 	return best
 }
 
-// primary drops the values beside one that is the whole: the JSON of all
+// primaryValues drops the values beside one that is the whole: the JSON of all
 // arguments, or the output that is longer than its names.
-func primary(values []value) []value {
+func primaryValues(values []value) []value {
 	for _, v := range values {
 		if v.s.features[jsonText] > 0 && v.s.role == toolCall {
 			return []value{v}

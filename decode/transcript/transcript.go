@@ -101,26 +101,26 @@ func Extract(ex *decode.Exchange, o Options) *Transcript {
 		o.Weights = DefaultWeights()
 	}
 	c := collect(ex, o)
-	streams := c.read(ex, c.split(), o)
-	if whole, changed := unsort(streams); changed {
-		streams = c.read(ex, whole, o)
+	streams := c.judgeStreams(ex, c.split(), o)
+	if whole, changed := mergeVariants(streams); changed {
+		streams = c.judgeStreams(ex, whole, o)
 	}
 	t := transcript(streams, c.truncated)
-	t.Tools = c.tools(streams)
+	t.Tools = c.toolCalls(streams)
 	t.Turns = turns(streams, t.Tools)
-	if len(streams) > 0 && streams[0].text == t.Answer && t.asked() > 1 {
-		t.Answer = t.answers()
+	if len(streams) > 0 && streams[0].text == t.Answer && t.answeredQuestions() > 1 {
+		t.Answer = t.joinedAnswers()
 	}
 	t.Usage = c.usage(ex, streams)
 	t.Error = failure(ex)
 	return t
 }
 
-// read joins, measures and judges streams.
-func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*stream {
+// judgeStreams joins, measures and judges streams.
+func (c *collection) judgeStreams(ex *decode.Exchange, streams []*stream, o Options) []*stream {
 	for _, s := range streams {
 		s.reset()
-		c.settle(s)
+		c.dropResent(s)
 		s.join(c)
 	}
 	streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.text == "" })
@@ -129,21 +129,21 @@ func (c *collection) read(ex *decode.Exchange, streams []*stream, o Options) []*
 		streams = streams[:o.MaxCandidates]
 		c.truncated = true
 	}
-	c.measure(ex, streams)
+	c.measureAll(ex, streams)
 	for _, s := range streams {
 		s.judge(o.Weights)
 	}
-	oneAnswer(streams, o.Weights)
-	heardFirst(streams, o.Weights)
-	speak(streams, o.Weights, true)
-	c.rescue(streams, o.Weights)
-	speak(streams, o.Weights, false)
+	keepOneAnswer(streams, o.Weights)
+	markTranscription(streams, o.Weights)
+	chooseLongestAnswer(streams, o.Weights, true)
+	c.chooseShortAnswer(streams, o.Weights)
+	chooseLongestAnswer(streams, o.Weights, false)
 	return streams
 }
 
 // reset forgets what was concluded of s, and keeps what it is made of.
 func (s *stream) reset() {
-	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, telling: s.telling, label: s.label, sort: s.sort, ascending: s.ascending, whole: s.whole, mixed: s.mixed, pieces: s.pieces}
+	*s = stream{dir: s.dir, path: s.path, name: s.name, stored: s.stored, discriminates: s.discriminates, label: s.label, variant: s.variant, ascending: s.ascending, whole: s.whole, interleaved: s.interleaved, pieces: s.pieces}
 }
 
 // roleOrder is the order of candidates, and of the columns of the weights.
@@ -153,8 +153,8 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	slices.SortStableFunc(streams, func(a, b *stream) int {
 		return cmp.Or(
 			cmp.Compare(a.role, b.role),
-			cmp.Compare(a.before(), b.before()),
-			compareMixed(a, b),
+			cmp.Compare(a.answerRank(), b.answerRank()),
+			compareInterleaved(a, b),
 			cmp.Compare(b.sum, a.sum),
 			cmp.Compare(a.pieces[0].frame, b.pieces[0].frame),
 			cmp.Compare(a.path, b.path),
@@ -174,7 +174,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		t.Candidates = append(t.Candidates, Candidate{
 			Rank: i + 1, Role: role, Dir: s.dir.String(), Path: s.path, Frames: s.seqs,
 			Score: s.score, Text: s.text, Reasons: s.reasons,
-			kind: strings.TrimSpace(s.label + " " + s.sort), features: s.features,
+			kind: strings.TrimSpace(s.label + " " + s.variant), features: s.features,
 		})
 	}
 	slices.SortStableFunc(thoughts, func(a, b *stream) int { return cmp.Compare(a.pieces[0].frame, b.pieces[0].frame) })
@@ -187,8 +187,8 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 	return t
 }
 
-// asked is how often the user said something in the exchange that was answered.
-func (t *Transcript) asked() int {
+// answeredQuestions is how often the user said something in the exchange that was answered.
+func (t *Transcript) answeredQuestions() int {
 	n, open := 0, false
 	for i := range t.Turns {
 		switch turn := &t.Turns[i]; {
@@ -201,8 +201,8 @@ func (t *Transcript) asked() int {
 	return n
 }
 
-// answers are the answers to all that was asked, with an empty line between.
-func (t *Transcript) answers() string {
+// joinedAnswers are the answers to all that was asked, with an empty line between.
+func (t *Transcript) joinedAnswers() string {
 	var b strings.Builder
 	open := false
 	for i := range t.Turns {
@@ -220,9 +220,9 @@ func (t *Transcript) answers() string {
 	return b.String()
 }
 
-// before is 0 for an answer to what was asked in the exchange, and more for what
+// answerRank is 0 for an answer to what was asked in the exchange, and more for what
 // was answered before: told again by the server, or sent by the client.
-func (s *stream) before() int {
+func (s *stream) answerRank() int {
 	switch {
 	case s.role != assistant || s.features[past] == 0 && s.dir == captures.Down:
 		return 0
@@ -235,7 +235,7 @@ func (s *stream) before() int {
 // answer is what s says as the answer: of a conversation that is told again, the
 // last message.
 func (s *stream) answer() string {
-	if s.before() > 0 && s.whole {
+	if s.answerRank() > 0 && s.whole {
 		return strings.ToValidUTF8(s.pieces[len(s.pieces)-1].text, "\uFFFD")
 	}
 	return s.text
@@ -264,28 +264,28 @@ type stream struct {
 	path    string
 	name    string // the last member name of a JSON path
 	stored  bool   // from the JSON of a message inside a field
-	telling bool   // its values tell what the texts beside them are
-	musing  float64
+	discriminates bool   // its values tell what the texts beside them are
+	deliberation  float64
 
 	// How much its members' names alone say that it is the assistant's.
-	named  float64
+	namedAssistant  float64
 	echoed bool   // its text is a value that the other side sent
 	label  string // what a field beside it says it is; "" for none
 
 	// The number beside it that tells it from others of its path; "" for none.
-	sort string
+	variant string
 
 	whole     bool // each piece is a message, between others of its path
 	ascending bool // that number goes up: of a block, not of a kind
-	mixed     bool // it tells texts apart that were sent at the same time
-	placed    bool // a number beside each piece says where in the text it stands
+	interleaved     bool // it tells texts apart that were sent at the same time
+	hasOffsets    bool // a number beside each piece says where in the text it stands
 
 	pieces []piece
 	seqs   []int
 	bytes  int
 
-	ofAll bool // it stands in most frames of its direction, from the first on
-	apart bool // each piece has an identifier of its own beside it
+	inMostFrames bool // it stands in most frames of its direction, from the first on
+	ownIDs bool // each piece has an identifier of its own beside it
 	kind  joining
 	text  string
 

@@ -42,7 +42,7 @@ func turns(streams []*stream, tools []Tool) []Turn {
 			if s.dir == captures.Up {
 				break // what was answered before
 			}
-			if s != streams[0] && (s.mixed && s.before() == 0 || s.path != streams[0].path || s.dir != streams[0].dir || s.kind < delta && s.features[headline] > 0) {
+			if s != streams[0] && (s.interleaved && s.answerRank() == 0 || s.path != streams[0].path || s.dir != streams[0].dir || s.kind < delta && s.features[headline] > 0) {
 				continue // another candidate for the same thing
 			}
 		case thinking:

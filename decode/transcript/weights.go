@@ -4,7 +4,7 @@ package transcript
 type feature uint8
 
 const (
-	always feature = iota // the prior of each role
+	prior feature = iota // the prior of each role
 	down                  // sent by the server
 	up                    // sent by the client
 	// By the client, after the server has begun to answer.
@@ -16,7 +16,7 @@ const (
 	values     // pieces that are values of their own
 	constant   // the same value in several frames
 	long       // the text's length: 1 at 10,000 bytes
-	wording    // language: letters, words, spaces
+	languageLike    // language: letters, words, spaces
 	prose      // language and length together
 	identifier // UUID, hex, random id, token
 	numeric    // a number
@@ -29,7 +29,7 @@ const (
 	name     // one word of a program's making
 	instruct // worded as a prompt, a rule or a description
 	thinkTag // begins with a <think> tag
-	muses    // worded as thinking about a task
+	deliberating    // worded as thinking about a task
 	// Fenced code, headings, lists, tables, where it is not language.
 	markdown
 	// One line or several that are questions, by the server.
@@ -59,7 +59,7 @@ const (
 	inCall     // beside an id and arguments or a tool's name
 	afterCall  // beside the id of a call that was made before
 	// By the server, begun after the first call of a tool.
-	inWake
+	afterFirstCall
 	lines      // pieces that end lines
 	besidePath // beside a file path, in a message of the client
 	// Beside JSON, in a message of the client: a tool's name and schema.
@@ -97,7 +97,7 @@ var featureNames = [featureCount]string{
 // No capture of a real service has been used.
 var weights = [featureCount][len(roleOrder)]float64{
 	//           assistant thinking call  result user  system meta  id
-	always:     {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
+	prior:     {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
 	down:       {1.5, 1.5, 1.0, 0.0, -2.5, -1.0, 0.3, 0.0},
 	up:         {-7.0, -7.0, -5.0, 0.0, 2.0, 1.0, 0.5, 0.0},
 	later:      {0.0, 0.0, 0.0, 2.0, -1.0, -1.5, 0.5, 0.0},
@@ -107,7 +107,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	values:     {-2.0, -2.0, 0.5, 0.0, -2.0, 0.5, 1.0, 0.5},
 	constant:   {-3.0, -3.0, -1.0, -1.0, -0.5, -0.5, 1.5, 1.0},
 	long:       {1.0, 0.8, 0.0, 0.8, 0.0, 0.5, -1.5, -1.0},
-	wording:    {3.0, 3.0, -1.5, 0.5, 3.0, 2.0, -2.0, -5.0},
+	languageLike:    {3.0, 3.0, -1.5, 0.5, 3.0, 2.0, -2.0, -5.0},
 	prose:      {1.5, 1.0, 0.0, 0.0, 0.5, 0.5, -2.0, -2.0},
 	identifier: {-6.0, -6.0, -4.0, -4.0, -6.0, -6.0, -0.5, 5.0},
 	numeric:    {-2.5, -4.0, -2.0, -1.0, -2.0, -4.0, 2.0, 0.5},
@@ -119,7 +119,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	name:       {-1.5, -3.0, 0.0, -1.0, -1.5, -3.0, 1.5, -0.5},
 	instruct:   {-4.0, -3.0, 0.0, -0.5, -3.5, 4.0, 0.0, 0.0},
 	thinkTag:   {0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	muses:      {-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	deliberating:      {-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	markdown:   {2.5, -0.5, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0},
 	asks:       {-3.5, -3.5, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0},
 	status:     {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
@@ -139,7 +139,7 @@ var weights = [featureCount][len(roleOrder)]float64{
 	largest:    {1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
 	inCall:     {-2.5, -2.5, 3.0, 0.3, 0.0, 0.0, -0.5, -0.5},
 	afterCall:  {-4.0, -3.0, -0.5, 4.5, -2.0, -1.0, 0.0, 0.0},
-	inWake:     {-1.0, -2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0},
+	afterFirstCall:     {-1.0, -2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0},
 	lines:      {-2.5, -3.0, 0.0, 3.0, 0.0, 0.0, 0.5, 0.0},
 	besidePath: {-1.0, -1.0, 0.0, 0.5, -3.0, 1.0, 2.0, 0.0},
 	besideJSON: {-1.0, -1.0, 0.0, 0.0, -3.0, 1.0, 1.0, 0.0},
@@ -160,6 +160,6 @@ var weights = [featureCount][len(roleOrder)]float64{
 	saysRole + 7: {-3.0, -3.0, -1.0, -1.0, -2.0, -2.0, 0.5, 2.0},
 }
 
-// calm is the temperature at which scores are nearest to the share of
+// defaultTemperature is the temperature at which scores are nearest to the share of
 // candidates that are right; see TestEvalCalibration.
-const calm = 1.0
+const defaultTemperature = 1.0

@@ -19,9 +19,9 @@ const (
 	idRole
 )
 
-// hints are words in the names of members and kinds, with the role they speak
+// roleHints are words in the names of members and kinds, with the role they speak
 // for. The first that occurs in a name counts.
-var hints = [...]struct {
+var roleHints = [...]struct {
 	role  int
 	words string // separated by spaces; a word with a point is a whole name
 }{
@@ -51,14 +51,14 @@ func roleWord(s string) int {
 	return -1
 }
 
-// hear adds to the features of s what its names say, and the labels beside it.
-func (s *stream) hear(common map[string]bool) {
-	s.hearNames()
-	s.named = s.features[saysRole+assistant]
-	s.hearLabel(common)
+// addNameFeatures adds to the features of s what its names say, and the labels beside it.
+func (s *stream) addNameFeatures(common map[string]bool) {
+	s.addPathFeatures()
+	s.namedAssistant = s.features[saysRole+assistant]
+	s.addLabelFeatures(common)
 }
 
-func (s *stream) hearLabel(common map[string]bool) {
+func (s *stream) addLabelFeatures(common map[string]bool) {
 	for part := range strings.FieldsSeq(s.label) {
 		if role := roleWord(part); role >= 0 {
 			if role == toolResult && s.dir == captures.Down && strings.EqualFold(part, "function") {
@@ -69,16 +69,16 @@ func (s *stream) hearLabel(common map[string]bool) {
 			}
 			// Whose it is, and not what.
 			if role != assistant || s.features[saysRole+thinking] == 0 {
-				s.raise(saysRole+feature(role), 1)
+				s.raiseFeature(saysRole+feature(role), 1)
 			}
 		} else {
-			s.hearName(part, 1, common)
+			s.addNameFeature(part, 1, common)
 		}
 	}
 }
 
-// hearNames takes the last member fully, and those that enclose it half.
-func (s *stream) hearNames() {
+// addPathFeatures takes the last member fully, and those that enclose it half.
+func (s *stream) addPathFeatures() {
 	if s.name == "" {
 		return
 	}
@@ -87,13 +87,13 @@ func (s *stream) hearNames() {
 		switch strings.ToLower(strings.ReplaceAll(s.name, "_", "")) {
 		case "content", "text", "answer", "reply", "response", "message", "outputtext", "completion", "markdown":
 			s.features[plainName] = 1
-			if s.class == plain && s.features[wording] > 0.5 {
+			if s.class == plain && s.features[languageLike] > 0.5 {
 				s.features[plainName] = 0.3
 			}
 		}
 	}
 	if len(names) > 1 && isCallName(names[:len(names)-1]) {
-		s.raise(saysRole+toolCall, 1)
+		s.raiseFeature(saysRole+toolCall, 1)
 		return
 	}
 	for i, n := range names[max(0, len(names)-4):] {
@@ -101,7 +101,7 @@ func (s *stream) hearNames() {
 		if i == min(len(names), 4)-1 {
 			weight = 1
 		}
-		s.hearName(n, weight, nil)
+		s.addNameFeature(n, weight, nil)
 	}
 }
 
@@ -117,20 +117,20 @@ func isCallName(names []string) bool {
 	return false
 }
 
-// hearName takes the words of a name but those that are common to all names.
-func (s *stream) hearName(name string, weight float64, common map[string]bool) {
+// addNameFeature takes the words of a name but those that are common to all names.
+func (s *stream) addNameFeature(name string, weight float64, common map[string]bool) {
 	parts := nameParts(name)
 	maps.DeleteFunc(parts, func(word string, _ bool) bool { return common[word] })
 	for _, t := range textWords {
 		if parts[t] {
-			s.raise(saysText, weight)
+			s.raiseFeature(saysText, weight)
 		}
 	}
-	for _, h := range hints {
+	for _, h := range roleHints {
 		for w := range strings.FieldsSeq(h.words) {
 			whole, exact := strings.CutSuffix(w, ".")
 			if exact && strings.EqualFold(whole, name) || !exact && parts[w] {
-				s.raise(saysRole+feature(h.role), weight)
+				s.raiseFeature(saysRole+feature(h.role), weight)
 				return
 			}
 		}
@@ -161,4 +161,4 @@ func nameParts(name string) map[string]bool {
 	return parts
 }
 
-func (s *stream) raise(f feature, v float64) { s.features[f] = max(s.features[f], v) }
+func (s *stream) raiseFeature(f feature, v float64) { s.features[f] = max(s.features[f], v) }

@@ -12,11 +12,11 @@ import (
 
 const surelyAsked = 0.9 // score of the text that the user sent
 
-// rescue finds the answer of a word or a number, which by itself looks like
+// chooseShortAnswer finds the answer of a word or a number, which by itself looks like
 // metadata: the likeliest value that is left, where the user asked something and
 // nothing else answers it, or only a title, a list of steps, or the thinking that
 // led to it.
-func (c *collection) rescue(streams []*stream, w *Weights) {
+func (c *collection) chooseShortAnswer(streams []*stream, w *Weights) {
 	var said *stream // text that may be the thinking that led to the answer
 	var question, heard *stream
 	settled, weak, short := false, false, false
@@ -28,7 +28,7 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 			}
 		case s.role == thinking:
 			settled = settled || said != nil && said.role == assistant
-			if said == nil || said.lastNew() < s.lastNew() {
+			if said == nil || said.lastNewFrame() < s.lastNewFrame() {
 				said = s
 			}
 		case s.role != assistant:
@@ -44,7 +44,7 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 			settled = true
 		}
 	}
-	if question == nil && !settled && heardAlone(streams) {
+	if question == nil && !settled && clientSentNoWords(streams) {
 		if heard == nil && said != nil && said.kind == growing {
 			heard, said, weak = said, nil, true
 		}
@@ -57,7 +57,7 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 	least, most, next := 0.0, math.Inf(-1), math.Inf(-1)
 	script := scriptOf(question.text)
 	for _, s := range streams {
-		n, ok := c.mayAnswer(s, said)
+		n, ok := c.answerLikelihood(s, said)
 		if ok && script != nil && scriptOf(s.text) == script {
 			n++ // the language that was asked in
 		}
@@ -76,7 +76,7 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		least = -1 // it is the only one
 	}
 	if said != nil && said.role == assistant {
-		if least = 1; said.musing < 0.5 {
+		if least = 1; said.deliberation < 0.5 {
 			least = 2.4
 		}
 	} else if weak {
@@ -92,20 +92,20 @@ func (c *collection) rescue(streams []*stream, w *Weights) {
 		question.judge(w)
 	}
 	if said != nil && said.role == assistant {
-		said.raise(beforeText, 1)
-		said.raise(muses, max(said.musing, 0.5))
+		said.raiseFeature(beforeText, 1)
+		said.raiseFeature(deliberating, max(said.deliberation, 0.5))
 		if said.label == best.label {
-			said.features[saysRole+assistant] = said.named
+			said.features[saysRole+assistant] = said.namedAssistant
 		}
 		said.judge(w)
 	}
 }
 
-// heardFirst takes the text that streams first where the client sent no words, and
+// markTranscription takes the text that streams first where the client sent no words, and
 // ended before another begins, for what was heard of the user: speech goes up, and
 // comes down as text.
-func heardFirst(streams []*stream, w *Weights) {
-	if !heardAlone(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
+func markTranscription(streams []*stream, w *Weights) {
+	if !clientSentNoWords(streams) || !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up }) {
 		return
 	}
 	var first *stream
@@ -114,11 +114,11 @@ func heardFirst(streams []*stream, w *Weights) {
 			first = s
 		}
 	}
-	if first == nil || first.kind != growing || first.role != assistant && first.role != thinking || first.musing > 0.3 || first.features[saysRole+thinking]+first.features[saysRole+assistant] > 0 {
+	if first == nil || first.kind != growing || first.role != assistant && first.role != thinking || first.deliberation > 0.3 || first.features[saysRole+thinking]+first.features[saysRole+assistant] > 0 {
 		return
 	}
 	for _, s := range streams {
-		if s != first && s.dir == captures.Down && s.pieces[0].frame > first.lastNew() && (s.role == assistant || s.path == first.path && s.name == first.name) {
+		if s != first && s.dir == captures.Down && s.pieces[0].frame > first.lastNewFrame() && (s.role == assistant || s.path == first.path && s.name == first.name) {
 			first.features[replayed] = 1
 			first.features[beforeText] = 0
 			first.judge(w)
@@ -127,15 +127,15 @@ func heardFirst(streams []*stream, w *Weights) {
 	}
 }
 
-// heardAlone reports whether the client sent nothing in words: then what the server
+// clientSentNoWords reports whether the client sent nothing in words: then what the server
 // tells first, as it understands it better and better, may be what it heard.
-func heardAlone(streams []*stream) bool {
-	return !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up && s.features[wording] >= 0.4 && s.class == plain })
+func clientSentNoWords(streams []*stream) bool {
+	return !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up && s.features[languageLike] >= 0.4 && s.class == plain })
 }
 
-// oneAnswer takes what streams beside the answer, and ends before it does, for the
+// keepOneAnswer takes what streams beside the answer, and ends before it does, for the
 // thinking that led to it: a server does not answer twice.
-func oneAnswer(streams []*stream, w *Weights) {
+func keepOneAnswer(streams []*stream, w *Weights) {
 	var answer *stream
 	for _, s := range streams {
 		if s.role == assistant && s.isSpoken() && (answer == nil || s.sum > answer.sum) {
@@ -146,8 +146,8 @@ func oneAnswer(streams []*stream, w *Weights) {
 		if s == answer || s.role != assistant || !s.isSpoken() || s.path == answer.path || !alike(s.path, answer.path) {
 			continue
 		}
-		if s.lastNew() < answer.lastNew() && s.features[repeats]+s.features[saysRole+assistant] == 0 && s.musing >= answer.musing {
-			s.raise(beforeText, 1)
+		if s.lastNewFrame() < answer.lastNewFrame() && s.features[repeats]+s.features[saysRole+assistant] == 0 && s.deliberation >= answer.deliberation {
+			s.raiseFeature(beforeText, 1)
 			s.judge(w)
 		}
 	}
@@ -176,17 +176,17 @@ func (s *stream) isWeak() bool {
 
 const leastWhole = 24 // bytes of a text that is no property of something
 
-// speak takes the longest text of the server for the answer where nothing answers
+// chooseLongestAnswer takes the longest text of the server for the answer where nothing answers
 // and no tool was called: code without a word around it, for one. It takes what
 // looks like a call's, or else any.
-func speak(streams []*stream, w *Weights, called bool) {
+func chooseLongestAnswer(streams []*stream, w *Weights, called bool) {
 	var best *stream
 	for _, s := range streams {
 		f := &s.features
 		switch {
-		case s.role == assistant && s.before() == 0, s.role == toolCall && s.dir == captures.Down && (f[jsonText] > f[bareJSON] || s.class == filePath), f[failed] > 0:
+		case s.role == assistant && s.answerRank() == 0, s.role == toolCall && s.dir == captures.Down && (f[jsonText] > f[bareJSON] || s.class == filePath), f[failed] > 0:
 			return
-		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.telling || s.stored:
+		case s.dir != captures.Down || s.class != plain || len(s.text) < leastWhole || s.kind == same || s.kind == separate || s.discriminates || s.stored:
 		case f[echo]+f[afterCall]+f[instruct]+f[status]+f[asks]+f[trailing] >= 0.5 || f[saysRole+metadata] >= 1 || f[saysRole+thinking] > 0 || s.role == thinking || s.role == user:
 		case called && s.role != toolCall:
 		case best == nil || len(s.text) > len(best.text):
@@ -201,13 +201,13 @@ func speak(streams []*stream, w *Weights, called bool) {
 
 const leastLead = 0.5 // of the likeliest value before the next
 
-// mayAnswer says whether a short value may be all of an answer, and how likely it
+// answerLikelihood says whether a short value may be all of an answer, and how likely it
 // is to be that, where said is what was said before.
-func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
+func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool) {
 	f := &s.features
 	text := strings.TrimSpace(s.text)
 	switch {
-	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > mostAgain || s.kind == separate || s.telling || s.stored:
+	case s.dir != captures.Down || s.role == user || s.kind == same && len(s.pieces) > maxShortRepeats || s.kind == separate || s.discriminates || s.stored:
 		return 0, false
 	case s.kind == delta && len(unique(s.pieces)) == 1:
 		return 0, false // one value, again and again
@@ -215,12 +215,12 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 		return 0, false
 	case f[saysRole+metadata] >= 1 || f[saysRole+idRole] >= 1, isFinish(text):
 		return 0, false
-	case said != nil && s.pieces[0].frame <= said.lastNew():
+	case said != nil && s.pieces[0].frame <= said.lastNewFrame():
 		return 0, false
 	case s.class == jsonWhole && s.kind >= delta && len(s.pieces) > 2:
-		return 2, f[inWake]+f[inCall]+f[saysRole+toolCall]+f[saysRole+toolResult] == 0
+		return 2, f[afterFirstCall]+f[inCall]+f[saysRole+toolCall]+f[saysRole+toolResult] == 0
 	case s.class == jsonWhole && f[bareJSON] > 0:
-		return 1.5, f[inWake]+f[saysRole+metadata] == 0
+		return 1.5, f[afterFirstCall]+f[saysRole+metadata] == 0
 	case len(text) > mostShort || strings.Count(text, " ") >= 2:
 		return 0, false
 	}
@@ -230,7 +230,7 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	case version, filePath:
 		likely = -0.5
 	case word:
-		if likely = -1; s.kind == same && !isRetort(text) {
+		if likely = -1; s.kind == same && !isShortReply(text) {
 			return 0, false
 		}
 	case plain:
@@ -242,7 +242,7 @@ func (c *collection) mayAnswer(s, said *stream) (likely float64, ok bool) {
 	}
 	r, _ := utf8.DecodeRuneInString(text)
 	switch {
-	case isRetort(text):
+	case isShortReply(text):
 		likely += 2
 	case isState(text):
 		if likely++; s.class == word {
@@ -290,17 +290,17 @@ func scriptOf(text string) *unicode.RangeTable {
 	return nil
 }
 
-const mostAgain = 3 // times that a short answer is sent
+const maxShortRepeats = 3 // times that a short answer is sent
 
 const mostShort = 24 // bytes of an answer that does not look like one
 
-// isRetort reports whether text is what an answer may be all of, and a name or a
+// isShortReply reports whether text is what an answer may be all of, and a name or a
 // title is not: yes, no and the like.
-func isRetort(text string) bool {
-	return slices.Contains(retorts, strings.ToLower(strings.TrimRight(text, ".!。 ")))
+func isShortReply(text string) bool {
+	return slices.Contains(shortReplies, strings.ToLower(strings.TrimRight(text, ".!。 ")))
 }
 
-var retorts = strings.Fields(`yes no sure yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
+var shortReplies = strings.Fields(`yes no sure yep nope thanks hello hi ja nein oui non sí si sim não sì da nu tak nie ano ne evet hayır
 	да нет так ні не ναι όχι כן לא نعم لا हाँ नहीं vâng không có ya tidak ใช่ ไม่ 是 是的 不 不是 好 好的 对 はい いいえ 네 아니요`)
 
 // isState reports whether text may as well be what a program says of itself.
@@ -321,16 +321,16 @@ func isFinish(text string) bool {
 	return false
 }
 
-// sayAgain finds short values that the server sends twice, at two places: an
+// findRepeatedShort finds short values that the server sends twice, at two places: an
 // answer and its repetition in the end.
-func sayAgain(streams []*stream) {
+func findRepeatedShort(streams []*stream) {
 	type place struct {
 		s     *stream
 		frame int
 	}
 	first := make(map[string]place)
 	for _, s := range streams {
-		if s.dir != captures.Down || len(s.text) > mostShort || isFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.telling {
+		if s.dir != captures.Down || len(s.text) > mostShort || isFinish(s.text) || s.class != plain && s.class != number && s.class != word || s.kind == same || s.kind == separate || s.discriminates {
 			continue
 		}
 		if was, ok := first[s.text]; ok && was.s.path != s.path && was.frame != s.pieces[0].frame {

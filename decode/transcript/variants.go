@@ -16,9 +16,9 @@ import (
 const (
 	maxScalar  = 1 << 26
 	maxScalars = 12 // small numbers and flags of one message that are kept
-	maxSorts   = 8  // values of a number that tells kinds apart
+	maxVariants   = 8  // values of a number that tells kinds apart
 	maxVoices  = 4  // of them that take turns
-	sortLevels = 6  // messages outwards in which such a number is looked for
+	variantLevels = 6  // messages outwards in which such a number is looked for
 	// Where a message does not have the number: proto3 leaves out zero.
 	absent = -1
 )
@@ -29,9 +29,9 @@ type scalar struct {
 	value int64
 }
 
-// number records a number of a message: for what it may say of the texts beside
+// addNumber records a number of a message: for what it may say of the texts beside
 // it, and for the numbers of the whole exchange.
-func (c *collection) number(f *decode.Frame, index int, path, name string, group int32, value int64) {
+func (c *collection) addNumber(f *decode.Frame, index int, path, name string, group int32, value int64) {
 	key := streamKey{f.Dir, path}
 	at, ok := c.numberAt[key]
 	if !ok {
@@ -43,7 +43,7 @@ func (c *collection) number(f *decode.Frame, index int, path, name string, group
 		c.numbers = append(c.numbers, &numbers{dir: f.Dir, path: path, name: name, first: index})
 		c.numberAt[key] = at
 	}
-	c.numbers[at].note(index, group, value)
+	c.numbers[at].addValue(index, group, value)
 	g := &c.groups[group]
 	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
 		return
@@ -51,23 +51,23 @@ func (c *collection) number(f *decode.Frame, index int, path, name string, group
 	g.scalars = append(g.scalars, scalar{at, value})
 }
 
-func (c *collection) jsonNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
+func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
 	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
-		c.number(f, index, path, name, group, v)
+		c.addNumber(f, index, path, name, group, v)
 	}
 }
 
-// sort parts the pieces of s by the number or flag beside them that says what
+// splitVariants parts the pieces of s by the number or flag beside them that says what
 // they are, as {1: 2, 3: "Hi"} has it where field 1 is an enum, and returns
 // nil where there is none.
 //
 // A number that counts, or that changes in the middle of sentences, says
 // nothing of the kind.
-func (c *collection) sort(s *stream) (parts []*stream) {
-	if len(s.pieces) < 2 || s.telling || s.listed() {
+func (c *collection) splitVariants(s *stream) (parts []*stream) {
+	if len(s.pieces) < 2 || s.discriminates || s.listed() {
 		return nil
 	}
-	best, ascending := c.sorter(s)
+	best, ascending := c.variantNumber(s)
 	if best < 0 {
 		return nil
 	}
@@ -76,23 +76,23 @@ func (c *collection) sort(s *stream) (parts []*stream) {
 		v := c.scalarOf(p.group, best)
 		part := index[v]
 		if part == nil {
-			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, telling: s.telling, whole: s.whole, sort: strconv.FormatInt(v, 10), ascending: ascending}
+			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, discriminates: s.discriminates, whole: s.whole, variant: strconv.FormatInt(v, 10), ascending: ascending}
 			index[v] = part
 			parts = append(parts, part)
 		}
 		part.pieces = append(part.pieces, p)
 	}
 	changes, _, _, _ := c.changes(s, best)
-	mixed := c.mixes(s, best, changes)
+	mixed := c.isInterleaved(s, best, changes)
 	for _, part := range parts {
-		part.mixed = mixed
+		part.interleaved = mixed
 		part.whole = part.whole || !mixed && changes > 1 && changes == len(s.pieces)-1
 	}
 	return parts
 }
 
-// sorter is the number that parts the pieces of s best, or -1.
-func (c *collection) sorter(s *stream) (best int32, ascending bool) {
+// variantNumber is the number that parts the pieces of s best, or -1.
+func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
 	best = -1
 	least := len(s.pieces)
 	mix, mixed := int32(-1), 0
@@ -100,14 +100,14 @@ func (c *collection) sorter(s *stream) (best int32, ascending bool) {
 		changes, open, distinct, monotone := c.changes(s, at)
 		n := len(s.pieces)
 		switch {
-		case distinct < 2 || distinct > maxSorts || changes < 1:
+		case distinct < 2 || distinct > maxVariants || changes < 1:
 		case monotone && distinct == n && n > 2: // it counts
 		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
 		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
-		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= wholeSaid:
+		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
 			// They take turns.
 			best, least, ascending = at, min(least, changes), monotone
-		case c.mixes(s, at, changes):
+		case c.isInterleaved(s, at, changes):
 			if changes > mixed {
 				mix, mixed = at, changes
 			}
@@ -128,7 +128,7 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 	seen := make(map[int32]bool)
 	for _, p := range s.pieces {
 		g := p.group
-		for range sortLevels {
+		for range variantLevels {
 			if g < 0 {
 				break
 			}
@@ -151,7 +151,7 @@ func (c *collection) scalarsBeside(s *stream) []int32 {
 }
 
 func (c *collection) scalarOf(group, at int32) int64 {
-	for range sortLevels {
+	for range variantLevels {
 		if group < 0 {
 			break
 		}
@@ -190,7 +190,7 @@ func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, 
 		}
 		monotone = monotone && v > last
 		last = v
-		if values[v] = true; len(values) > maxSorts {
+		if values[v] = true; len(values) > maxVariants {
 			return changes, open, len(values), monotone
 		}
 		changes++
@@ -218,9 +218,9 @@ func readsOn(a, b string) bool {
 	return false
 }
 
-// unsort puts parts of one path together again that turned out to be the same:
+// mergeVariants puts parts of one path together again that turned out to be the same:
 // blocks of one text, each with a number of its own.
-func unsort(streams []*stream) (out []*stream, changed bool) {
+func mergeVariants(streams []*stream) (out []*stream, changed bool) {
 	type key struct {
 		dir         captures.Direction
 		path, label string
@@ -229,7 +229,7 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 	}
 	index := make(map[key]*stream)
 	for _, s := range streams {
-		if s.sort == "" || s.mixed || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
+		if s.variant == "" || s.interleaved || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
 			out = append(out, s)
 			continue
 		}
@@ -247,7 +247,7 @@ func unsort(streams []*stream) (out []*stream, changed bool) {
 		whole.pieces = append(whole.pieces, s.pieces...)
 	}
 	for _, s := range out {
-		if s.sort != "" {
+		if s.variant != "" {
 			slices.SortStableFunc(s.pieces, comparePieces)
 		}
 	}
@@ -267,9 +267,9 @@ func (s *stream) bytesEach() int {
 	return bytes / len(s.pieces)
 }
 
-const wholeSaid = 15 // bytes a value, on average, where each is a message
+const minWhole = 15 // bytes a value, on average, where each is a message
 
-const leastSaid = 12 // bytes a value, on average, of a list of what was said
+const minListed = 12 // bytes a value, on average, of a list of what was said
 
 // listed reports whether the pieces of s are a list of short values in one frame:
 // what stands beside them are their properties.
@@ -281,5 +281,5 @@ func (s *stream) listed() bool {
 		}
 		bytes += len(p.text)
 	}
-	return bytes < leastSaid*len(s.pieces)
+	return bytes < minListed*len(s.pieces)
 }

@@ -10,18 +10,18 @@ import (
 
 const (
 	// Changes of a number between pieces of texts that are sent at once.
-	leastMixed  = 2
-	mixedFrames = 2   // frames that have pieces of several texts
-	leastFalls  = 2   // times that an index goes back
-	leastJars   = 2   // borders at which mixed texts jar
-	mixedOpen   = 0.4 // of the borders within the first text that read on
+	minChanges  = 2
+	minSharedFrames = 2   // frames that have pieces of several texts
+	minFalls  = 2   // times that an index goes back
+	minBreaks   = 2   // borders at which mixed texts jar
+	minOpenShare   = 0.4 // of the borders within the first text that read on
 )
 
-// mixes reports whether the number at tells texts apart that were sent at the
+// isInterleaved reports whether the number at tells texts apart that were sent at the
 // same time, as those of several candidates are: pieces with the same number read
 // on in each other, and those behind each other do not, or stand in one frame.
-func (c *collection) mixes(s *stream, at int32, changes int) bool {
-	if changes < leastMixed {
+func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
+	if changes < minChanges {
 		return false
 	}
 	parts := make(map[int64][]piece)
@@ -34,7 +34,7 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 			falls++
 		}
 		last = v
-		if parts[v] = append(parts[v], p); len(parts) > maxSorts {
+		if parts[v] = append(parts[v], p); len(parts) > maxVariants {
 			return false
 		}
 		if frames[p.frame] == nil {
@@ -49,34 +49,34 @@ func (c *collection) mixes(s *stream, at int32, changes int) bool {
 	}
 	apart := 0.0
 	var most []piece
-	low, high := int64(maxSorts), int64(0)
+	low, high := int64(maxVariants), int64(0)
 	for v, part := range parts {
 		low, high = min(low, v), max(high, v)
-		if v >= maxSorts {
+		if v >= maxVariants {
 			return false // it does not count texts
 		}
-		apart += jars(part)
+		apart += countBreaks(part)
 		if len(part) > len(most) || len(part) == len(most) && comparePieces(part[0], most[0]) < 0 {
 			most = part
 		}
 	}
-	if several == 0 && changes == len(s.pieces)-1 && s.bytesEach() >= wholeSaid {
+	if several == 0 && changes == len(s.pieces)-1 && s.bytesEach() >= minWhole {
 		return false // they take turns
 	}
-	if len(most) < 2 || s.bytesEach() >= wholeSaid && endsSentence(strings.TrimSpace(most[0].text)) && endsSentence(strings.TrimSpace(most[1].text)) {
+	if len(most) < 2 || s.bytesEach() >= minWhole && endsSentence(strings.TrimSpace(most[0].text)) && endsSentence(strings.TrimSpace(most[1].text)) {
 		return false // messages, each whole
 	}
-	if open, _ := borders(most); open < mixedOpen {
+	if open, _ := borders(most); open < minOpenShare {
 		if _, ok := grown(most); !ok {
 			return false
 		}
 	}
-	together := jars(s.pieces)
-	if several >= mixedFrames && several*4 >= len(frames) {
+	together := countBreaks(s.pieces)
+	if several >= minSharedFrames && several*4 >= len(frames) {
 		return true
 	}
 	counts := low <= 1 && high-low == int64(len(parts))-1 // as an index does
-	return c.marksEnds(s, at, parts) || together >= leastJars && apart*2 < together || counts && falls >= leastFalls && apart <= 1+1.2*together
+	return c.marksEnds(s, at, parts) || together >= minBreaks && apart*2 < together || counts && falls >= minFalls && apart <= 1+1.2*together
 }
 
 // marksEnds reports whether some number stands beside the last piece of each of
@@ -104,17 +104,17 @@ func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) boo
 	return false
 }
 
-// jars counts the borders at which pieces do not read on.
-func jars(pieces []piece) float64 {
+// countBreaks counts the borders at which pieces do not read on.
+func countBreaks(pieces []piece) float64 {
 	n := 0.0
 	for i := 1; i < len(pieces); i++ {
-		n += jar(pieces[i-1].text, pieces[i].text)
+		n += breakBetween(pieces[i-1].text, pieces[i].text)
 	}
 	return n
 }
 
-// jar says from 0 to 1 how little b reads on from a.
-func jar(a, b string) float64 {
+// breakBetween says from 0 to 1 how little b reads on from a.
+func breakBetween(a, b string) float64 {
 	before, _ := utf8.DecodeLastRuneInString(a)
 	after, size := utf8.DecodeRuneInString(b)
 	spaced := unicode.IsSpace(before)
@@ -146,12 +146,12 @@ func jar(a, b string) float64 {
 	return 0
 }
 
-// compareMixed puts the first of several candidates before the others.
-func compareMixed(a, b *stream) int {
-	if !a.mixed || !b.mixed || a.path != b.path || a.label != b.label {
+// compareInterleaved puts the first of several candidates before the others.
+func compareInterleaved(a, b *stream) int {
+	if !a.interleaved || !b.interleaved || a.path != b.path || a.label != b.label {
 		return 0
 	}
-	x, _ := strconv.Atoi(a.sort)
-	y, _ := strconv.Atoi(b.sort)
+	x, _ := strconv.Atoi(a.variant)
+	y, _ := strconv.Atoi(b.variant)
 	return cmp.Compare(x, y)
 }

@@ -21,11 +21,11 @@ const (
 	mostCarried   = 4096 // bytes of one, on average
 )
 
-// unpack reads the events that travel as JSON inside a string: where the objects
+// unpackEvents reads the events that travel as JSON inside a string: where the objects
 // at a path hold a text that reads on from one to the next, which the arguments
 // of calls do not, their members take the place of the path. A path that has
 // objects with a member of the same name is such a one, too.
-func (c *collection) unpack(ex *decode.Exchange) {
+func (c *collection) unpackEvents(ex *decode.Exchange) {
 	names := make(map[string]bool)
 	objects := make(map[*stream][]map[string]any)
 	for _, s := range c.streams {
@@ -69,7 +69,7 @@ func (c *collection) unpack(ex *decode.Exchange) {
 		}
 		for i, p := range s.pieces {
 			if i < len(list) {
-				c.value(&ex.Frames[p.frame], p.frame, strings.Split(s.path, "."), list[i], c.newGroup(p.group))
+				c.addValue(&ex.Frames[p.frame], p.frame, strings.Split(s.path, "."), list[i], c.newGroup(p.group))
 			}
 		}
 	}
@@ -248,5 +248,5 @@ func memberTexts(texts map[string][]piece, path string, o map[string]any, at, de
 // of kinds may seem to read on, too.
 func hasLanguage(pieces []piece) bool {
 	text := sample(concat(pieces[:min(len(pieces), 200)], ""))
-	return language(text) >= 0.3 || marks(text) > 0.6
+	return likeness(text) >= 0.3 || markdownLike(text) > 0.6
 }

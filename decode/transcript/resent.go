@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	leastPlaced = 4    // pieces whose places are told by a number
+	minPlaced = 4    // pieces whose places are told by a number
 	placedShare = 0.8  // of the steps from one to the next that fit
-	mostBegun   = 1000 // borders at which a text may begin again
-	leastBegun  = 16   // bytes of a text that begins again
+	maxRestarts   = 1000 // borders at which a text may begin again
+	minRestart  = 16   // bytes of a text that begins again
 )
 
-// settle drops the pieces of s that were sent again, or were taken back: those
+// dropResent drops the pieces of s that were sent again, or were taken back: those
 // that a number beside them counts, or says the place of, and a text that is
 // begun from its beginning.
-func (c *collection) settle(s *stream) {
-	if len(s.pieces) < leastPlaced || s.telling {
+func (c *collection) dropResent(s *stream) {
+	if len(s.pieces) < minPlaced || s.discriminates {
 		return
 	}
 	for _, at := range c.scalarsBeside(s) {
-		if c.place(s, at) || c.recount(s, at) {
+		if c.placeByOffset(s, at) || c.dropRenumbered(s, at) {
 			break
 		}
 	}
-	s.begunAgain()
+	s.dropRestart()
 }
 
 // units are what the places in a text are counted in.
@@ -42,9 +42,9 @@ var units = [...]func(string) int64{
 	},
 }
 
-// place reports whether the number at is where each piece is written in the text,
+// placeByOffset reports whether the number at is where each piece is written in the text,
 // and if so writes them there.
-func (c *collection) place(s *stream, at int32) bool {
+func (c *collection) placeByOffset(s *stream, at int32) bool {
 	if c.scalarOf(s.pieces[0].group, at) > 0 {
 		return false // a text is written from its beginning on
 	}
@@ -65,10 +65,10 @@ func (c *collection) place(s *stream, at int32) bool {
 			end = v + size
 		}
 		// What counts the pieces fits those of one rune, too.
-		if float64(fits) < placedShare*float64(len(s.pieces)-1) || longFits < leastPlaced-2 || float64(longFits) < placedShare*float64(long) && longFits < long-1 {
+		if float64(fits) < placedShare*float64(len(s.pieces)-1) || longFits < minPlaced-2 || float64(longFits) < placedShare*float64(long) && longFits < long-1 {
 			continue
 		}
-		s.placed = true
+		s.hasOffsets = true
 		if fits == len(s.pieces)-1 {
 			return true
 		}
@@ -103,9 +103,9 @@ func upTo(text string, n int64, unit func(string) int64) string {
 	return text
 }
 
-// recount reports whether the number at counts the pieces of s, and drops those
+// dropRenumbered reports whether the number at counts the pieces of s, and drops those
 // whose number was there before with the same text: they were sent again.
-func (c *collection) recount(s *stream, at int32) bool {
+func (c *collection) dropRenumbered(s *stream, at int32) bool {
 	texts := make(map[int64]string, len(s.pieces))
 	rises, again := 0, 0
 	last := int64(-2)
@@ -123,7 +123,7 @@ func (c *collection) recount(s *stream, at int32) bool {
 		}
 		texts[v] = p.text
 	}
-	if again == 0 || float64(rises) < placedShare*float64(len(s.pieces)) || len(texts) < leastPlaced {
+	if again == 0 || float64(rises) < placedShare*float64(len(s.pieces)) || len(texts) < minPlaced {
 		return false
 	}
 	seen := make(map[int64]bool, len(texts))
@@ -138,18 +138,18 @@ func (c *collection) recount(s *stream, at int32) bool {
 	return true
 }
 
-// begunAgain drops the beginning of a text that broke off in the middle of a
+// dropRestart drops the beginning of a text that broke off in the middle of a
 // sentence, behind which it was sent from its beginning.
-func (s *stream) begunAgain() {
+func (s *stream) dropRestart() {
 	full := concat(s.pieces, "")
 	end := 0
-	for i := range s.pieces[:min(len(s.pieces)-1, mostBegun)] {
+	for i := range s.pieces[:min(len(s.pieces)-1, maxRestarts)] {
 		end += len(s.pieces[i].text)
 		if end*2 > len(full) {
 			return
 		}
 		first, rest := full[:end], full[end:]
-		if end < leastBegun || s.pieces[i+1].frame-s.pieces[i].frame < 2 || endsSentence(strings.TrimRight(first, " ")) || strings.HasSuffix(first, "\n") || !strings.HasPrefix(rest, first) {
+		if end < minRestart || s.pieces[i+1].frame-s.pieces[i].frame < 2 || endsSentence(strings.TrimRight(first, " ")) || strings.HasSuffix(first, "\n") || !strings.HasPrefix(rest, first) {
 			continue
 		}
 		s.pieces = s.pieces[i+1:]

@@ -8,12 +8,12 @@ import (
 
 const (
 	smallFrame = 24  // texts of a frame that are taken to belong together
-	looked     = 200 // pieces of a stream whose neighbours are looked at
+	maxLooked     = 200 // pieces of a stream whose neighbours are looked at
 )
 
-// A context is what stands beside a text: in its frame, if that is small, else
+// A neighbourhood is what stands beside a text: in its frame, if that is small, else
 // in its message.
-type context struct {
+type neighbourhood struct {
 	id, json, filePath bool
 	text               bool // language
 	words              int
@@ -21,13 +21,13 @@ type context struct {
 	first              int // frame
 
 	// Of all of the frame, where x is of a message in it; else nil.
-	frame *context
+	frame *neighbourhood
 }
 
-func (x *context) note(s *stream, p piece) {
+func (x *neighbourhood) addNeighbour(s *stream, p piece) {
 	switch s.class {
 	case uuid, hexID, randomID, token:
-		if s.ofAll {
+		if s.inMostFrames {
 			break // it tells the exchange from others, not a call
 		}
 		x.id = true
@@ -35,19 +35,19 @@ func (x *context) note(s *stream, p piece) {
 	case jsonWhole, jsonPart:
 		x.json = true
 	case word:
-		if !s.telling && s.kind != same && s.features[saysRole+metadata] < 1 {
+		if !s.discriminates && s.kind != same && s.features[saysRole+metadata] < 1 {
 			x.words++
 		}
 	case filePath:
 		x.filePath = true
 	case plain:
-		x.text = x.text || s.features[wording] >= 0.5
+		x.text = x.text || s.features[languageLike] >= 0.5
 	}
 }
 
-// call says how much x looks like a call of a tool; own is how many of its words
+// callLikelihood says how much x looks like a call of a tool; own is how many of its words
 // are not to count.
-func (x *context) call(own int) float64 {
+func (x *neighbourhood) callLikelihood(own int) float64 {
 	switch {
 	case x.json && (x.id || x.words > own):
 		return 1
@@ -63,17 +63,17 @@ func (x *context) call(own int) float64 {
 	return 0
 }
 
-// neighbours sets the features that come from what stands beside the pieces.
-func (s *stream) neighbours(around, beside func(piece) *context, calls map[string]int) {
+// addNeighbourFeatures sets the features that come from what stands beside the pieces.
+func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood, calls map[string]int) {
 	f := &s.features
-	pieces := s.pieces[:min(len(s.pieces), looked)]
+	pieces := s.pieces[:min(len(s.pieces), maxLooked)]
 	for _, p := range pieces {
 		x, own := around(p), beside(p)
 		mine := 0
 		if s.class == word && !strings.ContainsAny(p.text, "_.:-") && !hasCamel(p.text) {
 			mine = 1 // a word makes no call of itself, unless it names a function
 		}
-		f[inCall] += x.call(mine)
+		f[inCall] += x.callLikelihood(mine)
 		for _, id := range x.ids {
 			if made, ok := calls[id]; ok && made < p.frame && (s.dir == captures.Up || f[jsonText] == 0) {
 				f[afterCall]++
