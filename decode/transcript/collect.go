@@ -25,16 +25,16 @@ const (
 
 // A collection is the texts of an exchange before they are judged.
 type collection struct {
-	maxText  int
-	streams  []*stream
-	index    map[streamKey]*stream
-	shapes   map[streamKey]*shape.Shape
-	groups   []group
-	numbers  []*numbers
-	numberAt map[streamKey]int32
-	at       []shape.Path
-	common   map[string]bool // words of all names of kinds
-	serverTexts     []int           // frames of the server that have text, ascending
+	maxText     int
+	streams     []*stream
+	index       map[streamKey]*stream
+	shapes      map[streamKey]*shape.Shape
+	groups      []group
+	numbers     []*numbers
+	numberAt    map[streamKey]int32
+	at          []shape.Path
+	common      map[string]bool // words of all names of kinds
+	serverTexts []int           // frames of the server that have text, ascending
 
 	// The texts come from a message of a conversation that is kept as JSON.
 	stored    bool

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxCompared  = 40      // streams of text that are compared with each other
+	maxCompared = 40      // streams of text that are compared with each other
 	maxSearched = 1 << 16 // bytes of a text in which another is looked for
-	minRepeat = 60      // bytes of a text that is no part of another by chance
+	minRepeat   = 60      // bytes of a text that is no part of another by chance
 )
 
 // findEchoes compares both directions: whole values, and line by line. A short text

@@ -97,8 +97,8 @@ func (c *collection) measureAll(ex *decode.Exchange, streams []*stream) {
 }
 
 const (
-	minHandle = 6  // bytes of a value that is handed back
-	maxHandle  = 64 // bytes
+	minHandle       = 6  // bytes of a value that is handed back
+	maxHandle       = 64 // bytes
 	maxHandleFrames = 3  // frames of the server that have it at most
 )
 
@@ -387,7 +387,7 @@ func (s *stream) measure() {
 		f[name] = 1
 	}
 	if s.class == plain || s.class == word {
-		f[languageLike] = s.language()
+		f[languageLike] = s.likeness()
 		f[prose] = f[languageLike] * f[long]
 		f[instruct] = instructions(s.text)
 		if s.dir == captures.Down {
@@ -408,8 +408,8 @@ func (s *stream) measure() {
 	}
 }
 
-// language is how much the text, or each of separate values, reads as language.
-func (s *stream) language() float64 {
+// likeness is how much the text, or each of separate values, reads as language.
+func (s *stream) likeness() float64 {
 	if s.kind != separate {
 		return likeness(s.text)
 	}

@@ -10,11 +10,11 @@ import (
 
 const (
 	// Changes of a number between pieces of texts that are sent at once.
-	minChanges  = 2
+	minChanges      = 2
 	minSharedFrames = 2   // frames that have pieces of several texts
-	minFalls  = 2   // times that an index goes back
-	minBreaks   = 2   // borders at which mixed texts jar
-	minOpenShare   = 0.4 // of the borders within the first text that read on
+	minFalls        = 2   // times that an index goes back
+	minBreaks       = 2   // borders at which mixed texts jar
+	minOpenShare    = 0.4 // of the borders within the first text that read on
 )
 
 // isInterleaved reports whether the number at tells texts apart that were sent at the

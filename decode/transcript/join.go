@@ -300,8 +300,8 @@ const (
 	wholeLine  = 8 // runes of a piece, on average, that may be a line of its own
 	wholeWords = 3 // spaces of a piece that does not come again by chance
 	// Lines behind each other without a space between them, beyond chance.
-	minLines = 14
-	linesSeen  = 64 // pieces that are looked at
+	minLines  = 14
+	linesSeen = 64 // pieces that are looked at
 )
 
 // areLines reports whether pieces are lines of their own: the same come again, but

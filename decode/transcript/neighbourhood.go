@@ -8,7 +8,7 @@ import (
 
 const (
 	smallFrame = 24  // texts of a frame that are taken to belong together
-	maxLooked     = 200 // pieces of a stream whose neighbours are looked at
+	maxLooked  = 200 // pieces of a stream whose neighbours are looked at
 )
 
 // A neighbourhood is what stands beside a text: in its frame, if that is small, else

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	minPlaced = 4    // pieces whose places are told by a number
+	minPlaced   = 4    // pieces whose places are told by a number
 	placedShare = 0.8  // of the steps from one to the next that fit
-	maxRestarts   = 1000 // borders at which a text may begin again
+	maxRestarts = 1000 // borders at which a text may begin again
 	minRestart  = 16   // bytes of a text that begins again
 )
 

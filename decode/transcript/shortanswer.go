@@ -130,7 +130,9 @@ func markTranscription(streams []*stream, w *Weights) {
 // clientSentNoWords reports whether the client sent nothing in words: then what the server
 // tells first, as it understands it better and better, may be what it heard.
 func clientSentNoWords(streams []*stream) bool {
-	return !slices.ContainsFunc(streams, func(s *stream) bool { return s.dir == captures.Up && s.features[languageLike] >= 0.4 && s.class == plain })
+	return !slices.ContainsFunc(streams, func(s *stream) bool {
+		return s.dir == captures.Up && s.features[languageLike] >= 0.4 && s.class == plain
+	})
 }
 
 // keepOneAnswer takes what streams beside the answer, and ends before it does, for the

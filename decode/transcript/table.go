@@ -14,8 +14,8 @@ import (
 // Weights is what one unit of each feature adds to the log odds of each role, and
 // how far the sums are to be believed.
 type Weights struct {
-	table [featureCount][len(roleOrder)]float64
-	temperature  float64 // sums are divided by it where they become probabilities
+	table       [featureCount][len(roleOrder)]float64
+	temperature float64 // sums are divided by it where they become probabilities
 }
 
 // DefaultWeights returns the weights that are built in.
@@ -40,9 +40,9 @@ func (w *Weights) Row(name string) []float64 {
 
 // weightsFile is the JSON of Weights.
 type weightsFile struct {
-	V       int                         `json:"v"`
-	Temperature    float64                     `json:"temperature"`
-	Weights map[string]map[Role]float64 `json:"weights"`
+	V           int                         `json:"v"`
+	Temperature float64                     `json:"temperature"`
+	Weights     map[string]map[Role]float64 `json:"weights"`
 }
 
 // MarshalJSON writes the weights as a file has them.

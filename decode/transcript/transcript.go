@@ -260,34 +260,34 @@ func cutThinking(text string) (thoughts, answer string) {
 
 // A stream is the texts of one path in one direction, with one label.
 type stream struct {
-	dir     captures.Direction
-	path    string
-	name    string // the last member name of a JSON path
-	stored  bool   // from the JSON of a message inside a field
+	dir           captures.Direction
+	path          string
+	name          string // the last member name of a JSON path
+	stored        bool   // from the JSON of a message inside a field
 	discriminates bool   // its values tell what the texts beside them are
 	deliberation  float64
 
 	// How much its members' names alone say that it is the assistant's.
-	namedAssistant  float64
-	echoed bool   // its text is a value that the other side sent
-	label  string // what a field beside it says it is; "" for none
+	namedAssistant float64
+	echoed         bool   // its text is a value that the other side sent
+	label          string // what a field beside it says it is; "" for none
 
 	// The number beside it that tells it from others of its path; "" for none.
 	variant string
 
-	whole     bool // each piece is a message, between others of its path
-	ascending bool // that number goes up: of a block, not of a kind
-	interleaved     bool // it tells texts apart that were sent at the same time
-	hasOffsets    bool // a number beside each piece says where in the text it stands
+	whole       bool // each piece is a message, between others of its path
+	ascending   bool // that number goes up: of a block, not of a kind
+	interleaved bool // it tells texts apart that were sent at the same time
+	hasOffsets  bool // a number beside each piece says where in the text it stands
 
 	pieces []piece
 	seqs   []int
 	bytes  int
 
 	inMostFrames bool // it stands in most frames of its direction, from the first on
-	ownIDs bool // each piece has an identifier of its own beside it
-	kind  joining
-	text  string
+	ownIDs       bool // each piece has an identifier of its own beside it
+	kind         joining
+	text         string
 
 	// Share of the borders between deltas that run through a sentence.
 	open  float64

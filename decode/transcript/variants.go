@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	maxScalar  = 1 << 26
-	maxScalars = 12 // small numbers and flags of one message that are kept
+	maxScalar     = 1 << 26
+	maxScalars    = 12 // small numbers and flags of one message that are kept
 	maxVariants   = 8  // values of a number that tells kinds apart
-	maxVoices  = 4  // of them that take turns
+	maxVoices     = 4  // of them that take turns
 	variantLevels = 6  // messages outwards in which such a number is looked for
 	// Where a message does not have the number: proto3 leaves out zero.
 	absent = -1

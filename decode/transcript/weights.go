@@ -5,31 +5,31 @@ type feature uint8
 
 const (
 	prior feature = iota // the prior of each role
-	down                  // sent by the server
-	up                    // sent by the client
+	down                 // sent by the server
+	up                   // sent by the client
 	// By the client, after the server has begun to answer.
 	later
 	frames // in how many frames the path occurs: 1 at 256
 	// Many pieces that continue each other in mid-sentence.
 	deltas
-	snapshots  // pieces that grow
-	values     // pieces that are values of their own
-	constant   // the same value in several frames
-	long       // the text's length: 1 at 10,000 bytes
-	languageLike    // language: letters, words, spaces
-	prose      // language and length together
-	identifier // UUID, hex, random id, token
-	numeric    // a number
-	address    // a URL
-	path       // a file path
-	jsonText   // JSON, whole or in parts
-	modelName  // the name of a language model
+	snapshots    // pieces that grow
+	values       // pieces that are values of their own
+	constant     // the same value in several frames
+	long         // the text's length: 1 at 10,000 bytes
+	languageLike // language: letters, words, spaces
+	prose        // language and length together
+	identifier   // UUID, hex, random id, token
+	numeric      // a number
+	address      // a URL
+	path         // a file path
+	jsonText     // JSON, whole or in parts
+	modelName    // the name of a language model
 	// A version, media type, time zone, locale, time, header, e-mail address, tag.
 	detail
-	name     // one word of a program's making
-	instruct // worded as a prompt, a rule or a description
-	thinkTag // begins with a <think> tag
-	deliberating    // worded as thinking about a task
+	name         // one word of a program's making
+	instruct     // worded as a prompt, a rule or a description
+	thinkTag     // begins with a <think> tag
+	deliberating // worded as thinking about a task
 	// Fenced code, headings, lists, tables, where it is not language.
 	markdown
 	// One line or several that are questions, by the server.
@@ -97,58 +97,58 @@ var featureNames = [featureCount]string{
 // No capture of a real service has been used.
 var weights = [featureCount][len(roleOrder)]float64{
 	//           assistant thinking call  result user  system meta  id
-	prior:     {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
-	down:       {1.5, 1.5, 1.0, 0.0, -2.5, -1.0, 0.3, 0.0},
-	up:         {-7.0, -7.0, -5.0, 0.0, 2.0, 1.0, 0.5, 0.0},
-	later:      {0.0, 0.0, 0.0, 2.0, -1.0, -1.5, 0.5, 0.0},
-	frames:     {2.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	deltas:     {2.5, 2.5, 0.5, 1.0, -1.0, -2.0, -3.0, -3.0},
-	snapshots:  {2.0, 1.5, 0.5, 0.5, -1.0, -2.0, -2.0, -3.0},
-	values:     {-2.0, -2.0, 0.5, 0.0, -2.0, 0.5, 1.0, 0.5},
-	constant:   {-3.0, -3.0, -1.0, -1.0, -0.5, -0.5, 1.5, 1.0},
-	long:       {1.0, 0.8, 0.0, 0.8, 0.0, 0.5, -1.5, -1.0},
-	languageLike:    {3.0, 3.0, -1.5, 0.5, 3.0, 2.0, -2.0, -5.0},
-	prose:      {1.5, 1.0, 0.0, 0.0, 0.5, 0.5, -2.0, -2.0},
-	identifier: {-6.0, -6.0, -4.0, -4.0, -6.0, -6.0, -0.5, 5.0},
-	numeric:    {-2.5, -4.0, -2.0, -1.0, -2.0, -4.0, 2.0, 0.5},
-	address:    {-1.5, -3.0, -1.0, -1.0, -1.5, -3.0, 2.5, 0.0},
-	path:       {-3.0, -4.0, 1.0, -0.5, -3.0, -3.0, 1.5, 0.0},
-	jsonText:   {-3.5, -3.5, 3.0, 1.0, -3.0, 0.0, 0.5, 0.0},
-	modelName:  {-5.0, -5.0, -3.0, -3.0, -4.0, -4.0, 4.0, 0.0},
-	detail:     {-4.0, -4.0, -2.0, -2.0, -4.0, -4.0, 3.5, 0.0},
-	name:       {-1.5, -3.0, 0.0, -1.0, -1.5, -3.0, 1.5, -0.5},
-	instruct:   {-4.0, -3.0, 0.0, -0.5, -3.5, 4.0, 0.0, 0.0},
-	thinkTag:   {0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	deliberating:      {-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	markdown:   {2.5, -0.5, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0},
-	asks:       {-3.5, -3.5, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0},
-	status:     {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
-	trailing:   {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
-	past:       {9.0, -1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0},
-	onlyChoice: {9.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	twice:      {3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	replayed:   {-4.0, -3.0, 0.0, 0.0, 6.0, 0.0, 0.0, 0.0},
-	plainName:  {4.0, 0.0, -1.0, 0.0, 0.0, 0.0, -2.0, -1.0},
-	namesake:   {3.5, 1.0, 0.0, 0.0, 0.0, 0.0, -1.5, 0.0},
-	echo:       {-5.0, -4.0, -1.0, -1.0, 5.5, 2.0, 0.5, 0.0},
-	echoed:     {0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0},
-	beforeText: {-2.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	afterText:  {2.0, -3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	alone:      {-3.0, -2.5, 0.0, 0.5, 0.0, 0.5, 2.0, 0.0},
-	headline:   {-2.0, -2.5, 0.0, 0.0, -0.3, -0.5, 1.0, 0.0},
-	largest:    {1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	inCall:     {-2.5, -2.5, 3.0, 0.3, 0.0, 0.0, -0.5, -0.5},
-	afterCall:  {-4.0, -3.0, -0.5, 4.5, -2.0, -1.0, 0.0, 0.0},
-	afterFirstCall:     {-1.0, -2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0},
-	lines:      {-2.5, -3.0, 0.0, 3.0, 0.0, 0.0, 0.5, 0.0},
-	besidePath: {-1.0, -1.0, 0.0, 0.5, -3.0, 1.0, 2.0, 0.0},
-	besideJSON: {-1.0, -1.0, 0.0, 0.0, -3.0, 1.0, 1.0, 0.0},
-	besideID:   {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
-	failed:     {-9.0, -9.0, -4.0, -4.0, 0.0, 0.0, 4.0, 0.0},
-	repeats:    {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
-	bareJSON:   {3.0, 0.0, -4.0, -1.0, 0.0, 0.0, 0.0, 0.0},
-	storedText: {-4.0, -2.0, 0.0, 0.0, 0.5, 1.0, 1.5, 0.5},
-	saysText:   {0.7, 0.0, -0.3, 0.0, 0.7, 0.0, -0.5, -1.0},
+	prior:          {-1.5, -3.0, -2.0, -3.0, -1.0, -3.5, 0.0, -2.0},
+	down:           {1.5, 1.5, 1.0, 0.0, -2.5, -1.0, 0.3, 0.0},
+	up:             {-7.0, -7.0, -5.0, 0.0, 2.0, 1.0, 0.5, 0.0},
+	later:          {0.0, 0.0, 0.0, 2.0, -1.0, -1.5, 0.5, 0.0},
+	frames:         {2.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	deltas:         {2.5, 2.5, 0.5, 1.0, -1.0, -2.0, -3.0, -3.0},
+	snapshots:      {2.0, 1.5, 0.5, 0.5, -1.0, -2.0, -2.0, -3.0},
+	values:         {-2.0, -2.0, 0.5, 0.0, -2.0, 0.5, 1.0, 0.5},
+	constant:       {-3.0, -3.0, -1.0, -1.0, -0.5, -0.5, 1.5, 1.0},
+	long:           {1.0, 0.8, 0.0, 0.8, 0.0, 0.5, -1.5, -1.0},
+	languageLike:   {3.0, 3.0, -1.5, 0.5, 3.0, 2.0, -2.0, -5.0},
+	prose:          {1.5, 1.0, 0.0, 0.0, 0.5, 0.5, -2.0, -2.0},
+	identifier:     {-6.0, -6.0, -4.0, -4.0, -6.0, -6.0, -0.5, 5.0},
+	numeric:        {-2.5, -4.0, -2.0, -1.0, -2.0, -4.0, 2.0, 0.5},
+	address:        {-1.5, -3.0, -1.0, -1.0, -1.5, -3.0, 2.5, 0.0},
+	path:           {-3.0, -4.0, 1.0, -0.5, -3.0, -3.0, 1.5, 0.0},
+	jsonText:       {-3.5, -3.5, 3.0, 1.0, -3.0, 0.0, 0.5, 0.0},
+	modelName:      {-5.0, -5.0, -3.0, -3.0, -4.0, -4.0, 4.0, 0.0},
+	detail:         {-4.0, -4.0, -2.0, -2.0, -4.0, -4.0, 3.5, 0.0},
+	name:           {-1.5, -3.0, 0.0, -1.0, -1.5, -3.0, 1.5, -0.5},
+	instruct:       {-4.0, -3.0, 0.0, -0.5, -3.5, 4.0, 0.0, 0.0},
+	thinkTag:       {0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	deliberating:   {-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	markdown:       {2.5, -0.5, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0},
+	asks:           {-3.5, -3.5, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0},
+	status:         {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
+	trailing:       {-3.0, -3.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0},
+	past:           {9.0, -1.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0},
+	onlyChoice:     {9.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	twice:          {3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	replayed:       {-4.0, -3.0, 0.0, 0.0, 6.0, 0.0, 0.0, 0.0},
+	plainName:      {4.0, 0.0, -1.0, 0.0, 0.0, 0.0, -2.0, -1.0},
+	namesake:       {3.5, 1.0, 0.0, 0.0, 0.0, 0.0, -1.5, 0.0},
+	echo:           {-5.0, -4.0, -1.0, -1.0, 5.5, 2.0, 0.5, 0.0},
+	echoed:         {0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0},
+	beforeText:     {-2.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	afterText:      {2.0, -3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	alone:          {-3.0, -2.5, 0.0, 0.5, 0.0, 0.5, 2.0, 0.0},
+	headline:       {-2.0, -2.5, 0.0, 0.0, -0.3, -0.5, 1.0, 0.0},
+	largest:        {1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	inCall:         {-2.5, -2.5, 3.0, 0.3, 0.0, 0.0, -0.5, -0.5},
+	afterCall:      {-4.0, -3.0, -0.5, 4.5, -2.0, -1.0, 0.0, 0.0},
+	afterFirstCall: {-1.0, -2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0},
+	lines:          {-2.5, -3.0, 0.0, 3.0, 0.0, 0.0, 0.5, 0.0},
+	besidePath:     {-1.0, -1.0, 0.0, 0.5, -3.0, 1.0, 2.0, 0.0},
+	besideJSON:     {-1.0, -1.0, 0.0, 0.0, -3.0, 1.0, 1.0, 0.0},
+	besideID:       {0.0, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0},
+	failed:         {-9.0, -9.0, -4.0, -4.0, 0.0, 0.0, 4.0, 0.0},
+	repeats:        {-1.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+	bareJSON:       {3.0, 0.0, -4.0, -1.0, 0.0, 0.0, 0.0, 0.0},
+	storedText:     {-4.0, -2.0, 0.0, 0.0, 0.5, 1.0, 1.5, 0.5},
+	saysText:       {0.7, 0.0, -0.3, 0.0, 0.7, 0.0, -0.5, -1.0},
 
 	saysRole + 0: {4.0, -1.0, 0.0, 0.0, -2.0, -1.0, -1.0, 0.0},
 	saysRole + 1: {-2.0, 4.5, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0},
