@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/decode/transcript/ident"
+	"unwire/decode/transcript/language"
 )
 
 // A class is what a value looks like, by itself.
@@ -100,7 +101,7 @@ func classOf(s string) class {
 			return f.class
 		}
 	}
-	if len(s) <= 64 && wordForm.MatchString(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || hasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
+	if len(s) <= 64 && wordForm.MatchString(s) && (s[0] >= 'a' && s[0] <= 'z' || strings.ContainsAny(s, "_.:-") || language.HasCamel(s) || strings.ToUpper(s) == s && len(s) > 2) {
 		return word
 	}
 	return plain
@@ -117,7 +118,7 @@ func jsonClass(s string) class {
 	d := json.NewDecoder(strings.NewReader(s))
 	var v json.RawMessage
 	if err := d.Decode(&v); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || likeness(s) < 0.5 {
+		if errors.Is(err, io.ErrUnexpectedEOF) || language.Likeness(s) < 0.5 {
 			return jsonPart
 		}
 		return plain

@@ -13,6 +13,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/transcript/language"
 	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
@@ -21,6 +22,7 @@ const (
 	maxStreams = 1 << 13 // paths whose texts are kept
 	leastAmong = 12      // bytes of a text among values that are none
 	maxDepth   = 200     // of JSON values that are looked into
+	maxProbed  = 4096    // bytes of a payload that may be language
 )
 
 // A collection is the texts of an exchange before they are judged.
@@ -222,7 +224,7 @@ func (w *treeWalk) message(i, group int32) {
 			}
 		case n.Type == wire.Len && n.End-n.Val >= leastAmong:
 			// A path of bytes may have text among them, as tensors have.
-			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && likeness(string(payload[:min(len(payload), sampleBytes)])) >= 0.6 {
+			if payload := w.tree.Payload(child); shape.FitOf(payload) == shape.Clean && language.Likeness(string(payload[:min(len(payload), maxProbed)])) >= 0.6 {
 				w.c.addTextOrMessage(w.frame, w.index, w.path(at), "", group, string(payload))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/decode/transcript/language"
 )
 
 const (
@@ -57,7 +58,7 @@ func findEchoes(streams []*stream) {
 		if s.dir == captures.Up {
 			k = echoed
 		}
-		runes := float64(utf8.RuneCountInString(sample(s.text)))
+		runes := float64(utf8.RuneCountInString(language.Sample(s.text)))
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
 			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
@@ -144,7 +145,7 @@ func compare(streams []*stream, groups []group) {
 				a.raiseFeature(deliberating, clamp(a.deliberation-b.deliberation))
 			}
 		}
-		if n := selfTalk(a.text); full == 1 && a.deliberation >= 0.3 && (mentionsUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNewFrame())) {
+		if n := language.SelfTalk(a.text); full == 1 && a.deliberation >= 0.3 && (language.MentionsUser(a.text) || n >= 2 && len(a.seqs) > 1 || n == 1 && calls(streams, a.lastNewFrame())) {
 			a.raiseFeature(deliberating, 1) // thinking that came to no answer
 			a.raiseFeature(beforeText, 0.8)
 		}
@@ -444,7 +445,7 @@ func (s *stream) asking() float64 {
 			return 0
 		case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟") || strings.HasSuffix(text, ";") && isGreek(text):
 			questions++
-		case text != p.text || isASCII(text) && strings.Count(text, " ") < 2:
+		case text != p.text || language.IsASCII(text) && strings.Count(text, " ") < 2:
 			return 0 // nor a request, whole and in words
 		}
 	}

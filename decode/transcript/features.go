@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/language"
 )
 
 // measureAll sets the features of all streams.
@@ -389,10 +390,10 @@ func (s *stream) measure() {
 	if s.class == plain || s.class == word {
 		f[languageLike] = s.likeness()
 		f[prose] = f[languageLike] * f[long]
-		f[instruct] = instructions(s.text)
+		f[instruct] = language.Instructions(s.text)
 		if s.dir == captures.Down {
-			s.deliberation = deliberation(s.text)
-			f[markdown] = markdownLike(s.text) * (1 - f[languageLike])
+			s.deliberation = language.Deliberation(s.text)
+			f[markdown] = language.MarkdownLike(s.text) * (1 - f[languageLike])
 			f[asks] = s.asking()
 			f[status] = s.reporting()
 		}
@@ -411,12 +412,12 @@ func (s *stream) measure() {
 // likeness is how much the text, or each of separate values, reads as language.
 func (s *stream) likeness() float64 {
 	if s.kind != separate {
-		return likeness(s.text)
+		return language.Likeness(s.text)
 	}
 	pieces := s.pieces[:min(len(s.pieces), maxClassified)]
 	sum := 0.0
 	for _, p := range pieces {
-		sum += likeness(p.text)
+		sum += language.Likeness(p.text)
 	}
 	return sum / float64(len(pieces))
 }
@@ -462,3 +463,5 @@ func (s *stream) judge(w *Weights) {
 	}
 	slices.SortStableFunc(s.reasons, func(a, b Reason) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
 }
+
+func clamp(x float64) float64 { return min(max(x, 0), 1) }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"unwire/decode/transcript/language"
 )
 
 const (
@@ -140,7 +142,7 @@ func breakBetween(a, b string) float64 {
 		return 1
 	case strings.HasPrefix(b, "```") && before != '\n' && !strings.HasSuffix(a, "\n"):
 		return 1
-	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && isUnspaced(before) != isUnspaced(after):
+	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && language.IsUnspaced(before) != language.IsUnspaced(after):
 		return 0.3
 	}
 	return 0

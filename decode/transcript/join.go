@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/decode/transcript/language"
 )
 
 // A joining is how the pieces of a path make its text.
@@ -65,7 +66,7 @@ func (s *stream) isTurnByTurn(c *collection) bool {
 	}
 	for i, p := range s.pieces {
 		text := strings.TrimSpace(p.text)
-		if text != p.text || strings.Count(text, " ") < 1 && isASCII(text) {
+		if text != p.text || strings.Count(text, " ") < 1 && language.IsASCII(text) {
 			return false
 		}
 		if i > 0 && (strings.HasPrefix(p.text, s.pieces[i-1].text) || !c.serverTextBetween(s.pieces[i-1].frame, p.frame)) {
@@ -193,7 +194,7 @@ func isWordInParts(pieces []piece) bool {
 func isDense(pieces []piece) bool {
 	dense := 0
 	for _, p := range pieces {
-		if r, _ := utf8.DecodeRuneInString(p.text); isUnspaced(r) || isWidePunct(r) {
+		if r, _ := utf8.DecodeRuneInString(p.text); language.IsUnspaced(r) || isWidePunct(r) {
 			dense++
 		}
 	}
@@ -366,9 +367,9 @@ func borders(pieces []piece) (open, closed float64) {
 			open++ // a rune is cut, or U+FFFD
 		case unicode.IsSpace(before) || unicode.IsSpace(after):
 			open++
-		case unicode.IsLetter(after) && strings.ContainsRune(".?!", before) && strings.Count(a, " ") > 1 && !isUnspaced(after):
+		case unicode.IsLetter(after) && strings.ContainsRune(".?!", before) && strings.Count(a, " ") > 1 && !language.IsUnspaced(after):
 			closed++ // a sentence that ended, and no space
-		case unicode.IsLower(after), unicode.IsDigit(after), isUnspaced(before) && isUnspaced(after):
+		case unicode.IsLower(after), unicode.IsDigit(after), language.IsUnspaced(before) && language.IsUnspaced(after):
 			open++
 		case unicode.IsPunct(after) || unicode.IsSymbol(after):
 			open += 0.7

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode/transcript/language"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *stream) addNeighbourFeatures(around, beside func(piece) *neighbourhood,
 	for _, p := range pieces {
 		x, own := around(p), beside(p)
 		mine := 0
-		if s.class == word && !strings.ContainsAny(p.text, "_.:-") && !hasCamel(p.text) {
+		if s.class == word && !strings.ContainsAny(p.text, "_.:-") && !language.HasCamel(p.text) {
 			mine = 1 // a word makes no call of itself, unless it names a function
 		}
 		f[inCall] += x.callLikelihood(mine)

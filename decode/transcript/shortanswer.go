@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/decode/transcript/language"
 )
 
 const surelyAsked = 0.9 // score of the text that the user sent
@@ -236,7 +237,7 @@ func (c *collection) answerLikelihood(s, said *stream) (likely float64, ok bool)
 			return 0, false
 		}
 	case plain:
-		if slices.ContainsFunc(strings.Fields(text), isGarbled) {
+		if slices.ContainsFunc(strings.Fields(text), language.IsGarbled) {
 			return 0, false
 		}
 	default:
@@ -282,7 +283,7 @@ var scripts = [...]*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.
 
 // scriptOf is the first of scripts that occurs in text, or nil.
 func scriptOf(text string) *unicode.RangeTable {
-	for _, r := range sample(text) {
+	for _, r := range language.Sample(text) {
 		for _, script := range scripts {
 			if r >= utf8.RuneSelf && unicode.Is(script, r) {
 				return script

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/transcript/language"
 )
 
 const (
@@ -247,6 +248,6 @@ func memberTexts(texts map[string][]piece, path string, o map[string]any, at, de
 // hasLanguage reports whether pieces, joined, are language: identifiers and names
 // of kinds may seem to read on, too.
 func hasLanguage(pieces []piece) bool {
-	text := sample(concat(pieces[:min(len(pieces), 200)], ""))
-	return likeness(text) >= 0.3 || markdownLike(text) > 0.6
+	text := language.Sample(concat(pieces[:min(len(pieces), 200)], ""))
+	return language.Likeness(text) >= 0.3 || language.MarkdownLike(text) > 0.6
 }

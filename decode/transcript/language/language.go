@@ -1,4 +1,7 @@
-package transcript
+// Package language measures how a text is worded: how much it reads as natural
+// language, as a prompt, as thinking or as Markdown. Text goes in, and scores from
+// 0 to 1 come out. It knows phrases of many languages, but no dictionary.
+package language
 
 import (
 	"slices"
@@ -11,10 +14,11 @@ const sampleBytes = 4096 // bytes of a text that are looked at
 // unspaced are the scripts that are written without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-func isUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
+// IsUnspaced reports whether r is of a script without spaces between words.
+func IsUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
 
-// sample is the beginning of s that is looked at, cut at a rune.
-func sample(s string) string {
+// Sample returns the beginning of s that is looked at, cut at a rune.
+func Sample(s string) string {
 	if len(s) <= sampleBytes {
 		return s
 	}
@@ -25,16 +29,16 @@ func sample(s string) string {
 	return s[:n]
 }
 
-// likeness says from 0 to 1 how much s reads as a natural language, with code
+// Likeness scores from 0 to 1 how much s reads as a natural language, with code
 // and markup among it. It goes by letters and the shape of words, so it needs
 // no dictionary.
-func likeness(s string) float64 {
-	s = sample(s)
+func Likeness(s string) float64 {
+	s = Sample(s)
 	var letters, dense, others float64
 	for _, r := range s {
 		switch {
 		case unicode.IsSpace(r):
-		case isUnspaced(r):
+		case IsUnspaced(r):
 			dense++
 		case unicode.IsLetter(r), unicode.IsMark(r):
 			letters++
@@ -63,7 +67,7 @@ func spacing(words []string) float64 {
 		if len(w) > 40 {
 			long++
 		}
-		if strings.ContainsAny(w, "_/\\={}<>;") || hasCamel(w) {
+		if strings.ContainsAny(w, "_/\\={}<>;") || HasCamel(w) {
 			odd++
 		}
 	}
@@ -77,9 +81,9 @@ func spacing(words []string) float64 {
 	}
 	w := words[0]
 	switch {
-	case odd > 0 || long > 0 || isGarbled(w):
+	case odd > 0 || long > 0 || IsGarbled(w):
 		return 0.05
-	case strings.ContainsAny(w[len(w)-1:], ".!?") || !isASCII(w):
+	case strings.ContainsAny(w[len(w)-1:], ".!?") || !IsASCII(w):
 		return 0.7
 	case w[0] >= 'A' && w[0] <= 'Z':
 		return 0.5
@@ -87,10 +91,10 @@ func spacing(words []string) float64 {
 	return 0.3
 }
 
-// isGarbled reports whether a short word has signs between its letters that no word
+// IsGarbled reports whether a short word has signs between its letters that no word
 // has, or letters behind digits: bytes that are text by chance.
-func isGarbled(w string) bool {
-	if len(w) > 8 || !isASCII(w) {
+func IsGarbled(w string) bool {
+	if len(w) > 8 || !IsASCII(w) {
 		return false
 	}
 	for i := 0; i+1 < len(w); i++ {
@@ -104,8 +108,8 @@ func isGarbled(w string) bool {
 	return false
 }
 
-// hasCamel reports an upper-case letter behind a lower-case one.
-func hasCamel(w string) bool {
+// HasCamel reports whether w has an upper-case letter behind a lower-case one.
+func HasCamel(w string) bool {
 	for i := 1; i < len(w); i++ {
 		if w[i] >= 'A' && w[i] <= 'Z' && w[i-1] >= 'a' && w[i-1] <= 'z' {
 			return true
@@ -114,7 +118,8 @@ func hasCamel(w string) bool {
 	return false
 }
 
-func isASCII(s string) bool {
+// IsASCII reports whether s has no byte beyond ASCII.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
 			return false
@@ -153,8 +158,10 @@ var userPhrases = [...]string{
 	"el usuario quiere", "el usuario pide", "пользователь спрашивает", "пользователь хочет", "用户想", "用户要", "用户问", "用户希望", "ユーザーは知り", "ユーザーが求め", "사용자가 원", "يريد المستخدم", "o usuário quer", "l'utente vuole",
 }
 
-func mentionsUser(s string) bool {
-	s = strings.ToLower(sample(s))
+// MentionsUser reports whether s speaks of who asked as thinking does, and no
+// answer.
+func MentionsUser(s string) bool {
+	s = strings.ToLower(Sample(s))
 	for _, phrase := range userPhrases {
 		if strings.Contains(s, phrase) {
 			return true
@@ -168,9 +175,9 @@ var selfTalkPhrases = [...]string{
 	"hmm", "wait, ", "i should ", "i need to ", "we need to ", "the question is ", "i think a ", "ich muss ", "ich sollte ", "je dois ", "debo ", "мне нужно ", "мне следует ", "我需要", "我应该", "devo ", "muszę ",
 }
 
-// selfTalk counts the phrases of pondering in s.
-func selfTalk(s string) int {
-	s = strings.ToLower(sample(s))
+// SelfTalk counts the phrases in s with which thinking speaks to itself.
+func SelfTalk(s string) int {
+	s = strings.ToLower(Sample(s))
 	n := 0
 	for _, phrase := range selfTalkPhrases {
 		if strings.Contains(s, phrase) {
@@ -180,9 +187,9 @@ func selfTalk(s string) int {
 	return n
 }
 
-// deliberation says from 0 to 1 how much s is worded as thinking about a task.
-func deliberation(s string) float64 {
-	s = strings.ToLower(sample(s))
+// Deliberation scores from 0 to 1 how much s is worded as thinking about a task.
+func Deliberation(s string) float64 {
+	s = strings.ToLower(Sample(s))
 	n := 0.0
 	for _, phrase := range thinkingPhrases {
 		n += float64(min(strings.Count(s, phrase), 3))
@@ -190,12 +197,12 @@ func deliberation(s string) float64 {
 	return clamp(n / (1.5 + float64(len(s))/400))
 }
 
-// instructions says from 0 to 1 how much s is worded as a prompt.
-func instructions(s string) float64 {
+// Instructions scores from 0 to 1 how much s is worded as a prompt.
+func Instructions(s string) float64 {
 	if len(s) < 60 {
 		return 0
 	}
-	s = strings.ToLower(sample(s))
+	s = strings.ToLower(Sample(s))
 	n := 0.0
 	for line := range strings.SplitSeq(s[:min(len(s), addressedBytes)], "\n") {
 		line = strings.TrimLeft(line, "#*-<> ")
@@ -214,9 +221,9 @@ func instructions(s string) float64 {
 	return clamp(n / 5)
 }
 
-// markdownLike says from 0 to 1 how much s is marked up as Markdown.
-func markdownLike(s string) float64 {
-	s = sample(s)
+// MarkdownLike scores from 0 to 1 how much s is marked up as Markdown.
+func MarkdownLike(s string) float64 {
+	s = Sample(s)
 	n := 0.0
 	if strings.Contains(s, "```") || strings.HasPrefix(s, "|") && strings.Contains(s, "|\n|-") {
 		n++

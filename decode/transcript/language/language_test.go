@@ -1,4 +1,4 @@
-package transcript
+package language
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestLanguage(t *testing.T) {
 		"aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ": {0, 0.1},
 		"/usr/local/lib/node_modules":                     {0, 0.1},
 	} {
-		if got := likeness(s); got < want[0] || got > want[1] {
+		if got := Likeness(s); got < want[0] || got > want[1] {
 			t.Errorf("%q: %.2f, want %v", s, got, want)
 		}
 	}
