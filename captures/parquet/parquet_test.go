@@ -17,6 +17,7 @@ import (
 	"unwire/captures/transfer/samples"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/field"
 )
 
 func export(t testing.TB, s *captures.Store) (frames []parquet.Frame, fields []parquet.Field, done parquet.Written) {
@@ -80,7 +81,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func count(fields []decode.Field) int {
+func count(fields []*field.Field) int {
 	n := len(fields)
 	for _, f := range fields {
 		n += count(f.Fields)

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures/transfer"
 	"unwire/decode"
+	"unwire/decode/field"
 )
 
 // An exporter writes the rows of exchanges.
@@ -77,13 +78,12 @@ type tree struct {
 }
 
 // add writes fields and what is inside them.
-func (t *tree) add(fields []decode.Field, prefix string, parent int32) error {
+func (t *tree) add(fields []*field.Field, prefix string, parent int32) error {
 	count, at := map[uint64]int{}, map[uint64]int{}
 	for i := range fields {
 		count[fields[i].N]++
 	}
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		row := t.of
 		row.Node, row.Parent = t.next, parent
 		t.next++
@@ -107,7 +107,7 @@ func (t *tree) add(fields []decode.Field, prefix string, parent int32) error {
 }
 
 // value sets the column that holds the field's value.
-func (row *Field) value(f *decode.Field, data []byte) {
+func (row *Field) value(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
 	case bool:

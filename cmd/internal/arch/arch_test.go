@@ -37,13 +37,22 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
-		why: "the proxy relays and records bytes, and interprets none",
+		imports: []string{"captures", "mitm/ca", "mitm/h2"}, tests: []string{"decode", "mitm/launch"},
+		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
+	},
+	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
+	"mitm/h2": {
+		imports: []string{"captures"},
+		why:     "the relay hands what passes to a recording, and knows no proxy",
+	},
+	"mitm/launch": {
+		tests: []string{"captures", "mitm", "mitm/ca"},
+		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
 	},
 	"decode/envelope":      {why: "framing is a format, not a policy"},
 	"decode/fieldpath":     {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
@@ -53,8 +62,12 @@ var table = map[string]row{
 		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/wire/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
+	"decode/field": {
+		imports: []string{"decode/wire", "decode/kind"},
+		why:     "the contract's T is one type for decode and decode/text, and knows no captures",
+	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
 		why: "text prints trees with their readings; it must not know captures",
 	},
 	"decode/nested": {
@@ -101,7 +114,7 @@ var table = map[string]row{
 	},
 	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
 	"schema/align": {
-		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm"},
+		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
@@ -135,7 +148,7 @@ var table = map[string]row{
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
 	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
 	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
-	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
+	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
 
 // samples are the captures that tests of all formats share.

@@ -273,7 +273,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 		return decodedInput{}, by, err
 	}
 	defer store.Close()
-	ex, err := exchangeAt(ctx, store, addr)
+	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return decodedInput{}, by, err
 	}

@@ -26,6 +26,7 @@ import (
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 	definitions "unwire/proto"
 	"unwire/replay"
 	"unwire/replay/standin"
@@ -49,7 +50,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 		t.Fatal("the stand-in's certificate: ", err)
 	}
 	dir := t.TempDir()
-	ca, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"net"
@@ -8,8 +8,8 @@ import (
 // An h2End is one side of a relayed connection. What the other side says is
 // written to it by one pump; frames of the proxy's own come between.
 type h2End struct {
-	wireConn *wireConn
-	conn     net.Conn // wireConn, or the TLS on it
+	wire *Conn
+	conn net.Conn // wire, or the TLS on it
 
 	mu     sync.Mutex
 	inside bool   // a frame or a header block is written in part
@@ -22,11 +22,11 @@ func (e *h2End) write(p []byte, inside bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p) > defaultFrameSize {
-		e.wireConn.cork()
+		e.wire.cork()
 	}
 	_, err := e.conn.Write(p)
 	if len(p) > defaultFrameSize {
-		if flushErr := e.wireConn.uncork(); err == nil {
+		if flushErr := e.wire.uncork(); err == nil {
 			err = flushErr
 		}
 	}

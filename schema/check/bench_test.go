@@ -32,7 +32,7 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		for _, m := range c.Samples {
 			t.Reset(m, wire.Options{})
-			k.AddMessage("x", c.Truth, &t)
+			k.addMessage("x", c.Truth, &t)
 		}
 	}
 	each := float64(b.Elapsed().Nanoseconds()) / float64(b.N)

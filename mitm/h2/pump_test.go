@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"bytes"
@@ -33,27 +33,28 @@ func (c *deafConn) Close() error                    { return nil }
 func (c *deafConn) SetReadDeadline(time.Time) error { return nil }
 
 // pumped returns what a pump wrote, and with what it ended.
-func pumped(p *Proxy, d captures.Direction, in []byte, atOnce int, refusing bool) (out, back []byte, err error) {
+func pumped(rec *record, d captures.Direction, in []byte, atOnce int, refusing bool) (out, back []byte, err error) {
 	src, dst := &deafConn{in: bytes.NewReader(in), n: atOnce}, new(deafConn)
-	end := func(c *deafConn) *h2End {
-		wire := &wireConn{Conn: c}
-		return &h2End{wireConn: wire, conn: wire}
-	}
-	r := &h2Relay{
-		proxy: p, target: target{scheme: "https", addr: "x:443"}, asked: &p.origins.get(target{}).asked,
-		client: end(src), server: end(dst), streams: make(map[uint32]*h2Stream),
-	}
+	client, server := src, dst
 	if d == captures.Down {
-		r.client, r.server = r.server, r.client
-		_ = r.open(1, nil, false)
-		p.enter()
+		client, server = dst, src
 	}
-	pump := newPump(r, d, end(src), end(dst))
+	r := New(rec.config(&Conn{Conn: client}, &Conn{Conn: server}))
+	r.client.inside = false
+	if d == captures.Down {
+		r.config.Enter()
+		_ = r.open(1, nil, false)
+	}
+	from, to := r.client, r.server
+	if d == captures.Down {
+		from, to = to, from
+	}
+	pump := newPump(r, d, from, to)
 	if refusing {
 		pump.rewrite()
 	}
 	_, err = pump.run()
-	r.end(captures.Incomplete, errStopped)
+	r.end(captures.Incomplete, errors.New("stopped"))
 	return dst.out.Bytes(), src.out.Bytes(), err
 }
 
@@ -69,25 +70,25 @@ func FuzzPump(f *testing.F) {
 	f.Add(appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8)), true)
 	f.Add([]byte{0xff, 0xff, 0xff, 0, 9, 0, 0, 0, 1, 3, 'd', 'a', 't', 'a'}, true)
 	f.Add(appendFrame(appendFrame(nil, frameHeaders, 0, 1, []byte{0x82}), frameContinuation, flagEndHeaders, 1, []byte{0x84}), false)
-	b := newBench(f, nil, nil)
+	rec := newRecord(f)
 	f.Fuzz(func(t *testing.T, in []byte, down bool) {
 		d := captures.Up
 		if down {
 			d = captures.Down
 		}
 		sent := bytes.Clone(in)
-		out, back, err := pumped(b.proxy, d, sent, 0, false)
+		out, back, err := pumped(rec, d, sent, 0, false)
 		if !bytes.HasPrefix(maskTables(in), maskTables(out)) || errors.Is(err, io.EOF) && len(out) != len(in) {
 			t.Errorf("%v: passed on\n%x of\n%x", err, out, in)
 		}
 		if len(back) > 0 {
 			t.Errorf("said back %x", back)
 		}
-		slow, _, slowErr := pumped(b.proxy, d, bytes.Clone(in), 1, false)
+		slow, _, slowErr := pumped(rec, d, bytes.Clone(in), 1, false)
 		if !bytes.Equal(slow, out) || fmt.Sprint(slowErr) != fmt.Sprint(err) {
 			t.Errorf("a byte at a time: %x, %v; at once: %x, %v", slow, slowErr, out, err)
 		}
-		_, _, _ = pumped(b.proxy, d, bytes.Clone(in), 0, true)
+		_, _, _ = pumped(rec, d, bytes.Clone(in), 0, true)
 	})
 }
 

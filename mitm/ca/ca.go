@@ -1,4 +1,13 @@
-package mitm
+// Package ca is the certificate authority of the recording proxy. It keeps its key
+// and its certificate in a folder, both made on first use, and makes certificates
+// for the hosts that clients ask for.
+//
+//	authority, err := ca.Load(dir)
+//	...
+//	leaf, err := authority.Leaf("api.example.com")
+//
+// Source: RESEARCH.md#proxy
+package ca
 
 import (
 	"bytes"
@@ -20,57 +29,59 @@ import (
 )
 
 const (
-	caCertName = "ca.pem"
-	caKeyName  = "ca-key.pem"
+	certName = "ca.pem"
+	keyName  = "ca-key.pem"
 
-	caValidity    = 3 * 365 * 24 * time.Hour
-	caRenewBefore = 7 * 24 * time.Hour
-	clockSkew     = 24 * time.Hour // how far a client's clock may be behind
+	validity    = 3 * 365 * 24 * time.Hour
+	renewBefore = 7 * 24 * time.Hour
+
+	// clockSkew is how far a client's clock may be behind.
+	clockSkew = 24 * time.Hour
 
 	pemCertificate = "CERTIFICATE"
 	pemKey         = "EC PRIVATE KEY"
 )
 
-// A CA is the local certificate authority that vouches for the hosts whose
+// An Authority is the local certificate authority that vouches for the hosts whose
 // traffic is recorded. Its key was made on this machine and stays there.
-type CA struct {
+type Authority struct {
 	certFile string
 	cert     *x509.Certificate
 	key      *ecdsa.PrivateKey
 	leaves   leafCache
 }
 
-// LoadCA loads the CA of a folder, making it on first use (folder 0700, key
+// Load loads the CA of a folder, making it on first use (folder 0700, key
 // 0600) and making a new certificate for its key when the old one ends. Several
 // processes may do so at once: all of them get the same key.
 //
 // Errors: a key that others can read is refused, as is one that does not parse.
 // Source: RESEARCH.md#proxy
-func LoadCA(dir string) (*CA, error) {
+func Load(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("mitm: CA folder: %w", err)
 	}
-	key, err := loadKey(filepath.Join(dir, caKeyName))
+	key, err := loadKey(filepath.Join(dir, keyName))
 	if err != nil {
 		return nil, fmt.Errorf("mitm: CA key: %w", err)
 	}
-	file := filepath.Join(dir, caCertName)
+	file := filepath.Join(dir, certName)
 	cert, err := loadCert(file, key)
 	if err != nil {
 		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
 	}
-	ca := &CA{certFile: file, cert: cert, key: key}
-	if err := ca.leaves.init(); err != nil {
+	a := &Authority{certFile: file, cert: cert, key: key}
+	if err := a.leaves.init(); err != nil {
 		return nil, fmt.Errorf("mitm: leaf key: %w", err)
 	}
-	return ca, nil
+	return a, nil
 }
 
 // CertFile returns the path of the CA's certificate, in PEM.
-func (ca *CA) CertFile() string { return ca.certFile }
+func (a *Authority) CertFile() string { return a.certFile }
 
 // Certificate returns the CA's certificate.
-func (ca *CA) Certificate() *x509.Certificate { return ca.cert }
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
 func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := readKey(file)
@@ -138,7 +149,7 @@ func readCert(file string) (*x509.Certificate, error) {
 
 func certFits(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
 	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
-	return ok && pub.Equal(&key.PublicKey) && cert.IsCA && time.Until(cert.NotAfter) > caRenewBefore
+	return ok && pub.Equal(&key.PublicKey) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
 }
 
 func selfSign(key *ecdsa.PrivateKey) ([]byte, error) {
@@ -157,7 +168,7 @@ func selfSign(key *ecdsa.PrivateKey) ([]byte, error) {
 		SerialNumber:          serial,
 		Subject:               pkix.Name{Organization: []string{"unwire"}, CommonName: "unwire local CA " + id},
 		NotBefore:             time.Now().Add(-clockSkew),
-		NotAfter:              time.Now().Add(caValidity),
+		NotAfter:              time.Now().Add(validity),
 		IsCA:                  true,
 		MaxPathLenZero:        true,
 		BasicConstraintsValid: true,

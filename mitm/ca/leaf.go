@@ -1,4 +1,4 @@
-package mitm
+package ca
 
 import (
 	"container/list"
@@ -75,25 +75,25 @@ func (c *leafCache) put(name string, cert *tls.Certificate) {
 	}
 }
 
-// leaf returns the certificate for a host name or an IP address, made once
+// Leaf returns the certificate for a host name or an IP address, made once
 // however many connections ask for it at the same time.
-func (ca *CA) leaf(host string) (*tls.Certificate, error) {
+func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "" || len(name) > maxHostLength {
 		return nil, fmt.Errorf("mitm: no certificate for host %.40q: %d bytes long", host, len(host))
 	}
-	if cert := ca.leaves.get(name); cert != nil {
+	if cert := a.leaves.get(name); cert != nil {
 		return cert, nil
 	}
-	cert, err, _ := ca.leaves.making.Do(name, func() (any, error) {
-		if cert := ca.leaves.get(name); cert != nil {
+	cert, err, _ := a.leaves.making.Do(name, func() (any, error) {
+		if cert := a.leaves.get(name); cert != nil {
 			return cert, nil
 		}
-		cert, err := ca.sign(name)
+		cert, err := a.sign(name)
 		if err != nil {
 			return nil, fmt.Errorf("mitm: certificate for %s: %w", name, err)
 		}
-		ca.leaves.put(name, cert)
+		a.leaves.put(name, cert)
 		return cert, nil
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (ca *CA) leaf(host string) (*tls.Certificate, error) {
 	return cert.(*tls.Certificate), nil
 }
 
-func (ca *CA) sign(name string) (*tls.Certificate, error) {
+func (a *Authority) sign(name string) (*tls.Certificate, error) {
 	serial, err := serialNumber()
 	if err != nil {
 		return nil, err
@@ -115,15 +115,15 @@ func (ca *CA) sign(name string) (*tls.Certificate, error) {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if template.NotAfter.After(ca.cert.NotAfter) {
-		template.NotAfter = ca.cert.NotAfter
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
 	}
 	if ip := net.ParseIP(name); ip != nil {
 		template.IPAddresses = []net.IP{ip}
 	} else {
 		template.DNSNames = []string{name}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &ca.leaves.key.PublicKey, ca.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.leaves.key.PublicKey, a.key)
 	if err != nil {
 		return nil, err
 	}
@@ -131,5 +131,5 @@ func (ca *CA) sign(name string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Certificate{Certificate: [][]byte{der, ca.cert.Raw}, PrivateKey: ca.leaves.key, Leaf: parsed}, nil
+	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: a.leaves.key, Leaf: parsed}, nil
 }

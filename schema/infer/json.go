@@ -28,7 +28,8 @@ type evidenceDoc struct {
 	Sources *sourceSet                 `json:"sources,omitempty"`
 }
 
-// doc is the evidence for JSON, whose examples have lost what may be secrets.
+// doc is the evidence for JSON, whose examples have lost what may be secrets. The
+// same evidence is the same JSON.
 func (e *Evidence) doc() *evidenceDoc {
 	e.kinds.Redact(newHider().hide)
 	d := &evidenceDoc{Format: evidenceFormat, Doc: e.kinds.Doc(), Methods: e.methods}
@@ -38,21 +39,8 @@ func (e *Evidence) doc() *evidenceDoc {
 	return d
 }
 
-// Write writes the evidence as JSON that ReadEvidence reads back. The same
-// evidence is the same bytes.
-func (e *Evidence) Write(w io.Writer) error {
-	b, err := json.Marshal(e.doc())
-	if err != nil {
-		return fmt.Errorf("schema: evidence: %w", err)
-	}
-	if _, err := w.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("schema: evidence: %w", err)
-	}
-	return nil
-}
-
-// ReadEvidence reads what Write wrote, or Inferred.WriteEvidence, perhaps by
-// another program.
+// ReadEvidence reads what Inferred.WriteEvidence wrote, perhaps by another
+// program, or its member "evidence" alone.
 //
 // Limits: 512 MiB, and those of Evidence.
 // Errors: names the field whose numbers no traffic can have left.

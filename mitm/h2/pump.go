@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"encoding/binary"
@@ -20,7 +20,7 @@ const (
 // has it recorded. What is not changed is written as it was read, many frames
 // at a time: whatever has come in when the next read would wait.
 type pump struct {
-	relay    *h2Relay
+	relay    *Relay
 	dir      captures.Direction
 	src, dst *h2End
 
@@ -51,15 +51,15 @@ type bodyRun struct {
 	joined []byte // of several
 }
 
-func newPump(r *h2Relay, dir captures.Direction, src, dst *h2End) *pump {
+func newPump(r *Relay, dir captures.Direction, src, dst *h2End) *pump {
 	p := &pump{relay: r, dir: dir, src: src, dst: dst, buf: make([]byte, pumpSize)}
 	p.dec = hpack.NewDecoder(hpackDefault, p.emit)
 	p.dec.SetMaxStringLength(maxHeaderList)
-	src.wireConn.bulk(p.flush)
+	src.wire.bulk(p.flush)
 	return p
 }
 
-// run pumps until the connection ends, and returns whose end it was that broke.
+// Run pumps until the connection ends, and returns whose end it was that broke.
 func (p *pump) run() (broken *h2End, err error) {
 	defer func() {
 		if p.block != nil && p.block.opens {

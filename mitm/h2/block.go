@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"encoding/binary"
@@ -87,7 +87,7 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 		b.priority, payload = append(b.priority, payload[:prioritySize]...), payload[prioritySize:]
 	}
 	if p.dir == captures.Up && p.relay.isNew(h.stream) {
-		if b.opens = p.relay.proxy.enter(); !b.opens {
+		if b.opens = p.relay.config.Enter(); !b.opens {
 			b.refused = true
 			if p.refused == 0 {
 				p.rewrite() // the server will not see this block, on which later ones may build
@@ -114,12 +114,12 @@ func (p *pump) endBlock() (keep bool) {
 		}
 		return false
 	case b.kind == framePushPromise:
-		if r.proxy.enter() {
+		if r.config.Enter() {
 			p.ended += r.open(b.promised, p.fields, true)
 		}
 		return true
 	case b.opens:
-		if r.origin != nil {
+		if r.config.Origin != nil {
 			p.fields = r.forOrigin(p.fields)
 		}
 		p.ended += r.open(b.stream, p.fields, false)
@@ -142,15 +142,15 @@ func (p *pump) endBlock() (keep bool) {
 
 // forOrigin makes a request that a client sent to the proxy, as to a server,
 // one for the origin behind it.
-func (r *h2Relay) forOrigin(fields []hpack.HeaderField) []hpack.HeaderField {
+func (r *Relay) forOrigin(fields []hpack.HeaderField) []hpack.HeaderField {
 	out := make([]hpack.HeaderField, len(fields))
-	prefix := strings.TrimSuffix(r.origin.EscapedPath(), "/")
+	prefix := strings.TrimSuffix(r.config.Origin.EscapedPath(), "/")
 	for i, f := range fields {
 		switch f.Name {
 		case pseudoScheme:
-			f.Value = r.origin.Scheme
+			f.Value = r.config.Origin.Scheme
 		case pseudoAuthority, "host":
-			f.Value = r.origin.Host
+			f.Value = r.config.Origin.Host
 		case pseudoPath:
 			if strings.HasPrefix(f.Value, "/") {
 				f.Value = prefix + f.Value

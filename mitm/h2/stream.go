@@ -1,11 +1,9 @@
-package mitm
+package h2
 
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +11,10 @@ import (
 
 	"unwire/captures"
 )
+
+// lateRequest is how long a request may go on after a server has answered in full
+// and reset the stream: as long as net/http's client goes on over HTTP/1.
+const lateRequest = 50 * time.Millisecond
 
 // An h2Stream is an exchange that is going on on a relayed connection. Its
 // fields but rec and those below mu are guarded by the relay's mutex.
@@ -59,21 +61,21 @@ func (s *h2Stream) length() (received, declared int64) {
 }
 
 // isNew reports whether a stream that a client names is one that it opens.
-func (r *h2Relay) isNew(id uint32) bool {
+func (r *Relay) isNew(id uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return id%2 == 1 && id > r.newest
 }
 
 // skip notes a stream that was refused.
-func (r *h2Relay) skip(id uint32) {
+func (r *Relay) skip(id uint32) {
 	r.mu.Lock()
 	r.newest = max(r.newest, id)
 	r.mu.Unlock()
 }
 
 // stream returns what goes on under a number; nil: nothing.
-func (r *h2Relay) stream(id uint32) *h2Stream {
+func (r *Relay) stream(id uint32) *h2Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams[id]
@@ -81,11 +83,10 @@ func (r *h2Relay) stream(id uint32) *h2Stream {
 
 // open begins an exchange, which was counted. It returns how many have ended
 // by it: one if the connection ended meanwhile.
-func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
+func (r *Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ended int) {
 	s := &h2Stream{method: field(fields, pseudoMethod)}
 	s.ended[captures.Up] = pushed
 	s.rec = r.begin(fields)
-	r.asked.Store(true)
 	r.mu.Lock()
 	if !pushed {
 		r.newest = max(r.newest, id)
@@ -102,56 +103,18 @@ func (r *h2Relay) open(id uint32, fields []hpack.HeaderField, pushed bool) (ende
 	return 0
 }
 
-// begin starts the recording of a request, if it is to be recorded and can be.
-func (r *h2Relay) begin(fields []hpack.HeaderField) *captures.Recording {
-	p := r.proxy
+// begin starts the recording of a request.
+func (r *Relay) begin(fields []hpack.HeaderField) *captures.Recording {
 	host := field(fields, pseudoAuthority)
 	if host == "" {
 		host = field(fields, "host")
 	}
-	if host == "" {
-		host = r.target.addr
-	}
-	shown, escapedPath := shownURL(r.target.scheme, host, field(fields, pseudoPath))
-	if !p.hosts.recorded(escapedPath, withPort(host, portFor(&url.URL{Scheme: r.target.scheme})), r.target.addr) {
-		return nil
-	}
-	rec, err := p.opts.Store.Begin(captures.Exchange{
-		Method:         field(fields, pseudoMethod),
-		URL:            shown,
-		HTTP:           "2",
-		RequestHeaders: plainFields(fields),
-		Started:        time.Now(),
-		Client:         r.clientAddr,
-		Server:         r.serverAddr,
-		TLS:            r.tls,
-		Source:         p.opts.Source,
-	})
-	if err != nil {
-		p.log.Error("passes unrecorded", "host", host, "err", err)
-		return nil
-	}
-	return rec
-}
-
-// shownURL is the URL of a request, and its path with escapes, also where the
-// client's path is none that a URL can have.
-func shownURL(scheme, host, path string) (shown, escapedPath string) {
-	u, err := url.ParseRequestURI(path)
-	if err != nil || !strings.HasPrefix(path, "/") {
-		escapedPath, _, _ = strings.Cut(path, "?")
-		if path != "" && !strings.HasPrefix(path, "/") {
-			path = "/" + path
-		}
-		return scheme + "://" + host + path, escapedPath
-	}
-	u.Scheme, u.Host = scheme, host
-	return u.String(), u.EscapedPath()
+	return r.config.Begin(field(fields, pseudoMethod), host, field(fields, pseudoPath), plainFields(fields))
 }
 
 // section takes a header section on a stream that is open: an informational or
 // the final response, or trailers.
-func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
+func (r *Relay) section(id uint32, d captures.Direction, fields []hpack.HeaderField, last bool) {
 	r.mu.Lock()
 	s := r.streams[id]
 	if s == nil {
@@ -183,7 +146,7 @@ func (r *h2Relay) section(id uint32, d captures.Direction, fields []hpack.Header
 
 // sideEnded notes that one side has said all on a stream, and returns how many
 // exchanges have ended by it.
-func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended int) {
+func (r *Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended int) {
 	r.mu.Lock()
 	if s == nil || r.streams[id] != s {
 		r.mu.Unlock()
@@ -206,7 +169,7 @@ func (r *h2Relay) sideEnded(s *h2Stream, id uint32, d captures.Direction) (ended
 // request: what of that is on its way is recorded still.
 //
 // Source: RFC 9113, section 8.1
-func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
+func (r *Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int) {
 	r.mu.Lock()
 	s := r.streams[id]
 	late := s != nil && d == captures.Down && (s.ended[captures.Down] || code == codeNone && s.whole())
@@ -220,7 +183,7 @@ func (r *h2Relay) reset(id uint32, d captures.Direction, code h2Code) (ended int
 		return 0
 	}
 	if late {
-		time.AfterFunc(lateBody, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
+		time.AfterFunc(lateRequest, func() { r.settled(r.sideEnded(s, id, captures.Up)) })
 		return 0
 	}
 	if d == captures.Up {

@@ -1,15 +1,10 @@
-package mitm
+package h2
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,75 +14,6 @@ import (
 
 	"unwire/captures"
 )
-
-// A talk is an HTTP/2 connection through the proxy of which the test is both
-// ends.
-type talk struct {
-	t              *testing.T
-	bench          *bench
-	addr           string // the server's
-	client, server net.Conn
-}
-
-// newTalk connects a client to a server, and both have said their prefaces.
-func newTalk(t *testing.T, set func(*Options)) *talk {
-	t.Helper()
-	k := beginTalk(t, set)
-	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
-	return k
-}
-
-// beginTalk is newTalk for a server that has said nothing yet.
-func beginTalk(t *testing.T, set func(*Options)) *talk {
-	t.Helper()
-	identity := newTLSOrigin(t, true, http.NotFoundHandler())
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: identity.TLS.Certificates, NextProtos: []string{protoH2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	accepted := make(chan net.Conn, 1)
-	go func() {
-		conn, err := ln.Accept()
-		if err == nil && conn.(*tls.Conn).Handshake() == nil {
-			accepted <- conn
-		}
-	}()
-	k := &talk{t: t, bench: newBench(t, []*httptest.Server{identity}, set), addr: ln.Addr().String()}
-	k.client = k.bench.handshake(k.bench.tunnel(k.addr), "127.0.0.1", protoH2)
-	hello := clientPreface + string(appendFrame(nil, frameSettings, 0, 0, []byte{0x0a, 0x0a, 1, 2, 3, 4}))
-	_, _ = io.WriteString(k.client, hello)
-	select {
-	case k.server = <-accepted:
-	case <-time.After(matrixTimeout):
-		t.Fatal("no connection to the server")
-	}
-	t.Cleanup(func() { k.client.Close(); k.server.Close() })
-	k.hears(k.server, []byte(hello))
-	return k
-}
-
-// says writes on one side, and expects to hear just that on the other.
-func (k *talk) says(from net.Conn, p []byte) {
-	k.t.Helper()
-	if _, err := from.Write(p); err != nil {
-		k.t.Fatal(err)
-	}
-	if from == k.client {
-		k.hears(k.server, p)
-	} else {
-		k.hears(k.client, p)
-	}
-}
-
-func (k *talk) hears(at net.Conn, want []byte) {
-	k.t.Helper()
-	got := make([]byte, len(want))
-	_ = at.SetReadDeadline(time.Now().Add(matrixTimeout))
-	if n, err := io.ReadFull(at, got); err != nil || !bytes.Equal(got, want) {
-		k.t.Fatalf("heard %q, %v; want %q", got[:n], err, want)
-	}
-}
 
 // block encodes fields, given in pairs.
 func block(enc *hpack.Encoder, to *bytes.Buffer, fields ...string) []byte {
@@ -108,7 +34,7 @@ func newBlocks() func(fields ...string) []byte {
 // hears, of frames that nobody knows too, and the record has what they carry,
 // in the order of the wire.
 func TestFramesPassAsTheyAre(t *testing.T) {
-	k := newTalk(t, nil)
+	k := newTalk(t)
 	up, down := newBlocks(), newBlocks()
 	request := up(":method", "POST", ":path", "/a?b", ":scheme", "https", ":authority", "example.com",
 		"zebra", "1", "ant", "2", "zebra", "3", "cookie", "a=1", "cookie", "b=2", "x-long", strings.Repeat("v", 40_000))
@@ -134,7 +60,7 @@ func TestFramesPassAsTheyAre(t *testing.T) {
 	answer = appendFrame(answer, frameHeaders, flagEndHeaders|flagEndStream, 1, down("grpc-status", "0", "b", "trailer"))
 	k.says(k.server, answer)
 
-	got := k.bench.recorded(2)
+	got := k.record.ended(2)
 	ex := got[0]
 	names := func(h captures.Headers) (s string) {
 		for _, f := range h {
@@ -151,13 +77,13 @@ func TestFramesPassAsTheyAre(t *testing.T) {
 	if s := names(ex.RequestTrailers) + names(ex.ResponseTrailers); s != "x-unannounced=trail grpc-status=0 b=trail " {
 		t.Errorf("trailers %s", s)
 	}
-	if ex.URL != "https://example.com/a?b" || ex.Status != 200 || ex.HTTP != "2" || ex.Outcome != captures.Complete || ex.TLS.ALPN != protoH2 || ex.Server != k.addr {
+	if ex.URL != "https://example.com/a?b" || ex.Status != 200 || ex.HTTP != "2" || ex.Outcome != captures.Complete {
 		t.Errorf("recorded %+v", ex)
 	}
-	if up := k.bench.body(ex.ID, captures.Up); string(up) != "hello, "+strings.Repeat("long", 30_000) {
+	if up := k.record.body(ex.ID, captures.Up); string(up) != "hello, "+strings.Repeat("long", 30_000) {
 		t.Errorf("recorded %d bytes up: %.40q", len(up), up)
 	}
-	if down := k.bench.body(ex.ID, captures.Down); string(down) != "answer" {
+	if down := k.record.body(ex.ID, captures.Down); string(down) != "answer" {
 		t.Errorf("recorded %q down", down)
 	}
 	if p := got[1]; p.URL != "https://example.com/pushed" || p.Status != 204 || p.Outcome != captures.Complete {
@@ -187,7 +113,7 @@ func TestH2Endings(t *testing.T) {
 			k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":status", "403")))
 			k.says(k.server, appendFrame(nil, frameRSTStream, 0, 1, code(0)))
 			k.says(k.client, appendFrame(nil, frameData, 0, 1, []byte("late")))
-			if ex := k.bench.one(); string(k.bench.body(ex.ID, captures.Up)) != "late" {
+			if ex := k.record.one(); string(k.record.body(ex.ID, captures.Up)) != "late" {
 				k.t.Errorf("what was on its way is not recorded: %+v", ex)
 			}
 		}, captures.Complete, ""},
@@ -220,10 +146,10 @@ func TestH2Endings(t *testing.T) {
 		}, captures.Canceled, "HTTP/2: CONTINUATION of nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newTalk(t, nil)
+			k := newTalk(t)
 			k.says(k.client, appendFrame(nil, frameHeaders, flagEndHeaders, 1, newBlocks()(":method", "GET", ":path", "/", ":scheme", "https", ":authority", "x")))
 			c.end(k)
-			ex := k.bench.one()
+			ex := k.record.one()
 			if ex.Outcome != c.outcome || !strings.HasPrefix(ex.Error, c.text) || c.text == "" && ex.Error != "" {
 				t.Errorf("recorded %q, %q; want %q, %q", ex.Outcome, ex.Error, c.outcome, c.text)
 			}
@@ -234,18 +160,13 @@ func TestH2Endings(t *testing.T) {
 // TestH2Stopping: what has begun goes on to its end, what begins then is
 // refused, and the server never hears of it.
 func TestH2Stopping(t *testing.T) {
-	k := newTalk(t, nil)
+	k := newTalk(t)
 	up := newBlocks()
 	request := func(id uint32, path string) []byte {
 		return appendFrame(nil, frameHeaders, flagEndHeaders, id, up(":method", "POST", ":path", path, ":scheme", "https", ":authority", "x", "x-indexed", path))
 	}
 	k.says(k.client, request(1, "/begun"))
-	stopped := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), matrixTimeout)
-		defer cancel()
-		stopped <- k.bench.proxy.Shutdown(ctx)
-	}()
+	k.stop()
 	k.hears(k.client, goAwayFrame(maxStreamID, 0, ""))
 	_, _ = k.client.Write(request(3, "/refused"))
 	_, _ = k.client.Write(appendFrame(nil, frameData, flagEndStream, 3, []byte("lost")))
@@ -256,7 +177,7 @@ func TestH2Stopping(t *testing.T) {
 	_, _ = k.client.Write(appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, up("x-indexed", "/refused")))
 	fr := http2.NewFramer(nil, k.server)
 	fr.ReadMetaHeaders = hpack.NewDecoder(hpackDefault, nil)
-	_ = k.server.SetReadDeadline(time.Now().Add(matrixTimeout))
+	_ = k.server.SetReadDeadline(time.Now().Add(testTimeout))
 	f, err := fr.ReadFrame()
 	if err != nil {
 		t.Fatal(err)
@@ -266,10 +187,8 @@ func TestH2Stopping(t *testing.T) {
 	}
 	k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":status", "200")))
 	k.client.Close()
-	if err := <-stopped; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if ex := k.bench.one(); ex.Outcome != captures.Complete || ex.RequestTrailers.Get("x-indexed") != "/refused" {
+	k.wait()
+	if ex := k.record.one(); ex.Outcome != captures.Complete || ex.RequestTrailers.Get("x-indexed") != "/refused" {
 		t.Errorf("recorded %+v", ex)
 	}
 }
@@ -277,71 +196,13 @@ func TestH2Stopping(t *testing.T) {
 // TestH2StoppingEarly: what the proxy says comes behind the server's SETTINGS,
 // which a client must hear first.
 func TestH2StoppingEarly(t *testing.T) {
-	k := beginTalk(t, nil)
+	k := beginTalk(t)
 	k.says(k.client, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":method", "GET", ":path", "/", ":scheme", "https", ":authority", "x")))
-	stopped := make(chan error, 1)
-	go func() { stopped <- k.bench.proxy.Shutdown(t.Context()) }()
-	for left := false; !left; { // until it has said so
-		time.Sleep(time.Millisecond)
-		k.bench.proxy.mu.Lock()
-		for r := range k.bench.proxy.relays {
-			r.client.mu.Lock()
-			left = len(r.client.own) > 0
-			r.client.mu.Unlock()
-		}
-		k.bench.proxy.mu.Unlock()
-	}
+	k.stop()
 	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 	k.hears(k.client, goAwayFrame(maxStreamID, 0, ""))
 	k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()(":status", "200")))
 	k.client.Close()
-	if err := <-stopped; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	k.bench.one()
-}
-
-// TestUnreachableServerIsTriedAnew: an HTTP/2 client is told why there is no
-// connection, on one that then ends, and its next one is served.
-func TestUnreachableServerIsTriedAnew(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	b := newBench(t, []*httptest.Server{origin}, nil)
-	c := b.client(true)
-	var again net.Listener
-	addr := ""
-	for again == nil { // unless another program has taken the port meanwhile
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr = ln.Addr().String()
-		ln.Close()
-		if res, body := get(t, c, "https://"+addr); res.StatusCode != http.StatusBadGateway {
-			t.Logf("%d %s", res.StatusCode, body)
-			continue
-		}
-		if again, err = tls.Listen("tcp", addr, &tls.Config{Certificates: origin.TLS.Certificates, NextProtos: []string{protoH2}}); err != nil {
-			t.Log(err)
-			again = nil
-		}
-	}
-	s := &http.Server{Handler: http.HandlerFunc(sayHello)}
-	go func() { _ = s.Serve(again) }()
-	t.Cleanup(func() { s.Close() })
-	var body []byte
-	for deadline := time.Now().Add(matrixTimeout); time.Now().Before(deadline); { // until the client has heard that its connection ends
-		res, err := c.Get("https://" + addr + "/now")
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err = io.ReadAll(res.Body)
-		res.Body.Close()
-		if err == nil && res.StatusCode == http.StatusOK {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if string(body) != "hello /now" {
-		t.Errorf("%q", body)
-	}
+	k.wait()
+	k.record.one()
 }

@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 // A longFrame is one that does not fit into the buffer.
 type longFrame struct {

@@ -1,4 +1,4 @@
-package mitm
+package h2
 
 import (
 	"encoding/binary"
