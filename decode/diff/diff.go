@@ -94,13 +94,13 @@ func Same(changes []Change) bool {
 	return true
 }
 
-// Trees compares two messages. Their paths' kinds are decided over both.
+// compareTrees compares two messages. Their paths' kinds are decided over both.
 //
 // Shape: changes in the order of A's fields, then what B adds, at each level.
 // Limits: time is proportional to the trees, and to the square of the elements
 // that differ between two of a repeated field that do not, of which at most 400
 // on a side are aligned; the others are paired in order.
-func Trees(a, b *wire.Tree, o Options) []Change {
+func compareTrees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
@@ -125,7 +125,7 @@ func Messages(a, b []byte, o Options) []Change {
 			return c.finish()
 		}
 	}
-	return Trees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
+	return compareTrees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
 }
 
 // maxFields bounds the memory of a comparison, which is about 250 bytes a field.

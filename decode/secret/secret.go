@@ -20,14 +20,14 @@ import (
 // Rules by decoding, beside those of captures.
 const (
 	// RuleField is for fields of which the definitions say that they hold a secret.
-	RuleField captures.Rule = "field"
+	ruleField captures.Rule = "field"
 
 	// RuleName is for fields whose name says so.
-	RuleName captures.Rule = "field-name"
+	ruleName captures.Rule = "field-name"
 
 	// RuleUnknown is for tokens in fields without definition, in a message that
 	// holds secrets.
-	RuleUnknown captures.Rule = "field-unknown"
+	ruleUnknown captures.Rule = "field-unknown"
 )
 
 // Rules say what is a secret where definitions are known. The zero value knows
@@ -105,7 +105,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		switch {
 		case fd == nil:
 			if holds && n.Type == wire.Len && captures.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, RuleUnknown, string(md.FullName()))
+				w.add(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
 			w.secret(c, string(fd.FullName()))
@@ -116,7 +116,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
 			surely, perhaps := w.red.TellsSecret(string(fd.Name()))
 			if surely || perhaps && captures.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, RuleName, string(fd.FullName()))
+				w.add(c, ruleName, string(fd.FullName()))
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 func (w *walker) secret(i int32, field string) {
 	n := w.tree.Node(i)
 	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
-		w.add(i, RuleField, field)
+		w.add(i, ruleField, field)
 		return
 	}
 	for c := range w.tree.Children(i) {

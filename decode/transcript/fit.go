@@ -16,13 +16,13 @@ type FitOptions struct {
 	Steps int // of the descent; default 400
 }
 
-// A FitReport is what a fit came to.
+// A fitReport is what a fit came to.
 //
 // Shape: shares of labels whose role the weights get right, from 0 to 1. Before
 // is with the weights of the start, After with the new ones on the labels that
 // they were fitted to, Held with weights that were fitted without the label:
 // what to expect of others like them. Losses are nats a label, Held again.
-type FitReport struct {
+type fitReport struct {
 	V          int     `json:"v"`
 	Labels     int     `json:"labels"`
 	Roles      int     `json:"roles"`
@@ -35,7 +35,7 @@ type FitReport struct {
 }
 
 const (
-	LeastLabels = 20 // that weights are fitted to
+	minLabels = 20 // that weights are fitted to
 	leastRoles  = 2
 )
 
@@ -44,7 +44,7 @@ const (
 // not speak of stays as it is. It is deterministic.
 //
 // Errors: where there are too few labels, or all are of one role.
-func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
+func Fit(labels []trainingLabel, o FitOptions) (*Weights, *fitReport, error) {
 	if o.Start == nil {
 		o.Start = DefaultWeights()
 	}
@@ -61,8 +61,8 @@ func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
 	for i := range labels {
 		roles[labels[i].Role] = true
 	}
-	if len(labels) < LeastLabels {
-		return nil, nil, fmt.Errorf("transcript: fit: %d labels are too few: at least %d are needed", len(labels), LeastLabels)
+	if len(labels) < minLabels {
+		return nil, nil, fmt.Errorf("transcript: fit: %d labels are too few: at least %d are needed", len(labels), minLabels)
 	}
 	if len(roles) < leastRoles {
 		return nil, nil, fmt.Errorf("transcript: fit: all %d labels are of one role: at least %d are needed", len(labels), leastRoles)
@@ -71,7 +71,7 @@ func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
 	for i := range labels {
 		all[i] = newExample(&labels[i])
 	}
-	report := &FitReport{V: 1, Labels: len(all), Roles: len(roles), Folds: o.Folds}
+	report := &fitReport{V: 1, Labels: len(all), Roles: len(roles), Folds: o.Folds}
 	report.Before, report.LossBefore = o.Start.accuracy(all)
 	folds := foldsOf(labels, o.Folds)
 	for fold := range o.Folds {
@@ -94,7 +94,7 @@ func Fit(labels []Label, o FitOptions) (*Weights, *FitReport, error) {
 
 // foldsOf parts labels so that those of one exchange are tested together: they are
 // too much alike to vouch for each other.
-func foldsOf(labels []Label, n int) []int {
+func foldsOf(labels []trainingLabel, n int) []int {
 	sources := make(map[string]int)
 	for i := range labels {
 		if _, ok := sources[labels[i].Source]; !ok {
@@ -117,7 +117,7 @@ type example struct {
 	role   int
 }
 
-func newExample(l *Label) example {
+func newExample(l *trainingLabel) example {
 	e := example{role: slices.Index(roleOrder[:], l.Role)}
 	for i, name := range featureNames {
 		if v := l.Features[name]; v != 0 {

@@ -9,9 +9,9 @@ import (
 )
 
 // labelsOf labels what is known of n exchanges of a style.
-func labelsOf(t *testing.T, s style_, first, n uint64) []Label {
+func labelsOf(t *testing.T, s style_, first, n uint64) []trainingLabel {
 	t.Helper()
-	var out []Label
+	var out []trainingLabel
 	for seed := first; seed < first+n; seed++ {
 		l := s.make(newMaker(seed))
 		got := Extract(l.ex, Options{})
@@ -74,15 +74,15 @@ func TestFitHolds(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	l := Label{V: 1, Source: "a", Dir: "down", Path: "1", Role: Assistant, Features: map[string]float64{"prior": 1}}
-	one := make([]Label, LeastLabels)
+	l := trainingLabel{V: 1, Source: "a", Dir: "down", Path: "1", Role: Assistant, Features: map[string]float64{"prior": 1}}
+	one := make([]trainingLabel, minLabels)
 	for i := range one {
 		one[i] = l
 	}
 	for _, c := range []struct {
-		labels []Label
+		labels []trainingLabel
 		want   string
-	}{{one[:LeastLabels-1], "too few"}, {nil, "too few"}, {one, "of one role"}} {
+	}{{one[:minLabels-1], "too few"}, {nil, "too few"}, {one, "of one role"}} {
 		if _, _, err := Fit(c.labels, FitOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d labels: %v, want %q", len(c.labels), err, c.want)
 		}

@@ -50,7 +50,7 @@ func TestArgumentsInPieces(t *testing.T) {
 		sub(1, sub(2, str(1, callID), sub(2, str(1, "retry/backoff.go")))))
 	ex.Frames = append(ex.Frames, raw(sub(2, str(1, callID), sub(7, str(1, "// Package retry decides when to try again.\npackage retry\n"))), "--", agentText("It says"), agentText(" how long"), agentText(" to wait.")).Frames...)
 	tr := Extract(ex, Options{})
-	if role := roleOf(tr, `{"path":"retry/backoff.go","id":"`+callID+`"}`); role != string(ToolCall) || tr.Answer != "It says how long to wait." {
+	if role := roleOf(tr, `{"path":"retry/backoff.go","id":"`+callID+`"}`); role != string(roleToolCall) || tr.Answer != "It says how long to wait." {
 		t.Errorf("the arguments are %s, answer %q\n%s", role, tr.Answer, dump(tr))
 	}
 }

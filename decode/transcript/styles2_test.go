@@ -26,7 +26,7 @@ func contentBlocks(m *maker) labelled {
 	sys := systemPrompt(m)
 	m.emit(captures.Up, "", object{"model": "claude-4.5-sonnet", "max_tokens": 1024, "system": sys, "messages": []any{object{"role": "user", "content": []any{object{"type": "text", "text": ask}}}}, "stream": true})
 	l.want(User, ask)
-	l.want(System, sys)
+	l.want(roleSystem, sys)
 	m.emit(captures.Down, "message_start", object{"type": "message_start", "message": object{"id": "msg_" + fmt.Sprintf("%x", m.r.Uint64()), "type": "message", "role": "assistant", "model": "claude-4.5-sonnet", "content": []any{}, "usage": object{"input_tokens": 25, "output_tokens": 1}}})
 	index := 0
 	block := func(kind, member, text string, extra object) {
@@ -57,7 +57,7 @@ func contentBlocks(m *maker) labelled {
 	if m.chance(0.35) {
 		name, args := m.call()
 		block("tool_use", "partial_json", args, object{"id": "toolu_" + fmt.Sprintf("%x", m.r.Uint64()), "name": name, "input": object{}})
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	}
 	m.emit(captures.Down, "message_delta", object{"type": "message_delta", "delta": object{"stop_reason": "end_turn"}, "usage": object{"output_tokens": 15}})
 	m.emit(captures.Down, "message_stop", object{"type": "message_stop"})
@@ -88,7 +88,7 @@ func candidateParts(m *maker) labelled {
 	l.want(Assistant, l.answer)
 	if m.chance(0.3) {
 		chunk(object{"functionCall": object{"name": "open_file", "args": object{"path": "src/server/handler.ts"}}})
-		l.want(ToolCall, "src/server/handler.ts")
+		l.want(roleToolCall, "src/server/handler.ts")
 	}
 	l.ex = m.ex
 	return l
@@ -101,7 +101,7 @@ func responseItems(m *maker) labelled {
 	sys := systemPrompt(m)
 	m.emit(captures.Up, "", object{"model": "gpt-5.1-codex", "instructions": sys, "input": []any{object{"type": "message", "role": "user", "content": []any{object{"type": "input_text", "text": ask}}}}, "stream": true})
 	l.want(User, ask)
-	l.want(System, sys)
+	l.want(roleSystem, sys)
 	rid := "resp_" + fmt.Sprintf("%x", m.r.Uint64())
 	seq := 0
 	ev := func(kind string, o object) {
@@ -154,7 +154,7 @@ func ideChat(m *maker) labelled {
 	if m.chance(0.4) {
 		sys := systemPrompt(m)
 		body = append(body, field{"explicit_rules", sys})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	body = append(body, field{"workspace", "/home/me/project"}, field{"model", pick(m, models)})
 	m.send(captures.Up, wrap(m.wrapping("chat", 0, 1), body))
@@ -279,8 +279,8 @@ func upserts(m *maker) labelled {
 		m.send(captures.Down, msg{{"step", msg{{"id", id}, {"tool", msg{{"name", name}, {"args", args}, {"state", 1}}}}}})
 		result := m.snippet()
 		m.send(captures.Down, msg{{"step", msg{{"id", id}, {"tool", msg{{"name", name}, {"args", args}, {"state", 2}, {"result", result}}}}}})
-		l.want(ToolCall, args)
-		l.want(ToolResult, result)
+		l.want(roleToolCall, args)
+		l.want(roleToolResult, result)
 	}
 	l.answer = m.reply(t)
 	step("message", l.answer, whole)

@@ -19,7 +19,7 @@ func wrappedValues(m *maker) labelled {
 	if m.chance(0.5) {
 		sys := systemPrompt(m)
 		up = append(up, field{"persona", msg{{"value", sys}}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	m.send(captures.Up, up)
 	n := 0
@@ -124,8 +124,8 @@ func finals(m *maker) labelled {
 		down(msg{{"act", msg{{"ref", id}, {"fn", name}, {"input", args}}}})
 		result := m.snippet()
 		down(msg{{"acted", msg{{"ref", id}, {"output", result}, {"ok", 1}}}})
-		l.want(ToolCall, args)
-		l.want(ToolResult, result)
+		l.want(roleToolCall, args)
+		l.want(roleToolResult, result)
 	}
 	l.want(Thinking, thought)
 	l.answer = m.reply(t)

@@ -23,7 +23,7 @@ func vertexParts(m *maker) labelled {
 	if m.chance(0.5) {
 		sys := m.briefing()
 		up = append(up, field{"system_instruction", msg{{"parts", msg{{"text", sys}}}}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	if m.chance(0.4) {
 		up = append(up, field{"tools", msg{{"declared", msg{{"name", "get_weather"}, {"description", toolAbout(m)}, {"parameters", m.schema()}}}}})
@@ -74,7 +74,7 @@ func protoCompletions(m *maker) labelled {
 	if m.chance(0.6) {
 		sys := m.briefing()
 		up = append(up, field{"messages", msg{{"role", "system"}, {"content", sys}}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	up = append(up, field{"messages", msg{{"role", "user"}, {"content", ask}}}, field{"user", m.uuid()}, field{"stream", 1})
 	l.want(User, ask)
@@ -114,7 +114,7 @@ func protoCompletions(m *maker) labelled {
 			}
 			chunk(msg{{"calls", call}}, "")
 		}
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	}
 	l.want(Assistant, l.answer)
 	m.send(captures.Down, msg{{"id", id}, {"created", 1763700000}, {"model", "qwen3-32b"}, {"choices", msg{{"finish", "stop"}}}})
@@ -150,8 +150,8 @@ func graphRuns(m *maker) labelled {
 		result := m.snippet()
 		ev("on_tool_start", name, run, msg{{"args", args}})
 		ev("on_tool_end", name, run, msg{{"result", result}})
-		l.want(ToolCall, args)
-		l.want(ToolResult, result)
+		l.want(roleToolCall, args)
+		l.want(roleToolResult, result)
 	}
 	l.answer = m.retort(t)
 	for _, p := range m.tokens(l.answer) {
@@ -200,7 +200,7 @@ func editingAgent(m *maker) labelled {
 	id := m.id()
 	args := `{"target":` + fmt.Sprintf("%q", pick(m, filePaths)) + `}`
 	down("call", msg{{"id", id}, {"name", "edit_file"}, {"args", args}})
-	l.want(ToolCall, args)
+	l.want(roleToolCall, args)
 	code := strings.Repeat(m.script(), 1+m.r.IntN(5))
 	for _, p := range m.pieces(code, style{size: 20}) {
 		down("edit", msg{{"id", id}, {"piece", p}})
@@ -215,7 +215,7 @@ func editingAgent(m *maker) labelled {
 		result = m.snippet()
 	}
 	m.send(captures.Up, msg{{"done", msg{{"id", id}, {"result", result}}}})
-	l.want(ToolResult, result)
+	l.want(roleToolResult, result)
 	rest := m.retort(t)
 	tokens := m.interrupted(m.tokens(rest))
 	for _, p := range tokens {

@@ -58,7 +58,7 @@ func blockEvents(m *maker) labelled {
 	if m.chance(0.5) {
 		sys := m.briefing()
 		up = append(up, field{"system", msg{{"text", sys}}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	up = append(up, field{"message", msg{{"role", 1}, {"block", msg{{"text", ask}}}}}, field{"limits", msg{{"max", 4096}, {"temperature", float32(0.2)}}})
 	l.want(User, ask)
@@ -91,7 +91,7 @@ func blockEvents(m *maker) labelled {
 	if l.answer == "" || m.chance(0.3) {
 		name, args := m.call()
 		block("tool_input", args, msg{{"use", msg{{"id", "tooluse_" + m.uuid()}, {"name", name}}}})
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	}
 	if m.chance(0.1) {
 		m.send(captures.Down, msg{{"fault", msg{{"message", "Too many tokens, please wait before trying again."}, {"kind", "throttlingException"}}}})
@@ -135,8 +135,8 @@ func sessionUpdates(m *maker) labelled {
 		update("tool_call", object{"toolCallId": id, "title": "Reading main.py", "kind": "read", "status": "pending", "rawInput": object{"path": "/home/me/app/main.py"}})
 		result := m.python()
 		update("tool_call_update", object{"toolCallId": id, "status": "completed", "content": []any{object{"type": "content", "content": object{"type": "text", "text": result}}}})
-		l.want(ToolCall, "/home/me/app/main.py")
-		l.want(ToolResult, result)
+		l.want(roleToolCall, "/home/me/app/main.py")
+		l.want(roleToolResult, result)
 	}
 	l.answer = m.rejoinder(t)
 	chunk("agent_message_chunk", l.answer)

@@ -46,7 +46,7 @@ func codeAgent(m *maker) labelled {
 	}
 	m.send(captures.Up, up)
 	l.want(User, ask)
-	l.want(System, sys)
+	l.want(roleSystem, sys)
 	deep := m.wrapping("frame", 0, 2)
 	down := func(kind string, body msg) { m.send(captures.Down, wrap(deep, msg{{kind, body}})) }
 	down("init", msg{{"session", m.uuid()}, {"model", pick(m, models)}, {"tools", msg{{"name", "Bash"}}}, {"tools", msg{{"name", "Read"}}}, {"tools", msg{{"name", "Edit"}}}})
@@ -65,8 +65,8 @@ func codeAgent(m *maker) labelled {
 		down("use", msg{{"id", id}, {"name", name}, {"input", args}})
 		result := strings.Repeat(m.output(), 1+m.r.IntN(30))
 		down("result", msg{{"for", id}, {"text", result}, {"failed", m.r.IntN(2)}})
-		l.want(ToolCall, args)
-		l.want(ToolResult, result)
+		l.want(roleToolCall, args)
+		l.want(roleToolResult, result)
 	}
 	l.want(Thinking, thinking)
 	if m.chance(0.92) || thinking != "" {

@@ -39,7 +39,7 @@ func responseEvents(m *maker) labelled {
 	}
 	m.send(captures.Up, append(msg{{"model", pick(m, models)}, {"prompt", sys}, {"input", msg{{"role", "user"}, {"part", msg{{"kind", "input_text"}, {"text", ask}}}}}, {"store", 1}}, tools...))
 	l.want(User, ask)
-	l.want(System, sys)
+	l.want(roleSystem, sys)
 	seq := 0
 	id := "resp_" + strings.ReplaceAll(m.uuid(), "-", "")
 	event := func(name string, body msg) {
@@ -73,7 +73,7 @@ func responseEvents(m *maker) labelled {
 			event("arguments.delta", msg{{"item", item}, {"index", 1}, {"delta", p}})
 		}
 		event("arguments.done", msg{{"item", item}, {"index", 1}, {"arguments", args}})
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	}
 	l.answer = m.reaction(t)
 	item := "msg_" + m.id()
@@ -134,7 +134,7 @@ func stateUpdates(m *maker) labelled {
 	if m.chance(0.3) {
 		sys := m.policy()
 		node("prepare", msg{author(3), {"content", sys}, {"id", m.uuid()}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	for range m.r.IntN(4) {
 		name, args := m.call()
@@ -146,8 +146,8 @@ func stateUpdates(m *maker) labelled {
 			result = strings.Repeat(m.output(), 1+m.r.IntN(30))
 		}
 		node("tools", msg{author(2), {"content", result}, {"id", m.uuid()}, {"for", id}, {"name", name}})
-		l.want(ToolCall, args)
-		l.want(ToolResult, result)
+		l.want(roleToolCall, args)
+		l.want(roleToolResult, result)
 	}
 	l.answer = m.reaction(t)
 	node("agent", msg{author(1), {"content", l.answer}, {"id", m.uuid()}, {"spent", msg{{"in", 90 + m.r.IntN(900)}, {"out", 1 + len(l.answer)/4}}}})

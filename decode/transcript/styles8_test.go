@@ -198,7 +198,7 @@ func taggedDeltas(m *maker) labelled {
 		m.send(captures.Down, wrap(deep, msg{{"call", msg{{"id", id}, {"function", pick(m, toolNames)}, {"input", structOf(call)}}}}))
 		result := m.article()
 		m.send(captures.Up, msg{{"contents", msg{{"author", 3}, {"result", msg{{"id", id}, {"output", result}}}}}})
-		l.want(ToolResult, result)
+		l.want(roleToolResult, result)
 	}
 	l.answer = m.reaction(t)
 	for _, p := range m.bitsOr(l.answer) {

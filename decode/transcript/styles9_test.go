@@ -140,7 +140,7 @@ func brokenOff(m *maker) labelled {
 		down("invoke", msg{{"id", id}, {"tool", pick(m, toolNames)}, {"arguments", structOf(object{"pattern": "retry", "dir": "/srv/app"})}})
 		result := strings.Repeat(m.output(), 1+m.r.IntN(20))
 		m.send(captures.Up, msg{{"outcome", msg{{"id", id}, {"content", result}}}})
-		l.want(ToolResult, result)
+		l.want(roleToolResult, result)
 	}
 	pieces := m.bitsOr(m.parting(t))
 	broken := m.chance(0.5) && len(pieces) > 3

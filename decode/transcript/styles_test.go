@@ -218,7 +218,7 @@ func completions(m *maker) labelled {
 	if m.chance(0.6) {
 		sys := systemPrompt(m)
 		messages = append(messages, object{"role": "system", "content": sys})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	for range m.r.IntN(3) {
 		messages = append(messages, object{"role": "user", "content": m.question(t)}, object{"role": "assistant", "content": m.reply(t)})
@@ -256,7 +256,7 @@ func completions(m *maker) labelled {
 			}
 			chunk(object{"tool_calls": []any{call}})
 		}
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	}
 	l.want(Assistant, l.answer)
 	if m.chance(0.7) {
@@ -281,7 +281,7 @@ func unaryQuestion(m *maker) labelled {
 	if m.chance(0.3) {
 		sys := systemPrompt(m)
 		body = append(body, field{"system_prompt", sys})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	m.send(captures.Up, wrap(m.wrapping("req", 0, 2), body))
 	out := msg{{"answer", l.answer}, {"response_id", m.uuid()}, {"model", pick(m, models)}, {"confidence", m.r.IntN(100)}}
@@ -315,7 +315,7 @@ func nestedAgent(m *maker) labelled {
 	if m.chance(0.4) {
 		sys := systemPrompt(m)
 		body = append(body, field{"rules", msg{{"body", sys}, {"name", "base"}}})
-		l.want(System, sys)
+		l.want(roleSystem, sys)
 	}
 	for range m.r.IntN(3) {
 		body = append(body, field{"open_file", msg{{"path", pick(m, filePaths)}, {"content", m.snippet()}}})
@@ -397,16 +397,16 @@ func (m *maker) nestedCall(l *labelled, deep []string) {
 	}
 	if m.number["fields"] == 1 {
 		down("invoke", msg{{"id", id}, {"name", name}, {"arguments", args}})
-		l.want(ToolCall, args)
+		l.want(roleToolCall, args)
 	} else {
 		p := pick(m, filePaths)
 		down("invoke", msg{{"id", id}, {name, msg{{"path", p}, {"lines", m.r.IntN(100)}}}})
-		l.want(ToolCall, p)
+		l.want(roleToolCall, p)
 	}
 	if m.number["back"] == 1 {
 		m.send(captures.Up, msg{{"tool_answer", msg{{"id", id}, {"ok", msg{{"output", result}, {"code", 0}}}}}})
 	} else {
 		down("outcome", msg{{"id", id}, {"output", result}})
 	}
-	l.want(ToolResult, result)
+	l.want(roleToolResult, result)
 }

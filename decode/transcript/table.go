@@ -118,12 +118,12 @@ func ParseRole(name string) (Role, error) {
 	return "", fmt.Errorf("transcript: no role %q; there are %s", name, roleList())
 }
 
-// A Label is a candidate with the role that a person gave it, and what it looked
+// A trainingLabel is a candidate with the role that a person gave it, and what it looked
 // like to the extractor.
 //
 // Shape: as a line of a labels file it is {"v":1,"source":"F.uwc#2","dir":"down",
 // "path":"1.1.1","role":"assistant","features":{"prior":1,…}}.
-type Label struct {
+type trainingLabel struct {
 	V      int    `json:"v"`
 	Source string `json:"source"`
 	Dir    string `json:"dir"`
@@ -136,8 +136,8 @@ type Label struct {
 }
 
 // Label makes the label of a candidate.
-func (c *Candidate) Label(source string, role Role) Label {
-	l := Label{V: 1, Source: source, Dir: c.Dir, Path: c.Path, Kind: c.kind, Role: role, Features: make(map[string]float64)}
+func (c *candidate) Label(source string, role Role) trainingLabel {
+	l := trainingLabel{V: 1, Source: source, Dir: c.Dir, Path: c.Path, Kind: c.kind, Role: role, Features: make(map[string]float64)}
 	for i, v := range c.features {
 		if v != 0 {
 			l.Features[featureNames[i]] = v
@@ -155,8 +155,8 @@ const (
 // candidate the later counts.
 //
 // Errors: names the first line that is none.
-func ParseLabels(data []byte) ([]Label, error) {
-	var out []Label
+func ParseLabels(data []byte) ([]trainingLabel, error) {
+	var out []trainingLabel
 	at := make(map[[4]string]int)
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -167,7 +167,7 @@ func ParseLabels(data []byte) ([]Label, error) {
 		if len(line) > maxLabel {
 			return out, fmt.Errorf("transcript: labels: line %d: %d bytes long", number, len(line))
 		}
-		var l Label
+		var l trainingLabel
 		if err := json.Unmarshal(line, &l); err != nil {
 			return out, fmt.Errorf("transcript: labels: line %d: %w", number, err)
 		}
@@ -188,7 +188,7 @@ func ParseLabels(data []byte) ([]Label, error) {
 	return out, nil
 }
 
-func (l *Label) check() error {
+func (l *trainingLabel) check() error {
 	if l.V != 1 {
 		return fmt.Errorf("version %d; this reads version 1", l.V)
 	}

@@ -45,7 +45,7 @@ const (
 )
 
 func (t *Tool) turn(number int) Turn {
-	return Turn{Role: ToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
+	return Turn{Role: roleToolCall, Dir: t.dir.String(), Path: t.Path, Frames: t.Frames, Tool: number, frame: t.frame}
 }
 
 // toolCalls are the calls in the order in which they were made, with their results.

@@ -28,9 +28,9 @@ const (
 	Assistant  Role = "assistant"
 	Thinking   Role = "thinking"
 	User       Role = "user"
-	System     Role = "system" // prompts, rules, descriptions of tools
-	ToolCall   Role = "tool_call"
-	ToolResult Role = "tool_result"
+	roleSystem     Role = "system" // prompts, rules, descriptions of tools
+	roleToolCall   Role = "tool_call"
+	roleToolResult Role = "tool_result"
 	ID         Role = "id"
 	Metadata   Role = "metadata"
 )
@@ -48,18 +48,18 @@ type Transcript struct {
 	Tools      []Tool      `json:"tools,omitempty"` // in the order of the calls
 	Usage      *Usage      `json:"usage,omitempty"`
 	Error      *Failure    `json:"error,omitempty"`
-	Candidates []Candidate `json:"candidates"`
+	Candidates []candidate `json:"candidates"`
 
 	// A limit of Options was met.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// A Candidate is the text of one path.
+// A candidate is the text of one path.
 //
 // Shape: Path is field numbers or member names joined by dots, without indexes;
 // where one path carries several kinds of text, told apart by a field beside it,
 // each is a candidate. Score is the probability of Role by the weights.
-type Candidate struct {
+type candidate struct {
 	Rank    int      `json:"rank"` // from 1
 	Role    Role     `json:"role"`
 	Dir     string   `json:"dir"` // "up" or "down"
@@ -147,7 +147,7 @@ func (s *stream) reset() {
 }
 
 // roleOrder is the order of candidates, and of the columns of the weights.
-var roleOrder = [...]Role{Assistant, Thinking, ToolCall, ToolResult, User, System, Metadata, ID}
+var roleOrder = [...]Role{Assistant, Thinking, roleToolCall, roleToolResult, User, roleSystem, Metadata, ID}
 
 func transcript(streams []*stream, truncated bool) *Transcript {
 	slices.SortStableFunc(streams, func(a, b *stream) int {
@@ -161,7 +161,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 			cmp.Compare(a.label, b.label),
 		)
 	})
-	t := &Transcript{Candidates: make([]Candidate, 0, len(streams)), Truncated: truncated}
+	t := &Transcript{Candidates: make([]candidate, 0, len(streams)), Truncated: truncated}
 	var thoughts []*stream
 	for i, s := range streams {
 		role := roleOrder[s.role]
@@ -171,7 +171,7 @@ func transcript(streams []*stream, truncated bool) *Transcript {
 		if role == Thinking {
 			thoughts = append(thoughts, s)
 		}
-		t.Candidates = append(t.Candidates, Candidate{
+		t.Candidates = append(t.Candidates, candidate{
 			Rank: i + 1, Role: role, Dir: s.dir.String(), Path: s.path, Frames: s.seqs,
 			Score: s.score, Text: s.text, Reasons: s.reasons,
 			kind: strings.TrimSpace(s.label + " " + s.variant), features: s.features,

@@ -73,7 +73,7 @@ func (t *tally) exchange(seed uint64) {
 		}
 	}
 	for _, c := range want.calls {
-		ok := has(got, ToolCall, c)
+		ok := has(got, roleToolCall, c)
 		if t.count(&t.calls, ok); !ok {
 			miss("tool call", c)
 		}

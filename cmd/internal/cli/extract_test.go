@@ -132,7 +132,7 @@ func TestParseLabel(t *testing.T) {
 	for in, want := range map[string]labelling{
 		"1.1.1=assistant":          {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", transcript.Assistant},
 		"up/2.1:user":              {address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", transcript.User},
-		"down/a.b=tool_result":     {address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", transcript.ToolResult},
+		"down/a.b=tool_result":     {address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", "tool_result"},
 		"choices.delta:x=metadata": {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", transcript.Metadata},
 	} {
 		if got, err := parseLabel(in, []string{"a.uwc", "2"}); err != nil || got != want {

@@ -18,27 +18,27 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Kind is what the payloads of a path are.
-type Kind uint8
+// A valueKind is what the payloads of a path are.
+type valueKind uint8
 
 const (
-	Unknown Kind = iota // no payload was seen there: scalars only, or nothing
-	Empty               // all payloads were empty
-	Message
+	unknown valueKind = iota // no payload was seen there: scalars only, or nothing
+	noBytes               // all payloads were empty
+	submessage
 	Text
-	Bytes
+	otherBytes
 )
 
 var kindNames = [...]string{"unknown", "empty", "message", "text", "bytes"}
 
 // String returns the kind's word.
-func (k Kind) String() string { return kindNames[k] }
+func (k valueKind) String() string { return kindNames[k] }
 
 // A Path is a field path in a Shape, made of field numbers only.
 type Path int32
 
 const (
-	Root Path = 0
+	rootPath Path = 0
 	None Path = -1 // a path that was not recorded
 )
 
@@ -73,7 +73,7 @@ type path struct {
 	tag        uint64  // the first tag of the first of them
 
 	// What somebody said that they are; Unknown where nobody did.
-	chosen Kind
+	chosen valueKind
 	choice *kind.Choice
 }
 
@@ -99,7 +99,7 @@ func (s *Shape) Add(t *wire.Tree) {
 		switch fit {
 		case Clean:
 			p.clean++
-		case Cut:
+		case cutAtEdge:
 			p.cut++
 		}
 		if !t.IsMessage(int32(i)) {
@@ -129,36 +129,36 @@ func (s *Shape) Choose(choices []kind.Choice) {
 	}
 	s.Locate(&wire.Tree{Nodes: make([]wire.Node, 1)}, nil, true) // the root
 	for _, c := range choices {
-		at := Root
+		at := rootPath
 		for _, step := range c.Path {
 			number, ok := step.Number()
 			if !ok || step.Index != fieldpath.All || at == None {
 				at = None
 				break
 			}
-			if at > Root && s.paths[at].chosen == Unknown {
-				s.paths[at].chosen = Message // what is around a chosen field
+			if at > rootPath && s.paths[at].chosen == unknown {
+				s.paths[at].chosen = submessage // what is around a chosen field
 			}
 			at = s.child(at, number, true)
 		}
-		if at <= Root {
+		if at <= rootPath {
 			continue
 		}
 		s.paths[at].choice = &c
 		switch is, _ := c.For(wire.Len); is {
 		case wire.KindMessage:
-			s.paths[at].chosen = Message
+			s.paths[at].chosen = submessage
 		case wire.KindString:
 			s.paths[at].chosen = Text
 		case wire.KindBytes, wire.KindPacked:
-			s.paths[at].chosen = Bytes
+			s.paths[at].chosen = otherBytes
 		}
 	}
 }
 
 // Chosen is what somebody said of the values at p; nil where nobody did.
 func (s *Shape) Chosen(p Path) *kind.Choice {
-	if p <= Root || int(p) >= len(s.paths) {
+	if p <= rootPath || int(p) >= len(s.paths) {
 		return nil
 	}
 	return s.paths[p].choice
@@ -175,7 +175,7 @@ func (s *Shape) Locate(t *wire.Tree, buf []Path, grow bool) []Path {
 		buf = make([]Path, len(t.Nodes))
 	}
 	buf = buf[:len(t.Nodes)]
-	buf[0] = Root
+	buf[0] = rootPath
 	for i := 1; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
 		buf[i] = None
@@ -201,29 +201,29 @@ func (s *Shape) child(up Path, number uint64, grow bool) Path {
 }
 
 // Kind says what the payloads of p are.
-func (s *Shape) Kind(p Path) Kind {
-	if p <= Root || int(p) >= len(s.paths) {
-		return Unknown
+func (s *Shape) Kind(p Path) valueKind {
+	if p <= rootPath || int(p) >= len(s.paths) {
+		return unknown
 	}
 	c := &s.paths[p]
 	switch {
-	case c.chosen != Unknown:
+	case c.chosen != unknown:
 		return c.chosen
 	case c.full == 0 && c.empty == 0:
-		return Unknown
+		return unknown
 	case c.full == 0:
-		return Empty
+		return noBytes
 	case c.message == c.full && c.both < c.full:
-		return Message
+		return submessage
 	case c.message == c.full && c.weight <= 0:
-		return Message
+		return submessage
 	case c.clean > 0 && (c.clean+c.cut)*20 >= c.full*19:
 		// One in twenty may be damaged.
 		return Text
 	case c.cut == c.full && c.full > 1:
 		return Text
 	}
-	return Bytes
+	return otherBytes
 }
 
 // IsMessage reports whether node i of t, which is at p, is to be read as a
@@ -234,7 +234,7 @@ func (s *Shape) IsMessage(t *wire.Tree, i int32, p Path) bool {
 		return true
 	case wire.Len:
 		k := s.Kind(p)
-		return k == Message && t.IsMessage(i)
+		return k == submessage && t.IsMessage(i)
 	}
 	return false
 }
@@ -245,7 +245,7 @@ func (s *Shape) Len() int { return len(s.paths) }
 // Depth is how many numbers p has.
 func (s *Shape) Depth(p Path) int {
 	d := 0
-	for ; p > Root; p = s.paths[p].parent {
+	for ; p > rootPath; p = s.paths[p].parent {
 		d++
 	}
 	return d
@@ -253,7 +253,7 @@ func (s *Shape) Depth(p Path) int {
 
 // String returns p as field numbers joined by dots.
 func (s *Shape) String(p Path) string {
-	if p <= Root {
+	if p <= rootPath {
 		return ""
 	}
 	number := strconv.FormatUint(s.paths[p].number, 10)

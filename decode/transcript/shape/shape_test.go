@@ -20,12 +20,12 @@ func lenField(dst []byte, n protowire.Number, p []byte) []byte {
 
 // kindOf pools one message per value, each with the value in field 1, and
 // returns the kind of that field.
-func kindOf(values ...string) Kind {
+func kindOf(values ...string) valueKind {
 	var s Shape
 	for _, v := range values {
 		s.Add(wire.Parse(lenField(nil, 1, []byte(v)), wire.Options{}))
 	}
-	return s.Kind(s.child(Root, 1, false))
+	return s.Kind(s.child(rootPath, 1, false))
 }
 
 func TestKind(t *testing.T) {
@@ -33,20 +33,20 @@ func TestKind(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		values []string
-		want   Kind
+		want   valueKind
 	}{
-		{"empty", []string{"", ""}, Empty},
+		{"empty", []string{"", ""}, noBytes},
 		{"file name that is a fixed64 field", []string{"image.png"}, Text},
 		{"prose", []string{"Hello, world"}, Text},
 		{"one word", []string{"Hi"}, Text},
 		{"space", []string{" "}, Text},
-		{"message of a 32-character string", []string{inner(strings.Repeat("ab cd ef", 4))}, Message},
-		{"messages that look like text", []string{inner("nine char"), inner("ten charac"), inner("also nine")}, Message},
-		{"message of a short string", []string{inner("Hi")}, Message},
-		{"mixed lengths", []string{inner("Hi"), inner("nine char")}, Message},
+		{"message of a 32-character string", []string{inner(strings.Repeat("ab cd ef", 4))}, submessage},
+		{"messages that look like text", []string{inner("nine char"), inner("ten charac"), inner("also nine")}, submessage},
+		{"message of a short string", []string{inner("Hi")}, submessage},
+		{"mixed lengths", []string{inner("Hi"), inner("nine char")}, submessage},
 		{"runes cut at frame edges", []string{"при", "в\xd0", "\xb5т, мир"}, Text},
 		{"Chinese", []string{"你好，世界"}, Text},
-		{"bytes", []string{"\x00\x01\xff\xfe", "\x80\x81\x82"}, Bytes},
+		{"bytes", []string{"\x00\x01\xff\xfe", "\x80\x81\x82"}, otherBytes},
 		{"terminal output", []string{"\x1b[31mred\x1b[0m"}, Text},
 		{"one damaged of many", append(strings.Split(strings.Repeat("some words|", 30), "|"), "\xff\xff\x00 words"), Text},
 	} {
@@ -56,7 +56,7 @@ func TestKind(t *testing.T) {
 	}
 	var s Shape
 	s.Add(wire.Parse(protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 7), wire.Options{}))
-	if got := s.Kind(s.child(Root, 3, false)); got != Unknown {
+	if got := s.Kind(s.child(rootPath, 3, false)); got != unknown {
 		t.Errorf("a varint's path: %v, want unknown", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestKindRates(t *testing.T) {
 		}
 		return string(b)
 	}
-	rate := func(make func() string, pool int, want Kind) float64 {
+	rate := func(make func() string, pool int, want valueKind) float64 {
 		right := 0
 		for range 1000 {
 			values := []string{}
@@ -106,13 +106,13 @@ func TestKindRates(t *testing.T) {
 		name  string
 		make  func() string
 		pool  int
-		want  Kind
+		want  valueKind
 		floor float64
 	}{
 		{"text", text, 1, Text, 0.97},
-		{"message", message, 1, Message, 0.97},
+		{"message", message, 1, submessage, 0.97},
 		{"text", text, 8, Text, 0.999},
-		{"message", message, 8, Message, 0.999},
+		{"message", message, 8, submessage, 0.999},
 	} {
 		got := rate(c.make, c.pool, c.want)
 		t.Logf("%s, %d values: %.3f", c.name, c.pool, got)
@@ -150,7 +150,7 @@ func FuzzShape(f *testing.F) {
 			_ = s.Kind(p)
 			_ = s.String(p)
 		}
-		if head, tail := Edges(a); head+tail > len(a) {
+		if head, tail := edges(a); head+tail > len(a) {
 			t.Fatalf("edges %d and %d of %d bytes", head, tail, len(a))
 		}
 	})
@@ -163,14 +163,14 @@ func TestChoose(t *testing.T) {
 	tree := wire.Parse(slices.Concat(field(1, "\n\x03abc"), field(2, "~ plain words")), wire.Options{})
 	for _, c := range []struct {
 		choice   string
-		one, two Kind
+		one, two valueKind
 		message  bool // field 1 is read as one
 	}{
-		{"3:string", Message, Text, true},
+		{"3:string", submessage, Text, true},
 		{"1:string", Text, Text, false},
-		{"1:packed", Bytes, Text, false},
-		{"1[0]:string", Message, Text, true},
-		{"2:message", Message, Message, true},
+		{"1:packed", otherBytes, Text, false},
+		{"1[0]:string", submessage, Text, true},
+		{"2:message", submessage, submessage, true},
 	} {
 		choice, err := kind.ParseChoice(c.choice)
 		if err != nil {
@@ -210,7 +210,7 @@ func TestTableRates(t *testing.T) {
 		}
 		return b.String()
 	}
-	wrong := map[Kind]int{}
+	wrong := map[valueKind]int{}
 	const n = 3000
 	for range n {
 		whole := table()
@@ -219,12 +219,12 @@ func TestTableRates(t *testing.T) {
 		if FitOf([]byte(part)) == Clean && kindOf(part) != Text {
 			wrong[Text]++
 		}
-		if kindOf(string(lenField(nil, protowire.Number(1+r.IntN(6)), []byte(whole)))) != Message {
-			wrong[Message]++
+		if kindOf(string(lenField(nil, protowire.Number(1+r.IntN(6)), []byte(whole)))) != submessage {
+			wrong[submessage]++
 		}
 	}
-	t.Logf("of %d tables: %d taken for messages; of as many messages: %d taken for text", n, wrong[Text], wrong[Message])
-	if wrong[Text] > n/200 || wrong[Message] > n/100 {
+	t.Logf("of %d tables: %d taken for messages; of as many messages: %d taken for text", n, wrong[Text], wrong[submessage])
+	if wrong[Text] > n/200 || wrong[submessage] > n/100 {
 		t.Errorf("wrong: %v of %d", wrong, n)
 	}
 }

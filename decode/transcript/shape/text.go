@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// A Fit says how well bytes read as text.
-type Fit uint8
+// A textFit says how well bytes read as text.
+type textFit uint8
 
 const (
-	Not   Fit = iota // not text
-	Cut              // text, but for a rune that is cut at the start or the end
+	Not   textFit = iota // not text
+	cutAtEdge              // text, but for a rune that is cut at the start or the end
 	Clean            // text
 )
 
@@ -18,23 +18,23 @@ const (
 // format characters, with line feed, return, tab and escape as the only
 // controls, and at most one rune in twenty that Unicode does not assign.
 // Empty bytes are Clean.
-func FitOf(b []byte) Fit {
-	head, tail := Edges(b)
+func FitOf(b []byte) textFit {
+	head, tail := edges(b)
 	if head+tail > 0 && head+tail >= len(b) {
-		return Cut // the inside of a rune or two
+		return cutAtEdge // the inside of a rune or two
 	}
 	if !isText(b[head : len(b)-tail]) {
 		return Not
 	}
 	if head+tail > 0 {
-		return Cut
+		return cutAtEdge
 	}
 	return Clean
 }
 
-// Edges returns how many bytes at the start of b continue a rune that began
+// edges returns how many bytes at the start of b continue a rune that began
 // before it, and how many at its end begin one that goes on behind it.
-func Edges(b []byte) (head, tail int) {
+func edges(b []byte) (head, tail int) {
 	for head < len(b) && head < utf8.UTFMax-1 && !utf8.RuneStart(b[head]) {
 		head++
 	}
