@@ -35,8 +35,8 @@ type fitReport struct {
 }
 
 const (
-	minLabels = 20 // that weights are fitted to
-	leastRoles  = 2
+	minLabels  = 20 // that weights are fitted to
+	leastRoles = 2
 )
 
 // Fit fits weights to labels: a multinomial logistic regression that is held to

@@ -25,14 +25,14 @@ import (
 type Role string
 
 const (
-	Assistant  Role = "assistant"
-	Thinking   Role = "thinking"
-	User       Role = "user"
+	Assistant      Role = "assistant"
+	Thinking       Role = "thinking"
+	User           Role = "user"
 	roleSystem     Role = "system" // prompts, rules, descriptions of tools
 	roleToolCall   Role = "tool_call"
 	roleToolResult Role = "tool_result"
-	ID         Role = "id"
-	Metadata   Role = "metadata"
+	ID             Role = "id"
+	Metadata       Role = "metadata"
 )
 
 // A Transcript is what was found.

@@ -23,7 +23,7 @@ type valueKind uint8
 
 const (
 	unknown valueKind = iota // no payload was seen there: scalars only, or nothing
-	noBytes               // all payloads were empty
+	noBytes                  // all payloads were empty
 	submessage
 	Text
 	otherBytes
@@ -39,7 +39,7 @@ type Path int32
 
 const (
 	rootPath Path = 0
-	None Path = -1 // a path that was not recorded
+	None     Path = -1 // a path that was not recorded
 )
 
 const (
