@@ -1,4 +1,7 @@
-// Package captures holds the record model of a capture and the .uwc store.
+// Package captures is the record model: what a capture consists of, and what
+// those who record and read captures have in common. Package store keeps captures
+// in files (.uwc), package redact takes secrets out while they are recorded, and
+// the packages below convert other formats.
 //
 // The truth of a capture is what was seen: exchanges (one request with its
 // response) and chunks (the bytes of a body as they passed, with direction and

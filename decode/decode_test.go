@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
@@ -427,7 +428,7 @@ func TestFramesDoNotDependOnChunking(t *testing.T) {
 
 func TestIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{})
+	store, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
 // recordMillion records n exchanges of frames frames each.
 func recordMillion(tb testing.TB, path string, n, frames int) {
 	tb.Helper()
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func BenchmarkListMillionFrames(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.uwc")
 	recordMillion(b, path, exchanges, frames)
 	list := func(b *testing.B, save bool) {
-		store, err := captures.Open(path)
+		store, err := store.Open(path)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/mitm/ca"
 )
 
@@ -153,7 +154,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(captures.Store)
+	store := new(store.Store)
 	for name, o := range map[string]Options{
 		"no CA":       {Store: store},
 		"no store":    {CA: ca},

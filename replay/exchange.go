@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode/envelope"
 	"unwire/replay/profile"
 )
@@ -60,7 +60,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	answer := Entry{N: n, Event: "answer", Host: u.Hostname(), Origin: FromUs}
 	defer func() {
 		if answer.Message == "" && err != nil {
-			answer.Message = captures.DefaultRedactor().String(strings.ReplaceAll(err.Error(), key, "[redacted]"))
+			answer.Message = redact.Default().String(strings.ReplaceAll(err.Error(), key, "[redacted]"))
 		}
 		_, noted := o.Pace.note(answer)
 		err = errors.Join(err, noted)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/diff"
 	"unwire/replay/edit"
 )
@@ -31,7 +32,7 @@ type Lesson struct {
 //
 // Errors: where the request may have effects: it must go to this machine, be a
 // GET, or be of a method that the schema marks as free of side effects.
-func Learn(ctx context.Context, src captures.Source, id int64, o Options, out *captures.Store) (*Lesson, error) {
+func Learn(ctx context.Context, src captures.Source, id int64, o Options, out *store.Store) (*Lesson, error) {
 	o.Edits, o.Editor, o.Lesson = nil, nil, nil
 	var live [2]*Result
 	for i := range live {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/replay/standin"
 )
@@ -153,7 +153,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	plan := a.plan(c.ID)
 	plan.o.Pace = &Pace{Journal: openJournal(t, path)}
-	out, err := captures.Create(filepath.Join(t.TempDir(), "answer.uwc"), captures.Options{})
+	out, err := store.Create(filepath.Join(t.TempDir(), "answer.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

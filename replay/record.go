@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // errTooLarge ends an answer that is larger than Options.MaxBytes.
@@ -25,14 +26,14 @@ type record struct {
 	out    captures.Recording // nil: memory only
 }
 
-func newRecord(p *Plan, out *captures.Store) (*record, error) {
+func newRecord(p *Plan, out *store.Store) (*record, error) {
 	return p.record(captures.Exchange{
 		ID: 1, Method: p.Method, URL: p.URL, HTTP: p.HTTP, RequestHeaders: p.kept, RequestTrailers: p.Trailers,
 	}, out)
 }
 
 // record begins the record of an exchange of a replay.
-func (p *Plan) record(ex captures.Exchange, out *captures.Store) (*record, error) {
+func (p *Plan) record(ex captures.Exchange, out *store.Store) (*record, error) {
 	ex.Started, ex.Source = time.Now(), "replay"
 	r := &record{limit: p.o.MaxBytes, ex: ex}
 	if out == nil {

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/replay/edit"
 )
@@ -175,7 +176,7 @@ func randomHex(n int) string {
 // A tap is a transport that records what passes through it, as the proxy does.
 type tap struct {
 	next  http.RoundTripper
-	store *captures.Store
+	store *store.Store
 	last  atomic.Int64
 	done  chan struct{} // one for each exchange that ended
 }
@@ -230,7 +231,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 type lab struct {
 	testing.TB
 	server *testServer
-	store  *captures.Store
+	store  *store.Store
 	tap    *tap
 	http   *http.Client
 	out    string // path of the capture of the answers
@@ -239,7 +240,7 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	server := newTestServer(t)
-	store, err := captures.Create(filepath.Join(t.TempDir(), "in.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func (l *lab) plan(id int64, o Options) *Plan {
 // replay sends an exchange again, recorded in l.out.
 func (l *lab) replay(id int64, o Options) *Result {
 	l.Helper()
-	out, err := captures.Create(l.out, captures.Options{})
+	out, err := store.Create(l.out, store.Options{})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -314,7 +315,7 @@ func (l *lab) expect(r *Result, v Verdict, origin Origin, code string) {
 // answered decodes what was recorded of a replay.
 func (l *lab) answered(id int64) *decode.Exchange {
 	l.Helper()
-	store, err := captures.Open(l.out)
+	store, err := store.Open(l.out)
 	if err != nil {
 		l.Fatal(err)
 	}

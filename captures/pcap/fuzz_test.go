@@ -13,11 +13,12 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/pcap/packet"
+	"unwire/captures/store"
 )
 
 // fuzzStore is a capture that takes what a fuzz target imports.
-func fuzzStore(f *testing.F) *captures.Store {
-	store, err := captures.Create(filepath.Join(f.TempDir(), "fuzz.uwc"), captures.Options{KeepSecrets: true})
+func fuzzStore(f *testing.F) *store.Store {
+	store, err := store.Create(filepath.Join(f.TempDir(), "fuzz.uwc"), store.Options{KeepSecrets: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func FuzzFile(f *testing.F) {
 }
 
 // fuzzConn is a connection whose session is fed by hand.
-func fuzzConn(store *captures.Store, keys *KeyLog) *conn {
+func fuzzConn(store *store.Store, keys *KeyLog) *conn {
 	c := &conn{
 		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
 		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/proto"
@@ -69,14 +70,14 @@ func startStandin(t testing.TB) (*standin.Server, *x509.CertPool) {
 }
 
 // startProxy records into a store of its own; stop ends it and gives the store.
-func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *x509.CertPool, stop func() *captures.Store) {
+func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *x509.CertPool, stop func() *store.Store) {
 	t.Helper()
 	dir := t.TempDir()
 	authority, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := captures.Create(filepath.Join(dir, "proxy.uwc"), captures.Options{})
+	recorded, err := store.Create(filepath.Join(dir, "proxy.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	trusted = x509.NewCertPool()
 	trusted.AddCert(authority.Certificate())
 	t.Cleanup(func() { _ = recorded.Close() })
-	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *captures.Store {
+	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *store.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = p.Shutdown(ctx)
@@ -210,7 +211,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 }
 
-func compareExchanges(t *testing.T, aStore *captures.Store, a *captures.Exchange, bStore *captures.Store, b *captures.Exchange) {
+func compareExchanges(t *testing.T, aStore *store.Store, a *captures.Exchange, bStore *store.Store, b *captures.Exchange) {
 	t.Helper()
 	fa, fb := framesOf(t, aStore, a.ID), framesOf(t, bStore, b.ID)
 	if len(fa[captures.Up]) < 2 || len(fa[captures.Down]) < 10 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // testTimeout is how long a test waits for what should come at once.
@@ -24,14 +25,14 @@ const testTimeout = 30 * time.Second
 // A record is a capture that the relays of a test record to.
 type record struct {
 	tb       testing.TB
-	store    *captures.Store
+	store    *store.Store
 	running  atomic.Int64 // exchanges
 	stopping atomic.Bool
 }
 
 func newRecord(tb testing.TB) *record {
 	tb.Helper()
-	store, err := captures.Create(filepath.Join(tb.TempDir(), "test.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(tb.TempDir(), "test.uwc"), store.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -14,15 +15,13 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/decode/secret"
 	"unwire/schema"
 	"unwire/schema/check"
-
-	_ "embed"
 )
 
 //go:embed checkpage.html
@@ -147,7 +146,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, captures.DefaultRedactor().Omitting(), rules)
+	view, err := secret.NewView(ctx, store, redact.Default().Omitting(), rules)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/diff"
@@ -189,7 +189,7 @@ func isCapture(file string) bool {
 	if file == "-" {
 		return false
 	}
-	store, err := captures.Open(file)
+	store, err := store.Open(file)
 	if err != nil {
 		return false
 	}
@@ -267,7 +267,7 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 }
 
 // eachCall names and decodes the calls of a capture.
-func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
+func eachCall(ctx context.Context, store *store.Store, do func(name string, ex *decode.Exchange)) error {
 	return decode.EachWhole(ctx, store, false, func(ex *decode.Exchange) error {
 		do(titleOf(ex), ex)
 		return nil

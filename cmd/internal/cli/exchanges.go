@@ -3,14 +3,14 @@ package cli
 import (
 	"context"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 )
 
 // remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
 // would read as "nothing wrong".
-func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
+func (a *app) remarkEmpty(ctx context.Context, store *store.Store) {
 	for range store.Exchanges(ctx) {
 		return
 	}

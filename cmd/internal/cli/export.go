@@ -18,6 +18,8 @@ import (
 	"unwire/captures/parquet"
 	"unwire/captures/pcapng"
 	"unwire/captures/raw"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/secret"
@@ -135,14 +137,14 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *captures.Store, addr address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, store *store.Store, addr address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
 		rules, err := exportRules(ctx, defs)
 		if err != nil {
 			return nil, nil, err
 		}
-		red := captures.DefaultRedactor()
+		red := redact.Default()
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/edit"
@@ -274,7 +274,7 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replay.Options) error {
+func (f *replayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *replay.Options) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -314,9 +314,9 @@ func (f *replayFlags) recoding(opts *replay.Options) (err error) {
 
 // send carries out a plan; the answer goes to the capture out, if one is named.
 func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
-	var answers *captures.Store
+	var answers *store.Store
 	if out != "" {
-		if answers, err = captures.Create(out, a.summarised(captures.Options{})); err != nil {
+		if answers, err = store.Create(out, a.summarised(store.Options{})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

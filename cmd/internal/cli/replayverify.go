@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay"
@@ -166,7 +167,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
+func (a *app) verifyCalls(ctx context.Context, store *store.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
 	byMethod := map[string]*verifyCall{}
 	looked := map[string]int{}
 	var calls []*verifyCall
@@ -230,7 +231,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func (a *app) verifyEach(ctx context.Context, store *store.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	left, told, status := f.budget, false, 0
 	var stopped string
 	var rows [][]string
@@ -307,7 +308,7 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *store.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}

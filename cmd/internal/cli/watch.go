@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/text"
@@ -53,7 +54,7 @@ func (a *app) watch(ctx context.Context, addr address, f watcher) error {
 		if err := f.event(running, id, e); err != nil {
 			return err
 		}
-		if e.Kind == captures.Ended && addr.Exchange != 0 {
+		if e.Kind == store.Ended && addr.Exchange != 0 {
 			return nil
 		}
 	}
@@ -69,7 +70,7 @@ type watched struct {
 	s  *decode.Stream
 }
 
-func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) error {
+func (f watcher) event(running map[int64]*watched, id int64, e store.Event) error {
 	r := running[id]
 	if r == nil {
 		if e.Exchange == nil {
@@ -91,18 +92,18 @@ func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) e
 		return nil
 	}
 	switch e.Kind {
-	case captures.Began:
+	case store.Began:
 		if f.began != nil {
 			return f.began(ex, s.Call())
 		}
-	case captures.Responded:
+	case store.Responded:
 		s.Update(ex)
 		if f.status != nil {
 			return f.status(ex, s.Call())
 		}
-	case captures.Received:
+	case store.Received:
 		return frames(s.Feed(e.Chunk))
-	case captures.Ended:
+	case store.Ended:
 		s.Update(ex)
 		if err := frames(s.Close()); err != nil {
 			return err
@@ -116,7 +117,7 @@ func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) e
 }
 
 // awaitCapture opens a capture as soon as there is one.
-func (a *app) awaitCapture(ctx context.Context, path string) (*captures.Store, error) {
+func (a *app) awaitCapture(ctx context.Context, path string) (*store.Store, error) {
 	told := false
 	for tries := 0; ; {
 		info, err := os.Stat(path)
