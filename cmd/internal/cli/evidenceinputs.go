@@ -10,7 +10,6 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
@@ -23,7 +22,6 @@ type evidenceInputs struct {
 	named   bool           // the root has a name of the user's
 	checker *check.Checker // for --into; nil without
 	file    string         // the capture that is being read, for the checker's addresses
-	piece   bool
 
 	total  *infer.Evidence
 	added  int64  // messages of files
@@ -209,18 +207,8 @@ func (g *evidenceInputs) sayOthers() {
 
 // checkCapture checks every exchange of a capture against definitions.
 func (g *evidenceInputs) checkCapture(ctx context.Context, name string) error {
-	empty := true
-	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-		if empty = false; !piece {
-			g.a.remark(ex)
-		}
-		if g.piece = piece; piece {
-			decode.DropJoined(ex)
-		}
-		g.checker.Add(ex)
-		return ctx.Err()
-	})
-	if err == nil && empty {
+	n, err := checkCapture(ctx, g.checker, name, g.a.remark)
+	if err == nil && n == 0 {
 		g.a.say("unwire: warning: %s holds no exchanges", term.Clean(name))
 	}
 	return err

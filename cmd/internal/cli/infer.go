@@ -205,8 +205,8 @@ func (a *app) inferInto(ctx context.Context, g *evidenceInputs, f inferFlags, in
 		return err
 	}
 	g.checker = check.NewChecker(defs, check.CheckOptions{
-		Address: func(ex *decode.Exchange, fr *decode.Frame) string {
-			return address{g.file, ex.ID, g.piece, fr.Dir, fr.Seq}.String()
+		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
+			return address{g.file, ex.ID, part, fr.Dir, fr.Seq}.String()
 		},
 	})
 	reading := g.gather(ctx, inputs)
