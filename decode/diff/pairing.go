@@ -36,9 +36,9 @@ type sketch struct {
 	hashes []uint64
 }
 
-// A pairOfCalls is an exchange of each capture, by its number; 0 where only the other
+// An exchangePair is an exchange of each capture, by its number; 0 where only the other
 // capture has it. nth counts the calls of its name in A, or in B of what A has not.
-type pairOfCalls struct {
+type exchangePair struct {
 	name string
 	nth  int
 	a, b int64
@@ -128,14 +128,14 @@ func (s sketch) common(o sketch) float64 {
 
 // pairs returns the pairs and what has none: by name as they were added, then
 // in the order of A, and what only B has behind.
-func (p *pairing) pairs() []pairOfCalls {
-	var list []pairOfCalls
+func (p *pairing) pairs() []exchangePair {
+	var list []exchangePair
 	for _, name := range p.names {
 		as, bs := p.sides[0][name], p.sides[1][name]
 		mates := pairSketches(as, bs)
 		used := map[int]bool{}
 		for i, a := range as {
-			pair := pairOfCalls{name: name, nth: a.nth, a: a.id}
+			pair := exchangePair{name: name, nth: a.nth, a: a.id}
 			if j := mates[i]; j >= 0 {
 				pair.b = bs[j].id
 				used[j] = true
@@ -144,7 +144,7 @@ func (p *pairing) pairs() []pairOfCalls {
 		}
 		for j, b := range bs {
 			if !used[j] {
-				list = append(list, pairOfCalls{name: name, nth: b.nth, b: b.id})
+				list = append(list, exchangePair{name: name, nth: b.nth, b: b.id})
 			}
 		}
 	}
