@@ -205,6 +205,14 @@ func (g *evidenceInputs) sayOthers() {
 	}
 }
 
+// nothingInferred is the error where no input holds a message.
+func (g *evidenceInputs) nothingInferred() error {
+	if g.others > 0 {
+		return fail(exitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.othersText()), othersHint)
+	}
+	return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
+}
+
 // checkCapture checks every exchange of a capture against definitions.
 func (g *evidenceInputs) checkCapture(ctx context.Context, name string) error {
 	n, err := checkCapture(ctx, g.checker, name, g.a.remark)
