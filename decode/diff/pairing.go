@@ -6,13 +6,16 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 )
 
 const (
+	// maxPaired bounds the calls of one method, of a side, that are paired by
+	// similarity.
+	maxPaired = 1000
+
 	sketchSize   = 128  // hashes kept of an exchange
 	maxWords     = 200  // of a text, that count apart
-	maxPaired    = 1000 // calls of one method, of a side, that are paired by similarity
 	inOrderFloor = 0.02 // what calls of one method have in common at least
 	strayFloor   = 0.5  // calls out of order less similar are no pair
 )
