@@ -79,6 +79,7 @@ var table = map[string]row{
 		imports: []string{"captures", "decode/"},
 		why:     "frames and streams are derived from captures",
 	},
+	"decode/filter": {imports: []string{"decode", "decode/fieldpath"}, why: "one language selects exchanges and frames, wherever they are listed, searched or ruled on"},
 	"decode/diff":   {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
 	"decode/score":  {imports: []string{"captures", "decode", "decode/"}, why: "scores the texts of decoded exchanges"},
 	"decode/secret": {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
