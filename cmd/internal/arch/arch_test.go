@@ -101,7 +101,7 @@ var table = map[string]row{
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
-	"schema/archive":             {imports: []string{"schema/interrupt"}, why: "archives hold files of any kind"},
+	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
 	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
@@ -128,7 +128,9 @@ var table = map[string]row{
 		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/internal/nodetest"},
 		why: "questions are sent as replay sends requests",
 	},
+	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
+	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
