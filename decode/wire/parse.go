@@ -74,7 +74,7 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 	data, prev := p.data, None
 	for pos < end {
 		if len(p.nodes) >= p.maxNodes {
-			return p.giveUp(pos, end, parent, prev, strict, TooMany)
+			return p.giveUp(pos, end, parent, prev, strict, tooMany)
 		}
 		off, overlong := pos, false
 		tag := uint64(data[pos])
@@ -182,7 +182,7 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 	case EndGroup:
 		return pos, pos, false, StrayEnd
 	}
-	return pos, pos, false, BadType
+	return pos, pos, false, badType
 }
 
 // found is what an Error says of a malformed value of type typ that begins at pos, and
@@ -190,7 +190,7 @@ func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, ove
 func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left int) {
 	left = end - pos
 	switch bad {
-	case BadType:
+	case badType:
 		return uint64(typ), left
 	case ValueTooLong:
 		return uint64(left) + 1, left
@@ -211,7 +211,7 @@ func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left i
 // giveUp makes what is left garbage, or ends a strict parse.
 func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Reason) (next int, closed, ok bool) {
 	found := uint64(0)
-	if reason == TooMany {
+	if reason == tooMany {
 		found = uint64(p.maxNodes)
 		p.full = p.full || strict
 	}
@@ -225,9 +225,9 @@ func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Re
 // badTag is the reason for a tag that consumeVarint returned n for.
 func badTag(n int) Reason {
 	if n == varintLong {
-		return TagTooLong
+		return tagTooLong
 	}
-	return TagCut
+	return tagCut
 }
 
 // malformed makes garbage of the field from off on, whose tag ends at pos, as far as
@@ -244,7 +244,7 @@ func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, pr
 // else is wrong with it.
 func (p *parser) badNumber(i int32, off, end int) {
 	if n := &p.nodes[i]; n.Err == nil {
-		n.Err = &Error{Reason: NumberRange, Off: off, Number: n.Number, Found: n.Number, Left: end - off}
+		n.Err = &Error{Reason: numberRange, Off: off, Number: n.Number, Found: n.Number, Left: end - off}
 	}
 }
 
@@ -266,7 +266,7 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	p.nodes[i].First = None
 	if p.full {
 		p.full = false
-		p.nodes[i].Err = ErrNodes
+		p.nodes[i].Err = errNodes
 	}
 }
 
@@ -279,7 +279,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 			return off, false
 		}
 		n.Type, n.Tag, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
-		n.Err = &Error{Reason: TooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
+		n.Err = &Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
 		n.Number = 0
 		return end, true
 	}
@@ -287,7 +287,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 	n = &p.nodes[i] // the arena may have moved
 	n.End = next
 	if !closed && !strict {
-		n.Err = &Error{Reason: GroupOpen, Off: off, Number: number, Left: end - off}
+		n.Err = &Error{Reason: groupOpen, Off: off, Number: number, Left: end - off}
 	}
 	return next, ok
 }
