@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -9,20 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// A target is where a connection's requests go.
-type target struct {
-	scheme string // "http" or "https"
-	addr   string // host:port to dial
-	sni    string // the client's server name, "" if it sent none
-}
-
-// host is the name that the server's certificate must be for.
-func (t target) host() string {
-	if t.sni != "" {
-		return t.sni
-	}
-	return hostOf(t.addr)
-}
+// chunkSize is how much of a body is read and recorded at once, in bytes.
+const chunkSize = 64 << 10
 
 // A clientConn is a client's connection whose first bytes were read already:
 // they are read again first. It tells the proxy when it is closed.
@@ -190,4 +179,43 @@ func copyHalf(dst, src net.Conn) {
 		return
 	}
 	_ = dst.Close()
+}
+
+type clientKey struct{}
+
+// withClient hands a client's connection to its requests.
+func withClient(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, clientKey{}, clientOf(c))
+}
+
+// A replayConn is a connection of which some was read, to be read again.
+type replayConn struct {
+	net.Conn
+	head []byte
+}
+
+func (c *replayConn) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// NetConn returns what is below, as a *tls.Conn's does.
+func (c *replayConn) NetConn() net.Conn { return c.Conn }
+
+// clientOf returns the client's connection below whatever was put on it.
+func clientOf(c net.Conn) *clientConn {
+	for {
+		if client, ok := c.(*clientConn); ok {
+			return client
+		}
+		above, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = above.NetConn()
+	}
 }

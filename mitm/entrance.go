@@ -164,12 +164,3 @@ func (p *Proxy) onHost(to *net.TCPAddr) string {
 	}
 	return to.String()
 }
-
-// serveTo serves a connection that is known to go to an address.
-func (p *Proxy) serveTo(c *clientConn, addr string) {
-	if !p.hosts.captured(addr) && p.hosts.decided(addr) {
-		p.pass(c, addr)
-		return
-	}
-	p.intercept(c, addr)
-}

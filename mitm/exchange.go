@@ -16,9 +16,6 @@ import (
 	"unwire/captures"
 )
 
-// errStopped is the cause of what ends because recording ends.
-var errStopped = errors.New("recording stopped")
-
 // An exchange feeds one request and its response to the recorder. Both
 // directions do so at the same time; what comes after its end is not recorded,
 // nor is anything where rec is nil from the beginning.

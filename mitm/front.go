@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/elazarl/goproxy"
 )
@@ -31,13 +32,6 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, infoText, http.StatusBadRequest)
 	}
-}
-
-func portFor(u *url.URL) string {
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
 }
 
 // newGate sets goproxy up: it answers CONNECT, and carries what is not recorded.
@@ -102,24 +96,34 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 
-// adopt wraps a client's connection, which Shutdown closes. released, unless it
-// is nil, is called when the connection is closed.
-func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn}
-	untrack := p.track(c)
-	c.onClose = func() {
-		untrack()
-		if released != nil {
-			released()
-		}
-	}
-	if p.ctx.Err() != nil {
-		_ = c.Close()
-	}
-	return c
-}
-
 // silent drops goproxy's lines: it prints them only when told to be verbose.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
+
+// serveTunnelled relays a request that came through a tunnel.
+func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(clientKey{}).(*clientConn)
+	if c.origin != nil { // by HTTP/2, where the origin has none
+		p.serveReverse(w, r, c.origin)
+		return
+	}
+	t := c.target
+	shown := *r.URL
+	shown.Scheme, shown.Host = t.scheme, r.Host
+	if shown.Host == "" {
+		shown.Host = t.addr
+	}
+	p.relay(w, r, t, &shown)
+}
+
+// serveReverse relays a request to the origin that the listener stands before.
+func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
+	shown := *r.URL
+	shown.Scheme, shown.Host = origin.Scheme, origin.Host
+	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {
+		shown.RawPath = strings.TrimSuffix(origin.EscapedPath(), "/") + r.URL.EscapedPath()
+		shown.Path = prefix + r.URL.Path
+	}
+	p.relay(w, r, targetOf(origin), &shown)
+}

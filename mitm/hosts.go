@@ -120,27 +120,3 @@ func matchHost(patterns []string, addr string) bool {
 	}
 	return false
 }
-
-// hostOf returns the host of host:port, or of a host alone.
-func hostOf(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		return strings.TrimSuffix(host, ".")
-	}
-	return strings.TrimSuffix(strings.Trim(addr, "[]"), ".")
-}
-
-// withPort adds the port that a scheme implies.
-func withPort(addr, port string) string {
-	if _, _, err := net.SplitHostPort(addr); err == nil {
-		return addr
-	}
-	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
-}
-
-// portOf returns the port of host:port, or that of HTTPS.
-func portOf(addr string) string {
-	if _, port, err := net.SplitHostPort(addr); err == nil {
-		return port
-	}
-	return "443"
-}

@@ -171,3 +171,12 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 	}
 	return conn, nil
 }
+
+// serveTo serves a connection that is known to go to an address.
+func (p *Proxy) serveTo(c *clientConn, addr string) {
+	if !p.hosts.captured(addr) && p.hosts.decided(addr) {
+		p.pass(c, addr)
+		return
+	}
+	p.intercept(c, addr)
+}

@@ -27,15 +27,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -141,63 +137,6 @@ type Proxy struct {
 	hushed   []func()       // connections that ended without a word, to be judged
 }
 
-// New makes a proxy; Serve starts it.
-func New(o Options) (*Proxy, error) {
-	switch {
-	case o.CA == nil:
-		return nil, errors.New("mitm: Options.CA is missing")
-	case o.Store == nil:
-		return nil, errors.New("mitm: Options.Store is missing")
-	case o.Reverse != nil:
-		if err := checkOrigin(o.Reverse); err != nil {
-			return nil, err
-		}
-	}
-	if n := len(o.ControlToken); n > 0 && n < minControlToken {
-		return nil, fmt.Errorf("mitm: Options.ControlToken has %d bytes: want %d or more", n, minControlToken)
-	}
-	if o.Source == "" {
-		o.Source = "proxy"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	hosts, err := newHostFilter(o.Only, o.Skip)
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{
-		opts: o, log: o.Logger, hosts: hosts,
-		conns: newConnQueue(), routes: newRouteTable(),
-		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
-	}
-	p.buffers.New = func() any { return new([chunkSize]byte) }
-	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, itself: p.isItself}
-	p.origins = newOriginCache(p.dialer)
-	p.gate = p.newGate()
-	p.front = p.newServer(http.HandlerFunc(p.serveFront), false)
-	p.front.ConnContext = withClient
-	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
-	p.inner.ConnContext = withClient
-	return p, nil
-}
-
-func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
-	s := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
-		Protocols:         new(http.Protocols),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-	}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetHTTP2(http2)
-	s.Protocols.SetUnencryptedHTTP2(http2)
-	return s
-}
-
 // addListener notes an address of the proxy's own, and starts what is behind
 // the listeners with the first one.
 func (p *Proxy) addListener(ln net.Listener) bool {
@@ -250,70 +189,6 @@ func isLocal(ip net.IP) bool {
 	return false
 }
 
-// Shutdown takes no more connections, lets the exchanges end that are running,
-// and when ctx ends cuts off what is left, recorded as incomplete. All of it is
-// recorded when Shutdown returns.
-//
-// Errors: that of ctx, if something was cut off.
-func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.decideHushed()
-	p.mu.Lock()
-	if !p.stopping {
-		p.stopping = true
-		if p.running == 0 {
-			close(p.quiet)
-		}
-	}
-	for _, ln := range p.taps {
-		_ = ln.Close()
-	}
-	for r := range p.relays {
-		go r.Drain()
-	}
-	p.mu.Unlock()
-	p.routes.close()
-
-	graceful, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		var both sync.WaitGroup // all three
-		both.Go(func() { _ = p.front.Shutdown(graceful) })
-		both.Go(func() { _ = p.inner.Shutdown(graceful) })
-		both.Go(p.relaying.Wait)
-		both.Wait()
-	}()
-	var cut error
-	select {
-	case <-p.quiet:
-		select { // what was answered last is still being written
-		case <-ended:
-		case <-time.After(flushGrace):
-		case <-ctx.Done():
-		}
-	case <-ctx.Done():
-		cut = ctx.Err()
-	}
-	p.stop(errStopped)
-	select {
-	case <-p.quiet:
-	case <-time.After(stopGrace):
-	}
-	_ = p.front.Close()
-	_ = p.inner.Close()
-	_ = p.conns.Close()
-	p.origins.close()
-	p.dialer.spares.close()
-	p.mu.Lock()
-	left := slices.Collect(maps.Keys(p.open))
-	p.mu.Unlock()
-	for _, c := range left {
-		_ = c.Close()
-	}
-	return cut
-}
-
 // enter counts an exchange, unless the proxy is stopping.
 func (p *Proxy) enter() bool {
 	p.mu.Lock()
@@ -345,52 +220,22 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-type clientKey struct{}
-
-// withClient hands a client's connection to its requests.
-func withClient(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, clientKey{}, clientOf(c))
+// adopt wraps a client's connection, which Shutdown closes. released, unless it
+// is nil, is called when the connection is closed.
+func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
+	c := &clientConn{Conn: conn}
+	untrack := p.track(c)
+	c.onClose = func() {
+		untrack()
+		if released != nil {
+			released()
+		}
+	}
+	if p.ctx.Err() != nil {
+		_ = c.Close()
+	}
+	return c
 }
 
-// serveTunnelled relays a request that came through a tunnel.
-func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(clientKey{}).(*clientConn)
-	if c.origin != nil { // by HTTP/2, where the origin has none
-		p.serveReverse(w, r, c.origin)
-		return
-	}
-	t := c.target
-	shown := *r.URL
-	shown.Scheme, shown.Host = t.scheme, r.Host
-	if shown.Host == "" {
-		shown.Host = t.addr
-	}
-	p.relay(w, r, t, &shown)
-}
-
-// serveReverse relays a request to the origin that the listener stands before.
-func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
-	shown := *r.URL
-	shown.Scheme, shown.Host = origin.Scheme, origin.Host
-	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {
-		shown.RawPath = strings.TrimSuffix(origin.EscapedPath(), "/") + r.URL.EscapedPath()
-		shown.Path = prefix + r.URL.Path
-	}
-	p.relay(w, r, targetOf(origin), &shown)
-}
-
-// targetOf is where the requests for a URL go.
-func targetOf(u *url.URL) target {
-	if u.Scheme == "https" {
-		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
-	}
-	return target{scheme: "http", addr: withPort(u.Host, "80")}
-}
-
-// sniOf is the server name sent for a host: none for an address.
-func sniOf(host string) string {
-	if net.ParseIP(host) != nil {
-		return ""
-	}
-	return host
-}
+// errStopped is the cause of what ends because recording ends.
+var errStopped = errors.New("recording stopped")

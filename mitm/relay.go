@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	chunkSize = 64 << 10
 	// headDelay is how long the head of a response with a known length waits
 	// for its body, so that a small answer leaves in one piece.
 	headDelay = 2 * time.Millisecond
