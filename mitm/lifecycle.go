@@ -42,18 +42,18 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: hosts,
-		conns: newConnQueue(), routes: newRouteTable(),
-		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
+		tunnelled: newConnQueue(), routes: newRouteTable(),
+		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, itself: p.isItself}
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, isOwnAddress: p.isOwnAddress}
 	p.origins = newOriginCache(p.dialer)
-	p.gate = p.newGate()
-	p.front = p.newServer(http.HandlerFunc(p.serveFront), false)
-	p.front.ConnContext = withClient
-	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
-	p.inner.ConnContext = withClient
+	p.passthrough = p.newPassthrough()
+	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)
+	p.frontServer.ConnContext = withClient
+	p.tunnelServer = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
+	p.tunnelServer.ConnContext = withClient
 	return p, nil
 }
 
@@ -78,15 +78,15 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 //
 // Errors: that of ctx, if something was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.decideHushed()
+	p.decidePendingRefusals()
 	p.mu.Lock()
 	if !p.stopping {
 		p.stopping = true
-		if p.running == 0 {
-			close(p.quiet)
+		if p.runningExchanges == 0 {
+			close(p.idle)
 		}
 	}
-	for _, ln := range p.taps {
+	for _, ln := range p.transparentListeners {
 		_ = ln.Close()
 	}
 	for r := range p.relays {
@@ -100,35 +100,36 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var both sync.WaitGroup // all three
-		both.Go(func() { _ = p.front.Shutdown(graceful) })
-		both.Go(func() { _ = p.inner.Shutdown(graceful) })
-		both.Go(p.relaying.Wait)
-		both.Wait()
+		var all sync.WaitGroup
+		all.Go(func() { _ = p.frontServer.Shutdown(graceful) })
+		all.Go(func() { _ = p.tunnelServer.Shutdown(graceful) })
+		all.Go(p.relayGroup.Wait)
+		all.Wait()
 	}()
 	var cut error
 	select {
-	case <-p.quiet:
-		select { // what was answered last is still being written
+	case <-p.idle:
+		// What was answered last is still being written.
+		select {
 		case <-ended:
-		case <-time.After(flushGrace):
+		case <-time.After(flushTimeout):
 		case <-ctx.Done():
 		}
 	case <-ctx.Done():
 		cut = ctx.Err()
 	}
-	p.stop(errStopped)
+	p.stop(errRecordingStopped)
 	select {
-	case <-p.quiet:
-	case <-time.After(stopGrace):
+	case <-p.idle:
+	case <-time.After(stopTimeout):
 	}
-	_ = p.front.Close()
-	_ = p.inner.Close()
-	_ = p.conns.Close()
+	_ = p.frontServer.Close()
+	_ = p.tunnelServer.Close()
+	_ = p.tunnelled.Close()
 	p.origins.close()
 	p.dialer.spares.close()
 	p.mu.Lock()
-	left := slices.Collect(maps.Keys(p.open))
+	left := slices.Collect(maps.Keys(p.trackedConns))
 	p.mu.Unlock()
 	for _, c := range left {
 		_ = c.Close()

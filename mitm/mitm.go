@@ -46,19 +46,27 @@ const (
 	readHeaderTimeout = time.Minute
 	idleTimeout       = 5 * time.Minute
 	acceptPause       = 50 * time.Millisecond
-	maxStreams        = 10_000                 // on one connection: the server's own limit holds behind it
-	flushGrace        = 250 * time.Millisecond // for answers on their way out
-	stopGrace         = 2 * time.Second        // for handlers that were told to end
+
+	// maxStreams is on one connection: the server's own limit holds behind it.
+	maxStreams = 10_000
+
+	// flushTimeout is for answers on their way out, stopTimeout for handlers that
+	// were told to end.
+	flushTimeout = 250 * time.Millisecond
+	stopTimeout  = 2 * time.Second
 )
 
 // Options say what a Proxy is to do.
 type Options struct {
-	CA *ca.Authority // required
+	// CA is required.
+	CA *ca.Authority
 
-	// Store is required; the caller closes it, after Shutdown. What it fails to
+	// Store is required: a *captures.Store or a *captures.Series. The caller closes it, after Shutdown. What it fails to
 	// begin passes unrecorded: that is for the store's owner to know and to tell
 	// (captures.Options.Failed).
-	Store Recorder
+	Store interface {
+		Begin(captures.Exchange) (*captures.Recording, error)
+	}
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
 	UpstreamRoots *x509.CertPool
@@ -72,7 +80,8 @@ type Options struct {
 	// works as a proxy too.
 	Reverse *url.URL
 
-	Source string // of the recorded exchanges; "" means "proxy"
+	// Source is that of the recorded exchanges; "" means "proxy".
+	Source string
 
 	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
 	// that are not in Only (if it has any) or that are in Skip pass unread. A
@@ -98,12 +107,8 @@ type Options struct {
 	// side can be decrypted. Nil, the default, writes none.
 	KeyLog io.Writer
 
-	Logger *slog.Logger // nil: silence
-}
-
-// A Recorder takes exchanges in: a *captures.Store or a *captures.Series.
-type Recorder interface {
-	Begin(captures.Exchange) (*captures.Recording, error)
+	// Logger, if set, is told what happens.
+	Logger *slog.Logger
 }
 
 // A Proxy records the traffic that passes through it.
@@ -116,25 +121,42 @@ type Proxy struct {
 	routes  *routeTable
 	buffers sync.Pool // of *[chunkSize]byte
 
-	gate  *goproxy.ProxyHttpServer
-	front *http.Server // what comes in through the listeners
-	inner *http.Server // what comes through tunnels
-	conns *connQueue   // ... and how it gets there
+	// passthrough answers CONNECT and carries what is not recorded.
+	passthrough *goproxy.ProxyHttpServer
 
-	ctx  context.Context // ends when what still runs is cut off
+	// frontServer serves what comes in through the listeners, tunnelServer what
+	// comes through tunnels and is queued in tunnelled.
+	frontServer  *http.Server
+	tunnelServer *http.Server
+	tunnelled    *connQueue
+
+	// ctx ends when what still runs is cut off.
+	ctx  context.Context
 	stop context.CancelCauseFunc
 
 	mu       sync.Mutex
 	started  bool
 	stopping bool
-	running  int           // exchanges
-	quiet    chan struct{} // closed when stopping and none is running
-	open     map[net.Conn]struct{}
-	relays   map[*h2.Relay]struct{}
-	relaying sync.WaitGroup // of relays
-	addrs    []*net.TCPAddr // the proxy's own
-	taps     []net.Listener // of ServeTransparent
-	hushed   []func()       // connections that ended without a word, to be judged
+
+	// idle is closed when the proxy is stopping and no exchange runs.
+	idle             chan struct{}
+	runningExchanges int
+
+	// trackedConns are the connections that no http.Server knows.
+	trackedConns map[net.Conn]struct{}
+
+	relays     map[*h2.Relay]struct{}
+	relayGroup sync.WaitGroup
+
+	// ownAddrs are the addresses of the proxy's listeners.
+	ownAddrs []*net.TCPAddr
+
+	// transparentListeners are those of ServeTransparent.
+	transparentListeners []net.Listener
+
+	// pendingRefusals decide for connections that were closed unused whether their
+	// clients refused the certificate.
+	pendingRefusals []func()
 }
 
 // addListener notes an address of the proxy's own, and starts what is behind
@@ -146,26 +168,26 @@ func (p *Proxy) addListener(ln net.Listener) bool {
 		return false
 	}
 	if a, ok := ln.Addr().(*net.TCPAddr); ok {
-		p.addrs = append(p.addrs, a)
+		p.ownAddrs = append(p.ownAddrs, a)
 	}
-	p.startInner()
+	p.startTunnelServer()
 	return true
 }
 
-// startInner starts what is behind the listeners; p.mu is held.
-func (p *Proxy) startInner() {
+// startTunnelServer starts the server of what comes through tunnels; p.mu is held.
+func (p *Proxy) startTunnelServer() {
 	if !p.started {
 		p.started = true
-		go func() { _ = p.inner.Serve(p.conns) }()
+		go func() { _ = p.tunnelServer.Serve(p.tunnelled) }()
 	}
 }
 
-// isItself reports whether an address that was connected to is one of the
+// isOwnAddress reports whether an address that was connected to is one of the
 // proxy's own.
-func (p *Proxy) isItself(to *net.TCPAddr) bool {
+func (p *Proxy) isOwnAddress(to *net.TCPAddr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, own := range p.addrs {
+	for _, own := range p.ownAddrs {
 		if own.Port == to.Port && (own.IP.Equal(to.IP) || own.IP.IsUnspecified() && isLocal(to.IP)) {
 			return true
 		}
@@ -189,33 +211,33 @@ func isLocal(ip net.IP) bool {
 	return false
 }
 
-// enter counts an exchange, unless the proxy is stopping.
-func (p *Proxy) enter() bool {
+// admitExchange counts an exchange, unless the proxy is stopping.
+func (p *Proxy) admitExchange() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
 		return false
 	}
-	p.running++
+	p.runningExchanges++
 	return true
 }
 
-func (p *Proxy) leave() {
+func (p *Proxy) releaseExchange() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.running--; p.running == 0 && p.stopping {
-		close(p.quiet)
+	if p.runningExchanges--; p.runningExchanges == 0 && p.stopping {
+		close(p.idle)
 	}
 }
 
 // track notes a connection that no http.Server knows, so that Shutdown closes it.
 func (p *Proxy) track(c net.Conn) (untrack func()) {
 	p.mu.Lock()
-	p.open[c] = struct{}{}
+	p.trackedConns[c] = struct{}{}
 	p.mu.Unlock()
 	return func() {
 		p.mu.Lock()
-		delete(p.open, c)
+		delete(p.trackedConns, c)
 		p.mu.Unlock()
 	}
 }
@@ -238,4 +260,4 @@ func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
 }
 
 // errStopped is the cause of what ends because recording ends.
-var errStopped = errors.New("recording stopped")
+var errRecordingStopped = errors.New("recording stopped")

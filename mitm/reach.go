@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// A failure to connect, as a program would have seen it by itself.
-type unreachable struct {
+// A connectFailure is a failure to connect, as the program itself would have seen it.
+type connectFailure struct {
 	Code    string `json:"code"`    // as the C library spells it
 	Syscall string `json:"syscall"` // connect or getaddrinfo
 	Address string `json:"address,omitempty"`
@@ -28,13 +28,13 @@ var connectErrors = []struct {
 	{syscall.ETIMEDOUT, "ETIMEDOUT"},
 }
 
-// unreachableOf returns how a program's own connect would have failed; nil if
+// connectFailureOf returns how a program's own connect would have failed; nil if
 // it is not known.
-func unreachableOf(err error) *unreachable {
+func connectFailureOf(err error) *connectFailure {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		if dns.IsNotFound {
-			return &unreachable{Code: "ENOTFOUND", Syscall: "getaddrinfo"}
+			return &connectFailure{Code: "ENOTFOUND", Syscall: "getaddrinfo"}
 		}
 		return nil
 	}
@@ -42,7 +42,7 @@ func unreachableOf(err error) *unreachable {
 		if !errors.Is(err, c.err) {
 			continue
 		}
-		u := &unreachable{Code: c.code, Syscall: "connect"}
+		u := &connectFailure{Code: c.code, Syscall: "connect"}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Addr != nil {
 			u.Address = hostOf(op.Addr.String())
@@ -52,7 +52,7 @@ func unreachableOf(err error) *unreachable {
 	return nil
 }
 
-// serveReach tells a hook whether a server can be connected to, before the
+// serveReach answers a hook whether a server can be connected to, before the
 // program believes that it is. The connection is kept a while, so that asking
 // costs the server none.
 //
@@ -71,8 +71,8 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(p.ctx, cancel)()
 	conn, err := p.dialer.dialNew(ctx, "tcp", want.To)
 	if err == nil {
-		p.dialer.spares.put(want.To, conn)
-	} else if u := unreachableOf(err); u != nil {
+		p.dialer.spares.keep(want.To, conn)
+	} else if u := connectFailureOf(err); u != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)
 		_ = json.NewEncoder(w).Encode(u)

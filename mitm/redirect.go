@@ -2,8 +2,8 @@ package mitm
 
 import "net"
 
-// redirect returns the address of the redirect listener, opening it first.
-func (p *Proxy) redirect() (string, error) {
+// redirectAddr returns the address of the redirect listener, opening it first.
+func (p *Proxy) redirectAddr() (string, error) {
 	t := p.routes
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	s, err := p.routes.connect(from.Port)
+	s, err := p.routes.connectSlot(from.Port)
 	if err != nil {
 		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
 		(&clientConn{Conn: conn}).reset()
@@ -54,7 +54,7 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 	}
 	c := p.adopt(conn, func() { p.routes.remove(from.Port, s) })
 	go func() {
-		to := p.routes.wait(s)
+		to := p.routes.awaitRoute(s)
 		if to == "" {
 			p.log.Warn("a redirected connection has no route", "from", from)
 			c.reset()

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxSpares  = 1024
-	spareLives = 2 * time.Second
+	maxSpares     = 1024
+	spareLifetime = 2 * time.Second
 )
 
 // spareConns are connections to servers that nobody has used yet. The zero
@@ -25,8 +25,8 @@ type spareConn struct {
 	expiry *time.Timer
 }
 
-// put keeps a connection for the next that wants one to addr, but not for long.
-func (s *spareConns) put(addr string, conn net.Conn) {
+// keep keeps a connection to addr for the next user, for spareLifetime.
+func (s *spareConns) keep(addr string, conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.n >= maxSpares {
@@ -37,7 +37,7 @@ func (s *spareConns) put(addr string, conn net.Conn) {
 		s.byAddr = make(map[string][]*spareConn)
 	}
 	c := &spareConn{Conn: conn}
-	c.expiry = time.AfterFunc(spareLives, func() {
+	c.expiry = time.AfterFunc(spareLifetime, func() {
 		if s.remove(addr, c) {
 			_ = c.Close()
 		}
@@ -46,8 +46,8 @@ func (s *spareConns) put(addr string, conn net.Conn) {
 	s.n++
 }
 
-// take returns a connection to addr, or nil.
-func (s *spareConns) take(addr string) net.Conn {
+// claim removes and returns a connection to addr, or nil.
+func (s *spareConns) claim(addr string) net.Conn {
 	s.mu.Lock()
 	list := s.byAddr[addr]
 	s.mu.Unlock()

@@ -97,7 +97,7 @@ func (p *pump) beginBlock(h frameHeader, payload []byte) ([]byte, error) {
 		b.priority, payload = append(b.priority, payload[:prioritySize]...), payload[prioritySize:]
 	}
 	if p.dir == captures.Up && p.relay.isNewStream(h.stream) {
-		if b.opensStream = p.relay.config.Enter(); !b.opensStream {
+		if b.opensStream = p.relay.config.Admit(); !b.opensStream {
 			b.dropped = true
 			if p.refusedFrom == 0 {
 				// The server will not see this block, on which later ones may build.
@@ -125,7 +125,7 @@ func (p *pump) endBlock() (keep bool) {
 		}
 		return false
 	case b.kind == framePushPromise:
-		if r.config.Enter() {
+		if r.config.Admit() {
 			p.endedExchanges += r.openStream(b.promised, p.fields, true)
 		}
 		return true

@@ -35,10 +35,10 @@ type Config struct {
 	// It returns nil if the exchange is not recorded.
 	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
 
-	// Enter counts an exchange, and Leave ends it when the last of its bytes are
-	// written. If Enter returns false, the client's stream is refused.
-	Enter func() bool
-	Leave func()
+	// Admit counts an exchange, and Release ends it when the last of its bytes are
+	// written. If Admit returns false, the client's stream is refused.
+	Admit func() bool
+	Release func()
 
 	Logger *slog.Logger
 }

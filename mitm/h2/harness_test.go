@@ -51,7 +51,7 @@ func newTestCapture(tb testing.TB) *testCapture {
 func (r *testCapture) config(client, server net.Conn) Config {
 	return Config{
 		Client: client, Server: server,
-		Begin: r.begin, Enter: r.enter, Leave: func() { r.running.Add(-1) },
+		Begin: r.begin, Admit: r.enter, Release: func() { r.running.Add(-1) },
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

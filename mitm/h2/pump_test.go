@@ -42,7 +42,7 @@ func pumped(rec *testCapture, d captures.Direction, in []byte, atOnce int, refus
 	r := New(rec.config(&Conn{Conn: client}, &Conn{Conn: server}))
 	r.client.midFrame = false
 	if d == captures.Down {
-		r.config.Enter()
+		r.config.Admit()
 		_ = r.openStream(1, nil, false)
 	}
 	from, to := r.client, r.server

@@ -141,7 +141,7 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 	_ = r.client.conn.Close()
 	_ = r.server.conn.Close()
 	for range left {
-		r.config.Leave()
+		r.config.Release()
 	}
 }
 
@@ -149,7 +149,7 @@ func (r *Relay) endAll(o captures.Outcome, err error) {
 // connection that only waited for them.
 func (r *Relay) releaseExchanges(n int) {
 	for range n {
-		r.config.Leave()
+		r.config.Release()
 	}
 	if n > 0 && r.isDrained() {
 		time.AfterFunc(clientLinger, func() { r.endAll(captures.Complete, nil) })
