@@ -61,9 +61,9 @@ type Options struct {
 	// CA is required.
 	CA *ca.Authority
 
-	// Store is required: a *captures.Store or a *captures.Series. The caller closes it, after Shutdown. What it fails to
-	// begin passes unrecorded: that is for the store's owner to know and to tell
-	// (captures.Options.Failed).
+	// Store is required: a *captures.Store or a *captures.Series. The caller closes
+	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
+	// store's owner to know and to report (captures.Options.Failed).
 	Store interface {
 		Begin(captures.Exchange) (*captures.Recording, error)
 	}

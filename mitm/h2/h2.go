@@ -37,7 +37,7 @@ type Config struct {
 
 	// Admit counts an exchange, and Release ends it when the last of its bytes are
 	// written. If Admit returns false, the client's stream is refused.
-	Admit func() bool
+	Admit   func() bool
 	Release func()
 
 	Logger *slog.Logger
