@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,16 +68,6 @@ func someRequests(n int) [][]byte {
 	return list
 }
 
-// evidenceText is evidence as it is written.
-func evidenceText(t *testing.T, e *Evidence) string {
-	t.Helper()
-	var b strings.Builder
-	if err := e.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 // TestGather: the evidence does not depend on how many read at the same time, and
 // progress arrives at all that there was.
 func TestGather(t *testing.T) {
@@ -104,7 +93,7 @@ func TestGather(t *testing.T) {
 		if root := all.Evidence.Root("/demo.v1.Service/Run:up"); root == nil || root.Samples != 300 {
 			t.Fatalf("%d workers: %+v", workers, root)
 		}
-		got := evidenceText(t, all.Evidence)
+		got := written(t, all.Evidence)
 		if want == "" {
 			want = got
 		}
@@ -192,7 +181,7 @@ func TestGatherMessages(t *testing.T) {
 		content[name] = data
 	}
 	content["30"] = []byte{0x0a}
-	content["40"] = []byte(evidenceText(t, other))
+	content["40"] = []byte(written(t, other))
 	delete(content, "50")
 	absent := errors.New("no such input")
 	all, err := GatherMessages(t.Context(), names, MessageOptions{Root: "Root", Read: func(name string) ([]byte, error) {

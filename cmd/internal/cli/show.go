@@ -15,6 +15,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -247,7 +248,7 @@ type statusLine struct {
 
 type statusDetail struct {
 	envelope.Detail
-	Tree []decode.Field `json:"tree"`
+	Tree []*field.Field `json:"tree"`
 }
 
 func newStatusLine(e *envelope.Error, v *views) *statusLine {
