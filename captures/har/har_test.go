@@ -32,6 +32,7 @@ func export(t testing.TB, src captures.Capture, o har.Options) []byte {
 // TestRoundTrip: what is exported is valid and comes back, to the byte and the
 // nanosecond; so the frames are the same ones too.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		o := store.Options{KeepSecrets: seed%2 == 0}
 		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
@@ -50,6 +51,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestFrames: the extension has the frames as the contract prints them.
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 2, 10)
 	var file struct {

@@ -40,6 +40,7 @@ func export(t testing.TB, s *store.Store) (frames []frameRow, fields []fieldRow,
 
 // TestTables: the rows are the frames and the fields that decode finds.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 6, 40)

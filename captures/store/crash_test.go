@@ -183,7 +183,7 @@ func checkGoesOn(t *testing.T, path string) {
 	}
 	for e, err := range s.Follow(ctx, 0) {
 		require.NoError(t, err)
-		if e.Kind == Ended {
+		if e.Kind == captures.Ended {
 			if e.Exchange.ID == 2 {
 				break
 			}

@@ -10,45 +10,6 @@ import (
 	"unwire/captures"
 )
 
-// An EventKind says what happened in a capture. The values stand in the file.
-type EventKind uint8
-
-const (
-	Began     EventKind = iota // an exchange: its request's headers are known
-	Responded                  // its response's headers are known
-	Changed                    // its connection or trailers are known
-	Received                   // a chunk
-	Ended                      // nothing more will come
-)
-
-// String returns the kind in lower case.
-func (k EventKind) String() string {
-	switch k {
-	case Began:
-		return "began"
-	case Responded:
-		return "responded"
-	case Changed:
-		return "changed"
-	case Received:
-		return "chunk"
-	default:
-		return "ended"
-	}
-}
-
-// An Event is one thing that was recorded.
-//
-// Shape: Exchange is set unless Kind is Received, Chunk only then. An exchange
-// is given as it is now, which may be later than the event: the Began of one
-// that has ended meanwhile shows its outcome already.
-type Event struct {
-	Kind     EventKind
-	Exchange *captures.Exchange
-	Chunk    captures.Chunk
-	N        int64 // its number in the capture; numbers grow, with gaps
-}
-
 // Follow yields everything in the capture and then, looking again as often as
 // every (0: 100 ms), what is recorded meanwhile, until ctx is done, the loop
 // is left, or an error is yielded.
@@ -61,11 +22,11 @@ type Event struct {
 //
 // Limits: the bodies together are bounded by the Limits of the store.
 // Errors: ErrDamaged, a LimitError; the context's error is not yielded.
-func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event, error] {
+func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[captures.Event, error] {
 	if every <= 0 {
 		every = 100 * time.Millisecond
 	}
-	return func(yield func(Event, error) bool) {
+	return func(yield func(captures.Event, error) bool) {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		var used usage
@@ -76,7 +37,7 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event
 			}
 			for _, e := range events {
 				if err := s.meter.follow(&used, &e); err != nil {
-					yield(Event{}, pathError(s.path, err))
+					yield(captures.Event{}, pathError(s.path, err))
 					return
 				}
 				if !yield(e, nil) {
@@ -84,7 +45,7 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event
 				}
 			}
 			if err != nil {
-				yield(Event{}, err)
+				yield(captures.Event{}, err)
 				return
 			}
 			last = next
@@ -105,10 +66,10 @@ func (s *Store) Follow(ctx context.Context, every time.Duration) iter.Seq2[Event
 //
 // Chunks and events are read in one transaction, so that the pages of both,
 // cut off at the end of the shorter one, are a whole stretch of the numbers.
-func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64, more bool, err error) {
+func (s *Store) since(ctx context.Context, last int64) (page []captures.Event, next int64, more bool, err error) {
 	ctx, cancel := s.meter.bounded(ctx)
 	defer cancel()
-	fail := func(err error) ([]Event, int64, bool, error) {
+	fail := func(err error) ([]captures.Event, int64, bool, error) {
 		return nil, last, false, pathError(s.path, explainTime(ctx, err))
 	}
 	conn, err := s.reader(ctx, maxValue)
@@ -133,7 +94,7 @@ func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64
 		return fail(err)
 	}
 	next = last
-	for _, l := range [][]Event{chunks, events} {
+	for _, l := range [][]captures.Event{chunks, events} {
 		if len(l) > 0 {
 			next = max(next, l[len(l)-1].N)
 		}
@@ -144,16 +105,16 @@ func (s *Store) since(ctx context.Context, last int64) (page []Event, next int64
 	if more2 {
 		next = min(next, events[len(events)-1].N)
 	}
-	page = slices.DeleteFunc(append(chunks, events...), func(e Event) bool { return e.N > next })
-	slices.SortFunc(page, func(a, b Event) int { return cmp.Compare(a.N, b.N) })
+	page = slices.DeleteFunc(append(chunks, events...), func(e captures.Event) bool { return e.N > next })
+	slices.SortFunc(page, func(a, b captures.Event) int { return cmp.Compare(a.N, b.N) })
 	return page, next, more1 || more2, nil
 }
 
 // chunksSince reads a page of chunks; more says that it is full.
-func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page []Event, more bool, err error) {
+func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
 	bytes := 0
 	err = scan(ctx, db, func(c *cursor) bool {
-		e := Event{Kind: Received, N: c.int(), Chunk: c.chunk(s.unpack)}
+		e := captures.Event{Kind: captures.Received, N: c.int(), Chunk: c.chunk(s.unpack)}
 		if c.err == nil && e.N <= last {
 			c.err = damaged("chunk number %d stands behind %d", e.N, last)
 		}
@@ -171,11 +132,11 @@ func (s *Store) chunksSince(ctx context.Context, db readable, last int64) (page 
 }
 
 // eventsSince reads a page of what happened to exchanges.
-func eventsSince(ctx context.Context, db readable, last int64) (page []Event, more bool, err error) {
+func eventsSince(ctx context.Context, db readable, last int64) (page []captures.Event, more bool, err error) {
 	size := int64(0)
 	err = scan(ctx, db, func(c *cursor) bool {
-		e := Event{N: c.int(), Kind: EventKind(c.small(int64(Ended))), Exchange: c.exchange()}
-		if c.err == nil && e.Kind == Received {
+		e := captures.Event{N: c.int(), Kind: captures.EventKind(c.small(int64(captures.Ended))), Exchange: c.exchange()}
+		if c.err == nil && e.Kind == captures.Received {
 			c.err = damaged("event %d has kind %d", e.N, e.Kind)
 		}
 		if c.err == nil && e.N <= last {

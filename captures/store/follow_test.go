@@ -62,7 +62,7 @@ func TestFollow(t *testing.T) {
 // checkFollowed follows until all have ended.
 func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunks int) {
 	next := map[int64]int64{}
-	kinds := map[int64][]EventKind{}
+	kinds := map[int64][]captures.EventKind{}
 	last, ended := int64(0), 0
 	for e, err := range s.Follow(ctx, time.Millisecond) {
 		if err != nil {
@@ -73,9 +73,9 @@ func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunk
 			t.Errorf("event %d after %d", e.N, last)
 		}
 		last = e.N
-		if e.Kind != Received {
+		if e.Kind != captures.Received {
 			kinds[e.Exchange.ID] = append(kinds[e.Exchange.ID], e.Kind)
-			if e.Kind == Ended {
+			if e.Kind == captures.Ended {
 				ended++
 			}
 			if ended == exchanges+1 {
@@ -84,7 +84,7 @@ func checkFollowed(t *testing.T, s *Store, ctx context.Context, exchanges, chunk
 			continue
 		}
 		k := kinds[e.Chunk.Exchange]
-		if len(k) == 0 || k[len(k)-1] == Ended {
+		if len(k) == 0 || k[len(k)-1] == captures.Ended {
 			t.Errorf("a chunk of exchange %d after %v", e.Chunk.Exchange, k)
 		}
 		if want := next[e.Chunk.Exchange]; e.Chunk.Seq != want || strings.TrimSpace(string(e.Chunk.Data)) != fmt.Sprint(want) {

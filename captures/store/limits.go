@@ -171,7 +171,7 @@ func (m *meter) check(id int64, one, total usage) error {
 const eventsOfExchange = 8
 
 // follow adds an event to what one loop was given.
-func (m *meter) follow(used *usage, e *Event) error {
+func (m *meter) follow(used *usage, e *captures.Event) error {
 	if e.Exchange == nil {
 		used.bodies += int64(len(e.Chunk.Data))
 	} else {

@@ -75,7 +75,7 @@ func (r *recording) begin(ex captures.Exchange) error {
 	s.mu.Unlock()
 	r.ex.Outcome = captures.InFlight
 	r.redact(&ex)
-	if err := r.write(Began); err != nil {
+	if err := r.write(captures.Began); err != nil {
 		s.forget(r.ex.ID)
 		return err
 	}
@@ -107,7 +107,7 @@ func (r *recording) Response(status int, h captures.Headers) {
 		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.redactor, h)
 	}
 	r.changeProtocol()
-	_ = r.write(Responded) // Store.Err keeps the error
+	_ = r.write(captures.Responded) // Store.Err keeps the error
 }
 
 // changeProtocol notes that the search for secrets cannot look into what
@@ -258,7 +258,7 @@ func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
 	} else {
 		r.ex.ResponseTrailers = r.store.cleanHeaders(h)
 	}
-	_ = r.write(Changed)
+	_ = r.write(captures.Changed)
 }
 
 // Connection records what is known of the connection to the server.
@@ -269,7 +269,7 @@ func (r *recording) Connection(t captures.TLS, server string) {
 		return
 	}
 	r.ex.TLS, r.ex.Server = t, r.store.clean(server)
-	_ = r.write(Changed)
+	_ = r.write(captures.Changed)
 }
 
 // End records how the exchange ended, and why if it failed. Only the first
@@ -308,7 +308,7 @@ func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
 		}
 	}
 	r.reportUnsearched(runs)
-	_ = r.write(Ended)
+	_ = r.write(captures.Ended)
 	r.store.forget(r.ex.ID)
 }
 
@@ -367,7 +367,7 @@ func (s *Store) clean(text string) string {
 }
 
 // write queues the exchange's state.
-func (r *recording) write(kind EventKind) error {
+func (r *recording) write(kind captures.EventKind) error {
 	snapshot := r.ex // its header slices are replaced, never changed in place
 	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
 }

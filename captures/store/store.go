@@ -226,7 +226,7 @@ func endOrphans(ctx context.Context, db *sql.DB) error {
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	_, err = tx.ExecContext(ctx, `INSERT INTO events (n, exchange, kind)
 		SELECT row_number() OVER () + max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0)), id, ?
-		FROM exchanges WHERE outcome = ?`, int64(Ended), string(captures.InFlight))
+		FROM exchanges WHERE outcome = ?`, int64(captures.Ended), string(captures.InFlight))
 	if err != nil {
 		return err
 	}

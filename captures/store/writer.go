@@ -31,7 +31,7 @@ const (
 type op struct {
 	chunk *captures.Chunk        // a chunk, or
 	ex    *captures.Exchange     // the state of an exchange with
-	kind  EventKind              // what happened to it, or
+	kind  captures.EventKind     // what happened to it, or
 	run   func(tx *sql.Tx) error // anything else, whose
 	done  chan<- error           // result somebody waits for
 	cost  int64
@@ -419,7 +419,7 @@ func (w *writer) writeExchange(tx *sql.Tx, o op, last map[int64]*captures.Exchan
 		if err != nil {
 			return err
 		}
-		if o.kind == Began {
+		if o.kind == captures.Began {
 			err = w.stmts.begin.add(tx, row...)
 		} else {
 			_, err = tx.Stmt(w.stmts.update).Exec(row...)

@@ -55,7 +55,7 @@ type Finding struct {
 // Shape: red has the rules, and learns: a value that a header gives away
 // anywhere in the capture is found in all of it.
 // Limits: 10,000 findings; with more, the error says so. The limits of
-// captures.Redactor and of decode.Decode hold.
+// redact.Redactor and of decode.Decode hold.
 // Errors: of the store.
 func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules) ([]Finding, error) {
 	for ex, err := range src.Exchanges(ctx) {

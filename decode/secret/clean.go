@@ -28,7 +28,7 @@ import (
 //
 // Shape: a placeholder has the length of what it replaces; a frame or a body
 // that was compressed is compressed anew, and its envelope gets the new length.
-// Limits: those of CopyExchange, captures.Redactor and decode.Decode. A value in a field is
+// Limits: those of CopyExchange, redact.Redactor and decode.Decode. A value in a field is
 // replaced in place in Connect and gRPC envelopes and unary bodies, and there in
 // messages that a field holds in hex or base64; in bodies that are base64, in
 // events, in compressed fields, and in frames that do not inflate within the

@@ -1,6 +1,6 @@
 // Package secret finds and removes secrets in captures that exist already.
 //
-// A recorder looks for secrets in bytes (captures.Redactor) and never decodes.
+// A recorder looks for secrets in bytes (redact.Redactor) and never decodes.
 // Here the same rules are applied to what was decoded, frames inflated and
 // messages taken out of their text encodings, and to that come the fields of
 // which definitions say that they hold a secret, whatever it looks like.

@@ -52,7 +52,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	type news struct {
-		store.Event
+		captures.Event
 		err error
 	}
 	feed := make(chan news)
@@ -133,14 +133,14 @@ type follower struct {
 
 // event takes what was recorded; ended says that the one exchange that is wanted
 // has ended.
-func (f *follower) event(ev store.Event) (ended bool, err error) {
+func (f *follower) event(ev captures.Event) (ended bool, err error) {
 	id := ev.Chunk.Exchange
 	if ev.Exchange != nil {
 		id = ev.Exchange.ID
 	}
 	t := f.tails[id]
 	switch {
-	case ev.Kind == store.Began:
+	case ev.Kind == captures.Began:
 		t = &tail{stream: decode.NewStream(ev.Exchange, decode.Options{}), ex: &decode.Exchange{Exchange: *ev.Exchange}, piece: f.isPiece(ev.Exchange)}
 		t.ex.Call = t.stream.Call()
 		if f.only != 0 && id != f.only && !t.piece {
@@ -152,13 +152,13 @@ func (f *follower) event(ev store.Event) (ended bool, err error) {
 		return false, nil
 	case t == nil:
 		return false, nil
-	case ev.Kind == store.Received:
+	case ev.Kind == captures.Received:
 		t.add(t.stream.Feed(ev.Chunk))
 		return false, nil
 	}
 	t.stream.Update(ev.Exchange)
 	t.ex.Exchange = *ev.Exchange
-	if ev.Kind != store.Ended {
+	if ev.Kind != captures.Ended {
 		return false, nil
 	}
 	t.add(t.stream.Close())

@@ -25,6 +25,7 @@ import (
 // requests and header fields, and a DATA frame for each chunk, with its bytes
 // and its time.
 func TestTshark(t *testing.T) {
+	t.Parallel()
 	tshark := need.Runs(t, "tshark", "tshark", "--version")
 	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	var requests, frames []string
