@@ -34,7 +34,8 @@ func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Ex
 	cut := false
 	var stop error
 	s.pass = func(f *Frame) {
-		f.Partial = f.Partial || cut && !f.Framed // nothing tells where a body was to end
+		// Nothing tells where a body was to end.
+		f.Partial = f.Partial || cut && !f.Framed
 		if stop == nil {
 			stop = do(ex, f)
 		}

@@ -55,8 +55,10 @@ type Stream struct {
 	scratch  wire.Tree
 	slab     []wire.Node // of trees that are kept
 
-	pass func(*Frame) // takes each frame, whose tree is not kept; nil: they are returned
-	one  Frame        // that is passed
+	// Takes each frame, whose tree is not kept; nil: they are returned.
+	pass func(*Frame)
+
+	one Frame // that is passed
 }
 
 // A direction is one body.

@@ -22,8 +22,11 @@ type Listed struct {
 	Call
 	Code                 string
 	FramesUp, FramesDown int
-	Joined               int64   // the head of the conversation that it is a piece of; 0 for none
-	Parts                []int64 // of a head, all pieces
+
+	// The head of the conversation that it is a piece of; 0 for none.
+	Joined int64
+
+	Parts []int64 // of a head, all pieces
 }
 
 // A List is the exchanges of a capture, as a listing has them.

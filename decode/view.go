@@ -18,15 +18,20 @@ import (
 //
 // Shape: a choice comes before the declaration, that before the evidence.
 type View struct {
-	Type     protoreflect.MessageDescriptor // its definition, or nil
-	Evidence *kind.Pooled                   // of other messages of its kind; nil for none
-	Choices  []kind.Choice                  // what somebody said of its fields
+	Type protoreflect.MessageDescriptor // its definition, or nil
+
+	// Of other messages of its kind; nil for none.
+	Evidence *kind.Pooled
+
+	Choices []kind.Choice // what somebody said of its fields
 
 	// Find gives the definition of a message that an Any holds by its full name, or
 	// nil; a nil Find knows those of package known.
 	Find func(name string) protoreflect.MessageDescriptor
 
-	base, cuts int // of what is there of a field that is cut off: where it begins, and such fields around it
+	// Of what is there of a field that is cut off: where it begins, and such fields
+	// around it.
+	base, cuts int
 }
 
 // Reader reads t as the view says, but for its Type.

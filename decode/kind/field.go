@@ -14,7 +14,9 @@ type Field struct {
 	Seen   int64 // messages with the field
 	Occurs int64 // occurrences in all
 	Most   int64 // occurrences in the message with the most
-	now    int64 // occurrences in the message that is being read; 0 between messages
+
+	// Occurrences in the message that is being read; 0 between messages.
+	now int64
 
 	// Before holds the fields that began earlier in some message with this one:
 	// two fields met if one is in the other's set, and a smaller number behind a
@@ -165,7 +167,8 @@ func addEntries(m *Message, lv *level) {
 		for n < len(list) && list[n].number == list[0].number {
 			n++
 		}
-		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap { // nil: forgotten since
+		// Nil: forgotten since.
+		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap {
 			f.Len.addMap(list[:n], &lv.keys)
 		}
 		list = list[n:]

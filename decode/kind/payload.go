@@ -13,17 +13,24 @@ import (
 // a veto for each hypothesis. A veto is final, and the numbers that it makes
 // pointless are zeroed, so that the order of samples does not show.
 type Payloads struct {
-	N        int64 `json:"n"`
-	Empty    int64 `json:"empty,omitempty"`
-	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
+	N     int64 `json:"n"`
+	Empty int64 `json:"empty,omitempty"`
+
+	// Length prefixes longer than need be.
+	Overlong int64 `json:"overlong,omitempty"`
+
 	Bytes    int64 `json:"bytes"`
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
 	Skipped  int64 `json:"skipped,omitempty"` // that Values has not
 
 	sums
-	Floor int    `json:"floor,omitempty"` // the least rank of messages whose payloads are in the sums
-	Tiers []tier `json:"tiers,omitempty"` // what is in them of greater ranks, ascending
+
+	// The least rank of messages whose payloads are in the sums.
+	Floor int `json:"floor,omitempty"`
+
+	// What is in them of greater ranks, ascending.
+	Tiers []tier `json:"tiers,omitempty"`
 
 	NotWide    bool `json:"not_wide,omitempty"` // not words of 16 bits
 	NotMessage bool `json:"not_message,omitempty"`
@@ -33,7 +40,9 @@ type Payloads struct {
 	NotFixed32 bool `json:"not_fixed32,omitempty"`
 	NotFixed64 bool `json:"not_fixed64,omitempty"`
 
-	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
+	// Neighbouring map keys in order.
+	Ascending int64 `json:"ascending,omitempty"`
+
 	Descending int64 `json:"descending,omitempty"` // and not
 
 	// Ones and Anys are the bits that all payloads have, and those that any has, while all
@@ -41,7 +50,9 @@ type Payloads struct {
 	Ones []byte `json:"ones,omitempty"`
 	Anys []byte `json:"anys,omitempty"`
 
-	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
+	// All payloads begin so; at most PrefixLen bytes; unset while N is 0.
+	Prefix []byte `json:"prefix,omitempty"`
+
 	Values *sketch `json:"values,omitempty"`
 	Forms  Forms   `json:"forms,omitzero"`
 }

@@ -17,7 +17,9 @@ type scratch struct {
 	root   string    // of the message that is being read
 	sample int64     // how many were read before it
 	rank   int       // of it
-	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
+
+	// Where not nil: the field of each node of the tree that is being read.
+	nodes []*Field
 }
 
 // A level holds the fields of the message that is being read at one depth.

@@ -24,8 +24,11 @@ type Reader struct {
 	costs  Costs
 	judged map[*Field]*judged // of a Reader by pooled evidence
 	parts  map[partKey]*part  // of fields with several wire types
-	shared *Pooled            // whose readings are kept between Readers; may be nil
-	chosen map[int32]chosen   // nodes whose reading somebody chose
+
+	// Whose readings are kept between Readers; may be nil.
+	shared *Pooled
+
+	chosen map[int32]chosen // nodes whose reading somebody chose
 }
 
 // NewReader looks at all of t. With evidence, which may be nil, it is that

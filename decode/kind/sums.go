@@ -7,10 +7,14 @@ import (
 // sums is what payloads cost under each hypothesis that none refutes: what is added up,
 // of those that were scored. The costs are in thousandths of a nat.
 type sums struct {
-	Scored   int64 `json:"scored,omitempty"`   // bytes that the costs are of, each as often as it stands for others
-	Uneven   int64 `json:"uneven,omitempty"`   // the same with the squares of that
-	Raw      int64 `json:"raw,omitempty"`      // cost as arbitrary bytes
-	Repeated int64 `json:"repeated,omitempty"` // that of their bytes, and how they repeat
+	// Bytes that the costs are of, each as often as it stands for others.
+	Scored int64 `json:"scored,omitempty"`
+
+	Uneven int64 `json:"uneven,omitempty"` // the same with the squares of that
+	Raw    int64 `json:"raw,omitempty"`    // cost as arbitrary bytes
+
+	// That of their bytes, and how they repeat.
+	Repeated int64 `json:"repeated,omitempty"`
 
 	// Of payloads that are words of 16 bits: their cost as UTF-16, and as numbers.
 	UTF16 int64 `json:"utf16,omitempty"`
@@ -28,7 +32,9 @@ type sums struct {
 	// either order of bytes; zero where it was not looked for.
 	Numbers int64 `json:"numbers,omitempty"`
 
-	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
+	// Packed values by their top six bits; nil where there are none.
+	Tops32 *histogram `json:"tops32,omitempty"`
+
 	Tops64 *histogram `json:"tops64,omitempty"`
 
 	// Elements are packed varints; nil where there are none. Their greatest and least

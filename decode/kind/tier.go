@@ -20,10 +20,12 @@ import (
 // had never been scored.
 
 const (
-	enoughScored = 512 // payloads of a field; on average a few times that are scored
-	bitsOfRank   = 2
-	maxRank      = 64 / bitsOfRank
-	rankBytes    = 4 << 10 // of a message that its rank is by, and its end
+	// Payloads of a field; on average a few times that are scored.
+	enoughScored = 512
+
+	bitsOfRank = 2
+	maxRank    = 64 / bitsOfRank
+	rankBytes  = 4 << 10 // of a message that its rank is by, and its end
 )
 
 // A tier is what was scored of the payloads in messages of one rank.

@@ -33,7 +33,8 @@ func (u *turn) weight(sample int64) int64 {
 		return 0
 	}
 	w := stride(k)
-	u.next = k&^(w-1) + w // where the next run of payloads begins, of which one is scored
+	// Where the next run of payloads begins, of which one is scored.
+	u.next = k&^(w-1) + w
 	u.next += int64(mix(uint64(u.next))) & (stride(u.next) - 1)
 	return w
 }

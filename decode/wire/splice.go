@@ -13,10 +13,15 @@ type Op uint8
 const (
 	Replace Op = iota // the whole node, tag included, by Data
 	Delete            // the whole node
-	Set               // the node's value by Data; a length and an end tag stay and are adapted
-	Before            // Data in front of the node
-	After             // Data behind the node
-	Into              // Data behind the last field in the node: the root, a message, a group
+
+	// The node's value by Data; a length and an end tag stay and are adapted.
+	Set
+
+	Before // Data in front of the node
+	After  // Data behind the node
+
+	// Data behind the last field in the node: the root, a message, a group.
+	Into
 )
 
 var opNames = [...]string{"replace", "delete", "set", "insert before", "insert after", "insert into"}
