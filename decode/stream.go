@@ -297,22 +297,9 @@ func (s *Stream) keep(nodes []wire.Node) []wire.Node {
 
 // interpret finds out what a frame's data is.
 func (s *Stream) interpret(f *Frame, d *direction) {
-	var err error
-	switch {
-	case f.Framed && f.Flags&envelope.EndStream != 0:
-		f.End, err = envelope.ParseEnd(f.Data)
-	case f.Framed && f.Flags&envelope.Trailer != 0:
-		f.End, err = trailerEnd(f.Data)
-	case f.Event == "end" && !f.Framed:
-		f.End = eventEnd(f.Data)
-	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
-		// A Connect unary error is JSON whatever the codec; any other error
-		// body may be anything, and says nothing then.
-		if e, eerr := envelope.ParseError(f.Data); e != nil {
-			f.End, err = &envelope.End{Error: e}, eerr
-		}
-	}
-	if f.End != nil {
+	end, err := s.endOf(f, d)
+	if end != nil {
+		f.End = end
 		if f.Dir == captures.Down && !f.Partial {
 			s.end = f.End
 		}
@@ -336,6 +323,25 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if f.Tree != nil && !s.o.NoInner {
 		f.Inner = s.inner(f)
 	}
+}
+
+// endOf is how the call ended, if the frame tells; else nil.
+func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
+	switch {
+	case f.Framed && f.Flags&envelope.EndStream != 0:
+		return envelope.ParseEnd(f.Data)
+	case f.Framed && f.Flags&envelope.Trailer != 0:
+		return trailerEnd(f.Data)
+	case f.Event == "end" && !f.Framed:
+		return eventEnd(f.Data), nil
+	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
+		// A Connect unary error is JSON whatever the codec; any other error
+		// body may be anything, and says nothing then.
+		if e, err := envelope.ParseError(f.Data); e != nil {
+			return &envelope.End{Error: e}, err
+		}
+	}
+	return nil, nil
 }
 
 // treeFor parses the data if it is protobuf, and reports whether it ought to be.
