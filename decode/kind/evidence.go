@@ -97,24 +97,6 @@ func (e *Evidence) Roots() []string {
 // Root returns the evidence of the named root type, or nil.
 func (e *Evidence) Root(name string) *Message { return e.roots[name] }
 
-// At returns the evidence of the field at path below m, payloads read as
-// messages, or nil where nothing was seen.
-func (m *Message) At(path ...int32) *Field {
-	var f *Field
-	for i, n := range path {
-		if m == nil {
-			return nil
-		}
-		if f = m.Field(n); f == nil || i == len(path)-1 {
-			return f
-		}
-		if m = f.Child; m == nil {
-			m = f.Group
-		}
-	}
-	return f
-}
-
 // Fields returns how many fields there is evidence of, message fields within
 // payloads included.
 func (e *Evidence) Fields() int { return e.count }

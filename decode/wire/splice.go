@@ -67,7 +67,7 @@ func Splice(t *Tree, edits []Edit) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.edit, c.depth = k, t.Depth(c.owner)
+		c.edit, c.depth = k, t.depth(c.owner)
 		cuts = append(cuts, c)
 	}
 	sortCuts(cuts)
@@ -204,7 +204,7 @@ func (t *Tree) lengths(cuts []cut) []cut {
 				width = 0
 			}
 			length := AppendVarintWidth(nil, was+uint64(by), width)
-			out = append(out, cut{lo: n.Tag, hi: n.Val, data: length, owner: n.Parent, depth: t.Depth(n.Parent), edit: -1})
+			out = append(out, cut{lo: n.Tag, hi: n.Val, data: length, owner: n.Parent, depth: t.depth(n.Parent), edit: -1})
 			by += len(length) - (n.Val - n.Tag)
 		}
 		delta[n.Parent] += by
