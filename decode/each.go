@@ -33,7 +33,7 @@ func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Ex
 	ex := &Exchange{Exchange: *rec, Call: s.Call()}
 	cut := false
 	var stop error
-	s.pass = func(f *Frame) {
+	s.onFrame = func(f *Frame) {
 		// Nothing tells where a body was to end.
 		f.Partial = f.Partial || cut && !f.Framed
 		if stop == nil {

@@ -56,7 +56,7 @@ type Stream struct {
 	slab     []wire.Node // of trees that are kept
 
 	// Takes each frame, whose tree is not kept; nil: they are returned.
-	pass func(*Frame)
+	onFrame func(*Frame)
 
 	one Frame // that is passed
 }
@@ -178,7 +178,7 @@ func (s *Stream) open(dir captures.Direction) {
 	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
 		m.protocol, m.codec = s.call.Protocol, s.call.Codec
 	}
-	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.pass != nil}
+	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.onFrame != nil}
 	d.codec = m.codec
 	switch m.protocol {
 	case ConnectStream:
@@ -225,7 +225,7 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	for i := range in {
 		if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
 			if !s.full {
-				s.add(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
+				s.recordError(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
 			}
 			s.full = true
 			break
@@ -234,13 +234,13 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 		*f = Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: in[i], at: d.at}
 		d.seq++
 		d.frame = d.frame || f.Framed
-		s.room(f)
+		s.enforceTotalLimit(f)
 		s.interpret(f, d)
 		if f.Err != nil {
-			s.add(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
+			s.recordError(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
 		}
-		if s.pass != nil {
-			s.pass(f)
+		if s.onFrame != nil {
+			s.onFrame(f)
 		} else {
 			out = append(out, *f)
 		}
@@ -248,9 +248,9 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	return out
 }
 
-// room keeps the beginning alone of a compressed frame for which the exchange
+// enforceTotalLimit keeps the beginning alone of a compressed frame for which the exchange
 // has no room left: many frames can each inflate to just below their limit.
-func (s *Stream) room(f *Frame) {
+func (s *Stream) enforceTotalLimit(f *Frame) {
 	if f.Encoding == "" {
 		return
 	}
@@ -270,7 +270,7 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 		o.MaxNodes = left
 	}
 	s.scratch.Reset(data, o)
-	if s.pass != nil {
+	if s.onFrame != nil {
 		return &s.scratch
 	}
 	// Trees are kept, so they take no more room than their nodes.
@@ -427,11 +427,11 @@ func (s *Stream) query() []Frame {
 func (s *Stream) fault(dir captures.Direction, err error) {
 	// What is wrong within a frame is reported with the frame.
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, envelope.ErrTooLarge) {
-		s.add(fmt.Errorf("%s: %w", dir, err))
+		s.recordError(fmt.Errorf("%s: %w", dir, err))
 	}
 }
 
-func (s *Stream) add(err error) {
+func (s *Stream) recordError(err error) {
 	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, err)
 	} else {

@@ -61,7 +61,7 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 				return l, ctx.Err()
 			}
 			m = &derived
-			failed.add(err)
+			failed.addError(err)
 			if err == nil && rec.Exchange.Ended() {
 				l.derived = append(l.derived, derived)
 			} else {
@@ -92,7 +92,7 @@ type unread struct {
 	capture   error
 }
 
-func (u *unread) add(err error) {
+func (u *unread) addError(err error) {
 	if err == nil {
 		return
 	}

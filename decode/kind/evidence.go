@@ -73,8 +73,8 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	}
 	e.scratch.root = root
 	e.scratch.sample++
-	e.scratch.rank = rankOf(t.Data)
-	e.add(m, t, 0, e.scratch.path[:0])
+	e.scratch.samplingLevel = samplingLevel(t.Data)
+	e.addMessage(m, t, 0, e.scratch.path[:0])
 	if e.count > 2*maxFields {
 		e.trim()
 	}

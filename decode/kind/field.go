@@ -31,9 +31,9 @@ type Field struct {
 	Group   *Message
 	Groups  int64
 
-	turn   turn
-	left   bool   // it is below a payload that proved to be no message
-	judged judged // by the Reader whose evidence alone it is of
+	sampler stratifiedSampler
+	left    bool   // it is below a payload that proved to be no message
+	judged  judged // by the Reader whose evidence alone it is of
 }
 
 // addNode enters one occurrence, node i of t.
@@ -45,7 +45,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Varint == nil {
 			f.Varint = newVarints()
 		}
-		f.Varint.add(t.Uint(i), n.End-n.Val)
+		f.Varint.addValue(t.Uint(i), n.End-n.Val)
 	case wire.I32:
 		if f.Fixed32 == nil {
 			f.Fixed32 = &fixeds{}
@@ -66,7 +66,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Group == nil {
 			f.Group = &Message{}
 		}
-		e.add(f.Group, t, i, path)
+		e.addMessage(f.Group, t, i, path)
 	}
 }
 
@@ -81,9 +81,9 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 	weight := int64(1)
 	if len(p) > 0 {
-		weight = f.turn.weight(e.scratch.sample)
+		weight = f.sampler.weight(e.scratch.sample)
 	}
-	l.add(p, n.First != wire.None, weight, e.scratch.rank)
+	l.addPayload(p, n.First != wire.None, weight, e.scratch.samplingLevel)
 	if l.NotMessage {
 		return
 	}
@@ -96,7 +96,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	if f.Child == nil {
 		f.Child = &Message{}
 	}
-	e.add(f.Child, t, i, path)
+	e.addMessage(f.Child, t, i, path)
 }
 
 // Children returns the messages below the field.
@@ -182,7 +182,7 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	var last []byte
 	for i, en := range list {
 		key := en.key
-		if len(list) > 1 && !keys.add(key) {
+		if len(list) > 1 && !keys.addKey(key) {
 			l.notMap()
 			return
 		}
@@ -217,8 +217,8 @@ func (s *keySet) reset() {
 	s.slots = s.slots[:0]
 }
 
-// add reports whether the key is a new one.
-func (s *keySet) add(key []byte) bool {
+// addKey reports whether the key is a new one.
+func (s *keySet) addKey(key []byte) bool {
 	if len(s.list) < fewKeys {
 		for _, k := range s.list {
 			if bytes.Equal(k, key) {

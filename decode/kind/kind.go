@@ -92,10 +92,10 @@ const (
 // Samples of one field resemble each other, so their costs do not simply add
 // up to certainty: a sum over n samples counts as n to the power of poolPower.
 const (
-	poolPower = 0.75
-	heat      = 0.55 // how much of a difference in cost is believed
+	poolPower          = 0.75
+	inverseTemperature = 0.55 // how much of a difference in cost is believed
 
-	doubtOfOne = 0.015 // what is held back for what was not thought of
+	unmodelledMass = 0.015 // what is held back for what was not thought of
 )
 
 // An Element is what a packed field holds.
@@ -198,9 +198,9 @@ func share(n, odd int64) float64 {
 // judge turns costs over n samples into probabilities: how common a kind is
 // counts in full, the content less, the more samples there are.
 func judge(list []hypothesis, n int64) Verdict {
-	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
+	scale := inverseTemperature * math.Pow(float64(max(n, 1)), poolPower-1)
 	score := func(h *hypothesis) float64 {
-		return -(h.prior + (h.empty+h.sizes)*heat + scale*(h.cost-h.prior-h.empty-h.sizes))
+		return -(h.prior + (h.empty+h.sizes)*inverseTemperature + scale*(h.cost-h.prior-h.empty-h.sizes))
 	}
 	best := math.Inf(-1)
 	for i := range list {
@@ -230,7 +230,7 @@ func judge(list []hypothesis, n int64) Verdict {
 	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
 	v := Verdict{Kind: kinds[0].kind, Element: kinds[0].element}
 	// Nothing is certain from few samples: another kind may still show.
-	doubt := doubtOfOne / (float64(n) + 1)
+	doubt := unmodelledMass / (float64(n) + 1)
 	for i, k := range kinds {
 		p := round(k.weight/sum*(1-doubt) + doubt/8)
 		if i == 0 {

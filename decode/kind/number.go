@@ -49,11 +49,11 @@ func newVarints() *Varints {
 // newElements is Varints that do not know their distinct values.
 func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
 
-func (s *Varints) add(v uint64, size int) {
+func (s *Varints) addValue(v uint64, size int) {
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
 	}
-	s.Values.add(v)
+	s.Values.addValue(v)
 	s.count(v, 1)
 	if v >= 1_000_000_000 && v < 4_102_444_800 {
 		s.Epoch++
@@ -175,7 +175,7 @@ func (s *Varints) merge(o *Varints) {
 	s.Max, s.Min = max(s.Max, o.Max), min(s.Min, o.Min)
 	s.Negative += o.Negative
 	s.Lowest = min(s.Lowest, o.Lowest)
-	s.Bits.add(&o.Bits)
+	s.Bits.addHistogram(&o.Bits)
 	s.Odd += o.Odd
 	s.Twos += o.Twos
 	s.Small += o.Small
@@ -233,7 +233,7 @@ func (s *fixeds) addBits(v uint64) {
 	if s.Values == nil {
 		s.Values = &sketch{}
 	}
-	s.Values.add(v)
+	s.Values.addValue(v)
 }
 
 // random reports whether the values are neither like integers nor like real numbers.
@@ -266,7 +266,7 @@ func (s *fixeds) merge(o *fixeds) {
 // zeros at its end out.
 type histogram [65]int64
 
-func (h *histogram) add(o *histogram) {
+func (h *histogram) addHistogram(o *histogram) {
 	for i := range h {
 		h[i] += o[i]
 	}
@@ -280,7 +280,7 @@ func (h *histogram) plus(o *histogram) *histogram {
 	if h == nil {
 		h = &histogram{}
 	}
-	h.add(o)
+	h.addHistogram(o)
 	return h
 }
 

@@ -57,7 +57,7 @@ func (r *Reader) look(fields []*Field) {
 	e := NewEvidence()
 	e.scratch.nodes = fields
 	own := &Message{}
-	e.add(own, r.t, 0, e.scratch.path[:0])
+	e.addMessage(own, r.t, 0, e.scratch.path[:0])
 	if e.Truncated() { // some that were noted are forgotten
 		clear(fields)
 		r.assign(fields, 0, own)
@@ -74,7 +74,7 @@ func rootField(t *wire.Tree, m *Message) *Field {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.add(t.Data, whole, 1, 0)
+	f.Len.addPayload(t.Data, whole, 1, 0)
 	return f
 }
 

@@ -16,7 +16,7 @@ import (
 // are scored, and what they stand for is about all.
 func TestTurnWeighs(t *testing.T) {
 	for _, n := range []int64{1, scoredFirst, 100, 1000, 1_000_000} {
-		var u turn
+		var u stratifiedSampler
 		scored, sum := int64(0), int64(0)
 		for k := range n {
 			w := u.weight(1)

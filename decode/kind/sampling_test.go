@@ -81,8 +81,8 @@ func TestRanksAreOfTheSet(t *testing.T) {
 		}
 		all := of(samples)
 		want := docOf(t, all)
-		if f := fieldAt(all.Root("R"), 2).Len; f.Floor == 0 || f.Scored >= f.Bytes/2 || len(f.Tiers) == 0 {
-			t.Fatalf("of %d bytes %d are scored, from rank %d on, %d tiers", f.Bytes, f.Scored, f.Floor, len(f.Tiers))
+		if f := fieldAt(all.Root("R"), 2).Len; f.Threshold == 0 || f.Scored >= f.Bytes/2 || len(f.Levels) == 0 {
+			t.Fatalf("of %d bytes %d are scored, from rank %d on, %d tiers", f.Bytes, f.Scored, f.Threshold, len(f.Levels))
 		}
 		r.Shuffle(len(samples), func(i, j int) { samples[i], samples[j] = samples[j], samples[i] })
 		if docOf(t, of(samples)) != want {

@@ -4,9 +4,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// sums is what payloads cost under each hypothesis that none refutes: what is added up,
+// costSums is what payloads cost under each hypothesis that none refutes: what is added up,
 // of those that were scored. The costs are in thousandths of a nat.
-type sums struct {
+type costSums struct {
 	// Bytes that the costs are of, each as often as it stands for others.
 	Scored int64 `json:"scored,omitempty"`
 
@@ -44,7 +44,7 @@ type sums struct {
 
 // score adds the cost of a payload that counts as weight; known says that it is surely
 // text or a message, and file that it is a file. What refutes a hypothesis is found by then.
-func (l *Payloads) score(s *sums, p []byte, known, file bool, weight int64) {
+func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) {
 	n := int64(len(p))
 	s.Scored += weight * n
 	s.Uneven = min(s.Uneven+weight*weight*n, maxCount)
@@ -75,7 +75,7 @@ func (l *Payloads) score(s *sums, p []byte, known, file bool, weight int64) {
 }
 
 // addVarints adds p as packed varints, which it is.
-func (s *sums) addVarints(p []byte, weight int64) {
+func (s *costSums) addVarints(p []byte, weight int64) {
 	if s.Elements == nil {
 		s.Elements = newElements()
 	}
@@ -96,7 +96,7 @@ func (s *sums) addVarints(p []byte, weight int64) {
 }
 
 // addFixed adds p as values of four bytes, and of eight.
-func (s *sums) addFixed(p []byte, weight int64, wide bool) {
+func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 	if s.Tops32 == nil {
 		s.Tops32 = &histogram{}
 	}
@@ -122,11 +122,11 @@ func (s *sums) addFixed(p []byte, weight int64, wide bool) {
 			s.Int64 += weight * whole(asInt, len(p))
 		}
 	}
-	s.Numbers += weight * whole(min(own, costBigEndian(head))+costOwnNumbers, len(p))
+	s.Numbers += weight * whole(min(own, costBigEndian(head))+costNumberKind, len(p))
 }
 
-// add adds other sums; o stays as it is.
-func (s *sums) add(o *sums) {
+// addSums adds other sums; o stays as it is.
+func (s *costSums) addSums(o *costSums) {
 	s.Scored += o.Scored
 	s.Uneven = min(s.Uneven+o.Uneven, maxCount)
 	s.Raw += o.Raw
@@ -152,13 +152,13 @@ func (s *sums) add(o *sums) {
 }
 
 // What is refuted costs nothing any more, so that the order of payloads does not show.
-func (s *sums) noText()    { s.Text, s.Control = 0, 0 }
-func (s *sums) noWords()   { s.UTF16, s.Words = 0, 0 }
-func (s *sums) noVarints() { s.Varints, s.Elements = 0, nil }
-func (s *sums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
-func (s *sums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
+func (s *costSums) noText()    { s.Text, s.Control = 0, 0 }
+func (s *costSums) noWords()   { s.UTF16, s.Words = 0, 0 }
+func (s *costSums) noVarints() { s.Varints, s.Elements = 0, nil }
+func (s *costSums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
+func (s *costSums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
 
-func (s *sums) valid() bool {
+func (s *costSums) valid() bool {
 	return countsValid(s.Scored, s.Uneven, s.Raw, s.Repeated, s.UTF16, s.Words, s.Text, s.Control,
 		s.Tops32.sum(), s.Tops64.sum(), s.Varints, s.Float32, s.Int32, s.Float64, s.Int64, s.Numbers) &&
 		(s.Elements == nil || s.Elements.valid() && s.Elements.Values == nil)
