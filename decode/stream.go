@@ -55,7 +55,8 @@ type Stream struct {
 	scratch  wire.Tree
 	slab     []wire.Node // of trees that are kept
 
-	// Takes each frame, whose tree is not kept; nil: they are returned.
+	// onFrame, if set, is called for each frame; the frame and its tree are reused
+	// afterwards. Without it, frames are returned.
 	onFrame func(*Frame)
 
 	one Frame // that is passed

@@ -31,6 +31,7 @@ type item struct {
 	Count int64 `json:"n"`
 }
 
+// addValue counts one value.
 func (s *sketch) addValue(v uint64) {
 	// No two numbers have one hash.
 	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
