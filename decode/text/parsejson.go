@@ -84,7 +84,7 @@ type innerJSON struct {
 	Layers   []nested.Layer  `json:"layers"`
 	Check    string          `json:"check"`
 	Fields   []*field.Field  `json:"fields"`
-	Frames   []frameJSON         `json:"frames"`
+	Frames   []frameJSON     `json:"frames"`
 	Text     *string         `json:"text"`
 	Bytes    []byte          `json:"bytes"`
 	Value    json.RawMessage `json:"value"`
