@@ -97,7 +97,8 @@ func appendFixedJumps(b []byte, n int32, place4, place8 []byte) []byte {
 // appendLenJump is appendLenTest with a place for what jumps over text.
 func appendLenJump(b []byte, n int32, index int, place []byte) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
-	b = append(b, 14) // up to the place; or a varint, or a message's length, and then tags
+	// up to the place; or a varint, or a message's length, and then tags
+	b = append(b, 14)
 	b = append(b, skip4...)
 	b = fill(appendCanary(b, index, slotMap), 1)
 	return appendSkipped(b, place) // here the eight bytes of an unknown field end

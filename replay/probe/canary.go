@@ -25,10 +25,11 @@ const (
 	slotFixed64             // as 8 bytes
 	slotMap                 // tags were read with nothing skipped between them
 	slotLen                 // the value was jumped over
-	slotVarint              // a varint, or a message whose fields are the outer ones
-	slotMessage             // another type's fields were met
-	slotPacked              // a list of varints
-	slotEnd                 // nobody stumbled
+	// a varint, or a message whose fields are the outer ones
+	slotVarint
+	slotMessage // another type's fields were met
+	slotPacked  // a list of varints
+	slotEnd     // nobody stumbled
 
 	slots = 8
 )
@@ -91,7 +92,8 @@ var (
 	skip4 = []byte{0xC5, 0xA8, 0x09} // and 4 bytes: number 19,080
 	skip8 = []byte{0xC9, 0xA8, 0x09} // and 8 bytes: number 19,081
 
-	skipLen = []byte{0xC2, 0xA8, 0x09} // and what a length stands before: number 19,080
+	// and what a length stands before: number 19,080
+	skipLen = []byte{0xC2, 0xA8, 0x09}
 )
 
 // filler is a character that nobody reads.
@@ -120,7 +122,8 @@ func appendFixedTest(b []byte, n int32, index int) []byte {
 // message, and for a number that is unknown; fields of 4 and 8 bytes never get here.
 func appendLenTest(b []byte, n int32, index int) []byte {
 	b = protowire.AppendTag(b, protowire.Number(n), protowire.Fixed64Type)
-	b = append(b, 10) // text of ten bytes; or a varint, or a message's length, and then tags
+	// text of ten bytes; or a varint, or a message's length, and then tags
+	b = append(b, 10)
 	b = append(b, skip4...)
 	b = fill(appendCanary(b, index, slotMap), 1)
 	b = append(b, skip4...) // here the eight bytes of an unknown field end

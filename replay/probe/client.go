@@ -30,9 +30,10 @@ const (
 
 // A stopError ends a probe early, with what was learnt.
 type stopError struct {
-	why  string
-	off  bool // nothing that was learnt counts
-	here bool // nothing that was learnt of this message counts; others can be asked
+	why string
+	off bool // nothing that was learnt counts
+	// nothing that was learnt of this message counts; others can be asked
+	here bool
 
 	// reason is set if a request got no answer.
 	reason replay.Reason
@@ -70,11 +71,13 @@ func (r *Result) offHere(err error) bool {
 
 // An answer is what a server said to one message.
 type answer struct {
-	Status   int    `json:"status"` // of HTTP
-	Code     string `json:"code"`   // Connect's name of the code; "" where there is none
-	Message  string `json:"message"`
-	Server   string `json:"server,omitempty"`
-	Accepted bool   `json:"accepted,omitempty"` // it was no error: the handler may have run
+	Status int `json:"status"` // of HTTP
+	// Connect's name of the code; "" where there is none
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Server  string `json:"server,omitempty"`
+	// it was no error: the handler may have run
+	Accepted bool   `json:"accepted,omitempty"`
 	Type     string `json:"content_type,omitempty"`
 	Allow    string `json:"allow,omitempty"`
 	Fail     string `json:"fail,omitempty"` // why there is no answer
@@ -132,12 +135,15 @@ type client struct {
 
 	versionAsked bool // which version of protobuf-es answers
 
-	showsMaps bool // the parser skips nothing in entries of maps, so a message is none
+	// the parser skips nothing in entries of maps, so a message is none
+	showsMaps bool
 
-	counted   bool // the parser counts the levels that it goes down, up to levelLimit
+	// the parser counts the levels that it goes down, up to levelLimit
+	counted   bool
 	uncounted bool // it does not
 
-	most int // bytes of a message that the server takes; 0: as far as is known, any
+	// bytes of a message that the server takes; 0: as far as is known, any
+	most int
 
 	first       []byte // the message that the fingerprint was taken with
 	firstAnswer *answer
@@ -252,7 +258,8 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
-	starts := c.starts && c.protocol != ConnectUnary // which no handler of a stream is asked by
+	// which no handler of a stream is asked by
+	starts := c.starts && c.protocol != ConnectUnary
 	if a := c.journal.answered(key); a != nil {
 		if starts {
 			c.executed++
@@ -390,7 +397,8 @@ func plain(err error) string {
 // status behind it.
 func (c *client) read(a *answer, resp *http.Response, data []byte) {
 	if c.protocol == ConnectUnary {
-		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK { //nolint:errcheck // what could be read counts
+		//nolint:errcheck // what could be read counts
+		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK {
 			a.Code, a.Message = e.Code, e.Message
 		}
 		a.Accepted = a.Status >= 200 && a.Status < 300 && !strings.HasPrefix(a.Type, "text/")
@@ -403,7 +411,8 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 	if end == nil {
 		end = statusOf(resp.Header)
 	}
-	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data) //nolint:errcheck // what could be read counts
+	//nolint:errcheck // what could be read counts
+	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data)
 	for _, f := range frames {
 		switch {
 		case c.protocol == ConnectStream && f.Flags&envelope.EndStream != 0:
@@ -411,7 +420,8 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 				end = e
 			}
 		case c.protocol == GRPCWeb && f.Flags&envelope.Trailer != 0:
-			fields, _ := envelope.ParseTrailer(f.Data) //nolint:errcheck // what could be read counts
+			//nolint:errcheck // what could be read counts
+			fields, _ := envelope.ParseTrailer(f.Data)
 			trailer := http.Header{}
 			for _, t := range fields {
 				trailer.Set(t.Name, t.Value)
@@ -431,7 +441,8 @@ func (c *client) read(a *answer, resp *http.Response, data []byte) {
 }
 
 func statusOf(h http.Header) *envelope.End {
-	end, _ := envelope.ParseStatus(h.Get) //nolint:errcheck // what could be read counts
+	//nolint:errcheck // what could be read counts
+	end, _ := envelope.ParseStatus(h.Get)
 	return end
 }
 

@@ -99,22 +99,26 @@ func (m *esMessage) below() (list []*esMessage) {
 
 // An esMessage is what is known of one message of a protobuf-es server.
 type esMessage struct {
-	c        *client
-	path     []int32
-	groups   []int // places in path of groups
-	entry    bool  // it is a map's entry, and the runtime skips nothing in those
-	numbers  []Range
-	hints    map[int32]Hint
-	found    map[int32]*esField
-	excluded map[int32]bool // numbers that could not be told apart from their neighbours
-	suspects []int32        // one of them, from the highest down, makes the parser stumble without saying where
-	illegal  bool           // it stumbles over a tag there
-	seek     bool           // the next request asks which of them is a group
-	assumed  *assumption    // what the next request makes sure of
-	unknown  []int32        // numbers at which it stumbles for a reason that is not known
-	unsure   bool           // whether the path leads to a message
-	asked    int            // requests, each of which has its canaries' ids in another order
-	complete bool           // nothing was left in any batch
+	c       *client
+	path    []int32
+	groups  []int // places in path of groups
+	entry   bool  // it is a map's entry, and the runtime skips nothing in those
+	numbers []Range
+	hints   map[int32]Hint
+	found   map[int32]*esField
+	// numbers that could not be told apart from their neighbours
+	excluded map[int32]bool
+	// one of them, from the highest down, makes the parser stumble without saying where
+	suspects []int32
+	illegal  bool        // it stumbles over a tag there
+	seek     bool        // the next request asks which of them is a group
+	assumed  *assumption // what the next request makes sure of
+	// numbers at which it stumbles for a reason that is not known
+	unknown []int32
+	unsure  bool // whether the path leads to a message
+	// requests, each of which has its canaries' ids in another order
+	asked    int
+	complete bool // nothing was left in any batch
 }
 
 func newESMessage(c *client, o *Options, path []int32, numbers []Range) *esMessage {
@@ -136,14 +140,16 @@ func (o *Options) firstMessage(c *client) *esMessage {
 }
 
 type esField struct {
-	number   int32
-	slot     slot
-	group    bool
-	unsure   bool   // whether it is a message was not told
-	level    bool   // what is in its value is read at the level of the field
-	below    bool   // what is in its value is read a level below the field's, which entries of maps are not
-	text     string // "string" or "bytes", or ""
-	label    string // as in Field: of a number of 4 or 8 bytes, or "map" of a message
+	number int32
+	slot   slot
+	group  bool
+	unsure bool // whether it is a message was not told
+	level  bool // what is in its value is read at the level of the field
+	// what is in its value is read a level below the field's, which entries of maps are not
+	below bool
+	text  string // "string" or "bytes", or ""
+	// as in Field: of a number of 4 or 8 bytes, or "map" of a message
+	label    string
 	evidence []string
 }
 
@@ -155,7 +161,8 @@ func (m *esMessage) run(ctx context.Context) error {
 	if m.entry {
 		return m.runEntry(ctx)
 	}
-	var deep int32 // the varint that is yet to be told from a message that has itself
+	// the varint that is yet to be told from a message that has itself
+	var deep int32
 	for high := int32(maxNumber); ; {
 		batch := m.fitting(m.batch(high))
 		if m.seek {

@@ -20,7 +20,8 @@ func (m *esMessage) readingOf(n int32) (reading, bool) {
 }
 
 const (
-	nearNumbers    = 64 // below it a candidate's own message may well use the number
+	// below it a candidate's own message may well use the number
+	nearNumbers    = 64
 	nearReadings   = 6
 	finalReadings  = 40
 	finalAbsent    = 16 // numbers from 1 that are read though unknown

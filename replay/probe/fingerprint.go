@@ -122,7 +122,8 @@ func runtimeOf(a *answer, p Protocol) Runtime {
 			return ES1
 		}
 		return ES2
-	case strings.Contains(s, levelsExceeded): // nothing that was asked about is there
+	// nothing that was asked about is there
+	case strings.Contains(s, levelsExceeded):
 		return ES2
 	// Generated code does not write "proto:" before its refusal of text.
 	case strings.Contains(s, "grpc:") && (strings.Contains(s, "proto:") || strings.Contains(s, "unmarshal")):

@@ -34,8 +34,9 @@ type entry struct {
 	Proto   string    `json:"protocol,omitempty"`
 	Headers []string  `json:"headers,omitempty"` // secrets are left out
 	Len     int       `json:"len,omitempty"`
-	Body    []byte    `json:"body,omitempty"` // of at most maxJournalBody bytes; the key is made from it
-	Answer  *answer   `json:"answer,omitempty"`
+	// of at most maxJournalBody bytes; the key is made from it
+	Body   []byte  `json:"body,omitempty"`
+	Answer *answer `json:"answer,omitempty"`
 }
 
 const (

@@ -110,7 +110,8 @@ func readES(name, message, of string, as int) (f nameField, also string) {
 	}
 	switch {
 	case as == asMap:
-		f = nameField{Field: Field{Name: f.Name}, enum: f.enum} // what is told is of a value
+		// what is told is of a value
+		f = nameField{Field: Field{Name: f.Name}, enum: f.enum}
 	case as != asList:
 	case strings.HasSuffix(message, "from JSON: array"):
 		f = nameField{Field: Field{Name: f.Name}} // it is no list

@@ -34,20 +34,24 @@ func requestType(ctx context.Context, c *client, res *Result) error {
 // of a type that no field of that name takes, all in one object, and the error
 // names the first.
 type namer struct {
-	c     *client
-	es1   bool     // the server is protobuf-es 1, which says little of what it expects
-	goEnd bool     // the parser reads as it goes, so JSON that breaks off ends a batch
+	c *client
+	// the server is protobuf-es 1, which says little of what it expects
+	es1 bool
+	// the parser reads as it goes, so JSON that breaks off ends a batch
+	goEnd bool
 	known []string // names of the request that end a batch: of no floats
 	in    []inside // the fields that lead to the message
 	of    string   // its type, where it is known
 
-	refused    int   // names that the parser refused as unknown
-	controlled *bool // whether what ends a batch is understood; nil: it was not asked
+	refused int // names that the parser refused as unknown
+	// whether what ends a batch is understood; nil: it was not asked
+	controlled *bool
 
 	candidates []string
 	valueNames []string // candidates for the names of enums' values
-	conflicts  []string // that exist, but their kind was not told: something else of their oneof came first
-	found      []nameField
+	// that exist, but their kind was not told: something else of their oneof came first
+	conflicts []string
+	found     []nameField
 }
 
 // inside is a step to a message below the request.
@@ -59,9 +63,10 @@ type inside struct {
 // A nameField is a field whose name exists.
 type nameField struct {
 	Field
-	family   string // protobuf-es has one word for several types: "int32"
-	enum     string // full name of its enum, or of its items' or values'; "enum" where only that is known
-	composed bool   // a message, a list or a map
+	family string // protobuf-es has one word for several types: "int32"
+	// full name of its enum, or of its items' or values'; "enum" where only that is known
+	enum     string
+	composed bool // a message, a list or a map
 }
 
 // pass asks for the names among candidates until a batch has none, and returns
@@ -87,7 +92,8 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
 		}
 		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
-		if name := unknownName.FindStringSubmatch(a.message); name != nil { // who is strict
+		// who is strict
+		if name := unknownName.FindStringSubmatch(a.message); name != nil {
 			at := slices.Index(left, name[1]+name[2])
 			if n.refused++; at < 0 || n.refused > maxRefused {
 				return left, errStrict
@@ -204,7 +210,8 @@ func (n *namer) ask(ctx context.Context) error {
 	if err == nil {
 		left, err = n.pass(ctx, left, asText)
 	}
-	for err == nil && len(n.conflicts) > 0 { // one after the other: they are of one oneof
+	// one after the other: they are of one oneof
+	for err == nil && len(n.conflicts) > 0 {
 		name := n.conflicts[0]
 		n.conflicts = n.conflicts[1:]
 		_, err = n.pass(ctx, []string{name}, asText)

@@ -16,12 +16,13 @@ import (
 
 // A Plan says what a probe would send, before it is known which runtime answers.
 type Plan struct {
-	V       int        `json:"v"`
-	URL     string     `json:"url"`
-	Path    string     `json:"path"`
-	Numbers []Range    `json:"numbers"`
-	Names   int        `json:"names"`
-	Asks    []Question `json:"questions,omitempty"` // instead of all numbers at Path
+	V       int     `json:"v"`
+	URL     string  `json:"url"`
+	Path    string  `json:"path"`
+	Numbers []Range `json:"numbers"`
+	Names   int     `json:"names"`
+	// instead of all numbers at Path
+	Asks    []Question `json:"questions,omitempty"`
 	Budget  int        `json:"budget"`
 	Rate    float64    `json:"rate"` // requests a second; 0: no limit
 	Live    bool       `json:"live"` // the target is another machine

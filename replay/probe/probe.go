@@ -26,32 +26,47 @@ import (
 
 // Options says what to ask whom. To and Method are needed.
 type Options struct {
-	To            *url.URL
-	Method        string         // "/pkg.Service/Method"
-	Path          []int32        // numbers of the message fields that lead to the message asked about; nil: the request itself
-	Numbers       []Range        // asked about; default 1 to 1,100
-	Questions     []Question     // ask just what settles them, instead of Path and Numbers
-	Texts         []int32        // fields of the request that are text, it is believed: a Go server is asked with one
-	Hints         map[int32]Hint // what a capture shows of the message's fields
-	Names         []string       // candidates for JSON names; none: names are not asked for
-	Values        []string       // candidates for the names of enums' values, with Names; words behind the enum's name are tried, too; none: not asked for
-	Types         []string       // full names of messages that an Any may hold, with Names; none: not asked for
-	Known         []string       // JSON names that exist, and are of no field of a float type
-	ClientStreams bool           // a capture or definitions say that the client streams: the handler starts at each request
-	AllowExecute  bool           // requests that may start the handler, though with no message, may go to another machine, too
-	Depth         int            // levels of messages below Path to ask about, too
-	Refine        bool           // ask one more request a field for what it tells: string or bytes
-	Type          bool           // ask for the request's type and the runtime's version in JSON
+	To     *url.URL
+	Method string // "/pkg.Service/Method"
+	// numbers of the message fields that lead to the message asked about; nil: the request itself
+	Path    []int32
+	Numbers []Range // asked about; default 1 to 1,100
+	// ask just what settles them, instead of Path and Numbers
+	Questions []Question
+	// fields of the request that are text, it is believed: a Go server is asked with one
+	Texts []int32
+	Hints map[int32]Hint // what a capture shows of the message's fields
+	// candidates for JSON names; none: names are not asked for
+	Names []string
+	// candidates for the names of enums' values, with Names; words behind the enum's name are tried, too; none: not asked for
+	Values []string
+	// full names of messages that an Any may hold, with Names; none: not asked for
+	Types []string
+	// JSON names that exist, and are of no field of a float type
+	Known []string
+	// a capture or definitions say that the client streams: the handler starts at each request
+	ClientStreams bool
+	// requests that may start the handler, though with no message, may go to another machine, too
+	AllowExecute bool
+	Depth        int // levels of messages below Path to ask about, too
+	// ask one more request a field for what it tells: string or bytes
+	Refine bool
+	// ask for the request's type and the runtime's version in JSON
+	Type bool
 
-	Protocol Protocol           // default Auto
-	Header   []HeaderField      // of every request
-	HTTP2    bool               // over TLS it is negotiated, over http:// it is spoken unasked
-	Budget   int                // requests; default 2,000
-	Rate     float64            // requests a second; 0: no limit for this machine, 1 for others
-	Timeout  time.Duration      // of one request; default 20 s
-	MaxWait  time.Duration      // that a server's retry-after is followed; default 60 s
-	Journal  io.ReadWriteSeeker // every request and answer; what it holds already is not asked again; nil: none
-	Reach    replay.Options     // To, Live, AllowHosts, Roots are replay's
+	Protocol Protocol      // default Auto
+	Header   []HeaderField // of every request
+	// over TLS it is negotiated, over http:// it is spoken unasked
+	HTTP2  bool
+	Budget int // requests; default 2,000
+	// requests a second; 0: no limit for this machine, 1 for others
+	Rate    float64
+	Timeout time.Duration // of one request; default 20 s
+	// that a server's retry-after is followed; default 60 s
+	MaxWait time.Duration
+	// every request and answer; what it holds already is not asked again; nil: none
+	Journal io.ReadWriteSeeker
+	Reach   replay.Options // To, Live, AllowHosts, Roots are replay's
 }
 
 // A Range is of field numbers, with both of its ends.

@@ -33,22 +33,27 @@ const (
 
 // A Result is what a server's parser told.
 type Result struct {
-	V           int           `json:"v"`
-	Method      string        `json:"method"`
-	Runtime     Runtime       `json:"runtime"`
-	Protocol    string        `json:"protocol"`
-	Kind        string        `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
-	Requests    int           `json:"requests"` // in all, with those of a journal
-	Resumed     int           `json:"resumed"`  // of them from the journal
-	Bytes       int64         `json:"bytes"`    // of request bodies
-	Executed    int           `json:"executed"` // requests that may have run the handler
-	RequestType string        `json:"request_type"`
-	Stopped     string        `json:"stopped,omitempty"` // why it did not come to its end
-	Reason      replay.Reason `json:"reason,omitempty"`  // why a request got no answer
-	Notes       []string      `json:"notes"`
-	Fields      []Field       `json:"fields"`
-	Nested      []Field       `json:"nested,omitempty"` // of messages below, known by name alone: In says where
-	Settled     []Question    `json:"settled,omitempty"`
+	V        int     `json:"v"`
+	Method   string  `json:"method"`
+	Runtime  Runtime `json:"runtime"`
+	Protocol string  `json:"protocol"`
+	// "unary", "stream", "bidi", or "" where it is not known
+	Kind     string `json:"kind"`
+	Requests int    `json:"requests"` // in all, with those of a journal
+	Resumed  int    `json:"resumed"`  // of them from the journal
+	Bytes    int64  `json:"bytes"`    // of request bodies
+	// requests that may have run the handler
+	Executed    int    `json:"executed"`
+	RequestType string `json:"request_type"`
+	// why it did not come to its end
+	Stopped string `json:"stopped,omitempty"`
+	// why a request got no answer
+	Reason replay.Reason `json:"reason,omitempty"`
+	Notes  []string      `json:"notes"`
+	Fields []Field       `json:"fields"`
+	// of messages below, known by name alone: In says where
+	Nested  []Field    `json:"nested,omitempty"`
+	Settled []Question `json:"settled,omitempty"`
 
 	shown    map[string]bool // the paths that a Go server was asked about in full
 	complete map[string]bool // the paths all numbers of which were asked about
@@ -56,17 +61,22 @@ type Result struct {
 
 // A Field is what was learnt of one field. What is empty was not told.
 type Field struct {
-	Path     string   `json:"path"`   // of the message it is in: "" or "1.2"
-	Number   int32    `json:"number"` // 0 where only the name is known
-	Class    Class    `json:"class"`
-	Kind     string   `json:"kind"`
-	Label    string   `json:"label"`
-	Name     string   `json:"name"`
-	Type     string   `json:"type"`              // full name of a message or an enum, or a scalar's
-	Message  string   `json:"message,omitempty"` // full name of the message that it is in, where only its name is known
-	In       string   `json:"in,omitempty"`      // names that lead to that message: "options.filter"
-	Values   []string `json:"values,omitempty"`  // names of its enum, as far as they were asked for
-	Holds    []string `json:"holds,omitempty"`   // an Any: full names of types that the server knows, as far as they were asked for
+	Path   string `json:"path"`   // of the message it is in: "" or "1.2"
+	Number int32  `json:"number"` // 0 where only the name is known
+	Class  Class  `json:"class"`
+	Kind   string `json:"kind"`
+	Label  string `json:"label"`
+	Name   string `json:"name"`
+	// full name of a message or an enum, or a scalar's
+	Type string `json:"type"`
+	// full name of the message that it is in, where only its name is known
+	Message string `json:"message,omitempty"`
+	// names that lead to that message: "options.filter"
+	In string `json:"in,omitempty"`
+	// names of its enum, as far as they were asked for
+	Values []string `json:"values,omitempty"`
+	// an Any: full names of types that the server knows, as far as they were asked for
+	Holds    []string `json:"holds,omitempty"`
 	Evidence []string `json:"evidence"`
 
 	// eitherOne says that it is one varint or a message, with no class.

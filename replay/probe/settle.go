@@ -24,8 +24,9 @@ type Question struct {
 
 // A Claim is what one source says of a field. What is empty it does not say.
 type Claim struct {
-	From  string `json:"from"`
-	Kind  string `json:"kind"` // "string", "message", "varint", "packed", …; "none": the field does not exist
+	From string `json:"from"`
+	// "string", "message", "varint", "packed", …; "none": the field does not exist
+	Kind  string `json:"kind"`
 	Label string `json:"label"`
 	Type  string `json:"type"` // of a number
 	Text  string `json:"text"` // as the source has it

@@ -31,7 +31,8 @@ const notOfAnEnum = "3000000000"
 
 var (
 	itemES = regexp.MustCompile(`list item #(\d+): expected enum`)
-	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`) // of a type in an Any
+	// of a type in an Any
+	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
 )
 
 // values asks which names the enums of a message's fields have.

@@ -18,7 +18,8 @@ import (
 type Verdict string
 
 const (
-	Confirmed    Verdict = "confirmed"    // it reads the number as the definition says, as far as its runtime lets one see
+	// it reads the number as the definition says, as far as its runtime lets one see
+	Confirmed    Verdict = "confirmed"
 	Contradicted Verdict = "contradicted" // it does not
 	Undecided    Verdict = "undecided"    // nothing that it said tells
 )
@@ -27,8 +28,10 @@ const (
 // what Options needs are needed; Names, Known and Numbers are not used.
 type VerifyOptions struct {
 	Options
-	Request protoreflect.MessageDescriptor // what the definitions say the request is
-	Seen    map[string]Hint                // what accepted requests show of fields, by path: "1.2"
+	// what the definitions say the request is
+	Request protoreflect.MessageDescriptor
+	// what accepted requests show of fields, by path: "1.2"
+	Seen map[string]Hint
 }
 
 // A VerifiedField is a field of the definitions with what came of asking.
@@ -44,29 +47,32 @@ type VerifiedField struct {
 	Verdict   Verdict  `json:"verdict"`
 	Said      []string `json:"said"`
 	Concluded string   `json:"concluded"`
-	Open      string   `json:"open,omitempty"` // of a confirmed one: what the runtime does not let one see
+	// of a confirmed one: what the runtime does not let one see
+	Open string `json:"open,omitempty"`
 }
 
 // A Verification is what a server's parser made of a request's definition.
 type Verification struct {
-	V            int             `json:"v"`
-	Method       string          `json:"method"`
-	Request      string          `json:"request"` // full name, by the definitions
-	RequestType  string          `json:"request_type"`
-	Runtime      Runtime         `json:"runtime"`
-	Protocol     string          `json:"protocol"`
-	Kind         string          `json:"kind"`
-	Requests     int             `json:"requests"`
-	Resumed      int             `json:"resumed"`
-	Bytes        int64           `json:"bytes"`
-	Executed     int             `json:"executed"` // requests that may have run the handler
-	Confirmed    int             `json:"confirmed"`
-	Contradicted int             `json:"contradicted"`
-	Undecided    int             `json:"undecided"`
-	Stopped      string          `json:"stopped,omitempty"`
-	Reason       replay.Reason   `json:"reason,omitempty"` // why a request got no answer
-	Notes        []string        `json:"notes"`
-	Claims       []VerifiedField `json:"fields"`
+	V           int     `json:"v"`
+	Method      string  `json:"method"`
+	Request     string  `json:"request"` // full name, by the definitions
+	RequestType string  `json:"request_type"`
+	Runtime     Runtime `json:"runtime"`
+	Protocol    string  `json:"protocol"`
+	Kind        string  `json:"kind"`
+	Requests    int     `json:"requests"`
+	Resumed     int     `json:"resumed"`
+	Bytes       int64   `json:"bytes"`
+	// requests that may have run the handler
+	Executed     int    `json:"executed"`
+	Confirmed    int    `json:"confirmed"`
+	Contradicted int    `json:"contradicted"`
+	Undecided    int    `json:"undecided"`
+	Stopped      string `json:"stopped,omitempty"`
+	// why a request got no answer
+	Reason replay.Reason   `json:"reason,omitempty"`
+	Notes  []string        `json:"notes"`
+	Claims []VerifiedField `json:"fields"`
 }
 
 // Verify holds the definition of a method's request against what the server's

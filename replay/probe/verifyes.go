@@ -73,7 +73,8 @@ func (v *esVerifier) expectation(c *claim) string {
 func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {
-		c.guards++ // there is a field that the definitions do not have, or c is a number
+		// there is a field that the definitions do not have, or c is a number
+		c.guards++
 		return nil
 	}
 	if above := c.of.above; above != nil && !above.proven {
@@ -199,7 +200,8 @@ func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
 		if f.Number != c.Number {
 			continue
 		}
-		if f.Class == Varint && f.Label == "singular" && weight < leastWeight { // too few numbers around it were asked about
+		// too few numbers around it were asked about
+		if f.Class == Varint && f.Label == "singular" && weight < leastWeight {
 			f.Class, f.Kind, f.Label = "", "", ""
 		}
 		return f, nil

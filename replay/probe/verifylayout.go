@@ -178,7 +178,8 @@ func appendLabelTest(b []byte, n int32, as consumption, list bool, index int) []
 	case list: // two of eight
 		b = fill(append(b, 16), 7)
 		return fill(appendCanary(b, index, slotPacked), 6)
-	case as == asFixed32: // the length is its first byte; a list ends two bytes into what is skipped
+	// the length is its first byte; a list ends two bytes into what is skipped
+	case as == asFixed32:
 		b = fill(append(b, 8), 3)
 		b = fill(append(b, skip8...), 2)
 		return fill(appendCanary(b, index, slotPacked), 3)
