@@ -66,23 +66,35 @@ func appendCanary(b []byte, index int, s slot) []byte {
 
 var illegalTag = regexp.MustCompile(`illegal tag: field no (\d{1,10}) wire type (\d)`)
 
-// readCanary finds the id in an error's text.
-//
-// Shape: illegal says that the parser met an illegal tag, ok that it is a canary.
-func readCanary(message string) (index int, s slot, illegal, ok bool) {
+// A sighting is what an answer says of canaries.
+type sighting struct {
+	index int
+	slot  slot
+	// illegal says that the parser met an illegal tag, canary that it is one of
+	// ours: index and slot are its.
+	illegal, canary bool
+}
+
+// isEnd reports whether it is the end of a payload, whose canary has an index.
+func (g sighting) isEnd(index int) bool {
+	return g.canary && g.slot == slotEnd && g.index == index
+}
+
+// readCanary finds the canary that an error's text names.
+func readCanary(message string) sighting {
 	m := illegalTag.FindStringSubmatch(message)
 	if m == nil {
-		return 0, 0, false, false
+		return sighting{}
 	}
 	no, _ := strconv.ParseUint(m[1], 10, 64)
 	wt, _ := strconv.ParseUint(m[2], 10, 64)
 	tag := no<<3 | wt
 	b0, b1, b2 := tag&0x7F, tag>>7&0x7F, tag>>14
 	if b2 > 0x7F || b1 > 0x3F || b0&0x66 != 0x46 {
-		return 0, 0, true, false
+		return sighting{illegal: true}
 	}
 	id := int(b0&1 | b0>>3&3<<1 | b1<<3 | b2<<9)
-	return id / slots, slot(id % slots), true, true
+	return sighting{index: id / slots, slot: slot(id % slots), illegal: true, canary: true}
 }
 
 // Tags of numbers that no definition can have (19,000 to 19,999 are reserved),

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"unwire/decode/envelope"
 	"unwire/replay"
 )
+
+// maxAnswer bounds how much of an answer is read.
+const maxAnswer = 1 << 20
 
 // A Protocol is how a message is put into a request.
 type Protocol string
@@ -28,96 +28,6 @@ const (
 	GRPCWeb       Protocol = "grpc-web"
 )
 
-// A stopError ends a probe early, with what was learnt.
-type stopError struct {
-	why string
-	off bool // nothing that was learnt counts
-	// nothing that was learnt of this message counts; others can be asked
-	here bool
-
-	// reason is set if a request got no answer.
-	reason replay.Reason
-}
-
-func (e *stopError) Error() string { return e.why }
-
-func stop(format string, args ...any) *stopError {
-	return &stopError{why: fmt.Sprintf(format, args...)}
-}
-
-// oracleOff is for a server that says the same whatever it is asked.
-func oracleOff(a *answer) *stopError {
-	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
-}
-
-// oracleOffAt is for a message whose control was answered as if it existed.
-func oracleOffAt(path []int32, a *answer) *stopError {
-	if len(path) == 0 {
-		return oracleOff(a)
-	}
-	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", pathText(path), a.brief())}
-}
-
-// offHere reports whether an error says that nothing can be claimed of one
-// message, and notes it.
-func (r *Result) offHere(err error) bool {
-	var stopped *stopError
-	if !errors.As(err, &stopped) || !stopped.here {
-		return false
-	}
-	r.note(stopped.why)
-	return true
-}
-
-// An answer is what a server said to one message.
-type answer struct {
-	Status int `json:"status"` // of HTTP
-	// Connect's name of the code; "" where there is none
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Server  string `json:"server,omitempty"`
-	// it was no error: the handler may have run
-	Accepted bool   `json:"accepted,omitempty"`
-	Type     string `json:"content_type,omitempty"`
-	Allow    string `json:"allow,omitempty"`
-	Fail     string `json:"fail,omitempty"` // why there is no answer
-
-	// Reason names for programs why there is no answer.
-	Reason replay.Reason `json:"reason,omitempty"`
-
-	message    string        // Message, with white space made plain
-	parser     bool          // it is an error as parsers make them
-	retryAfter time.Duration // 0: none
-}
-
-func (a *answer) brief() string {
-	if a.Fail != "" {
-		return a.Fail
-	}
-	s := fmt.Sprintf("HTTP %d", a.Status)
-	switch {
-	case a.Code != "":
-		s += " " + a.Code
-	case a.Type != "":
-		s += " with " + a.Type
-	}
-	if a.Message != "" {
-		s += " " + quote(a.Message)
-	}
-	return s
-}
-
-func quote(s string) string {
-	const most = 200
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strconv.Quote(s)
-}
-
-// maxAnswer bounds how much of an answer is read.
-const maxAnswer = 1 << 20
-
 // A client asks one method, one request at a time.
 type client struct {
 	o        *Options
@@ -129,19 +39,6 @@ type client struct {
 	starts   bool      // the handler starts at each request
 	next     time.Time // when the next request may go
 
-	// controlled has the paths, or tests at paths, whose control was answered as
-	// it should be.
-	controlled map[string]bool
-
-	versionAsked bool // which version of protobuf-es answers
-
-	// the parser skips nothing in entries of maps, so a message is none
-	showsMaps bool
-
-	// the parser counts the levels that it goes down, up to levelLimit
-	counted   bool
-	uncounted bool // it does not
-
 	// bytes of a message that the server takes; 0: as far as is known, any
 	most int
 
@@ -152,10 +49,16 @@ type client struct {
 	bytes                       int64
 }
 
+// newClient completes o, and opens its journal.
+//
+// Errors: of options; replay.ErrRefused; of the journal.
 func newClient(o *Options) (*client, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams, controlled: map[string]bool{}}
+	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
 	if c.protocol == Auto {
 		c.protocol = ConnectUnary
 	}
@@ -222,34 +125,6 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 // errSize is a message that is larger than the server takes: client.most says
 // how large it may be.
 var errSize = stop("the server takes no message of the size that is needed")
-
-// leastSize is of messages that no server refuses for their size.
-const leastSize = 1 << 10
-
-var (
-	sizeRefused = regexp.MustCompile(`(?i)larger than|too large|exceeds|message size`)
-	lastNumber  = regexp.MustCompile(`(\d{1,9})\D*$`)
-)
-
-// sizeLimit is how large a message may be where one was refused for its size;
-// 0: it was not.
-func (a *answer) sizeLimit(size int) int {
-	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.message)) {
-		return 0
-	}
-	if m := lastNumber.FindStringSubmatch(a.message); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && n >= leastSize && n < size {
-			return n
-		}
-	}
-	return max(size/2, leastSize)
-}
-
-// Codes that no parser answers with: a handler may have run.
-var ofHandlers = map[string]bool{
-	"canceled": true, "deadline_exceeded": true, "not_found": true, "already_exists": true,
-	"failed_precondition": true, "aborted": true, "out_of_range": true, "data_loss": true,
-}
 
 // once makes one request.
 func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
@@ -364,7 +239,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	if at := replay.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
 		a.retryAfter = max(at.Sub(now), time.Millisecond)
 	}
-	c.read(a, resp, data)
+	a.read(c.protocol, resp, data)
 	if err != nil && a.Code == "" {
 		a.Fail = plain(err)
 	}
@@ -389,83 +264,4 @@ func plain(err error) string {
 		err = u.Err
 	}
 	return err.Error()
-}
-
-// read takes the server's code and words from a response.
-//
-// Shape: a message of the server's own means that its handler ran, whatever the
-// status behind it.
-func (c *client) read(a *answer, resp *http.Response, data []byte) {
-	if c.protocol == ConnectUnary {
-		//nolint:errcheck // what could be read counts
-		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK {
-			a.Code, a.Message = e.Code, e.Message
-		}
-		a.Accepted = a.Status >= 200 && a.Status < 300 && !strings.HasPrefix(a.Type, "text/")
-		return
-	}
-	if a.Status != http.StatusOK {
-		return
-	}
-	end := statusOf(resp.Trailer)
-	if end == nil {
-		end = statusOf(resp.Header)
-	}
-	//nolint:errcheck // what could be read counts
-	frames, _ := envelope.NewDecoder(envelope.Options{Framed: true}).Feed(data)
-	for _, f := range frames {
-		switch {
-		case c.protocol == ConnectStream && f.Flags&envelope.EndStream != 0:
-			if e, err := envelope.ParseEnd(f.Data); err == nil || e.Error != nil {
-				end = e
-			}
-		case c.protocol == GRPCWeb && f.Flags&envelope.Trailer != 0:
-			//nolint:errcheck // what could be read counts
-			fields, _ := envelope.ParseTrailer(f.Data)
-			trailer := http.Header{}
-			for _, t := range fields {
-				trailer.Set(t.Name, t.Value)
-			}
-			end = statusOf(trailer)
-		default:
-			a.Accepted = true
-		}
-	}
-	switch {
-	case end == nil:
-	case end.Error == nil:
-		a.Accepted = true
-	default:
-		a.Code, a.Message = end.Error.Code, end.Error.Message
-	}
-}
-
-func statusOf(h http.Header) *envelope.End {
-	//nolint:errcheck // what could be read counts
-	end, _ := envelope.ParseStatus(h.Get)
-	return end
-}
-
-// finish works out what follows from an answer.
-func (a *answer) finish(p Protocol) {
-	// protobuf-go puts a non-breaking space in some of its errors, and an
-	// ordinary one in others, so that nobody compares them.
-	a.message = strings.Join(strings.Fields(strings.ReplaceAll(a.Message, "\u00a0", " ")), " ")
-	switch a.Code {
-	case "invalid_argument", "internal", "unknown":
-		a.parser = a.Message != "" && parserText(a.message)
-	}
-}
-
-func parserText(s string) bool {
-	s = strings.ToLower(s)
-	for _, known := range []string{
-		"illegal tag", "premature eof", "invalid varint", "cant skip wire type", "invalid end group", "call stack", "recursion", "parse binary",
-		"offset is outside", "out of bounds", "not valid for encoding", "cannot decode", "proto:", "utf-8", "unmarshal", "wire-format", "unexpected eof",
-	} {
-		if strings.Contains(s, known) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,12 +7,12 @@ import "context"
 func (m *esMessage) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
 // read finds the index of the canary that an answer names.
-func (m *esMessage) read(a *answer) (index int, s slot, illegal, ok bool) {
-	index, s, illegal, ok = readCanary(a.message)
-	if ok && index < controlIndex {
-		index = ((index-m.asked*idStep)%controlIndex + controlIndex) % controlIndex
+func (m *esMessage) read(a *answer) sighting {
+	g := readCanary(a.message)
+	if g.canary && g.index < controlIndex {
+		g.index = ((g.index-m.asked*idStep)%controlIndex + controlIndex) % controlIndex
 	}
-	return index, s, illegal, ok
+	return g
 }
 
 // control asks about a number that cannot exist, once for each path, before an
@@ -21,16 +21,16 @@ func (m *esMessage) read(a *answer) (index int, s slot, illegal, ok bool) {
 // Errors: a stopError if the answer does not name the end; then nothing is
 // claimed of the message.
 func (m *esMessage) control(ctx context.Context) error {
-	if m.c.controlled[pathText(m.path)] {
+	if m.server.controlled[pathText(m.path)] {
 		return nil
 	}
-	a, err := m.c.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(appendControl(nil), m.id(0))))
+	a, err := m.server.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(appendControl(nil), m.id(0))))
 	if err != nil {
 		return err
 	}
-	if index, s, _, ok := m.read(a); !ok || s != slotEnd || index != 0 {
+	if !m.read(a).isEnd(0) {
 		return oracleOffAt(m.path, a)
 	}
-	m.c.controlled[pathText(m.path)] = true
+	m.server.controlled[pathText(m.path)] = true
 	return nil
 }

@@ -45,11 +45,11 @@ func appendEntryTest(b []byte, n int32, index int) []byte {
 // read as the next tag.
 func (m *esMessage) controlEntry(ctx context.Context) error {
 	b := appendCanary(append([]byte{}, skip4...), controlIndex, slotMap)
-	a, err := m.c.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
+	a, err := m.server.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
 	if err != nil {
 		return err
 	}
-	if index, s, _, ok := m.read(a); !ok || s != slotMap || index != controlIndex {
+	if g := m.read(a); !g.canary || g.slot != slotMap || g.index != controlIndex {
 		return oracleOffAt(m.path, a)
 	}
 	return nil
@@ -63,7 +63,7 @@ func (m *esMessage) controlEntry(ctx context.Context) error {
 func (m *esMessage) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
-		if below(m.numbers, n) == n {
+		if m.numbers.has(n) {
 			asked = append(asked, n)
 		}
 	}
@@ -80,23 +80,23 @@ func (m *esMessage) runEntry(ctx context.Context) error {
 				b = appendEntryTest(b, n, m.id(i))
 			}
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: keys and values", m.at()), m.whole(appendEnd(b, m.id(len(asked)))))
+		a, err := m.server.ask(ctx, fmt.Sprintf("%s: keys and values", m.at()), m.whole(appendEnd(b, m.id(len(asked)))))
 		if err != nil {
 			return err
 		}
-		index, s, _, ok := m.read(a)
-		if !ok || index >= len(asked) || m.found[asked[index]] != nil || !entryCan(asked[index], s) {
+		g := m.read(a)
+		if !g.canary || g.index >= len(asked) || m.found[asked[g.index]] != nil || !entryCanHave(asked[g.index], g.slot) {
 			m.found = map[int32]*esField{}
 			return oracleOffAt(m.path, a)
 		}
-		m.finds(asked[index], s, a).level = s == slotVarint
+		m.enter(asked[g.index], g.slot, a).level = g.slot == slotVarint
 	}
 	m.complete = true
 	return nil
 }
 
-// entryCan reports whether a key or a value may be of a class.
-func entryCan(n int32, s slot) bool {
+// entryCanHave reports whether a key or a value may be of a class.
+func entryCanHave(n int32, s slot) bool {
 	switch s {
 	case slotFixed32, slotFixed64, slotVarint, slotLen:
 		return true

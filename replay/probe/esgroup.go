@@ -21,21 +21,28 @@ func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
 	for i, n := range b.numbers {
 		p = appendGroupTest(p, n, m.id(i))
 	}
-	a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
+	a, err := m.server.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
 	if err != nil {
 		return 0, err
 	}
-	index, s, _, ok := m.read(a)
+	g := m.read(a)
 	m.asked++
-	if !ok || s != slotEnd || index >= len(b.numbers) {
+	if !g.canary || g.slot != slotEnd || g.index >= len(b.numbers) {
 		return 0, m.control(ctx)
 	}
-	m.stumbles(b.numbers[index], a)
-	return b.numbers[index], nil
+	m.enterGroup(b.numbers[g.index], a)
+	return b.numbers[g.index], nil
 }
 
-// clear takes numbers out of the suspects: the parser is past them.
-func (m *esMessage) clear(numbers []int32) {
+// retract takes back that a number is a group.
+func (m *esMessage) retract(was *assumption) {
+	delete(m.found, was.number)
+	delete(m.excluded, was.number)
+	m.suspects = was.suspects
+}
+
+// clearSuspects takes numbers out of the suspects: the parser is past them.
+func (m *esMessage) clearSuspects(numbers []int32) {
 	for _, n := range numbers {
 		if len(m.suspects) > 0 && m.suspects[0] == n {
 			m.suspects = m.suspects[1:]
@@ -53,28 +60,27 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
 		return nil
 	}
 	m.asked++
-	sure, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d a group?", m.at(), n), m.whole(appendEnd(appendGroupAssertion(appendControl(nil), n), m.id(0))))
+	sure, err := m.server.ask(ctx, fmt.Sprintf("%s: is %d a group?", m.at(), n), m.whole(appendEnd(appendGroupAssertion(appendControl(nil), n), m.id(0))))
 	if err != nil {
 		return err
 	}
-	index, s, _, ok := m.read(sure)
-	switch {
-	case ok && s == slotEnd && index == 0:
-		m.stumbles(n, a)
-	case ok && index == assertion: // a single number would have met its canary
+	switch g := m.read(sure); {
+	case g.isEnd(0):
+		m.enterGroup(n, a)
+	case g.canary && g.index == assertion: // a single number would have met its canary
 		m.found[n] = &esField{number: n, slot: slotMessage}
-		m.tell(m.found[n], "tags are read in its value, and it is no group: "+quote(sure.message))
+		m.tell(m.found[n], "tags are read in its value, and it is no group: "+sure.quoted())
 	default:
 		m.unknown = append(m.unknown, n)
 	}
 	return nil
 }
 
-// stumbles enters a number at which the parser stumbles without saying where,
+// enterGroup enters a number at which the parser stumbles without saying where,
 // since it is a group. It is left out from then on.
-func (m *esMessage) stumbles(n int32, a *answer) {
+func (m *esMessage) enterGroup(n int32, a *answer) {
 	m.suspects = nil
 	m.excluded[n] = true
 	m.found[n] = &esField{number: n, group: true}
-	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+quote(a.message))
+	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+a.quoted())
 }

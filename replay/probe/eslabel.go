@@ -7,7 +7,7 @@ import (
 
 // disputed reports whether a claim of a question about a field is of a sort.
 func (m *esMessage) disputed(n int32, is func(*Claim) bool) bool {
-	for _, q := range m.c.o.Questions {
+	for _, q := range m.server.options.Questions {
 		if q.Number != n || q.Path != pathText(m.path) {
 			continue
 		}
@@ -35,7 +35,7 @@ func (m *esMessage) labels(ctx context.Context) error {
 	for len(left) > 0 {
 		some := left
 		if m.small() {
-			some = left[:min(len(left), max(1, (m.c.most-smallRest)/labelTestSize))]
+			some = left[:min(len(left), max(1, (m.server.sizeLimit()-smallRest)/labelTestSize))]
 		}
 		m.asked++
 		b := appendControl(nil)
@@ -46,26 +46,26 @@ func (m *esMessage) labels(ctx context.Context) error {
 			}
 			b = appendLabelTest(b, f.number, as, false, m.id(i))
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
+		a, err := m.server.ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
 		if err != nil {
 			return err
 		}
-		index, s, _, ok := m.read(a)
+		g := m.read(a)
 		switch {
-		case ok && s == slotEnd && index == len(some):
+		case g.isEnd(len(some)):
 			for _, f := range some {
 				f.label = "singular"
-				m.tell(f, "the parser reads one number of it, and no list: "+quote(a.message))
+				m.tell(f, "the parser reads one number of it, and no list: "+a.quoted())
 			}
 			left = left[len(some):]
-		case ok && s == slotPacked && index < len(some):
-			for _, f := range some[:index] {
+		case g.canary && g.slot == slotPacked && g.index < len(some):
+			for _, f := range some[:g.index] {
 				f.label = "singular"
 				m.tell(f, "the parser reads one number of it, and no list")
 			}
-			some[index].label = "repeated"
-			m.tell(some[index], "the parser reads a list of it: "+quote(a.message))
-			left = left[index+1:]
+			some[g.index].label = "repeated"
+			m.tell(some[g.index], "the parser reads a list of it: "+a.quoted())
+			left = left[g.index+1:]
 		default:
 			return nil // nothing is told
 		}

@@ -37,7 +37,7 @@ func (m *esMessage) readings(n int32) []reading {
 		return out
 	}
 	for k := n + 1; k <= n+nearNumbers && len(out) <= nearReadings; k++ {
-		if below(m.numbers, k) != k {
+		if !m.numbers.has(k) {
 			continue
 		}
 		if r, ok := m.readingOf(k); ok && (r.as != absent || k <= n+2) && !m.excluded[k] {
@@ -56,7 +56,7 @@ func (m *esMessage) allReadings() []reading {
 		}
 	}
 	for n := int32(1); n <= finalAbsent; n++ {
-		if below(m.numbers, n) == n && m.found[n] == nil && !m.excluded[n] {
+		if m.numbers.has(n) && m.found[n] == nil && !m.excluded[n] {
 			out = append(out, reading{n, absent})
 		}
 	}
@@ -65,12 +65,12 @@ func (m *esMessage) allReadings() []reading {
 
 // firstPayload is what is asked first.
 func (m *esMessage) firstPayload() []byte {
-	return m.payload(0, m.ahead(m.fitting(m.batch(maxNumber))))
+	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.highest()))))
 }
 
 // fitting is as much of a batch as the server takes in one message.
 func (m *esMessage) fitting(b batch) batch {
-	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.c.most {
+	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
 	}
 	return b
@@ -84,12 +84,18 @@ type batch struct {
 	base    int    // the index of the first of them
 }
 
+// has reports whether a canary is of one of its candidates, or of what is asked
+// about behind one.
+func (b batch) has(g sighting) bool {
+	return g.canary && g.slot != slotEnd && (g.index < len(b.numbers) || g.index >= b.base && g.index-b.base < len(b.looks))
+}
+
 func (b batch) last() bool { return b.next == 0 }
 
 func (m *esMessage) batch(high int32) batch {
 	var b batch
-	n := below(m.numbers, high)
-	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = below(m.numbers, n-1) {
+	n := m.numbers.below(high)
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = m.numbers.below(n - 1) {
 		if m.found[n] == nil && !m.excluded[n] {
 			b.numbers = append(b.numbers, n)
 			size += candidateSize
@@ -102,7 +108,7 @@ func (m *esMessage) batch(high int32) batch {
 // maxPayload is how large the tests of a batch are.
 func (m *esMessage) maxPayload() int {
 	if m.small() {
-		return m.c.most - smallRest
+		return m.server.sizeLimit() - smallRest
 	}
 	return maxPayloadSize
 }
@@ -113,7 +119,9 @@ const smallRest = 900
 // small reports whether the server takes small messages only: then nothing is
 // asked ahead, nested deeply, or confirmed, and what only that would tell is
 // not said.
-func (m *esMessage) small() bool { return m.c != nil && m.c.most > 0 && m.c.most < maxPayloadSize }
+func (m *esMessage) small() bool {
+	return m.server.sizeLimit() > 0 && m.server.sizeLimit() < maxPayloadSize
+}
 
 // cut is the first n numbers of a batch.
 func (b batch) cut(n int) batch {
@@ -182,7 +190,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 
 // levels is how deep a payload goes so that the parser gives up.
 func (m *esMessage) levels() int {
-	if m.c.counted {
+	if m.server.countsLevels {
 		return 2 * levelLimit
 	}
 	return tooDeep
@@ -191,7 +199,7 @@ func (m *esMessage) levels() int {
 // measures reports whether a payload ends with groups that are too deep for a
 // parser that counts levels, as measure wants to know: nothing stumbled before them.
 func (m *esMessage) measures(deep int32, batch batch) bool {
-	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && (m.c == nil || !m.c.counted && !m.c.uncounted)
+	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }
 
 // whole is a request around the message. It ends behind it, too, so that no

@@ -14,18 +14,17 @@ func (m *esMessage) refine(ctx context.Context) error {
 		if f.slot != slotLen || f.group {
 			continue
 		}
-		a, err := m.c.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(appendBadText(nil, n), 0)))
+		a, err := m.server.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(appendBadText(nil, n), 0)))
 		if err != nil {
 			return err
 		}
-		_, s, _, ok := readCanary(a.message)
-		switch {
-		case a.parser && !ok && badTextES(a.message):
+		switch g := readCanary(a.message); {
+		case a.parser && !g.canary && badTextES(a.message):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.c.requests, quote(a.message)))
-		case ok && s == slotEnd:
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.requests, a.quoted()))
+		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.c.requests))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.requests))
 		}
 	}
 	if !strict { // a parser that does not look at text tells nothing
@@ -67,7 +66,7 @@ func (m *esMessage) report(res *Result) {
 			out.Class, out.Kind, out.Label = Message, "message", "map"
 		case f.slot == slotMessage:
 			out.Class, out.Kind, out.Label = Message, "message", f.label
-			out.noMap = f.label == "" && (f.below || m.c.showsMaps)
+			out.noMap = f.label == "" && (f.below || m.server.showsMaps)
 		case f.slot == slotPacked:
 			out.Class, out.Kind, out.Label = Varint, "varint", "repeated"
 		case m.hints[n].Varint:
@@ -109,7 +108,7 @@ func (m *esMessage) distinct(n int32) bool {
 			weight += 2
 		}
 	}
-	return weight >= enoughWeight || n > finalAbsent && count(m.numbers) > finalAbsent
+	return weight >= enoughWeight || n > finalAbsent && m.numbers.count() > finalAbsent
 }
 
 // enoughWeight is how much there must be around a varint: a text and another varint, say.

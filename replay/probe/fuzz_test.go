@@ -26,8 +26,8 @@ func TestCanariesAreReadBack(t *testing.T) {
 			}
 			tag := uint64(b[0]&0x7F) | uint64(b[1]&0x7F)<<7 | uint64(b[2])<<14
 			message := "illegal tag: field no " + itoa(tag>>3) + " wire type " + itoa(tag&7)
-			if i, got, illegal, ok := readCanary(message); i != index || got != s || !illegal || !ok || tag&7 < 6 {
-				t.Fatalf("%d %d: %s is read as %d %d %v %v", index, s, message, i, got, illegal, ok)
+			if got := readCanary(message); got != (sighting{index, s, true, true}) || tag&7 < 6 {
+				t.Fatalf("%d %d: %s is read as %+v", index, s, message, got)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, status int) {
 		for _, p := range []Protocol{ConnectUnary, ConnectStream, GRPC, GRPCWeb} {
 			a := &answer{Status: status}
-			(&client{protocol: p}).read(a, &http.Response{StatusCode: status, Header: http.Header{}}, data)
+			a.read(p, &http.Response{StatusCode: status, Header: http.Header{}}, data)
 			a.finish(p)
 			readCanary(a.message)
 			kindES(a.message)
@@ -63,7 +63,7 @@ func FuzzAnswer(f *testing.F) {
 			if most := a.sizeLimit(5000); most < 0 || most >= 5000 {
 				t.Errorf("at most %d bytes of 5000", most)
 			}
-			runtimeOf(a, p)
+			runtimeOf(a)
 		}
 	})
 }

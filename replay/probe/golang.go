@@ -50,32 +50,51 @@ const (
 
 // A goMessage is what is known of one message of a Go server.
 type goMessage struct {
-	c       *client
+	server  *goServer
 	path    []int32
-	numbers []Range
+	numbers Numbers
 	poison  []byte // of a whole request: text that is none; nil: none is known
 	fields  map[int32]*Field
 	lazy    bool // a test was refused for what is in a lazy field
 }
 
+// A goServer is what is known of a Go server.
+type goServer struct {
+	*client
+
+	// controlled has the tests at paths whose control was answered as it should be.
+	controlled map[string]bool
+}
+
+func newGoServer(c *client) *goServer { return &goServer{client: c, controlled: map[string]bool{}} }
+
+// A goRun asks a Go server about messages, one after the other.
+type goRun struct {
+	server *goServer
+	o      *Options
+	res    *Result
+
+	// poison is what ends a request: text that is none; nil: none is known.
+	poison []byte
+
+	// unpoisoned are the messages that were asked about without it.
+	unpoisoned []*goMessage
+}
+
+// runGo asks a Go server about the messages that o asks for and those below them.
 func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
-	todo, numbers := o.messages()
-	root := &goMessage{c: c}
-	if err := root.findPoison(ctx, o.Texts); err != nil {
+	r := &goRun{server: newGoServer(c), o: o, res: res}
+	paths, numbers := o.messages()
+	if err := r.findPoison(ctx, len(paths[0]) > 0 || len(o.Questions) > 0); err != nil {
 		return err
 	}
-	if root.poison == nil && (len(todo[0]) > 0 || len(o.Questions) > 0) {
-		if err := root.findPoisonAbove(ctx, o.Numbers); err != nil {
-			return err
-		}
-	}
-	poison := root.poison
-	var dry []*goMessage // asked without what ends a request
-	for given := len(todo); len(todo) > 0; given-- {
-		m := &goMessage{c: c, path: todo[0], poison: poison, fields: map[int32]*Field{}}
-		todo = todo[1:]
+
+	// The paths that are given come first, then those of the messages below them.
+	for given := len(paths); len(paths) > 0; given-- {
+		m := &goMessage{server: r.server, path: paths[0], poison: r.poison, fields: map[int32]*Field{}}
+		paths = paths[1:]
 		if given > 0 {
-			ok, err := reachGo(ctx, c, res, m.path, poison)
+			ok, err := r.reach(ctx, m.path)
 			if err != nil {
 				return err
 			}
@@ -86,50 +105,98 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		if m.numbers = numbers[pathText(m.path)]; m.numbers == nil {
 			m.numbers = o.Numbers
 		}
-		err := m.run(ctx)
-		if res.offHere(err) {
-			continue
-		}
-		if m.poison == nil && err == nil {
-			dry = append(dry, m)
-			continue
-		}
-		poison = m.poison
-		m.report(res)
+		below, err := r.ask(ctx, m)
 		if err != nil {
 			return err
 		}
-		for _, n := range m.order() {
-			if m.fields[n].Class == Message && len(m.path)-len(o.Path) < o.Depth && len(o.Questions) == 0 {
-				todo = append(todo, append(slices.Clone(m.path), n))
-			}
-		}
+		paths = append(paths, below...)
 	}
-	if err := again(ctx, res, dry, poison); err != nil {
+
+	if err := r.askAgain(ctx); err != nil {
 		return err
 	}
-	if poison == nil {
+	if r.poison == nil {
 		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 	}
 	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
-	return names(ctx, c, o, res)
+	return nil
 }
 
-// again asks those messages that were asked before it was known what ends a
-// request, and reports them.
-func again(ctx context.Context, res *Result, dry []*goMessage, poison []byte) error {
-	for _, m := range dry {
-		m.poison = poison
-		if poison != nil {
-			if err := m.run(ctx); res.offHere(err) {
+// ask asks about a message, and returns the paths of those in it that are to be
+// asked about, too.
+func (r *goRun) ask(ctx context.Context, m *goMessage) (below [][]int32, err error) {
+	err = m.run(ctx)
+	if r.res.offHere(err) {
+		return nil, nil
+	}
+	if m.poison == nil && err == nil {
+		r.unpoisoned = append(r.unpoisoned, m)
+		return nil, nil
+	}
+	r.poison = m.poison
+	m.report(r.res)
+	if err != nil || len(m.path)-len(r.o.Path) >= r.o.Depth || len(r.o.Questions) > 0 {
+		return nil, err
+	}
+	for _, n := range m.order() {
+		if m.fields[n].Class == Message {
+			below = append(below, append(slices.Clone(m.path), n))
+		}
+	}
+	return below, nil
+}
+
+// askAgain asks about those messages that were asked about before it was known
+// what ends a request, and reports them.
+func (r *goRun) askAgain(ctx context.Context) error {
+	for _, m := range r.unpoisoned {
+		m.poison = r.poison
+		if m.poison != nil {
+			if err := m.run(ctx); r.res.offHere(err) {
 				continue
 			} else if err != nil {
 				return err
 			}
 		}
-		m.report(res)
+		m.report(r.res)
 	}
 	return nil
+}
+
+// findPoison looks for text that can end requests: among the fields that should
+// be text and, where it is wanted before anything is asked, among all.
+func (r *goRun) findPoison(ctx context.Context, wanted bool) error {
+	root := &goMessage{server: r.server}
+	err := root.findPoison(ctx, r.o.Texts)
+	if err == nil && root.poison == nil && wanted {
+		err = root.findPoisonAbove(ctx, r.o.Numbers)
+	}
+	r.poison = root.poison
+	return err
+}
+
+// reach makes sure that a path leads to a message, with what ends a request
+// if that is known.
+func (r *goRun) reach(ctx context.Context, path []int32) (bool, error) {
+	for i, n := range path {
+		m := &goMessage{server: r.server, path: path[:i], poison: r.poison}
+		tests := goTests()
+		text, _, err := m.test(ctx, tests[0], []int32{n})
+		if err != nil {
+			return false, err
+		}
+		message := r.poison == nil
+		if !text && !message {
+			if message, _, err = m.test(ctx, tests[1], []int32{n}); err != nil {
+				return false, err
+			}
+		}
+		if text || !message {
+			r.res.note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", pathText(path[:i+1])))
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (m *goMessage) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
@@ -147,14 +214,14 @@ func (m *goMessage) report(res *Result) {
 // Errors: a stopError where it is; then nothing is claimed of the message.
 func (m *goMessage) control(ctx context.Context, test goTest) error {
 	about := fmt.Sprintf("%s %t", pathText(m.path), test.text)
-	if m.c.controlled[about] {
+	if m.server.controlled[about] {
 		return nil
 	}
 	hit, a, err := m.test(ctx, test, []int32{firstReserved})
 	if err == nil && hit {
 		return oracleOffAt(m.path, a)
 	}
-	m.c.controlled[about] = err == nil
+	m.server.controlled[about] = err == nil
 	return err
 }
 
@@ -168,9 +235,9 @@ func (m *goMessage) run(ctx context.Context) error {
 		if err := m.control(ctx, test); err != nil {
 			return err
 		}
-		for next := below(numbers, maxNumber); next > 0; {
+		for next := numbers.highest(); next > 0; {
 			var set []int32
-			for ; next > 0 && len(set) < m.maxBatch(); next = below(numbers, next-1) {
+			for ; next > 0 && len(set) < m.maxBatch(); next = numbers.below(next - 1) {
 				if m.fields[next] == nil {
 					set = append(set, next)
 				}
@@ -192,10 +259,29 @@ func (m *goMessage) run(ctx context.Context) error {
 	return m.sizes(ctx)
 }
 
+// findPoison asks which of the fields that should be text is, so that a request
+// to a Go server can end with it.
+func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
+	for _, n := range texts[:min(len(texts), maxTexts)] {
+		hit, _, err := m.test(ctx, goTests()[0], []int32{n})
+		if err != nil {
+			return err
+		}
+		if hit {
+			m.poison = wrap(m.path, appendBadText(nil, n))
+			return nil
+		}
+	}
+	return nil
+}
+
+// maxTexts is how many fields that should be text are tried.
+const maxTexts = 8
+
 // maxBatch is how many numbers are asked about in one request.
 func (m *goMessage) maxBatch() int {
-	if m.c.most > 0 {
-		return min(maxGoBatch, m.c.most/goTestSize)
+	if m.server.most > 0 {
+		return min(maxGoBatch, m.server.most/goTestSize)
 	}
 	return maxGoBatch
 }
@@ -205,9 +291,9 @@ func (m *goMessage) maxBatch() int {
 const nestedTexts = 12
 
 // poisonBelow looks for text in the messages of a message that has none.
-func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
+func (m *goMessage) poisonBelow(ctx context.Context, numbers Numbers) error {
 	var set, inner []int32
-	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
+	for n := numbers.highest(); n > 0; n = numbers.below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -224,7 +310,7 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		child := &goMessage{c: m.c, path: append(slices.Clone(m.path), n)}
+		child := &goMessage{server: m.server, path: append(slices.Clone(m.path), n)}
 		k, err := child.first(ctx, text, inner)
 		if err != nil {
 			return err
@@ -239,13 +325,13 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers []Range) error {
 
 // findPoisonAbove looks for text among the request's own fields, so that it is
 // known whether a path leads to a message before anything is asked of it.
-func (m *goMessage) findPoisonAbove(ctx context.Context, numbers []Range) error {
+func (m *goMessage) findPoisonAbove(ctx context.Context, numbers Numbers) error {
 	text := goTests()[testText]
 	if err := m.control(ctx, text); err != nil {
 		return err
 	}
 	var set []int32
-	for n := below(numbers, maxNumber); n > 0; n = below(numbers, n-1) {
+	for n := numbers.highest(); n > 0; n = numbers.below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -316,7 +402,7 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 		if err != nil || !hit {
 			return err
 		}
-		known = refusal{a, m.c.requests, len(set) == 1}
+		known = refusal{a, m.server.requests, len(set) == 1}
 	}
 	if len(set) == 1 {
 		m.enter(test, set[0], known)
@@ -344,7 +430,7 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	if test.text {
 		end = []byte{0x07}
 	}
-	a, err = m.c.ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(wrap(m.path, b), end...))
+	a, err = m.server.ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(wrap(m.path, b), end...))
 	if err != nil {
 		return false, nil, err
 	}
@@ -357,7 +443,7 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	case a.parser && badWireGo(a.message):
 		return !test.text, a, nil
 	}
-	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.c.requests, a.brief())
+	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.server.requests, a.brief())
 }
 
 func (m *goMessage) at() string {
@@ -407,7 +493,7 @@ func (m *goMessage) enter(test goTest, n int32, r refusal) {
 	if !r.alone {
 		among = ", the first of those asked together"
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: % x is refused as a %s%s: %s", r.request, test.value, test.name, among, quote(r.answer.message))}
+	f.Evidence = []string{fmt.Sprintf("request %d: % x is refused as a %s%s: %s", r.request, test.value, test.name, among, r.answer.quoted())}
 	m.fields[n] = f
 }
 
@@ -426,7 +512,7 @@ func (m *goMessage) sizes(ctx context.Context) error {
 		if hit {
 			f.Class, f.Kind = Fixed64, "fixed64"
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.c.requests, quote(a.message)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.requests, a.quoted()))
 	}
 	return nil
 }

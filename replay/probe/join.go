@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"slices"
 
 	"unwire/schema/jsonname"
@@ -78,8 +79,8 @@ func (f *nameField) shownByGo() bool {
 // take adds what is known by name to a field that has a number.
 func (f *Field) take(n *nameField) {
 	f.Name, f.Values, f.Holds = n.Name, n.Values, n.Holds
-	f.Type = or(f.Type, or(n.Type, typeIn(n.family, f.Class)))
-	f.Kind, f.Label = or(f.Kind, n.Kind), or(f.Label, n.Label)
+	f.Type = cmp.Or(f.Type, cmp.Or(n.Type, typeIn(n.family, f.Class)))
+	f.Kind, f.Label = cmp.Or(f.Kind, n.Kind), cmp.Or(f.Label, n.Label)
 	if f.Class == "" {
 		f.Class = n.Class
 	}

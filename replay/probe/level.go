@@ -39,15 +39,15 @@ func (m *esMessage) measure(ctx context.Context) error {
 		}
 	}
 	left := levelLimit - 1 - len(m.path)
-	if len(doubt) == 0 || left < 1 || !m.complete || m.c.uncounted {
+	if len(doubt) == 0 || left < 1 || !m.complete || m.server.levelsUncounted {
 		return nil
 	}
-	if m.c.counted && len(m.path) == 0 {
+	if m.server.countsLevels && len(m.path) == 0 {
 		return m.measureSome(ctx, doubt, left)
 	}
 	// An entry of a map is read at the level of the map.
 	for range len(m.path) + 1 {
-		a, err := m.c.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
+		a, err := m.server.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (m *esMessage) measure(ctx context.Context) error {
 		}
 		left++
 	}
-	m.c.uncounted = true
+	m.server.levelsUncounted = true
 	return nil
 }
 
@@ -67,16 +67,15 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
 		b = protowire.AppendBytes(b, groups)
 	}
-	if m.small() && len(b)+smallRest > m.c.most && len(doubt) > 1 {
+	if m.small() && len(b)+smallRest > m.server.sizeLimit() && len(doubt) > 1 {
 		return m.measureHalves(ctx, doubt, left)
 	}
-	a, err := m.c.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
+	a, err := m.server.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
 	if err != nil {
 		return err
 	}
-	index, s, _, ok := readCanary(a.message)
-	switch {
-	case ok && s == slotEnd && index == 0:
+	switch g := readCanary(a.message); {
+	case g.isEnd(0):
 		for _, n := range doubt {
 			f := m.found[n]
 			if f.slot == slotMessage {
@@ -89,7 +88,7 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 		return nil // nothing is told
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
-		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+quote(a.message))
+		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+a.quoted())
 	default:
 		return m.measureHalves(ctx, doubt, left)
 	}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,8 +52,8 @@ func (n *namer) lists(ctx context.Context) error {
 		}
 	}
 	return n.again(ctx, names, asList, func(f, g *nameField) {
-		f.enum = or(f.enum, g.enum)
-		f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, or(g.Kind, f.Kind), g.Type, g.family, or(g.Label, f.Label)
+		f.enum = cmp.Or(f.enum, g.enum)
+		f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, cmp.Or(g.Kind, f.Kind), g.Type, g.family, cmp.Or(g.Label, f.Label)
 		f.Evidence = append(f.Evidence, g.Evidence...)
 	})
 }
@@ -98,11 +99,4 @@ func (n *namer) maps(ctx context.Context) error {
 	})
 	n.known = known
 	return err
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -11,25 +11,6 @@ import (
 	"unwire/replay"
 )
 
-// requestType asks with JSON that ends after its first brace, which no parser
-// takes: protobuf-es names the request's type, and each version in its own words.
-func requestType(ctx context.Context, c *client, res *Result) error {
-	a, err := c.send(ctx, "the request's type: JSON that ends early", "json", []byte("{"))
-	if err != nil {
-		return err
-	}
-	m := wholeMessage.FindStringSubmatch(a.message)
-	if m == nil {
-		return nil
-	}
-	res.RequestType = strings.TrimPrefix(m[2], ".")
-	res.Runtime = ES1
-	if m[1] != "" {
-		res.Runtime = ES2
-	}
-	return nil
-}
-
 // A namer asks for the JSON names of one message: every candidate gets a value
 // of a type that no field of that name takes, all in one object, and the error
 // names the first.
@@ -174,7 +155,7 @@ func (n *namer) learn(name string, a *answer, as int) []string {
 			n.known = append(n.known, name)
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, quote(a.message))}
+	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, a.quoted())}
 	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}

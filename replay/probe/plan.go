@@ -19,7 +19,7 @@ type Plan struct {
 	V       int     `json:"v"`
 	URL     string  `json:"url"`
 	Path    string  `json:"path"`
-	Numbers []Range `json:"numbers"`
+	Numbers Numbers `json:"numbers"`
 	Names   int     `json:"names"`
 	// instead of all numbers at Path
 	Asks    []Question `json:"questions,omitempty"`
@@ -44,7 +44,7 @@ type Step struct {
 // Errors: replay.ErrRefused; of options.
 func NewPlan(o *Options) (*Plan, error) {
 	all := *o
-	if err := all.defaults(); err != nil {
+	if err := all.complete(); err != nil {
 		return nil, err
 	}
 	p := &Plan{
@@ -64,7 +64,7 @@ func NewPlan(o *Options) (*Plan, error) {
 			p.Headers = append(p.Headers, h.Name+": "+h.Value)
 		}
 	}
-	p.Body = all.firstMessage(nil).firstPayload()
+	p.Body = firstESPayload(nil, &all)
 	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
@@ -73,7 +73,7 @@ func NewPlan(o *Options) (*Plan, error) {
 		{Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
 		{ES1, es, "every field's number and class, repeated numbers, maps, the request's type"},
 		{ES2, es, "every field's number and class, repeated numbers, the request's type"},
-		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(count(all.Numbers))-2), "text, messages, repeated numbers; bytes and single numbers never show"},
+		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Numbers.count())-2), "text, messages, repeated numbers; bytes and single numbers never show"},
 		{GRPCGo, "the same", "the same"},
 	}
 	if len(all.Names) > 0 {
@@ -117,7 +117,7 @@ func (p *Plan) Text() string {
 	if p.Path != "" {
 		of = "the message at " + p.Path
 	}
-	about := fmt.Sprintf("numbers %s of %s", rangesText(p.Numbers), of)
+	about := fmt.Sprintf("numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
 		paths, _ := wants(p.Asks)
 		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), len(paths))

@@ -6,31 +6,32 @@ import (
 	"slices"
 )
 
-// reachES makes sure that the path of m leads to a message: what is wrapped in
+// reach makes sure that the path of a message leads to a message: what is wrapped in
 // anything else is read as something else. It enters which of the path's fields
 // are groups, and whether the last is a map whose entries are read by code of
 // their own.
 //
 // Shape: known holds what was asked already, by path.
-func reachES(ctx context.Context, c *client, o *Options, res *Result, to *esMessage, known map[string]*esMessage) (ok bool, err error) {
+func (s *esServer) reach(ctx context.Context, res *Result, to *esMessage, known map[string]*esMessage) (ok bool, err error) {
+	o := s.options
 	var groups []int
 	entry := false
 	for i, n := range to.path {
 		at := pathText(to.path[:i+1])
 		m := known[at]
 		if m == nil {
-			ask := func(numbers []Range) error {
-				m = newESMessage(c, o, to.path[:i], numbers)
+			ask := func(numbers Numbers) error {
+				m = newESMessage(s, to.path[:i], numbers)
 				m.groups, m.entry = groups, entry
 				return m.run(ctx)
 			}
-			if err := ask([]Range{{n, n}}); err != nil {
+			if err := ask(Numbers{{n, n}}); err != nil {
 				return false, err
 			}
 			if err := m.measure(ctx); err != nil {
 				return false, err
 			}
-			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && below(o.Numbers, n) == n {
+			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.has(n) {
 				// One number is little to tell a message by: its neighbours are more.
 				if err := ask(o.Numbers); err != nil {
 					return false, err
@@ -49,29 +50,5 @@ func reachES(ctx context.Context, c *client, o *Options, res *Result, to *esMess
 		entry = f.slot == slotMap
 	}
 	to.groups, to.entry = groups, entry
-	return true, nil
-}
-
-// reachGo makes sure that a path leads to a message, with what ends a request
-// if that is known.
-func reachGo(ctx context.Context, c *client, res *Result, path []int32, poison []byte) (bool, error) {
-	for i, n := range path {
-		m := &goMessage{c: c, path: path[:i], poison: poison}
-		tests := goTests()
-		text, _, err := m.test(ctx, tests[0], []int32{n})
-		if err != nil {
-			return false, err
-		}
-		message := poison == nil
-		if !text && !message {
-			if message, _, err = m.test(ctx, tests[1], []int32{n}); err != nil {
-				return false, err
-			}
-		}
-		if text || !message {
-			res.note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", pathText(path[:i+1])))
-			return false, nil
-		}
-	}
 	return true, nil
 }

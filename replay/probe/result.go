@@ -2,6 +2,8 @@ package probe
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +87,31 @@ type Field struct {
 	noMap bool
 }
 
+func newResult(method string) *Result {
+	return &Result{V: 1, Method: method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
+}
+
+// conclude counts the requests, decides the claims of questions and sorts the
+// fields. What ended the probe early is no error.
+func (r *Result) conclude(c *client, questions []Question, err error) error {
+	r.Requests, r.Executed, r.Bytes, r.Resumed = c.requests, c.executed, c.bytes, c.resumed
+	if c.most > 0 {
+		r.note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+	}
+	var early *stopError
+	if errors.As(err, &early) && early.off {
+		r.Runtime, r.RequestType, r.Fields, r.Nested = Unknown, "", []Field{}, nil
+		clear(r.complete)
+		clear(r.shown)
+	}
+	if early != nil {
+		r.Stopped, r.Reason, err = early.Error(), early.reason, nil
+	}
+	r.judge(questions)
+	r.sortFields()
+	return err
+}
+
 func (r *Result) note(notes ...string) {
 	for _, n := range notes {
 		if n != "" && !slices.Contains(r.Notes, n) {
@@ -93,7 +120,8 @@ func (r *Result) note(notes ...string) {
 	}
 }
 
-func (r *Result) finish() {
+// sortFields sorts by path, then number, then name; those without a number last.
+func (r *Result) sortFields() {
 	slices.SortStableFunc(r.Fields, func(a, b Field) int {
 		return cmp.Or(slices.Compare(numbers(a.Path), numbers(b.Path)), cmp.Compare(b.known(), a.known()), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})

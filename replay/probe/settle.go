@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,7 +118,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 // question is about what the evidence takes a field for, and what else it may be.
 func (f *inferred) question(path string) Question {
 	q := Question{Path: path, Number: f.Number, Doubt: f.Settle}
-	c := Claim{From: "inferred", Kind: f.Kind, Text: or(f.Type, f.Kind)}
+	c := Claim{From: "inferred", Kind: f.Kind, Text: cmp.Or(f.Type, f.Kind)}
 	switch f.Kind {
 	case "varint", "fixed32", "fixed64":
 		c.Type = f.Type
@@ -230,54 +229,3 @@ func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	c.Text = fmt.Sprintf("%s %s %s", c.Label, f.Kind(), f.Name())
 	return c
 }
-
-// wants are the numbers that questions are about, by message.
-func wants(list []Question) (paths [][]int32, numbers map[string][]Range) {
-	numbers = map[string][]Range{}
-	for _, q := range list {
-		path, err := ParsePath(q.Path)
-		if err != nil || q.Number < 1 || q.Number > maxNumber {
-			continue
-		}
-		if numbers[q.Path] == nil {
-			paths = append(paths, path)
-		}
-		r := Range{q.Number, q.Number}
-		if !slices.Contains(numbers[q.Path], r) {
-			numbers[q.Path] = append(numbers[q.Path], r)
-		}
-	}
-	for _, list := range numbers {
-		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
-	}
-	slices.SortStableFunc(paths, func(a, b []int32) int { return len(a) - len(b) })
-	return paths, numbers
-}
-
-// messages are what a runtime's strategy begins with: those that questions are
-// about, or the one at Options.Path.
-func (o *Options) messages() (paths [][]int32, numbers map[string][]Range) {
-	if len(o.Questions) > 0 {
-		return wants(o.Questions)
-	}
-	return [][]int32{o.Path}, map[string][]Range{pathText(o.Path): o.Numbers}
-}
-
-// findPoison asks which of the fields that should be text is, so that a request
-// to a Go server can end with it.
-func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
-	for _, n := range texts[:min(len(texts), maxTexts)] {
-		hit, _, err := m.test(ctx, goTests()[0], []int32{n})
-		if err != nil {
-			return err
-		}
-		if hit {
-			m.poison = wrap(m.path, appendBadText(nil, n))
-			return nil
-		}
-	}
-	return nil
-}
-
-// maxTexts is how many fields that should be text are tried.
-const maxTexts = 8

@@ -13,10 +13,105 @@ import (
 //
 // Shape: each part leaves the parser where it was, unless it stumbles. A field
 // that it stumbled over is left out of the next payload.
-type esVerifier struct{ *verifier }
+type esVerifier struct {
+	server *esServer
+	o      *VerifyOptions
+	res    *Result
+	root   *esLevel
+	all    []*esClaim // those above before those below
+}
+
+// An esClaim is a field of the definitions while a protobuf-es server is asked.
+type esClaim struct {
+	*Expectation
+	in    *esLevel
+	below *esLevel
+	as    consumption
+
+	state claimState
+
+	// proven says that it is a message, and no number.
+	proven bool
+
+	// guarded says that what was sent would have shown if it were none.
+	guarded bool
+
+	// guards is how many of the ways to show it were tried.
+	guards int
+
+	// label says that it is doubted for its label.
+	label bool
+}
+
+// An esLevel is a message of the request with the claims about its fields.
+type esLevel struct {
+	path   []int32
+	above  *esClaim
+	claims []*esClaim
+}
+
+type claimState uint8
+
+const (
+	asking  claimState = iota
+	passed             // nothing stumbled over it
+	doubted            // something did
+	decided            // Verdict and Concluded are set
+)
+
+func newESVerifier(c *client, o *VerifyOptions, d *Definition, res *Result) *esVerifier {
+	v := &esVerifier{server: newESServer(c, &o.Options), o: o, res: res}
+	levels := map[*ExpectedMessage]*esLevel{}
+	claims := map[*Expectation]*esClaim{}
+	for _, m := range d.messages {
+		levels[m] = &esLevel{path: m.path, above: claims[m.above]}
+		for _, e := range m.fields {
+			claims[e] = &esClaim{Expectation: e, in: levels[m], as: consumptionOf(e.class())}
+			if e.decided {
+				claims[e].state = decided
+			}
+			levels[m].claims = append(levels[m].claims, claims[e])
+		}
+	}
+	for _, e := range d.all {
+		claims[e].below = levels[e.below]
+		v.all = append(v.all, claims[e])
+	}
+	v.root = levels[d.root]
+	return v
+}
+
+// firstVerifyES is the message that a verification begins with. A protobuf-es
+// server answers it with the first field that is not as the definitions say.
+func firstVerifyES(o *VerifyOptions, d *Definition) []byte {
+	b, _ := newESVerifier(nil, o, d, nil).payload(nil)
+	return b
+}
+
+func consumptionOf(c Class) consumption {
+	switch c {
+	case Len:
+		return asLen
+	case Fixed32:
+		return asFixed32
+	case Fixed64:
+		return asFixed64
+	}
+	return asVarint // and messages, which are told apart from it
+}
+
+func (c *esClaim) decide(verdict Verdict, format string, args ...any) {
+	c.state = decided
+	c.Expectation.decide(verdict, format, args...)
+}
+
+// doubt enters that the server does not read a field as expected.
+func (c *esClaim) doubt(label bool) {
+	c.state, c.doubted, c.label = doubted, true, label
+}
 
 func (v *esVerifier) run(ctx context.Context) error {
-	if err := requestType(ctx, v.c, v.res); err != nil {
+	if err := requestType(ctx, v.server.client, v.res); err != nil {
 		return err
 	}
 	for {
@@ -40,29 +135,29 @@ func (v *esVerifier) run(ctx context.Context) error {
 
 // ask sends a payload; done reports that the parser came to its end.
 func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
-	a, err := v.c.ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
+	a, err := v.server.ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
 		return false, err
 	}
-	index, s, _, ok := readCanary(a.message)
+	g := readCanary(a.message)
 	switch {
-	case ok && index == len(marks) && s == slotEnd:
+	case g.isEnd(len(marks)):
 		for _, m := range marks {
 			if m.claim.state == asking {
 				m.claim.state = passed
-				m.claim.say(v.c.requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), quote(a.message))
+				m.claim.cite(v.server.requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.quoted())
 			}
 		}
 		return true, nil
-	case ok && index < len(marks):
-		return false, v.stumbled(ctx, marks[index], s, a)
+	case g.canary && g.index < len(marks):
+		return false, v.stumbled(ctx, marks[g.index], g.slot, a)
 	case a.parser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, stop("the answer to request %d tells nothing of the parser: %s", v.c.requests, a.brief())
+	return false, stop("the answer to request %d tells nothing of the parser: %s", v.server.requests, a.brief())
 }
 
-func (v *esVerifier) expectation(c *claim) string {
+func (v *esVerifier) expectation(c *esClaim) string {
 	if c.Label == "repeated" {
 		return "repeated " + c.Type
 	}
@@ -77,12 +172,12 @@ func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) er
 		c.guards++
 		return nil
 	}
-	if above := c.of.above; above != nil && !above.proven {
+	if above := c.in.above; above != nil && !above.proven {
 		if err := v.prove(ctx, above); err != nil || !c.reachable() {
 			return err
 		}
 	}
-	c.say(v.c.requests, "the parser stumbled over it: %s", quote(a.message))
+	c.cite(v.server.requests, "the parser stumbled over it: %s", a.quoted())
 	switch {
 	case m.part == partLabel && c.as != asVarint && c.isList():
 		c.decide(Contradicted, "the server reads one number of its size, not a list")
@@ -91,12 +186,12 @@ func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) er
 		c.decide(Contradicted, "the server reads a list of numbers, not one")
 		return nil
 	}
-	c.state, c.label = doubted, m.part == partLabel
+	c.doubt(m.part == partLabel)
 	return nil
 }
 
 // settle finds out what a server has in place of what it stumbled over.
-func (v *esVerifier) settle(ctx context.Context, c *claim) error {
+func (v *esVerifier) settle(ctx context.Context, c *esClaim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {
 		return err
@@ -111,8 +206,8 @@ func (v *esVerifier) settle(ctx context.Context, c *claim) error {
 
 // prove finds out whether a field whose contents are not as expected is a
 // message at all.
-func (v *esVerifier) prove(ctx context.Context, c *claim) error {
-	if above := c.of.above; above != nil && !above.proven {
+func (v *esVerifier) prove(ctx context.Context, c *esClaim) error {
+	if above := c.in.above; above != nil && !above.proven {
 		if err := v.prove(ctx, above); err != nil || !c.reachable() {
 			return err
 		}
@@ -135,19 +230,19 @@ func (v *esVerifier) prove(ctx context.Context, c *claim) error {
 
 // judge concludes from what a server was found to have, where the parser
 // stumbled over what it was expected to have.
-func (c *claim) judge(f *Field) {
+func (c *esClaim) judge(f *Field) {
 	if f != nil {
 		c.Said = append(c.Said, f.Evidence...)
 	}
 	switch {
 	case f == nil:
 		c.decide(Contradicted, "the server skips the number: its request has no such field")
-	case c.fd.IsMap() && f.Label == "map":
+	case c.descriptor.IsMap() && f.Label == "map":
 		c.decide(Confirmed, "the server reads it as a map")
 		c.Open = "the types of its keys and values"
 	case f.Class == "" && c.as == asVarint:
 		c.decide(Undecided, "the server knows the number, as a varint or a message")
-	case f.Class == classOfConsumption(c) && f.Label == "" || f.Class == classOfConsumption(c) && f.Label == c.Label:
+	case f.Class == c.class() && f.Label == "" || f.Class == c.class() && f.Label == c.Label:
 		c.decide(Undecided, "the server's answers do not agree with each other")
 	case f.Class == "":
 		c.decide(Contradicted, "the server reads it as a varint or a message")
@@ -160,28 +255,12 @@ func (c *claim) judge(f *Field) {
 	}
 }
 
-func classOfConsumption(c *claim) Class {
-	switch {
-	case c.isMessage():
-		return Message
-	case c.as == asLen:
-		return Len
-	case c.as == asFixed32:
-		return Fixed32
-	case c.as == asFixed64:
-		return Fixed64
-	}
-	return Varint
-}
-
 // find asks what a number is, whatever the definitions say; nil: nothing.
-func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
-	o := v.o.Options
-	o.Hints = nil
-	m := newESMessage(v.c, &o, c.of.path, []Range{{c.Number, c.Number}})
+func (v *esVerifier) find(ctx context.Context, c *esClaim) (*Field, error) {
+	m := newESMessage(v.server, c.in.path, Numbers{{c.Number, c.Number}})
 	m.hints = nil
 	weight := 0
-	for _, k := range c.of.claims {
+	for _, k := range c.in.claims {
 		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
 		if k != c && k.state == passed && !k.isMessage() {
 			m.found[k.Number] = &esField{number: k.Number, slot: slots[k.as]}
@@ -211,29 +290,29 @@ func (v *esVerifier) find(ctx context.Context, c *claim) (*Field, error) {
 
 // isolate finds the claim that the parser gave up at without naming it.
 func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error {
-	var claims []*claim
+	var claims []*esClaim
 	for _, m := range marks {
 		if m.part == partClass {
 			claims = append(claims, m.claim)
 		}
 	}
 	for len(claims) > 1 {
-		half := map[*claim]bool{}
+		half := map[*esClaim]bool{}
 		for _, c := range claims[:len(claims)/2] {
 			half[c] = true
 		}
 		b, marks := v.payload(half)
-		next, err := v.c.ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
+		next, err := v.server.ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
 		if err != nil {
 			return err
 		}
-		index, s, _, ok := readCanary(next.message)
+		g := readCanary(next.message)
 		switch {
-		case ok && index == len(marks):
+		case g.canary && g.index == len(marks):
 			claims = claims[len(half):]
 			continue
-		case ok && index < len(marks):
-			return v.stumbled(ctx, marks[index], s, next)
+		case g.canary && g.index < len(marks):
+			return v.stumbled(ctx, marks[g.index], g.slot, next)
 		}
 		claims, a = claims[:len(half)], next
 	}
@@ -241,8 +320,8 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 		return stop("the parser stumbles over what has no field in it")
 	}
 	c := claims[0]
-	c.say(v.c.requests, "the parser gave up: %s", quote(a.message))
-	c.state = doubted
+	c.cite(v.server.requests, "the parser gave up: %s", a.quoted())
+	c.doubt(false)
 	return nil
 }
 
@@ -274,10 +353,8 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 			c.decide(Confirmed, "the server reads the number with a length before its value")
 			c.Open = "text or bytes, and whether it is repeated"
 		default:
-			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(classOfConsumption(c)))
-			c.Open = map[consumption]string{
-				asVarint: "which of the kinds that are a varint", asFixed32: "fixed32, sfixed32 or float", asFixed64: "fixed64, sfixed64 or double",
-			}[c.as]
+			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.class()))
+			c.Open = openType(c.class())
 		}
 	}
 	return nil
@@ -287,7 +364,7 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 // they are in, whose fields are read like those around them: nested deeply, the
 // parser gives up over those.
 func (v *esVerifier) recursive(ctx context.Context) error {
-	var rest []*claim
+	var rest []*esClaim
 	for _, c := range v.all {
 		if c.state == passed && c.reachable() && c.isNumber() && c.as == asVarint && !c.isList() && c.guarded && !c.hint.Varint {
 			rest = append(rest, c)
@@ -300,13 +377,13 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 		for len(some) > 0 {
 			var b []byte
 			for _, c := range some {
-				b = append(b, wrap(c.of.path, appendDeep(nil, c.Number, tooDeep))...)
+				b = append(b, wrap(c.in.path, appendDeep(nil, c.Number, tooDeep))...)
 			}
-			a, err := v.c.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
+			a, err := v.server.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
 			if err != nil {
 				return err
 			}
-			if _, s, _, ok := readCanary(a.message); ok && s == slotEnd {
+			if g := readCanary(a.message); g.canary && g.slot == slotEnd {
 				break
 			}
 			if half := len(some) / 2; half > 0 { // one of them can
@@ -314,7 +391,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 				some = some[:half]
 				continue
 			}
-			some[0].say(v.c.requests, "nested deeply, the parser gives up: %s", quote(a.message))
+			some[0].cite(v.server.requests, "nested deeply, the parser gives up: %s", a.quoted())
 			some[0].decide(Contradicted, "the server reads it as a message of the type that it is in")
 			some = nil
 		}
@@ -325,9 +402,9 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 // maxDeep is how many fields are nested deeply in one request: about a megabyte.
 const maxDeep = 8
 
-func (v *esVerifier) concludeMessage(ctx context.Context, c *claim) error {
+func (v *esVerifier) concludeMessage(ctx context.Context, c *esClaim) error {
 	c.Open = "whether it is repeated"
-	if c.fd.IsMap() {
+	if c.descriptor.IsMap() {
 		c.Open = "whether it is a map, and of what"
 	}
 	switch {
@@ -356,24 +433,24 @@ func (v *esVerifier) concludeMessage(ctx context.Context, c *claim) error {
 // bytes at once, then a request a text.
 func (v *esVerifier) texts(ctx context.Context) error {
 	strict := false
-	var loose []*claim
+	var loose []*esClaim
 	for _, c := range v.all {
 		if !c.isText() || c.Verdict != Confirmed {
 			continue
 		}
-		a, err := v.c.ask(ctx, fmt.Sprintf("is %s text", c.Path), wrap(c.of.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		a, err := v.server.ask(ctx, fmt.Sprintf("is %s text", c.Path), wrap(c.in.path, appendEnd(appendBadText(nil, c.Number), 0)))
 		if err != nil {
 			return err
 		}
-		_, s, _, ok := readCanary(a.message)
+		g := readCanary(a.message)
 		switch {
-		case a.parser && !ok && badTextES(a.message):
+		case a.parser && !g.canary && badTextES(a.message):
 			strict = true
-			c.say(v.c.requests, "text that is no UTF-8 is refused: %s", quote(a.message))
+			c.cite(v.server.requests, "text that is no UTF-8 is refused: %s", a.quoted())
 			c.decide(Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
-		case ok && s == slotEnd:
-			c.say(v.c.requests, "bytes that are no UTF-8 are taken")
+		case g.canary && g.slot == slotEnd:
+			c.cite(v.server.requests, "bytes that are no UTF-8 are taken")
 			loose = append(loose, c)
 		}
 	}
@@ -387,17 +464,17 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		if c.as != asLen || c.isText() || c.Verdict != Confirmed {
 			continue
 		}
-		a, err := v.c.ask(ctx, fmt.Sprintf("is %s bytes", c.Path), wrap(c.of.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		a, err := v.server.ask(ctx, fmt.Sprintf("is %s bytes", c.Path), wrap(c.in.path, appendEnd(appendBadText(nil, c.Number), 0)))
 		if err != nil {
 			return err
 		}
-		_, s, _, ok := readCanary(a.message)
+		g := readCanary(a.message)
 		switch {
-		case a.parser && !ok && badTextES(a.message):
-			c.say(v.c.requests, "bytes that are no UTF-8 are refused: %s", quote(a.message))
+		case a.parser && !g.canary && badTextES(a.message):
+			c.cite(v.server.requests, "bytes that are no UTF-8 are refused: %s", a.quoted())
 			c.decide(Contradicted, "the server reads the number as text")
-		case ok && s == slotEnd:
-			c.say(v.c.requests, "bytes that are no UTF-8 are taken")
+		case g.canary && g.slot == slotEnd:
+			c.cite(v.server.requests, "bytes that are no UTF-8 are taken")
 			c.decide(Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}

@@ -12,11 +12,14 @@ import (
 // is none, messages that are none, and lists of numbers that break off, and
 // passes over everything else.
 type goVerifier struct {
-	*verifier
-	poison []byte // of a whole request: text that is none; nil: none is known
+	server     *goServer
+	definition *Definition
+	res        *Result
+	poison     []byte // of a whole request: text that is none; nil: none is known
 }
 
-func (v *goVerifier) run(ctx context.Context) error {
+func verifyGo(ctx context.Context, c *client, d *Definition, res *Result) error {
+	v := &goVerifier{server: newGoServer(c), definition: d, res: res}
 	for _, step := range []func(context.Context) error{v.texts, v.messages, v.lists, v.rest} {
 		if err := step(ctx); err != nil {
 			return err
@@ -31,7 +34,7 @@ func (v *goVerifier) run(ctx context.Context) error {
 
 // message is the level as the probe asks it.
 func (v *goVerifier) message(path []int32) *goMessage {
-	return &goMessage{c: v.c, path: path, poison: v.poison, fields: map[int32]*Field{}}
+	return &goMessage{server: v.server, path: path, poison: v.poison, fields: map[int32]*Field{}}
 }
 
 // noText is a text that is none, and nothing else is refused for it in those words.
@@ -46,25 +49,25 @@ func enforced(fd protoreflect.FieldDescriptor) bool {
 // texts asks for each text. A refusal proves the messages that lead to it, too,
 // and gives what later requests end with.
 func (v *goVerifier) texts(ctx context.Context) error {
-	var of *level
-	for _, c := range v.all {
-		if c.of != of { // a message that is text refuses what is nested in it, too
-			if of = c.of; c.reachable() {
+	var of *ExpectedMessage
+	for _, c := range v.definition.all {
+		if c.in != of { // a message that is text refuses what is nested in it, too
+			if of = c.in; c.reachable() {
 				if err := v.noMessages(ctx, of); err != nil {
 					return err
 				}
 			}
 		}
-		path, number := c.of.path, c.Number
+		path, number := c.in.path, c.Number
 		switch {
-		case !c.open():
+		case !c.pending():
 			continue
 		case c.isText():
-			if !enforced(c.fd) {
+			if !enforced(c.descriptor) {
 				c.decide(Undecided, "by its definition a server does not look at its text")
 				continue
 			}
-		case c.fd.IsMap() && c.fd.MapKey().Kind() == protoreflect.StringKind:
+		case c.descriptor.IsMap() && c.descriptor.MapKey().Kind() == protoreflect.StringKind:
 			path, number = append(slices.Clone(path), number), 1
 		default:
 			continue
@@ -74,7 +77,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.say(v.c.requests, "to text that is none: %s", quote(a.message))
+		c.cite(v.server.requests, "to text that is none: %s", a.quoted())
 		if !hit {
 			continue
 		}
@@ -89,7 +92,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 			c.decide(Confirmed, "the server reads it as a message with text at 1, as the map's key is")
 			c.Open = "whether it is a map, and of what"
 		}
-		v.provedBy(c.of.above, c.Path, a)
+		v.provedBy(c.in.above, c.Path, a)
 	}
 	if v.poison == nil {
 		return v.textBelow(ctx)
@@ -98,9 +101,9 @@ func (v *goVerifier) texts(ctx context.Context) error {
 }
 
 // provedBy confirms the messages that lead to text which was looked at.
-func (v *goVerifier) provedBy(above *claim, path string, a *answer) {
-	for ; above != nil && above.state != decided; above = above.of.above {
-		above.say(v.c.requests, "to text that is none at %s: %s", path, quote(a.message))
+func (v *goVerifier) provedBy(above *Expectation, path string, a *answer) {
+	for ; above != nil && !above.decided; above = above.in.above {
+		above.cite(v.server.requests, "to text that is none at %s: %s", path, a.quoted())
 		above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
 		above.Open = "whether it is repeated"
 	}
@@ -113,18 +116,18 @@ const maxBelow = 8
 // asked about themselves.
 func (v *goVerifier) textBelow(ctx context.Context) error {
 	tried := 0
-	for _, c := range v.all {
-		if !c.open() || !c.isMessage() || c.below != nil || c.fd.IsMap() {
+	for _, c := range v.definition.all {
+		if !c.pending() || !c.isMessage() || c.below != nil || c.descriptor.IsMap() {
 			continue
 		}
-		fields := c.fd.Message().Fields()
+		fields := c.descriptor.Message().Fields()
 		for i := 0; i < fields.Len() && tried < maxBelow && v.poison == nil; i++ {
 			fd := fields.Get(i)
 			if fd.Kind() != protoreflect.StringKind || !enforced(fd) {
 				continue
 			}
 			tried++
-			path, number := append(slices.Clone(c.of.path), c.Number), int32(fd.Number())
+			path, number := append(slices.Clone(c.in.path), c.Number), int32(fd.Number())
 			m := v.message(path)
 			hit, a, err := m.test(ctx, noText(), []int32{number})
 			if err != nil {
@@ -140,11 +143,11 @@ func (v *goVerifier) textBelow(ctx context.Context) error {
 }
 
 // noMessages finds which of a level's messages are text.
-func (v *goVerifier) noMessages(ctx context.Context, l *level) error {
+func (v *goVerifier) noMessages(ctx context.Context, l *ExpectedMessage) error {
 	var set []int32
-	by := map[int32]*claim{}
-	for _, c := range l.claims {
-		if c.open() && c.isMessage() {
+	by := map[int32]*Expectation{}
+	for _, c := range l.fields {
+		if c.pending() && c.isMessage() {
 			set, by[c.Number] = append(set, c.Number), c
 		}
 	}
@@ -157,15 +160,15 @@ func (v *goVerifier) messages(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
-	for _, c := range v.all {
-		if !c.open() || !c.isMessage() {
+	for _, c := range v.definition.all {
+		if !c.pending() || !c.isMessage() {
 			continue
 		}
-		hit, a, err := v.message(c.of.path).test(ctx, goTests()[testMessage], []int32{c.Number})
+		hit, a, err := v.message(c.in.path).test(ctx, goTests()[testMessage], []int32{c.Number})
 		if err != nil {
 			return err
 		}
-		c.say(v.c.requests, "to tags that are none: %s", quote(a.message))
+		c.cite(v.server.requests, "to tags that are none: %s", a.quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -176,7 +179,7 @@ func (v *goVerifier) messages(ctx context.Context) error {
 		}
 		c.decide(Confirmed, "the server reads it as a message: it looks at tags in it")
 		c.Open = "whether it is repeated"
-		if c.fd.IsMap() {
+		if c.descriptor.IsMap() {
 			c.Open = "whether it is a map, and of what"
 		}
 	}
@@ -192,16 +195,16 @@ const (
 )
 
 // found is what a server shows of a number, whatever the definitions say; nil: nothing.
-func (v *goVerifier) found(ctx context.Context, c *claim) (*Field, error) {
-	m := v.message(c.of.path)
-	m.numbers = []Range{{c.Number, c.Number}}
+func (v *goVerifier) found(ctx context.Context, c *Expectation) (*Field, error) {
+	m := v.message(c.in.path)
+	m.numbers = Numbers{{c.Number, c.Number}}
 	err := m.run(ctx)
 	return m.fields[c.Number], err
 }
 
 // contradict concludes from what a server has at a number that is not what the
 // definitions say.
-func (c *claim) contradict(f *Field) {
+func (c *Expectation) contradict(f *Field) {
 	if f == nil {
 		kind := "list of numbers"
 		switch {
@@ -231,39 +234,37 @@ func (v *goVerifier) lists(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
-	for _, c := range v.all {
-		if !c.open() || !c.isNumber() || !c.isList() {
+	for _, c := range v.definition.all {
+		if !c.pending() || !c.isNumber() || !c.isList() {
 			continue
 		}
 		f, err := v.found(ctx, c)
 		if err != nil {
 			return err
 		}
-		if f == nil || f.Class != classOfConsumption(c) || f.Label != "repeated" {
+		if f == nil || f.Class != c.class() || f.Label != "repeated" {
 			c.contradict(f)
 			continue
 		}
 		c.Said = append(c.Said, f.Evidence...)
 		c.decide(Confirmed, "the server reads it as a list of %s numbers", f.Class)
-		c.Open = map[consumption]string{
-			asVarint: "which of the kinds that are a varint", asFixed32: "fixed32, sfixed32 or float", asFixed64: "fixed64, sfixed64 or double",
-		}[c.as]
+		c.Open = openType(c.class())
 	}
 	return nil
 }
 
 // rest looks among what a Go server passes over for what it does not.
 func (v *goVerifier) rest(ctx context.Context) error {
-	for _, l := range v.levels {
+	for _, l := range v.definition.messages {
 		texts := false
-		for _, c := range l.claims {
+		for _, c := range l.fields {
 			texts = texts || c.isText() && c.Verdict == Confirmed
 		}
 		var set []int32
-		by := map[int32]*claim{}
-		for _, c := range l.claims {
+		by := map[int32]*Expectation{}
+		for _, c := range l.fields {
 			switch {
-			case !c.open():
+			case !c.pending():
 			case c.isText() && texts:
 				f, err := v.found(ctx, c)
 				if err != nil {
@@ -284,14 +285,14 @@ func (v *goVerifier) rest(ctx context.Context) error {
 }
 
 // hits contradicts those of a set that a test is refused for, and returns the others.
-func (v *goVerifier) hits(ctx context.Context, test int, l *level, set []int32, by map[int32]*claim) ([]int32, error) {
+func (v *goVerifier) hits(ctx context.Context, test int, l *ExpectedMessage, set []int32, by map[int32]*Expectation) ([]int32, error) {
 	t := goTests()[test]
 	for len(set) > 0 {
 		n, err := v.message(l.path).first(ctx, t, set)
 		if err != nil || n == 0 {
 			return set, err
 		}
-		by[n].say(v.c.requests, "% x is refused as a %s", t.value, t.name)
+		by[n].cite(v.server.requests, "% x is refused as a %s", t.value, t.name)
 		by[n].decide(Contradicted, "the server reads it as %s", [...]string{
 			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
 		}[test])
@@ -302,8 +303,8 @@ func (v *goVerifier) hits(ctx context.Context, test int, l *level, set []int32, 
 
 // others asks whether any of the bytes and single numbers of a message is
 // something else: in a request for each that it may be, and more only if so.
-func (v *goVerifier) others(ctx context.Context, l *level, set []int32, by map[int32]*claim) error {
-	said, from := 0, v.c.requests+1
+func (v *goVerifier) others(ctx context.Context, l *ExpectedMessage, set []int32, by map[int32]*Expectation) error {
+	said, from := 0, v.server.requests+1
 	for i, test := range goTests() {
 		if test.text || v.poison != nil {
 			var err error
@@ -319,7 +320,7 @@ func (v *goVerifier) others(ctx context.Context, l *level, set []int32, by map[i
 			c.decide(Undecided, "protobuf-go passes over bytes and single numbers")
 			continue
 		}
-		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.c.requests))
+		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.requests))
 		c.decide(Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
 	}
 	return nil

@@ -13,32 +13,32 @@ const (
 )
 
 type mark struct {
-	claim *claim
+	claim *esClaim
 	part  part
 }
 
 // A layout is a payload while it is laid out.
 type layout struct {
 	marks []mark
-	only  map[*claim]bool // nil: all
+	only  map[*esClaim]bool // nil: all
 }
 
-func (l *layout) mark(c *claim, p part) int {
+func (l *layout) mark(c *esClaim, p part) int {
 	l.marks = append(l.marks, mark{c, p})
 	return len(l.marks) - 1
 }
 
-func (l *layout) has(c *claim) bool { return c.open() && (l.only == nil || l.only[c]) }
+func (l *layout) has(c *esClaim) bool { return c.pending() && (l.only == nil || l.only[c]) }
 
 // payload lays out what is still asked, or of it only some.
-func (v *esVerifier) payload(only map[*claim]bool) ([]byte, []mark) {
+func (v *esVerifier) payload(only map[*esClaim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)
 	return wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
 }
 
 // level lays out a message: first how each value is consumed, then what relies on it.
-func (l *layout) level(of *level) []byte {
+func (l *layout) level(of *esLevel) []byte {
 	var b []byte
 	for _, c := range of.claims {
 		if l.has(c) {
@@ -47,7 +47,7 @@ func (l *layout) level(of *level) []byte {
 	}
 	for _, c := range of.claims {
 		switch {
-		case !c.open():
+		case !c.pending():
 		case c.isMessage():
 			b = l.message(b, c)
 		case !l.has(c) || !c.isNumber():
@@ -64,7 +64,7 @@ func (l *layout) level(of *level) []byte {
 
 // message lays out what is in a message, with something that stumbles if the
 // field is a number, and its fields are read as those around it.
-func (l *layout) message(b []byte, c *claim) []byte {
+func (l *layout) message(b []byte, c *esClaim) []byte {
 	var inner []byte
 	if c.below != nil {
 		inner = l.level(c.below)
@@ -95,18 +95,18 @@ func appendUnlist(b []byte, n int32, index int, tags []byte) []byte {
 // guard adds the first of these that was not tried: a field inside is read in
 // another way than that of its number around; a number of the fields around is
 // unknown inside; a number inside is unknown around.
-func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
-	around := map[int32]*claim{}
-	for _, k := range c.of.claims {
+func (l *layout) guard(b, inner []byte, c *esClaim) (outer, within []byte) {
+	around := map[int32]*esClaim{}
+	for _, k := range c.in.claims {
 		if l.has(k) {
 			around[k.Number] = k
 		}
 	}
-	inside := c.fd.Message().Fields()
+	inside := c.descriptor.Message().Fields()
 	c.guarded = false
 	skip := c.guards
 	next := func() bool { skip--; return skip < 0 }
-	if c.below != nil && !c.fd.IsMap() {
+	if c.below != nil && !c.descriptor.IsMap() {
 		for _, k := range c.below.claims {
 			if other := around[k.Number]; other != nil && l.has(k) && other.as != k.as && next() {
 				c.guarded = true // their own parts show it
@@ -114,7 +114,7 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 			}
 		}
 	}
-	for _, k := range c.of.claims {
+	for _, k := range c.in.claims {
 		if around[k.Number] != nil && k.as != asFixed32 && inside.ByNumber(protowire.Number(k.Number)) == nil && next() {
 			c.guarded = true
 			return b, appendReading(inner, reading{k.Number, absent}, l.mark(c, partInside))
@@ -122,7 +122,7 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 	}
 	if c.below != nil {
 		for _, k := range c.below.claims {
-			if l.has(k) && k.as != asFixed32 && c.fd.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
+			if l.has(k) && k.as != asFixed32 && c.descriptor.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
 				c.guarded = true
 				return appendReading(b, reading{k.Number, absent}, l.mark(c, partOutside)), inner
 			}
@@ -137,10 +137,10 @@ const leastWeight = 4
 
 // outerReadings are those of the fields beside a number, and how unlikely it is
 // that another message has the same: a varint counts for one, others for two.
-func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
+func (l *layout) outerReadings(c *esClaim) (out []reading, weight int) {
 	for _, numbers := range []bool{false, true} {
-		for _, k := range c.of.claims {
-			if k == c || !l.has(k) || k.fd.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {
+		for _, k := range c.in.claims {
+			if k == c || !l.has(k) || k.descriptor.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {
 				continue
 			}
 			if out = append(out, reading{k.Number, k.as}); numbers {

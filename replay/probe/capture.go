@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode"
 	"unwire/replay"
@@ -123,3 +124,23 @@ func (o *Options) knowName(data []byte) {
 
 // maxKnown is how many names end a batch.
 const maxKnown = 20
+
+// SeenIn enters the wire types of a captured message's fields, by path.
+//
+// Shape: a value is followed where the definitions say that it is a message.
+func SeenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor) {
+	seenIn(seen, data, md, nil)
+}
+
+func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor, path []int32) {
+	if len(path) > maxDepth {
+		return
+	}
+	eachField(data, func(n int32, t protowire.Type, value []byte) {
+		at := append(slices.Clone(path), n)
+		seen[pathText(at)] = seen[pathText(at)].and(t)
+		if fd := md.Fields().ByNumber(protowire.Number(n)); fd != nil && t == protowire.BytesType && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() {
+			seenIn(seen, value, fd.Message(), at)
+		}
+	})
+}

@@ -1,0 +1,28 @@
+package probe
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+var wholeMessage = regexp.MustCompile(`cannot decode (message )?([\w.]+) from JSON`)
+
+// requestType asks with JSON that ends after its first brace, which no parser
+// takes: protobuf-es names the request's type, and each version in its own words.
+func requestType(ctx context.Context, c *client, res *Result) error {
+	a, err := c.send(ctx, "the request's type: JSON that ends early", "json", []byte("{"))
+	if err != nil {
+		return err
+	}
+	m := wholeMessage.FindStringSubmatch(a.message)
+	if m == nil {
+		return nil
+	}
+	res.RequestType = strings.TrimPrefix(m[2], ".")
+	res.Runtime = ES1
+	if m[1] != "" {
+		res.Runtime = ES2
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"unwire/replay"
+)
+
+// A stopError ends a probe early, with what was learnt.
+type stopError struct {
+	why string
+	off bool // nothing that was learnt counts
+	// nothing that was learnt of this message counts; others can be asked
+	here bool
+
+	// reason is set if a request got no answer.
+	reason replay.Reason
+}
+
+func (e *stopError) Error() string { return e.why }
+
+func stop(format string, args ...any) *stopError {
+	return &stopError{why: fmt.Sprintf(format, args...)}
+}
+
+// oracleOff is for a server that says the same whatever it is asked.
+func oracleOff(a *answer) *stopError {
+	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
+}
+
+// oracleOffAt is for a message whose control was answered as if it existed.
+func oracleOffAt(path []int32, a *answer) *stopError {
+	if len(path) == 0 {
+		return oracleOff(a)
+	}
+	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", pathText(path), a.brief())}
+}
+
+// offHere reports whether an error says that nothing can be claimed of one
+// message, and notes it.
+func (r *Result) offHere(err error) bool {
+	var stopped *stopError
+	if !errors.As(err, &stopped) || !stopped.here {
+		return false
+	}
+	r.note(stopped.why)
+	return true
+}
