@@ -36,7 +36,7 @@ func (n *namer) anys(ctx context.Context, types []string, res *Result) (holds []
 			return holds, err
 		case noType.MatchString(a.message):
 		case !a.parser:
-			return holds, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
+			return holds, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
 		default:
 			holds = append(holds, name)
 		}

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -273,24 +272,4 @@ func appendEnd(b []byte, index int) []byte {
 		b = append(b, 0x07)
 	}
 	return b
-}
-
-// wrap puts a message below the message fields of a path. A group has no
-// length, and nothing that ends it is needed, as the message ends the request.
-func wrap(path []int32, message []byte, group ...int) []byte {
-	for i := len(path) - 1; i >= 0; i-- {
-		if slices.Contains(group, i) {
-			message = append(protowire.AppendTag(nil, protowire.Number(path[i]), protowire.StartGroupType), message...)
-			continue
-		}
-		b := protowire.AppendTag(nil, protowire.Number(path[i]), protowire.BytesType)
-		message = protowire.AppendBytes(b, message)
-	}
-	return message
-}
-
-// appendBadText gives a field a value that is no UTF-8.
-func appendBadText(b []byte, n int32) []byte {
-	b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
-	return protowire.AppendBytes(b, []byte{0xFF})
 }

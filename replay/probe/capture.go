@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -122,7 +123,7 @@ func (o *Options) knowName(data []byte) {
 	slices.Sort(o.Known)
 }
 
-// maxKnown is how many names end a batch.
+// maxKnown is how many names are taken from captured JSON.
 const maxKnown = 20
 
 // SeenIn enters the wire types of a captured message's fields, by path.
@@ -143,4 +144,17 @@ func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor
 			seenIn(seen, value, fd.Message(), at)
 		}
 	})
+}
+
+// TargetOf is the server that an exchange was captured from.
+func TargetOf(ctx context.Context, src decode.Source, id int64) (*url.URL, error) {
+	ex, err := decode.Decode(ctx, src, id, decode.Options{})
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(ex.URL)
+	if err != nil {
+		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

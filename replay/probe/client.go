@@ -88,6 +88,21 @@ func (c *client) ask(ctx context.Context, what string, message []byte) (*answer,
 	return c.send(ctx, what, "proto", message)
 }
 
+// askJSON sends a message in JSON.
+func (c *client) askJSON(ctx context.Context, what string, message []byte) (*answer, error) {
+	return c.send(ctx, what, "json", message)
+}
+
+// Requests is how many requests were made, with those of a journal.
+func (c *client) Requests() int { return c.requests }
+
+// MaxMessage is how many bytes of a message the server takes; 0: any, as far as
+// is known.
+func (c *client) MaxMessage() int { return c.most }
+
+// remote reports whether the server is on another machine.
+func (c *client) remote() bool { return replay.CheckTarget(c.url, false, nil) != nil }
+
 // maxRetries is how often in a row a server's retry-after is followed.
 const maxRetries = 5
 
@@ -124,7 +139,7 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 
 // errSize is a message that is larger than the server takes: client.most says
 // how large it may be.
-var errSize = stop("the server takes no message of the size that is needed")
+var errSize error = stop("the server takes no message of the size that is needed")
 
 // once makes one request.
 func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
@@ -172,7 +187,7 @@ func (c *client) wait(ctx context.Context) error {
 		}
 	}
 	rate := c.o.Rate
-	if rate <= 0 && replay.CheckTarget(c.url, false, nil) != nil {
+	if rate <= 0 && c.remote() {
 		rate = 1
 	}
 	if rate > 0 {

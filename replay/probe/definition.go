@@ -14,12 +14,10 @@ const maxExpectations = 3000
 // A Definition is what definitions say of a request: the fields that a server's
 // answers confirm or contradict.
 type Definition struct {
-	root *ExpectedMessage
-
 	// all are the fields, those above before those below.
 	all []*Expectation
 
-	// messages are the request and those below it that are followed.
+	// messages are the request, and those below it that are followed.
 	messages []*ExpectedMessage
 
 	// truncated says that there are more fields than are verified at once.
@@ -56,13 +54,12 @@ type Expectation struct {
 	doubted, decided bool
 }
 
-// newDefinition lists the fields of a request and of the messages in it, down to
+// Definition lists the fields of a request and of the messages in it, down to
 // Options.Depth. A message type is listed once, where it is found first.
-func newDefinition(o *VerifyOptions) *Definition {
+func (o *VerifyOptions) Definition() *Definition {
 	seen := map[protoreflect.FullName]bool{o.Request.FullName(): true}
-	d := &Definition{root: &ExpectedMessage{path: o.Path}}
+	d := &Definition{messages: []*ExpectedMessage{{path: o.Path}}}
 	types := []protoreflect.MessageDescriptor{o.Request}
-	d.messages = []*ExpectedMessage{d.root}
 	for i := 0; i < len(d.messages); i++ {
 		m, md := d.messages[i], types[i]
 		for k := range md.Fields().Len() {
@@ -133,9 +130,9 @@ func (e *Expectation) isNumber() bool {
 	return false
 }
 
-// openType is what the wire does not show of a number of a class.
-func openType(c Class) string {
-	switch c {
+// openType says what the wire does not show of a number's type.
+func (e *Expectation) openType() string {
+	switch e.class() {
 	case Varint:
 		return "which of the kinds that are a varint"
 	case Fixed32:

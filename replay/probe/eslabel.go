@@ -28,7 +28,7 @@ func (m *esMessage) labels(ctx context.Context) error {
 	var left []*esField
 	for _, n := range m.order() {
 		f := m.found[n]
-		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *Claim) bool { return c.shape().label != "" }) {
+		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *Claim) bool { return c.Label != "" || c.Kind == "packed" }) {
 			left = append(left, f)
 		}
 	}

@@ -37,7 +37,7 @@ func (s *esServer) sizeLimit() int {
 	if s.client == nil {
 		return 0
 	}
-	return s.most
+	return s.MaxMessage()
 }
 
 // An esMessage is what is known of one message of a protobuf-es server.
@@ -114,7 +114,7 @@ func (m *esMessage) enter(n int32, s slot, a *answer) *esField {
 }
 
 func (m *esMessage) tell(f *esField, what string) {
-	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.requests, what))
+	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests(), what))
 }
 
 // isVarint enters that a varint's deep nesting was read without going down.

@@ -21,10 +21,10 @@ func (m *esMessage) refine(ctx context.Context) error {
 		switch g := readCanary(a.message); {
 		case a.parser && !g.canary && badTextES(a.message):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.requests, a.quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.requests))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests()))
 		}
 	}
 	if !strict { // a parser that does not look at text tells nothing
@@ -66,7 +66,7 @@ func (m *esMessage) report(res *Result) {
 			out.Class, out.Kind, out.Label = Message, "message", "map"
 		case f.slot == slotMessage:
 			out.Class, out.Kind, out.Label = Message, "message", f.label
-			out.noMap = f.label == "" && (f.below || m.server.showsMaps)
+			out.NoMap = f.label == "" && (f.below || m.server.showsMaps)
 		case f.slot == slotPacked:
 			out.Class, out.Kind, out.Label = Varint, "varint", "repeated"
 		case m.hints[n].Varint:
@@ -78,7 +78,7 @@ func (m *esMessage) report(res *Result) {
 		case f.level, m.distinct(n) && !f.unsure:
 			out.Class, out.Kind, out.Label = Varint, "varint", "singular"
 		default:
-			out.eitherOne = true
+			out.VarintOrMessage = true
 			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
 		}
 		res.Fields = append(res.Fields, out)
@@ -86,7 +86,7 @@ func (m *esMessage) report(res *Result) {
 	for _, n := range m.unknown {
 		res.note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
 	}
-	res.complete[pathText(m.path)] = m.complete && len(m.unknown) == 0
+	res.markComplete(pathText(m.path), m.complete && len(m.unknown) == 0)
 	if !m.complete {
 		res.note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
 	}

@@ -94,7 +94,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		return from, 0, nil
 	}
 	if !a.parser {
-		return 0, 0, stop("the answer to request %d tells nothing of the parser: %s", m.server.requests, a.brief())
+		return 0, 0, stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.brief())
 	}
 	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
 	return high, 0, err
@@ -167,11 +167,8 @@ func (m *esMessage) learnRefusal(ctx context.Context, a *answer, b batch, illega
 	return from, nil
 }
 
-// How protobuf-es 2 says that it gives up: where, and in an unknown group.
-const (
-	levelsCounted  = "maximum recursion depth of 100 "
-	levelsExceeded = "maximum recursion depth reached"
-)
+// levelsCounted is how protobuf-es 2 says where it gives up.
+const levelsCounted = "maximum recursion depth of 100 "
 
 // gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.

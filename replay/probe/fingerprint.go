@@ -113,7 +113,7 @@ func (f *fingerprinter) adapt(a *answer) (again bool, err error) {
 
 // mayStart says whether handlers may be started, though they get no message.
 func (c *client) mayStart() error {
-	if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+	if !c.o.AllowExecute && c.remote() {
 		return stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil
@@ -138,6 +138,9 @@ func (f *fingerprinter) refused(a *answer) error {
 	}
 	return nil
 }
+
+// levelsExceeded is how protobuf-es 2 gives up in an unknown group.
+const levelsExceeded = "maximum recursion depth reached"
 
 func runtimeOf(a *answer) Runtime {
 	s := a.message

@@ -205,7 +205,7 @@ func (m *goMessage) report(res *Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
 	}
-	res.shown[pathText(m.path)] = m.poison != nil
+	res.markShown(pathText(m.path), m.poison != nil)
 }
 
 // control asks about a number that no definition can have, which no test is
@@ -217,7 +217,7 @@ func (m *goMessage) control(ctx context.Context, test goTest) error {
 	if m.server.controlled[about] {
 		return nil
 	}
-	hit, a, err := m.test(ctx, test, []int32{firstReserved})
+	hit, a, err := m.test(ctx, test, []int32{int32(protowire.FirstReservedNumber)})
 	if err == nil && hit {
 		return oracleOffAt(m.path, a)
 	}
@@ -280,8 +280,8 @@ const maxTexts = 8
 
 // maxBatch is how many numbers are asked about in one request.
 func (m *goMessage) maxBatch() int {
-	if m.server.most > 0 {
-		return min(maxGoBatch, m.server.most/goTestSize)
+	if m.server.MaxMessage() > 0 {
+		return min(maxGoBatch, m.server.MaxMessage()/goTestSize)
 	}
 	return maxGoBatch
 }
@@ -402,7 +402,7 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 		if err != nil || !hit {
 			return err
 		}
-		known = refusal{a, m.server.requests, len(set) == 1}
+		known = refusal{a, m.server.Requests(), len(set) == 1}
 	}
 	if len(set) == 1 {
 		m.enter(test, set[0], known)
@@ -443,7 +443,7 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	case a.parser && badWireGo(a.message):
 		return !test.text, a, nil
 	}
-	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.server.requests, a.brief())
+	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.brief())
 }
 
 func (m *goMessage) at() string {
@@ -512,7 +512,7 @@ func (m *goMessage) sizes(ctx context.Context) error {
 		if hit {
 			f.Class, f.Kind = Fixed64, "fixed64"
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.requests, a.quoted()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.Requests(), a.quoted()))
 	}
 	return nil
 }

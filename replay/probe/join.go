@@ -36,7 +36,7 @@ func (n *namer) report(res *Result) {
 			}
 		}
 	}
-	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.complete[path]) {
+	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.isComplete(path)) {
 		for k, i := range certain(names, res.Fields, at) {
 			if _, ok := joined[names[k]]; !ok {
 				joined[names[k]] = at[i]
@@ -60,15 +60,17 @@ func (n *namer) report(res *Result) {
 
 // path is where the message is by number, if all fields that lead to it are joined.
 func (n *namer) path(res *Result) (string, bool) {
-	path := ""
+	var path []int32
+	at := ""
 	for _, step := range n.in {
-		i := slices.IndexFunc(res.Fields, func(f Field) bool { return f.Path == path && f.Name == step.name && f.Number != 0 })
+		i := slices.IndexFunc(res.Fields, func(f Field) bool { return f.Path == at && f.Name == step.name && f.Number != 0 })
 		if i < 0 {
 			return "", false
 		}
-		path = joinPath(path, res.Fields[i].Number)
+		path = append(path, res.Fields[i].Number)
+		at = pathText(path)
 	}
-	return path, true
+	return at, true
 }
 
 // shownByGo reports whether protobuf-go's parser shows such a field.

@@ -48,14 +48,7 @@ const (
 //
 // Errors: a line that is no entry, but for the last, which a kill may have cut.
 func openJournal(o *Options) (*journal, error) {
-	j := &journal{answers: map[string]*answer{}, target: o.To.Redacted() + o.Method}
-	for _, h := range o.Header {
-		if h.Secret {
-			j.headers = append(j.headers, h.Name+": (secret)")
-		} else if !ownHeader(h.Name) {
-			j.headers = append(j.headers, h.Name+": "+h.Value)
-		}
-	}
+	j := &journal{answers: map[string]*answer{}, target: o.To.Redacted() + o.Method, headers: o.headerLines()}
 	if o.Journal == nil {
 		return j, nil
 	}

@@ -28,7 +28,7 @@ func (n *namer) aliases(ctx context.Context) error {
 		}
 		starts = append(starts, body.Len())
 		body.WriteByte('"')
-		a, err := n.c.send(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), "json", body.Bytes())
+		a, err := n.c.askJSON(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), body.Bytes())
 		if err != nil {
 			return err
 		}

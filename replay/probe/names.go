@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"unwire/replay"
 )
 
 // A namer asks for the JSON names of one message: every candidate gets a value
@@ -59,7 +57,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 	left = slices.Clone(names)
 	for len(left) > 0 {
 		body, starts := n.object(left, as)
-		a, err := n.c.send(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), "json", body)
+		a, err := n.c.askJSON(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), body)
 		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
 			return left, errNoName
 		}
@@ -70,7 +68,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			return left, err
 		}
 		if !a.parser {
-			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
+			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
 		}
 		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
 		// who is strict
@@ -122,7 +120,7 @@ func (n *namer) passHalves(ctx context.Context, names []string, as int) (left []
 // does not say which candidate it is about means one.
 func (n *namer) control(ctx context.Context) error {
 	body, starts := n.object(nil, asNumber)
-	a, err := n.c.send(ctx, "no names"+n.at(), "json", body)
+	a, err := n.c.askJSON(ctx, "no names"+n.at(), body)
 	if err != nil {
 		return err
 	}
@@ -151,16 +149,19 @@ func (n *namer) learn(name string, a *answer, as int) []string {
 		f, also = readGo(name, a.message, as)
 	} else {
 		f, also = readES(name, a.message, n.of, as)
-		if as == asNumber && len(n.in) == 0 && len(n.known) < maxKnown && !slices.Contains(n.known, name) {
+		if as == asNumber && len(n.in) == 0 && len(n.known) < maxEnds && !slices.Contains(n.known, name) {
 			n.known = append(n.known, name)
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.requests, a.quoted())}
+	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests(), a.quoted())}
 	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}
 	return []string{name, also, f.Name}
 }
+
+// maxEnds is how many names end a batch.
+const maxEnds = 20
 
 // without takes a field's names out of candidates, in all of their forms.
 func (n *namer) without(candidates []string, names ...string) []string {
@@ -259,7 +260,7 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 	if len(top.candidates) == 0 || res.Runtime == GRPCGo {
 		return nil
 	}
-	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && c.remote() {
 		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}
@@ -320,7 +321,7 @@ func (n *namer) takesAll(ctx context.Context) (bool, error) {
 	}
 	names := []string{"no1thing", "no2thing"}
 	body, starts := n.object(names, asNulls)
-	a, err := n.c.send(ctx, "names that no field has", "json", body)
+	a, err := n.c.askJSON(ctx, "names that no field has", body)
 	if err != nil || unknownName.MatchString(a.message) {
 		return false, err
 	}
@@ -337,7 +338,7 @@ func (n *namer) drops(ctx context.Context) (bool, error) {
 	for _, as := range []int{asNumber, asNulls} {
 		names := []string{"no1thing", "no2thing"}
 		body, starts := n.object(names, as)
-		a, err := n.c.send(ctx, "whether "+n.namePath()+" drops unknown names", "json", body)
+		a, err := n.c.askJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
 		if err != nil || hit(a.message, names, starts) != atEnd {
 			return false, err
 		}

@@ -123,6 +123,21 @@ func (o *Options) check() error {
 	return nil
 }
 
+// headerLines are the headers that are sent, without the values of secrets.
+func (o *Options) headerLines() []string {
+	lines := []string{}
+	for _, h := range o.Header {
+		switch {
+		case ownHeader(h.Name):
+		case h.Secret:
+			lines = append(lines, h.Name+": (secret)")
+		default:
+			lines = append(lines, h.Name+": "+h.Value)
+		}
+	}
+	return lines
+}
+
 // definedAsStream reports whether definitions say that the client streams.
 func (o *Options) definedAsStream() bool {
 	if o.Reach.Schema == nil {
@@ -156,7 +171,7 @@ func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 	return paths, numbers
 }
 
-// messages are what a runtime's strategy begins with: those that questions are
+// targets are what a runtime's strategy begins with: those that questions are
 // about, or the one at Options.Path.
 func (o *Options) messages() (paths [][]int32, numbers map[string]Numbers) {
 	if len(o.Questions) > 0 {

@@ -1,17 +1,10 @@
 package probe
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"net/url"
-	"slices"
 	"strings"
 
-	"unwire/decode"
 	"unwire/replay"
-	"unwire/schema"
-	"unwire/schema/jsonname"
 )
 
 // A Plan says what a probe would send, before it is known which runtime answers.
@@ -30,6 +23,8 @@ type Plan struct {
 	Body    []byte     `json:"body"` // the first
 	Steps   []Step     `json:"steps"`
 	Effects []string   `json:"effects"` // what could run a handler
+
+	messages int // that are asked about
 }
 
 // A Step is a part of a probe.
@@ -50,20 +45,13 @@ func NewPlan(o *Options) (*Plan, error) {
 	p := &Plan{
 		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
 		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
-		Headers: []string{}, Effects: []string{},
+		Headers: all.headerLines(), Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {
 		p.Rate = 1
 	}
-	for _, h := range all.Header {
-		switch {
-		case ownHeader(h.Name):
-		case h.Secret:
-			p.Headers = append(p.Headers, h.Name+": (secret)")
-		default:
-			p.Headers = append(p.Headers, h.Name+": "+h.Value)
-		}
-	}
+	paths, _ := all.messages()
+	p.messages = len(paths)
 	p.Body = firstESPayload(nil, &all)
 	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
@@ -119,8 +107,7 @@ func (p *Plan) Text() string {
 	}
 	about := fmt.Sprintf("numbers %s of %s", p.Numbers, of)
 	if len(p.Asks) > 0 {
-		paths, _ := wants(p.Asks)
-		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), len(paths))
+		about = fmt.Sprintf("%d questions about %d messages", len(p.Asks), p.messages)
 	}
 	fmt.Fprintf(&b, "%s, %d names; at most %d requests", about, p.Names, p.Budget)
 	if p.Rate > 0 {
@@ -134,72 +121,4 @@ func (p *Plan) Text() string {
 		fmt.Fprintf(&b, "effects: %s\n", e)
 	}
 	return b.String()
-}
-
-// TargetOf is the server that an exchange was captured from.
-func TargetOf(ctx context.Context, src decode.Source, id int64) (*url.URL, error) {
-	ex, err := decode.Decode(ctx, src, id, decode.Options{})
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(ex.URL)
-	if err != nil {
-		return nil, fmt.Errorf("probe: exchange %d: %w", id, err)
-	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
-}
-
-// Words that field names are often made of, beside those of definitions.
-var commonNames = [...]string{
-	"id", "name", "type", "kind", "value", "key", "data", "text", "content", "message", "messages", "path", "url", "uri", "user", "user_id", "query",
-	"limit", "offset", "page_size", "page_token", "cursor", "filter", "order_by", "options", "metadata", "labels", "tags", "status", "state", "code",
-	"error", "reason", "version", "token", "request_id", "session_id", "timestamp", "created_at", "updated_at", "start_time", "end_time", "title",
-	"description", "size", "count", "index", "parent", "children", "items", "config", "settings", "enabled", "mode", "model", "language", "source",
-	"target", "input", "output", "result", "results", "context", "email", "role", "file", "files", "line", "column", "range", "start", "end", "body",
-}
-
-// ValuesOf lists the names of all values of the enums of definitions.
-func ValuesOf(s *schema.Schema) []string {
-	seen := map[string]bool{}
-	for e := range s.Enums() {
-		for i := range e.Values().Len() {
-			seen[string(e.Values().Get(i).Name())] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-// TypesOf lists the full names of the messages of definitions.
-func TypesOf(s *schema.Schema) []string {
-	var out []string
-	for m := range s.Messages() {
-		if !m.IsMapEntry() {
-			out = append(out, string(m.FullName()))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Dictionary lists the names of all fields of definitions, and common ones, in
-// both of their forms.
-func Dictionary(s *schema.Schema) []string {
-	seen := map[string]bool{}
-	if s != nil {
-		for m := range s.Messages() {
-			for i := range m.Fields().Len() {
-				f := m.Fields().Get(i)
-				seen[string(f.Name())], seen[f.JSONName()] = true, true
-			}
-		}
-	}
-	for _, n := range commonNames {
-		seen[n], seen[jsonname.Of(n)] = true, true
-	}
-	var out []string
-	for n := range seen {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
 }

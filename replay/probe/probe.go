@@ -25,7 +25,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer c.close()
 
-	res := newResult(o.Method)
+	res := o.newResult()
 	err = run(ctx, c, &o, res)
 	return res, res.conclude(c, o.Questions, err)
 }

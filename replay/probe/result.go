@@ -81,14 +81,15 @@ type Field struct {
 	Holds    []string `json:"holds,omitempty"`
 	Evidence []string `json:"evidence"`
 
-	// eitherOne says that it is one varint or a message, with no class.
-	eitherOne bool
-	// noMap says that it is a message that is no map.
-	noMap bool
+	// VarintOrMessage says that it is one varint or a message, with no class.
+	VarintOrMessage bool `json:"-"`
+
+	// NoMap says that it is a message that is no map.
+	NoMap bool `json:"-"`
 }
 
-func newResult(method string) *Result {
-	return &Result{V: 1, Method: method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
+func (o *Options) newResult() *Result {
+	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 }
 
 // conclude counts the requests, decides the claims of questions and sorts the
@@ -112,6 +113,17 @@ func (r *Result) conclude(c *client, questions []Question, err error) error {
 	return err
 }
 
+// markComplete enters whether all numbers of a message were asked about.
+func (r *Result) markComplete(path string, complete bool) { r.complete[path] = complete }
+
+// isComplete reports whether all numbers of a message were asked about.
+func (r *Result) isComplete(path string) bool { return r.complete[path] }
+
+// markShown enters whether a Go server was asked about all that it shows of a
+// message.
+func (r *Result) markShown(path string, shown bool) { r.shown[path] = shown }
+
+// note adds what is to be known of all of the result, once.
 func (r *Result) note(notes ...string) {
 	for _, n := range notes {
 		if n != "" && !slices.Contains(r.Notes, n) {
@@ -142,14 +154,6 @@ func numbers(path string) []int {
 		}
 	}
 	return out
-}
-
-// joinPath is a path with one more number.
-func joinPath(path string, n int32) string {
-	if path == "" {
-		return strconv.Itoa(int(n))
-	}
-	return path + "." + strconv.Itoa(int(n))
 }
 
 // pathText writes numbers joined by dots.

@@ -19,19 +19,16 @@ type stopError struct {
 
 func (e *stopError) Error() string { return e.why }
 
-func stop(format string, args ...any) *stopError {
+// stop ends a probe with what was learnt, and says why.
+func stop(format string, args ...any) error {
 	return &stopError{why: fmt.Sprintf(format, args...)}
 }
 
-// oracleOff is for a server that says the same whatever it is asked.
-func oracleOff(a *answer) *stopError {
-	return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
-}
-
-// oracleOffAt is for a message whose control was answered as if it existed.
-func oracleOffAt(path []int32, a *answer) *stopError {
+// oracleOffAt is for a server that answers the control of a message as if it
+// existed. Of the request itself, that says that its answers follow from nothing.
+func oracleOffAt(path []int32, a *answer) error {
 	if len(path) == 0 {
-		return oracleOff(a)
+		return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
 	}
 	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", pathText(path), a.brief())}
 }

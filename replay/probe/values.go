@@ -55,14 +55,14 @@ func (n *namer) values(ctx context.Context, res *Result) error {
 			continue
 		}
 		names := n.valuesFor(f)
-		first := n.c.requests + 1
+		first := n.c.Requests() + 1
 		values, err := n.having(ctx, f, names)
 		if err != nil {
 			return err
 		}
 		if len(values) > 0 {
 			f.Values = values
-			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.requests, strings.Join(values, ", ")))
+			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.Requests(), strings.Join(values, ", ")))
 		}
 		if !n.goEnd {
 			told[f.enum] = append(values, "")[:len(values):len(values)]
@@ -188,9 +188,9 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *answer
 	} else {
 		body.WriteString(n.closes(name))
 	}
-	a, err = n.c.send(ctx, what, "json", body.Bytes())
+	a, err = n.c.askJSON(ctx, what, body.Bytes())
 	if err == nil && !a.parser {
-		err = stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.requests, a.brief())
+		err = stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
 	}
 	return a, at, err
 }

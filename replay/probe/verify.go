@@ -26,7 +26,7 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 	}
 	defer c.close()
 
-	d, res := newDefinition(&o), newResult(o.Method)
+	d, res := o.Definition(), o.newResult()
 	err = verify(ctx, c, &o, d, res)
 	out := &Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
 	return out, out.conclude(c, d, res, err)
@@ -34,14 +34,13 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 
 // verify finds out the runtime, and asks it.
 func verify(ctx context.Context, c *client, o *VerifyOptions, d *Definition, res *Result) error {
-	es := newESVerifier(c, o, d, res)
-	first, _ := es.payload(nil)
+	first := firstVerifyES(o, d)
 	if err := c.fingerprint(ctx, res, func() []byte { return first }); err != nil {
 		return err
 	}
 	switch res.Runtime {
 	case ES1, ES2:
-		return es.run(ctx)
+		return verifyES(ctx, c, o, d, res)
 	case ConnectGo, GRPCGo:
 		return verifyGo(ctx, c, d, res)
 	}
@@ -73,7 +72,7 @@ func NewVerifyPlan(o *VerifyOptions) (*VerifyPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := newDefinition(o)
+	d := o.Definition()
 	es := "one or two if the definition is right, and up to four a field that is not"
 	if o.Refine {
 		es += "; with protobuf-es 2 one more a text"

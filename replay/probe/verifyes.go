@@ -77,7 +77,7 @@ func newESVerifier(c *client, o *VerifyOptions, d *Definition, res *Result) *esV
 		claims[e].below = levels[e.below]
 		v.all = append(v.all, claims[e])
 	}
-	v.root = levels[d.root]
+	v.root = levels[d.messages[0]]
 	return v
 }
 
@@ -110,7 +110,9 @@ func (c *esClaim) doubt(label bool) {
 	c.state, c.doubted, c.label = doubted, true, label
 }
 
-func (v *esVerifier) run(ctx context.Context) error {
+// verifyES holds a definition against what a protobuf-es server's parser says.
+func verifyES(ctx context.Context, c *client, o *VerifyOptions, d *Definition, res *Result) error {
+	v := newESVerifier(c, o, d, res)
 	if err := requestType(ctx, v.server.client, v.res); err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool
 		for _, m := range marks {
 			if m.claim.state == asking {
 				m.claim.state = passed
-				m.claim.cite(v.server.requests, "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.quoted())
+				m.claim.cite(v.server.Requests(), "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.quoted())
 			}
 		}
 		return true, nil
@@ -154,7 +156,7 @@ func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool
 	case a.parser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, stop("the answer to request %d tells nothing of the parser: %s", v.server.requests, a.brief())
+	return false, stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.brief())
 }
 
 func (v *esVerifier) expectation(c *esClaim) string {
@@ -177,7 +179,7 @@ func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) er
 			return err
 		}
 	}
-	c.cite(v.server.requests, "the parser stumbled over it: %s", a.quoted())
+	c.cite(v.server.Requests(), "the parser stumbled over it: %s", a.quoted())
 	switch {
 	case m.part == partLabel && c.as != asVarint && c.isList():
 		c.decide(Contradicted, "the server reads one number of its size, not a list")
@@ -272,7 +274,7 @@ func (v *esVerifier) find(ctx context.Context, c *esClaim) (*Field, error) {
 	if err := m.run(ctx); err != nil {
 		return nil, err
 	}
-	res := &Result{complete: map[string]bool{}}
+	res := v.o.newResult()
 	m.report(res)
 	for i := range res.Fields {
 		f := &res.Fields[i]
@@ -320,7 +322,7 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 		return stop("the parser stumbles over what has no field in it")
 	}
 	c := claims[0]
-	c.cite(v.server.requests, "the parser gave up: %s", a.quoted())
+	c.cite(v.server.Requests(), "the parser gave up: %s", a.quoted())
 	c.doubt(false)
 	return nil
 }
@@ -354,7 +356,7 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 			c.Open = "text or bytes, and whether it is repeated"
 		default:
 			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.class()))
-			c.Open = openType(c.class())
+			c.Open = c.openType()
 		}
 	}
 	return nil
@@ -391,7 +393,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 				some = some[:half]
 				continue
 			}
-			some[0].cite(v.server.requests, "nested deeply, the parser gives up: %s", a.quoted())
+			some[0].cite(v.server.Requests(), "nested deeply, the parser gives up: %s", a.quoted())
 			some[0].decide(Contradicted, "the server reads it as a message of the type that it is in")
 			some = nil
 		}
@@ -446,11 +448,11 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		switch {
 		case a.parser && !g.canary && badTextES(a.message):
 			strict = true
-			c.cite(v.server.requests, "text that is no UTF-8 is refused: %s", a.quoted())
+			c.cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.quoted())
 			c.decide(Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		case g.canary && g.slot == slotEnd:
-			c.cite(v.server.requests, "bytes that are no UTF-8 are taken")
+			c.cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			loose = append(loose, c)
 		}
 	}
@@ -471,10 +473,10 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		g := readCanary(a.message)
 		switch {
 		case a.parser && !g.canary && badTextES(a.message):
-			c.cite(v.server.requests, "bytes that are no UTF-8 are refused: %s", a.quoted())
+			c.cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.quoted())
 			c.decide(Contradicted, "the server reads the number as text")
 		case g.canary && g.slot == slotEnd:
-			c.cite(v.server.requests, "bytes that are no UTF-8 are taken")
+			c.cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			c.decide(Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}

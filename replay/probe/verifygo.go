@@ -77,7 +77,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.cite(v.server.requests, "to text that is none: %s", a.quoted())
+		c.cite(v.server.Requests(), "to text that is none: %s", a.quoted())
 		if !hit {
 			continue
 		}
@@ -103,7 +103,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 // provedBy confirms the messages that lead to text which was looked at.
 func (v *goVerifier) provedBy(above *Expectation, path string, a *answer) {
 	for ; above != nil && !above.decided; above = above.in.above {
-		above.cite(v.server.requests, "to text that is none at %s: %s", path, a.quoted())
+		above.cite(v.server.Requests(), "to text that is none at %s: %s", path, a.quoted())
 		above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
 		above.Open = "whether it is repeated"
 	}
@@ -168,7 +168,7 @@ func (v *goVerifier) messages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.cite(v.server.requests, "to tags that are none: %s", a.quoted())
+		c.cite(v.server.Requests(), "to tags that are none: %s", a.quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -248,7 +248,7 @@ func (v *goVerifier) lists(ctx context.Context) error {
 		}
 		c.Said = append(c.Said, f.Evidence...)
 		c.decide(Confirmed, "the server reads it as a list of %s numbers", f.Class)
-		c.Open = openType(c.class())
+		c.Open = c.openType()
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ func (v *goVerifier) hits(ctx context.Context, test int, l *ExpectedMessage, set
 		if err != nil || n == 0 {
 			return set, err
 		}
-		by[n].cite(v.server.requests, "% x is refused as a %s", t.value, t.name)
+		by[n].cite(v.server.Requests(), "% x is refused as a %s", t.value, t.name)
 		by[n].decide(Contradicted, "the server reads it as %s", [...]string{
 			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
 		}[test])
@@ -304,7 +304,7 @@ func (v *goVerifier) hits(ctx context.Context, test int, l *ExpectedMessage, set
 // others asks whether any of the bytes and single numbers of a message is
 // something else: in a request for each that it may be, and more only if so.
 func (v *goVerifier) others(ctx context.Context, l *ExpectedMessage, set []int32, by map[int32]*Expectation) error {
-	said, from := 0, v.server.requests+1
+	said, from := 0, v.server.Requests()+1
 	for i, test := range goTests() {
 		if test.text || v.poison != nil {
 			var err error
@@ -320,7 +320,7 @@ func (v *goVerifier) others(ctx context.Context, l *ExpectedMessage, set []int32
 			c.decide(Undecided, "protobuf-go passes over bytes and single numbers")
 			continue
 		}
-		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.requests))
+		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.Requests()))
 		c.decide(Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
 	}
 	return nil
