@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"unwire/decode/envelope"
 	"unwire/replay"
 )
 
-// An answer is what a server said to one message.
-type answer struct {
+// An Answer is what a server said to one message.
+type Answer struct {
 	Status int `json:"status"` // of HTTP
 	// Connect's name of the code; "" where there is none
 	Code    string `json:"code"`
@@ -27,12 +28,12 @@ type answer struct {
 	// Reason names for programs why there is no answer.
 	Reason replay.Reason `json:"reason,omitempty"`
 
-	message    string        // Message, with white space made plain
-	parser     bool          // it is an error as parsers make them
+	Text       string        // Message, with white space made plain
+	FromParser bool          // it is an error as parsers make them
 	retryAfter time.Duration // 0: none
 }
 
-func (a *answer) brief() string {
+func (a *Answer) Brief() string {
 	if a.Fail != "" {
 		return a.Fail
 	}
@@ -49,8 +50,8 @@ func (a *answer) brief() string {
 	return s
 }
 
-// quoted is the server's message, cut and with its white space made plain.
-func (a *answer) quoted() string { return quote(a.message) }
+// Quoted is the server's message, cut and with its white space made plain.
+func (a *Answer) Quoted() string { return quote(a.Text) }
 
 func quote(s string) string {
 	const most = 200
@@ -70,11 +71,11 @@ var (
 
 // sizeLimit is how large a message may be where one was refused for its size;
 // 0: it was not.
-func (a *answer) sizeLimit(size int) int {
-	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.message)) {
+func (a *Answer) sizeLimit(size int) int {
+	if size <= leastSize || a.Status != http.StatusRequestEntityTooLarge && (a.Code != "resource_exhausted" || !sizeRefused.MatchString(a.Text)) {
 		return 0
 	}
-	if m := lastNumber.FindStringSubmatch(a.message); m != nil {
+	if m := lastNumber.FindStringSubmatch(a.Text); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n >= leastSize && n < size {
 			return n
 		}
@@ -92,7 +93,7 @@ var ofHandlers = map[string]bool{
 //
 // Shape: a message of the server's own means that its handler ran, whatever the
 // status behind it.
-func (a *answer) read(p Protocol, resp *http.Response, data []byte) {
+func (a *Answer) read(p Protocol, resp *http.Response, data []byte) {
 	if p == ConnectUnary {
 		//nolint:errcheck // what could be read counts
 		if e, _ := envelope.ParseError(data); e != nil && a.Status != http.StatusOK {
@@ -144,13 +145,13 @@ func statusOf(h http.Header) *envelope.End {
 }
 
 // finish works out what follows from an answer.
-func (a *answer) finish(p Protocol) {
+func (a *Answer) finish(p Protocol) {
 	// protobuf-go puts a non-breaking space in some of its errors, and an
 	// ordinary one in others, so that nobody compares them.
-	a.message = strings.Join(strings.Fields(strings.ReplaceAll(a.Message, "\u00a0", " ")), " ")
+	a.Text = strings.Join(strings.Fields(strings.ReplaceAll(a.Message, "\u00a0", " ")), " ")
 	switch a.Code {
 	case "invalid_argument", "internal", "unknown":
-		a.parser = a.Message != "" && parserText(a.message)
+		a.FromParser = a.Message != "" && parserText(a.Text)
 	}
 }
 

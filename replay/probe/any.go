@@ -34,14 +34,14 @@ func (n *namer) anys(ctx context.Context, types []string, res *Result) (holds []
 		switch {
 		case err != nil:
 			return holds, err
-		case noType.MatchString(a.message):
-		case !a.parser:
-			return holds, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
+		case noType.MatchString(a.Text):
+		case !a.FromParser:
+			return holds, Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
 		default:
 			holds = append(holds, name)
 		}
 		if i == enoughUnknown && len(holds) == 0 && !n.goEnd {
-			res.note(fmt.Sprintf("%s: the server has no types for an Any, as it seems: none of %d is known", f.Name, i+1))
+			res.Note(fmt.Sprintf("%s: the server has no types for an Any, as it seems: none of %d is known", f.Name, i+1))
 			return nil, nil
 		}
 	}
@@ -69,7 +69,7 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 }
 
 // askType asks whether an Any may hold a type.
-func (n *namer) askType(ctx context.Context, f *nameField, name string) (*answer, error) {
+func (n *namer) askType(ctx context.Context, f *nameField, name string) (*Answer, error) {
 	value := fmt.Sprintf(`{"@type":%s}`, quoteJSON("type.googleapis.com/"+strings.TrimPrefix(name, ".")))
 	if f.Label == "repeated" {
 		value = "[" + value + "]"

@@ -139,7 +139,7 @@ func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor
 	}
 	eachField(data, func(n int32, t protowire.Type, value []byte) {
 		at := append(slices.Clone(path), n)
-		seen[pathText(at)] = seen[pathText(at)].and(t)
+		seen[PathText(at)] = seen[PathText(at)].and(t)
 		if fd := md.Fields().ByNumber(protowire.Number(n)); fd != nil && t == protowire.BytesType && fd.Kind() == protoreflect.MessageKind && !fd.IsMap() {
 			seenIn(seen, value, fd.Message(), at)
 		}

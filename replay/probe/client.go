@@ -28,8 +28,8 @@ const (
 	GRPCWeb       Protocol = "grpc-web"
 )
 
-// A client asks one method, one request at a time.
-type client struct {
+// A Client asks one method, one request at a time.
+type Client struct {
 	o        *Options
 	url      *url.URL
 	protocol Protocol
@@ -43,22 +43,22 @@ type client struct {
 	most int
 
 	first       []byte // the message that the fingerprint was taken with
-	firstAnswer *answer
+	firstAnswer *Answer
 
 	requests, executed, resumed int
 	bytes                       int64
 }
 
-// newClient completes o, and opens its journal.
+// NewClient completes o, and opens its journal.
 //
 // Errors: of options; replay.ErrRefused; of the journal.
-func newClient(o *Options) (*client, error) {
-	if err := o.complete(); err != nil {
+func NewClient(o *Options) (*Client, error) {
+	if err := o.Complete(); err != nil {
 		return nil, err
 	}
 	u := *o.To
 	u.Path = strings.TrimSuffix(u.Path, "/") + o.Method
-	c := &client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
+	c := &Client{o: o, url: &u, protocol: o.Protocol, starts: o.ClientStreams}
 	if c.protocol == Auto {
 		c.protocol = ConnectUnary
 	}
@@ -68,7 +68,7 @@ func newClient(o *Options) (*client, error) {
 	return c, err
 }
 
-func (c *client) transport(http2 bool) {
+func (c *Client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
@@ -76,32 +76,32 @@ func (c *client) transport(http2 bool) {
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
 
-func (c *client) close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ask sends a message in protobuf.
+// Ask sends a message in protobuf.
 //
 // Shape: what the fingerprint was taken with is not asked twice.
-func (c *client) ask(ctx context.Context, what string, message []byte) (*answer, error) {
+func (c *Client) Ask(ctx context.Context, what string, message []byte) (*Answer, error) {
 	if c.firstAnswer != nil && bytes.Equal(message, c.first) {
 		return c.firstAnswer, nil
 	}
 	return c.send(ctx, what, "proto", message)
 }
 
-// askJSON sends a message in JSON.
-func (c *client) askJSON(ctx context.Context, what string, message []byte) (*answer, error) {
+// AskJSON sends a message in JSON.
+func (c *Client) AskJSON(ctx context.Context, what string, message []byte) (*Answer, error) {
 	return c.send(ctx, what, "json", message)
 }
 
 // Requests is how many requests were made, with those of a journal.
-func (c *client) Requests() int { return c.requests }
+func (c *Client) Requests() int { return c.requests }
 
 // MaxMessage is how many bytes of a message the server takes; 0: any, as far as
 // is known.
-func (c *client) MaxMessage() int { return c.most }
+func (c *Client) MaxMessage() int { return c.most }
 
-// remote reports whether the server is on another machine.
-func (c *client) remote() bool { return replay.CheckTarget(c.url, false, nil) != nil }
+// Remote reports whether the server is on another machine.
+func (c *Client) Remote() bool { return replay.CheckTarget(c.url, false, nil) != nil }
 
 // maxRetries is how often in a row a server's retry-after is followed.
 const maxRetries = 5
@@ -109,7 +109,7 @@ const maxRetries = 5
 // send sends a message and reads the answer, or takes it from the journal.
 //
 // Errors: a stopError where the server wants no more, or took the message.
-func (c *client) send(ctx context.Context, what, codec string, message []byte) (*answer, error) {
+func (c *Client) send(ctx context.Context, what, codec string, message []byte) (*Answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, what, codec, message, try)
 		if err != nil {
@@ -119,13 +119,13 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 		switch most := a.sizeLimit(len(message)); {
 		case most > 0 && (c.most == 0 || most < c.most || len(message) > c.most):
 			c.most = most
-			return a, errSize
+			return a, ErrSize
 		case a.Accepted:
 			c.executed++
-			return a, stop("request %d was taken, though no parser should: the handler may have run", c.requests)
+			return a, Stop("request %d was taken, though no parser should: the handler may have run", c.requests)
 		case replay.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
-				return a, stop("the server answered %s to request %d", a.brief(), c.requests)
+				return a, Stop("the server answered %s to request %d", a.Brief(), c.requests)
 			}
 			c.next = time.Now().Add(a.retryAfter)
 		default:
@@ -137,14 +137,14 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 	}
 }
 
-// errSize is a message that is larger than the server takes: client.most says
+// ErrSize is a message that is larger than the server takes: client.most says
 // how large it may be.
-var errSize error = stop("the server takes no message of the size that is needed")
+var ErrSize error = Stop("the server takes no message of the size that is needed")
 
 // once makes one request.
-func (c *client) once(ctx context.Context, what, codec string, message []byte, try int) (*answer, error) {
+func (c *Client) once(ctx context.Context, what, codec string, message []byte, try int) (*Answer, error) {
 	if c.requests >= c.o.Budget {
-		return nil, stop("the budget of %d requests is used up", c.o.Budget)
+		return nil, Stop("the budget of %d requests is used up", c.o.Budget)
 	}
 	body := c.body(codec, message)
 	key := c.journal.key(c.protocol, codec, body, try)
@@ -178,7 +178,7 @@ func (c *client) once(ctx context.Context, what, codec string, message []byte, t
 }
 
 // wait keeps to the rate.
-func (c *client) wait(ctx context.Context) error {
+func (c *Client) wait(ctx context.Context) error {
 	if d := time.Until(c.next); d > 0 {
 		select {
 		case <-ctx.Done():
@@ -187,7 +187,7 @@ func (c *client) wait(ctx context.Context) error {
 		}
 	}
 	rate := c.o.Rate
-	if rate <= 0 && c.remote() {
+	if rate <= 0 && c.Remote() {
 		rate = 1
 	}
 	if rate > 0 {
@@ -196,14 +196,14 @@ func (c *client) wait(ctx context.Context) error {
 	return nil
 }
 
-func (c *client) body(codec string, message []byte) []byte {
+func (c *Client) body(codec string, message []byte) []byte {
 	if c.protocol == ConnectUnary {
 		return message
 	}
 	return envelope.Append(make([]byte, 0, envelope.HeaderLen+len(message)), 0, message)
 }
 
-func (c *client) contentType(codec string) string {
+func (c *Client) contentType(codec string) string {
 	switch c.protocol {
 	case ConnectUnary:
 		return "application/" + codec
@@ -213,13 +213,13 @@ func (c *client) contentType(codec string) string {
 	return "application/" + string(c.protocol) + "+" + codec
 }
 
-func (c *client) exchange(ctx context.Context, codec string, body []byte) *answer {
+func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	var at replay.Progress
 	req, err := http.NewRequestWithContext(at.Trace(ctx), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return &answer{Fail: err.Error()}
+		return &Answer{Fail: err.Error()}
 	}
 	for _, h := range c.o.Header {
 		if !ownHeader(h.Name) {
@@ -240,7 +240,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	}
 	resp, err := c.http.RoundTrip(req)
 	if err != nil {
-		a := new(answer)
+		a := new(Answer)
 		a.Reason, a.Fail = at.Explain(err, c.o.Timeout)
 		if a.Reason == replay.NoAnswer {
 			a.Fail = plain(err)
@@ -249,7 +249,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	}
 	defer resp.Body.Close() //nolint:errcheck // it is read to its end or given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	a := &answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
+	a := &Answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
 	now := time.Now()
 	if at := replay.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
 		a.retryAfter = max(at.Sub(now), time.Millisecond)

@@ -3,6 +3,7 @@ package probe
 import (
 	"maps"
 	"slices"
+
 	"unwire/schema"
 	"unwire/schema/jsonname"
 )

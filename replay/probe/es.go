@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// runES asks a protobuf-es server about the messages that o asks for and those
+// ProbeES asks a protobuf-es server about the messages that o asks for and those
 // below them.
-func runES(ctx context.Context, c *client, o *Options, res *Result) error {
+func ProbeES(ctx context.Context, c *Client, o *Options, res *Result) error {
 	s := newESServer(c, o)
-	paths, numbers := o.messages()
+	paths, numbers := o.Targets()
 	var todo []*esMessage
 	for _, path := range paths {
-		m := newESMessage(s, path, numbers[pathText(path)])
+		m := newESMessage(s, path, numbers[PathText(path)])
 		m.unsure = len(path) > 0
 		todo = append(todo, m)
 	}
@@ -22,7 +22,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 		m := todo[0]
 		if m.unsure {
 			ok, err := s.reach(ctx, res, m, reached)
-			if err != nil && !res.offHere(err) {
+			if err != nil && !res.NoteOracleOff(err) {
 				return err
 			}
 			if !ok {
@@ -30,7 +30,7 @@ func runES(ctx context.Context, c *client, o *Options, res *Result) error {
 			}
 		}
 		err := m.run(ctx)
-		if res.offHere(err) {
+		if res.NoteOracleOff(err) {
 			continue
 		}
 		if err == nil {
@@ -54,7 +54,7 @@ func (s *esServer) askType(ctx context.Context, res *Result) error {
 		return nil
 	}
 	s.typeAsked = true
-	err := requestType(ctx, s.client, res)
+	err := requestType(ctx, s.Client, res)
 	s.levelsUncounted = s.levelsUncounted || res.RequestType != "" && res.Runtime == ES1
 	return err
 }

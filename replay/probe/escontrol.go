@@ -7,8 +7,8 @@ import "context"
 func (m *esMessage) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
 // read finds the index of the canary that an answer names.
-func (m *esMessage) read(a *answer) sighting {
-	g := readCanary(a.message)
+func (m *esMessage) read(a *Answer) sighting {
+	g := readCanary(a.Text)
 	if g.canary && g.index < controlIndex {
 		g.index = ((g.index-m.asked*idStep)%controlIndex + controlIndex) % controlIndex
 	}
@@ -21,16 +21,16 @@ func (m *esMessage) read(a *answer) sighting {
 // Errors: a stopError if the answer does not name the end; then nothing is
 // claimed of the message.
 func (m *esMessage) control(ctx context.Context) error {
-	if m.server.controlled[pathText(m.path)] {
+	if m.server.controlled[PathText(m.path)] {
 		return nil
 	}
-	a, err := m.server.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(appendControl(nil), m.id(0))))
+	a, err := m.server.Ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(appendControl(nil), m.id(0))))
 	if err != nil {
 		return err
 	}
 	if !m.read(a).isEnd(0) {
-		return oracleOffAt(m.path, a)
+		return OracleOff(m.path, a)
 	}
-	m.server.controlled[pathText(m.path)] = true
+	m.server.controlled[PathText(m.path)] = true
 	return nil
 }

@@ -45,12 +45,12 @@ func appendEntryTest(b []byte, n int32, index int) []byte {
 // read as the next tag.
 func (m *esMessage) controlEntry(ctx context.Context) error {
 	b := appendCanary(append([]byte{}, skip4...), controlIndex, slotMap)
-	a, err := m.server.ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
+	a, err := m.server.Ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
 	if err != nil {
 		return err
 	}
 	if g := m.read(a); !g.canary || g.slot != slotMap || g.index != controlIndex {
-		return oracleOffAt(m.path, a)
+		return OracleOff(m.path, a)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (m *esMessage) controlEntry(ctx context.Context) error {
 func (m *esMessage) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
-		if m.numbers.has(n) {
+		if m.numbers.Has(n) {
 			asked = append(asked, n)
 		}
 	}
@@ -80,14 +80,14 @@ func (m *esMessage) runEntry(ctx context.Context) error {
 				b = appendEntryTest(b, n, m.id(i))
 			}
 		}
-		a, err := m.server.ask(ctx, fmt.Sprintf("%s: keys and values", m.at()), m.whole(appendEnd(b, m.id(len(asked)))))
+		a, err := m.server.Ask(ctx, fmt.Sprintf("%s: keys and values", m.at()), m.whole(appendEnd(b, m.id(len(asked)))))
 		if err != nil {
 			return err
 		}
 		g := m.read(a)
 		if !g.canary || g.index >= len(asked) || m.found[asked[g.index]] != nil || !entryCanHave(asked[g.index], g.slot) {
 			m.found = map[int32]*esField{}
-			return oracleOffAt(m.path, a)
+			return OracleOff(m.path, a)
 		}
 		m.enter(asked[g.index], g.slot, a).level = g.slot == slotVarint
 	}

@@ -21,7 +21,7 @@ func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
 	for i, n := range b.numbers {
 		p = appendGroupTest(p, n, m.id(i))
 	}
-	a, err := m.server.ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
+	a, err := m.server.Ask(ctx, fmt.Sprintf("%s: which of %s is a group?", m.at(), b.about()), m.whole(appendEnd(p, m.id(len(b.numbers)))))
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func (m *esMessage) clearSuspects(numbers []int32) {
 
 // identify finds out what the one suspect is that is left: a group, a message
 // with a group in it, or what we do not know of. It is left out from then on.
-func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
+func (m *esMessage) identify(ctx context.Context, n int32, a *Answer) error {
 	m.suspects = nil
 	m.excluded[n] = true
 	if !m.illegal {
@@ -60,7 +60,7 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
 		return nil
 	}
 	m.asked++
-	sure, err := m.server.ask(ctx, fmt.Sprintf("%s: is %d a group?", m.at(), n), m.whole(appendEnd(appendGroupAssertion(appendControl(nil), n), m.id(0))))
+	sure, err := m.server.Ask(ctx, fmt.Sprintf("%s: is %d a group?", m.at(), n), m.whole(appendEnd(appendGroupAssertion(appendControl(nil), n), m.id(0))))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
 		m.enterGroup(n, a)
 	case g.canary && g.index == assertion: // a single number would have met its canary
 		m.found[n] = &esField{number: n, slot: slotMessage}
-		m.tell(m.found[n], "tags are read in its value, and it is no group: "+sure.quoted())
+		m.tell(m.found[n], "tags are read in its value, and it is no group: "+sure.Quoted())
 	default:
 		m.unknown = append(m.unknown, n)
 	}
@@ -78,9 +78,9 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *answer) error {
 
 // enterGroup enters a number at which the parser stumbles without saying where,
 // since it is a group. It is left out from then on.
-func (m *esMessage) enterGroup(n int32, a *answer) {
+func (m *esMessage) enterGroup(n int32, a *Answer) {
 	m.suspects = nil
 	m.excluded[n] = true
 	m.found[n] = &esField{number: n, group: true}
-	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+a.quoted())
+	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+a.Quoted())
 }

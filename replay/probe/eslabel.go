@@ -8,7 +8,7 @@ import (
 // disputed reports whether a claim of a question about a field is of a sort.
 func (m *esMessage) disputed(n int32, is func(*Claim) bool) bool {
 	for _, q := range m.server.options.Questions {
-		if q.Number != n || q.Path != pathText(m.path) {
+		if q.Number != n || q.Path != PathText(m.path) {
 			continue
 		}
 		for k := range q.Claims {
@@ -46,7 +46,7 @@ func (m *esMessage) labels(ctx context.Context) error {
 			}
 			b = appendLabelTest(b, f.number, as, false, m.id(i))
 		}
-		a, err := m.server.ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
+		a, err := m.server.Ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (m *esMessage) labels(ctx context.Context) error {
 		case g.isEnd(len(some)):
 			for _, f := range some {
 				f.label = "singular"
-				m.tell(f, "the parser reads one number of it, and no list: "+a.quoted())
+				m.tell(f, "the parser reads one number of it, and no list: "+a.Quoted())
 			}
 			left = left[len(some):]
 		case g.canary && g.slot == slotPacked && g.index < len(some):
@@ -64,7 +64,7 @@ func (m *esMessage) labels(ctx context.Context) error {
 				m.tell(f, "the parser reads one number of it, and no list")
 			}
 			some[g.index].label = "repeated"
-			m.tell(some[g.index], "the parser reads a list of it: "+a.quoted())
+			m.tell(some[g.index], "the parser reads a list of it: "+a.Quoted())
 			left = left[g.index+1:]
 		default:
 			return nil // nothing is told

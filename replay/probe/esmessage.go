@@ -9,7 +9,7 @@ import (
 // An esServer is what is known of a protobuf-es server.
 type esServer struct {
 	// client is nil while a plan is made.
-	*client
+	*Client
 	options *Options
 
 	// controlled has the paths whose control was answered as it should be.
@@ -28,13 +28,13 @@ type esServer struct {
 	countsLevels, levelsUncounted bool
 }
 
-func newESServer(c *client, o *Options) *esServer {
-	return &esServer{client: c, options: o, controlled: map[string]bool{}}
+func newESServer(c *Client, o *Options) *esServer {
+	return &esServer{Client: c, options: o, controlled: map[string]bool{}}
 }
 
 // sizeLimit is how many bytes of a message it takes; 0: any, as far as is known.
 func (s *esServer) sizeLimit() int {
-	if s.client == nil {
+	if s.Client == nil {
 		return 0
 	}
 	return s.MaxMessage()
@@ -75,16 +75,16 @@ func newESMessage(s *esServer, path []int32, numbers Numbers) *esMessage {
 // firstMessage is what a protobuf-es server is asked about first: the first
 // step of a path, before it is known whether the path leads to a message.
 func (s *esServer) firstMessage() *esMessage {
-	paths, numbers := s.options.messages()
+	paths, numbers := s.options.Targets()
 	if first := paths[0]; len(first) > 0 {
 		return newESMessage(s, nil, Numbers{{first[0], first[0]}})
 	}
 	return newESMessage(s, nil, numbers[""])
 }
 
-// firstESPayload is the message that a probe begins with. A protobuf-es server
+// FirstMessage is the message that a probe begins with. A protobuf-es server
 // answers it with what is known of its first field.
-func firstESPayload(c *client, o *Options) []byte {
+func FirstMessage(c *Client, o *Options) []byte {
 	return newESServer(c, o).firstMessage().firstPayload()
 }
 
@@ -105,9 +105,9 @@ type esField struct {
 func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
 // enter adds a field at whose canary the parser stumbled.
-func (m *esMessage) enter(n int32, s slot, a *answer) *esField {
+func (m *esMessage) enter(n int32, s slot, a *Answer) *esField {
 	f := &esField{number: n, slot: s}
-	m.tell(f, a.quoted())
+	m.tell(f, a.Quoted())
 	m.found[n] = f
 	m.server.showsMaps = m.server.showsMaps || s == slotMap
 	return f

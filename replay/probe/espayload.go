@@ -37,7 +37,7 @@ func (m *esMessage) readings(n int32) []reading {
 		return out
 	}
 	for k := n + 1; k <= n+nearNumbers && len(out) <= nearReadings; k++ {
-		if !m.numbers.has(k) {
+		if !m.numbers.Has(k) {
 			continue
 		}
 		if r, ok := m.readingOf(k); ok && (r.as != absent || k <= n+2) && !m.excluded[k] {
@@ -56,7 +56,7 @@ func (m *esMessage) allReadings() []reading {
 		}
 	}
 	for n := int32(1); n <= finalAbsent; n++ {
-		if m.numbers.has(n) && m.found[n] == nil && !m.excluded[n] {
+		if m.numbers.Has(n) && m.found[n] == nil && !m.excluded[n] {
 			out = append(out, reading{n, absent})
 		}
 	}
@@ -65,7 +65,7 @@ func (m *esMessage) allReadings() []reading {
 
 // firstPayload is what is asked first.
 func (m *esMessage) firstPayload() []byte {
-	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.highest()))))
+	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Highest()))))
 }
 
 // fitting is as much of a batch as the server takes in one message.
@@ -94,8 +94,8 @@ func (b batch) last() bool { return b.next == 0 }
 
 func (m *esMessage) batch(high int32) batch {
 	var b batch
-	n := m.numbers.below(high)
-	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = m.numbers.below(n - 1) {
+	n := m.numbers.Below(high)
+	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = m.numbers.Below(n - 1) {
 		if m.found[n] == nil && !m.excluded[n] {
 			b.numbers = append(b.numbers, n)
 			size += candidateSize
@@ -205,5 +205,5 @@ func (m *esMessage) measures(deep int32, batch batch) bool {
 // whole is a request around the message. It ends behind it, too, so that no
 // parser takes it even where the path leads to no message.
 func (m *esMessage) whole(message []byte) []byte {
-	return appendEnd(wrap(m.path, message, m.groups...), maxBatch-1)
+	return appendEnd(Wrap(m.path, message, m.groups...), maxBatch-1)
 }

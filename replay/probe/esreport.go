@@ -14,14 +14,14 @@ func (m *esMessage) refine(ctx context.Context) error {
 		if f.slot != slotLen || f.group {
 			continue
 		}
-		a, err := m.server.ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(appendBadText(nil, n), 0)))
+		a, err := m.server.Ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(AppendBadText(nil, n), 0)))
 		if err != nil {
 			return err
 		}
-		switch g := readCanary(a.message); {
-		case a.parser && !g.canary && badTextES(a.message):
+		switch g := readCanary(a.Text); {
+		case a.FromParser && !g.canary && badTextES(a.Text):
 			f.text, strict = "string", true
-			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.quoted()))
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.Quoted()))
 		case g.canary && g.slot == slotEnd:
 			f.text = "bytes"
 			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests()))
@@ -45,14 +45,14 @@ func (m *esMessage) at() string {
 	if len(m.path) == 0 {
 		return "request"
 	}
-	return "message at " + pathText(m.path)
+	return "message at " + PathText(m.path)
 }
 
 // report says what is known.
 func (m *esMessage) report(res *Result) {
 	for _, n := range m.order() {
 		f := m.found[n]
-		out := Field{Path: pathText(m.path), Number: n, Evidence: f.evidence}
+		out := Field{Path: PathText(m.path), Number: n, Evidence: f.evidence}
 		switch {
 		case f.group:
 			out.Class, out.Kind = Message, "group"
@@ -84,11 +84,11 @@ func (m *esMessage) report(res *Result) {
 		res.Fields = append(res.Fields, out)
 	}
 	for _, n := range m.unknown {
-		res.note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
+		res.Note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
 	}
-	res.markComplete(pathText(m.path), m.complete && len(m.unknown) == 0)
+	res.MarkComplete(PathText(m.path), m.complete && len(m.unknown) == 0)
 	if !m.complete {
-		res.note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
+		res.Note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
 	}
 }
 
@@ -108,7 +108,7 @@ func (m *esMessage) distinct(n int32) bool {
 			weight += 2
 		}
 	}
-	return weight >= enoughWeight || n > finalAbsent && m.numbers.count() > finalAbsent
+	return weight >= enoughWeight || n > finalAbsent && m.numbers.Count() > finalAbsent
 }
 
 // enoughWeight is how much there must be around a varint: a text and another varint, say.

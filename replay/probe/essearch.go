@@ -13,7 +13,7 @@ func (m *esMessage) run(ctx context.Context) error {
 	}
 	// the varint that is yet to be told from a message that has itself
 	var deep int32
-	for high := m.numbers.highest(); ; {
+	for high := m.numbers.Highest(); ; {
 		batch := m.fitting(m.batch(high))
 		if m.seek {
 			m.seek = false
@@ -23,7 +23,7 @@ func (m *esMessage) run(ctx context.Context) error {
 			}
 			if n != 0 {
 				m.assumed = &assumption{n, high, batch.numbers}
-				high = m.numbers.below(n - 1)
+				high = m.numbers.Below(n - 1)
 				continue
 			}
 		}
@@ -36,8 +36,8 @@ func (m *esMessage) run(ctx context.Context) error {
 			return nil // there is nothing left to ask
 		}
 		payload := m.payload(deep, batch)
-		a, err := m.server.ask(ctx, m.at()+": "+batch.about(), payload)
-		if err == errSize && len(payload) > m.server.sizeLimit() && len(batch.numbers) > 1 {
+		a, err := m.server.Ask(ctx, m.at()+": "+batch.about(), payload)
+		if err == ErrSize && len(payload) > m.server.sizeLimit() && len(batch.numbers) > 1 {
 			if deep != 0 {
 				m.found[deep].unsure = true
 				deep = 0
@@ -59,11 +59,11 @@ func (m *esMessage) run(ctx context.Context) error {
 //
 // Shape: from is where the batch begins and high where the next one does; deep is
 // the varint that is nested deeply in it, or 0, and next the one of the next batch.
-func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep int32) (high, next int32, err error) {
+func (m *esMessage) learn(ctx context.Context, a *Answer, b batch, from, deep int32) (high, next int32, err error) {
 	g := m.read(a)
 	if was := m.assumed; was != nil {
 		m.assumed = nil
-		if a.parser && !gaveUpES(a.message) && (!g.canary || g.index == assertion) {
+		if a.FromParser && !gaveUpES(a.Text) && (!g.canary || g.index == assertion) {
 			m.retract(was)
 			return was.high, 0, nil
 		}
@@ -71,7 +71,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 
 	switch {
 	case g.canary && g.index == controlIndex:
-		return 0, 0, oracleOffAt(m.path, a)
+		return 0, 0, OracleOff(m.path, a)
 	case b.has(g):
 		m.isVarint(deep)
 		high, next = m.learnField(a, b, g)
@@ -80,7 +80,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		m.isVarint(deep)
 		high, err = m.learnPassed(ctx, a, b, deep)
 		return high, 0, err
-	case a.parser && gaveUpES(a.message) && m.measures(deep, b):
+	case a.FromParser && gaveUpES(a.Text) && m.measures(deep, b):
 		m.server.countsLevels, m.complete = true, true
 		return 0, 0, nil
 	}
@@ -93,8 +93,8 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 		m.tell(f, "other fields are read in it than around it")
 		return from, 0, nil
 	}
-	if !a.parser {
-		return 0, 0, stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.brief())
+	if !a.FromParser {
+		return 0, 0, Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
 	}
 	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
 	return high, 0, err
@@ -102,7 +102,7 @@ func (m *esMessage) learn(ctx context.Context, a *answer, b batch, from, deep in
 
 // learnField enters the field whose canary was met, and returns where the next
 // batch begins and what is nested deeply in it.
-func (m *esMessage) learnField(a *answer, b batch, g sighting) (high, next int32) {
+func (m *esMessage) learnField(a *Answer, b batch, g sighting) (high, next int32) {
 	index := g.index
 	if index >= len(b.numbers) {
 		l := b.looks[index-b.base]
@@ -118,29 +118,29 @@ func (m *esMessage) learnField(a *answer, b batch, g sighting) (high, next int32
 		next = f.number
 	}
 	m.clearSuspects(b.numbers[:index+1])
-	return m.numbers.below(f.number - 1), next
+	return m.numbers.Below(f.number - 1), next
 }
 
 // learnPassed enters that the parser met nothing in a batch.
-func (m *esMessage) learnPassed(ctx context.Context, a *answer, b batch, deep int32) (high int32, err error) {
+func (m *esMessage) learnPassed(ctx context.Context, a *Answer, b batch, deep int32) (high int32, err error) {
 	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
 	m.complete = b.last()
 	m.clearSuspects(b.numbers)
 	if len(m.suspects) == 1 {
-		high = m.numbers.below(m.suspects[0] - 1)
+		high = m.numbers.Below(m.suspects[0] - 1)
 		return high, m.identify(ctx, m.suspects[0], a)
 	}
 	return b.next, nil
 }
 
 // learnRefusal enters an error of the parser that names no canary.
-func (m *esMessage) learnRefusal(ctx context.Context, a *answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
+func (m *esMessage) learnRefusal(ctx context.Context, a *Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
 	switch {
-	case deep != 0 && gaveUpES(a.message):
-		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.message, levelsCounted)
+	case deep != 0 && gaveUpES(a.Text):
+		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
-		m.tell(f, "it can be nested until the parser gives up: "+a.quoted())
+		m.tell(f, "it can be nested until the parser gives up: "+a.Quoted())
 		return from, nil
 	case deep != 0 && !illegal: // nothing follows for the varint
 		m.found[deep].unsure = true
@@ -158,7 +158,7 @@ func (m *esMessage) learnRefusal(ctx context.Context, a *answer, b batch, illega
 	}
 	switch len(b.numbers) {
 	case 0:
-		return 0, stop("the parser stumbles over what has no field in it")
+		return 0, Stop("the parser stumbles over what has no field in it")
 	case 1:
 		return b.next, m.identify(ctx, b.numbers[0], a)
 	}

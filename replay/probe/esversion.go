@@ -10,12 +10,12 @@ var wholeMessage = regexp.MustCompile(`cannot decode (message )?([\w.]+) from JS
 
 // requestType asks with JSON that ends after its first brace, which no parser
 // takes: protobuf-es names the request's type, and each version in its own words.
-func requestType(ctx context.Context, c *client, res *Result) error {
-	a, err := c.askJSON(ctx, "the request's type: JSON that ends early", []byte("{"))
+func requestType(ctx context.Context, c *Client, res *Result) error {
+	a, err := c.AskJSON(ctx, "the request's type: JSON that ends early", []byte("{"))
 	if err != nil {
 		return err
 	}
-	m := wholeMessage.FindStringSubmatch(a.message)
+	m := wholeMessage.FindStringSubmatch(a.Text)
 	if m == nil {
 		return nil
 	}

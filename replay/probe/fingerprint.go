@@ -15,7 +15,7 @@ const statusHTTP2Wanted = 464
 // A fingerprinter finds out by which protocol a method can be asked, and whose
 // parser answers.
 type fingerprinter struct {
-	*client
+	*Client
 	res   *Result
 	tried map[Protocol]bool
 
@@ -23,18 +23,18 @@ type fingerprinter struct {
 	bidi bool
 }
 
-// fingerprint asks with a message that no parser takes, and finds the protocol
+// Fingerprint asks with a message that no parser takes, and finds the protocol
 // by which the method is asked. What it learns, it enters in res.
 //
 // Shape: the payload is the first that a protobuf-es server is asked with, so
 // that there it is no request of its own. The version of such a server is told
 // by its JSON.
 // Errors: a stopError where the method cannot be asked.
-func (c *client) fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
-	f := &fingerprinter{client: c, res: res, tried: map[Protocol]bool{}}
+func (c *Client) Fingerprint(ctx context.Context, res *Result, payload func() []byte) error {
+	f := &fingerprinter{Client: c, res: res, tried: map[Protocol]bool{}}
 	defer func() { res.Protocol = string(c.protocol) }()
 	if c.starts {
-		res.note("the client streams, as a capture or the definitions say: the handler starts at each request, and gets no message")
+		res.Note("the client streams, as a capture or the definitions say: the handler starts at each request, and gets no message")
 		if err := c.mayStart(); err != nil {
 			return err
 		}
@@ -43,13 +43,13 @@ func (c *client) fingerprint(ctx context.Context, res *Result, payload func() []
 	for {
 		f.tried[c.protocol] = true
 		message := payload()
-		a, err := c.ask(ctx, "fingerprint", message)
+		a, err := c.Ask(ctx, "fingerprint", message)
 		switch {
-		case err == errSize && len(payload()) < len(message):
+		case err == ErrSize && len(payload()) < len(message):
 			continue
 		case err != nil:
 			return err
-		case a.parser:
+		case a.FromParser:
 			c.first, c.firstAnswer = message, a
 			f.recognise(a)
 			return nil
@@ -65,7 +65,7 @@ func (c *client) fingerprint(ctx context.Context, res *Result, payload func() []
 }
 
 // recognise enters the runtime and what is known of the method.
-func (f *fingerprinter) recognise(a *answer) {
+func (f *fingerprinter) recognise(a *Answer) {
 	f.res.Runtime = runtimeOf(a)
 	switch {
 	case f.bidi:
@@ -76,17 +76,17 @@ func (f *fingerprinter) recognise(a *answer) {
 		f.res.Kind = "stream"
 	}
 	if f.protocol != ConnectUnary && !f.starts {
-		f.res.note("whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
+		f.res.Note("whether it is the client that streams is not told: then the handler starts at each request, and gets no message")
 	}
 }
 
 // adapt changes the protocol to what an answer asks for, and reports whether that
 // is to be tried.
-func (f *fingerprinter) adapt(a *answer) (again bool, err error) {
+func (f *fingerprinter) adapt(a *Answer) (again bool, err error) {
 	noSuchType := a.Status == http.StatusUnsupportedMediaType
 	switch {
 	case !f.http2 && (a.Status == http.StatusHTTPVersionNotSupported || a.Status == statusHTTP2Wanted):
-		f.res.note(fmt.Sprintf("the method is bidirectional, as HTTP/1.1 was refused with %d: its handler starts at each request, and gets no message", a.Status))
+		f.res.Note(fmt.Sprintf("the method is bidirectional, as HTTP/1.1 was refused with %d: its handler starts at each request, and gets no message", a.Status))
 		if err := f.mayStart(); err != nil {
 			return false, err
 		}
@@ -112,29 +112,29 @@ func (f *fingerprinter) adapt(a *answer) (again bool, err error) {
 }
 
 // mayStart says whether handlers may be started, though they get no message.
-func (c *client) mayStart() error {
-	if !c.o.AllowExecute && c.remote() {
-		return stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
+func (c *Client) mayStart() error {
+	if !c.o.AllowExecute && c.Remote() {
+		return Stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil
 }
 
 // refused says why an answer to the fingerprint is the last.
-func (f *fingerprinter) refused(a *answer) error {
+func (f *fingerprinter) refused(a *Answer) error {
 	switch {
 	case a.Reason.Unsent():
 		return &stopError{why: "no answer: nothing was sent: " + a.Fail, reason: a.Reason}
 	case a.Fail != "":
 		return &stopError{why: "no answer: " + a.Fail, reason: replay.NoAnswer}
 	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
-		return stop("the server has no such method: %s", a.brief())
+		return Stop("the server has no such method: %s", a.Brief())
 	}
-	f.res.note("the server answered " + a.brief())
+	f.res.Note("the server answered " + a.Brief())
 	switch {
 	case ofHandlers[a.Code]:
-		f.res.note("no parser answers so: the handler may have run")
+		f.res.Note("no parser answers so: the handler may have run")
 	case a.Status == http.StatusOK && strings.HasPrefix(a.Type, "text/"):
-		f.res.note("that is no answer of Connect or gRPC: is --to the server's address?")
+		f.res.Note("that is no answer of Connect or gRPC: is --to the server's address?")
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (f *fingerprinter) refused(a *answer) error {
 // levelsExceeded is how protobuf-es 2 gives up in an unknown group.
 const levelsExceeded = "maximum recursion depth reached"
 
-func runtimeOf(a *answer) Runtime {
-	s := a.message
+func runtimeOf(a *Answer) Runtime {
+	s := a.Text
 	switch {
 	case strings.Contains(s, "illegal tag") && strings.Contains(s, "wire type"):
 		if a.Code == "invalid_argument" {

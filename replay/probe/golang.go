@@ -60,13 +60,13 @@ type goMessage struct {
 
 // A goServer is what is known of a Go server.
 type goServer struct {
-	*client
+	*Client
 
 	// controlled has the tests at paths whose control was answered as it should be.
 	controlled map[string]bool
 }
 
-func newGoServer(c *client) *goServer { return &goServer{client: c, controlled: map[string]bool{}} }
+func newGoServer(c *Client) *goServer { return &goServer{Client: c, controlled: map[string]bool{}} }
 
 // A goRun asks a Go server about messages, one after the other.
 type goRun struct {
@@ -81,10 +81,10 @@ type goRun struct {
 	unpoisoned []*goMessage
 }
 
-// runGo asks a Go server about the messages that o asks for and those below them.
-func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
+// ProbeGo asks a Go server about the messages that o asks for and those below them.
+func ProbeGo(ctx context.Context, c *Client, o *Options, res *Result) error {
 	r := &goRun{server: newGoServer(c), o: o, res: res}
-	paths, numbers := o.messages()
+	paths, numbers := o.Targets()
 	if err := r.findPoison(ctx, len(paths[0]) > 0 || len(o.Questions) > 0); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 				continue
 			}
 		}
-		if m.numbers = numbers[pathText(m.path)]; m.numbers == nil {
+		if m.numbers = numbers[PathText(m.path)]; m.numbers == nil {
 			m.numbers = o.Numbers
 		}
 		below, err := r.ask(ctx, m)
@@ -116,9 +116,9 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 		return err
 	}
 	if r.poison == nil {
-		res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+		res.Note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 	}
-	res.note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
+	res.Note("protobuf-go passes over bytes and single numbers of any wire type: only JSON tells of them, by name")
 	return nil
 }
 
@@ -126,7 +126,7 @@ func runGo(ctx context.Context, c *client, o *Options, res *Result) error {
 // asked about, too.
 func (r *goRun) ask(ctx context.Context, m *goMessage) (below [][]int32, err error) {
 	err = m.run(ctx)
-	if r.res.offHere(err) {
+	if r.res.NoteOracleOff(err) {
 		return nil, nil
 	}
 	if m.poison == nil && err == nil {
@@ -152,7 +152,7 @@ func (r *goRun) askAgain(ctx context.Context) error {
 	for _, m := range r.unpoisoned {
 		m.poison = r.poison
 		if m.poison != nil {
-			if err := m.run(ctx); r.res.offHere(err) {
+			if err := m.run(ctx); r.res.NoteOracleOff(err) {
 				continue
 			} else if err != nil {
 				return err
@@ -192,7 +192,7 @@ func (r *goRun) reach(ctx context.Context, path []int32) (bool, error) {
 			}
 		}
 		if text || !message {
-			r.res.note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", pathText(path[:i+1])))
+			r.res.Note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", PathText(path[:i+1])))
 			return false, nil
 		}
 	}
@@ -205,7 +205,7 @@ func (m *goMessage) report(res *Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
 	}
-	res.markShown(pathText(m.path), m.poison != nil)
+	res.MarkShown(PathText(m.path), m.poison != nil)
 }
 
 // control asks about a number that no definition can have, which no test is
@@ -213,13 +213,13 @@ func (m *goMessage) report(res *Result) {
 //
 // Errors: a stopError where it is; then nothing is claimed of the message.
 func (m *goMessage) control(ctx context.Context, test goTest) error {
-	about := fmt.Sprintf("%s %t", pathText(m.path), test.text)
+	about := fmt.Sprintf("%s %t", PathText(m.path), test.text)
 	if m.server.controlled[about] {
 		return nil
 	}
 	hit, a, err := m.test(ctx, test, []int32{int32(protowire.FirstReservedNumber)})
 	if err == nil && hit {
-		return oracleOffAt(m.path, a)
+		return OracleOff(m.path, a)
 	}
 	m.server.controlled[about] = err == nil
 	return err
@@ -235,9 +235,9 @@ func (m *goMessage) run(ctx context.Context) error {
 		if err := m.control(ctx, test); err != nil {
 			return err
 		}
-		for next := numbers.highest(); next > 0; {
+		for next := numbers.Highest(); next > 0; {
 			var set []int32
-			for ; next > 0 && len(set) < m.maxBatch(); next = numbers.below(next - 1) {
+			for ; next > 0 && len(set) < m.maxBatch(); next = numbers.Below(next - 1) {
 				if m.fields[next] == nil {
 					set = append(set, next)
 				}
@@ -251,7 +251,7 @@ func (m *goMessage) run(ctx context.Context) error {
 			continue
 		}
 		if len(m.fields) > 0 && !m.lazy {
-			m.poison = wrap(m.path, appendBadText(nil, m.order()[0]))
+			m.poison = Wrap(m.path, AppendBadText(nil, m.order()[0]))
 		} else if err := m.poisonBelow(ctx, numbers); err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
 			return err
 		}
 		if hit {
-			m.poison = wrap(m.path, appendBadText(nil, n))
+			m.poison = Wrap(m.path, AppendBadText(nil, n))
 			return nil
 		}
 	}
@@ -293,7 +293,7 @@ const nestedTexts = 12
 // poisonBelow looks for text in the messages of a message that has none.
 func (m *goMessage) poisonBelow(ctx context.Context, numbers Numbers) error {
 	var set, inner []int32
-	for n := numbers.highest(); n > 0; n = numbers.below(n - 1) {
+	for n := numbers.Highest(); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -316,7 +316,7 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers Numbers) error {
 			return err
 		}
 		if k != 0 && !child.lazy {
-			m.poison = wrap(child.path, appendBadText(nil, k))
+			m.poison = Wrap(child.path, AppendBadText(nil, k))
 			return nil
 		}
 		set = slices.DeleteFunc(set, func(other int32) bool { return other == n })
@@ -331,7 +331,7 @@ func (m *goMessage) findPoisonAbove(ctx context.Context, numbers Numbers) error 
 		return err
 	}
 	var set []int32
-	for n := numbers.highest(); n > 0; n = numbers.below(n - 1) {
+	for n := numbers.Highest(); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
@@ -341,7 +341,7 @@ func (m *goMessage) findPoisonAbove(ctx context.Context, numbers Numbers) error 
 			return err
 		}
 		if n != 0 {
-			m.poison = appendBadText(nil, n)
+			m.poison = AppendBadText(nil, n)
 			return nil
 		}
 	}
@@ -354,7 +354,7 @@ func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32,
 		return 0, nil
 	}
 	hit, _, err := m.test(ctx, test, set)
-	if err == errSize && len(set) > 1 {
+	if err == ErrSize && len(set) > 1 {
 		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
 			return n, err
 		}
@@ -379,7 +379,7 @@ func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32,
 
 // A refusal is what a test was refused with; its zero value is none.
 type refusal struct {
-	answer  *answer
+	answer  *Answer
 	request int
 	alone   bool // the test was of one number
 }
@@ -393,7 +393,7 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 	}
 	if known.answer == nil {
 		hit, a, err := m.test(ctx, test, set)
-		if err == errSize && len(set) > 1 {
+		if err == ErrSize && len(set) > 1 {
 			if err := m.find(ctx, test, set[:len(set)/2], refusal{}); err != nil {
 				return err
 			}
@@ -420,7 +420,7 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 }
 
 // test asks whether a test is refused for one of the numbers of a set.
-func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit bool, a *answer, err error) {
+func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit bool, a *Answer, err error) {
 	var b []byte
 	for _, n := range set {
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
@@ -430,27 +430,27 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 	if test.text {
 		end = []byte{0x07}
 	}
-	a, err = m.server.ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(wrap(m.path, b), end...))
+	a, err = m.server.Ask(ctx, fmt.Sprintf("%s among %d numbers from %d%s", test.name, len(set), set[0], m.at()), append(Wrap(m.path, b), end...))
 	if err != nil {
 		return false, nil, err
 	}
 	switch {
-	case a.parser && badTextGo(a.message):
+	case a.FromParser && badTextGo(a.Text):
 		return test.text, a, nil
-	case a.parser && strings.Contains(a.message, refusedLazily):
+	case a.FromParser && strings.Contains(a.Text, refusedLazily):
 		m.lazy = true
 		return true, a, nil
-	case a.parser && badWireGo(a.message):
+	case a.FromParser && badWireGo(a.Text):
 		return !test.text, a, nil
 	}
-	return false, nil, stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.brief())
+	return false, nil, Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
 }
 
 func (m *goMessage) at() string {
 	if len(m.path) == 0 {
 		return ""
 	}
-	return " at " + pathText(m.path)
+	return " at " + PathText(m.path)
 }
 
 func badTextGo(message string) bool { return strings.Contains(message, "invalid UTF-8") }
@@ -475,7 +475,7 @@ var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-
 
 // enter adds a field; the parser names the first text that is none.
 func (m *goMessage) enter(test goTest, n int32, r refusal) {
-	f := &Field{Path: pathText(m.path), Number: n}
+	f := &Field{Path: PathText(m.path), Number: n}
 	switch test.name {
 	case "text":
 		f.Class, f.Kind, f.Type = Len, "string", "string"
@@ -486,14 +486,14 @@ func (m *goMessage) enter(test goTest, n int32, r refusal) {
 	default:
 		f.Label = "repeated" // sizes tells the rest
 	}
-	if match := namedField.FindStringSubmatch(r.answer.message); match != nil && test.text {
+	if match := namedField.FindStringSubmatch(r.answer.Text); match != nil && test.text {
 		f.Name = match[2]
 	}
 	among := ""
 	if !r.alone {
 		among = ", the first of those asked together"
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: % x is refused as a %s%s: %s", r.request, test.value, test.name, among, r.answer.quoted())}
+	f.Evidence = []string{fmt.Sprintf("request %d: % x is refused as a %s%s: %s", r.request, test.value, test.name, among, r.answer.Quoted())}
 	m.fields[n] = f
 }
 
@@ -512,7 +512,7 @@ func (m *goMessage) sizes(ctx context.Context) error {
 		if hit {
 			f.Class, f.Kind = Fixed64, "fixed64"
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.Requests(), a.quoted()))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("request %d: four bytes: %s", m.server.Requests(), a.Quoted()))
 	}
 	return nil
 }

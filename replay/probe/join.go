@@ -36,7 +36,7 @@ func (n *namer) report(res *Result) {
 			}
 		}
 	}
-	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.isComplete(path)) {
+	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.IsComplete(path)) {
 		for k, i := range certain(names, res.Fields, at) {
 			if _, ok := joined[names[k]]; !ok {
 				joined[names[k]] = at[i]
@@ -68,7 +68,7 @@ func (n *namer) path(res *Result) (string, bool) {
 			return "", false
 		}
 		path = append(path, res.Fields[i].Number)
-		at = pathText(path)
+		at = PathText(path)
 	}
 	return at, true
 }

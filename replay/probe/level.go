@@ -47,11 +47,11 @@ func (m *esMessage) measure(ctx context.Context) error {
 	}
 	// An entry of a map is read at the level of the map.
 	for range len(m.path) + 1 {
-		a, err := m.server.ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
+		a, err := m.server.Ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
 		if err != nil {
 			return err
 		}
-		if a.parser && gaveUpES(a.message) {
+		if a.FromParser && gaveUpES(a.Text) {
 			return m.measureSome(ctx, doubt, left)
 		}
 		left++
@@ -70,11 +70,11 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 	if m.small() && len(b)+smallRest > m.server.sizeLimit() && len(doubt) > 1 {
 		return m.measureHalves(ctx, doubt, left)
 	}
-	a, err := m.server.ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
+	a, err := m.server.Ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
 	if err != nil {
 		return err
 	}
-	switch g := readCanary(a.message); {
+	switch g := readCanary(a.Text); {
 	case g.isEnd(0):
 		for _, n := range doubt {
 			f := m.found[n]
@@ -84,11 +84,11 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 			f.level = true
 			m.tell(f, "what is in it is read at its own level")
 		}
-	case !a.parser || !gaveUpES(a.message):
+	case !a.FromParser || !gaveUpES(a.Text):
 		return nil // nothing is told
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
-		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+a.quoted())
+		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())
 	default:
 		return m.measureHalves(ctx, doubt, left)
 	}

@@ -28,12 +28,12 @@ func (n *namer) aliases(ctx context.Context) error {
 		}
 		starts = append(starts, body.Len())
 		body.WriteByte('"')
-		a, err := n.c.askJSON(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), body.Bytes())
+		a, err := n.c.AskJSON(ctx, fmt.Sprintf("which of %d names are of one field%s", len(names), n.at()), body.Bytes())
 		if err != nil {
 			return err
 		}
-		i := hit(a.message, names, starts)
-		if i < 0 || !conflict(a.message) {
+		i := hit(a.Text, names, starts)
+		if i < 0 || !conflict(a.Text) {
 			return nil
 		}
 		n.found = slices.Delete(n.found, i, i+1)

@@ -13,7 +13,7 @@ import (
 // of a type that no field of that name takes, all in one object, and the error
 // names the first.
 type namer struct {
-	c *client
+	c *Client
 	// the server is protobuf-es 1, which says little of what it expects
 	es1 bool
 	// the parser reads as it goes, so JSON that breaks off ends a batch
@@ -57,22 +57,22 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 	left = slices.Clone(names)
 	for len(left) > 0 {
 		body, starts := n.object(left, as)
-		a, err := n.c.askJSON(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), body)
+		a, err := n.c.AskJSON(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), body)
 		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
 			return left, errNoName
 		}
-		if err == errSize && len(left) > 1 {
+		if err == ErrSize && len(left) > 1 {
 			return n.passHalves(ctx, left, as)
 		}
 		if err != nil {
 			return left, err
 		}
-		if !a.parser {
-			return left, stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
+		if !a.FromParser {
+			return left, Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
 		}
-		i := hit(a.message, append(slices.Clone(left), n.ends()...), starts)
+		i := hit(a.Text, append(slices.Clone(left), n.ends()...), starts)
 		// who is strict
-		if name := unknownName.FindStringSubmatch(a.message); name != nil {
+		if name := unknownName.FindStringSubmatch(a.Text); name != nil {
 			at := slices.Index(left, name[1]+name[2])
 			if n.refused++; at < 0 || n.refused > maxRefused {
 				return left, errStrict
@@ -90,14 +90,14 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			}
 			continue
 		case !*n.controlled:
-			return left, stop("the JSON parser's words are not understood: %s", a.brief())
+			return left, Stop("the JSON parser's words are not understood: %s", a.Brief())
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
 			return n.passHalves(ctx, left, as)
 		}
 		name := left[i]
-		if conflict(a.message) && as != asNulls {
+		if conflict(a.Text) && as != asNulls {
 			n.conflicts = append(n.conflicts, name)
 			left = slices.Delete(left, i, i+1)
 			continue
@@ -120,12 +120,12 @@ func (n *namer) passHalves(ctx context.Context, names []string, as int) (left []
 // does not say which candidate it is about means one.
 func (n *namer) control(ctx context.Context) error {
 	body, starts := n.object(nil, asNumber)
-	a, err := n.c.askJSON(ctx, "no names"+n.at(), body)
+	a, err := n.c.AskJSON(ctx, "no names"+n.at(), body)
 	if err != nil {
 		return err
 	}
-	i := hit(a.message, n.ends(), starts)
-	understood := a.parser && (i == atEnd || i >= 0)
+	i := hit(a.Text, n.ends(), starts)
+	understood := a.FromParser && (i == atEnd || i >= 0)
 	n.controlled = &understood
 	return nil
 }
@@ -142,18 +142,18 @@ var errNoName = errors.New("none of the names exists")
 
 // learn enters what an error tells of a candidate, and returns the names that
 // the field has.
-func (n *namer) learn(name string, a *answer, as int) []string {
+func (n *namer) learn(name string, a *Answer, as int) []string {
 	var f nameField
 	var also string
 	if n.goEnd {
-		f, also = readGo(name, a.message, as)
+		f, also = readGo(name, a.Text, as)
 	} else {
-		f, also = readES(name, a.message, n.of, as)
+		f, also = readES(name, a.Text, n.of, as)
 		if as == asNumber && len(n.in) == 0 && len(n.known) < maxEnds && !slices.Contains(n.known, name) {
 			n.known = append(n.known, name)
 		}
 	}
-	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests(), a.quoted())}
+	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests(), a.Quoted())}
 	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}
@@ -221,7 +221,7 @@ func plainName(s string) string {
 // maxNames bounds a batch: its values have seven digits.
 const maxNames = 100_000
 
-func newNamer(c *client, o *Options, of Runtime) *namer {
+func newNamer(c *Client, o *Options, of Runtime) *namer {
 	n := &namer{c: c, goEnd: of == ConnectGo, es1: of == ES1, valueNames: o.Values}
 	if !n.goEnd {
 		n.known = slices.Clone(o.Known)
@@ -249,25 +249,25 @@ func plainText(s string) bool {
 	return true
 }
 
-// names asks for names of the request's fields, and of those of messages
+// AskNames asks for names of the request's fields, and of those of messages
 // below it, down to Options.Depth.
 //
 // Shape: protobuf-es reads the whole of an object, so a batch has to end with a
 // name that exists. Where none is known, the first batch runs the handler if no
 // candidate exists: that is risked on this machine alone, unless allowed.
-func names(ctx context.Context, c *client, o *Options, res *Result) error {
+func AskNames(ctx context.Context, c *Client, o *Options, res *Result) error {
 	top := newNamer(c, o, res.Runtime)
 	if len(top.candidates) == 0 || res.Runtime == GRPCGo {
 		return nil
 	}
-	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && c.remote() {
-		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
+	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && c.Remote() {
+		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}
 	if taken, err := top.takesAll(ctx); err != nil {
 		return err
 	} else if taken || wellKnownType(res.RequestType) {
-		res.note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
+		res.Note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
 		return nil
 	}
 	top.of = res.RequestType
@@ -284,12 +284,12 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 		}
 		n.hold(holds)
 		if err == errNoName {
-			res.note("none of the names exists: the request without a hit was taken, and may have run the handler")
+			res.Note("none of the names exists: the request without a hit was taken, and may have run the handler")
 			return nil
 		}
 		n.report(res)
 		if err == errStrict {
-			res.note(fmt.Sprintf("names were not all asked for: the JSON parser refuses each one that does not exist, in a request of its own, and %d were enough", maxRefused))
+			res.Note(fmt.Sprintf("names were not all asked for: the JSON parser refuses each one that does not exist, in a request of its own, and %d were enough", maxRefused))
 			return nil
 		}
 		if err != nil {
@@ -321,11 +321,11 @@ func (n *namer) takesAll(ctx context.Context) (bool, error) {
 	}
 	names := []string{"no1thing", "no2thing"}
 	body, starts := n.object(names, asNulls)
-	a, err := n.c.askJSON(ctx, "names that no field has", body)
-	if err != nil || unknownName.MatchString(a.message) {
+	a, err := n.c.AskJSON(ctx, "names that no field has", body)
+	if err != nil || unknownName.MatchString(a.Text) {
 		return false, err
 	}
-	i := hit(a.message, names, starts)
+	i := hit(a.Text, names, starts)
 	return i >= 0 && i < len(names), nil
 }
 
@@ -338,8 +338,8 @@ func (n *namer) drops(ctx context.Context) (bool, error) {
 	for _, as := range []int{asNumber, asNulls} {
 		names := []string{"no1thing", "no2thing"}
 		body, starts := n.object(names, as)
-		a, err := n.c.askJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
-		if err != nil || hit(a.message, names, starts) != atEnd {
+		a, err := n.c.AskJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
+		if err != nil || hit(a.Text, names, starts) != atEnd {
 			return false, err
 		}
 	}

@@ -31,15 +31,15 @@ const (
 	maxNumbers = 100_000
 )
 
-// below is the highest number that is asked about and not above n; 0 is none.
-func (r Numbers) below(n int32) int32 {
+// Below is the highest number that is asked about and not above n; 0 is none.
+func (r Numbers) Below(n int32) int32 {
 	if n >= firstReserved && n <= lastReserved {
 		n = firstReserved - 1
 	}
 	for i := len(r) - 1; i >= 0; i-- {
 		if m := min(n, r[i].Last); m >= r[i].First {
 			if m >= firstReserved && m <= lastReserved {
-				return r.below(firstReserved - 1)
+				return r.Below(firstReserved - 1)
 			}
 			return m
 		}
@@ -47,14 +47,14 @@ func (r Numbers) below(n int32) int32 {
 	return 0
 }
 
-// highest is the highest number that is asked about; 0 is none.
-func (r Numbers) highest() int32 { return r.below(maxNumber) }
+// Highest is the highest number that is asked about; 0 is none.
+func (r Numbers) Highest() int32 { return r.Below(maxNumber) }
 
-// has reports whether a number is asked about.
-func (r Numbers) has(n int32) bool { return r.below(n) == n }
+// Has reports whether a number is asked about.
+func (r Numbers) Has(n int32) bool { return r.Below(n) == n }
 
-// count is how many numbers are asked about.
-func (r Numbers) count() (n int32) {
+// Count is how many numbers are asked about.
+func (r Numbers) Count() (n int32) {
 	for _, part := range r {
 		n += part.Last - part.First + 1
 	}

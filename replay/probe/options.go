@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"unwire/replay"
 )
 
@@ -76,10 +77,10 @@ const (
 	maxDepth       = 8
 )
 
-// complete fills in defaults, and checks what is given.
+// Complete fills in defaults, and checks what is given.
 //
 // Errors: what makes no sense; replay.ErrRefused.
-func (o *Options) complete() error {
+func (o *Options) Complete() error {
 	if len(o.Numbers) == 0 {
 		o.Numbers = Numbers{{1, defaultLast}}
 	}
@@ -123,8 +124,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// headerLines are the headers that are sent, without the values of secrets.
-func (o *Options) headerLines() []string {
+// HeaderLines are the headers that are sent, without the values of secrets.
+func (o *Options) HeaderLines() []string {
 	lines := []string{}
 	for _, h := range o.Header {
 		switch {
@@ -173,9 +174,9 @@ func wants(list []Question) (paths [][]int32, numbers map[string]Numbers) {
 
 // targets are what a runtime's strategy begins with: those that questions are
 // about, or the one at Options.Path.
-func (o *Options) messages() (paths [][]int32, numbers map[string]Numbers) {
+func (o *Options) Targets() (paths [][]int32, numbers map[string]Numbers) {
 	if len(o.Questions) > 0 {
 		return wants(o.Questions)
 	}
-	return [][]int32{o.Path}, map[string]Numbers{pathText(o.Path): o.Numbers}
+	return [][]int32{o.Path}, map[string]Numbers{PathText(o.Path): o.Numbers}
 }

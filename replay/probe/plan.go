@@ -39,20 +39,20 @@ type Step struct {
 // Errors: replay.ErrRefused; of options.
 func NewPlan(o *Options) (*Plan, error) {
 	all := *o
-	if err := all.complete(); err != nil {
+	if err := all.Complete(); err != nil {
 		return nil, err
 	}
 	p := &Plan{
-		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
+		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: PathText(all.Path), Numbers: all.Numbers,
 		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
-		Headers: all.headerLines(), Effects: []string{},
+		Headers: all.HeaderLines(), Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {
 		p.Rate = 1
 	}
-	paths, _ := all.messages()
+	paths, _ := all.Targets()
 	p.messages = len(paths)
-	p.Body = firstESPayload(nil, &all)
+	p.Body = FirstMessage(nil, &all)
 	es := "one a field at most, often one for two; one that nothing is left, one for the type; one more a field of the message's own type, and a group; two a small message with a doubt"
 	if all.Refine {
 		es += "; one more a field of text or bytes"
@@ -61,7 +61,7 @@ func NewPlan(o *Options) (*Plan, error) {
 		{Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
 		{ES1, es, "every field's number and class, repeated numbers, maps, the request's type"},
 		{ES2, es, "every field's number and class, repeated numbers, the request's type"},
-		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Numbers.count())-2), "text, messages, repeated numbers; bytes and single numbers never show"},
+		{ConnectGo, fmt.Sprintf("about %d a field that shows", bits(all.Numbers.Count())-2), "text, messages, repeated numbers; bytes and single numbers never show"},
 		{GRPCGo, "the same", "the same"},
 	}
 	if len(all.Names) > 0 {

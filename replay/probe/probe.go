@@ -19,37 +19,37 @@ import "context"
 // Limits: Options' Budget, Rate and Timeout; an answer is read to 1 MiB.
 // Errors: replay.ErrRefused; of options; ctx's; of the journal.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	c, err := newClient(&o)
+	c, err := NewClient(&o)
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.Close()
 
-	res := o.newResult()
+	res := o.NewResult()
 	err = run(ctx, c, &o, res)
-	return res, res.conclude(c, o.Questions, err)
+	return res, res.Conclude(c, o.Questions, err)
 }
 
-func run(ctx context.Context, c *client, o *Options, res *Result) error {
-	if err := c.fingerprint(ctx, res, func() []byte { return firstESPayload(c, o) }); err != nil {
+func run(ctx context.Context, c *Client, o *Options, res *Result) error {
+	if err := c.Fingerprint(ctx, res, func() []byte { return FirstMessage(c, o) }); err != nil {
 		return err
 	}
 	switch res.Runtime {
 	case ES1, ES2:
-		err := runES(ctx, c, o, res)
+		err := ProbeES(ctx, c, o, res)
 		if err == nil {
-			err = names(ctx, c, o, res)
+			err = AskNames(ctx, c, o, res)
 		}
 		if res.RequestType == "" {
-			res.note("the version of connect-es is a guess: only its JSON tells it")
+			res.Note("the version of connect-es is a guess: only its JSON tells it")
 		}
 		return err
 	case ConnectGo, GRPCGo:
-		if err := runGo(ctx, c, o, res); err != nil {
+		if err := ProbeGo(ctx, c, o, res); err != nil {
 			return err
 		}
-		return names(ctx, c, o, res)
+		return AskNames(ctx, c, o, res)
 	}
-	res.note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
+	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
 	return nil
 }

@@ -17,7 +17,7 @@ func (s *esServer) reach(ctx context.Context, res *Result, to *esMessage, known 
 	var groups []int
 	entry := false
 	for i, n := range to.path {
-		at := pathText(to.path[:i+1])
+		at := PathText(to.path[:i+1])
 		m := known[at]
 		if m == nil {
 			ask := func(numbers Numbers) error {
@@ -31,7 +31,7 @@ func (s *esServer) reach(ctx context.Context, res *Result, to *esMessage, known 
 			if err := m.measure(ctx); err != nil {
 				return false, err
 			}
-			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.has(n) {
+			if f := m.found[n]; f != nil && f.slot == slotVarint && !f.level && len(o.Questions) == 0 && o.Numbers.Has(n) {
 				// One number is little to tell a message by: its neighbours are more.
 				if err := ask(o.Numbers); err != nil {
 					return false, err
@@ -44,7 +44,7 @@ func (s *esServer) reach(ctx context.Context, res *Result, to *esMessage, known 
 		case f != nil && f.group:
 			groups = append(slices.Clone(groups), i)
 		case f == nil || f.slot != slotMessage && f.slot != slotMap && !(f.slot == slotVarint && m.hints[n].Len):
-			res.note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", at))
+			res.Note(fmt.Sprintf("%s is no message, as far as the server tells: nothing below it was asked", at))
 			return false, nil
 		}
 		entry = f.slot == slotMap

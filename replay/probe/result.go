@@ -88,16 +88,16 @@ type Field struct {
 	NoMap bool `json:"-"`
 }
 
-func (o *Options) newResult() *Result {
+func (o *Options) NewResult() *Result {
 	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
 }
 
-// conclude counts the requests, decides the claims of questions and sorts the
+// Conclude counts the requests, decides the claims of questions and sorts the
 // fields. What ended the probe early is no error.
-func (r *Result) conclude(c *client, questions []Question, err error) error {
+func (r *Result) Conclude(c *Client, questions []Question, err error) error {
 	r.Requests, r.Executed, r.Bytes, r.Resumed = c.requests, c.executed, c.bytes, c.resumed
 	if c.most > 0 {
-		r.note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+		r.Note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
 	}
 	var early *stopError
 	if errors.As(err, &early) && early.off {
@@ -113,18 +113,18 @@ func (r *Result) conclude(c *client, questions []Question, err error) error {
 	return err
 }
 
-// markComplete enters whether all numbers of a message were asked about.
-func (r *Result) markComplete(path string, complete bool) { r.complete[path] = complete }
+// MarkComplete enters whether all numbers of a message were asked about.
+func (r *Result) MarkComplete(path string, complete bool) { r.complete[path] = complete }
 
-// isComplete reports whether all numbers of a message were asked about.
-func (r *Result) isComplete(path string) bool { return r.complete[path] }
+// IsComplete reports whether all numbers of a message were asked about.
+func (r *Result) IsComplete(path string) bool { return r.complete[path] }
 
-// markShown enters whether a Go server was asked about all that it shows of a
+// MarkShown enters whether a Go server was asked about all that it shows of a
 // message.
-func (r *Result) markShown(path string, shown bool) { r.shown[path] = shown }
+func (r *Result) MarkShown(path string, shown bool) { r.shown[path] = shown }
 
-// note adds what is to be known of all of the result, once.
-func (r *Result) note(notes ...string) {
+// Note adds what is to be known of all of the result, once.
+func (r *Result) Note(notes ...string) {
 	for _, n := range notes {
 		if n != "" && !slices.Contains(r.Notes, n) {
 			r.Notes = append(r.Notes, n)
@@ -156,8 +156,8 @@ func numbers(path string) []int {
 	return out
 }
 
-// pathText writes numbers joined by dots.
-func pathText(path []int32) string {
+// PathText writes numbers joined by dots.
+func PathText(path []int32) string {
 	var b strings.Builder
 	for i, n := range path {
 		if i > 0 {

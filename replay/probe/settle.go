@@ -101,7 +101,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 				continue
 			}
 			if f.Settle != "" && len(list) < maxQuestions {
-				list = append(list, f.question(pathText(at.path)))
+				list = append(list, f.question(PathText(at.path)))
 			}
 			if len(at.path) == 0 && f.Kind == "string" {
 				texts = append(texts, f.Number)
@@ -177,7 +177,7 @@ func QuestionsOfDefinitions(fromA string, a protoreflect.MessageDescriptor, from
 			x, y := claimOf(fromA, at.a, n), claimOf(fromB, at.b, n)
 			if x.Kind != y.Kind || x.Label != y.Label {
 				if len(list) < maxQuestions {
-					list = append(list, Question{Path: pathText(at.path), Number: n, Doubt: "the definitions disagree", Claims: []Claim{x, y}})
+					list = append(list, Question{Path: PathText(at.path), Number: n, Doubt: "the definitions disagree", Claims: []Claim{x, y}})
 				}
 				continue
 			}

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+
 	"unwire/replay"
 )
 
@@ -19,27 +20,27 @@ type stopError struct {
 
 func (e *stopError) Error() string { return e.why }
 
-// stop ends a probe with what was learnt, and says why.
-func stop(format string, args ...any) error {
+// Stop ends a probe with what was learnt, and says why.
+func Stop(format string, args ...any) error {
 	return &stopError{why: fmt.Sprintf(format, args...)}
 }
 
-// oracleOffAt is for a server that answers the control of a message as if it
+// OracleOff is for a server that answers the control of a message as if it
 // existed. Of the request itself, that says that its answers follow from nothing.
-func oracleOffAt(path []int32, a *answer) error {
+func OracleOff(path []int32, a *Answer) error {
 	if len(path) == 0 {
-		return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.brief(), off: true}
+		return &stopError{why: "the oracle is off: the answers do not follow from what is asked, so nothing is claimed: " + a.Brief(), off: true}
 	}
-	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", pathText(path), a.brief())}
+	return &stopError{here: true, why: fmt.Sprintf("the oracle is off at %s: a number that cannot exist is answered as if it did, so nothing is claimed of its fields: %s", PathText(path), a.Brief())}
 }
 
-// offHere reports whether an error says that nothing can be claimed of one
+// NoteOracleOff reports whether an error says that nothing can be claimed of one
 // message, and notes it.
-func (r *Result) offHere(err error) bool {
+func (r *Result) NoteOracleOff(err error) bool {
 	var stopped *stopError
 	if !errors.As(err, &stopped) || !stopped.here {
 		return false
 	}
-	r.note(stopped.why)
+	r.Note(stopped.why)
 	return true
 }

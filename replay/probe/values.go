@@ -78,7 +78,7 @@ func (n *namer) values(ctx context.Context, res *Result) error {
 		}
 	}
 	if len(silent) > 0 {
-		res.note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
+		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func (n *namer) tells(ctx context.Context, f *nameField) (bool, error) {
 		return false, err
 	}
 	if f.Label == "map" {
-		return hit(a.message, nil, starts) == atEnd, nil
+		return hit(a.Text, nil, starts) == atEnd, nil
 	}
-	item := itemES.FindStringSubmatch(a.message)
+	item := itemES.FindStringSubmatch(a.Text)
 	return item != nil && item[1] == "1", nil
 }
 
@@ -104,14 +104,14 @@ func (n *namer) having(ctx context.Context, f *nameField, names []string) ([]str
 		return nil, nil
 	}
 	a, starts, err := n.askValues(ctx, f, names)
-	if err == errSize && len(names) > 1 {
+	if err == ErrSize && len(names) > 1 {
 		return n.halves(ctx, f, names, len(names))
 	}
 	if err != nil {
 		return nil, err
 	}
-	item := itemES.FindStringSubmatch(a.message)
-	at := hit(a.message, nil, starts)
+	item := itemES.FindStringSubmatch(a.Text)
+	at := hit(a.Text, nil, starts)
 	switch {
 	case item != nil && f.Label == "repeated":
 		switch count, err := strconv.Atoi(item[1]); {
@@ -125,12 +125,12 @@ func (n *namer) having(ctx context.Context, f *nameField, names []string) ([]str
 	case f.Label != "map":
 	case at == atEnd:
 		return nil, nil
-	case at >= 0 && (strings.Contains(a.message, "duplicate map key") || strings.Contains(a.message, "invalid map key")):
+	case at >= 0 && (strings.Contains(a.Text, "duplicate map key") || strings.Contains(a.Text, "invalid map key")):
 		more, err := n.having(ctx, f, names[at+1:])
 		return append([]string{names[at]}, more...), err
-	case strings.Contains(a.message, "invalid map key") && len(names) == 1:
+	case strings.Contains(a.Text, "invalid map key") && len(names) == 1:
 		return names, nil
-	case strings.Contains(a.message, "invalid map key"):
+	case strings.Contains(a.Text, "invalid map key"):
 		return n.halves(ctx, f, names, len(names))
 	}
 	return nil, nil // it is not understood: nothing is said
@@ -148,7 +148,7 @@ func (n *namer) halves(ctx context.Context, f *nameField, names []string, most i
 
 // askValues asks whether a field's enum has some of names; starts are where each
 // stands.
-func (n *namer) askValues(ctx context.Context, f *nameField, names []string) (*answer, []int, error) {
+func (n *namer) askValues(ctx context.Context, f *nameField, names []string) (*Answer, []int, error) {
 	var value bytes.Buffer
 	var starts []int
 	for i, name := range names {
@@ -177,7 +177,7 @@ func (n *namer) askValues(ctx context.Context, f *nameField, names []string) (*a
 // askOne asks with a value of one field; at is where it stands.
 //
 // Errors: a stopError.
-func (n *namer) askOne(ctx context.Context, what, name, value string) (a *answer, at int, err error) {
+func (n *namer) askOne(ctx context.Context, what, name, value string) (a *Answer, at int, err error) {
 	var body bytes.Buffer
 	n.open(&body)
 	fmt.Fprintf(&body, "%s:", quoteJSON(name))
@@ -188,9 +188,9 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *answer
 	} else {
 		body.WriteString(n.closes(name))
 	}
-	a, err = n.c.askJSON(ctx, what, body.Bytes())
-	if err == nil && !a.parser {
-		err = stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.brief())
+	a, err = n.c.AskJSON(ctx, what, body.Bytes())
+	if err == nil && !a.FromParser {
+		err = Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
 	}
 	return a, at, err
 }

@@ -74,7 +74,7 @@ type Verification struct {
 
 // Conclude counts the verdicts, and says of what was not decided why. What ended
 // the verification early is no error.
-func (v *Verification) conclude(c *client, d *Definition, res *Result, err error) error {
+func (v *Verification) Conclude(c *Client, d *Definition, res *Result, err error) error {
 	v.RequestType, v.Runtime, v.Kind, v.Protocol = res.RequestType, res.Runtime, res.Kind, string(c.protocol)
 	v.Requests, v.Resumed, v.Bytes, v.Executed = c.requests, c.resumed, c.bytes, c.executed
 	var stop *stopError
@@ -82,7 +82,7 @@ func (v *Verification) conclude(c *client, d *Definition, res *Result, err error
 		v.Stopped, v.Reason, err = stop.Error(), stop.reason, nil
 	}
 
-	for _, e := range d.all {
+	for _, e := range d.Fields {
 		if e.Verdict == Undecided && e.Concluded == "" {
 			e.Concluded = v.whyUndecided(e)
 		}
@@ -99,10 +99,10 @@ func (v *Verification) conclude(c *client, d *Definition, res *Result, err error
 	slices.SortStableFunc(v.Claims, func(a, b VerifiedField) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
 
 	if d.truncated {
-		res.note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxExpectations))
+		res.Note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxExpectations))
 	}
 	if t := res.RequestType; t != "" && t != v.Request {
-		res.note(fmt.Sprintf("the server calls the request %s, the definitions %s", t, v.Request))
+		res.Note(fmt.Sprintf("the server calls the request %s, the definitions %s", t, v.Request))
 	}
 	v.Notes = append([]string{}, res.Notes...)
 	if v.Claims == nil {
@@ -119,8 +119,8 @@ func (v *Verification) whyUndecided(e *Expectation) string {
 		return "there was no answer that tells"
 	case unknown:
 		return "the server says nothing of what its parser met"
-	case !e.reachable():
-		return fmt.Sprintf("field %s, which leads to it, is not as the definitions say", e.in.above.Path)
+	case !e.Reachable():
+		return fmt.Sprintf("field %s, which leads to it, is not as the definitions say", e.In.Above.Path)
 	case v.Stopped != "":
 		return "it was not asked about: the run was stopped"
 	}

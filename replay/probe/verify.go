@@ -20,31 +20,31 @@ func Verify(ctx context.Context, o VerifyOptions) (*Verification, error) {
 		return nil, errors.New("probe: no definition to verify")
 	}
 	o.Names = nil
-	c, err := newClient(&o.Options)
+	c, err := NewClient(&o.Options)
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.Close()
 
-	d, res := o.Definition(), o.newResult()
+	d, res := o.Definition(), o.NewResult()
 	err = verify(ctx, c, &o, d, res)
 	out := &Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
-	return out, out.conclude(c, d, res, err)
+	return out, out.Conclude(c, d, res, err)
 }
 
 // verify finds out the runtime, and asks it.
-func verify(ctx context.Context, c *client, o *VerifyOptions, d *Definition, res *Result) error {
-	first := firstVerifyES(o, d)
-	if err := c.fingerprint(ctx, res, func() []byte { return first }); err != nil {
+func verify(ctx context.Context, c *Client, o *VerifyOptions, d *Definition, res *Result) error {
+	first := FirstVerification(o, d)
+	if err := c.Fingerprint(ctx, res, func() []byte { return first }); err != nil {
 		return err
 	}
 	switch res.Runtime {
 	case ES1, ES2:
-		return verifyES(ctx, c, o, d, res)
+		return VerifyES(ctx, c, o, d, res)
 	case ConnectGo, GRPCGo:
-		return verifyGo(ctx, c, d, res)
+		return VerifyGo(ctx, c, d, res)
 	}
-	res.note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
+	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
 	return nil
 }
 
@@ -78,7 +78,7 @@ func NewVerifyPlan(o *VerifyOptions) (*VerifyPlan, error) {
 		es += "; with protobuf-es 2 one more a text"
 	}
 	return &VerifyPlan{
-		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.all), Headers: p.Headers, Body: firstVerifyES(o, d),
+		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: FirstVerification(o, d),
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
 		Steps: []Step{
 			{ES1, es, "class and label of every field; text from bytes in protobuf-es 2"},

@@ -59,31 +59,31 @@ const (
 	decided            // Verdict and Concluded are set
 )
 
-func newESVerifier(c *client, o *VerifyOptions, d *Definition, res *Result) *esVerifier {
+func newESVerifier(c *Client, o *VerifyOptions, d *Definition, res *Result) *esVerifier {
 	v := &esVerifier{server: newESServer(c, &o.Options), o: o, res: res}
 	levels := map[*ExpectedMessage]*esLevel{}
 	claims := map[*Expectation]*esClaim{}
-	for _, m := range d.messages {
-		levels[m] = &esLevel{path: m.path, above: claims[m.above]}
-		for _, e := range m.fields {
-			claims[e] = &esClaim{Expectation: e, in: levels[m], as: consumptionOf(e.class())}
-			if e.decided {
+	for _, m := range d.Messages {
+		levels[m] = &esLevel{path: m.Path, above: claims[m.Above]}
+		for _, e := range m.Fields {
+			claims[e] = &esClaim{Expectation: e, in: levels[m], as: consumptionOf(e.Class())}
+			if e.Decided {
 				claims[e].state = decided
 			}
 			levels[m].claims = append(levels[m].claims, claims[e])
 		}
 	}
-	for _, e := range d.all {
-		claims[e].below = levels[e.below]
+	for _, e := range d.Fields {
+		claims[e].below = levels[e.Below]
 		v.all = append(v.all, claims[e])
 	}
-	v.root = levels[d.messages[0]]
+	v.root = levels[d.Messages[0]]
 	return v
 }
 
-// firstVerifyES is the message that a verification begins with. A protobuf-es
+// FirstVerification is the message that a verification begins with. A protobuf-es
 // server answers it with the first field that is not as the definitions say.
-func firstVerifyES(o *VerifyOptions, d *Definition) []byte {
+func FirstVerification(o *VerifyOptions, d *Definition) []byte {
 	b, _ := newESVerifier(nil, o, d, nil).payload(nil)
 	return b
 }
@@ -102,18 +102,18 @@ func consumptionOf(c Class) consumption {
 
 func (c *esClaim) decide(verdict Verdict, format string, args ...any) {
 	c.state = decided
-	c.Expectation.decide(verdict, format, args...)
+	c.Expectation.Decide(verdict, format, args...)
 }
 
 // doubt enters that the server does not read a field as expected.
 func (c *esClaim) doubt(label bool) {
-	c.state, c.doubted, c.label = doubted, true, label
+	c.state, c.Doubted, c.label = doubted, true, label
 }
 
-// verifyES holds a definition against what a protobuf-es server's parser says.
-func verifyES(ctx context.Context, c *client, o *VerifyOptions, d *Definition, res *Result) error {
+// VerifyES holds a definition against what a protobuf-es server's parser says.
+func VerifyES(ctx context.Context, c *Client, o *VerifyOptions, d *Definition, res *Result) error {
 	v := newESVerifier(c, o, d, res)
-	if err := requestType(ctx, v.server.client, v.res); err != nil {
+	if err := requestType(ctx, v.server.Client, v.res); err != nil {
 		return err
 	}
 	for {
@@ -137,26 +137,26 @@ func verifyES(ctx context.Context, c *client, o *VerifyOptions, d *Definition, r
 
 // ask sends a payload; done reports that the parser came to its end.
 func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
-	a, err := v.server.ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
+	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
 		return false, err
 	}
-	g := readCanary(a.message)
+	g := readCanary(a.Text)
 	switch {
 	case g.isEnd(len(marks)):
 		for _, m := range marks {
 			if m.claim.state == asking {
 				m.claim.state = passed
-				m.claim.cite(v.server.Requests(), "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.quoted())
+				m.claim.Cite(v.server.Requests(), "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.Quoted())
 			}
 		}
 		return true, nil
 	case g.canary && g.index < len(marks):
 		return false, v.stumbled(ctx, marks[g.index], g.slot, a)
-	case a.parser:
+	case a.FromParser:
 		return false, v.isolate(ctx, marks, a)
 	}
-	return false, stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.brief())
+	return false, Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.Brief())
 }
 
 func (v *esVerifier) expectation(c *esClaim) string {
@@ -167,7 +167,7 @@ func (v *esVerifier) expectation(c *esClaim) string {
 }
 
 // stumbled enters what a canary names.
-func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) error {
+func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *Answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {
 		// there is a field that the definitions do not have, or c is a number
@@ -175,16 +175,16 @@ func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *answer) er
 		return nil
 	}
 	if above := c.in.above; above != nil && !above.proven {
-		if err := v.prove(ctx, above); err != nil || !c.reachable() {
+		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
 			return err
 		}
 	}
-	c.cite(v.server.Requests(), "the parser stumbled over it: %s", a.quoted())
+	c.Cite(v.server.Requests(), "the parser stumbled over it: %s", a.Quoted())
 	switch {
-	case m.part == partLabel && c.as != asVarint && c.isList():
+	case m.part == partLabel && c.as != asVarint && c.IsList():
 		c.decide(Contradicted, "the server reads one number of its size, not a list")
 		return nil
-	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.isMessage() || !c.isList())):
+	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.IsMessage() || !c.IsList())):
 		c.decide(Contradicted, "the server reads a list of numbers, not one")
 		return nil
 	}
@@ -198,7 +198,7 @@ func (v *esVerifier) settle(ctx context.Context, c *esClaim) error {
 	if err != nil {
 		return err
 	}
-	if c.label && f != nil && f.Class == "" && c.isList() {
+	if c.label && f != nil && f.Class == "" && c.IsList() {
 		c.decide(Contradicted, "the server reads one varint, or a message, not a list")
 		return nil
 	}
@@ -210,7 +210,7 @@ func (v *esVerifier) settle(ctx context.Context, c *esClaim) error {
 // message at all.
 func (v *esVerifier) prove(ctx context.Context, c *esClaim) error {
 	if above := c.in.above; above != nil && !above.proven {
-		if err := v.prove(ctx, above); err != nil || !c.reachable() {
+		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (v *esVerifier) prove(ctx context.Context, c *esClaim) error {
 		return err
 	case f != nil && f.Class == Message:
 		c.proven = true
-	case f != nil && f.Class == "" && c.hint.Len:
+	case f != nil && f.Class == "" && c.Hint.Len:
 		c.proven = true
 	case f != nil && f.Class == "":
 		c.decide(Undecided, "a number, or a message whose fields are read like those around it")
@@ -239,12 +239,12 @@ func (c *esClaim) judge(f *Field) {
 	switch {
 	case f == nil:
 		c.decide(Contradicted, "the server skips the number: its request has no such field")
-	case c.descriptor.IsMap() && f.Label == "map":
+	case c.Descriptor.IsMap() && f.Label == "map":
 		c.decide(Confirmed, "the server reads it as a map")
 		c.Open = "the types of its keys and values"
 	case f.Class == "" && c.as == asVarint:
 		c.decide(Undecided, "the server knows the number, as a varint or a message")
-	case f.Class == c.class() && f.Label == "" || f.Class == c.class() && f.Label == c.Label:
+	case f.Class == c.Class() && f.Label == "" || f.Class == c.Class() && f.Label == c.Label:
 		c.decide(Undecided, "the server's answers do not agree with each other")
 	case f.Class == "":
 		c.decide(Contradicted, "the server reads it as a varint or a message")
@@ -264,7 +264,7 @@ func (v *esVerifier) find(ctx context.Context, c *esClaim) (*Field, error) {
 	weight := 0
 	for _, k := range c.in.claims {
 		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
-		if k != c && k.state == passed && !k.isMessage() {
+		if k != c && k.state == passed && !k.IsMessage() {
 			m.found[k.Number] = &esField{number: k.Number, slot: slots[k.as]}
 			if weight++; k.as != asVarint {
 				weight++
@@ -274,7 +274,7 @@ func (v *esVerifier) find(ctx context.Context, c *esClaim) (*Field, error) {
 	if err := m.run(ctx); err != nil {
 		return nil, err
 	}
-	res := v.o.newResult()
+	res := v.o.NewResult()
 	m.report(res)
 	for i := range res.Fields {
 		f := &res.Fields[i]
@@ -291,7 +291,7 @@ func (v *esVerifier) find(ctx context.Context, c *esClaim) (*Field, error) {
 }
 
 // isolate finds the claim that the parser gave up at without naming it.
-func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error {
+func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *Answer) error {
 	var claims []*esClaim
 	for _, m := range marks {
 		if m.part == partClass {
@@ -304,11 +304,11 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 			half[c] = true
 		}
 		b, marks := v.payload(half)
-		next, err := v.server.ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
+		next, err := v.server.Ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
 		if err != nil {
 			return err
 		}
-		g := readCanary(next.message)
+		g := readCanary(next.Text)
 		switch {
 		case g.canary && g.index == len(marks):
 			claims = claims[len(half):]
@@ -319,10 +319,10 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 		claims, a = claims[:len(half)], next
 	}
 	if len(claims) == 0 {
-		return stop("the parser stumbles over what has no field in it")
+		return Stop("the parser stumbles over what has no field in it")
 	}
 	c := claims[0]
-	c.cite(v.server.Requests(), "the parser gave up: %s", a.quoted())
+	c.Cite(v.server.Requests(), "the parser gave up: %s", a.Quoted())
 	c.doubt(false)
 	return nil
 }
@@ -330,14 +330,14 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *answer) error
 // conclude says what follows, first for what the others' readings help with.
 func (v *esVerifier) conclude(ctx context.Context) error {
 	for _, c := range v.all {
-		if c.state == doubted && c.reachable() {
+		if c.state == doubted && c.Reachable() {
 			if err := v.settle(ctx, c); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range v.all {
-		if c.state == passed && c.reachable() && c.isMessage() {
+		if c.state == passed && c.Reachable() && c.IsMessage() {
 			if err := v.concludeMessage(ctx, c); err != nil {
 				return err
 			}
@@ -348,15 +348,15 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 	}
 	for _, c := range v.all {
 		switch {
-		case c.state != passed || !c.reachable():
-		case c.as == asVarint && !c.isList() && !c.guarded && !c.hint.Varint:
+		case c.state != passed || !c.Reachable():
+		case c.as == asVarint && !c.IsList() && !c.guarded && !c.Hint.Varint:
 			c.decide(Undecided, "the server reads it as a varint, or as a message whose fields are read like those around it")
 		case c.as == asLen:
 			c.decide(Confirmed, "the server reads the number with a length before its value")
 			c.Open = "text or bytes, and whether it is repeated"
 		default:
-			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.class()))
-			c.Open = c.openType()
+			c.decide(Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class()))
+			c.Open = c.OpenType()
 		}
 	}
 	return nil
@@ -368,7 +368,7 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 func (v *esVerifier) recursive(ctx context.Context) error {
 	var rest []*esClaim
 	for _, c := range v.all {
-		if c.state == passed && c.reachable() && c.isNumber() && c.as == asVarint && !c.isList() && c.guarded && !c.hint.Varint {
+		if c.state == passed && c.Reachable() && c.IsNumber() && c.as == asVarint && !c.IsList() && c.guarded && !c.Hint.Varint {
 			rest = append(rest, c)
 		}
 	}
@@ -379,13 +379,13 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 		for len(some) > 0 {
 			var b []byte
 			for _, c := range some {
-				b = append(b, wrap(c.in.path, appendDeep(nil, c.Number, tooDeep))...)
+				b = append(b, Wrap(c.in.path, appendDeep(nil, c.Number, tooDeep))...)
 			}
-			a, err := v.server.ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
+			a, err := v.server.Ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
 			if err != nil {
 				return err
 			}
-			if g := readCanary(a.message); g.canary && g.slot == slotEnd {
+			if g := readCanary(a.Text); g.canary && g.slot == slotEnd {
 				break
 			}
 			if half := len(some) / 2; half > 0 { // one of them can
@@ -393,7 +393,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 				some = some[:half]
 				continue
 			}
-			some[0].cite(v.server.Requests(), "nested deeply, the parser gives up: %s", a.quoted())
+			some[0].Cite(v.server.Requests(), "nested deeply, the parser gives up: %s", a.Quoted())
 			some[0].decide(Contradicted, "the server reads it as a message of the type that it is in")
 			some = nil
 		}
@@ -406,14 +406,14 @@ const maxDeep = 8
 
 func (v *esVerifier) concludeMessage(ctx context.Context, c *esClaim) error {
 	c.Open = "whether it is repeated"
-	if c.descriptor.IsMap() {
+	if c.Descriptor.IsMap() {
 		c.Open = "whether it is a map, and of what"
 	}
 	switch {
 	case c.guarded || c.proven:
 		c.decide(Confirmed, "the server reads it as a message: its fields are not those around it")
 		return nil
-	case c.hint.Len:
+	case c.Hint.Len:
 		c.decide(Confirmed, "the server reads it as a varint or a message, and took it with a length in the capture")
 		return nil
 	}
@@ -437,22 +437,22 @@ func (v *esVerifier) texts(ctx context.Context) error {
 	strict := false
 	var loose []*esClaim
 	for _, c := range v.all {
-		if !c.isText() || c.Verdict != Confirmed {
+		if !c.IsText() || c.Verdict != Confirmed {
 			continue
 		}
-		a, err := v.server.ask(ctx, fmt.Sprintf("is %s text", c.Path), wrap(c.in.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s text", c.Path), Wrap(c.in.path, appendEnd(AppendBadText(nil, c.Number), 0)))
 		if err != nil {
 			return err
 		}
-		g := readCanary(a.message)
+		g := readCanary(a.Text)
 		switch {
-		case a.parser && !g.canary && badTextES(a.message):
+		case a.FromParser && !g.canary && badTextES(a.Text):
 			strict = true
-			c.cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.quoted())
+			c.Cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.Quoted())
 			c.decide(Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		case g.canary && g.slot == slotEnd:
-			c.cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			loose = append(loose, c)
 		}
 	}
@@ -463,20 +463,20 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		c.decide(Contradicted, "the server reads the number as bytes: it looks at other text, and not at this")
 	}
 	for _, c := range v.all {
-		if c.as != asLen || c.isText() || c.Verdict != Confirmed {
+		if c.as != asLen || c.IsText() || c.Verdict != Confirmed {
 			continue
 		}
-		a, err := v.server.ask(ctx, fmt.Sprintf("is %s bytes", c.Path), wrap(c.in.path, appendEnd(appendBadText(nil, c.Number), 0)))
+		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s bytes", c.Path), Wrap(c.in.path, appendEnd(AppendBadText(nil, c.Number), 0)))
 		if err != nil {
 			return err
 		}
-		g := readCanary(a.message)
+		g := readCanary(a.Text)
 		switch {
-		case a.parser && !g.canary && badTextES(a.message):
-			c.cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.quoted())
+		case a.FromParser && !g.canary && badTextES(a.Text):
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.Quoted())
 			c.decide(Contradicted, "the server reads the number as text")
 		case g.canary && g.slot == slotEnd:
-			c.cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			c.decide(Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}

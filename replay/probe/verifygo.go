@@ -18,7 +18,7 @@ type goVerifier struct {
 	poison     []byte // of a whole request: text that is none; nil: none is known
 }
 
-func verifyGo(ctx context.Context, c *client, d *Definition, res *Result) error {
+func VerifyGo(ctx context.Context, c *Client, d *Definition, res *Result) error {
 	v := &goVerifier{server: newGoServer(c), definition: d, res: res}
 	for _, step := range []func(context.Context) error{v.texts, v.messages, v.lists, v.rest} {
 		if err := step(ctx); err != nil {
@@ -26,9 +26,9 @@ func verifyGo(ctx context.Context, c *client, d *Definition, res *Result) error 
 		}
 	}
 	if v.poison == nil {
-		v.res.note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
+		v.res.Note("no text field is known that could end a request: messages and lists cannot be told from what is unknown")
 	}
-	v.res.note("protobuf-go passes over bytes and single numbers of any wire type: of them it only tells what they are not")
+	v.res.Note("protobuf-go passes over bytes and single numbers of any wire type: of them it only tells what they are not")
 	return nil
 }
 
@@ -50,24 +50,24 @@ func enforced(fd protoreflect.FieldDescriptor) bool {
 // and gives what later requests end with.
 func (v *goVerifier) texts(ctx context.Context) error {
 	var of *ExpectedMessage
-	for _, c := range v.definition.all {
-		if c.in != of { // a message that is text refuses what is nested in it, too
-			if of = c.in; c.reachable() {
+	for _, c := range v.definition.Fields {
+		if c.In != of { // a message that is text refuses what is nested in it, too
+			if of = c.In; c.Reachable() {
 				if err := v.noMessages(ctx, of); err != nil {
 					return err
 				}
 			}
 		}
-		path, number := c.in.path, c.Number
+		path, number := c.In.Path, c.Number
 		switch {
-		case !c.pending():
+		case !c.Pending():
 			continue
-		case c.isText():
-			if !enforced(c.descriptor) {
-				c.decide(Undecided, "by its definition a server does not look at its text")
+		case c.IsText():
+			if !enforced(c.Descriptor) {
+				c.Decide(Undecided, "by its definition a server does not look at its text")
 				continue
 			}
-		case c.descriptor.IsMap() && c.descriptor.MapKey().Kind() == protoreflect.StringKind:
+		case c.Descriptor.IsMap() && c.Descriptor.MapKey().Kind() == protoreflect.StringKind:
 			path, number = append(slices.Clone(path), number), 1
 		default:
 			continue
@@ -77,22 +77,22 @@ func (v *goVerifier) texts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.cite(v.server.Requests(), "to text that is none: %s", a.quoted())
+		c.Cite(v.server.Requests(), "to text that is none: %s", a.Quoted())
 		if !hit {
 			continue
 		}
 		if v.poison == nil && !m.lazy {
-			v.poison = wrap(path, appendBadText(nil, number))
+			v.poison = Wrap(path, AppendBadText(nil, number))
 		}
 		switch {
-		case c.isText():
-			c.decide(Confirmed, "the server reads the number as text")
+		case c.IsText():
+			c.Decide(Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
 		default:
-			c.decide(Confirmed, "the server reads it as a message with text at 1, as the map's key is")
+			c.Decide(Confirmed, "the server reads it as a message with text at 1, as the map's key is")
 			c.Open = "whether it is a map, and of what"
 		}
-		v.provedBy(c.in.above, c.Path, a)
+		v.provedBy(c.In.Above, c.Path, a)
 	}
 	if v.poison == nil {
 		return v.textBelow(ctx)
@@ -101,10 +101,10 @@ func (v *goVerifier) texts(ctx context.Context) error {
 }
 
 // provedBy confirms the messages that lead to text which was looked at.
-func (v *goVerifier) provedBy(above *Expectation, path string, a *answer) {
-	for ; above != nil && !above.decided; above = above.in.above {
-		above.cite(v.server.Requests(), "to text that is none at %s: %s", path, a.quoted())
-		above.decide(Confirmed, "the server reads it as a message: it looks at text in it")
+func (v *goVerifier) provedBy(above *Expectation, path string, a *Answer) {
+	for ; above != nil && !above.Decided; above = above.In.Above {
+		above.Cite(v.server.Requests(), "to text that is none at %s: %s", path, a.Quoted())
+		above.Decide(Confirmed, "the server reads it as a message: it looks at text in it")
 		above.Open = "whether it is repeated"
 	}
 }
@@ -116,26 +116,26 @@ const maxBelow = 8
 // asked about themselves.
 func (v *goVerifier) textBelow(ctx context.Context) error {
 	tried := 0
-	for _, c := range v.definition.all {
-		if !c.pending() || !c.isMessage() || c.below != nil || c.descriptor.IsMap() {
+	for _, c := range v.definition.Fields {
+		if !c.Pending() || !c.IsMessage() || c.Below != nil || c.Descriptor.IsMap() {
 			continue
 		}
-		fields := c.descriptor.Message().Fields()
+		fields := c.Descriptor.Message().Fields()
 		for i := 0; i < fields.Len() && tried < maxBelow && v.poison == nil; i++ {
 			fd := fields.Get(i)
 			if fd.Kind() != protoreflect.StringKind || !enforced(fd) {
 				continue
 			}
 			tried++
-			path, number := append(slices.Clone(c.in.path), c.Number), int32(fd.Number())
+			path, number := append(slices.Clone(c.In.Path), c.Number), int32(fd.Number())
 			m := v.message(path)
 			hit, a, err := m.test(ctx, noText(), []int32{number})
 			if err != nil {
 				return err
 			}
 			if hit && !m.lazy {
-				v.poison = wrap(path, appendBadText(nil, number))
-				v.provedBy(c, pathText(append(path, number)), a)
+				v.poison = Wrap(path, AppendBadText(nil, number))
+				v.provedBy(c, PathText(append(path, number)), a)
 			}
 		}
 	}
@@ -146,8 +146,8 @@ func (v *goVerifier) textBelow(ctx context.Context) error {
 func (v *goVerifier) noMessages(ctx context.Context, l *ExpectedMessage) error {
 	var set []int32
 	by := map[int32]*Expectation{}
-	for _, c := range l.fields {
-		if c.pending() && c.isMessage() {
+	for _, c := range l.Fields {
+		if c.Pending() && c.IsMessage() {
 			set, by[c.Number] = append(set, c.Number), c
 		}
 	}
@@ -160,15 +160,15 @@ func (v *goVerifier) messages(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
-	for _, c := range v.definition.all {
-		if !c.pending() || !c.isMessage() {
+	for _, c := range v.definition.Fields {
+		if !c.Pending() || !c.IsMessage() {
 			continue
 		}
-		hit, a, err := v.message(c.in.path).test(ctx, goTests()[testMessage], []int32{c.Number})
+		hit, a, err := v.message(c.In.Path).test(ctx, goTests()[testMessage], []int32{c.Number})
 		if err != nil {
 			return err
 		}
-		c.cite(v.server.Requests(), "to tags that are none: %s", a.quoted())
+		c.Cite(v.server.Requests(), "to tags that are none: %s", a.Quoted())
 		if !hit {
 			f, err := v.found(ctx, c)
 			if err != nil {
@@ -177,9 +177,9 @@ func (v *goVerifier) messages(ctx context.Context) error {
 			c.contradict(f)
 			continue
 		}
-		c.decide(Confirmed, "the server reads it as a message: it looks at tags in it")
+		c.Decide(Confirmed, "the server reads it as a message: it looks at tags in it")
 		c.Open = "whether it is repeated"
-		if c.descriptor.IsMap() {
+		if c.Descriptor.IsMap() {
 			c.Open = "whether it is a map, and of what"
 		}
 	}
@@ -196,7 +196,7 @@ const (
 
 // found is what a server shows of a number, whatever the definitions say; nil: nothing.
 func (v *goVerifier) found(ctx context.Context, c *Expectation) (*Field, error) {
-	m := v.message(c.in.path)
+	m := v.message(c.In.Path)
 	m.numbers = Numbers{{c.Number, c.Number}}
 	err := m.run(ctx)
 	return m.fields[c.Number], err
@@ -208,12 +208,12 @@ func (c *Expectation) contradict(f *Field) {
 	if f == nil {
 		kind := "list of numbers"
 		switch {
-		case c.isMessage():
+		case c.IsMessage():
 			kind = "message"
-		case c.isText():
+		case c.IsText():
 			kind = "text"
 		}
-		c.decide(Contradicted, "the server reads no %s at the number: it is unknown, bytes or a single number", kind)
+		c.Decide(Contradicted, "the server reads no %s at the number: it is unknown, bytes or a single number", kind)
 		return
 	}
 	c.Said = append(c.Said, f.Evidence...)
@@ -226,7 +226,7 @@ func (c *Expectation) contradict(f *Field) {
 	case f.Class == Message:
 		what = "a message"
 	}
-	c.decide(Contradicted, "the server reads it as %s", what)
+	c.Decide(Contradicted, "the server reads it as %s", what)
 }
 
 // lists asks for lists of numbers.
@@ -234,46 +234,46 @@ func (v *goVerifier) lists(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
-	for _, c := range v.definition.all {
-		if !c.pending() || !c.isNumber() || !c.isList() {
+	for _, c := range v.definition.Fields {
+		if !c.Pending() || !c.IsNumber() || !c.IsList() {
 			continue
 		}
 		f, err := v.found(ctx, c)
 		if err != nil {
 			return err
 		}
-		if f == nil || f.Class != c.class() || f.Label != "repeated" {
+		if f == nil || f.Class != c.Class() || f.Label != "repeated" {
 			c.contradict(f)
 			continue
 		}
 		c.Said = append(c.Said, f.Evidence...)
-		c.decide(Confirmed, "the server reads it as a list of %s numbers", f.Class)
-		c.Open = c.openType()
+		c.Decide(Confirmed, "the server reads it as a list of %s numbers", f.Class)
+		c.Open = c.OpenType()
 	}
 	return nil
 }
 
 // rest looks among what a Go server passes over for what it does not.
 func (v *goVerifier) rest(ctx context.Context) error {
-	for _, l := range v.definition.messages {
+	for _, l := range v.definition.Messages {
 		texts := false
-		for _, c := range l.fields {
-			texts = texts || c.isText() && c.Verdict == Confirmed
+		for _, c := range l.Fields {
+			texts = texts || c.IsText() && c.Verdict == Confirmed
 		}
 		var set []int32
 		by := map[int32]*Expectation{}
-		for _, c := range l.fields {
+		for _, c := range l.Fields {
 			switch {
-			case !c.pending():
-			case c.isText() && texts:
+			case !c.Pending():
+			case c.IsText() && texts:
 				f, err := v.found(ctx, c)
 				if err != nil {
 					return err
 				}
 				c.contradict(f)
-			case c.isText():
-				c.decide(Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
-			case !c.isMessage() && !(c.isNumber() && c.isList()):
+			case c.IsText():
+				c.Decide(Undecided, "the server refuses no text at the number, nor any other of the message: it has none, or does not look at it")
+			case !c.IsMessage() && !(c.IsNumber() && c.IsList()):
 				set, by[c.Number] = append(set, c.Number), c
 			}
 		}
@@ -288,12 +288,12 @@ func (v *goVerifier) rest(ctx context.Context) error {
 func (v *goVerifier) hits(ctx context.Context, test int, l *ExpectedMessage, set []int32, by map[int32]*Expectation) ([]int32, error) {
 	t := goTests()[test]
 	for len(set) > 0 {
-		n, err := v.message(l.path).first(ctx, t, set)
+		n, err := v.message(l.Path).first(ctx, t, set)
 		if err != nil || n == 0 {
 			return set, err
 		}
-		by[n].cite(v.server.Requests(), "% x is refused as a %s", t.value, t.name)
-		by[n].decide(Contradicted, "the server reads it as %s", [...]string{
+		by[n].Cite(v.server.Requests(), "% x is refused as a %s", t.value, t.name)
+		by[n].Decide(Contradicted, "the server reads it as %s", [...]string{
 			testText: "text", testMessage: "a message", testVarints: "a list of varints", testFixed: "a list of numbers of fixed size",
 		}[test])
 		set = slices.DeleteFunc(set, func(k int32) bool { return k == n })
@@ -317,11 +317,11 @@ func (v *goVerifier) others(ctx context.Context, l *ExpectedMessage, set []int32
 	for _, n := range set {
 		c := by[n]
 		if said < len(goTests()) {
-			c.decide(Undecided, "protobuf-go passes over bytes and single numbers")
+			c.Decide(Undecided, "protobuf-go passes over bytes and single numbers")
 			continue
 		}
 		c.Said = append(c.Said, fmt.Sprintf("requests %d to %d: no refusal for text, a message or a list", from, v.server.Requests()))
-		c.decide(Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
+		c.Decide(Undecided, "protobuf-go passes over bytes and single numbers: the server has no text, message or list there")
 	}
 	return nil
 }

@@ -28,13 +28,13 @@ func (l *layout) mark(c *esClaim, p part) int {
 	return len(l.marks) - 1
 }
 
-func (l *layout) has(c *esClaim) bool { return c.pending() && (l.only == nil || l.only[c]) }
+func (l *layout) has(c *esClaim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
 
 // payload lays out what is still asked, or of it only some.
 func (v *esVerifier) payload(only map[*esClaim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)
-	return wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
+	return Wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
 }
 
 // level lays out a message: first how each value is consumed, then what relies on it.
@@ -47,16 +47,16 @@ func (l *layout) level(of *esLevel) []byte {
 	}
 	for _, c := range of.claims {
 		switch {
-		case !c.pending():
-		case c.isMessage():
+		case !c.Pending():
+		case c.IsMessage():
 			b = l.message(b, c)
-		case !l.has(c) || !c.isNumber():
-		case c.as == asVarint && !c.isList():
+		case !l.has(c) || !c.IsNumber():
+		case c.as == asVarint && !c.IsList():
 			readings, weight := l.outerReadings(c)
 			c.guarded = weight >= leastWeight
 			b = appendSingleVarint(b, c.Number, l.mark(c, partLabel), readings)
 		default:
-			b = appendLabelTest(b, c.Number, c.as, c.isList(), l.mark(c, partLabel))
+			b = appendLabelTest(b, c.Number, c.as, c.IsList(), l.mark(c, partLabel))
 		}
 	}
 	return b
@@ -92,11 +92,11 @@ func (l *layout) guard(b, inner []byte, c *esClaim) (outer, within []byte) {
 			around[k.Number] = k
 		}
 	}
-	inside := c.descriptor.Message().Fields()
+	inside := c.Descriptor.Message().Fields()
 	c.guarded = false
 	skip := c.guards
 	next := func() bool { skip--; return skip < 0 }
-	if c.below != nil && !c.descriptor.IsMap() {
+	if c.below != nil && !c.Descriptor.IsMap() {
 		for _, k := range c.below.claims {
 			if other := around[k.Number]; other != nil && l.has(k) && other.as != k.as && next() {
 				c.guarded = true // their own parts show it
@@ -112,7 +112,7 @@ func (l *layout) guard(b, inner []byte, c *esClaim) (outer, within []byte) {
 	}
 	if c.below != nil {
 		for _, k := range c.below.claims {
-			if l.has(k) && k.as != asFixed32 && c.descriptor.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
+			if l.has(k) && k.as != asFixed32 && c.Descriptor.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
 				c.guarded = true
 				return appendReading(b, reading{k.Number, absent}, l.mark(c, partOutside)), inner
 			}
@@ -130,7 +130,7 @@ const leastWeight = 4
 func (l *layout) outerReadings(c *esClaim) (out []reading, weight int) {
 	for _, numbers := range []bool{false, true} {
 		for _, k := range c.in.claims {
-			if k == c || !l.has(k) || k.descriptor.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {
+			if k == c || !l.has(k) || k.Descriptor.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {
 				continue
 			}
 			if out = append(out, reading{k.Number, k.as}); numbers {
