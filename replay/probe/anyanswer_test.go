@@ -10,10 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"unwire/decode/envelope"
 	"unwire/replay/probe"
-
-	"google.golang.org/protobuf/types/descriptorpb"
+	"unwire/replay/probe/oracle"
 )
 
 // Whatever a server answers, asking it comes to an end, and what is said of each
@@ -39,7 +40,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		answers.Store(append([]byte{}, data...))
 		requests.Store(0)
-		v, err := probe.Verify(context.Background(), probe.VerifyOptions{Request: md, Options: probe.Options{Depth: 2, Budget: 60, Refine: true, To: to, Method: "/p.S/M"}})
+		v, err := oracle.Verify(context.Background(), probe.VerifyOptions{Request: md, Options: probe.Options{Depth: 2, Budget: 60, Refine: true, To: to, Method: "/p.S/M"}})
 		if err != nil {
 			t.Fatal(err)
 		}

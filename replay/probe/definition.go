@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"unwire/schema/compare"
-
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/schema/compare"
 )
 
 // maxExpectations is how many fields are verified; each takes up to three canaries.

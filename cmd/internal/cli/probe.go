@@ -1,5 +1,7 @@
 package cli
 
+import "unwire/replay/probe/oracle"
+
 import (
 	"context"
 	"encoding/json"
@@ -111,7 +113,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	plan, err := probe.NewPlan(o)
+	plan, err := oracle.NewPlan(o)
 	switch {
 	case errors.Is(err, replay.ErrRefused):
 		return refusal(err)
@@ -135,7 +137,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 		defer func() { err = errors.Join(err, journal.Close()) }()
 		o.Journal = journal
 	}
-	res, err := probe.Run(ctx, *o)
+	res, err := oracle.Run(ctx, *o)
 	if err != nil {
 		return refusal(err)
 	}
@@ -269,7 +271,7 @@ func openProbeJournal(path string, resume bool) (*os.File, error) {
 	return j, nil
 }
 
-func (a *app) printProbePlan(p *probe.Plan, asJSON bool) error {
+func (a *app) printProbePlan(p *oracle.Plan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}

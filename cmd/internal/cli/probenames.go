@@ -1,5 +1,7 @@
 package cli
 
+import "unwire/replay/probe/names"
+
 import (
 	"bufio"
 	"bytes"
@@ -32,7 +34,7 @@ func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) e
 			return err
 		}
 		if o.Names = append(o.Names, words...); words == nil {
-			o.Names = append(o.Names, probe.Dictionary(s)...)
+			o.Names = append(o.Names, names.Dictionary(s)...)
 		}
 	}
 	for _, source := range f.values {
@@ -41,8 +43,8 @@ func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) e
 			return err
 		}
 		if o.Values = append(o.Values, words...); s != nil {
-			o.Values = append(o.Values, probe.ValuesOf(s)...)
-			o.Types = append(o.Types, probe.TypesOf(s)...)
+			o.Values = append(o.Values, names.ValuesOf(s)...)
+			o.Types = append(o.Types, names.TypesOf(s)...)
 		}
 	}
 	return nil

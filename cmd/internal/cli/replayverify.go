@@ -1,5 +1,7 @@
 package cli
 
+import "unwire/replay/probe/oracle"
+
 import (
 	"context"
 	"encoding/hex"
@@ -245,7 +247,7 @@ func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*ve
 			return refusal(err)
 		}
 		o.Budget = left
-		plan, err := probe.NewVerifyPlan(o)
+		plan, err := oracle.NewVerifyPlan(o)
 		if err != nil {
 			return refusal(err)
 		}
@@ -267,7 +269,7 @@ func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*ve
 			}
 			o.Journal = journal
 		}
-		v, err := probe.Verify(ctx, *o)
+		v, err := oracle.Verify(ctx, *o)
 		if err != nil {
 			return refusal(err)
 		}
@@ -325,7 +327,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 // shownBody is how many bytes of a plan's message are shown.
 const shownBody = 4 << 10
 
-func (a *app) printVerifyPlan(out *term.Output, p *probe.VerifyPlan, asJSON bool) error {
+func (a *app) printVerifyPlan(out *term.Output, p *oracle.VerifyPlan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}
