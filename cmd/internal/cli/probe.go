@@ -1,7 +1,5 @@
 package cli
 
-import "unwire/replay/probe/oracle"
-
 import (
 	"context"
 	"encoding/json"
@@ -20,6 +18,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 type probeFlags struct {

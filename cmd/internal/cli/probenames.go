@@ -1,7 +1,5 @@
 package cli
 
-import "unwire/replay/probe/names"
-
 import (
 	"bufio"
 	"bytes"
@@ -15,6 +13,7 @@ import (
 
 	"unwire/decode"
 	"unwire/replay/probe"
+	"unwire/replay/probe/names"
 	"unwire/schema"
 	"unwire/schema/align"
 )

@@ -1,7 +1,5 @@
 package cli
 
-import "unwire/replay/probe/oracle"
-
 import (
 	"context"
 	"encoding/hex"
@@ -20,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 type verifyFlags struct {

@@ -25,7 +25,7 @@ const (
 
 // ahead chooses what is asked about behind the candidates of a batch: where the
 // numbers are dense, the next field is near.
-func (m *esMessage) ahead(b batch) batch {
+func (m *message) ahead(b batch) batch {
 	b.base = len(b.numbers) + 1 + len(m.candidatesForMessage())
 	if len(m.suspects) > 0 || m.small() {
 		return b
@@ -45,10 +45,10 @@ func (m *esMessage) ahead(b batch) batch {
 
 // place is what stands where a candidate's value leads if it is of a class: the
 // tests of what is asked about there, and the canary of the class.
-func (m *esMessage) place(b batch, i int, s slot) []byte {
+func (m *message) place(b batch, i int, s slot) []byte {
 	var p []byte
 	n := b.numbers[i]
-	m.found[n] = &esField{number: n, slot: s} // as it is for who gets here
+	m.found[n] = &field{number: n, slot: s} // as it is for who gets here
 	defer delete(m.found, n)
 	for k, l := range b.looks {
 		if l.number == n && l.by == s {

@@ -8,10 +8,10 @@ import (
 
 // id is the index of a canary's id in the next request: other ones than in the
 // last, so that who says the same to everything is found out.
-func (m *esMessage) id(index int) int { return (index + m.asked*idStep) % controlIndex }
+func (m *message) id(index int) int { return (index + m.asked*idStep) % controlIndex }
 
 // read finds the index of the canary that an answer names.
-func (m *esMessage) read(a *probe.Answer) sighting {
+func (m *message) read(a *probe.Answer) sighting {
 	g := readCanary(a.Text)
 	if g.canary && g.index < controlIndex {
 		g.index = ((g.index-m.asked*idStep)%controlIndex + controlIndex) % controlIndex
@@ -24,7 +24,7 @@ func (m *esMessage) read(a *probe.Answer) sighting {
 //
 // Errors: a stopError if the answer does not name the end; then nothing is
 // claimed of the message.
-func (m *esMessage) control(ctx context.Context) error {
+func (m *message) control(ctx context.Context) error {
 	if m.server.controlled[probe.PathText(m.path)] {
 		return nil
 	}

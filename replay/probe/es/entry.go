@@ -45,7 +45,7 @@ func appendEntryTest(b []byte, n int32, index int) []byte {
 // controlEntry makes sure that a map's entry is read as appendEntryTest expects:
 // a tag of a number that no entry has is passed over, and what follows it is
 // read as the next tag.
-func (m *esMessage) controlEntry(ctx context.Context) error {
+func (m *message) controlEntry(ctx context.Context) error {
 	b := appendCanary(append([]byte{}, skip4...), controlIndex, slotMap)
 	a, err := m.server.Ask(ctx, m.at()+": a number that cannot exist", m.whole(appendEnd(b, m.id(0))))
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *esMessage) controlEntry(ctx context.Context) error {
 //
 // Errors: a stopError if an answer does not follow from what was asked; then
 // nothing is claimed of the entry.
-func (m *esMessage) runEntry(ctx context.Context) error {
+func (m *message) runEntry(ctx context.Context) error {
 	var asked []int32
 	for _, n := range []int32{mapValue, mapKey} {
 		if m.numbers.Has(n) {
@@ -88,7 +88,7 @@ func (m *esMessage) runEntry(ctx context.Context) error {
 		}
 		g := m.read(a)
 		if !g.canary || g.index >= len(asked) || m.found[asked[g.index]] != nil || !entryCanHave(asked[g.index], g.slot) {
-			m.found = map[int32]*esField{}
+			m.found = map[int32]*field{}
 			return probe.OracleOff(m.path, a)
 		}
 		m.enter(asked[g.index], g.slot, a).level = g.slot == slotVarint

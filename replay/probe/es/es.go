@@ -1,3 +1,11 @@
+// Package es asks servers whose parser is protobuf-es, versions 1 and 2.
+//
+// A message is laid out so that the parser stumbles over a canary, an illegal tag
+// with a number that its error repeats. Which canary it meets says how it read the
+// value before it: Probe finds the fields of messages so, and Verify whether a
+// definition of them is right.
+//
+// Source: RESEARCH.md#probe
 package es
 
 import (
@@ -7,19 +15,19 @@ import (
 	"unwire/replay/probe"
 )
 
-// ProbeES asks a protobuf-es server about the messages that o asks for and those
+// Probe asks a protobuf-es server about the messages that o asks for and those
 // below them.
-func ProbeES(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
-	s := newESServer(c, o)
+func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
+	s := newServer(c, o)
 	paths, numbers := o.Targets()
-	var todo []*esMessage
+	var todo []*message
 	for _, path := range paths {
-		m := newESMessage(s, path, numbers[probe.PathText(path)])
+		m := newMessage(s, path, numbers[probe.PathText(path)])
 		m.unsure = len(path) > 0
 		todo = append(todo, m)
 	}
 
-	reached := map[string]*esMessage{}
+	reached := map[string]*message{}
 	for ; len(todo) > 0; todo = todo[1:] {
 		m := todo[0]
 		if m.unsure {
@@ -51,7 +59,7 @@ func ProbeES(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.
 
 // askType asks, once, for the request's type, which tells the version of
 // protobuf-es, too.
-func (s *esServer) askType(ctx context.Context, res *probe.Result) error {
+func (s *server) askType(ctx context.Context, res *probe.Result) error {
 	if s.typeAsked || !s.options.Type {
 		return nil
 	}
@@ -62,7 +70,7 @@ func (s *esServer) askType(ctx context.Context, res *probe.Result) error {
 }
 
 // conclude asks what the fields that were found leave open.
-func (m *esMessage) conclude(ctx context.Context, res *probe.Result) error {
+func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	if err := m.server.askType(ctx, res); err != nil {
 		return err
 	}
@@ -79,13 +87,13 @@ func (m *esMessage) conclude(ctx context.Context, res *probe.Result) error {
 }
 
 // below are the messages in a message: groups and the entries of maps, too.
-func (m *esMessage) below() (list []*esMessage) {
+func (m *message) below() (list []*message) {
 	for _, n := range m.order() {
 		f := m.found[n]
 		if f.slot != slotMessage && f.slot != slotMap && !f.group {
 			continue
 		}
-		in := newESMessage(m.server, append(slices.Clone(m.path), n), m.server.options.Numbers)
+		in := newMessage(m.server, append(slices.Clone(m.path), n), m.server.options.Numbers)
 		in.groups, in.entry = slices.Clone(m.groups), f.slot == slotMap
 		if f.group {
 			in.groups = append(in.groups, len(m.path))

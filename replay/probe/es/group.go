@@ -18,7 +18,7 @@ type assumption struct {
 // the first field among them that exists is one, or we do not know what.
 //
 // Shape: 0 is none. What is no group may jump to a canary by chance.
-func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
+func (m *message) seekGroup(ctx context.Context, b batch) (int32, error) {
 	var p []byte
 	for i, n := range b.numbers {
 		p = appendGroupTest(p, n, m.id(i))
@@ -37,14 +37,14 @@ func (m *esMessage) seekGroup(ctx context.Context, b batch) (int32, error) {
 }
 
 // retract takes back that a number is a group.
-func (m *esMessage) retract(was *assumption) {
+func (m *message) retract(was *assumption) {
 	delete(m.found, was.number)
 	delete(m.excluded, was.number)
 	m.suspects = was.suspects
 }
 
 // clearSuspects takes numbers out of the suspects: the parser is past them.
-func (m *esMessage) clearSuspects(numbers []int32) {
+func (m *message) clearSuspects(numbers []int32) {
 	for _, n := range numbers {
 		if len(m.suspects) > 0 && m.suspects[0] == n {
 			m.suspects = m.suspects[1:]
@@ -54,7 +54,7 @@ func (m *esMessage) clearSuspects(numbers []int32) {
 
 // identify finds out what the one suspect is that is left: a group, a message
 // with a group in it, or what we do not know of. It is left out from then on.
-func (m *esMessage) identify(ctx context.Context, n int32, a *probe.Answer) error {
+func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error {
 	m.suspects = nil
 	m.excluded[n] = true
 	if !m.illegal {
@@ -70,7 +70,7 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *probe.Answer) erro
 	case g.isEnd(0):
 		m.enterGroup(n, a)
 	case g.canary && g.index == assertion: // a single number would have met its canary
-		m.found[n] = &esField{number: n, slot: slotMessage}
+		m.found[n] = &field{number: n, slot: slotMessage}
 		m.tell(m.found[n], "tags are read in its value, and it is no group: "+sure.Quoted())
 	default:
 		m.unknown = append(m.unknown, n)
@@ -80,9 +80,9 @@ func (m *esMessage) identify(ctx context.Context, n int32, a *probe.Answer) erro
 
 // enterGroup enters a number at which the parser stumbles without saying where,
 // since it is a group. It is left out from then on.
-func (m *esMessage) enterGroup(n int32, a *probe.Answer) {
+func (m *message) enterGroup(n int32, a *probe.Answer) {
 	m.suspects = nil
 	m.excluded[n] = true
-	m.found[n] = &esField{number: n, group: true}
+	m.found[n] = &field{number: n, group: true}
 	m.tell(m.found[n], "its value is read as tags at once, without a length: no number above it is, and "+a.Quoted())
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // disputed reports whether a claim of a question about a field is of a sort.
-func (m *esMessage) disputed(n int32, is func(*probe.Claim) bool) bool {
+func (m *message) disputed(n int32, is func(*probe.Claim) bool) bool {
 	for _, q := range m.server.options.Questions {
 		if q.Number != n || q.Path != probe.PathText(m.path) {
 			continue
@@ -26,8 +26,8 @@ func (m *esMessage) disputed(n int32, is func(*probe.Claim) bool) bool {
 // is about that: with the test of Verify, which is silent for all that are
 // single, and names the first that is a list. A request tells all that are
 // single, and each list takes one more.
-func (m *esMessage) labels(ctx context.Context) error {
-	var left []*esField
+func (m *message) labels(ctx context.Context) error {
+	var left []*field
 	for _, n := range m.order() {
 		f := m.found[n]
 		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *probe.Claim) bool { return c.Label != "" || c.Kind == "packed" }) {

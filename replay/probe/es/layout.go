@@ -17,32 +17,32 @@ const (
 )
 
 type mark struct {
-	claim *esClaim
+	claim *claim
 	part  part
 }
 
 // A layout is a payload while it is laid out.
 type layout struct {
 	marks []mark
-	only  map[*esClaim]bool // nil: all
+	only  map[*claim]bool // nil: all
 }
 
-func (l *layout) mark(c *esClaim, p part) int {
+func (l *layout) mark(c *claim, p part) int {
 	l.marks = append(l.marks, mark{c, p})
 	return len(l.marks) - 1
 }
 
-func (l *layout) has(c *esClaim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
+func (l *layout) has(c *claim) bool { return c.Pending() && (l.only == nil || l.only[c]) }
 
 // payload lays out what is still asked, or of it only some.
-func (v *esVerifier) payload(only map[*esClaim]bool) ([]byte, []mark) {
+func (v *verifier) payload(only map[*claim]bool) ([]byte, []mark) {
 	l := &layout{only: only}
 	b := l.level(v.root)
 	return probe.Wrap(v.o.Path, appendEnd(b, len(l.marks))), l.marks
 }
 
 // level lays out a message: first how each value is consumed, then what relies on it.
-func (l *layout) level(of *esLevel) []byte {
+func (l *layout) level(of *level) []byte {
 	var b []byte
 	for _, c := range of.claims {
 		if l.has(c) {
@@ -68,7 +68,7 @@ func (l *layout) level(of *esLevel) []byte {
 
 // message lays out what is in a message, with something that stumbles if the
 // field is a number, and its fields are read as those around it.
-func (l *layout) message(b []byte, c *esClaim) []byte {
+func (l *layout) message(b []byte, c *claim) []byte {
 	var inner []byte
 	if c.below != nil {
 		inner = l.level(c.below)
@@ -89,8 +89,8 @@ func (l *layout) message(b []byte, c *esClaim) []byte {
 // guard adds the first of these that was not tried: a field inside is read in
 // another way than that of its number around; a number of the fields around is
 // unknown inside; a number inside is unknown around.
-func (l *layout) guard(b, inner []byte, c *esClaim) (outer, within []byte) {
-	around := map[int32]*esClaim{}
+func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
+	around := map[int32]*claim{}
 	for _, k := range c.in.claims {
 		if l.has(k) {
 			around[k.Number] = k
@@ -131,7 +131,7 @@ const leastWeight = 4
 
 // outerReadings are those of the fields beside a number, and how unlikely it is
 // that another message has the same: a varint counts for one, others for two.
-func (l *layout) outerReadings(c *esClaim) (out []reading, weight int) {
+func (l *layout) outerReadings(c *claim) (out []reading, weight int) {
 	for _, numbers := range []bool{false, true} {
 		for _, k := range c.in.claims {
 			if k == c || !l.has(k) || k.Descriptor.IsMap() || (k.as == asVarint) != numbers || len(out) >= nearReadings {

@@ -30,7 +30,7 @@ func appendGroups(b []byte, n int) []byte {
 // groups that go as deep as the parser goes at their level are too deep for it
 // in a message. An entry of a map is read at the level of the map, so where a
 // question is about that, the same tells messages from maps.
-func (m *esMessage) measure(ctx context.Context) error {
+func (m *message) measure(ctx context.Context) error {
 	var doubt []int32
 	for _, n := range m.order() {
 		switch f := m.found[n]; {
@@ -53,7 +53,7 @@ func (m *esMessage) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.FromParser && gaveUpES(a.Text) {
+		if a.FromParser && gaveUp(a.Text) {
 			return m.measureSome(ctx, doubt, left)
 		}
 		left++
@@ -62,7 +62,7 @@ func (m *esMessage) measure(ctx context.Context) error {
 	return nil
 }
 
-func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) error {
+func (m *message) measureSome(ctx context.Context, doubt []int32, left int) error {
 	groups := appendGroups(nil, left)
 	var b []byte
 	for _, n := range doubt {
@@ -86,7 +86,7 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 			f.level = true
 			m.tell(f, "what is in it is read at its own level")
 		}
-	case !a.FromParser || !gaveUpES(a.Text):
+	case !a.FromParser || !gaveUp(a.Text):
 		return nil // nothing is told
 	case len(doubt) == 1:
 		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
@@ -97,7 +97,7 @@ func (m *esMessage) measureSome(ctx context.Context, doubt []int32, left int) er
 	return nil
 }
 
-func (m *esMessage) measureHalves(ctx context.Context, doubt []int32, left int) error {
+func (m *message) measureHalves(ctx context.Context, doubt []int32, left int) error {
 	if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"unwire/replay/probe"
 )
 
-// An esServer is what is known of a protobuf-es server.
-type esServer struct {
+// A server is what is known of a protobuf-es server.
+type server struct {
 	// client is nil while a plan is made.
 	*probe.Client
 	options *probe.Options
@@ -30,27 +30,27 @@ type esServer struct {
 	countsLevels, levelsUncounted bool
 }
 
-func newESServer(c *probe.Client, o *probe.Options) *esServer {
-	return &esServer{Client: c, options: o, controlled: map[string]bool{}}
+func newServer(c *probe.Client, o *probe.Options) *server {
+	return &server{Client: c, options: o, controlled: map[string]bool{}}
 }
 
 // sizeLimit is how many bytes of a message it takes; 0: any, as far as is known.
-func (s *esServer) sizeLimit() int {
+func (s *server) sizeLimit() int {
 	if s.Client == nil {
 		return 0
 	}
 	return s.MaxMessage()
 }
 
-// An esMessage is what is known of one message of a protobuf-es server.
-type esMessage struct {
-	server  *esServer
+// A message is what is known of one message of a protobuf-es server.
+type message struct {
+	server  *server
 	path    []int32
 	groups  []int // places in path of groups
 	entry   bool  // it is a map's entry, and the runtime skips nothing in those
 	numbers probe.Numbers
 	hints   map[int32]probe.Hint
-	found   map[int32]*esField
+	found   map[int32]*field
 	// numbers that could not be told apart from their neighbours
 	excluded map[int32]bool
 	// one of them, from the highest down, makes the parser stumble without saying where
@@ -66,8 +66,8 @@ type esMessage struct {
 	complete bool // nothing was left in any batch
 }
 
-func newESMessage(s *esServer, path []int32, numbers probe.Numbers) *esMessage {
-	m := &esMessage{server: s, path: path, numbers: numbers, found: map[int32]*esField{}, excluded: map[int32]bool{}}
+func newMessage(s *server, path []int32, numbers probe.Numbers) *message {
+	m := &message{server: s, path: path, numbers: numbers, found: map[int32]*field{}, excluded: map[int32]bool{}}
 	if slices.Equal(path, s.options.Path) {
 		m.hints = s.options.Hints
 	}
@@ -76,21 +76,21 @@ func newESMessage(s *esServer, path []int32, numbers probe.Numbers) *esMessage {
 
 // firstMessage is what a protobuf-es server is asked about first: the first
 // step of a path, before it is known whether the path leads to a message.
-func (s *esServer) firstMessage() *esMessage {
+func (s *server) firstMessage() *message {
 	paths, numbers := s.options.Targets()
 	if first := paths[0]; len(first) > 0 {
-		return newESMessage(s, nil, probe.Numbers{{First: first[0], Last: first[0]}})
+		return newMessage(s, nil, probe.Numbers{{First: first[0], Last: first[0]}})
 	}
-	return newESMessage(s, nil, numbers[""])
+	return newMessage(s, nil, numbers[""])
 }
 
 // FirstMessage is the message that a probe begins with. A protobuf-es server
 // answers it with what is known of its first field.
 func FirstMessage(c *probe.Client, o *probe.Options) []byte {
-	return newESServer(c, o).firstMessage().firstPayload()
+	return newServer(c, o).firstMessage().firstPayload()
 }
 
-type esField struct {
+type field struct {
 	number int32
 	slot   slot
 	group  bool
@@ -104,23 +104,23 @@ type esField struct {
 	evidence []string
 }
 
-func (m *esMessage) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
+func (m *message) order() []int32 { return slices.Sorted(maps.Keys(m.found)) }
 
 // enter adds a field at whose canary the parser stumbled.
-func (m *esMessage) enter(n int32, s slot, a *probe.Answer) *esField {
-	f := &esField{number: n, slot: s}
+func (m *message) enter(n int32, s slot, a *probe.Answer) *field {
+	f := &field{number: n, slot: s}
 	m.tell(f, a.Quoted())
 	m.found[n] = f
 	m.server.showsMaps = m.server.showsMaps || s == slotMap
 	return f
 }
 
-func (m *esMessage) tell(f *esField, what string) {
+func (m *message) tell(f *field, what string) {
 	f.evidence = append(f.evidence, fmt.Sprintf("request %d: %s", m.server.Requests(), what))
 }
 
 // isVarint enters that a varint's deep nesting was read without going down.
-func (m *esMessage) isVarint(n int32) {
+func (m *message) isVarint(n int32) {
 	if f := m.found[n]; f != nil {
 		m.tell(f, "it cannot be nested deeply")
 	}

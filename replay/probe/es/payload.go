@@ -6,7 +6,7 @@ import (
 	"unwire/replay/probe"
 )
 
-func (m *esMessage) readingOf(n int32) (reading, bool) {
+func (m *message) readingOf(n int32) (reading, bool) {
 	f := m.found[n]
 	if f == nil {
 		return reading{n, absent}, true
@@ -33,7 +33,7 @@ const (
 
 // readings are those that tell candidate n's own message from the outer one, of
 // the numbers that are known by the time n is met: n and those above.
-func (m *esMessage) readings(n int32) []reading {
+func (m *message) readings(n int32) []reading {
 	out := []reading{{n, asVarint}}
 	if n > nearNumbers {
 		return out
@@ -50,7 +50,7 @@ func (m *esMessage) readings(n int32) []reading {
 }
 
 // allReadings are those of all that is known once nothing is left to find.
-func (m *esMessage) allReadings() []reading {
+func (m *message) allReadings() []reading {
 	var out []reading
 	for _, n := range m.order() {
 		if r, ok := m.readingOf(n); ok && len(out) < finalReadings {
@@ -66,12 +66,12 @@ func (m *esMessage) allReadings() []reading {
 }
 
 // firstPayload is what is asked first.
-func (m *esMessage) firstPayload() []byte {
+func (m *message) firstPayload() []byte {
 	return m.payload(0, m.ahead(m.fitting(m.batch(m.numbers.Highest()))))
 }
 
 // fitting is as much of a batch as the server takes in one message.
-func (m *esMessage) fitting(b batch) batch {
+func (m *message) fitting(b batch) batch {
 	for m.small() && len(b.numbers) > 1 && len(m.payload(0, b)) > m.server.sizeLimit() {
 		b = b.cut(len(b.numbers) * 3 / 4)
 	}
@@ -94,7 +94,7 @@ func (b batch) has(g sighting) bool {
 
 func (b batch) last() bool { return b.next == 0 }
 
-func (m *esMessage) batch(high int32) batch {
+func (m *message) batch(high int32) batch {
 	var b batch
 	n := m.numbers.Below(high)
 	for size := 0; n > 0 && len(b.numbers) < maxBatch/2 && size < m.maxPayload(); n = m.numbers.Below(n - 1) {
@@ -108,7 +108,7 @@ func (m *esMessage) batch(high int32) batch {
 }
 
 // maxPayload is how large the tests of a batch are.
-func (m *esMessage) maxPayload() int {
+func (m *message) maxPayload() int {
 	if m.small() {
 		return m.server.sizeLimit() - smallRest
 	}
@@ -121,7 +121,7 @@ const smallRest = 900
 // small reports whether the server takes small messages only: then nothing is
 // asked ahead, nested deeply, or confirmed, and what only that would tell is
 // not said.
-func (m *esMessage) small() bool {
+func (m *message) small() bool {
 	return m.server.sizeLimit() > 0 && m.server.sizeLimit() < maxPayloadSize
 }
 
@@ -142,7 +142,7 @@ func (b batch) about() string {
 }
 
 // candidatesForMessage are the varints that the last part of a payload confirms.
-func (m *esMessage) candidatesForMessage() []int32 {
+func (m *message) candidatesForMessage() []int32 {
 	var out []int32
 	if m.small() {
 		return nil
@@ -157,7 +157,7 @@ func (m *esMessage) candidatesForMessage() []int32 {
 
 // payload lays the canaries of a batch, then of what is to be confirmed when
 // nothing of the batch is there, then the end.
-func (m *esMessage) payload(deep int32, batch batch) []byte {
+func (m *message) payload(deep int32, batch batch) []byte {
 	b := appendControl(nil)
 	if m.assumed != nil {
 		b = appendGroupAssertion(b, m.assumed.number)
@@ -191,7 +191,7 @@ func (m *esMessage) payload(deep int32, batch batch) []byte {
 }
 
 // levels is how deep a payload goes so that the parser gives up.
-func (m *esMessage) levels() int {
+func (m *message) levels() int {
 	if m.server.countsLevels {
 		return 2 * levelLimit
 	}
@@ -200,12 +200,12 @@ func (m *esMessage) levels() int {
 
 // measures reports whether a payload ends with groups that are too deep for a
 // parser that counts levels, as measure wants to know: nothing stumbled before them.
-func (m *esMessage) measures(deep int32, batch batch) bool {
+func (m *message) measures(deep int32, batch batch) bool {
 	return batch.last() && deep == 0 && len(m.path) == 0 && len(m.suspects) == 0 && !m.server.countsLevels && !m.server.levelsUncounted
 }
 
 // whole is a request around the message. It ends behind it, too, so that no
 // parser takes it even where the path leads to no message.
-func (m *esMessage) whole(message []byte) []byte {
+func (m *message) whole(message []byte) []byte {
 	return appendEnd(probe.Wrap(m.path, message, m.groups...), maxBatch-1)
 }

@@ -14,7 +14,7 @@ import (
 // their own.
 //
 // Shape: known holds what was asked already, by path.
-func (s *esServer) reach(ctx context.Context, res *probe.Result, to *esMessage, known map[string]*esMessage) (ok bool, err error) {
+func (s *server) reach(ctx context.Context, res *probe.Result, to *message, known map[string]*message) (ok bool, err error) {
 	o := s.options
 	var groups []int
 	entry := false
@@ -23,7 +23,7 @@ func (s *esServer) reach(ctx context.Context, res *probe.Result, to *esMessage, 
 		m := known[at]
 		if m == nil {
 			ask := func(numbers probe.Numbers) error {
-				m = newESMessage(s, to.path[:i], numbers)
+				m = newMessage(s, to.path[:i], numbers)
 				m.groups, m.entry = groups, entry
 				return m.run(ctx)
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // refine tells text from bytes: one request a field.
-func (m *esMessage) refine(ctx context.Context) error {
+func (m *message) refine(ctx context.Context) error {
 	strict := false
 	for _, n := range m.order() {
 		f := m.found[n]
@@ -21,7 +21,7 @@ func (m *esMessage) refine(ctx context.Context) error {
 			return err
 		}
 		switch g := readCanary(a.Text); {
-		case a.FromParser && !g.canary && badTextES(a.Text):
+		case a.FromParser && !g.canary && refusesText(a.Text):
 			f.text, strict = "string", true
 			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.Quoted()))
 		case g.canary && g.slot == slotEnd:
@@ -39,11 +39,11 @@ func (m *esMessage) refine(ctx context.Context) error {
 	return nil
 }
 
-func badTextES(message string) bool {
+func refusesText(message string) bool {
 	return strings.Contains(message, "not valid for encoding") || strings.Contains(strings.ToLower(message), "utf-8")
 }
 
-func (m *esMessage) at() string {
+func (m *message) at() string {
 	if len(m.path) == 0 {
 		return "request"
 	}
@@ -51,7 +51,7 @@ func (m *esMessage) at() string {
 }
 
 // report says what is known.
-func (m *esMessage) report(res *probe.Result) {
+func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		f := m.found[n]
 		out := probe.Field{Path: probe.PathText(m.path), Number: n, Evidence: f.evidence}
@@ -96,7 +96,7 @@ func (m *esMessage) report(res *probe.Result) {
 
 // distinct reports whether the message has so many fields that another type,
 // read in its place, could hardly have the same.
-func (m *esMessage) distinct(n int32) bool {
+func (m *message) distinct(n int32) bool {
 	if !m.complete {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 
 // run finds all fields, from the highest number down: a request a field. What
 // was passed is not asked about again.
-func (m *esMessage) run(ctx context.Context) error {
+func (m *message) run(ctx context.Context) error {
 	if m.entry {
 		return m.runEntry(ctx)
 	}
@@ -61,11 +61,11 @@ func (m *esMessage) run(ctx context.Context) error {
 //
 // Shape: from is where the batch begins and high where the next one does; deep is
 // the varint that is nested deeply in it, or 0, and next the one of the next batch.
-func (m *esMessage) learn(ctx context.Context, a *probe.Answer, b batch, from, deep int32) (high, next int32, err error) {
+func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, deep int32) (high, next int32, err error) {
 	g := m.read(a)
 	if was := m.assumed; was != nil {
 		m.assumed = nil
-		if a.FromParser && !gaveUpES(a.Text) && (!g.canary || g.index == assertion) {
+		if a.FromParser && !gaveUp(a.Text) && (!g.canary || g.index == assertion) {
 			m.retract(was)
 			return was.high, 0, nil
 		}
@@ -82,7 +82,7 @@ func (m *esMessage) learn(ctx context.Context, a *probe.Answer, b batch, from, d
 		m.isVarint(deep)
 		high, err = m.learnPassed(ctx, a, b, deep)
 		return high, 0, err
-	case a.FromParser && gaveUpES(a.Text) && m.measures(deep, b):
+	case a.FromParser && gaveUp(a.Text) && m.measures(deep, b):
 		m.server.countsLevels, m.complete = true, true
 		return 0, 0, nil
 	}
@@ -104,7 +104,7 @@ func (m *esMessage) learn(ctx context.Context, a *probe.Answer, b batch, from, d
 
 // learnField enters the field whose canary was met, and returns where the next
 // batch begins and what is nested deeply in it.
-func (m *esMessage) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
+func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
 	index := g.index
 	if index >= len(b.numbers) {
 		l := b.looks[index-b.base]
@@ -124,7 +124,7 @@ func (m *esMessage) learnField(a *probe.Answer, b batch, g sighting) (high, next
 }
 
 // learnPassed enters that the parser met nothing in a batch.
-func (m *esMessage) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
+func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
 	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
 	m.complete = b.last()
 	m.clearSuspects(b.numbers)
@@ -136,9 +136,9 @@ func (m *esMessage) learnPassed(ctx context.Context, a *probe.Answer, b batch, d
 }
 
 // learnRefusal enters an error of the parser that names no canary.
-func (m *esMessage) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
+func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
 	switch {
-	case deep != 0 && gaveUpES(a.Text):
+	case deep != 0 && gaveUp(a.Text):
 		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
 		f := m.found[deep]
 		f.slot = slotMessage
@@ -172,9 +172,9 @@ func (m *esMessage) learnRefusal(ctx context.Context, a *probe.Answer, b batch, 
 // levelsCounted is how protobuf-es 2 says where it gives up.
 const levelsCounted = "maximum recursion depth of 100 "
 
-// gaveUpES reports whether a parser went down too far: protobuf-es 2 counts
+// gaveUp reports whether a parser went down too far: protobuf-es 2 counts
 // levels, protobuf-es 1 runs out of stack.
-func gaveUpES(message string) bool {
+func gaveUp(message string) bool {
 	s := strings.ToLower(message)
 	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")
 }

@@ -8,26 +8,26 @@ import (
 	"unwire/replay/probe"
 )
 
-// An esVerifier holds definitions against a protobuf-es server: one payload is
+// A verifier holds definitions against a protobuf-es server: one payload is
 // laid out so that its parser reads all of it if the definitions are right, up
 // to the end that no parser takes. Where they are not, it stumbles over a canary
 // that names the field and what was expected of it.
 //
 // Shape: each part leaves the parser where it was, unless it stumbles. A field
 // that it stumbled over is left out of the next payload.
-type esVerifier struct {
-	server *esServer
+type verifier struct {
+	server *server
 	o      *probe.VerifyOptions
 	res    *probe.Result
-	root   *esLevel
-	all    []*esClaim // those above before those below
+	root   *level
+	all    []*claim // those above before those below
 }
 
-// An esClaim is a field of the definitions while a protobuf-es server is asked.
-type esClaim struct {
+// A claim is a field of the definitions while a protobuf-es server is asked.
+type claim struct {
 	*probe.Expectation
-	in    *esLevel
-	below *esLevel
+	in    *level
+	below *level
 	as    consumption
 
 	state claimState
@@ -45,11 +45,11 @@ type esClaim struct {
 	label bool
 }
 
-// An esLevel is a message of the request with the claims about its fields.
-type esLevel struct {
+// A level is a message of the request with the claims about its fields.
+type level struct {
 	path   []int32
-	above  *esClaim
-	claims []*esClaim
+	above  *claim
+	claims []*claim
 }
 
 type claimState uint8
@@ -61,14 +61,14 @@ const (
 	decided            // Verdict and Concluded are set
 )
 
-func newESVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) *esVerifier {
-	v := &esVerifier{server: newESServer(c, &o.Options), o: o, res: res}
-	levels := map[*probe.ExpectedMessage]*esLevel{}
-	claims := map[*probe.Expectation]*esClaim{}
+func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) *verifier {
+	v := &verifier{server: newServer(c, &o.Options), o: o, res: res}
+	levels := map[*probe.ExpectedMessage]*level{}
+	claims := map[*probe.Expectation]*claim{}
 	for _, m := range d.Messages {
-		levels[m] = &esLevel{path: m.Path, above: claims[m.Above]}
+		levels[m] = &level{path: m.Path, above: claims[m.Above]}
 		for _, e := range m.Fields {
-			claims[e] = &esClaim{Expectation: e, in: levels[m], as: consumptionOf(e.Class())}
+			claims[e] = &claim{Expectation: e, in: levels[m], as: consumptionOf(e.Class())}
 			if e.Decided {
 				claims[e].state = decided
 			}
@@ -86,7 +86,7 @@ func newESVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition,
 // FirstVerification is the message that a verification begins with. A protobuf-es
 // server answers it with the first field that is not as the definitions say.
 func FirstVerification(o *probe.VerifyOptions, d *probe.Definition) []byte {
-	b, _ := newESVerifier(nil, o, d, nil).payload(nil)
+	b, _ := newVerifier(nil, o, d, nil).payload(nil)
 	return b
 }
 
@@ -102,19 +102,19 @@ func consumptionOf(c probe.Class) consumption {
 	return asVarint // and messages, which are told apart from it
 }
 
-func (c *esClaim) decide(verdict probe.Verdict, format string, args ...any) {
+func (c *claim) decide(verdict probe.Verdict, format string, args ...any) {
 	c.state = decided
 	c.Expectation.Decide(verdict, format, args...)
 }
 
 // doubt enters that the server does not read a field as expected.
-func (c *esClaim) doubt(label bool) {
+func (c *claim) doubt(label bool) {
 	c.state, c.Doubted, c.label = doubted, true, label
 }
 
-// VerifyES holds a definition against what a protobuf-es server's parser says.
-func VerifyES(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
-	v := newESVerifier(c, o, d, res)
+// Verify holds a definition against what a protobuf-es server's parser says.
+func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
+	v := newVerifier(c, o, d, res)
 	if err := requestType(ctx, v.server.Client, v.res); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func VerifyES(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *p
 }
 
 // ask sends a payload; done reports that the parser came to its end.
-func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
+func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
 	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
 	if err != nil {
 		return false, err
@@ -161,7 +161,7 @@ func (v *esVerifier) ask(ctx context.Context, b []byte, marks []mark) (done bool
 	return false, probe.Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.Brief())
 }
 
-func (v *esVerifier) expectation(c *esClaim) string {
+func (v *verifier) expectation(c *claim) string {
 	if c.Label == "repeated" {
 		return "repeated " + c.Type
 	}
@@ -169,7 +169,7 @@ func (v *esVerifier) expectation(c *esClaim) string {
 }
 
 // stumbled enters what a canary names.
-func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
+func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
 	c := m.claim
 	if m.part == partInside || m.part == partOutside {
 		// there is a field that the definitions do not have, or c is a number
@@ -195,7 +195,7 @@ func (v *esVerifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answ
 }
 
 // settle finds out what a server has in place of what it stumbled over.
-func (v *esVerifier) settle(ctx context.Context, c *esClaim) error {
+func (v *verifier) settle(ctx context.Context, c *claim) error {
 	f, err := v.find(ctx, c)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (v *esVerifier) settle(ctx context.Context, c *esClaim) error {
 
 // prove finds out whether a field whose contents are not as expected is a
 // message at all.
-func (v *esVerifier) prove(ctx context.Context, c *esClaim) error {
+func (v *verifier) prove(ctx context.Context, c *claim) error {
 	if above := c.in.above; above != nil && !above.proven {
 		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
 			return err
@@ -234,7 +234,7 @@ func (v *esVerifier) prove(ctx context.Context, c *esClaim) error {
 
 // judge concludes from what a server was found to have, where the parser
 // stumbled over what it was expected to have.
-func (c *esClaim) judge(f *probe.Field) {
+func (c *claim) judge(f *probe.Field) {
 	if f != nil {
 		c.Said = append(c.Said, f.Evidence...)
 	}
@@ -260,14 +260,14 @@ func (c *esClaim) judge(f *probe.Field) {
 }
 
 // find asks what a number is, whatever the definitions say; nil: nothing.
-func (v *esVerifier) find(ctx context.Context, c *esClaim) (*probe.Field, error) {
-	m := newESMessage(v.server, c.in.path, probe.Numbers{{First: c.Number, Last: c.Number}})
+func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
+	m := newMessage(v.server, c.in.path, probe.Numbers{{First: c.Number, Last: c.Number}})
 	m.hints = nil
 	weight := 0
 	for _, k := range c.in.claims {
 		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
 		if k != c && k.state == passed && !k.IsMessage() {
-			m.found[k.Number] = &esField{number: k.Number, slot: slots[k.as]}
+			m.found[k.Number] = &field{number: k.Number, slot: slots[k.as]}
 			if weight++; k.as != asVarint {
 				weight++
 			}
@@ -293,15 +293,15 @@ func (v *esVerifier) find(ctx context.Context, c *esClaim) (*probe.Field, error)
 }
 
 // isolate finds the claim that the parser gave up at without naming it.
-func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) error {
-	var claims []*esClaim
+func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) error {
+	var claims []*claim
 	for _, m := range marks {
 		if m.part == partClass {
 			claims = append(claims, m.claim)
 		}
 	}
 	for len(claims) > 1 {
-		half := map[*esClaim]bool{}
+		half := map[*claim]bool{}
 		for _, c := range claims[:len(claims)/2] {
 			half[c] = true
 		}
@@ -330,7 +330,7 @@ func (v *esVerifier) isolate(ctx context.Context, marks []mark, a *probe.Answer)
 }
 
 // conclude says what follows, first for what the others' readings help with.
-func (v *esVerifier) conclude(ctx context.Context) error {
+func (v *verifier) conclude(ctx context.Context) error {
 	for _, c := range v.all {
 		if c.state == doubted && c.Reachable() {
 			if err := v.settle(ctx, c); err != nil {
@@ -367,8 +367,8 @@ func (v *esVerifier) conclude(ctx context.Context) error {
 // recursive asks of single varints whether they are not messages of the type that
 // they are in, whose fields are read like those around them: nested deeply, the
 // parser gives up over those.
-func (v *esVerifier) recursive(ctx context.Context) error {
-	var rest []*esClaim
+func (v *verifier) recursive(ctx context.Context) error {
+	var rest []*claim
 	for _, c := range v.all {
 		if c.state == passed && c.Reachable() && c.IsNumber() && c.as == asVarint && !c.IsList() && c.guarded && !c.Hint.Varint {
 			rest = append(rest, c)
@@ -406,7 +406,7 @@ func (v *esVerifier) recursive(ctx context.Context) error {
 // maxDeep is how many fields are nested deeply in one request: about a megabyte.
 const maxDeep = 8
 
-func (v *esVerifier) concludeMessage(ctx context.Context, c *esClaim) error {
+func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	c.Open = "whether it is repeated"
 	if c.Descriptor.IsMap() {
 		c.Open = "whether it is a map, and of what"
@@ -435,9 +435,9 @@ func (v *esVerifier) concludeMessage(ctx context.Context, c *esClaim) error {
 
 // texts tells text from bytes, which protobuf-es 2 does: all that is said to be
 // bytes at once, then a request a text.
-func (v *esVerifier) texts(ctx context.Context) error {
+func (v *verifier) texts(ctx context.Context) error {
 	strict := false
-	var loose []*esClaim
+	var loose []*claim
 	for _, c := range v.all {
 		if !c.IsText() || c.Verdict != probe.Confirmed {
 			continue
@@ -448,7 +448,7 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		}
 		g := readCanary(a.Text)
 		switch {
-		case a.FromParser && !g.canary && badTextES(a.Text):
+		case a.FromParser && !g.canary && refusesText(a.Text):
 			strict = true
 			c.Cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.Quoted())
 			c.decide(probe.Confirmed, "the server reads the number as text")
@@ -474,7 +474,7 @@ func (v *esVerifier) texts(ctx context.Context) error {
 		}
 		g := readCanary(a.Text)
 		switch {
-		case a.FromParser && !g.canary && badTextES(a.Text):
+		case a.FromParser && !g.canary && refusesText(a.Text):
 			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.Quoted())
 			c.decide(probe.Contradicted, "the server reads the number as text")
 		case g.canary && g.slot == slotEnd:

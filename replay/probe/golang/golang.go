@@ -1,3 +1,13 @@
+// Package golang asks servers whose parser is protobuf-go, behind connect-go or
+// grpc-go.
+//
+// That parser refuses text that is not UTF-8, messages that are none, and lists of
+// numbers that break off, and skips everything else. A message has a value for each
+// of many numbers, and ends with something that is refused in other words: which of
+// the two is refused says whether one of the numbers is of the kind, and halving the
+// numbers says which.
+//
+// Source: RESEARCH.md#probe
 package golang
 
 import (
@@ -13,22 +23,22 @@ import (
 	"unwire/replay/probe"
 )
 
-// A goTest is a value that protobuf-go refuses for some kinds of fields, and
+// A fieldTest is a value that protobuf-go refuses for some kinds of fields, and
 // passes over for all others that are still asked about, unknown ones among them.
 //
 // Shape: a refusal for text says "invalid UTF-8", any other "cannot parse". A
 // request ends with what is refused in the other of the two ways.
 //
 // Source: RESEARCH.md#probe
-type goTest struct {
+type fieldTest struct {
 	name  string
 	value []byte
 	text  bool // what it looks for is refused as text
 }
 
 // The tests in their order: each leaves out what those before it found.
-func goTests() []goTest {
-	return []goTest{
+func fieldTests() []fieldTest {
+	return []fieldTest{
 		// An unknown field of a message, varints, and eight bytes, but no text.
 		{name: "text", value: []byte{0xE0, 0xA8, 0x09, 0x80, 0x80, 0x80, 0x80, 0x00}, text: true},
 		// Text, varints, and eight bytes; in a message it is an illegal tag.
@@ -40,19 +50,19 @@ func goTests() []goTest {
 	}
 }
 
-// goFixed64 tells lists of numbers of 8 bytes from those of 4.
-func goFixed64() goTest {
-	return goTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
+// fixed64Test tells lists of numbers of 8 bytes from those of 4.
+func fixed64Test() fieldTest {
+	return fieldTest{name: "list of numbers of 8 bytes", value: []byte{1, 1, 1, 1}}
 }
 
 const (
-	maxGoBatch = 20_000 // numbers that are asked about in one request
-	goTestSize = 15     // bytes of a test of one
+	maxBatch = 20_000 // numbers that are asked about in one request
+	testSize = 15     // bytes of a test of one
 )
 
-// A goMessage is what is known of one message of a Go server.
-type goMessage struct {
-	server  *goServer
+// A message is what is known of one message of a Go server.
+type message struct {
+	server  *server
 	path    []int32
 	numbers probe.Numbers
 	poison  []byte // of a whole request: text that is none; nil: none is known
@@ -60,21 +70,21 @@ type goMessage struct {
 	lazy    bool // a test was refused for what is in a lazy field
 }
 
-// A goServer is what is known of a Go server.
-type goServer struct {
+// A server is what is known of a Go server.
+type server struct {
 	*probe.Client
 
 	// controlled has the tests at paths whose control was answered as it should be.
 	controlled map[string]bool
 }
 
-func newGoServer(c *probe.Client) *goServer {
-	return &goServer{Client: c, controlled: map[string]bool{}}
+func newServer(c *probe.Client) *server {
+	return &server{Client: c, controlled: map[string]bool{}}
 }
 
-// A goRun asks a Go server about messages, one after the other.
-type goRun struct {
-	server *goServer
+// A prober asks a Go server about messages, one after the other.
+type prober struct {
+	server *server
 	o      *probe.Options
 	res    *probe.Result
 
@@ -82,12 +92,12 @@ type goRun struct {
 	poison []byte
 
 	// unpoisoned are the messages that were asked about without it.
-	unpoisoned []*goMessage
+	unpoisoned []*message
 }
 
-// ProbeGo asks a Go server about the messages that o asks for and those below them.
-func ProbeGo(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
-	r := &goRun{server: newGoServer(c), o: o, res: res}
+// Probe asks a Go server about the messages that o asks for and those below them.
+func Probe(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
+	r := &prober{server: newServer(c), o: o, res: res}
 	paths, numbers := o.Targets()
 	if err := r.findPoison(ctx, len(paths[0]) > 0 || len(o.Questions) > 0); err != nil {
 		return err
@@ -95,7 +105,7 @@ func ProbeGo(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.
 
 	// The paths that are given come first, then those of the messages below them.
 	for given := len(paths); len(paths) > 0; given-- {
-		m := &goMessage{server: r.server, path: paths[0], poison: r.poison, fields: map[int32]*probe.Field{}}
+		m := &message{server: r.server, path: paths[0], poison: r.poison, fields: map[int32]*probe.Field{}}
 		paths = paths[1:]
 		if given > 0 {
 			ok, err := r.reach(ctx, m.path)
@@ -128,7 +138,7 @@ func ProbeGo(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.
 
 // ask asks about a message, and returns the paths of those in it that are to be
 // asked about, too.
-func (r *goRun) ask(ctx context.Context, m *goMessage) (below [][]int32, err error) {
+func (r *prober) ask(ctx context.Context, m *message) (below [][]int32, err error) {
 	err = m.run(ctx)
 	if r.res.NoteOracleOff(err) {
 		return nil, nil
@@ -152,7 +162,7 @@ func (r *goRun) ask(ctx context.Context, m *goMessage) (below [][]int32, err err
 
 // askAgain asks about those messages that were asked about before it was known
 // what ends a request, and reports them.
-func (r *goRun) askAgain(ctx context.Context) error {
+func (r *prober) askAgain(ctx context.Context) error {
 	for _, m := range r.unpoisoned {
 		m.poison = r.poison
 		if m.poison != nil {
@@ -169,8 +179,8 @@ func (r *goRun) askAgain(ctx context.Context) error {
 
 // findPoison looks for text that can end requests: among the fields that should
 // be text and, where it is wanted before anything is asked, among all.
-func (r *goRun) findPoison(ctx context.Context, wanted bool) error {
-	root := &goMessage{server: r.server}
+func (r *prober) findPoison(ctx context.Context, wanted bool) error {
+	root := &message{server: r.server}
 	err := root.findPoison(ctx, r.o.Texts)
 	if err == nil && root.poison == nil && wanted {
 		err = root.findPoisonAbove(ctx, r.o.Numbers)
@@ -181,17 +191,17 @@ func (r *goRun) findPoison(ctx context.Context, wanted bool) error {
 
 // reach makes sure that a path leads to a message, with what ends a request
 // if that is known.
-func (r *goRun) reach(ctx context.Context, path []int32) (bool, error) {
+func (r *prober) reach(ctx context.Context, path []int32) (bool, error) {
 	for i, n := range path {
-		m := &goMessage{server: r.server, path: path[:i], poison: r.poison}
-		tests := goTests()
-		text, _, err := m.test(ctx, tests[0], []int32{n})
+		m := &message{server: r.server, path: path[:i], poison: r.poison}
+		tests := fieldTests()
+		text, _, err := m.ask(ctx, tests[0], []int32{n})
 		if err != nil {
 			return false, err
 		}
 		message := r.poison == nil
 		if !text && !message {
-			if message, _, err = m.test(ctx, tests[1], []int32{n}); err != nil {
+			if message, _, err = m.ask(ctx, tests[1], []int32{n}); err != nil {
 				return false, err
 			}
 		}
@@ -203,9 +213,9 @@ func (r *goRun) reach(ctx context.Context, path []int32) (bool, error) {
 	return true, nil
 }
 
-func (m *goMessage) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
+func (m *message) order() []int32 { return slices.Sorted(maps.Keys(m.fields)) }
 
-func (m *goMessage) report(res *probe.Result) {
+func (m *message) report(res *probe.Result) {
 	for _, n := range m.order() {
 		res.Fields = append(res.Fields, *m.fields[n])
 	}
@@ -216,12 +226,12 @@ func (m *goMessage) report(res *probe.Result) {
 // refused for: once for each path and each way of refusing.
 //
 // Errors: a stopError where it is; then nothing is claimed of the message.
-func (m *goMessage) control(ctx context.Context, test goTest) error {
+func (m *message) control(ctx context.Context, test fieldTest) error {
 	about := fmt.Sprintf("%s %t", probe.PathText(m.path), test.text)
 	if m.server.controlled[about] {
 		return nil
 	}
-	hit, a, err := m.test(ctx, test, []int32{int32(protowire.FirstReservedNumber)})
+	hit, a, err := m.ask(ctx, test, []int32{int32(protowire.FirstReservedNumber)})
 	if err == nil && hit {
 		return probe.OracleOff(m.path, a)
 	}
@@ -230,9 +240,9 @@ func (m *goMessage) control(ctx context.Context, test goTest) error {
 }
 
 // run makes all tests that can be made.
-func (m *goMessage) run(ctx context.Context) error {
+func (m *message) run(ctx context.Context) error {
 	numbers := m.numbers
-	for _, test := range goTests() {
+	for _, test := range fieldTests() {
 		if !test.text && m.poison == nil {
 			return nil
 		}
@@ -247,7 +257,7 @@ func (m *goMessage) run(ctx context.Context) error {
 				}
 			}
 			slices.Reverse(set)
-			if err := m.find(ctx, test, set, refusal{}); err != nil {
+			if err := m.findAll(ctx, test, set, refusal{}); err != nil {
 				return err
 			}
 		}
@@ -265,9 +275,9 @@ func (m *goMessage) run(ctx context.Context) error {
 
 // findPoison asks which of the fields that should be text is, so that a request
 // to a Go server can end with it.
-func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
+func (m *message) findPoison(ctx context.Context, texts []int32) error {
 	for _, n := range texts[:min(len(texts), maxTexts)] {
-		hit, _, err := m.test(ctx, goTests()[0], []int32{n})
+		hit, _, err := m.ask(ctx, fieldTests()[0], []int32{n})
 		if err != nil {
 			return err
 		}
@@ -283,11 +293,11 @@ func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
 const maxTexts = 8
 
 // maxBatch is how many numbers are asked about in one request.
-func (m *goMessage) maxBatch() int {
+func (m *message) maxBatch() int {
 	if m.server.MaxMessage() > 0 {
-		return min(maxGoBatch, m.server.MaxMessage()/goTestSize)
+		return min(maxBatch, m.server.MaxMessage()/testSize)
 	}
-	return maxGoBatch
+	return maxBatch
 }
 
 // nestedTexts is up to which number text is looked for in messages below: with
@@ -295,27 +305,27 @@ func (m *goMessage) maxBatch() int {
 const nestedTexts = 12
 
 // poisonBelow looks for text in the messages of a message that has none.
-func (m *goMessage) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
+func (m *message) poisonBelow(ctx context.Context, numbers probe.Numbers) error {
 	var set, inner []int32
 	for n := numbers.Highest(); n > 0; n = numbers.Below(n - 1) {
 		set = append(set, n)
 	}
 	slices.Reverse(set)
-	set = set[:min(len(set), maxGoBatch/10)]
-	text := goTests()[0]
-	below := goTest{name: "text one level down", text: true}
+	set = set[:min(len(set), maxBatch/10)]
+	text := fieldTests()[0]
+	below := fieldTest{name: "text one level down", text: true}
 	for n := int32(1); n <= nestedTexts; n++ {
 		inner = append(inner, n)
 		below.value = protowire.AppendTag(below.value, protowire.Number(n), protowire.BytesType)
 		below.value = protowire.AppendBytes(below.value, text.value)
 	}
 	for {
-		n, err := m.first(ctx, below, set)
+		n, err := m.findFirst(ctx, below, set)
 		if err != nil || n == 0 {
 			return err
 		}
-		child := &goMessage{server: m.server, path: append(slices.Clone(m.path), n)}
-		k, err := child.first(ctx, text, inner)
+		child := &message{server: m.server, path: append(slices.Clone(m.path), n)}
+		k, err := child.findFirst(ctx, text, inner)
 		if err != nil {
 			return err
 		}
@@ -329,8 +339,8 @@ func (m *goMessage) poisonBelow(ctx context.Context, numbers probe.Numbers) erro
 
 // findPoisonAbove looks for text among the request's own fields, so that it is
 // known whether a path leads to a message before anything is asked of it.
-func (m *goMessage) findPoisonAbove(ctx context.Context, numbers probe.Numbers) error {
-	text := goTests()[testText]
+func (m *message) findPoisonAbove(ctx context.Context, numbers probe.Numbers) error {
+	text := fieldTests()[testText]
 	if err := m.control(ctx, text); err != nil {
 		return err
 	}
@@ -340,7 +350,7 @@ func (m *goMessage) findPoisonAbove(ctx context.Context, numbers probe.Numbers) 
 	}
 	slices.Reverse(set)
 	for part := range slices.Chunk(set, m.maxBatch()) {
-		n, err := m.first(ctx, text, part)
+		n, err := m.findFirst(ctx, text, part)
 		if err != nil {
 			return err
 		}
@@ -352,24 +362,24 @@ func (m *goMessage) findPoisonAbove(ctx context.Context, numbers probe.Numbers) 
 	return nil
 }
 
-// first finds one number of a set that a test is refused for; 0 is none.
-func (m *goMessage) first(ctx context.Context, test goTest, set []int32) (int32, error) {
+// findFirst finds one number of a set that a test is refused for; 0 is none.
+func (m *message) findFirst(ctx context.Context, test fieldTest, set []int32) (int32, error) {
 	if len(set) == 0 {
 		return 0, nil
 	}
-	hit, _, err := m.test(ctx, test, set)
+	hit, _, err := m.ask(ctx, test, set)
 	if err == probe.ErrSize && len(set) > 1 {
-		if n, err := m.first(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
+		if n, err := m.findFirst(ctx, test, set[:len(set)/2]); n != 0 || err != nil {
 			return n, err
 		}
-		return m.first(ctx, test, set[len(set)/2:])
+		return m.findFirst(ctx, test, set[len(set)/2:])
 	}
 	if err != nil || !hit {
 		return 0, err
 	}
 	for len(set) > 1 {
 		half := len(set) / 2
-		if hit, _, err = m.test(ctx, test, set[:half]); err != nil {
+		if hit, _, err = m.ask(ctx, test, set[:half]); err != nil {
 			return 0, err
 		}
 		if hit {
@@ -388,20 +398,20 @@ type refusal struct {
 	alone   bool // the test was of one number
 }
 
-// find halves a set until each number that the test is refused for stands
+// findAll halves a set until each number that the test is refused for stands
 // alone; known is the refusal of a set whose first number that it is refused for
 // is the first in this one, too.
-func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known refusal) error {
+func (m *message) findAll(ctx context.Context, test fieldTest, set []int32, known refusal) error {
 	if len(set) == 0 {
 		return nil
 	}
 	if known.answer == nil {
-		hit, a, err := m.test(ctx, test, set)
+		hit, a, err := m.ask(ctx, test, set)
 		if err == probe.ErrSize && len(set) > 1 {
-			if err := m.find(ctx, test, set[:len(set)/2], refusal{}); err != nil {
+			if err := m.findAll(ctx, test, set[:len(set)/2], refusal{}); err != nil {
 				return err
 			}
-			return m.find(ctx, test, set[len(set)/2:], refusal{})
+			return m.findAll(ctx, test, set[len(set)/2:], refusal{})
 		}
 		if err != nil || !hit {
 			return err
@@ -414,17 +424,17 @@ func (m *goMessage) find(ctx context.Context, test goTest, set []int32, known re
 	}
 	left, right := set[:len(set)/2], set[len(set)/2:]
 	before := len(m.fields)
-	if err := m.find(ctx, test, left, refusal{}); err != nil {
+	if err := m.findAll(ctx, test, left, refusal{}); err != nil {
 		return err
 	}
 	if len(m.fields) > before {
 		known = refusal{}
 	}
-	return m.find(ctx, test, right, known)
+	return m.findAll(ctx, test, right, known)
 }
 
-// test asks whether a test is refused for one of the numbers of a set.
-func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit bool, a *probe.Answer, err error) {
+// ask asks whether a test is refused for one of the numbers of a set.
+func (m *message) ask(ctx context.Context, test fieldTest, set []int32) (hit bool, a *probe.Answer, err error) {
 	var b []byte
 	for _, n := range set {
 		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
@@ -439,29 +449,29 @@ func (m *goMessage) test(ctx context.Context, test goTest, set []int32) (hit boo
 		return false, nil, err
 	}
 	switch {
-	case a.FromParser && badTextGo(a.Text):
+	case a.FromParser && refusesText(a.Text):
 		return test.text, a, nil
 	case a.FromParser && strings.Contains(a.Text, refusedLazily):
 		m.lazy = true
 		return true, a, nil
-	case a.FromParser && badWireGo(a.Text):
+	case a.FromParser && refusesWire(a.Text):
 		return !test.text, a, nil
 	}
 	return false, nil, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
 }
 
-func (m *goMessage) at() string {
+func (m *message) at() string {
 	if len(m.path) == 0 {
 		return ""
 	}
 	return " at " + probe.PathText(m.path)
 }
 
-func badTextGo(message string) bool { return strings.Contains(message, "invalid UTF-8") }
+func refusesText(message string) bool { return strings.Contains(message, "invalid UTF-8") }
 
-// badWireGo reports whether protobuf-go refused what is no message. The opaque
+// refusesWire reports whether protobuf-go refused what is no message. The opaque
 // API has words of its own in messages that have lazy fields.
-func badWireGo(message string) bool {
+func refusesWire(message string) bool {
 	for _, words := range []string{"cannot parse", "invalid field number", "mismatching end group marker", "missing end group marker"} {
 		if strings.Contains(message, words) {
 			return true
@@ -478,7 +488,7 @@ const refusedLazily = "invalid proto wire format"
 var namedField = regexp.MustCompile(`field ([\w.]+)\.(\w+) contains invalid UTF-8`)
 
 // enter adds a field; the parser names the first text that is none.
-func (m *goMessage) enter(test goTest, n int32, r refusal) {
+func (m *message) enter(test fieldTest, n int32, r refusal) {
 	f := &probe.Field{Path: probe.PathText(m.path), Number: n}
 	switch test.name {
 	case "text":
@@ -502,13 +512,13 @@ func (m *goMessage) enter(test goTest, n int32, r refusal) {
 }
 
 // sizes tells lists of 8 bytes from lists of 4.
-func (m *goMessage) sizes(ctx context.Context) error {
+func (m *message) sizes(ctx context.Context) error {
 	for _, n := range m.order() {
 		f := m.fields[n]
 		if f.Class != "" {
 			continue
 		}
-		hit, a, err := m.test(ctx, goFixed64(), []int32{n})
+		hit, a, err := m.ask(ctx, fixed64Test(), []int32{n})
 		if err != nil {
 			return err
 		}

@@ -10,18 +10,18 @@ import (
 	"unwire/replay/probe"
 )
 
-// A goVerifier holds definitions against a Go server, which refuses text that
+// A verifier holds definitions against a Go server, which refuses text that
 // is none, messages that are none, and lists of numbers that break off, and
 // passes over everything else.
-type goVerifier struct {
-	server     *goServer
+type verifier struct {
+	server     *server
 	definition *probe.Definition
 	res        *probe.Result
 	poison     []byte // of a whole request: text that is none; nil: none is known
 }
 
-func VerifyGo(ctx context.Context, c *probe.Client, d *probe.Definition, res *probe.Result) error {
-	v := &goVerifier{server: newGoServer(c), definition: d, res: res}
+func Verify(ctx context.Context, c *probe.Client, d *probe.Definition, res *probe.Result) error {
+	v := &verifier{server: newServer(c), definition: d, res: res}
 	for _, step := range []func(context.Context) error{v.texts, v.messages, v.lists, v.rest} {
 		if err := step(ctx); err != nil {
 			return err
@@ -35,12 +35,12 @@ func VerifyGo(ctx context.Context, c *probe.Client, d *probe.Definition, res *pr
 }
 
 // message is the level as the probe asks it.
-func (v *goVerifier) message(path []int32) *goMessage {
-	return &goMessage{server: v.server, path: path, poison: v.poison, fields: map[int32]*probe.Field{}}
+func (v *verifier) message(path []int32) *message {
+	return &message{server: v.server, path: path, poison: v.poison, fields: map[int32]*probe.Field{}}
 }
 
-// noText is a text that is none, and nothing else is refused for it in those words.
-func noText() goTest { return goTest{name: "text", value: []byte{0xFF}, text: true} }
+// badTextTest is a text that is none, and nothing else is refused for it in those words.
+func badTextTest() fieldTest { return fieldTest{name: "text", value: []byte{0xFF}, text: true} }
 
 // enforced reports whether text is looked at by the definitions' own rules.
 func enforced(fd protoreflect.FieldDescriptor) bool {
@@ -50,7 +50,7 @@ func enforced(fd protoreflect.FieldDescriptor) bool {
 
 // texts asks for each text. A refusal proves the messages that lead to it, too,
 // and gives what later requests end with.
-func (v *goVerifier) texts(ctx context.Context) error {
+func (v *verifier) texts(ctx context.Context) error {
 	var of *probe.ExpectedMessage
 	for _, c := range v.definition.Fields {
 		if c.In != of { // a message that is text refuses what is nested in it, too
@@ -75,7 +75,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 			continue
 		}
 		m := v.message(path)
-		hit, a, err := m.test(ctx, noText(), []int32{number})
+		hit, a, err := m.ask(ctx, badTextTest(), []int32{number})
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (v *goVerifier) texts(ctx context.Context) error {
 }
 
 // provedBy confirms the messages that lead to text which was looked at.
-func (v *goVerifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
+func (v *verifier) provedBy(above *probe.Expectation, path string, a *probe.Answer) {
 	for ; above != nil && !above.Decided; above = above.In.Above {
 		above.Cite(v.server.Requests(), "to text that is none at %s: %s", path, a.Quoted())
 		above.Decide(probe.Confirmed, "the server reads it as a message: it looks at text in it")
@@ -116,7 +116,7 @@ const maxBelow = 8
 
 // textBelow looks for text that could end requests in messages that are not
 // asked about themselves.
-func (v *goVerifier) textBelow(ctx context.Context) error {
+func (v *verifier) textBelow(ctx context.Context) error {
 	tried := 0
 	for _, c := range v.definition.Fields {
 		if !c.Pending() || !c.IsMessage() || c.Below != nil || c.Descriptor.IsMap() {
@@ -131,7 +131,7 @@ func (v *goVerifier) textBelow(ctx context.Context) error {
 			tried++
 			path, number := append(slices.Clone(c.In.Path), c.Number), int32(fd.Number())
 			m := v.message(path)
-			hit, a, err := m.test(ctx, noText(), []int32{number})
+			hit, a, err := m.ask(ctx, badTextTest(), []int32{number})
 			if err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func (v *goVerifier) textBelow(ctx context.Context) error {
 }
 
 // noMessages finds which of a level's messages are text.
-func (v *goVerifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) error {
+func (v *verifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) error {
 	var set []int32
 	by := map[int32]*probe.Expectation{}
 	for _, c := range l.Fields {
@@ -158,7 +158,7 @@ func (v *goVerifier) noMessages(ctx context.Context, l *probe.ExpectedMessage) e
 }
 
 // messages asks for those that no text has proven, those above first.
-func (v *goVerifier) messages(ctx context.Context) error {
+func (v *verifier) messages(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (v *goVerifier) messages(ctx context.Context) error {
 		if !c.Pending() || !c.IsMessage() {
 			continue
 		}
-		hit, a, err := v.message(c.In.Path).test(ctx, goTests()[testMessage], []int32{c.Number})
+		hit, a, err := v.message(c.In.Path).ask(ctx, fieldTests()[testMessage], []int32{c.Number})
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ const (
 )
 
 // found is what a server shows of a number, whatever the definitions say; nil: nothing.
-func (v *goVerifier) found(ctx context.Context, c *probe.Expectation) (*probe.Field, error) {
+func (v *verifier) found(ctx context.Context, c *probe.Expectation) (*probe.Field, error) {
 	m := v.message(c.In.Path)
 	m.numbers = probe.Numbers{{First: c.Number, Last: c.Number}}
 	err := m.run(ctx)
@@ -232,7 +232,7 @@ func contradict(c *probe.Expectation, f *probe.Field) {
 }
 
 // lists asks for lists of numbers.
-func (v *goVerifier) lists(ctx context.Context) error {
+func (v *verifier) lists(ctx context.Context) error {
 	if v.poison == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (v *goVerifier) lists(ctx context.Context) error {
 }
 
 // rest looks among what a Go server passes over for what it does not.
-func (v *goVerifier) rest(ctx context.Context) error {
+func (v *verifier) rest(ctx context.Context) error {
 	for _, l := range v.definition.Messages {
 		texts := false
 		for _, c := range l.Fields {
@@ -287,10 +287,10 @@ func (v *goVerifier) rest(ctx context.Context) error {
 }
 
 // hits contradicts those of a set that a test is refused for, and returns the others.
-func (v *goVerifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) ([]int32, error) {
-	t := goTests()[test]
+func (v *verifier) hits(ctx context.Context, test int, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) ([]int32, error) {
+	t := fieldTests()[test]
 	for len(set) > 0 {
-		n, err := v.message(l.Path).first(ctx, t, set)
+		n, err := v.message(l.Path).findFirst(ctx, t, set)
 		if err != nil || n == 0 {
 			return set, err
 		}
@@ -305,9 +305,9 @@ func (v *goVerifier) hits(ctx context.Context, test int, l *probe.ExpectedMessag
 
 // others asks whether any of the bytes and single numbers of a message is
 // something else: in a request for each that it may be, and more only if so.
-func (v *goVerifier) others(ctx context.Context, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) error {
+func (v *verifier) others(ctx context.Context, l *probe.ExpectedMessage, set []int32, by map[int32]*probe.Expectation) error {
 	said, from := 0, v.server.Requests()+1
-	for i, test := range goTests() {
+	for i, test := range fieldTests() {
 		if test.text || v.poison != nil {
 			var err error
 			if set, err = v.hits(ctx, i, l, set, by); err != nil {
@@ -318,7 +318,7 @@ func (v *goVerifier) others(ctx context.Context, l *probe.ExpectedMessage, set [
 	}
 	for _, n := range set {
 		c := by[n]
-		if said < len(goTests()) {
+		if said < len(fieldTests()) {
 			c.Decide(probe.Undecided, "protobuf-go passes over bytes and single numbers")
 			continue
 		}

@@ -15,17 +15,17 @@ const anyType = "google.protobuf.Any"
 // first that is unknown ends a batch.
 const maxTypes = 200
 
-// anys finds the Anys of a message, and asks one of them which types the server
+// askAnys finds the Anys of a message, and asks one of them which types the server
 // knows: it knows the same for all.
 //
 // Shape: nil where there is no Any.
-func (n *namer) anys(ctx context.Context, types []string, res *probe.Result) (holds []string, err error) {
+func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) (holds []string, err error) {
 	for _, as := range []int{asAny, asAnys} {
 		if err := n.findAnys(ctx, as); err != nil {
 			return nil, err
 		}
 	}
-	at := slices.IndexFunc(n.found, func(f nameField) bool { return f.Type == anyType && (n.goEnd || n.closes(f.Name) != "") })
+	at := slices.IndexFunc(n.found, func(f namedField) bool { return f.Type == anyType && (n.goEnd || n.closing(f.Name) != "") })
 	if at < 0 {
 		return nil, nil
 	}
@@ -62,7 +62,7 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 			names = append(names, f.Name)
 		}
 	}
-	return n.again(ctx, names, as, func(f, g *nameField) {
+	return n.askAgain(ctx, names, as, func(f, g *namedField) {
 		if g.Type == anyType {
 			f.Type = anyType
 			f.Evidence = append(f.Evidence, g.Evidence...)
@@ -71,7 +71,7 @@ func (n *namer) findAnys(ctx context.Context, as int) error {
 }
 
 // askType asks whether an Any may hold a type.
-func (n *namer) askType(ctx context.Context, f *nameField, name string) (*probe.Answer, error) {
+func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe.Answer, error) {
 	value := fmt.Sprintf(`{"@type":%s}`, quoteJSON("type.googleapis.com/"+strings.TrimPrefix(name, ".")))
 	if f.Label == "repeated" {
 		value = "[" + value + "]"
@@ -80,8 +80,8 @@ func (n *namer) askType(ctx context.Context, f *nameField, name string) (*probe.
 	return a, err
 }
 
-// hold enters the types that a server knows.
-func (n *namer) hold(types []string) {
+// enterHolds enters the types that a server knows.
+func (n *namer) enterHolds(types []string) {
 	for i := range n.found {
 		if f := &n.found[i]; f.Type == anyType && len(types) > 0 {
 			f.Holds = types

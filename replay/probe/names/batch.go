@@ -45,7 +45,7 @@ func valueOf(i, as int) string {
 // object is a batch: its JSON, and where each candidate begins, and the end.
 func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	var b bytes.Buffer
-	n.open(&b)
+	n.appendOpening(&b)
 	for i, name := range names {
 		starts = append(starts, b.Len())
 		for range 1 + map[int]int{asNulls: 1}[as] {
@@ -69,7 +69,7 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 			b.WriteByte(']')
 		}
 	}
-	for _, name := range n.ends() {
+	for _, name := range n.endings() {
 		if len(n.in) > 0 || !slices.Contains(names, name) {
 			if b.Bytes()[b.Len()-1] != '{' {
 				b.WriteByte(',')
@@ -82,16 +82,16 @@ func (n *namer) object(names []string, as int) (body []byte, starts []int) {
 	return b.Bytes(), starts
 }
 
-// ends are the names of the request that can end a batch.
-func (n *namer) ends() []string {
+// endings are the names of the request that can end a batch.
+func (n *namer) endings() []string {
 	if len(n.in) == 0 {
 		return n.known
 	}
 	return slices.DeleteFunc(slices.Clone(n.known), func(s string) bool { return plainName(s) == plainName(n.in[0].name) })
 }
 
-// open begins the objects that lead to the message, and its own.
-func (n *namer) open(b *bytes.Buffer) {
+// appendOpening begins the objects that lead to the message, and its own.
+func (n *namer) appendOpening(b *bytes.Buffer) {
 	b.WriteByte('{')
 	for _, step := range n.in {
 		b.Write(quoteJSON(step.name))

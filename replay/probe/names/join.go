@@ -22,13 +22,13 @@ func (n *namer) report(res *probe.Result) {
 			at = append(at, i)
 		}
 	}
-	var names []*nameField
+	var names []*namedField
 	for i := range n.found {
 		if f := &n.found[i]; !n.goEnd || f.shownByGo() {
 			names = append(names, f)
 		}
 	}
-	joined := map[*nameField]int{}
+	joined := map[*namedField]int{}
 	for k := range n.found {
 		f := &n.found[k]
 		for _, i := range at { // which the server named itself
@@ -75,12 +75,12 @@ func (n *namer) path(res *probe.Result) (string, bool) {
 }
 
 // shownByGo reports whether protobuf-go's parser shows such a field.
-func (f *nameField) shownByGo() bool {
+func (f *namedField) shownByGo() bool {
 	return f.Class == "" || f.Class == probe.Message || f.Type == "string" || f.Label == "repeated" && f.Type != "bytes"
 }
 
 // addName adds what is known by name to a field that has a number.
-func addName(f *probe.Field, n *nameField) {
+func addName(f *probe.Field, n *namedField) {
 	f.Name, f.Values, f.Holds = n.Name, n.Values, n.Holds
 	f.Type = cmp.Or(f.Type, cmp.Or(n.Type, typeIn(n.family, f.Class)))
 	f.Kind, f.Label = cmp.Or(f.Kind, n.Kind), cmp.Or(f.Label, n.Label)
@@ -91,7 +91,7 @@ func addName(f *probe.Field, n *nameField) {
 }
 
 // fits reports whether a name and a number can be of one field.
-func fits(n *nameField, f *probe.Field) bool {
+func fits(n *namedField, f *probe.Field) bool {
 	classes := classesOf(n.family)
 	switch {
 	case f.Class != "" && n.Class != "" && f.Class != n.Class,
@@ -107,7 +107,7 @@ func fits(n *nameField, f *probe.Field) bool {
 
 // certain are the pairs, by their places, that are in every perfect matching
 // of names and numbers.
-func certain(names []*nameField, fields []probe.Field, at []int) map[int]int {
+func certain(names []*namedField, fields []probe.Field, at []int) map[int]int {
 	edges := make([][]int, len(names))
 	for k, n := range names {
 		for i, j := range at {

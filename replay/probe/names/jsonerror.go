@@ -31,9 +31,9 @@ const (
 	atEnd   = -2 // all candidates were passed
 )
 
-// hit finds the candidate that an error is about; starts are where each begins,
+// candidateOf finds the candidate that an error is about; starts are where each begins,
 // and where the last ends.
-func hit(message string, names []string, starts []int) int {
+func candidateOf(message string, names []string, starts []int) int {
 	if m := echoed.FindStringSubmatch(message); m != nil {
 		if i, err := strconv.Atoi(m[1]); err == nil && i-firstValue < len(starts)-1 {
 			return i - firstValue
@@ -88,7 +88,7 @@ func conflict(message string) bool {
 
 // readES reads what protobuf-es says of a candidate of a message of a type,
 // which may not be known.
-func readES(name, message, of string, as int) (f nameField, also string) {
+func readES(name, message, of string, as int) (f namedField, also string) {
 	f.Name = name
 	switch m := fieldES.FindStringSubmatch(message); {
 	case m != nil && m[1] != of && wellKnownType(m[1]): // of a wrapper in it
@@ -111,10 +111,10 @@ func readES(name, message, of string, as int) (f nameField, also string) {
 	switch {
 	case as == asMap:
 		// what is told is of a value
-		f = nameField{Field: probe.Field{Name: f.Name}, enum: f.enum}
+		f = namedField{Field: probe.Field{Name: f.Name}, enum: f.enum}
 	case as != asList:
 	case strings.HasSuffix(message, "from JSON: array"):
-		f = nameField{Field: probe.Field{Name: f.Name}} // it is no list
+		f = namedField{Field: probe.Field{Name: f.Name}} // it is no list
 	default:
 		f.Label = "repeated" // what is told is of an item
 	}
@@ -156,7 +156,7 @@ func kindES(message string) (kind, typ, label, family string) {
 //
 // Shape: an error in a wrapper calls its field "value", which a field may be
 // called, too: then nothing is said.
-func readGo(name, message string, as int) (f nameField, also string) {
+func readGo(name, message string, as int) (f namedField, also string) {
 	f.Name = name
 	m := fieldGo.FindStringSubmatch(message)
 	token := tokenGo.FindStringSubmatch(message)

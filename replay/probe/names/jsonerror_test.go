@@ -8,7 +8,7 @@ func FuzzJSONError(f *testing.F) {
 	f.Add("proto: (line 1:20): invalid value for int32 field a: 1000000.5")
 	f.Fuzz(func(t *testing.T, message string) {
 		kindES(message)
-		if i := hit(message, []string{"a", "b"}, []int{1, 20, 40}); i >= 2 {
+		if i := candidateOf(message, []string{"a", "b"}, []int{1, 20, 40}); i >= 2 {
 			t.Errorf("hit %d of 2", i)
 		}
 		for _, as := range []int{asNumber, asText, asList, asNulls, asMap, asAny} {

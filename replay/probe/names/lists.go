@@ -22,7 +22,7 @@ func (n *namer) aliases(ctx context.Context) error {
 			return nil
 		}
 		var body bytes.Buffer
-		n.open(&body)
+		n.appendOpening(&body)
 		var starts []int
 		for _, name := range names {
 			starts = append(starts, body.Len())
@@ -34,7 +34,7 @@ func (n *namer) aliases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		i := hit(a.Text, names, starts)
+		i := candidateOf(a.Text, names, starts)
 		if i < 0 || !conflict(a.Text) {
 			return nil
 		}
@@ -45,32 +45,32 @@ func (n *namer) aliases(ctx context.Context) error {
 // maxLists bounds the requests that tell what lists and maps are of.
 const maxLists = 20
 
-// lists asks what lists are of.
-func (n *namer) lists(ctx context.Context) error {
+// askElements asks what lists are of.
+func (n *namer) askElements(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {
 		if f.Class == "" && f.family == "" && (f.composed || n.es1 && f.Label == "") {
 			names = append(names, f.Name)
 		}
 	}
-	return n.again(ctx, names, asList, func(f, g *nameField) {
+	return n.askAgain(ctx, names, asList, func(f, g *namedField) {
 		f.enum = cmp.Or(f.enum, g.enum)
 		f.Class, f.Kind, f.Type, f.family, f.Label = g.Class, cmp.Or(g.Kind, f.Kind), g.Type, g.family, cmp.Or(g.Label, f.Label)
 		f.Evidence = append(f.Evidence, g.Evidence...)
 	})
 }
 
-// again asks about names that were found in another way, and has join put what
+// askAgain asks about names that were found in another way, and has join put what
 // is told of each, g, to what is known of it, f.
 //
 // Limits: more than maxLists names are not asked about.
-func (n *namer) again(ctx context.Context, names []string, as int, join func(f, g *nameField)) error {
+func (n *namer) askAgain(ctx context.Context, names []string, as int, join func(f, g *namedField)) error {
 	if len(names) == 0 || len(names) > maxLists {
 		return nil
 	}
 	all := n.found
 	n.found = nil
-	_, err := n.pass(ctx, names, as)
+	_, err := n.findNames(ctx, names, as)
 	told := n.found
 	n.found, n.conflicts = all, nil
 	for j := range told {
@@ -83,9 +83,9 @@ func (n *namer) again(ctx context.Context, names []string, as int, join func(f, 
 	return err
 }
 
-// maps asks what the values of maps are of. protojson does not tell a map from a
+// askMapValues asks what the values of maps are of. protojson does not tell a map from a
 // message until then.
-func (n *namer) maps(ctx context.Context) error {
+func (n *namer) askMapValues(ctx context.Context) error {
 	var names []string
 	for _, f := range n.found {
 		if f.Label == "map" || n.goEnd && f.Class == probe.Message && f.Label == "" {
@@ -93,7 +93,7 @@ func (n *namer) maps(ctx context.Context) error {
 		}
 	}
 	known := n.known
-	err := n.again(ctx, names, asMap, func(f, g *nameField) {
+	err := n.askAgain(ctx, names, asMap, func(f, g *namedField) {
 		if g.enum != "" {
 			f.enum, f.Label = g.enum, "map"
 			f.Evidence = append(f.Evidence, g.Evidence...)

@@ -1,3 +1,9 @@
+// Package names asks for the names of a request's fields in JSON: candidates go in,
+// with values of types that no field of the name takes, and the error says which of
+// them exist. It asks for the names of enums' values and the types that an Any may
+// hold, too, and joins the names to the numbers that are known.
+//
+// Source: RESEARCH.md#probe
 package names
 
 import (
@@ -21,7 +27,7 @@ type namer struct {
 	// the parser reads as it goes, so JSON that breaks off ends a batch
 	goEnd bool
 	known []string // names of the request that end a batch: of no floats
-	in    []inside // the fields that lead to the message
+	in    []step // the fields that lead to the message
 	of    string   // its type, where it is known
 
 	refused int // names that the parser refused as unknown
@@ -32,17 +38,17 @@ type namer struct {
 	valueNames []string // candidates for the names of enums' values
 	// that exist, but their kind was not told: something else of their oneof came first
 	conflicts []string
-	found     []nameField
+	found     []namedField
 }
 
-// inside is a step to a message below the request.
-type inside struct {
+// A step leads to a message below the request.
+type step struct {
 	name string
 	list bool
 }
 
-// A nameField is a field whose name exists.
-type nameField struct {
+// A namedField is a field whose name exists.
+type namedField struct {
 	probe.Field
 	family string // protobuf-es has one word for several types: "int32"
 	// full name of its enum, or of its items' or values'; "enum" where only that is known
@@ -50,12 +56,12 @@ type nameField struct {
 	composed bool // a message, a list or a map
 }
 
-// pass asks for the names among candidates until a batch has none, and returns
+// findNames asks for the names among candidates until a batch has none, and returns
 // those that were not met.
 //
 // Shape: where an error does not say which candidate it is about, halves do.
 // Errors: errNoName; a stopError.
-func (n *namer) pass(ctx context.Context, names []string, as int) (left []string, err error) {
+func (n *namer) findNames(ctx context.Context, names []string, as int) (left []string, err error) {
 	left = slices.Clone(names)
 	for len(left) > 0 {
 		body, starts := n.object(left, as)
@@ -64,7 +70,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			return left, errNoName
 		}
 		if err == probe.ErrSize && len(left) > 1 {
-			return n.passHalves(ctx, left, as)
+			return n.findInHalves(ctx, left, as)
 		}
 		if err != nil {
 			return left, err
@@ -72,7 +78,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		if !a.FromParser {
 			return left, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
 		}
-		i := hit(a.Text, append(slices.Clone(left), n.ends()...), starts)
+		i := candidateOf(a.Text, append(slices.Clone(left), n.endings()...), starts)
 		// who is strict
 		if name := unknownName.FindStringSubmatch(a.Text); name != nil {
 			at := slices.Index(left, name[1]+name[2])
@@ -96,7 +102,7 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 		case len(left) == 1:
 			i = 0 // it exists, and how it is refused is not known
 		default:
-			return n.passHalves(ctx, left, as)
+			return n.findInHalves(ctx, left, as)
 		}
 		name := left[i]
 		if conflict(a.Text) && as != asNulls {
@@ -104,17 +110,17 @@ func (n *namer) pass(ctx context.Context, names []string, as int) (left []string
 			left = slices.Delete(left, i, i+1)
 			continue
 		}
-		left = n.without(left, n.learn(name, a, as)...)
+		left = n.without(left, n.enter(name, a, as)...)
 	}
 	return left, nil
 }
 
-func (n *namer) passHalves(ctx context.Context, names []string, as int) (left []string, err error) {
-	left, err = n.pass(ctx, names[:len(names)/2], as)
+func (n *namer) findInHalves(ctx context.Context, names []string, as int) (left []string, err error) {
+	left, err = n.findNames(ctx, names[:len(names)/2], as)
 	if err != nil {
 		return names, err
 	}
-	right, err := n.pass(ctx, names[len(names)/2:], as)
+	right, err := n.findNames(ctx, names[len(names)/2:], as)
 	return append(left, right...), err
 }
 
@@ -126,7 +132,7 @@ func (n *namer) control(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i := hit(a.Text, n.ends(), starts)
+	i := candidateOf(a.Text, n.endings(), starts)
 	understood := a.FromParser && (i == atEnd || i >= 0)
 	n.controlled = &understood
 	return nil
@@ -142,10 +148,10 @@ var errStrict = errors.New("the JSON parser refuses names that do not exist")
 // errNoName is a first batch without a name that exists.
 var errNoName = errors.New("none of the names exists")
 
-// learn enters what an error tells of a candidate, and returns the names that
+// enter enters what an error tells of a candidate, and returns the names that
 // the field has.
-func (n *namer) learn(name string, a *probe.Answer, as int) []string {
-	var f nameField
+func (n *namer) enter(name string, a *probe.Answer, as int) []string {
+	var f namedField
 	var also string
 	if n.goEnd {
 		f, also = readGo(name, a.Text, as)
@@ -156,7 +162,7 @@ func (n *namer) learn(name string, a *probe.Answer, as int) []string {
 		}
 	}
 	f.Evidence = []string{fmt.Sprintf("request %d: %s", n.c.Requests(), a.Quoted())}
-	if !slices.ContainsFunc(n.found, func(g nameField) bool { return g.Name == f.Name }) {
+	if !slices.ContainsFunc(n.found, func(g namedField) bool { return g.Name == f.Name }) {
 		n.found = append(n.found, f)
 	}
 	return []string{name, also, f.Name}
@@ -174,9 +180,9 @@ func (n *namer) without(candidates []string, names ...string) []string {
 	return slices.DeleteFunc(candidates, func(s string) bool { return taken[plainName(s)] })
 }
 
-// ask asks for all names of a message, and then what the composed ones are of.
-func (n *namer) ask(ctx context.Context) error {
-	left, err := n.pass(ctx, n.candidates, asNumber)
+// askAll asks for all names of a message, and then what the composed ones are of.
+func (n *namer) askAll(ctx context.Context) error {
+	left, err := n.findNames(ctx, n.candidates, asNumber)
 	for err == nil && len(n.conflicts) > 0 {
 		again := n.conflicts
 		n.conflicts = nil
@@ -185,32 +191,32 @@ func (n *namer) ask(ctx context.Context) error {
 		}
 		before := len(n.found)
 		var rest []string
-		rest, err = n.pass(ctx, again, asNumber)
+		rest, err = n.findNames(ctx, again, asNumber)
 		if left = append(left, rest...); len(n.found) == before {
 			left = append(left, n.conflicts...)
 			n.conflicts = nil
 		}
 	}
 	if err == nil {
-		left, err = n.pass(ctx, left, asText)
+		left, err = n.findNames(ctx, left, asText)
 	}
 	// one after the other: they are of one oneof
 	for err == nil && len(n.conflicts) > 0 {
 		name := n.conflicts[0]
 		n.conflicts = n.conflicts[1:]
-		_, err = n.pass(ctx, []string{name}, asText)
+		_, err = n.findNames(ctx, []string{name}, asText)
 	}
 	if err == nil && n.goEnd {
-		_, err = n.pass(ctx, left, asNulls)
+		_, err = n.findNames(ctx, left, asNulls)
 		if err == nil {
 			err = n.aliases(ctx)
 		}
 	}
 	if err == nil {
-		err = n.lists(ctx)
+		err = n.askElements(ctx)
 	}
 	if err == nil && len(n.valueNames) > 0 {
-		err = n.maps(ctx)
+		err = n.askMapValues(ctx)
 	}
 	return err
 }
@@ -251,13 +257,13 @@ func plainText(s string) bool {
 	return true
 }
 
-// AskNames asks for names of the request's fields, and of those of messages
+// Ask asks for names of the request's fields, and of those of messages
 // below it, down to Options.Depth.
 //
 // Shape: protobuf-es reads the whole of an object, so a batch has to end with a
 // name that exists. Where none is known, the first batch runs the handler if no
 // candidate exists: that is risked on this machine alone, unless allowed.
-func AskNames(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
+func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	top := newNamer(c, o, res.Runtime)
 	if len(top.candidates) == 0 || res.Runtime == probe.GRPCGo {
 		return nil
@@ -277,14 +283,14 @@ func AskNames(ctx context.Context, c *probe.Client, o *probe.Options, res *probe
 	var holds []string // types that the server knows
 	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
-		err := n.ask(ctx)
+		err := n.askAll(ctx)
 		if err == nil && len(o.Values) > 0 {
-			err = n.values(ctx, res)
+			err = n.askValueNames(ctx, res)
 		}
 		if err == nil && len(o.Types) > 0 && len(holds) == 0 {
-			holds, err = n.anys(ctx, o.Types, res)
+			holds, err = n.askAnys(ctx, o.Types, res)
 		}
-		n.hold(holds)
+		n.enterHolds(holds)
 		if err == errNoName {
 			res.Note("none of the names exists: the request without a hit was taken, and may have run the handler")
 			return nil
@@ -304,8 +310,8 @@ func AskNames(ctx context.Context, c *probe.Client, o *probe.Options, res *probe
 			seen[f.Type] = f.Type != ""
 			below := newNamer(c, o, res.Runtime)
 			below.known, below.of = top.known, f.Type
-			below.in = append(slices.Clone(n.in), inside{f.Name, f.Label == "repeated"})
-			if ok, err := below.drops(ctx); err != nil {
+			below.in = append(slices.Clone(n.in), step{f.Name, f.Label == "repeated"})
+			if ok, err := below.dropsUnknown(ctx); err != nil {
 				return err
 			} else if ok {
 				todo = append(todo, below)
@@ -327,21 +333,21 @@ func (n *namer) takesAll(ctx context.Context) (bool, error) {
 	if err != nil || unknownName.MatchString(a.Text) {
 		return false, err
 	}
-	i := hit(a.Text, names, starts)
+	i := candidateOf(a.Text, names, starts)
 	return i >= 0 && i < len(names), nil
 }
 
-// drops reports whether a message can be asked, and drops unknown names: a map, a Struct and an
+// dropsUnknown reports whether a message can be asked, and drops unknown names: a map, a Struct and an
 // Any, which protojson does not tell from others, do not.
-func (n *namer) drops(ctx context.Context) (bool, error) {
+func (n *namer) dropsUnknown(ctx context.Context) (bool, error) {
 	if !n.goEnd {
-		return len(n.ends()) > 0, nil
+		return len(n.endings()) > 0, nil
 	}
 	for _, as := range []int{asNumber, asNulls} {
 		names := []string{"no1thing", "no2thing"}
 		body, starts := n.object(names, as)
 		a, err := n.c.AskJSON(ctx, "whether "+n.namePath()+" drops unknown names", body)
-		if err != nil || hit(a.Text, names, starts) != atEnd {
+		if err != nil || candidateOf(a.Text, names, starts) != atEnd {
 			return false, err
 		}
 	}

@@ -37,8 +37,8 @@ var (
 	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
 )
 
-// values asks which names the enums of a message's fields have.
-func (n *namer) values(ctx context.Context, res *probe.Result) error {
+// askValueNames asks which names the enums of a message's fields have.
+func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 	silent := map[string]bool{} // enums that nothing tells of
 	told := map[string][]string{}
 	for i := range n.found {
@@ -46,11 +46,11 @@ func (n *namer) values(ctx context.Context, res *probe.Result) error {
 		switch {
 		case f.enum == "" || told[f.enum] != nil && !n.goEnd:
 			continue
-		case !n.goEnd && (n.es1 || f.Label == "singular" || n.closes(f.Name) == ""), n.goEnd && f.Label != "map":
+		case !n.goEnd && (n.es1 || f.Label == "singular" || n.closing(f.Name) == ""), n.goEnd && f.Label != "map":
 			silent[f.enum] = true
 			continue
 		}
-		if ok, err := n.tells(ctx, f); err != nil {
+		if ok, err := n.tellsValues(ctx, f); err != nil {
 			return err
 		} else if !ok {
 			silent[f.enum] = true
@@ -58,7 +58,7 @@ func (n *namer) values(ctx context.Context, res *probe.Result) error {
 		}
 		names := n.valuesFor(f)
 		first := n.c.Requests() + 1
-		values, err := n.having(ctx, f, names)
+		values, err := n.valuesAmong(ctx, f, names)
 		if err != nil {
 			return err
 		}
@@ -85,35 +85,35 @@ func (n *namer) values(ctx context.Context, res *probe.Result) error {
 	return nil
 }
 
-// tells asks for names that no enum has: older versions of protobuf-es 2 do not
+// tellsValues asks for names that no enum has: older versions of protobuf-es 2 do not
 // number, or look at the keys first.
-func (n *namer) tells(ctx context.Context, f *nameField) (bool, error) {
+func (n *namer) tellsValues(ctx context.Context, f *namedField) (bool, error) {
 	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
 	if err != nil {
 		return false, err
 	}
 	if f.Label == "map" {
-		return hit(a.Text, nil, starts) == atEnd, nil
+		return candidateOf(a.Text, nil, starts) == atEnd, nil
 	}
 	item := itemES.FindStringSubmatch(a.Text)
 	return item != nil && item[1] == "1", nil
 }
 
-// having returns those of names that a field's enum has, by halves where an
+// valuesAmong returns those of names that a field's enum has, by halves where an
 // answer does not say which.
-func (n *namer) having(ctx context.Context, f *nameField, names []string) ([]string, error) {
+func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
 	a, starts, err := n.askValues(ctx, f, names)
 	if err == probe.ErrSize && len(names) > 1 {
-		return n.halves(ctx, f, names, len(names))
+		return n.valuesInHalves(ctx, f, names, len(names))
 	}
 	if err != nil {
 		return nil, err
 	}
 	item := itemES.FindStringSubmatch(a.Text)
-	at := hit(a.Text, nil, starts)
+	at := candidateOf(a.Text, nil, starts)
 	switch {
 	case item != nil && f.Label == "repeated":
 		switch count, err := strconv.Atoi(item[1]); {
@@ -122,35 +122,35 @@ func (n *namer) having(ctx context.Context, f *nameField, names []string) ([]str
 		case err == nil && count == len(names)+1:
 			return names, nil
 		case err == nil && count <= len(names):
-			return n.halves(ctx, f, names, count-1)
+			return n.valuesInHalves(ctx, f, names, count-1)
 		}
 	case f.Label != "map":
 	case at == atEnd:
 		return nil, nil
 	case at >= 0 && (strings.Contains(a.Text, "duplicate map key") || strings.Contains(a.Text, "invalid map key")):
-		more, err := n.having(ctx, f, names[at+1:])
+		more, err := n.valuesAmong(ctx, f, names[at+1:])
 		return append([]string{names[at]}, more...), err
 	case strings.Contains(a.Text, "invalid map key") && len(names) == 1:
 		return names, nil
 	case strings.Contains(a.Text, "invalid map key"):
-		return n.halves(ctx, f, names, len(names))
+		return n.valuesInHalves(ctx, f, names, len(names))
 	}
 	return nil, nil // it is not understood: nothing is said
 }
 
-// halves asks each half of names, of which the enum has some, and most at most.
-func (n *namer) halves(ctx context.Context, f *nameField, names []string, most int) ([]string, error) {
-	left, err := n.having(ctx, f, names[:len(names)/2])
+// valuesInHalves asks each half of names, of which the enum has some, and most at most.
+func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []string, most int) ([]string, error) {
+	left, err := n.valuesAmong(ctx, f, names[:len(names)/2])
 	if err != nil || len(left) == most {
 		return left, err
 	}
-	right, err := n.having(ctx, f, names[len(names)/2:])
+	right, err := n.valuesAmong(ctx, f, names[len(names)/2:])
 	return append(left, right...), err
 }
 
 // askValues asks whether a field's enum has some of names; starts are where each
 // stands.
-func (n *namer) askValues(ctx context.Context, f *nameField, names []string) (*probe.Answer, []int, error) {
+func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*probe.Answer, []int, error) {
 	var value bytes.Buffer
 	var starts []int
 	for i, name := range names {
@@ -181,14 +181,14 @@ func (n *namer) askValues(ctx context.Context, f *nameField, names []string) (*p
 // Errors: a stopError.
 func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.Answer, at int, err error) {
 	var body bytes.Buffer
-	n.open(&body)
+	n.appendOpening(&body)
 	fmt.Fprintf(&body, "%s:", quoteJSON(name))
 	at = body.Len()
 	body.WriteString(value)
 	if n.goEnd {
 		body.WriteString(`,"`)
 	} else {
-		body.WriteString(n.closes(name))
+		body.WriteString(n.closing(name))
 	}
 	a, err = n.c.AskJSON(ctx, what, body.Bytes())
 	if err == nil && !a.FromParser {
@@ -197,9 +197,9 @@ func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.
 	return a, at, err
 }
 
-// closes ends an object in which a field has its value with a name of the
+// closing ends an object in which a field has its value with a name of the
 // request that is known, and takes no number; "" if there is none.
-func (n *namer) closes(but string) string {
+func (n *namer) closing(but string) string {
 	var b strings.Builder
 	for _, step := range slices.Backward(n.in) {
 		b.WriteByte('}')
@@ -208,7 +208,7 @@ func (n *namer) closes(but string) string {
 		}
 	}
 	ends := 0
-	for _, name := range n.ends() {
+	for _, name := range n.endings() {
 		if len(n.in) > 0 || plainName(name) != plainName(but) {
 			ends++
 			fmt.Fprintf(&b, ",%s:0.5", quoteJSON(name))
@@ -232,7 +232,7 @@ var commonValues = [...]string{
 
 // valuesFor are the names that a field's enum may have: those given, and words
 // behind the enum's and the field's name.
-func (n *namer) valuesFor(f *nameField) []string {
+func (n *namer) valuesFor(f *namedField) []string {
 	seen := map[string]bool{}
 	var out []string
 	add := func(name string) {

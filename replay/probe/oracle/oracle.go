@@ -1,10 +1,9 @@
-// Package probe learns field numbers, kinds, types and names of a request from
-// a server's own parse errors, without its handler ever running: every message
-// that it sends ends with bytes that no parser takes.
+// Package oracle asks a server what its parser knows of a request: it finds out
+// which runtime answers, and asks by the package for that one: es for
+// protobuf-es, golang for protobuf-go, and names for both.
 //
-// Run asks one method. What the parser of a runtime tells differs, so there is
-// a strategy for each: canaries for protobuf-es (canary.go, es.go), poisoned
-// text for Go (golang.go), wrong-typed values for names in JSON (names.go).
+// Run gathers what can be learnt of a method, Verify checks a definition of its
+// request. NewPlan and NewVerifyPlan say what they would send, and send nothing.
 //
 // Source: RESEARCH.md#probe
 package oracle
@@ -43,19 +42,19 @@ func run(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 	}
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:
-		err := es.ProbeES(ctx, c, o, res)
+		err := es.Probe(ctx, c, o, res)
 		if err == nil {
-			err = names.AskNames(ctx, c, o, res)
+			err = names.Ask(ctx, c, o, res)
 		}
 		if res.RequestType == "" {
 			res.Note("the version of connect-es is a guess: only its JSON tells it")
 		}
 		return err
 	case probe.ConnectGo, probe.GRPCGo:
-		if err := golang.ProbeGo(ctx, c, o, res); err != nil {
+		if err := golang.Probe(ctx, c, o, res); err != nil {
 			return err
 		}
-		return names.AskNames(ctx, c, o, res)
+		return names.Ask(ctx, c, o, res)
 	}
 	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
 	return nil

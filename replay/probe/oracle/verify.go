@@ -44,9 +44,9 @@ func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *pro
 	}
 	switch res.Runtime {
 	case probe.ES1, probe.ES2:
-		return es.VerifyES(ctx, c, o, d, res)
+		return es.Verify(ctx, c, o, d, res)
 	case probe.ConnectGo, probe.GRPCGo:
-		return golang.VerifyGo(ctx, c, d, res)
+		return golang.Verify(ctx, c, d, res)
 	}
 	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
 	return nil
