@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -19,7 +20,7 @@ const maxCuts = 100
 //
 // Shape: a message where the declaration says so, or where nothing is wrong with it but
 // that it ends; text where that is all it is, up to its last whole character; else bytes.
-func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) *Field {
+func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor) *field.Field {
 	var e *wire.Error
 	n := t.Node(c)
 	if !errors.As(n.Err, &e) || e.Reason != wire.LengthRange || v.cuts >= maxCuts {
@@ -38,9 +39,9 @@ func (v View) cutField(t *wire.Tree, c int32, md protoreflect.MessageDescriptor)
 	if head == len(data) {
 		return nil
 	}
-	f := &Field{
+	f := &field.Field{
 		N: tag >> 3, Wire: wire.Len.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Off + head,
-		P: 1, Alternatives: []Alternative{},
+		P: 1, Alternatives: []field.Alternative{},
 	}
 	var fd protoreflect.FieldDescriptor
 	if md != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -25,7 +26,7 @@ var (
 	appendShape = struct {
 		rpc          string
 		text, binary uint64 // the client's message, as hex or as it is
-		id           wire.Path
+		id           fieldpath.Path
 		number       uint64 // its place in the stream, from 0
 	}{rpc: "BidiAppend", text: 1, binary: 4, id: fields(2, 1), number: 3}
 
@@ -38,16 +39,16 @@ var (
 // A headShape is how the server's half is asked for, and how it comes.
 type headShape struct {
 	suffix string // of the method's name
-	id     wire.Path
+	id     fieldpath.Path
 	// Fields of each message of the answer that carries one of the server's as
 	// base64; 0 where the answer's messages are the server's own.
 	number, data, eof uint64
 }
 
-func fields(numbers ...uint64) wire.Path {
-	var p wire.Path
+func fields(numbers ...uint64) fieldpath.Path {
+	var p fieldpath.Path
 	for _, n := range numbers {
-		p = append(p, wire.Step{Number: n, Index: wire.All})
+		p = append(p, fieldpath.Field(n))
 	}
 	return p
 }
@@ -73,7 +74,7 @@ func isAppend(c Call) bool { return c.Service != "" && c.RPC == appendShape.rpc 
 func IsPiece(c Call) bool { return headOf(c) != nil || isAppend(c) }
 
 // textAt is the one text at a path of a frame's message; "" if there is none.
-func textAt(f *Frame, p wire.Path) string {
+func textAt(f *Frame, p fieldpath.Path) string {
 	if f == nil || f.Tree == nil {
 		return ""
 	}

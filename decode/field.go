@@ -9,74 +9,38 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
-// A Field is one node of a tree as the JSON contract has it: the T of a frame.
-//
-// Shape: Off and Len span the whole node, tag included, in the frame's data; Val
-// is where its value begins. Value is a number (all its digits: a reader that
-// has only doubles must take care from 2^53 on), a string, a bool, base64 of
-// bytes, or a list of numbers; "NaN", "Infinity" and "-Infinity" are strings.
-// A message or a group has Fields instead. Garbage is bytes of wire "garbage".
-type Field struct {
-	N            uint64        `json:"n"`
-	Name         string        `json:"name,omitempty"` // from the schema
-	Wire         string        `json:"wire"`
-	Off          int           `json:"off"`
-	Len          int           `json:"len"`
-	Val          int           `json:"val"`
-	Kind         string        `json:"kind"`
-	Type         string        `json:"type"`
-	Value        any           `json:"value,omitempty"`
-	Symbol       string        `json:"symbol,omitempty"`  // an enum value's name, from the schema
-	Form         string        `json:"form,omitempty"`    // what the text of a string is: "uuid", "jwt" and others, see package form
-	Shape        string        `json:"shape,omitempty"`   // the well-known type that a message looks like
-	ShapeP       float64       `json:"shape_p,omitempty"` // how likely it is that type
-	Note         string        `json:"note,omitempty"`    // what the form, the shape or a time's number says, in words
-	Chosen       bool          `json:"chosen,omitempty"`  // the reading is somebody's choice
-	P            float64       `json:"p"`
-	Alternatives []Alternative `json:"alternatives"`
-	Fields       []Field       `json:"fields,omitzero"` // nil for a leaf, empty for an empty message
-	Cut          *Field        `json:"cut,omitempty"`   // of garbage that is the beginning of a field: what is there of that
-	Error        string        `json:"error,omitempty"`
-}
-
-// An Alternative is another reading of a field.
-type Alternative struct {
-	Kind string  `json:"kind"`
-	Type string  `json:"type"`
-	P    float64 `json:"p"`
-}
-
 // A Line is a frame as the JSON contract has it.
 type Line struct {
-	V          int         `json:"v"`
-	Dir        string      `json:"dir"`
-	Seq        int         `json:"seq"`
-	TMs        float64     `json:"t_ms"`
-	Flags      int         `json:"flags"`
-	Compressed bool        `json:"compressed"`
-	End        bool        `json:"end"`
-	Off        int64       `json:"off"`
-	Len        int         `json:"len"` // of the payload as sent
-	Encoding   string      `json:"encoding,omitempty"`
-	Event      string      `json:"event,omitempty"`
-	Partial    bool        `json:"partial,omitempty"`
-	Raw        []byte      `json:"raw"`
-	Data       []byte      `json:"data"`
-	Tree       []Field     `json:"tree"`
-	Inner      []InnerLine `json:"inner,omitempty"`
-	Error      string      `json:"error"`
+	V          int            `json:"v"`
+	Dir        string         `json:"dir"`
+	Seq        int            `json:"seq"`
+	TMs        float64        `json:"t_ms"`
+	Flags      int            `json:"flags"`
+	Compressed bool           `json:"compressed"`
+	End        bool           `json:"end"`
+	Off        int64          `json:"off"`
+	Len        int            `json:"len"` // of the payload as sent
+	Encoding   string         `json:"encoding,omitempty"`
+	Event      string         `json:"event,omitempty"`
+	Partial    bool           `json:"partial,omitempty"`
+	Raw        []byte         `json:"raw"`
+	Data       []byte         `json:"data"`
+	Tree       []*field.Field `json:"tree"`
+	Inner      []InnerLine    `json:"inner,omitempty"`
+	Error      string         `json:"error"`
 }
 
 // An InnerLine is an Inner of a Line.
 type InnerLine struct {
-	Path     string  `json:"path"`
-	Encoding string  `json:"encoding"`
-	Data     []byte  `json:"data"`
-	Tree     []Field `json:"tree,omitempty"`
+	Path     string         `json:"path"`
+	Encoding string         `json:"encoding"`
+	Data     []byte         `json:"data"`
+	Tree     []*field.Field `json:"tree,omitempty"`
 }
 
 // FrameJSON makes the contract's line of a frame; md is its message's type, or nil.
@@ -90,7 +54,7 @@ func (v View) Line(f *Frame) Line {
 		V: 1, Dir: f.Dir.String(), Seq: f.Seq, TMs: float64(f.T.Nanoseconds()) / 1e6,
 		Flags: int(f.Flags), Compressed: f.Compressed(), End: f.End != nil, Off: f.Offset, Len: len(f.Raw),
 		Encoding: f.Encoding, Event: f.Event, Partial: f.Partial,
-		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []Field{},
+		Raw: notNil(f.Raw), Data: notNil(f.Data), Tree: []*field.Field{},
 	}
 	if f.Err != nil {
 		l.Error = f.Err.Error()
@@ -123,16 +87,16 @@ func notNil(b []byte) []byte {
 }
 
 // TreeJSON is View.Fields by a type, which may be nil, and the tree's own bytes.
-func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []Field {
+func TreeJSON(t *wire.Tree, md protoreflect.MessageDescriptor) []*field.Field {
 	return View{Type: md}.Fields(t)
 }
 
-// guess takes the likeliest reading.
-func (f *Field) guess(rs []kind.Reading) {
+// setReadings sets the likeliest reading and its alternatives.
+func setReadings(f *field.Field, rs []kind.Reading) {
 	best := rs[0]
 	f.Kind, f.Type, f.P, f.Value = string(best.Kind), best.Type, round(best.P), kind.JSONValue(best.Value)
 	for _, r := range rs[1:] {
-		f.Alternatives = append(f.Alternatives, Alternative{string(r.Kind), r.Type, round(r.P)})
+		f.Alternatives = append(f.Alternatives, field.Alternative{Kind: string(r.Kind), Type: r.Type, P: round(r.P)})
 	}
 }
 
@@ -155,8 +119,8 @@ func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v 
 	if fd == nil {
 		return nil, false
 	}
-	var f Field
-	ok = f.declared(t, i, fd)
+	var f field.Field
+	ok = setDeclared(&f, t, i, fd)
 	switch kind.Kind(f.Kind) {
 	case wire.KindPacked, wire.KindFixed32, wire.KindFixed64:
 		return f.Value, ok
@@ -164,8 +128,8 @@ func DeclaredNumbers(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) (v 
 	return nil, false
 }
 
-// declared reads node i as fd declares it, and reports whether it can be.
-func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
+// setDeclared reads node i as fd declares it, and reports whether it can be.
+func setDeclared(f *field.Field, t *wire.Tree, i int32, fd protoreflect.FieldDescriptor) bool {
 	n := t.Node(i)
 	is := fd.Kind()
 	f.Type = is.String()
@@ -176,7 +140,7 @@ func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor)
 	case n.Type != wire.Len:
 		v, ok := scalar(is, n.Type, t.Uint(i))
 		f.Kind, f.Value = scalarKind(n.Type), kind.JSONValue(v)
-		f.symbol(fd, v)
+		setSymbol(f, fd, v)
 		return ok
 	}
 	switch is {
@@ -195,8 +159,8 @@ func (f *Field) declared(t *wire.Tree, i int32, fd protoreflect.FieldDescriptor)
 	return ok && fd.IsList()
 }
 
-// symbol finds the name of an enum's value.
-func (f *Field) symbol(fd protoreflect.FieldDescriptor, v any) {
+// setSymbol sets the name of an enum's value.
+func setSymbol(f *field.Field, fd protoreflect.FieldDescriptor, v any) {
 	number, ok := v.(int32)
 	if e := fd.Enum(); e != nil && ok {
 		if d := e.Values().ByNumber(protoreflect.EnumNumber(number)); d != nil {

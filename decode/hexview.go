@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode/field"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -126,15 +127,15 @@ func (v *HexView) Tree(t *wire.Tree, by View, base int) {
 	v.fields(t, 0, by.Fields(t), base, 0)
 }
 
-func (v *HexView) fields(t *wire.Tree, i int32, fields []Field, base, depth int) {
+func (v *HexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, depth int) {
 	k := 0
 	for c := range t.Children(i) {
-		v.field(t, c, &fields[k], base, depth)
+		v.field(t, c, fields[k], base, depth)
 		k++
 	}
 }
 
-func (v *HexView) field(t *wire.Tree, c int32, f *Field, base, depth int) {
+func (v *HexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) {
 	n := t.Node(c)
 	if f.Cut != nil {
 		v.cut(t.Data[n.Off:n.End], f, base+n.Off, depth)
@@ -163,7 +164,7 @@ func (v *HexView) field(t *wire.Tree, c int32, f *Field, base, depth int) {
 }
 
 // cut writes what is there of a field that is cut off, whose first byte is at offset off.
-func (v *HexView) cut(data []byte, f *Field, off, depth int) {
+func (v *HexView) cut(data []byte, f *field.Field, off, depth int) {
 	_, tag := wire.ConsumeVarint(data)
 	head := f.Cut.Val - f.Cut.Off
 	part := partOf(wire.Len, f.Cut)
@@ -191,7 +192,7 @@ func (v *HexView) inside(data []byte) {
 	v.find = sub.find
 }
 
-func partOf(typ wire.Type, f *Field) Part {
+func partOf(typ wire.Type, f *field.Field) Part {
 	switch {
 	case typ == wire.Garbage:
 		return PartBad
@@ -204,7 +205,7 @@ func partOf(typ wire.Type, f *Field) Part {
 }
 
 // label is what stands beside a field's bytes.
-func (v *HexView) label(f *Field, part Part) string {
+func (v *HexView) label(f *field.Field, part Part) string {
 	limit := 60
 	if v.o.All {
 		limit = -1
@@ -217,7 +218,7 @@ func (v *HexView) label(f *Field, part Part) string {
 		}
 		head += ":"
 	}
-	value := f.summary(RenderOptions{MaxText: limit})
+	value := summary(f, RenderOptions{MaxText: limit})
 	if f.Fields == nil && part == PartBytes || part == PartBad {
 		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val) // they stand beside it
 	}
@@ -225,7 +226,7 @@ func (v *HexView) label(f *Field, part Part) string {
 		part = PartLength
 	}
 	s := v.o.Paint(PartHead, head) + " " + v.o.Paint(part, value)
-	s += f.about()
+	s += about(f)
 	if f.Error != "" {
 		s += "  " + v.o.Paint(PartBad, "! "+plain(f.Error))
 	}

@@ -33,6 +33,21 @@ type Conversation struct {
 	s *Stream // decodes the messages that are carried, and keeps what is wrong
 }
 
+// OriginOf is where a frame of the conversation comes from.
+func (c *Conversation) OriginOf(f *Frame) Origin {
+	return c.Origins[slices.IndexFunc(c.Frames, func(g Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
+}
+
+// AnomaliesAt are the anomalies that are about a frame of the conversation.
+func (c *Conversation) AnomaliesAt(f *Frame) (list []Anomaly) {
+	for _, a := range c.Anomalies {
+		if a.Dir == f.Dir && a.Seq == f.Seq {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // An Origin is where a frame of a Conversation comes from.
 type Origin struct {
 	Exchange int64

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -59,7 +60,7 @@ func RebuildAppend(data []byte, requestID string, number int64, message []byte) 
 	return wire.Splice(t, edits)
 }
 
-func setID(t *wire.Tree, p wire.Path, id string) (wire.Edit, error) {
+func setID(t *wire.Tree, p fieldpath.Path, id string) (wire.Edit, error) {
 	at := t.Find(p)
 	if len(at) != 1 || t.Node(at[0]).Type != wire.Len {
 		return wire.Edit{}, fmt.Errorf("decode: the message has %d request ids at %s", len(at), p)

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -36,7 +37,7 @@ func Render(w io.Writer, t *wire.Tree, md protoreflect.MessageDescriptor, o Rend
 }
 
 // RenderFields is Render for a tree that TreeJSON has read.
-func RenderFields(w io.Writer, fields []Field, o RenderOptions) error {
+func RenderFields(w io.Writer, fields []*field.Field, o RenderOptions) error {
 	if o.MaxText == 0 {
 		o.MaxText = defaultMaxText
 	}
@@ -45,9 +46,8 @@ func RenderFields(w io.Writer, fields []Field, o RenderOptions) error {
 	return b.Flush()
 }
 
-func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
-	for i := range fields {
-		f := &fields[i]
+func renderFields(w *bufio.Writer, fields []*field.Field, o RenderOptions, depth int) {
+	for _, f := range fields {
 		fmt.Fprintf(w, "%s%04x  %s", o.Indent, f.Off, strings.Repeat("  ", depth))
 		shown := f
 		if f.Cut != nil {
@@ -62,8 +62,8 @@ func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
 			}
 			w.WriteString(": ")
 		}
-		w.WriteString(shown.summary(o))
-		w.WriteString(shown.about())
+		w.WriteString(summary(shown, o))
+		w.WriteString(about(shown))
 		if f.Cut != nil {
 			w.WriteString("  (cut off)")
 		}
@@ -76,7 +76,7 @@ func renderFields(w *bufio.Writer, fields []Field, o RenderOptions, depth int) {
 }
 
 // about is how sure a field's reading is, and what its value looks like.
-func (f *Field) about() string {
+func about(f *field.Field) string {
 	var s string
 	switch {
 	case f.Chosen:
@@ -116,7 +116,7 @@ func (f *Field) about() string {
 }
 
 // summary is a field's type and value on one line.
-func (f *Field) summary(o RenderOptions) string {
+func summary(f *field.Field, o RenderOptions) string {
 	switch v := f.Value.(type) {
 	case string:
 		return f.Type + " " + quote(v, o.MaxText)

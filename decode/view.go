@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/wire"
@@ -38,7 +39,7 @@ func (v View) Reader(t *wire.Tree) *kind.Reader {
 // Fields returns the fields of a tree. Those of a Type have names, and those that
 // agree with their declaration are read as declared, with probability 1; a field that
 // contradicts it, or a choice, says so in Error.
-func (v View) Fields(t *wire.Tree) []Field {
+func (v View) Fields(t *wire.Tree) []*field.Field {
 	if v.Find == nil {
 		v.Find = known.Message
 	}
@@ -48,15 +49,15 @@ func (v View) Fields(t *wire.Tree) []Field {
 // anyValue is the field of an Any that holds the message.
 const anyValue = 2
 
-func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []Field {
-	out := []Field{}
+func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.MessageDescriptor) []*field.Field {
+	out := []*field.Field{}
 	var held protoreflect.MessageDescriptor
 	if name, ok := r.AnyType(i); ok {
 		held = v.Find(name)
 	}
 	for c := range t.Children(i) {
 		n := t.Node(c)
-		f := Field{N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val, P: 1, Alternatives: []Alternative{}}
+		f := &field.Field{N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val, P: 1, Alternatives: []field.Alternative{}}
 		if n.Err != nil {
 			f.Error = wire.ErrorText(n.Err, v.base)
 		}
@@ -73,7 +74,7 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		if fd != nil {
 			f.Name, sub = string(fd.Name()), fd.Message()
 			if !isChosen {
-				declared = f.declared(t, c, fd)
+				declared = setDeclared(f, t, c, fd)
 			}
 			if !declared && !isChosen {
 				if f.Error == "" {
@@ -88,10 +89,10 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		}
 		if !declared {
 			f.Symbol = ""
-			f.guess(r.Readings(c))
+			setReadings(f, r.Readings(c))
 			f.Chosen = isChosen
 		}
-		f.remark(r, c)
+		setRemark(f, r, c)
 		if n.Type == wire.Garbage {
 			f.Cut = v.cutField(t, c, md)
 		}
@@ -103,8 +104,8 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 	return out
 }
 
-// remark says what a field's value looks like.
-func (f *Field) remark(r *kind.Reader, i int32) {
+// setRemark sets what a field's value looks like.
+func setRemark(f *field.Field, r *kind.Reader, i int32) {
 	if s := r.Remark(i, kind.Kind(f.Kind), f.Type); s != (kind.Remark{}) {
 		f.Form, f.Shape, f.ShapeP, f.Note = s.Form, s.Shape, s.P, s.Note
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"unwire/mitm/h2"
 )
 
 // Serve serves a listener until Shutdown, and then returns nil. Its clients may
@@ -93,15 +95,14 @@ func (e *entrance) run(p *Proxy) {
 				_ = c.Close()
 				return
 			}
-			h2 := e.origin != nil && c.beginsH2()
+			prefaced := e.origin != nil && c.beginsH2()
 			_ = c.SetReadDeadline(time.Time{})
 			if c.head[0] == socksVersion {
 				p.serveSOCKS(c)
 				return
 			}
-			if h2 {
-				wire := &wireConn{Conn: c}
-				p.interceptH2(c, wire, wire, targetOf(e.origin), e.origin)
+			if prefaced {
+				p.interceptH2(c, &h2.Conn{Conn: c}, targetOf(e.origin), e.origin)
 				return
 			}
 			e.queue.push(c)

@@ -9,18 +9,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"unwire/mitm/ca"
 )
 
 // newTLSRelay is the least that a proxy can be which sees what passes: it ends
 // TLS on both sides and copies bytes, understanding and recording nothing. It
 // returns the address at which it takes CONNECT.
-func newTLSRelay(b *testing.B, origin *httptest.Server, ca *CA) string {
+func newTLSRelay(b *testing.B, origin *httptest.Server, authority *ca.Authority) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { ln.Close() })
-	leaf, err := ca.leaf("127.0.0.1")
+	leaf, err := authority.Leaf("127.0.0.1")
 	if err != nil {
 		b.Fatal(err)
 	}

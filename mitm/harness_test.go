@@ -16,13 +16,14 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/mitm/ca"
 )
 
 // A bench is a running proxy that records into a store.
 type bench struct {
 	tb    testing.TB
 	proxy *Proxy
-	ca    *CA
+	ca    *ca.Authority
 	store *captures.Store
 	addr  string
 }
@@ -31,7 +32,7 @@ type bench struct {
 func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *bench {
 	tb.Helper()
 	dir := tb.TempDir()
-	ca, err := LoadCA(filepath.Join(dir, "ca"))
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		tb.Fatal(err)
 	}

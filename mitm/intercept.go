@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"unwire/mitm/h2"
 )
 
 // silence is how long a client may say nothing before the server is asked
@@ -39,8 +41,7 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 		}
 		c.target = target{scheme: "http", addr: addr}
 		if bytes.HasPrefix(c.head, []byte(prefaceH2)) {
-			wire := &wireConn{Conn: c}
-			p.interceptH2(c, wire, wire, c.target, nil)
+			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
 		}
 		p.conns.push(c)
@@ -117,7 +118,7 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 	}
 	p.watchSilence(c)
 	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
-		p.interceptH2(c, conn.NetConn().(*wireConn), conn, c.target, nil)
+		p.interceptH2(c, conn, c.target, nil)
 		return
 	}
 	p.conns.push(conn)
@@ -139,7 +140,7 @@ func (p *Proxy) handshake(ctx context.Context, c *clientConn, h hello) (*tls.Con
 // terminate ends the client's TLS here, with a certificate for the name that it
 // asked for and the protocol that the server picks from its offer.
 func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
-	leaf, err := p.opts.CA.leaf(c.target.host())
+	leaf, err := p.opts.CA.Leaf(c.target.host())
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 			cfg.NextProtos = []string{pick}
 		}
 	}
-	conn := tls.Server(&wireConn{Conn: c}, cfg)
+	conn := tls.Server(&h2.Conn{Conn: c}, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ import (
 	"github.com/elazarl/goproxy"
 
 	"unwire/captures"
+	"unwire/mitm/ca"
+	"unwire/mitm/h2"
 )
 
 const (
@@ -55,7 +57,7 @@ const (
 
 // Options say what a Proxy is to do.
 type Options struct {
-	CA *CA // required
+	CA *ca.Authority // required
 
 	// Store is required; the caller closes it, after Shutdown. What it fails to
 	// begin passes unrecorded: that is for the store's owner to know and to tell
@@ -132,7 +134,7 @@ type Proxy struct {
 	running  int           // exchanges
 	quiet    chan struct{} // closed when stopping and none is running
 	open     map[net.Conn]struct{}
-	relays   map[*h2Relay]struct{}
+	relays   map[*h2.Relay]struct{}
 	relaying sync.WaitGroup // of relays
 	addrs    []*net.TCPAddr // the proxy's own
 	taps     []net.Listener // of ServeTransparent
@@ -167,7 +169,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		opts: o, log: o.Logger, hosts: hosts,
 		conns: newConnQueue(), routes: newRouteTable(),
-		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2Relay]struct{}),
+		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
 	}
 	p.buffers.New = func() any { return new([chunkSize]byte) }
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
@@ -266,7 +268,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		_ = ln.Close()
 	}
 	for r := range p.relays {
-		go r.leave()
+		go r.Drain()
 	}
 	p.mu.Unlock()
 	p.routes.close()

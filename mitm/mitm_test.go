@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/mitm/ca"
 )
 
 func TestRecordsWhatPasses(t *testing.T) {
@@ -148,7 +149,7 @@ func TestLoopIsRefused(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	ca, err := LoadCA(t.TempDir())
+	ca, err := ca.Load(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"unwire/mitm/h2"
+
 	"golang.org/x/sync/singleflight"
 )
 
@@ -33,6 +35,9 @@ const (
 
 // errItself ends a loop: the proxy was asked to connect to itself.
 var errItself = errors.New("the request is for the proxy itself")
+
+// errNoHTTP2 refuses an HTTP/2 connection to a server that does not speak it.
+var errNoHTTP2 = errors.New("does not speak HTTP/2")
 
 // An untrusted error says that a server's certificate did not verify.
 type untrustedError struct {
@@ -183,13 +188,34 @@ func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
 	return conn, nil
 }
 
+// dialH2 connects to a server that speaks HTTP/2, in clear by prior knowledge. The
+// connection is a *h2.Conn, or TLS on one.
+func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
+	if o.target.scheme == "http" {
+		raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
+		if err != nil {
+			return nil, err
+		}
+		return &h2.Conn{Conn: raw}, nil
+	}
+	if !o.picked(protoH2) {
+		switch pick, err := o.ask(ctx, []string{protoH2, protoH1}); {
+		case err != nil:
+			return nil, err
+		case pick != protoH2:
+			return nil, fmt.Errorf("%s %w", o.target.addr, errNoHTTP2)
+		}
+	}
+	return o.dialTLS(ctx, protoH2)
+}
+
 // handshake connects and verifies the server's certificate, unless told not to.
 func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, error) {
 	raw, err := o.dialer.dial(ctx, "tcp", o.target.addr)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(&wireConn{Conn: raw}, &tls.Config{
+	conn := tls.Client(&h2.Conn{Conn: raw}, &tls.Config{
 		ServerName:   o.target.host(),
 		RootCAs:      o.dialer.roots,
 		NextProtos:   slices.Clone(offer),

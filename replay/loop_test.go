@@ -20,7 +20,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 	"unwire/replay/standin"
 )
 
@@ -129,7 +129,7 @@ func loopAnswer(ex *decode.Exchange) string {
 		if f.Dir == captures.Up || f.Tree == nil {
 			continue
 		}
-		path, _ := wire.ParsePath("1.1.1")
+		path, _ := fieldpath.ParseNumbers("1.1.1")
 		for _, n := range f.Tree.Find(path) {
 			b.Write(f.Tree.Payload(n))
 		}

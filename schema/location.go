@@ -65,10 +65,11 @@ func (l *Locations) Of(d protoreflect.Descriptor) protoreflect.SourceLocation {
 		return protoreflect.SourceLocation{}
 	}
 	at := protoreflect.SourceLocation{
-		Path:            path,
-		StartLine:       int(loc.Span[0]),
-		StartColumn:     int(loc.Span[1]),
-		EndLine:         int(loc.Span[0]), // of three numbers, it is the line that it begins in
+		Path:        path,
+		StartLine:   int(loc.Span[0]),
+		StartColumn: int(loc.Span[1]),
+		// of three numbers, it is the line that it begins in
+		EndLine:         int(loc.Span[0]),
 		EndColumn:       int(loc.Span[len(loc.Span)-1]),
 		LeadingComments: loc.GetLeadingComments(),
 	}

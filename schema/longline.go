@@ -6,8 +6,11 @@ import (
 )
 
 const (
-	longLine = 4096 // bytes, from which on a line is broken between any two tokens
-	foldAt   = 1024 // bytes of a long line from which on it is broken after a declaration
+	// bytes, from which on a line is broken between any two tokens
+	longLine = 4096
+
+	// bytes of a long line from which on it is broken after a declaration
+	foldAt = 1024
 )
 
 // A Folded is the text of a .proto file whose long lines are broken: the parser

@@ -20,7 +20,8 @@ import (
 	"unwire/schema/extract"
 	"unwire/schema/interrupt"
 
-	_ "google.golang.org/protobuf/types/known/anypb" // the well-known files, for descriptor sets without their imports
+	// the well-known files, for descriptor sets without their imports
+	_ "google.golang.org/protobuf/types/known/anypb"
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/durationpb"
 	_ "google.golang.org/protobuf/types/known/emptypb"

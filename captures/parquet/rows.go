@@ -10,13 +10,14 @@ import (
 
 	"unwire/captures/transfer"
 	"unwire/decode"
+	"unwire/decode/field"
 )
 
 // An exporter writes the rows of exchanges.
 type exporter struct {
 	o      Options
-	frames *table[Frame]
-	fields *table[Field]
+	frames *table[frameRow]
+	fields *table[fieldRow]
 	done   Written
 }
 
@@ -40,7 +41,7 @@ func (e *exporter) all(ctx context.Context, src transfer.Source) error {
 }
 
 func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
-	row := Frame{
+	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
 		Flags: int32(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil, Event: f.Event, Partial: f.Partial,
 		Off: f.Offset, Len: int64(len(f.Raw)), Data: f.Data,
@@ -64,26 +65,25 @@ func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
 	if f.Tree == nil {
 		return nil
 	}
-	t := tree{e: e, of: Field{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
+	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
 	return t.add(decode.TreeJSON(f.Tree, md), "", -1)
 }
 
 // A tree numbers the fields of one frame.
 type tree struct {
 	e    *exporter
-	of   Field
+	of   fieldRow
 	data []byte
 	next int32
 }
 
 // add writes fields and what is inside them.
-func (t *tree) add(fields []decode.Field, prefix string, parent int32) error {
+func (t *tree) add(fields []*field.Field, prefix string, parent int32) error {
 	count, at := map[uint64]int{}, map[uint64]int{}
 	for i := range fields {
 		count[fields[i].N]++
 	}
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		row := t.of
 		row.Node, row.Parent = t.next, parent
 		t.next++
@@ -107,7 +107,7 @@ func (t *tree) add(fields []decode.Field, prefix string, parent int32) error {
 }
 
 // value sets the column that holds the field's value.
-func (row *Field) value(f *decode.Field, data []byte) {
+func (row *fieldRow) value(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
 	case bool:

@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 const maxRemarks = 32 // of a connection
 
 // A conn is a TCP connection.
 type conn struct {
-	store  *captures.Store
-	keys   *KeyLog
-	held   *budget
-	source string
-	broke  func(error) // recording failed
-	n      int64       // its number, in the order of first packets
+	store   *captures.Store
+	keys    *KeyLog
+	budget  *budget
+	source  string
+	onError func(error) // recording failed
+	number  int64       // its number, in the order of first packets
 
 	addrs      [2]netip.AddrPort
 	halves     [2]half // of the segments that addrs[i] sent
@@ -26,7 +27,7 @@ type conn struct {
 	last       time.Time // of the last packet
 	isn        uint32    // of the client's SYN
 	reset      bool
-	over       bool // finished: what still comes is passed over
+	finished   bool // finished: what still comes is passed over
 
 	tls    captures.TLS
 	report Connection
@@ -46,7 +47,7 @@ func (s sender) dir() captures.Direction {
 }
 
 func (s sender) data(t time.Time, p []byte) {
-	s.c.settle(s.side, p)
+	s.c.guessClient(s.side, p)
 	if s.dir() == up {
 		s.c.report.BytesUp += int64(len(p))
 	} else {
@@ -57,9 +58,9 @@ func (s sender) data(t time.Time, p []byte) {
 
 func (s sender) gap(g gap) {
 	dir := s.dir()
-	s.c.report.gap(dir, g)
-	if !s.c.session.in[dir].closed {
-		s.c.session.lost(dir, g.length, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
+	s.c.report.addGap(dir, g)
+	if !s.c.session.inboxes[dir].closed {
+		s.c.session.reportLoss(dir, g.length, fmt.Sprintf("loss: %d bytes at offset %d were not captured", g.length, g.offset))
 	}
 }
 
@@ -68,8 +69,8 @@ func (s sender) end(t time.Time, reset bool) {
 	s.c.session.end(s.dir(), ending{t: t, reset: reset})
 }
 
-// settle decides who is the client, if no SYN did, by the first bytes.
-func (c *conn) settle(side int, p []byte) {
+// guessClient decides who is the client, if no SYN did, by the first bytes.
+func (c *conn) guessClient(side int, p []byte) {
 	if c.clientSide >= 0 {
 		return
 	}
@@ -98,10 +99,10 @@ func (c *conn) host() string {
 	return c.server().String()
 }
 
-func (c *conn) speaks(protocol string) { c.report.Protocol = protocol }
+func (c *conn) setProtocol(protocol string) { c.report.Protocol = protocol }
 
-// remark lists what could not be decoded; the same reason is told once in a row.
-func (c *conn) remark(dir captures.Direction, offset int64, why string) {
+// addUndecoded lists what could not be decoded; the same reason is told once in a row.
+func (c *conn) addUndecoded(dir captures.Direction, offset int64, why string) {
 	list := c.report.Undecoded
 	if n := len(list); n > 0 && list[n-1].Reason == why || n == maxRemarks {
 		return
@@ -109,19 +110,19 @@ func (c *conn) remark(dir captures.Direction, offset int64, why string) {
 	c.report.Undecoded = append(list, Undecoded{Dir: dir.String(), Offset: offset, Reason: why})
 }
 
-// add takes a segment that addrs[side] sent.
-func (c *conn) add(side int, s *segment) {
+// addSegment adds a segment that addrs[side] sent.
+func (c *conn) addSegment(side int, s *packet.Segment) {
 	c.report.Packets++
-	c.last = later(c.last, s.t)
-	if s.syn {
+	c.last = later(c.last, s.Time)
+	if s.SYN {
 		c.clientSide = side
-		if s.ack {
+		if s.ACK {
 			c.clientSide = 1 - side
 		} else {
-			c.isn = s.seq
+			c.isn = s.Seq
 		}
 	}
-	c.halves[side].add(s)
+	c.halves[side].addSegment(s)
 	if c.halves[0].ended && c.halves[1].ended {
 		c.finish()
 	}
@@ -129,28 +130,28 @@ func (c *conn) add(side int, s *segment) {
 
 // finish reads what is left and ends every exchange.
 func (c *conn) finish() {
-	if c.over {
+	if c.finished {
 		return
 	}
-	c.over = true
-	if !c.halves[0].based && len(c.halves[0].ahead) > 0 && !c.halves[1].based && len(c.halves[1].ahead) > 0 {
-		c.settleByBoth()
+	c.finished = true
+	if !c.halves[0].based && len(c.halves[0].queue) > 0 && !c.halves[1].based && len(c.halves[1].queue) > 0 {
+		c.guessClientFromBoth()
 	}
 	client := max(0, c.clientSide)
 	c.halves[client].flush(c.last) // requests before what answers them
 	c.halves[1-client].flush(c.last)
 	for side := range c.halves {
-		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.openEnd(side)})
-		c.halves[side].drop()
+		c.session.end(sender{c, side}.dir(), ending{t: c.last, missing: c.missingEnd(side)})
+		c.halves[side].clearQueue()
 	}
-	c.report.finish(c)
+	c.completeReport()
 	c.session = nil
 }
 
-// settleByBoth looks for the side that speaks first as a client does.
-func (c *conn) settleByBoth() {
+// guessClientFromBoth looks for the side that speaks first as a client does.
+func (c *conn) guessClientFromBoth() {
 	for side := range c.halves {
-		p := c.halves[side].ahead[0].data
+		p := c.halves[side].queue[0].data
 		if len(p) > 5 && (p[0] == recordHandshake && p[5] == helloClient || isMethod(p)) {
 			c.clientSide = side
 			return
@@ -158,10 +159,18 @@ func (c *conn) settleByBoth() {
 	}
 }
 
-// openEnd says why a side's bytes end, where it did not end them itself.
-func (c *conn) openEnd(side int) string {
+// missingEnd says why a side's bytes end, where it did not end them itself.
+func (c *conn) missingEnd(side int) string {
 	if c.halves[side].ended || c.reset {
 		return ""
 	}
 	return "the capture ends before the connection does"
+}
+
+// completeReport adds to the report what is known when the connection is over.
+func (c *conn) completeReport() {
+	r := &c.report
+	r.Number = c.number
+	r.Client, r.Server = c.client().String(), c.server().String()
+	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
 }

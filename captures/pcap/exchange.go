@@ -8,19 +8,21 @@ import (
 
 // An exchange feeds one request and its response to the store.
 type exchange struct {
-	rec     *captures.Recording // nil once it ended
-	started time.Time
-	method  string
-	done    [2]bool // which directions ended cleanly
-	orphan  bool    // the request was not captured
-	lost    string  // why something of it is missing
+	recording  *captures.Recording // nil once it ended
+	started    time.Time
+	method     string
+	done       [2]bool // which directions ended cleanly
+	orphan     bool    // the request was not captured
+	lossReason string  // why something of it is missing
 
-	answer *captures.ResponseEnd // nil: it was not answered, or by HTTP/1
+	responseEnd *captures.ResponseEnd // nil: it was not answered, or by HTTP/1
 }
 
-// whole reports whether the client was sent all of the answer's content, whether
+// responseComplete reports whether the client was sent all of the answer's content, whether
 // or not its end was marked.
-func (x *exchange) whole() bool { return !x.orphan && x.answer != nil && x.answer.Whole() }
+func (x *exchange) responseComplete() bool {
+	return !x.orphan && x.responseEnd != nil && x.responseEnd.Whole()
+}
 
 // begin starts an exchange whose request came at t.
 func (c *conn) begin(t time.Time, method, url, version string, h captures.Headers) *exchange {
@@ -37,37 +39,37 @@ func (c *conn) begin(t time.Time, method, url, version string, h captures.Header
 		Source:         c.source,
 	})
 	if err != nil {
-		c.broke(err)
+		c.onError(err)
 		return x
 	}
 	c.report.Exchanges++
-	x.rec = rec
+	x.recording = rec
 	return x
 }
 
-func (x *exchange) response(status int, h captures.Headers) {
-	if x.rec != nil {
-		x.rec.Response(status, h)
+func (x *exchange) setResponse(status int, h captures.Headers) {
+	if x.recording != nil {
+		x.recording.Response(status, h)
 	}
 }
 
-func (x *exchange) chunk(dir captures.Direction, t time.Time, p []byte) {
-	if x.rec != nil {
-		x.rec.ChunkAt(dir, t.Sub(x.started), p)
+func (x *exchange) addChunk(dir captures.Direction, t time.Time, p []byte) {
+	if x.recording != nil {
+		x.recording.ChunkAt(dir, t.Sub(x.started), p)
 	}
-	if dir == down && x.answer != nil {
-		x.answer.Add(p)
-	}
-}
-
-func (x *exchange) trailers(dir captures.Direction, h captures.Headers) {
-	if x.rec != nil && len(h) > 0 {
-		x.rec.Trailers(dir, h)
+	if dir == down && x.responseEnd != nil {
+		x.responseEnd.Add(p)
 	}
 }
 
-// finish says that a direction ended cleanly at t; it reports whether both did.
-func (x *exchange) finish(dir captures.Direction, t time.Time) bool {
+func (x *exchange) setTrailers(dir captures.Direction, h captures.Headers) {
+	if x.recording != nil && len(h) > 0 {
+		x.recording.Trailers(dir, h)
+	}
+}
+
+// finishDirection says that a direction ended cleanly at t; it reports whether both did.
+func (x *exchange) finishDirection(dir captures.Direction, t time.Time) bool {
 	x.done[dir] = true
 	if !x.done[1-dir] {
 		return false
@@ -81,25 +83,25 @@ func (x *exchange) finish(dir captures.Direction, t time.Time) bool {
 }
 
 func (x *exchange) end(t time.Time, o captures.Outcome, why string) {
-	if x.rec == nil {
+	if x.recording == nil {
 		return
 	}
-	if x.lost != "" {
-		o, why = captures.Incomplete, x.lost
+	if x.lossReason != "" {
+		o, why = captures.Incomplete, x.lossReason
 	}
-	x.rec.EndAt(t.Sub(x.started), o, why)
-	x.rec = nil
+	x.recording.EndAt(t.Sub(x.started), o, why)
+	x.recording = nil
 }
 
-// cut ends an exchange whose connection ended before it did.
-func (x *exchange) cut(client, server ending) {
+// endAtClose ends an exchange whose connection ended before it did.
+func (x *exchange) endAtClose(client, server ending) {
 	t := later(client.t, server.t)
 	missing := client.missing
 	if !x.done[down] && server.missing != "" || missing == "" {
 		missing = server.missing
 	}
 	switch {
-	case x.whole() && (x.done[up] || client.missing == ""):
+	case x.responseComplete() && (x.done[up] || client.missing == ""):
 		x.end(t, captures.Complete, "")
 	case missing != "":
 		x.end(t, captures.Incomplete, missing)
@@ -108,11 +110,4 @@ func (x *exchange) cut(client, server ending) {
 	default:
 		x.end(t, captures.Reset, "the server closed the connection")
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

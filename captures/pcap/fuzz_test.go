@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 // fuzzStore is a capture that takes what a fuzz target imports.
@@ -37,42 +37,15 @@ func FuzzFile(f *testing.F) {
 	f.Add(append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0}, make([]byte, 60)...))
 	store := fuzzStore(f)
 	f.Fuzz(func(t *testing.T, file []byte) {
-		im := &importer{o: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, held: &budget{left: maxHeldAll}}
-		if err := im.readKeys(bytes.NewReader(file)); err != nil {
-			t.Fatal(err)
-		}
-		_ = im.read(context.Background(), bytes.NewReader(file))
-		im.finishAll()
-		if im.held.left != maxHeldAll {
-			t.Errorf("%d bytes are still held", maxHeldAll-im.held.left)
-		}
-	})
-}
-
-// FuzzNG reads any bytes as the blocks of a pcapng file.
-func FuzzNG(f *testing.F) {
-	list := conversation(f, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"})
-	f.Add(pcapng(f, linkEthernet, list, []byte("CLIENT_RANDOM 00 11\n")))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		r, err := newFileReader(bytes.NewReader(file), func(log []byte) {
-			if len(log) > len(file) {
-				t.Error("secrets that are not in the file")
-			}
-		})
+		im := &importer{options: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+		packets, err := packet.NewReader(bytes.NewReader(file), im.options.Keys.addBlock)
 		if err != nil {
 			return
 		}
-		for {
-			p, err := r.next()
-			if err != nil {
-				if err != io.EOF && r.offset > int64(len(file)) {
-					t.Errorf("offset %d of %d", r.offset, len(file))
-				}
-				return
-			}
-			if len(p.data) > len(file) {
-				t.Errorf("a packet of %d bytes in a file of %d", len(p.data), len(file))
-			}
+		_ = im.read(context.Background(), packets)
+		im.finishAll()
+		if im.budget.left != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-im.budget.left)
 		}
 	})
 }
@@ -80,7 +53,7 @@ func FuzzNG(f *testing.F) {
 // fuzzConn is a connection whose session is fed by hand.
 func fuzzConn(store *captures.Store, keys *KeyLog) *conn {
 	c := &conn{
-		store: store, keys: keys, held: &budget{left: maxHeldAll}, broke: func(error) {},
+		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
 		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},
 	}
 	c.session = newSession(c, false, 0)
@@ -102,8 +75,8 @@ func feedBoth(t *testing.T, c *conn, toServer, toClient []byte, step uint8) {
 	}
 	c.session.end(captures.Up, ending{t: at})
 	c.session.end(captures.Down, ending{t: at})
-	if c.held.left != maxHeldAll {
-		t.Errorf("%d bytes are still held", maxHeldAll-c.held.left)
+	if c.budget.left != maxBuffered {
+		t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
 	}
 }
 

@@ -38,8 +38,8 @@ var retryRandom = [32]byte{
 
 var errShort = errors.New("a TLS handshake message is too short")
 
-// messages takes a run of handshake bytes: type(1) length(3) body, over records.
-func (l *tlsLayer) messages(dir captures.Direction, p []byte) error {
+// readHandshake takes a run of handshake bytes: type(1) length(3) body, over records.
+func (l *tlsLayer) readHandshake(dir captures.Direction, p []byte) error {
 	d := &l.dirs[dir]
 	if len(d.handshake) > 0 {
 		d.handshake = append(d.handshake, p...)
@@ -53,7 +53,7 @@ func (l *tlsLayer) messages(dir captures.Direction, p []byte) error {
 		if len(p) < 4+n {
 			break
 		}
-		if err := l.message(dir, p[0], p[4:4+n]); err != nil {
+		if err := l.handleMessage(dir, p[0], p[4:4+n]); err != nil {
 			return err
 		}
 		p = p[4+n:]
@@ -62,7 +62,7 @@ func (l *tlsLayer) messages(dir captures.Direction, p []byte) error {
 	return nil
 }
 
-func (l *tlsLayer) message(dir captures.Direction, kind byte, body []byte) error {
+func (l *tlsLayer) handleMessage(dir captures.Direction, kind byte, body []byte) error {
 	d := &l.dirs[dir]
 	switch {
 	case kind == helloClient && dir == up:
@@ -71,20 +71,20 @@ func (l *tlsLayer) message(dir captures.Direction, kind byte, body []byte) error
 		return l.serverHello(body)
 	case l.hello.version != version13:
 	case kind == encryptedExtensions && dir == down:
-		return l.extensions(cryptobyte.String(body), func(ext uint16, v cryptobyte.String) bool {
-			return ext != extALPN || l.chosenProtocol(v)
+		return l.eachExtension(cryptobyte.String(body), func(ext uint16, v cryptobyte.String) bool {
+			return ext != extALPN || l.readALPN(v)
 		})
 	case kind == endOfEarlyData && dir == up:
-		l.enter(up, phaseHandshake)
+		l.enterPhase(up, phaseHandshake)
 	case kind == finished && d.phase == phaseHandshake:
-		l.enter(dir, phaseApplication)
+		l.enterPhase(dir, phaseApplication)
 	case kind == keyUpdate && d.phase == phaseApplication:
 		d.secret = l.hello.suite.nextSecret(d.secret)
 		protect, err := l.hello.suite.traffic13(d.secret)
 		if err != nil {
 			return err
 		}
-		d.protect = protect
+		d.keys = protect
 	}
 	return nil
 }
@@ -98,11 +98,11 @@ func (l *tlsLayer) clientHello(body []byte) error {
 		!s.ReadUint16LengthPrefixed(&suites) || !s.ReadUint8LengthPrefixed(&compression) {
 		return errShort
 	}
-	l.hello = helloState{client: true, random: [32]byte(random), version: l.hello.version}
+	l.hello = helloState{sawClient: true, clientRandom: [32]byte(random), version: l.hello.version}
 	if s.Empty() {
 		return nil
 	}
-	return l.extensions(s, func(ext uint16, v cryptobyte.String) bool {
+	return l.eachExtension(s, func(ext uint16, v cryptobyte.String) bool {
 		switch ext {
 		case extServerName:
 			var list, name cryptobyte.String
@@ -110,16 +110,16 @@ func (l *tlsLayer) clientHello(body []byte) error {
 			if !v.ReadUint16LengthPrefixed(&list) || !list.ReadUint8(&kind) || !list.ReadUint16LengthPrefixed(&name) {
 				return false
 			}
-			l.raw.conn.tls.ServerName = string(name)
+			l.outer.conn.tls.ServerName = string(name)
 		case extEarlyData:
-			l.hello.early = true
+			l.hello.earlyData = true
 		}
 		return true
 	})
 }
 
-// extensions calls f for each extension of a list that it reads from s.
-func (l *tlsLayer) extensions(s cryptobyte.String, f func(ext uint16, v cryptobyte.String) bool) error {
+// eachExtension calls f for each extension of a list that it reads from s.
+func (l *tlsLayer) eachExtension(s cryptobyte.String, f func(ext uint16, v cryptobyte.String) bool) error {
 	var list cryptobyte.String
 	if !s.ReadUint16LengthPrefixed(&list) {
 		return errShort
@@ -134,12 +134,12 @@ func (l *tlsLayer) extensions(s cryptobyte.String, f func(ext uint16, v cryptoby
 	return nil
 }
 
-func (l *tlsLayer) chosenProtocol(v cryptobyte.String) bool {
+func (l *tlsLayer) readALPN(v cryptobyte.String) bool {
 	var list, name cryptobyte.String
 	if !v.ReadUint16LengthPrefixed(&list) || !list.ReadUint8LengthPrefixed(&name) {
 		return false
 	}
-	l.raw.conn.tls.ALPN = string(name)
+	l.outer.conn.tls.ALPN = string(name)
 	return true
 }
 
@@ -158,12 +158,12 @@ func (l *tlsLayer) serverHello(body []byte) error {
 	}
 	h := &l.hello
 	if !s.Empty() {
-		err := l.extensions(s, func(ext uint16, v cryptobyte.String) bool {
+		err := l.eachExtension(s, func(ext uint16, v cryptobyte.String) bool {
 			switch ext {
 			case extVersions:
 				return v.ReadUint16(&version)
 			case extALPN:
-				return l.chosenProtocol(v)
+				return l.readALPN(v)
 			}
 			return true
 		})
@@ -171,40 +171,40 @@ func (l *tlsLayer) serverHello(body []byte) error {
 			return err
 		}
 	}
-	h.server, h.answer, h.version = true, [32]byte(random), version
-	return l.chosen(id)
+	h.sawServer, h.serverRandom, h.version = true, [32]byte(random), version
+	return l.applyServerChoice(id)
 }
 
-// chosen takes what the server chose, and gets the keys for it.
-func (l *tlsLayer) chosen(id uint16) error {
+// applyServerChoice takes what the server chose, and gets the keys for it.
+func (l *tlsLayer) applyServerChoice(id uint16) error {
 	h := &l.hello
-	l.raw.conn.tls.Version, l.raw.conn.tls.Cipher = versionName(h.version), suiteName(id)
-	if !h.client {
-		return l.giveUp("handshake missing: no ClientHello")
+	l.outer.conn.tls.Version, l.outer.conn.tls.Cipher = versionName(h.version), suiteName(id)
+	if !h.sawClient {
+		return l.fail("handshake missing: no ClientHello")
 	}
 	if h.version != version12 && h.version != version13 {
-		return l.giveUp(fmt.Sprintf("TLS %s is not read", versionName(h.version)))
+		return l.fail(fmt.Sprintf("TLS %s is not read", versionName(h.version)))
 	}
 	if h.suite = suiteByID(id, h.version); h.suite == nil {
-		return l.giveUp(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
+		return l.fail(fmt.Sprintf("cipher suite %s is not read", suiteName(id)))
 	}
 	if err := l.findKeys(); err != nil {
-		return l.giveUp(err.Error())
+		return l.fail(err.Error())
 	}
 	if h.version == version13 {
-		l.enter(down, phaseHandshake)
-		if h.early {
-			l.enter(up, phaseEarly)
+		l.enterPhase(down, phaseHandshake)
+		if h.earlyData {
+			l.enterPhase(up, phaseEarly)
 		} else {
-			l.enter(up, phaseHandshake)
+			l.enterPhase(up, phaseHandshake)
 		}
 	}
 	return nil
 }
 
-// giveUp ends both directions; the reason is listed once.
-func (l *tlsLayer) giveUp(why string) error {
-	l.raw.failBoth(down, why)
+// fail ends both directions; the reason is listed once.
+func (l *tlsLayer) fail(why string) error {
+	l.outer.failBoth(down, why)
 	return nil
 }
 

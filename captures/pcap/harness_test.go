@@ -163,6 +163,19 @@ func (p *tap) packets(t testing.TB, link linkType) []rawPacket {
 
 const mss = 1400
 
+// A linkType is the number of a link layer in capture files.
+type linkType uint16
+
+const (
+	linkNull     linkType = 0
+	linkEthernet linkType = 1
+	linkRawBSD   linkType = 12
+	linkRaw      linkType = 101
+	linkLoop     linkType = 108
+	linkSLL      linkType = 113
+	linkSLL2     linkType = 276
+)
+
 // A packetWriter makes the packets of one connection.
 type packetWriter struct {
 	t     testing.TB
@@ -283,7 +296,9 @@ func pcapng(t testing.TB, link linkType, list []rawPacket, keys []byte) []byte {
 	return out.Bytes()
 }
 
+// secretsBlock makes a pcapng block that holds a key log.
 func secretsBlock(keys []byte) []byte {
+	const blockSecrets, secretsTLS = 0x0000000a, 0x544c534b
 	n := uint32(20 + (len(keys)+3)&^3)
 	b := binary.LittleEndian.AppendUint32(nil, blockSecrets)
 	b = binary.LittleEndian.AppendUint32(b, n)

@@ -5,37 +5,22 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"unwire/captures"
 )
 
+// maxHead limits a header or trailer section, and a line, in bytes.
+const maxHead = 128 << 10
+
 // What bodyLength returns besides lengths.
 const (
-	toTheEnd  = -1 // of the connection
-	isChunked = -2
+	untilClose = -1 // of the connection
+	isChunked  = -2
 )
-
-// finishAt ends a message of x and makes its direction ready for the next.
-func (x *exchange) finishAt(h *http1, dir captures.Direction, t time.Time) {
-	d := &h.dirs[dir]
-	d.x, d.state = nil, atHead
-	if dir == down && len(h.waiting) > 0 && h.waiting[0] == x {
-		h.waiting = h.waiting[1:]
-	}
-	x.finish(dir, t)
-}
-
-func (s *session) scheme() string {
-	if s.secure {
-		return "https"
-	}
-	return "http"
-}
 
 // bodyLength tells from a header section how long the body is.
 func bodyLength(fields captures.Headers) (int64, error) {
-	length := int64(toTheEnd)
+	length := int64(untilClose)
 	for _, f := range fields {
 		switch {
 		case strings.EqualFold(f.Name, "Transfer-Encoding"):
@@ -46,7 +31,7 @@ func bodyLength(fields captures.Headers) (int64, error) {
 		case strings.EqualFold(f.Name, "Content-Length"):
 			n, err := strconv.ParseInt(strings.TrimSpace(f.Value), 10, 64)
 			if err != nil || n < 0 || length >= 0 && n != length {
-				return 0, fmt.Errorf("content-length %q", shown([]byte(f.Value)))
+				return 0, fmt.Errorf("content-length %q", excerpt([]byte(f.Value)))
 			}
 			length = n
 		}
@@ -54,11 +39,12 @@ func bodyLength(fields captures.Headers) (int64, error) {
 	return length, nil
 }
 
-// takeHead returns the first line and the fields of the section that p begins
+// parseHead returns the first line and the fields of the section that p begins
 // with, and its length; 0 if it is not complete.
-func takeHead(p []byte) (first string, fields captures.Headers, n int, err error) {
+func parseHead(p []byte) (first string, fields captures.Headers, n int, err error) {
 	skipped := 0
-	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 { // an empty line before a message is allowed
+	// Empty lines before a message are allowed.
+	for len(p) > 0 && (p[0] == '\r' || p[0] == '\n') && skipped < 4 {
 		p, skipped = p[1:], skipped+1
 	}
 	end, sep := sectionEnd(p)
@@ -91,9 +77,9 @@ func tooLong(p []byte) error {
 	return nil
 }
 
-// takeTrailers returns the lines of the trailer section that p begins with and
+// cutTrailers returns the lines of the trailer section that p begins with and
 // its length; 0 if it is not complete.
-func takeTrailers(p []byte) ([]byte, int, error) {
+func cutTrailers(p []byte) ([]byte, int, error) {
 	for _, empty := range []string{"\r\n", "\n"} {
 		if bytes.HasPrefix(p, []byte(empty)) {
 			return nil, len(empty), nil
@@ -109,9 +95,9 @@ func takeTrailers(p []byte) ([]byte, int, error) {
 	return p[:end], end + sep, nil
 }
 
-// takeLine returns the line that p begins with and its length with its end; 0
+// cutLine returns the line that p begins with and its length with its end; 0
 // if it is not complete.
-func takeLine(p []byte) ([]byte, int, error) {
+func cutLine(p []byte) ([]byte, int, error) {
 	i := bytes.IndexByte(p[:min(len(p), maxHead)], '\n')
 	if i < 0 {
 		return nil, 0, tooLong(p)
@@ -134,7 +120,7 @@ func parseFields(p []byte) (captures.Headers, error) {
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || len(name) == 0 {
-			return nil, fmt.Errorf("header line %q", shown(line))
+			return nil, fmt.Errorf("header line %q", excerpt(line))
 		}
 		h = append(h, captures.Header{Name: string(name), Value: string(bytes.TrimSpace(value))})
 	}
@@ -148,6 +134,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// shown is the beginning of foreign bytes, for an error. What may be a secret
+// excerpt is the beginning of foreign bytes, for an error. What may be a secret
 // in it is not for a report, so it is short.
-func shown(p []byte) []byte { return p[:min(len(p), 16)] }
+func excerpt(p []byte) []byte { return p[:min(len(p), 16)] }

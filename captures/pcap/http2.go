@@ -12,25 +12,43 @@ import (
 	"unwire/captures"
 )
 
+// frameHeader is the length of a frame's header in bytes.
+const frameHeader = 9
+
+// Limits of a connection.
 const (
-	frameHeader = 9
-	maxFrame    = maxHeld - 1<<16 // bytes of a frame; larger ones are never whole
-	maxBlock    = 1 << 20         // bytes of a header section, compressed
-	maxSection  = 1 << 20         // bytes of a header section, decompressed
-	maxTable    = 1 << 20         // bytes of an HPACK table
-	maxStreams  = 20_000          // open at once on a connection
-	maxCuts     = 100             // streams that were reset and are not ended yet
+	// maxFrame limits a frame in bytes. Larger ones would never be complete.
+	maxFrame = maxInbox - 1<<16
+
+	// maxBlock and maxSection limit a header section in bytes, compressed and
+	// decompressed.
+	maxBlock   = 1 << 20
+	maxSection = 1 << 20
+
+	// maxTable limits an HPACK table in bytes.
+	maxTable = 1 << 20
+
+	// maxStreams limits the streams that are open at once.
+	maxStreams = 20_000
+
+	// maxResets limits the streams that were reset and have not ended yet.
+	maxResets = 100
 )
 
 // An http2Layer reads the frames of an HTTP/2 connection.
 //
 // Source: RFC 9113, RFC 7541.
 type http2Layer struct {
-	s       *session
+	session *session
 	dirs    [2]http2Direction
 	streams map[uint32]*stream
-	highest uint32   // of the client's streams that were seen
-	cuts    []uint32 // streams that were reset, the first first; some may be gone
+
+	// highest is the highest id of the client's streams that were seen.
+	highest uint32
+
+	// resets are the streams that were reset, the earliest first. Some may have
+	// ended since.
+	resets []uint32
 }
 
 // An http2Direction is the state of one direction's frames.
@@ -43,9 +61,9 @@ type http2Direction struct {
 
 // A stream is an exchange and how far it is.
 type stream struct {
-	x         *exchange
+	exchange  *exchange
 	responded bool
-	cut       *streamReset
+	reset     *streamReset
 }
 
 // A streamReset is a RST_STREAM.
@@ -70,26 +88,26 @@ type block struct {
 }
 
 func newHTTP2(s *session) *http2Layer {
-	s.conn.speaks("h2")
-	l := &http2Layer{s: s, streams: map[uint32]*stream{}}
+	s.conn.setProtocol("h2")
+	l := &http2Layer{session: s, streams: map[uint32]*stream{}}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		d.newFramer(&s.in[i])
+		d.newFramer(&s.inboxes[i])
 		d.newTable(4096)
 	}
 	return l
 }
 
 func (l *http2Layer) step(dir captures.Direction) {
-	in := &l.s.in[dir]
-	if !l.recover(dir) {
+	in := &l.session.inboxes[dir]
+	if !l.resync(dir) {
 		return
 	}
 	for in.len() >= frameHeader {
 		b := in.bytes()
 		n := frameHeader + (int(b[0])<<16 | int(b[1])<<8 | int(b[2]))
 		if n > maxFrame {
-			l.s.fail(dir, fmt.Sprintf("HTTP/2: a frame of %d bytes", n))
+			l.session.fail(dir, fmt.Sprintf("HTTP/2: a frame of %d bytes", n))
 			return
 		}
 		if len(b) < n || dir == down && l.mustWait(b) {
@@ -98,10 +116,10 @@ func (l *http2Layer) step(dir captures.Direction) {
 		at, t := in.offset, in.time(n)
 		f, err := l.dirs[dir].framer.ReadFrame()
 		if err == nil {
-			err = l.frame(dir, t, f)
+			err = l.handleFrame(dir, t, f)
 		}
 		if e := (http2.StreamError{}); err != nil && !errors.As(err, &e) {
-			l.s.fail(dir, fmt.Sprintf("HTTP/2: frame at offset %d: %v", at, err))
+			l.session.fail(dir, fmt.Sprintf("HTTP/2: frame at offset %d: %v", at, err))
 			return
 		}
 	}
@@ -111,21 +129,21 @@ func (l *http2Layer) step(dir captures.Direction) {
 // still to come.
 func (l *http2Layer) mustWait(b []byte) bool {
 	id := uint32(b[5]&0x7f)<<24 | uint32(b[6])<<16 | uint32(b[7])<<8 | uint32(b[8])
-	return id%2 == 1 && id > l.highest && l.s.waits(down)
+	return id%2 == 1 && id > l.highest && l.session.mayWait(down)
 }
 
 func (l *http2Layer) close() {
-	for _, id := range l.cuts {
-		l.cutOff(id)
+	for _, id := range l.resets {
+		l.endReset(id)
 	}
 	for _, st := range l.streams {
-		st.x.cut(l.s.in[up].ending, l.s.in[down].ending)
+		st.exchange.endAtClose(l.session.inboxes[up].ending, l.session.inboxes[down].ending)
 	}
 	l.streams = nil
 }
 
-// frame takes a frame.
-func (l *http2Layer) frame(dir captures.Direction, t time.Time, f http2.Frame) error {
+// handleFrame takes a frame.
+func (l *http2Layer) handleFrame(dir captures.Direction, t time.Time, f http2.Frame) error {
 	d := &l.dirs[dir]
 	switch f := f.(type) {
 	case *http2.DataFrame:
@@ -133,23 +151,23 @@ func (l *http2Layer) frame(dir captures.Direction, t time.Time, f http2.Frame) e
 		if st == nil {
 			return nil
 		}
-		st.x.chunk(dir, t, f.Data())
+		st.exchange.addChunk(dir, t, f.Data())
 		if f.StreamEnded() {
-			l.finish(dir, f.StreamID, t)
+			l.finishDirection(dir, f.StreamID, t)
 		}
 	case *http2.HeadersFrame:
 		d.block.begin(f.StreamID, f.StreamEnded(), false)
-		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+		return l.addHeaderFragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.PushPromiseFrame:
 		d.block.begin(f.PromiseID, false, true)
-		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+		return l.addHeaderFragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.ContinuationFrame:
-		return l.fragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
+		return l.addHeaderFragment(dir, t, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.RSTStreamFrame:
-		l.reset(dir, f.StreamID, t, f.ErrCode)
+		l.noteReset(dir, f.StreamID, t, f.ErrCode)
 	case *http2.GoAwayFrame:
 		if dir == down {
-			l.goAway(f.LastStreamID, t, f.ErrCode)
+			l.handleGoAway(f.LastStreamID, t, f.ErrCode)
 		}
 	}
 	return nil
@@ -159,8 +177,8 @@ func (b *block) begin(id uint32, end, promised bool) {
 	*b = block{open: true, stream: id, end: end, promised: promised, bytes: b.bytes[:0], pseudo: map[string]string{}}
 }
 
-// fragment takes a part of a header section, and the section when it is whole.
-func (l *http2Layer) fragment(dir captures.Direction, t time.Time, p []byte, whole bool) error {
+// addHeaderFragment takes a part of a header section, and the section when it is whole.
+func (l *http2Layer) addHeaderFragment(dir captures.Direction, t time.Time, p []byte, whole bool) error {
 	d := &l.dirs[dir]
 	b := &d.block
 	if !b.open {
@@ -181,13 +199,13 @@ func (l *http2Layer) fragment(dir captures.Direction, t time.Time, p []byte, who
 		return err
 	}
 	if b.tooLong {
-		l.s.conn.remark(dir, l.s.in[dir].offset, fmt.Sprintf("a header section of stream %d is longer than %d bytes: its end is left out", b.stream, maxSection))
+		l.session.conn.addUndecoded(dir, l.session.inboxes[dir].offset, fmt.Sprintf("a header section of stream %d is longer than %d bytes: its end is left out", b.stream, maxSection))
 	}
-	return l.section(dir, t, b)
+	return l.handleSection(dir, t, b)
 }
 
-// field takes a field of the section that is being read.
-func (d *http2Direction) field(f hpack.HeaderField) {
+// addField takes a field of the section that is being read.
+func (d *http2Direction) addField(f hpack.HeaderField) {
 	b := &d.block
 	b.size += len(f.Name) + len(f.Value) + 32
 	switch {
@@ -202,42 +220,42 @@ func (d *http2Direction) field(f hpack.HeaderField) {
 	}
 }
 
-// section takes a header or trailer section.
-func (l *http2Layer) section(dir captures.Direction, t time.Time, b *block) error {
+// handleSection takes a header or trailer section.
+func (l *http2Layer) handleSection(dir captures.Direction, t time.Time, b *block) error {
 	st := l.streams[b.stream]
 	switch {
 	case dir == up && st == nil, b.promised:
 		if dir == up && b.stream <= l.highest {
 			return nil // of a stream that has ended
 		}
-		if err := l.request(dir, t, b); err != nil {
+		if err := l.beginExchange(dir, t, b); err != nil {
 			return err
 		}
 	case dir == up:
-		st.x.trailers(up, b.fields)
+		st.exchange.setTrailers(up, b.fields)
 	case st == nil && b.stream <= l.highest:
 		return nil
 	case st == nil:
-		if err := l.orphan(t, b); err != nil {
+		if err := l.beginOrphan(t, b); err != nil {
 			return err
 		}
-		l.response(l.streams[b.stream], b)
+		l.handleResponse(l.streams[b.stream], b)
 	case st.responded:
-		st.x.trailers(down, b.fields)
+		st.exchange.setTrailers(down, b.fields)
 	default:
-		l.response(st, b)
+		l.handleResponse(st, b)
 	}
 	if st = l.streams[b.stream]; b.unknown && st != nil {
-		st.x.lost = l.dirs[dir].gap.why + ": header fields that refer to it are left out"
+		st.exchange.lossReason = l.dirs[dir].gap.why + ": header fields that refer to it are left out"
 	}
 	if b.end {
-		l.finish(dir, b.stream, t)
+		l.finishDirection(dir, b.stream, t)
 	}
 	return nil
 }
 
-// request begins the exchange of a stream.
-func (l *http2Layer) request(dir captures.Direction, t time.Time, b *block) error {
+// beginExchange begins the exchange of a stream.
+func (l *http2Layer) beginExchange(dir captures.Direction, t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
 	}
@@ -249,31 +267,31 @@ func (l *http2Layer) request(dir captures.Direction, t time.Time, b *block) erro
 		host = b.fields.Get("host")
 	}
 	if host == "" {
-		host = l.s.conn.host()
+		host = l.session.conn.host()
 	}
 	scheme := b.pseudo[":scheme"]
 	if scheme == "" {
-		scheme = l.s.scheme()
+		scheme = l.session.scheme()
 	}
-	x := l.s.conn.begin(t, b.pseudo[":method"], scheme+"://"+host+b.pseudo[":path"], "2", b.fields)
+	x := l.session.conn.begin(t, b.pseudo[":method"], scheme+"://"+host+b.pseudo[":path"], "2", b.fields)
 	x.done[up] = b.promised
-	l.streams[b.stream] = &stream{x: x}
+	l.streams[b.stream] = &stream{exchange: x}
 	return nil
 }
 
-// orphan begins an exchange whose request was not captured.
-func (l *http2Layer) orphan(t time.Time, b *block) error {
+// beginOrphan begins an exchange whose request was not captured.
+func (l *http2Layer) beginOrphan(t time.Time, b *block) error {
 	if len(l.streams) >= maxStreams {
 		return fmt.Errorf("more than %d streams at once", maxStreams)
 	}
-	x := l.s.conn.begin(t, "", l.s.scheme()+"://"+l.s.conn.host()+"/", "2", nil)
+	x := l.session.conn.begin(t, "", l.session.scheme()+"://"+l.session.conn.host()+"/", "2", nil)
 	x.orphan, x.done[up] = true, true
 	l.highest = max(l.highest, b.stream)
-	l.streams[b.stream] = &stream{x: x}
+	l.streams[b.stream] = &stream{exchange: x}
 	return nil
 }
 
-func (l *http2Layer) response(st *stream, b *block) {
+func (l *http2Layer) handleResponse(st *stream, b *block) {
 	status, err := strconv.Atoi(b.pseudo[":status"])
 	if err != nil {
 		status = 0
@@ -282,65 +300,65 @@ func (l *http2Layer) response(st *stream, b *block) {
 		return // informational: the response is still to come
 	}
 	st.responded = true
-	st.x.answer = captures.NewResponseEnd(st.x.method, status, b.fields)
-	st.x.response(status, b.fields)
+	st.exchange.responseEnd = captures.NewResponseEnd(st.exchange.method, status, b.fields)
+	st.exchange.setResponse(status, b.fields)
 }
 
-// finish ends a direction of a stream.
-func (l *http2Layer) finish(dir captures.Direction, id uint32, t time.Time) {
+// finishDirection ends a direction of a stream.
+func (l *http2Layer) finishDirection(dir captures.Direction, id uint32, t time.Time) {
 	st := l.streams[id]
 	switch {
 	case st == nil:
-	case st.x.finish(dir, t):
+	case st.exchange.finishDirection(dir, t):
 		delete(l.streams, id)
-	case st.cut != nil && st.cut.dir != dir:
-		l.cutOff(id)
+	case st.reset != nil && st.reset.dir != dir:
+		l.endReset(id)
 	}
 }
 
-// reset notes that a side reset a stream. What the other side sent before it
+// noteReset notes that a side reset a stream. What the other side sent before it
 // knew may stand later in the file, so the exchange is not ended at once.
-func (l *http2Layer) reset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
+func (l *http2Layer) noteReset(dir captures.Direction, id uint32, t time.Time, code http2.ErrCode) {
 	st := l.streams[id]
-	if st == nil || st.cut != nil {
+	if st == nil || st.reset != nil {
 		return
 	}
-	st.cut = &streamReset{dir, t, code}
-	if st.x.done[1-dir] {
-		l.cutOff(id)
+	st.reset = &streamReset{dir, t, code}
+	if st.exchange.done[1-dir] {
+		l.endReset(id)
 		return
 	}
-	l.cuts = append(l.cuts, id)
-	if len(l.cuts) > maxCuts {
-		l.cutOff(l.cuts[0])
-		l.cuts = l.cuts[1:]
+	l.resets = append(l.resets, id)
+	if len(l.resets) > maxResets {
+		l.endReset(l.resets[0])
+		l.resets = l.resets[1:]
 	}
 }
 
-// cutOff ends a stream that was reset. Once the response is complete, the
+// endReset ends a stream that was reset. Once the response is complete, the
 // exchange is: a server that wants no more of the request says so in this way,
 // and a client that has all of the content does not wait for END_STREAM.
-func (l *http2Layer) cutOff(id uint32) {
+func (l *http2Layer) endReset(id uint32) {
 	st := l.streams[id]
-	if st == nil || st.cut == nil {
+	if st == nil || st.reset == nil {
 		return
 	}
 	delete(l.streams, id)
-	switch c := st.cut; {
-	case st.x.done[down] && !st.x.orphan, st.x.whole() && (c.dir == up || c.code == http2.ErrCodeNo):
-		st.x.end(c.t, captures.Complete, "")
+	switch c := st.reset; {
+	case st.exchange.done[down] && !st.exchange.orphan, st.exchange.responseComplete() && (c.dir == up || c.code == http2.ErrCodeNo):
+		st.exchange.end(c.t, captures.Complete, "")
 	case c.dir == up:
-		st.x.end(c.t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", c.code))
+		st.exchange.end(c.t, captures.Canceled, fmt.Sprintf("the client reset the stream: %v", c.code))
 	default:
-		st.x.end(c.t, captures.Reset, fmt.Sprintf("the server reset the stream: %v", c.code))
+		st.exchange.end(c.t, captures.Reset, fmt.Sprintf("the server reset the stream: %v", c.code))
 	}
 }
 
-// goAway ends the streams that the server says it will not answer.
-func (l *http2Layer) goAway(last uint32, t time.Time, code http2.ErrCode) {
+// handleGoAway ends the streams that the server says it will not answer.
+func (l *http2Layer) handleGoAway(last uint32, t time.Time, code http2.ErrCode) {
 	for id, st := range l.streams {
 		if id > last && id%2 == 1 {
-			st.x.end(t, captures.Reset, fmt.Sprintf("the server is going away (%v) and did not process the request", code))
+			st.exchange.end(t, captures.Reset, fmt.Sprintf("the server is going away (%v) and did not process the request", code))
 			delete(l.streams, id)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 //
 // Limits: what one holds counts against the import's budget; see session.feed.
 type inbox struct {
-	buf    []byte
-	start  int   // of what is left in buf
-	offset int64 // in the direction's bytes, of what is left
-	marks  []mark
-	passed int     // marks that no longer count
-	held   *budget // of the import
+	buf            []byte
+	start          int   // of what is left in buf
+	offset         int64 // in the direction's bytes, of what is left
+	marks          []mark
+	discardedMarks int     // marks that no longer count
+	budget         *budget // of the import
 
 	closed bool // nothing more comes
 	ending ending
@@ -31,9 +31,12 @@ type mark struct {
 
 // An ending says how a direction ended.
 type ending struct {
-	t       time.Time
-	reset   bool   // by a RST
-	missing string // why more cannot be read although there may be more; "" after a clean end
+	t     time.Time
+	reset bool // by a RST
+
+	// missing says why more cannot be read although there may be more. It is empty
+	// after a clean end.
+	missing string
 }
 
 func (in *inbox) len() int { return len(in.buf) - in.start }
@@ -41,7 +44,7 @@ func (in *inbox) len() int { return len(in.buf) - in.start }
 // bytes returns what is left.
 func (in *inbox) bytes() []byte { return in.buf[in.start:] }
 
-func (in *inbox) add(t time.Time, p []byte) {
+func (in *inbox) append(t time.Time, p []byte) {
 	if in.start == len(in.buf) {
 		in.buf, in.start = in.buf[:0], 0
 	} else if len(in.buf)+len(p) > cap(in.buf) && in.start > len(in.buf)/2 {
@@ -49,19 +52,19 @@ func (in *inbox) add(t time.Time, p []byte) {
 		in.buf, in.start = in.buf[:n], 0
 	}
 	in.buf = append(in.buf, p...)
-	in.held.take(int64(len(p)))
+	in.budget.reserve(int64(len(p)))
 	end := in.offset + int64(in.len())
-	if n := len(in.marks); n > in.passed && in.marks[n-1].t.Equal(t) {
+	if n := len(in.marks); n > in.discardedMarks && in.marks[n-1].t.Equal(t) {
 		in.marks[n-1].end = end
 		return
 	}
 	in.marks = append(in.marks, mark{end, t})
-	in.held.take(markCost)
+	in.budget.reserve(markCost)
 }
 
 // time returns when the n-th byte that is left came, counted from 1.
 func (in *inbox) time(n int) time.Time {
-	for i := in.passed; i < len(in.marks); i++ {
+	for i := in.discardedMarks; i < len(in.marks); i++ {
 		if in.marks[i].end >= in.offset+int64(n) {
 			return in.marks[i].t
 		}
@@ -69,43 +72,49 @@ func (in *inbox) time(n int) time.Time {
 	return in.ending.t
 }
 
-// run returns the time of the first byte that is left, and how many of the
+// firstRun returns the time of the first byte that is left, and how many of the
 // first n came at that time.
-func (in *inbox) run(n int) (time.Time, int) {
-	if in.passed == len(in.marks) {
+func (in *inbox) firstRun(n int) (time.Time, int) {
+	if in.discardedMarks == len(in.marks) {
 		return in.ending.t, n
 	}
-	m := in.marks[in.passed]
+	m := in.marks[in.discardedMarks]
 	return m.t, int(min(int64(n), m.end-in.offset))
 }
 
-// take removes n bytes.
-func (in *inbox) take(n int) {
+// discard removes n bytes.
+func (in *inbox) discard(n int) {
 	in.start += n
 	in.offset += int64(n)
-	in.held.give(int64(n))
-	for in.passed < len(in.marks) && in.marks[in.passed].end <= in.offset {
-		in.passed++
-		in.held.give(markCost)
+	in.budget.release(int64(n))
+	for in.discardedMarks < len(in.marks) && in.marks[in.discardedMarks].end <= in.offset {
+		in.discardedMarks++
+		in.budget.release(markCost)
 	}
 	switch {
-	case in.passed == len(in.marks):
-		in.marks, in.passed = in.marks[:0], 0
-	case in.passed > len(in.marks)/2:
-		in.marks, in.passed = append(in.marks[:0], in.marks[in.passed:]...), 0
+	case in.discardedMarks == len(in.marks):
+		in.marks, in.discardedMarks = in.marks[:0], 0
+	case in.discardedMarks > len(in.marks)/2:
+		in.marks, in.discardedMarks = append(in.marks[:0], in.marks[in.discardedMarks:]...), 0
 	}
 	if in.len() == 0 && cap(in.buf) > 1<<16 {
 		in.buf, in.start = nil, 0 // one long message does not keep its room
 	}
 }
 
-// size is what the inbox counts for.
-func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.passed) }
+// skip passes over what is left and n bytes that are missing.
+func (in *inbox) skip(n int64) {
+	in.discard(in.len())
+	in.offset += n
+}
 
-// drop forgets what is left.
-func (in *inbox) drop() {
-	in.take(in.len())
-	in.buf, in.start, in.marks, in.passed = nil, 0, nil, 0
+// size is what the inbox counts for.
+func (in *inbox) size() int { return in.len() + markCost*(len(in.marks)-in.discardedMarks) }
+
+// clear forgets what is left.
+func (in *inbox) clear() {
+	in.discard(in.len())
+	in.buf, in.start, in.marks, in.discardedMarks = nil, 0, nil, 0
 }
 
 // Read takes bytes, for http2.Framer. The end of what there is is io.ErrUnexpectedEOF:
@@ -115,6 +124,13 @@ func (in *inbox) Read(p []byte) (int, error) {
 	if n == 0 && len(p) > 0 {
 		return 0, io.ErrUnexpectedEOF
 	}
-	in.take(n)
+	in.discard(n)
 	return n, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

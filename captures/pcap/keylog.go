@@ -11,8 +11,8 @@ import (
 
 const maxSessions = 1 << 20 // of a key log
 
-// A sessionKeys is what a key log says of one TLS session.
-type sessionKeys struct {
+// A sessionSecrets is what a key log says of one TLS session.
+type sessionSecrets struct {
 	master                               []byte // TLS 1.2
 	early                                []byte
 	clientHandshake, serverHandshake     []byte
@@ -24,7 +24,7 @@ type sessionKeys struct {
 //
 // Source: https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html
 type KeyLog struct {
-	sessions map[[32]byte]*sessionKeys
+	sessions map[[32]byte]*sessionSecrets
 }
 
 // Len returns the number of sessions.
@@ -38,7 +38,7 @@ func (k *KeyLog) Read(r io.Reader) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 4096), 4096)
 	for line := 1; sc.Scan(); line++ {
-		if err := k.add(sc.Text()); err != nil {
+		if err := k.addLine(sc.Text()); err != nil {
 			return fmt.Errorf("key log: line %d: %w", line, err)
 		}
 	}
@@ -48,10 +48,11 @@ func (k *KeyLog) Read(r io.Reader) error {
 	return nil
 }
 
-// block adds what a secrets block holds, as far as it can be read.
-func (k *KeyLog) block(log []byte) { _ = k.Read(bytes.NewReader(log)) }
+// addBlock adds what a secrets block holds, as far as it can be read.
+func (k *KeyLog) addBlock(log []byte) { _ = k.Read(bytes.NewReader(log)) }
 
-func (k *KeyLog) add(line string) error {
+// addLine adds a line, if it is a secret.
+func (k *KeyLog) addLine(line string) error {
 	label, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	random, secret, _ := strings.Cut(rest, " ")
 	var id [32]byte
@@ -67,7 +68,7 @@ func (k *KeyLog) add(line string) error {
 	}
 	s := k.sessions[id]
 	if s == nil {
-		s = new(sessionKeys)
+		s = new(sessionSecrets)
 	}
 	switch label {
 	case "CLIENT_RANDOM":
@@ -89,7 +90,7 @@ func (k *KeyLog) add(line string) error {
 		return fmt.Errorf("more than %d sessions", maxSessions)
 	}
 	if k.sessions == nil {
-		k.sessions = map[[32]byte]*sessionKeys{}
+		k.sessions = map[[32]byte]*sessionSecrets{}
 	}
 	k.sessions[id] = s
 	return nil

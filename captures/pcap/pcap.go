@@ -9,20 +9,26 @@ package pcap
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"slices"
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 const (
-	maxConns   = 4096     // that are read at once; the idlest quarter ends when there are more
-	maxHeldAll = 64 << 20 // bytes held back in all connections
-	sweepEvery = 4096     // packets between looks for connections that are over
+	// maxConns limits the connections that are read at once. If there are more,
+	// the idlest quarter ends.
+	maxConns = 4096
+
+	// maxBuffered limits the bytes that are kept in all connections.
+	maxBuffered = 64 << 20
+
+	// sweepEvery is how many packets are read between searches for connections that
+	// are over.
+	sweepEvery = 4096
 	afterReset = 2 * time.Second
 )
 
@@ -51,27 +57,24 @@ type Options struct {
 // Errors: of reading, with the place: what was read before it is stored and
 // counted; and what stopped the recording. Source: RESEARCH.md#packets
 func Import(ctx context.Context, r io.Reader, o Options) (Summary, error) {
-	im := &importer{o: o, conns: map[pair]*conn{}, held: &budget{left: maxHeldAll}}
-	if im.o.Keys == nil {
-		im.o.Keys = new(KeyLog)
+	im := &importer{options: o, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+	if im.options.Keys == nil {
+		im.options.Keys = new(KeyLog)
 	}
-	if s, ok := r.(io.ReadSeeker); ok {
-		if err := im.readKeys(s); err != nil {
-			return im.sum, err
-		}
+	packets, err := packet.NewReader(r, im.options.Keys.addBlock)
+	if err == nil {
+		err = im.read(ctx, packets)
+		im.summary.Skipped = packets.Skipped()
 	}
-	err := im.read(ctx, r)
 	im.finishAll()
-	im.links.defrag.finish()
-	im.sum.Fragments = im.links.defrag.lost
-	im.sum.Keys = im.o.Keys.Len()
-	if im.failed != nil {
-		err = im.failed
+	im.summary.Keys = im.options.Keys.Len()
+	if im.recordingError != nil {
+		err = im.recordingError
 	}
 	if err == nil {
 		err = o.Store.Err()
 	}
-	return im.sum, err
+	return im.summary, err
 }
 
 // A pair is the two ends of a connection, the lower one first.
@@ -79,126 +82,82 @@ type pair [2]netip.AddrPort
 
 // An importer is one import.
 type importer struct {
-	o      Options
-	sum    Summary
-	links  linkDecoder
-	conns  map[pair]*conn
-	held   *budget
-	source string
-	failed error // recording
+	options        Options
+	summary        Summary
+	conns          map[pair]*conn
+	budget         *budget
+	source         string
+	recordingError error // recording
 }
 
-// readKeys reads the secrets blocks of a file, and goes back to its beginning.
-func (im *importer) readKeys(s io.ReadSeeker) error {
-	start, err := s.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return nil // a pipe
-	}
-	f, err := newFileReader(s, im.o.Keys.block)
-	if err == nil && f.ng {
-		f.keysOnly = true
-		_, _ = f.next() // what is wrong with the file is told when it is read
-	}
-	if _, err := s.Seek(start, io.SeekStart); err != nil {
-		return fmt.Errorf("pcap: going back to the beginning: %w", err)
-	}
-	return nil
-}
-
-func (im *importer) read(ctx context.Context, r io.Reader) error {
-	f, err := newFileReader(r, im.o.Keys.block)
-	if err != nil {
-		return err
-	}
-	switch im.source = im.o.Source; {
-	case im.source != "":
-	case f.ng:
-		im.source = "import pcapng"
-	default:
-		im.source = "import pcap"
-	}
+func (im *importer) read(ctx context.Context, packets *packet.Reader) error {
+	im.source = cmp.Or(im.options.Source, "import "+packets.Format())
 	for {
-		p, err := f.next()
+		t, s, err := packets.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		im.packet(p)
-		if im.sum.Packets%sweepEvery == 0 {
-			im.sweep(p.t)
-			if err := cmp.Or(ctx.Err(), im.o.Store.Err()); err != nil {
+		im.summary.Packets++
+		if s != nil {
+			im.segment(s)
+		}
+		if im.summary.Packets%sweepEvery == 0 {
+			im.sweep(t)
+			if err := cmp.Or(ctx.Err(), im.options.Store.Err()); err != nil {
 				return err
 			}
 		}
-		if im.failed != nil {
-			return im.failed
+		if im.recordingError != nil {
+			return im.recordingError
 		}
 	}
 }
 
-func (im *importer) packet(p packet) {
-	im.sum.Packets++
-	if p.cut {
-		im.sum.Cut++
-	}
-	s, err := im.links.decode(p)
-	switch {
-	case errors.Is(err, errFragment): // counted where they are kept
-	case errors.Is(err, errQUIC):
-		im.sum.QUIC++
-	case errors.Is(err, errLink):
-		im.sum.OtherLink++
-	case err != nil:
-		im.sum.NotTCP++
-	default:
-		im.segment(&s)
-	}
-}
-
-func (im *importer) segment(s *segment) {
-	key, side := pair{s.src, s.dst}, 0
-	if s.dst.Compare(s.src) < 0 {
-		key, side = pair{s.dst, s.src}, 1
+func (im *importer) segment(s *packet.Segment) {
+	key, side := pair{s.Src, s.Dst}, 0
+	if s.Dst.Compare(s.Src) < 0 {
+		key, side = pair{s.Dst, s.Src}, 1
 	}
 	c := im.conns[key]
-	if c != nil && s.syn && !s.ack && (c.over || c.begun()) && (c.isn != s.seq || c.clientSide != side) {
+	if c != nil && s.SYN && !s.ACK && (c.finished || c.sawSYN()) && (c.isn != s.Seq || c.clientSide != side) {
 		im.finish(c) // the ports are used again
 		c = nil
 	}
 	if c == nil {
-		if !s.syn && len(s.data) == 0 {
+		if !s.SYN && len(s.Data) == 0 {
 			return // the rest of a connection of which nothing is to be had
 		}
-		c = im.connection(key, s.t)
+		c = im.newConnection(key, s.Time)
 	}
-	if c.over {
+	if c.finished {
 		return
 	}
-	c.add(side, s)
-	if c.over {
-		im.ended(c)
+	c.addSegment(side, s)
+	if c.finished {
+		im.report(c)
 	}
 }
 
-// begun reports whether the client's SYN was seen.
-func (c *conn) begun() bool { return c.clientSide >= 0 && c.halves[c.clientSide].based }
+// sawSYN reports whether the client's SYN was seen.
+func (c *conn) sawSYN() bool { return c.clientSide >= 0 && c.halves[c.clientSide].based }
 
-func (im *importer) connection(key pair, t time.Time) *conn {
+func (im *importer) newConnection(key pair, t time.Time) *conn {
 	if len(im.conns) >= maxConns {
 		im.evict()
 	}
-	im.sum.Connections++
+	im.summary.Connections++
 	c := &conn{
-		store: im.o.Store, keys: im.o.Keys, held: im.held, source: im.source, n: im.sum.Connections,
-		broke: func(err error) { im.failed = cmp.Or(im.failed, err) },
-		addrs: key, clientSide: -1, last: t,
+		store: im.options.Store, keys: im.options.Keys, budget: im.budget, source: im.source, number: im.summary.Connections,
+		onError: func(err error) { im.recordingError = cmp.Or(im.recordingError, err) },
+		addrs:   key, clientSide: -1, last: t,
 	}
 	c.report.Started = t
 	c.session = newSession(c, false, 0)
 	for side := range c.halves {
-		c.halves[side].out, c.halves[side].held = sender{c, side}, im.held
+		c.halves[side].out, c.halves[side].budget = sender{c, side}, im.budget
 	}
 	im.conns[key] = c
 	return c
@@ -206,20 +165,20 @@ func (im *importer) connection(key pair, t time.Time) *conn {
 
 // finish ends a connection, if it is not over.
 func (im *importer) finish(c *conn) {
-	if !c.over {
+	if !c.finished {
 		c.finish()
-		im.ended(c)
+		im.report(c)
 	}
 }
 
-// ended reports a connection that is over.
-func (im *importer) ended(c *conn) {
-	im.sum.Exchanges += int64(c.report.Exchanges)
+// report reports a connection that is over.
+func (im *importer) report(c *conn) {
+	im.summary.Exchanges += int64(c.report.Exchanges)
 	if len(c.report.Undecoded) > 0 {
-		im.sum.Undecoded++
+		im.summary.Undecoded++
 	}
-	if im.o.Connection != nil {
-		im.o.Connection(c.report)
+	if im.options.Connection != nil {
+		im.options.Connection(c.report)
 	}
 	c.report = Connection{}
 }
@@ -228,7 +187,7 @@ func (im *importer) ended(c *conn) {
 // at once, as packets may stand in a file out of order.
 func (im *importer) sweep(now time.Time) {
 	for _, c := range im.conns {
-		if c.reset && !c.over && now.Sub(c.last) > afterReset {
+		if c.reset && !c.finished && now.Sub(c.last) > afterReset {
 			im.finish(c)
 		}
 	}
@@ -239,9 +198,9 @@ func (im *importer) evict() {
 	all := im.byTime()
 	slices.SortStableFunc(all, func(a, b *conn) int {
 		switch {
-		case a.over == b.over:
+		case a.finished == b.finished:
 			return 0
-		case a.over:
+		case a.finished:
 			return -1
 		}
 		return 1
@@ -264,6 +223,6 @@ func (im *importer) byTime() []*conn {
 	for _, c := range im.conns {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *conn) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.n, b.n)) })
+	slices.SortFunc(all, func(a, b *conn) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.number, b.number)) })
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 // A Connection is what became of one TCP connection.
@@ -12,21 +13,29 @@ import (
 // byte on; those of Undecoded are in the decrypted bytes where the reason is
 // one of HTTP.
 type Connection struct {
-	Number     int64       `json:"connection"`
-	Client     string      `json:"client"`
-	Server     string      `json:"server"`
-	Started    time.Time   `json:"started"`
-	TLS        string      `json:"tls,omitempty"` // version
-	Cipher     string      `json:"cipher,omitempty"`
-	ServerName string      `json:"server_name,omitempty"`
-	Protocol   string      `json:"protocol,omitempty"` // "http/1.1", "h2"; "" where none was recognised
-	Exchanges  int         `json:"exchanges"`
-	Packets    int64       `json:"packets"`
-	BytesUp    int64       `json:"bytes_up"` // of TCP
-	BytesDown  int64       `json:"bytes_down"`
-	Gaps       []Gap       `json:"gaps,omitempty"`
-	Undecoded  []Undecoded `json:"undecoded,omitempty"`
-	NoKey      bool        `json:"no_key,omitempty"` // the key log has nothing of this TLS session
+	Number  int64     `json:"connection"`
+	Client  string    `json:"client"`
+	Server  string    `json:"server"`
+	Started time.Time `json:"started"`
+
+	// TLS is the version.
+	TLS        string `json:"tls,omitempty"`
+	Cipher     string `json:"cipher,omitempty"`
+	ServerName string `json:"server_name,omitempty"`
+
+	// Protocol is "http/1.1" or "h2", and empty if none was recognised.
+	Protocol  string `json:"protocol,omitempty"`
+	Exchanges int    `json:"exchanges"`
+	Packets   int64  `json:"packets"`
+
+	// BytesUp and BytesDown count the bytes of TCP.
+	BytesUp   int64       `json:"bytes_up"`
+	BytesDown int64       `json:"bytes_down"`
+	Gaps      []Gap       `json:"gaps,omitempty"`
+	Undecoded []Undecoded `json:"undecoded,omitempty"`
+
+	// NoKey is set if the key log has no keys of this TLS session.
+	NoKey bool `json:"no_key,omitempty"`
 }
 
 // A Gap is a run of bytes that was not captured.
@@ -48,26 +57,19 @@ type Summary struct {
 	Packets     int64 `json:"packets"`
 	Connections int64 `json:"connections"`
 	Exchanges   int64 `json:"exchanges"`
-	Undecoded   int64 `json:"undecoded"` // connections of which something could not be decoded
-	Keys        int   `json:"keys"`      // TLS sessions in the key logs
-	// Packets that were passed over:
-	NotTCP    int64 `json:"not_tcp"`
-	QUIC      int64 `json:"quic"`       // datagrams: HTTP/3 is not read
-	Fragments int64 `json:"fragments"`  // of IP packets that were never complete
-	OtherLink int64 `json:"other_link"` // of a link type that is not read
-	Cut       int64 `json:"cut"`        // not passed over: of which the capture has only the beginning
+
+	// Undecoded counts connections of which something could not be decoded.
+	Undecoded int64 `json:"undecoded"`
+
+	// Keys counts the TLS sessions in the key logs.
+	Keys int `json:"keys"`
+	packet.Skipped
 }
 
 const maxGaps = 32 // of a connection
 
-func (r *Connection) gap(dir captures.Direction, g gap) {
+func (r *Connection) addGap(dir captures.Direction, g gap) {
 	if len(r.Gaps) < maxGaps {
 		r.Gaps = append(r.Gaps, Gap{dir.String(), g.offset, g.length})
 	}
-}
-
-func (r *Connection) finish(c *conn) {
-	r.Number = c.n
-	r.Client, r.Server = c.client().String(), c.server().String()
-	r.TLS, r.Cipher, r.ServerName = c.tls.Version, c.tls.Cipher, c.tls.ServerName
 }

@@ -224,7 +224,7 @@ func FuzzLoss(f *testing.F) {
 			c.session.feed(dir, now, p[:at])
 			p = p[at:]
 			if lost := min(int(n), len(p)); lost > 0 {
-				c.session.lost(dir, int64(lost), "loss")
+				c.session.reportLoss(dir, int64(lost), "loss")
 				p = p[lost:]
 			}
 			for part := range slices.Chunk(p, 900) {
@@ -236,8 +236,8 @@ func FuzzLoss(f *testing.F) {
 		feed(captures.Down, toClient, int(at))
 		c.session.end(captures.Up, ending{t: now})
 		c.session.end(captures.Down, ending{t: now})
-		if c.held.left != maxHeldAll {
-			t.Errorf("%d bytes are still held", maxHeldAll-c.held.left)
+		if c.budget.left != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
 		}
 	})
 }

@@ -25,6 +25,7 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 	"unwire/proto"
 	"unwire/replay/standin"
 	"unwire/schema"
@@ -68,10 +69,10 @@ func startStandin(t testing.TB) (*standin.Server, *x509.CertPool) {
 }
 
 // startProxy records into a store of its own; stop ends it and gives the store.
-func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, ca *x509.CertPool, stop func() *captures.Store) {
+func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *x509.CertPool, stop func() *captures.Store) {
 	t.Helper()
 	dir := t.TempDir()
-	authority, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	authority, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +90,10 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, ca *x509.
 	}
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(l) }()
-	ca = x509.NewCertPool()
-	ca.AddCert(authority.Certificate())
+	trusted = x509.NewCertPool()
+	trusted.AddCert(authority.Certificate())
 	t.Cleanup(func() { _ = store.Close() })
-	return &url.URL{Scheme: "http", Host: l.Addr().String()}, ca, func() *captures.Store {
+	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *captures.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = p.Shutdown(ctx)

@@ -9,9 +9,15 @@ import (
 )
 
 const (
-	maxHeld    = 8 << 20 // bytes of a direction that wait, for the other direction or for a message's end
-	sniffBytes = 24      // enough to tell TLS, HTTP/1 and HTTP/2 apart
-	maxNesting = 2       // tunnels within a connection
+	// maxInbox limits the bytes of a direction that wait for the other direction or
+	// for the end of a message.
+	maxInbox = 8 << 20
+
+	// sniffBytes are enough to distinguish TLS, HTTP/1 and HTTP/2.
+	sniffBytes = 24
+
+	// maxNesting limits the tunnels within a connection.
+	maxNesting = 2
 )
 
 // up and down are indices of the two directions, as captures numbers them.
@@ -32,49 +38,49 @@ type layer interface {
 // A session is a pair of byte streams: those of TCP, or those within a layer
 // of encryption or a tunnel.
 type session struct {
-	conn    *conn
-	secure  bool // within TLS
-	depth   int
-	in      [2]inbox
-	layer   layer   // nil until it is known what is spoken
-	noWait  bool    // a direction no longer waits for the other
-	forced  [2]bool // nor does this one, for now
-	pumping bool
-	done    bool
+	conn      *conn
+	secure    bool // within TLS
+	depth     int
+	inboxes   [2]inbox
+	layer     layer   // nil until it is known what is spoken
+	noWait    bool    // a direction no longer waits for the other
+	forceStep [2]bool // nor does this one, for now
+	pumping   bool
+	done      bool
 }
 
 func newSession(c *conn, secure bool, depth int) *session {
 	s := &session{conn: c, secure: secure, depth: depth}
-	for i := range s.in {
-		s.in[i].held = c.held
+	for i := range s.inboxes {
+		s.inboxes[i].budget = c.budget
 	}
 	return s
 }
 
 // feed takes bytes of a direction.
 func (s *session) feed(dir captures.Direction, t time.Time, p []byte) {
-	in := &s.in[dir]
+	in := &s.inboxes[dir]
 	if in.closed || len(p) == 0 {
 		return
 	}
-	in.add(t, p)
+	in.append(t, p)
 	s.pump()
-	if s.tooMuch(in) && !s.noWait {
+	if s.overLimit(in) && !s.noWait {
 		s.noWait = true
 		s.pump()
 	}
-	if s.tooMuch(in) {
-		s.fail(dir, fmt.Sprintf("more than %d MiB wait for what does not come", maxHeld>>20))
+	if s.overLimit(in) {
+		s.fail(dir, fmt.Sprintf("more than %d MiB wait for what does not come", maxInbox>>20))
 	}
 }
 
-func (s *session) tooMuch(in *inbox) bool {
-	return in.size() > maxHeld || in.len() > 0 && !in.held.has(0)
+func (s *session) overLimit(in *inbox) bool {
+	return in.size() > maxInbox || in.len() > 0 && !in.budget.fits(0)
 }
 
 // end says that a direction ended, and how.
 func (s *session) end(dir captures.Direction, e ending) {
-	in := &s.in[dir]
+	in := &s.inboxes[dir]
 	if in.closed {
 		return
 	}
@@ -84,28 +90,28 @@ func (s *session) end(dir captures.Direction, e ending) {
 
 // fail gives a direction up: its remark is listed, and what follows is lost.
 func (s *session) fail(dir captures.Direction, why string) {
-	in := &s.in[dir]
+	in := &s.inboxes[dir]
 	if in.closed && in.ending.missing != "" {
 		return
 	}
-	s.conn.remark(dir, in.offset, why)
-	s.shut(in, why)
+	s.conn.addUndecoded(dir, in.offset, why)
+	s.closeInbox(in, why)
 	s.pump()
 }
 
-// shut ends an inbox from which nothing more can be read.
-func (s *session) shut(in *inbox, why string) {
+// closeInbox ends an inbox from which nothing more can be read.
+func (s *session) closeInbox(in *inbox, why string) {
 	t := in.time(1)
 	if t.IsZero() {
 		t = s.conn.last
 	}
-	in.drop()
+	in.clear()
 	in.closed, in.ending = true, ending{t: t, missing: why}
 }
 
-// waits reports whether a direction may wait for what comes from the other.
-func (s *session) waits(dir captures.Direction) bool {
-	return !s.noWait && !s.forced[dir] && !s.in[1-dir].closed
+// mayWait reports whether a direction may wait for what comes from the other.
+func (s *session) mayWait(dir captures.Direction) bool {
+	return !s.noWait && !s.forceStep[dir] && !s.inboxes[1-dir].closed
 }
 
 // pump lets the layer take what it can, until neither direction moves.
@@ -128,13 +134,13 @@ func (s *session) pump() {
 			break
 		}
 	}
-	if s.in[up].closed && s.in[down].closed {
+	if s.inboxes[up].closed && s.inboxes[down].closed {
 		s.done = true
 		if s.layer != nil {
 			s.layer.close()
 		}
-		s.in[up].drop()
-		s.in[down].drop()
+		s.inboxes[up].clear()
+		s.inboxes[down].clear()
 	}
 }
 
@@ -147,8 +153,8 @@ type sessionState struct {
 
 func (s *session) state() sessionState {
 	return sessionState{
-		[2]int64{s.in[up].offset, s.in[down].offset},
-		[2]bool{s.in[up].closed, s.in[down].closed},
+		[2]int64{s.inboxes[up].offset, s.inboxes[down].offset},
+		[2]bool{s.inboxes[up].closed, s.inboxes[down].closed},
 		s.layer != nil,
 	}
 }
@@ -158,29 +164,36 @@ var (
 	h1Answer  = []byte("HTTP/1.")
 )
 
-// sniff finds out from the first bytes what is spoken. The client's tell; the
-// server's are asked when the client's will not come.
+// sniff chooses the layer by the first bytes: those of the client or, if the client
+// will send none, those of the server.
 func (s *session) sniff() {
-	client, server := &s.in[up], &s.in[down]
+	s.sniffClient()
+	if s.layer == nil && !s.mayWait(down) {
+		s.sniffServer()
+	}
+}
+
+func (s *session) sniffClient() {
+	client := &s.inboxes[up]
 	switch p := client.bytes(); {
 	case len(p) >= 6 && isTLS(p):
 		s.startTLS(up, p)
 	case bytes.HasPrefix(p, h2Preface):
-		client.take(len(h2Preface))
+		client.discard(len(h2Preface))
 		s.layer = newHTTP2(s)
 	case len(p) < sniffBytes && !client.closed && (isTLS(p) || bytes.HasPrefix(h2Preface, p) || isMethod(p)):
-		// more will tell
+		// ambiguous until more bytes arrive
 	case len(p) > 0 && isMethod(p):
 		s.layer = newHTTP1(s)
 	case len(p) > 0:
-		s.unknown()
+		s.failUnknown()
 	}
-	p := server.bytes()
-	if s.layer != nil || s.waits(down) || len(p) == 0 {
-		return
-	}
-	switch {
-	case len(p) < sniffBytes && !server.closed:
+}
+
+func (s *session) sniffServer() {
+	server := &s.inboxes[down]
+	switch p := server.bytes(); {
+	case len(p) < sniffBytes && !server.closed, len(p) == 0:
 	case isTLS(p):
 		s.startTLS(down, p)
 	case bytes.HasPrefix(p, h1Answer):
@@ -188,7 +201,7 @@ func (s *session) sniff() {
 	case isSettings(p):
 		s.layer = newHTTP2(s)
 	default:
-		s.unknown()
+		s.failUnknown()
 	}
 }
 
@@ -204,13 +217,15 @@ func (s *session) startTLS(dir captures.Direction, p []byte) {
 	}
 }
 
-func (s *session) unknown() { s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes") }
+func (s *session) failUnknown() {
+	s.failBoth(up, "neither TLS, HTTP/1 nor HTTP/2, from its first bytes")
+}
 
 // failBoth gives both directions up for a reason that is told once.
 func (s *session) failBoth(dir captures.Direction, why string) {
-	other := &s.in[1-dir]
+	other := &s.inboxes[1-dir]
 	if !other.closed {
-		s.shut(other, why)
+		s.closeInbox(other, why)
 	}
 	s.fail(dir, why)
 }
@@ -236,4 +251,40 @@ func isMethod(p []byte) bool {
 // isSettings reports whether p is a server's first HTTP/2 frame.
 func isSettings(p []byte) bool {
 	return len(p) >= 9 && p[0] == 0 && p[3] == 4 && p[4] == 0 && [4]byte(p[5:9]) == [4]byte{}
+}
+
+// A lossy layer can go on behind bytes that were not captured.
+type lossy interface {
+	// skipLost is told that n bytes of a direction are missing behind those in its
+	// inbox, from which all that is whole has been taken. It reports whether it
+	// can go on; then the inbox is empty.
+	skipLost(dir captures.Direction, n int64, why string) bool
+}
+
+// reportLoss tells the layer of a loss, or gives the direction up.
+func (s *session) reportLoss(dir captures.Direction, n int64, why string) {
+	in := &s.inboxes[dir]
+	if in.closed {
+		return
+	}
+	s.forceStep[dir] = true // what waits for the other direction is taken now
+	s.pump()
+	s.forceStep[dir] = false
+	if in.closed {
+		return
+	}
+	offset := in.offset
+	if l, ok := s.layer.(lossy); !ok || !l.skipLost(dir, n, why) {
+		s.fail(dir, why)
+		return
+	}
+	s.conn.addUndecoded(dir, offset, why)
+	s.pump()
+}
+
+func (s *session) scheme() string {
+	if s.secure {
+		return "https"
+	}
+	return "http"
 }

@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"unwire/captures/pcap/packet"
 )
 
 const (
-	maxAhead    = 4 << 20 // bytes of a direction that wait for a segment that is missing
-	segmentCost = 128     // what a waiting segment is counted for besides its bytes
+	// maxQueued limits the bytes of a direction that wait for a missing segment.
+	maxQueued = 4 << 20
+
+	// segmentCost is what a queued segment counts for in addition to its bytes.
+	segmentCost = 128
 )
 
 // A gap is a run of bytes of one direction that the capture does not have.
@@ -20,15 +25,15 @@ type gap struct{ offset, length int64 }
 // gopacket's reassembly is not used here: it panics when asked for the time of
 // a queued segment of more than 1,900 bytes, and forgets a FIN that comes too early.
 type half struct {
-	out  receiver
-	held *budget
+	out    receiver
+	budget *budget
 
-	based   bool   // base is known
-	assumed bool   // base is that of any segment, until it is known
-	base    uint32 // sequence number of the byte at offset 0
-	next    int64  // offset of the byte that is waited for
-	ahead   []waiting
-	queued  int64 // cost of ahead
+	based     bool   // base is known
+	assumed   bool   // base is that of any segment, until it is known
+	base      uint32 // sequence number of the byte at offset 0
+	next      int64  // offset of the byte that is waited for
+	queue     []queuedSegment
+	queueCost int64 // cost of ahead
 
 	fin    int64 // offset behind the last byte, once hasFIN
 	hasFIN bool
@@ -37,8 +42,8 @@ type half struct {
 	last   time.Time // no byte is handed on with an earlier time
 }
 
-// A waiting is a segment that came too early.
-type waiting struct {
+// A queuedSegment is a segment that came too early.
+type queuedSegment struct {
 	offset int64
 	data   []byte
 	t      time.Time
@@ -51,13 +56,13 @@ type receiver interface {
 	end(t time.Time, reset bool)
 }
 
-// add takes a segment of the direction.
-func (h *half) add(s *segment) {
+// addSegment adds a segment of the direction.
+func (h *half) addSegment(s *packet.Segment) {
 	if h.ended {
 		return
 	}
-	seq := s.seq
-	if s.syn {
+	seq := s.Seq
+	if s.SYN {
 		seq++
 		h.rebase(seq)
 	}
@@ -65,23 +70,23 @@ func (h *half) add(s *segment) {
 		h.assumed, h.base = true, seq // until a SYN tells, or nothing tells
 	}
 	offset := h.next + int64(int32(seq-(h.base+uint32(h.next))))
-	if (s.fin || s.rst) && !h.hasFIN && (s.fin || h.based) {
-		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.data)), s.rst
+	if (s.FIN || s.RST) && !h.hasFIN && (s.FIN || h.based) {
+		h.hasFIN, h.fin, h.reset = true, offset+int64(len(s.Data)), s.RST
 	}
 	switch {
-	case len(s.data) == 0:
+	case len(s.Data) == 0:
 	case h.based && offset <= h.next:
-		h.deliver(offset, s.data, s.t)
-		h.drain()
+		h.deliver(offset, s.Data, s.Time)
+		h.drainQueue()
 	default:
-		h.wait(offset, s)
+		h.queueSegment(offset, s)
 	}
-	h.finish(s.t)
+	h.finish(s.Time)
 }
 
-// find returns where a segment at offset waits, or would.
-func (h *half) find(offset int64) (int, bool) {
-	return slices.BinarySearchFunc(h.ahead, offset, func(w waiting, o int64) int { return cmp.Compare(w.offset, o) })
+// findQueued returns where a segment at offset waits, or would.
+func (h *half) findQueued(offset int64) (int, bool) {
+	return slices.BinarySearchFunc(h.queue, offset, func(w queuedSegment, o int64) int { return cmp.Compare(w.offset, o) })
 }
 
 // rebase tells where the stream begins. What waits already is counted from there.
@@ -91,40 +96,40 @@ func (h *half) rebase(first uint32) {
 	}
 	h.based = true
 	shift := int64(int32(h.base - first))
-	for i := range h.ahead {
-		h.ahead[i].offset += shift
+	for i := range h.queue {
+		h.queue[i].offset += shift
 	}
 	if h.hasFIN {
 		h.fin += shift
 	}
 	h.base = first
-	h.drain()
+	h.drainQueue()
 }
 
-// wait keeps a copy of a segment. If too much waits, what it waits for is given up.
-func (h *half) wait(offset int64, s *segment) {
-	i, found := h.find(offset)
-	if found && len(h.ahead[i].data) >= len(s.data) {
+// queueSegment keeps a copy of a segment. If too much waits, what it waits for is given up.
+func (h *half) queueSegment(offset int64, s *packet.Segment) {
+	i, found := h.findQueued(offset)
+	if found && len(h.queue[i].data) >= len(s.Data) {
 		return
 	}
-	cost := int64(len(s.data)) + segmentCost
-	for h.queued > 0 && (h.queued+cost > maxAhead || !h.held.has(cost)) {
-		h.skip(s.t)
+	cost := int64(len(s.Data)) + segmentCost
+	for h.queueCost > 0 && (h.queueCost+cost > maxQueued || !h.budget.fits(cost)) {
+		h.skipGap(s.Time)
 		if h.ended {
 			return
 		}
 	}
 	if h.based && offset <= h.next {
-		h.deliver(offset, s.data, s.t)
-		h.drain()
+		h.deliver(offset, s.Data, s.Time)
+		h.drainQueue()
 		return
 	}
-	if i, found = h.find(offset); found {
+	if i, found = h.findQueued(offset); found {
 		i++ // a longer segment of the same place goes behind: its rest is taken
 	}
-	h.held.take(cost)
-	h.queued += cost
-	h.ahead = slices.Insert(h.ahead, i, waiting{offset, slices.Clone(s.data), s.t})
+	h.budget.reserve(cost)
+	h.queueCost += cost
+	h.queue = slices.Insert(h.queue, i, queuedSegment{offset, slices.Clone(s.Data), s.Time})
 }
 
 // deliver hands on what of a segment is new.
@@ -153,42 +158,43 @@ func (h *half) at(t time.Time) time.Time {
 	return h.last
 }
 
-// drain hands on what waits and is due.
-func (h *half) drain() {
+// drainQueue hands on what waits and is due.
+func (h *half) drainQueue() {
 	n := 0
-	for n < len(h.ahead) && h.ahead[n].offset <= h.next {
-		w := h.ahead[n]
-		h.release(w)
+	for n < len(h.queue) && h.queue[n].offset <= h.next {
+		w := h.queue[n]
+		h.dropQueued(w)
 		h.deliver(w.offset, w.data, w.t)
 		n++
 	}
-	h.ahead = slices.Delete(h.ahead, 0, n)
-	if len(h.ahead) == 0 {
-		h.ahead = nil
+	h.queue = slices.Delete(h.queue, 0, n)
+	if len(h.queue) == 0 {
+		h.queue = nil
 	}
 }
 
-func (h *half) release(w waiting) {
+func (h *half) dropQueued(w queuedSegment) {
 	cost := int64(len(w.data)) + segmentCost
-	h.queued -= cost
-	h.held.give(cost)
+	h.queueCost -= cost
+	h.budget.release(cost)
 }
 
-// skip gives up the bytes before the first segment that waits.
-func (h *half) skip(t time.Time) {
-	if len(h.ahead) == 0 {
+// skipGap gives up the bytes before the first segment that waits.
+func (h *half) skipGap(t time.Time) {
+	if len(h.queue) == 0 {
 		return
 	}
-	first := h.ahead[0]
+	first := h.queue[0]
 	if !h.based {
-		h.rebase(h.base + uint32(first.offset)) // the stream begins with what there is of it
+		// The stream begins with what was captured of it.
+		h.rebase(h.base + uint32(first.offset))
 		h.finish(t)
 		return
 	}
 	g := gap{h.next, first.offset - h.next}
 	h.next = first.offset
 	h.out.gap(g)
-	h.drain()
+	h.drainQueue()
 	h.finish(t)
 }
 
@@ -196,15 +202,15 @@ func (h *half) skip(t time.Time) {
 func (h *half) finish(t time.Time) {
 	if !h.ended && h.hasFIN && h.based && h.next >= h.fin {
 		h.ended = true
-		h.drop()
+		h.clearQueue()
 		h.out.end(h.at(t), h.reset)
 	}
 }
 
 // flush hands on everything that waits, across gaps.
 func (h *half) flush(t time.Time) {
-	for len(h.ahead) > 0 && !h.ended {
-		h.skip(t)
+	for len(h.queue) > 0 && !h.ended {
+		h.skipGap(t)
 	}
 	if !h.ended && h.hasFIN && h.based && h.fin > h.next {
 		g := gap{h.next, h.fin - h.next}
@@ -214,17 +220,17 @@ func (h *half) flush(t time.Time) {
 	}
 }
 
-// drop forgets what waits.
-func (h *half) drop() {
-	for _, w := range h.ahead {
-		h.release(w)
+// clearQueue forgets what waits.
+func (h *half) clearQueue() {
+	for _, w := range h.queue {
+		h.dropQueued(w)
 	}
-	h.ahead = nil
+	h.queue = nil
 }
 
 // A budget bounds the bytes that an import holds back in all its connections.
 type budget struct{ left int64 }
 
-func (b *budget) has(n int64) bool { return b.left >= n }
-func (b *budget) take(n int64)     { b.left -= n }
-func (b *budget) give(n int64)     { b.left += n }
+func (b *budget) fits(n int64) bool { return b.left >= n }
+func (b *budget) reserve(n int64)   { b.left -= n }
+func (b *budget) release(n int64)   { b.left += n }

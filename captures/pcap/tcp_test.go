@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
 )
 
 const shortCall = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -97,32 +98,32 @@ func TestReassembly(t *testing.T) {
 		text := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "text")
 		first := rapid.Uint32().Draw(t, "isn")
 		withSYN := rapid.Bool().Draw(t, "syn")
-		segs := []segment{{seq: first + 1 + uint32(len(text)), fin: true}}
+		segs := []packet.Segment{{Seq: first + 1 + uint32(len(text)), FIN: true}}
 		if withSYN {
-			segs = append(segs, segment{seq: first, syn: true})
+			segs = append(segs, packet.Segment{Seq: first, SYN: true})
 		}
 		for at := 0; at < len(text); {
 			n := rapid.IntRange(1, 40).Draw(t, "n")
 			back := rapid.IntRange(0, min(at, 30)).Draw(t, "back")
 			end := min(len(text), at+n)
 			for range rapid.IntRange(1, 2).Draw(t, "times") {
-				segs = append(segs, segment{seq: first + 1 + uint32(at-back), data: text[at-back : end]})
+				segs = append(segs, packet.Segment{Seq: first + 1 + uint32(at-back), Data: text[at-back : end]})
 			}
 			at = end
 		}
 		segs = rapid.Permutation(segs).Draw(t, "order")
 		out := new(sink)
-		h := half{out: out, held: &budget{left: 1 << 30}}
+		h := half{out: out, budget: &budget{left: 1 << 30}}
 		for i := range segs {
-			segs[i].t = time.Unix(int64(i), 0)
-			h.add(&segs[i])
+			segs[i].Time = time.Unix(int64(i), 0)
+			h.addSegment(&segs[i])
 		}
 		h.flush(time.Unix(1000, 0))
 		if !bytes.Equal(out.got, text) || len(out.gaps) > 0 || !out.ended || out.back {
 			t.Fatalf("got %d of %d bytes, gaps %v, ended %v, times back %v", len(out.got), len(text), out.gaps, out.ended, out.back)
 		}
-		if h.held.left != 1<<30 || h.queued != 0 {
-			t.Fatalf("%d bytes are still held", 1<<30-h.held.left)
+		if h.budget.left != 1<<30 || h.queueCost != 0 {
+			t.Fatalf("%d bytes are still held", 1<<30-h.budget.left)
 		}
 	})
 }

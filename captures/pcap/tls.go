@@ -17,11 +17,8 @@ const (
 )
 
 const (
-	recordHeader = 5            // type(1) version(2) length(2)
-	maxRecord    = 16384 + 2048 // bytes of a record's fragment
-	maxEarly     = 1 << 20      // bytes of early data that may be passed over
-	version12    = 0x0303
-	version13    = 0x0304
+	maxRecord = 16384 + 2048 // bytes of a record's fragment
+	maxEarly  = 1 << 20      // bytes of early data that may be passed over
 )
 
 // A tlsLayer opens the records of a TLS connection and feeds what is in them
@@ -29,26 +26,26 @@ const (
 //
 // Source: RFC 5246 section 6, RFC 8446 section 5.
 type tlsLayer struct {
-	raw, inner *session
-	secrets    *sessionKeys
-	hello      helloState
-	dirs       [2]tlsDirection
+	outer, inner *session
+	secrets      *sessionSecrets
+	hello        helloState
+	dirs         [2]tlsDirection
 }
 
 // A helloState is what the hellos tell.
 type helloState struct {
-	client, server bool // which was seen; a renegotiation begins anew
-	random, answer [32]byte
-	version        uint16
-	suite          *suite
-	early          bool // the client offers early data
-	keyed          bool // the key log was asked
+	sawClient, sawServer       bool // which was seen; a renegotiation begins anew
+	clientRandom, serverRandom [32]byte
+	version                    uint16
+	suite                      *suite
+	earlyData                  bool // the client offers early data
+	hasKeys                    bool // the key log was asked
 }
 
 // A tlsDirection is the state of one direction's records.
 type tlsDirection struct {
 	phase     phase
-	protect   *protection // nil: cleartext
+	keys      *recordKeys // nil: cleartext
 	secret    []byte      // TLS 1.3: what protect was made of
 	handshake []byte      // a message that is not complete
 	skipped   int         // bytes of early data passed over
@@ -66,12 +63,12 @@ const (
 )
 
 func newTLS(s *session) *tlsLayer {
-	return &tlsLayer{raw: s, inner: newSession(s.conn, true, s.depth)}
+	return &tlsLayer{outer: s, inner: newSession(s.conn, true, s.depth)}
 }
 
 // step opens the records of a direction, as far as the other one has come.
 func (l *tlsLayer) step(dir captures.Direction) {
-	in, d := &l.raw.in[dir], &l.dirs[dir]
+	in, d := &l.outer.inboxes[dir], &l.dirs[dir]
 	for in.len() >= recordHeader {
 		if d.gap.bytes > 0 && !l.findRecord(dir) {
 			break
@@ -79,7 +76,7 @@ func (l *tlsLayer) step(dir captures.Direction) {
 		b := in.bytes()
 		kind, length := b[0], int(binary.BigEndian.Uint16(b[3:]))
 		if !isTLS(b) || length > maxRecord {
-			l.raw.fail(dir, "not a TLS record")
+			l.outer.fail(dir, "not a TLS record")
 			break
 		}
 		if len(b) < recordHeader+length {
@@ -89,14 +86,14 @@ func (l *tlsLayer) step(dir captures.Direction) {
 			return
 		}
 		t := in.time(recordHeader + length)
-		if err := l.record(dir, kind, b[:recordHeader+length], t); err != nil {
-			l.raw.fail(dir, err.Error())
+		if err := l.readRecord(dir, kind, b[:recordHeader+length], t); err != nil {
+			l.outer.fail(dir, err.Error())
 			break
 		}
 		if in.closed && in.len() == 0 {
 			break // given up meanwhile
 		}
-		in.take(recordHeader + length)
+		in.discard(recordHeader + length)
 	}
 	if in.closed {
 		if d.gap.bytes > 0 {
@@ -107,35 +104,35 @@ func (l *tlsLayer) step(dir captures.Direction) {
 }
 
 func (l *tlsLayer) close() {
-	l.inner.end(up, l.raw.in[up].ending)
-	l.inner.end(down, l.raw.in[down].ending)
+	l.inner.end(up, l.outer.inboxes[up].ending)
+	l.inner.end(down, l.outer.inboxes[down].ending)
 }
 
 // mustWait reports whether the other direction's hello is needed first.
 func (l *tlsLayer) mustWait(dir captures.Direction, kind byte) bool {
-	if !l.raw.waits(dir) {
+	if !l.outer.mayWait(dir) {
 		return false
 	}
 	if dir == down {
-		return !l.hello.client
+		return !l.hello.sawClient
 	}
-	return !l.hello.server && (kind == recordCCS || kind == recordData)
+	return !l.hello.sawServer && (kind == recordCCS || kind == recordData)
 }
 
-// record takes one record, header included.
-func (l *tlsLayer) record(dir captures.Direction, kind byte, rec []byte, t time.Time) error {
+// readRecord takes one record, header included.
+func (l *tlsLayer) readRecord(dir captures.Direction, kind byte, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	body := rec[recordHeader:]
 	if l.hello.version == version13 {
 		if kind == recordData {
-			return l.sealed13(dir, rec, t)
+			return l.readRecord13(dir, rec, t)
 		}
 		if kind != recordHandshake {
 			return nil // a compatibility CCS, or an alert in clear
 		}
 	}
-	if d.protect != nil {
-		plain, err := d.protect.open12(rec)
+	if d.keys != nil {
+		plain, err := d.keys.open12(rec)
 		if err != nil {
 			return err
 		}
@@ -143,30 +140,30 @@ func (l *tlsLayer) record(dir captures.Direction, kind byte, rec []byte, t time.
 	}
 	switch kind {
 	case recordHandshake:
-		return l.messages(dir, body)
+		return l.readHandshake(dir, body)
 	case recordCCS:
 		return l.rekey12(dir)
 	case recordData:
-		if d.protect == nil {
-			return l.noHandshake()
+		if d.keys == nil {
+			return l.missingHandshake()
 		}
 		l.inner.feed(dir, t, body)
 	}
 	return nil
 }
 
-func (l *tlsLayer) noHandshake() error {
+func (l *tlsLayer) missingHandshake() error {
 	switch {
-	case !l.hello.client:
+	case !l.hello.sawClient:
 		return fmt.Errorf("handshake missing: no ClientHello")
-	case !l.hello.server:
+	case !l.hello.sawServer:
 		return fmt.Errorf("handshake missing: no ServerHello")
 	}
 	return fmt.Errorf("handshake missing: data before its end")
 }
 
-// sealed13 takes a TLS 1.3 record whose type is inside.
-func (l *tlsLayer) sealed13(dir captures.Direction, rec []byte, t time.Time) error {
+// readRecord13 takes a TLS 1.3 record whose type is inside.
+func (l *tlsLayer) readRecord13(dir captures.Direction, rec []byte, t time.Time) error {
 	d := &l.dirs[dir]
 	plain, err := l.open13(dir, rec)
 	if err != nil || plain == nil {
@@ -181,7 +178,7 @@ func (l *tlsLayer) sealed13(dir captures.Direction, rec []byte, t time.Time) err
 	}
 	switch kind, body := plain[n-1], plain[:n-1]; kind {
 	case recordHandshake:
-		return l.messages(dir, body)
+		return l.readHandshake(dir, body)
 	case recordData:
 		if d.phase == phaseHandshake {
 			return fmt.Errorf("TLS data within the handshake")
@@ -198,25 +195,25 @@ func (l *tlsLayer) sealed13(dir captures.Direction, rec []byte, t time.Time) err
 func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	d := &l.dirs[dir]
 	if d.phase == phaseEarly {
-		if d.protect != nil {
-			if plain, err := d.protect.open13(rec); err == nil {
+		if d.keys != nil {
+			if plain, err := d.keys.open13(rec); err == nil {
 				return plain, nil
 			}
 		}
-		if plain, err := l.try(dir, phaseHandshake, rec); err == nil {
+		if plain, err := l.tryPhase(dir, phaseHandshake, rec); err == nil {
 			return plain, nil
 		}
 		d.skipped += len(rec)
 		if d.skipped > maxEarly {
 			return nil, fmt.Errorf("no key opens this record")
 		}
-		l.raw.conn.remark(dir, l.raw.in[dir].offset, "early data that was rejected, or whose key is not in the key log")
+		l.outer.conn.addUndecoded(dir, l.outer.inboxes[dir].offset, "early data that was rejected, or whose key is not in the key log")
 		return nil, nil
 	}
-	if d.protect != nil {
-		return d.protect.open13(rec)
+	if d.keys != nil {
+		return d.keys.open13(rec)
 	}
-	plain, err := l.try(dir, phaseApplication, rec)
+	plain, err := l.tryPhase(dir, phaseApplication, rec)
 	if err == nil {
 		return plain, nil
 	}
@@ -227,8 +224,8 @@ func (l *tlsLayer) open13(dir captures.Direction, rec []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// try opens a record with the first keys of a phase, and enters it if they fit.
-func (l *tlsLayer) try(dir captures.Direction, p phase, rec []byte) ([]byte, error) {
+// tryPhase opens a record with the first keys of a phase, and enters it if they fit.
+func (l *tlsLayer) tryPhase(dir captures.Direction, p phase, rec []byte) ([]byte, error) {
 	secret := l.trafficSecret(dir, p)
 	if secret == nil {
 		return nil, errNoKey
@@ -241,8 +238,8 @@ func (l *tlsLayer) try(dir captures.Direction, p phase, rec []byte) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	l.enter(dir, p)
-	l.dirs[dir].protect.seq = protect.seq
+	l.enterPhase(dir, p)
+	l.dirs[dir].keys.seq = protect.seq
 	return plain, nil
 }
 
@@ -263,10 +260,10 @@ func (l *tlsLayer) trafficSecret(dir captures.Direction, p phase) []byte {
 	return k.serverApplication
 }
 
-// enter makes a direction use the keys of a phase; without one, none.
-func (l *tlsLayer) enter(dir captures.Direction, p phase) {
+// enterPhase makes a direction use the keys of a phase; without one, none.
+func (l *tlsLayer) enterPhase(dir captures.Direction, p phase) {
 	d := &l.dirs[dir]
-	d.phase, d.secret, d.protect = p, l.trafficSecret(dir, p), nil
+	d.phase, d.secret, d.keys = p, l.trafficSecret(dir, p), nil
 	if d.secret == nil {
 		return
 	}
@@ -274,42 +271,42 @@ func (l *tlsLayer) enter(dir captures.Direction, p phase) {
 	if err != nil { // a secret of the wrong length
 		return
 	}
-	d.protect = protect
+	d.keys = protect
 }
 
 // rekey12 makes a direction use the keys of the handshake, after its CCS.
 func (l *tlsLayer) rekey12(dir captures.Direction) error {
 	h := &l.hello
-	if !h.client || !h.server || h.suite == nil {
-		return l.noHandshake()
+	if !h.sawClient || !h.sawServer || h.suite == nil {
+		return l.missingHandshake()
 	}
 	if err := l.findKeys(); err != nil {
 		return err
 	}
-	protect, err := h.suite.traffic12(l.secrets.master, h.random, h.answer, dir)
+	protect, err := h.suite.traffic12(l.secrets.master, h.clientRandom, h.serverRandom, dir)
 	if err != nil {
 		return err
 	}
-	l.dirs[dir].protect = protect
+	l.dirs[dir].keys = protect
 	return nil
 }
 
 // findKeys asks the key log for the session.
 func (l *tlsLayer) findKeys() error {
-	if l.hello.keyed {
+	if l.hello.hasKeys {
 		return nil
 	}
-	l.secrets = l.raw.conn.keys.sessions[l.hello.random]
+	l.secrets = l.outer.conn.keys.sessions[l.hello.clientRandom]
 	if l.secrets == nil {
-		l.raw.conn.report.NoKey = true
-		return fmt.Errorf("no key for this session (client random %x)", l.hello.random)
+		l.outer.conn.report.NoKey = true
+		return fmt.Errorf("no key for this session (client random %x)", l.hello.clientRandom)
 	}
 	if l.hello.version == version12 && l.secrets.master == nil {
-		return fmt.Errorf("no CLIENT_RANDOM key for this session (client random %x)", l.hello.random)
+		return fmt.Errorf("no CLIENT_RANDOM key for this session (client random %x)", l.hello.clientRandom)
 	}
 	if l.hello.version == version13 && (l.secrets.clientApplication == nil || l.secrets.serverApplication == nil) {
-		return fmt.Errorf("the key log has no traffic secrets of this session (client random %x)", l.hello.random)
+		return fmt.Errorf("the key log has no traffic secrets of this session (client random %x)", l.hello.clientRandom)
 	}
-	l.hello.keyed = true
+	l.hello.hasKeys = true
 	return nil
 }

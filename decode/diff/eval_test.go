@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 )
 
 const (
@@ -150,11 +150,11 @@ func (v *val) siblings(number int) (list []*val) {
 
 // path is v's path in its tree, with the indexes that a comparison with the
 // other tree has.
-func (e *edition) path(v *val, other map[int]*val) wire.Path {
+func (e *edition) path(v *val, other map[int]*val) fieldpath.Path {
 	if v.parent == nil {
 		return nil
 	}
-	step := wire.Step{Number: uint64(v.number), Index: wire.All}
+	step := fieldpath.Field(uint64(v.number))
 	same := v.parent.siblings(v.number)
 	many := len(same) > 1
 	if o := other[v.parent.id]; o != nil && len(o.siblings(v.number)) > 1 {

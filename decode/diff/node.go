@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"unwire/decode/fieldpath"
 	kinds "unwire/decode/kind"
 	"unwire/decode/score/ident"
 	"unwire/decode/score/shape"
@@ -267,7 +268,7 @@ func (n *node) reading() (best kinds.Reading, chosen bool) {
 	}
 	r := kinds.NewReader(t, nil)
 	if n.choice != nil {
-		here := wire.Path{{Number: t.Node(1).Number, Index: wire.All}}
+		here := fieldpath.Path{fieldpath.Field(t.Node(1).Number)}
 		r.Choose([]kinds.Choice{{Path: here, Kind: n.choice.Kind, Type: n.choice.Type}})
 	}
 	chosen, _ = r.Chosen(1)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -60,7 +61,7 @@ func sentence(serial int) string {
 
 // edit changes the k-th scalar of m and returns the changed copy, and the path
 // of the scalar in m.
-func edit(m msg, k *int) (msg, wire.Path) {
+func edit(m msg, k *int) (msg, fieldpath.Path) {
 	out := append(msg(nil), m...)
 	seen, total := map[int]int{}, map[int]int{}
 	for i := 0; i < len(m); i += 2 {
@@ -68,7 +69,7 @@ func edit(m msg, k *int) (msg, wire.Path) {
 	}
 	for i := 0; i < len(m); i += 2 {
 		n := m[i].(int)
-		step := wire.Step{Number: uint64(n), Index: wire.All}
+		step := fieldpath.Field(uint64(n))
 		if total[n] > 1 {
 			step.Index = seen[n]
 		}
@@ -77,17 +78,17 @@ func edit(m msg, k *int) (msg, wire.Path) {
 		case msg:
 			if sub, p := edit(v, k); p != nil {
 				out[i+1] = sub
-				return out, append(wire.Path{step}, p...)
+				return out, append(fieldpath.Path{step}, p...)
 			}
 		case int:
 			if *k--; *k < 0 {
 				out[i+1] = v + 100_000
-				return out, wire.Path{step}
+				return out, fieldpath.Path{step}
 			}
 		case string:
 			if *k--; *k < 0 {
 				out[i+1] = v + " edited"
-				return out, wire.Path{step}
+				return out, fieldpath.Path{step}
 			}
 		}
 	}
@@ -177,7 +178,7 @@ func TestInsertion(t *testing.T) {
 			}
 			b = append(b, 5, e)
 		}
-		want := wire.Path{{Number: 5, Index: at}}.String()
+		want := fieldpath.Path{{Name: "5", Index: at}}.String()
 		if got := Trees(a.tree(), b.tree(), Options{}); len(got) != 1 || got[0].Op != Add || got[0].Path != want {
 			t.Fatalf("insertion at %s: %q", want, lines(got))
 		}

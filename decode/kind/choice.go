@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -18,7 +19,7 @@ import (
 // length-delimited field, a packed list of such numbers. A step of Path with an index
 // is that element alone, one without all elements.
 type Choice struct {
-	Path wire.Path
+	Path fieldpath.Path
 	Kind Kind
 	Type string
 }
@@ -74,7 +75,7 @@ func ParseChoice(s string) (Choice, error) {
 	if at <= 0 {
 		return Choice{}, fmt.Errorf("kind: %q: a path and a type, as 1.2:string", s)
 	}
-	path, err := wire.ParsePath(s[:at])
+	path, err := fieldpath.ParseNumbers(s[:at])
 	if err != nil {
 		return Choice{}, fmt.Errorf("kind: %q: %w", s, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"unwire/captures"
 	"unwire/decode/wire"
@@ -87,77 +86,6 @@ func numberText(typ wire.Type, v uint64) string {
 		return fmt.Sprintf("%d (unsigned %d, zigzag %d)", int64(v), v, int64(v>>1)^-int64(v&1))
 	}
 	return fmt.Sprintf("%d (zigzag %d)", v, int64(v>>1)^-int64(v&1))
-}
-
-// A Path is a pattern for paths.
-type Path struct{ steps []pathStep }
-
-type pathStep struct {
-	name  string // a field number or a member's name; "*" for any
-	many  bool   // **: any number of steps, none too
-	index int    // -1: any
-}
-
-// ParsePath reads a pattern: field numbers joined by dots, * for any one step,
-// ** for any number of them, [n] behind a number for one of a repeated field. A
-// member of JSON goes by its name, an element by its place.
-func ParsePath(s string) (*Path, error) {
-	p := &Path{}
-	for part := range strings.SplitSeq(s, ".") {
-		st := pathStep{name: part, many: part == "**", index: -1}
-		if name, rest, ok := strings.Cut(part, "["); ok {
-			inner, closed := strings.CutSuffix(rest, "]")
-			k, err := strconv.ParseUint(inner, 10, 31)
-			if !closed || err != nil {
-				return nil, fmt.Errorf("path %.80q: %q is not an index in brackets", s, "["+rest)
-			}
-			st.name, st.index = name, int(k)
-		}
-		if st.name == "" {
-			return nil, fmt.Errorf("path %.80q: an empty step", s)
-		}
-		p.steps = append(p.steps, st)
-	}
-	return p, nil
-}
-
-func (p *Path) matches(steps []step) bool { return matchSteps(p.steps, steps) }
-
-func matchSteps(pattern []pathStep, steps []step) bool {
-	for i := range pattern {
-		if pattern[i].many {
-			for k := len(steps); k >= i; k-- {
-				if matchSteps(pattern[i+1:], steps[k:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if i >= len(steps) || !pattern[i].matches(&steps[i]) {
-			return false
-		}
-	}
-	return len(pattern) == len(steps)
-}
-
-func (p *pathStep) matches(s *step) bool {
-	if p.name != "*" {
-		name := s.name
-		if s.tree != nil {
-			name = strconv.FormatUint(s.number, 10)
-		}
-		if p.name != name {
-			return false
-		}
-	}
-	if p.index < 0 {
-		return true
-	}
-	if s.tree == nil {
-		return false
-	}
-	k, _ := indexOf(s.tree, s.node)
-	return k == p.index
 }
 
 // Headers looks for Text in an exchange's URL and headers.

@@ -15,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
@@ -23,10 +24,10 @@ import (
 // A Query says what to look for. Of Text, Bytes and Number one may be set; with
 // none of them every field at Path is found.
 type Query struct {
-	Text   *Text   // in strings, bytes, JSON and plain bodies
-	Bytes  []byte  // anywhere in a frame's data
-	Number *Number // in varints, fixed values, packed ones and JSON
-	Path   *Path   // nil: any
+	Text   *Text          // in strings, bytes, JSON and plain bodies
+	Bytes  []byte         // anywhere in a frame's data
+	Number *Number        // in varints, fixed values, packed ones and JSON
+	Path   fieldpath.Path // as ParsePath returns it; nil: any
 }
 
 // A Match is a place where something was found.
@@ -434,7 +435,7 @@ func kindOf(typ wire.Type) string {
 }
 
 // wanted reports whether the path here is one that is asked for.
-func (s *Searcher) wanted() bool { return s.q.Path == nil || s.q.Path.matches(s.steps) }
+func (s *Searcher) wanted() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
 
 // value gives out a value as a whole.
 func (s *Searcher) value(kind, v string) {

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -38,7 +39,7 @@ type Finding struct {
 	Name     string
 	Dir      captures.Direction // of a frame or a body
 	Seq      int                // of a frame
-	Path     wire.Path          // of the field, where the frame is protobuf
+	Path     fieldpath.Path     // of the field, where the frame is protobuf
 	Encoding string
 	Off, Len int
 	Count    int
@@ -274,7 +275,7 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 	for _, v := range a.rules.typed(a.red, t, md, choices) {
 		f, n := at, t.Node(v.node)
 		f.Rule, f.Name, f.Off, f.Len = v.rule, v.field, n.Val, n.End-n.Val
-		f.Path = append(append(wire.Path(nil), at.Path...), t.FieldPath(v.node)...)
+		f.Path = append(append(fieldpath.Path(nil), at.Path...), t.FieldPath(v.node)...)
 		covered[n.Val] = true
 		a.add(f)
 	}
@@ -286,7 +287,7 @@ func (a *auditor) message(at Finding, data []byte, t *wire.Tree, md protoreflect
 		f.Rule, f.Name, f.Off, f.Len = h.Rule, h.Name, h.Off, h.Len
 		if t != nil {
 			if i := t.At(h.Off); i > 0 && t.Node(i).Type != wire.Garbage {
-				f.Path = append(append(wire.Path(nil), at.Path...), t.FieldPath(i)...)
+				f.Path = append(append(fieldpath.Path(nil), at.Path...), t.FieldPath(i)...)
 			}
 		}
 		a.add(f)

@@ -12,57 +12,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
-
-// A node is a field in JSON: the T of the contract, with what it takes to write
-// the same bytes again. What Parse does not need is left out of an edit or left
-// as it is: off, len, p, name and error are not looked at.
-type node struct {
-	N         uint64          `json:"n"`
-	Name      string          `json:"name,omitempty"`
-	Wire      string          `json:"wire"`
-	Off       int             `json:"off"`
-	Len       int             `json:"len"`
-	Kind      string          `json:"kind"`
-	Type      string          `json:"type,omitempty"`
-	P         float64         `json:"p,omitempty"`
-	LongTag   int             `json:"long_tag,omitempty"`   // bytes by which the tag is longer than need be
-	LongLen   int             `json:"long_len,omitempty"`   // the length
-	LongValue int             `json:"long_value,omitempty"` // the varint
-	LongEnd   int             `json:"long_end,omitempty"`   // a group's end tag
-	Open      bool            `json:"open,omitempty"`       // a group without its end tag
-	Error     string          `json:"error,omitempty"`
-	Value     json.RawMessage `json:"value,omitempty"`
-	Fields    []*node         `json:"fields,omitempty"` // of a message or a group
-
-	chosen bool
-	remark kind.Remark
-	others []kind.Reading // the alternatives
-
-	Inner json.RawMessage `json:"inner,omitempty"` // an innerJSON
-
-	// Readings that nothing here needs; some of them are written from the above.
-	Val          ignored `json:"val,omitzero"`
-	Symbol       ignored `json:"symbol,omitzero"`
-	Form         ignored `json:"form,omitzero"`
-	Shape        ignored `json:"shape,omitzero"`
-	ShapeP       ignored `json:"shape_p,omitzero"`
-	Note         ignored `json:"note,omitzero"`
-	Chosen       ignored `json:"chosen,omitzero"`
-	Alternatives ignored `json:"alternatives,omitzero"`
-}
-
-// ignored is a member that is read over.
-type ignored struct{}
-
-// UnmarshalJSON takes anything.
-func (*ignored) UnmarshalJSON([]byte) error { return nil }
 
 // JSON writes the document as JSON that ParseJSON reads: one object with "v",
 // "in" (how the input was written), "as", and "fields", "frames", "messages"
@@ -79,7 +35,7 @@ func (d *Document) JSON(w io.Writer) error {
 	}
 	if words != nil {
 		p.w.WriteString(`,"in":`)
-		p.value(strings.Join(words, " "))
+		p.encode(strings.Join(words, " "))
 	}
 	p.w.WriteString(`,"as":"` + d.as + `"`)
 	switch d.as {
@@ -125,8 +81,11 @@ type jsonPrinter struct {
 	buf bytes.Buffer
 	err error
 
-	line []byte // a node that is being written
-	base int    // offset of the tree's bytes in the message
+	// line and others are memory for the field that is being written.
+	line   []byte
+	others []field.Alternative
+
+	base int // offset of the tree's bytes in the message
 
 	find nested.Finder
 	deep int
@@ -134,8 +93,8 @@ type jsonPrinter struct {
 	passed func(off int)
 }
 
-// value writes v; what we hand it can be written.
-func (p *jsonPrinter) value(v any) {
+// encode writes v as JSON.
+func (p *jsonPrinter) encode(v any) {
 	p.w.Write(p.marshal(v))
 }
 
@@ -159,11 +118,11 @@ func (p *jsonPrinter) content(data []byte, isText bool) {
 	if isText {
 		if utf8.Valid(data) {
 			p.w.WriteString(`,"text":`)
-			p.value(string(data))
+			p.encode(string(data))
 			return
 		}
 		p.w.WriteString(`,"bytes":`)
-		p.value(data)
+		p.encode(data)
 		return
 	}
 	p.w.WriteString(`,"fields":[`)
@@ -194,7 +153,7 @@ func (p *jsonPrinter) segments(data []byte, o Options, off int) {
 func (p *jsonPrinter) piece(f piece) {
 	if !f.framed {
 		p.w.WriteString(`{"rest":`)
-		p.value(f.raw)
+		p.encode(f.raw)
 		p.w.WriteString(`}`)
 		return
 	}
@@ -204,17 +163,17 @@ func (p *jsonPrinter) piece(f piece) {
 	}
 	if f.encoding != "" {
 		p.w.WriteString(`,"encoding":`)
-		p.value(f.encoding)
+		p.encode(f.encoding)
 		if !f.exact {
 			sum := sha256.Sum256(f.data)
 			fmt.Fprintf(p.w, `,"of":"%s","raw":`, hex.EncodeToString(sum[:16]))
-			p.value(f.raw)
+			p.encode(f.raw)
 		}
 	}
 	switch {
 	case f.flags&1 != 0 && f.encoding == "":
 		p.w.WriteString(`,"bytes":`)
-		p.value(f.data)
+		p.encode(f.data)
 	default:
 		p.content(f.data, f.flags&^0x01 != 0 && isPlain(f.data) || shapeOf(f.data, p.o, &p.t) == "text")
 	}
@@ -236,93 +195,27 @@ func (p *jsonPrinter) fields(i int32, md protoreflect.MessageDescriptor, sep str
 // field writes one node; its fields are written one by one, not gathered.
 func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 	n := p.t.Node(c)
-	j := node{N: n.Number, Wire: n.Type.String(), Off: p.base + n.Off, Len: n.End - n.Off}
+	f := field.Field{N: n.Number, Wire: n.Type.String(), Off: p.base + n.Off, Len: n.End - n.Off}
 	var fd protoreflect.FieldDescriptor
-	if md != nil && n.Number <= uint64(protowire.MaxValidNumber) && n.Type != wire.Garbage {
-		if fd = md.Fields().ByNumber(protowire.Number(n.Number)); fd != nil {
-			j.Name = string(fd.Name())
+	if n.Type != wire.Garbage {
+		if fd = fieldOf(md, n.Number); fd != nil {
+			f.Name = string(fd.Name())
 		}
+		f.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
 	}
 	if n.Err != nil {
-		j.Error = wire.ErrorText(n.Err, p.base)
+		f.Error = wire.ErrorText(n.Err, p.base)
 	}
-	if n.Type != wire.Garbage {
-		j.LongTag = n.Tag - n.Off - wire.SizeVarint(n.Number<<3|uint64(n.Type))
-	}
-	chosen, unfit := p.r.Chosen(c)
-	is, typ, prob := p.r.Best(c)
-	if n.Type == wire.Varint {
-		if telling(typ) {
-			j.remark = p.r.Remark(c, wire.KindVarint, typ)
-		}
-		if is, prob = wire.KindVarint, 1; !chosen {
-			typ = "int64"
-		}
-	}
-	if prob < 1 {
-		j.P = math.Round(prob*1e4) / 1e4
-	}
-	j.Kind, j.Type = string(is), typ
-	doubt := prob < surely
-	switch {
-	case chosen:
-		j.chosen, doubt = true, true
-	case j.Error != "":
-	case unfit != nil:
-		j.Error = unfit.Error()
-	case fd != nil && contradicts(&p.t, c, fd):
-		j.Error = "the schema declares " + declaration(fd)
-	}
-	var value any
-	branch := false
-	switch n.Type {
-	case wire.Varint:
-		v := p.t.Uint(c)
-		j.LongValue = n.End - n.Val - wire.SizeVarint(v)
-		value = numberValue{typ, v}
-	case wire.I32, wire.I64:
-		if !chosen {
-			j.Type = fixedType(n.Type, typ, fd)
-		}
-		value = numberValue{j.Type, p.t.Uint(c)}
-	case wire.StartGroup:
-		branch, j.Open = true, wire.IsOpen(n)
-		if !j.Open {
-			j.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
-		}
-	case wire.Len:
-		j.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
-		data := p.t.Payload(c)
-		if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
-			is, typ, j.Kind, j.Type, j.P, doubt = k, t, string(k), t, 0, false
-		}
-		switch is {
-		case wire.KindMessage:
-			branch = true
-		case wire.KindString:
-			value = textValue(data)
-		case wire.KindPacked:
-			value = packedValue{typ, data}
-		default:
-			value = data
-		}
-	default:
-		value = p.t.Payload(c)
-	}
-	if n.Type == wire.Len || is == wire.KindMessage {
-		j.remark = p.r.Remark(c, is, typ)
-	}
-	if doubt {
-		j.others = p.r.Readings(c)[1:]
-	}
-	p.line = j.appendJSON(p.line[:0])
-	if branch {
+	is, value := p.judge(&f, c, fd)
+
+	p.line = f.AppendHead(p.line[:0])
+	if n.Type == wire.StartGroup || n.Type == wire.Len && is == wire.KindMessage {
 		p.w.Write(append(p.line, `,"fields":[`...))
 		p.fields(c, messageOf(fd), ",")
 		p.w.WriteString("]}")
 		return
 	}
-	p.line = appendValue(append(p.line, `,"value":`...), value)
+	p.line = value.AppendJSON(append(p.line, `,"value":`...))
 	p.w.Write(p.line)
 	if is == wire.KindString || is == wire.KindBytes {
 		if in, ok := p.inside(p.t.Payload(c)); ok {
@@ -331,6 +224,92 @@ func (p *jsonPrinter) field(c int32, md protoreflect.MessageDescriptor) {
 		}
 	}
 	p.w.WriteByte('}')
+}
+
+// judge sets in f how node c is read, and returns that kind and the value. A message
+// or a group has no value.
+func (p *jsonPrinter) judge(f *field.Field, c int32, fd protoreflect.FieldDescriptor) (is wire.Kind, value field.Exact) {
+	n := p.t.Node(c)
+	chosen, unfit := p.r.Chosen(c)
+	is, typ, prob := p.r.Best(c)
+
+	// A varint is written as int64, which has all its bits, whatever it may be; the
+	// remark has the number that a better type makes of it.
+	var remark kind.Remark
+	if n.Type == wire.Varint {
+		if telling(typ) {
+			remark = p.r.Remark(c, wire.KindVarint, typ)
+		}
+		if is, prob = wire.KindVarint, 1; !chosen {
+			typ = "int64"
+		}
+	}
+	if prob < 1 {
+		f.P = math.Round(prob*1e4) / 1e4
+	}
+	doubt := chosen || prob < surely
+
+	switch n.Type {
+	case wire.I32, wire.I64:
+		if !chosen {
+			typ = fixedType(n.Type, typ, fd)
+		}
+	case wire.Len:
+		if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
+			is, typ, f.P, doubt = k, t, 0, false
+		}
+	}
+	f.Kind, f.Type, f.Chosen = string(is), typ, chosen
+	if n.Type == wire.Len || is == wire.KindMessage {
+		remark = p.r.Remark(c, is, typ)
+	}
+	f.Form, f.Shape, f.ShapeP, f.Note = remark.Form, remark.Shape, remark.P, remark.Note
+	if doubt {
+		f.Alternatives = p.alternatives(c)
+	}
+
+	// What contradicts the reading is an error, unless something worse is wrong.
+	switch {
+	case chosen, f.Error != "":
+	case unfit != nil:
+		f.Error = unfit.Error()
+	case fd != nil && contradicts(&p.t, c, fd):
+		f.Error = "the schema declares " + declaration(fd)
+	}
+	return is, p.value(f, c, is, typ)
+}
+
+// value is the value of node c. How much longer than need be it is, and its length,
+// and the end of a group, are set in f.
+func (p *jsonPrinter) value(f *field.Field, c int32, is wire.Kind, typ string) field.Exact {
+	n := p.t.Node(c)
+	switch n.Type {
+	case wire.Varint:
+		v := p.t.Uint(c)
+		f.LongValue = n.End - n.Val - wire.SizeVarint(v)
+		return field.Exact{Kind: wire.KindVarint, Type: typ, Bits: v}
+	case wire.I32, wire.I64:
+		return field.Exact{Kind: wire.KindFixed64, Type: typ, Bits: p.t.Uint(c)}
+	case wire.StartGroup:
+		if f.Open = wire.IsOpen(n); !f.Open {
+			f.LongEnd = n.End - p.t.EndTag(c) - wire.SizeVarint(n.Number<<3|uint64(wire.EndGroup))
+		}
+		return field.Exact{}
+	case wire.Len:
+		f.LongLen = n.Val - n.Tag - wire.SizeVarint(uint64(n.End-n.Val))
+		return field.Exact{Kind: is, Type: typ, Data: p.t.Payload(c)}
+	}
+	return field.Exact{Kind: wire.KindBytes, Data: p.t.Payload(c)}
+}
+
+// alternatives are the readings of node c behind the likeliest. They are good until
+// the next call.
+func (p *jsonPrinter) alternatives(c int32) []field.Alternative {
+	p.others = p.others[:0]
+	for _, r := range p.r.Readings(c)[1:] {
+		p.others = append(p.others, field.Alternative{Kind: string(r.Kind), Type: r.Type, P: math.Round(r.P*1e4) / 1e4})
+	}
+	return p.others
 }
 
 // inside is what a payload holds in another form, as a JSON object.
@@ -350,7 +329,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 	}
 	if layers, check, ok := again(c, data); ok {
 		s.w.WriteString(`,"layers":`)
-		s.value(append([]nested.Layer{}, layers...))
+		s.encode(append([]nested.Layer{}, layers...))
 		s.w.WriteString(`,"check":"` + check + `"`)
 	}
 	switch c.Form {
@@ -388,7 +367,7 @@ func (p *jsonPrinter) inside(data []byte) ([]byte, bool) {
 func (p *jsonPrinter) delimitedPiece(m delimitedPiece) {
 	if !m.whole {
 		p.w.WriteString(`{"rest":`)
-		p.value(m.data)
+		p.encode(m.data)
 		p.w.WriteString("}")
 		return
 	}

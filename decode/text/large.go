@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -14,7 +15,7 @@ import (
 // than a segment. It is written a segment at a time, as the message around it is: its
 // tree is never held as a whole.
 type largeField struct {
-	node    node
+	field   *field.Field
 	payload []byte
 	head    int // bytes of its tag and its length
 	fd      protoreflect.FieldDescriptor
@@ -46,12 +47,12 @@ func largeMessage(data []byte, o Options) (f largeField, ok bool) {
 	if f.fd != nil && f.fd.Message() == nil || !isLargeMessage(f.payload, o.segmentLen) {
 		return f, false
 	}
-	f.node = node{
+	f.field = &field.Field{
 		N: tag >> 3, Wire: wire.Len.String(), Len: f.head + int(length), Kind: string(wire.KindMessage), Type: string(wire.KindMessage),
 		LongTag: n - wire.SizeVarint(tag), LongLen: m - wire.SizeVarint(length),
 	}
 	if f.fd != nil {
-		f.node.Name, f.node.Type = string(f.fd.Name()), string(f.fd.Message().FullName())
+		f.field.Name, f.field.Type = string(f.fd.Name()), string(f.fd.Message().FullName())
 	}
 	return f, true
 }
@@ -85,9 +86,9 @@ func (f *largeField) inner(o Options) Options {
 // large writes the field, whose first byte is at offset base.
 func (p *printer) large(f largeField, o Options, base, depth int) {
 	p.indent(depth)
-	p.long(f.node.LongTag)
-	p.w.WriteString(strconv.FormatUint(f.node.N, 10) + ": ")
-	p.long(f.node.LongLen)
+	p.long(f.field.LongTag)
+	p.w.WriteString(strconv.FormatUint(f.field.N, 10) + ": ")
+	p.long(f.field.LongLen)
 	p.w.WriteByte('{')
 	if f.fd != nil {
 		p.w.WriteString("  # " + string(f.fd.Name()) + ": " + declaration(f.fd))
@@ -100,8 +101,8 @@ func (p *printer) large(f largeField, o Options, base, depth int) {
 
 // large writes the field, whose first byte is at offset base.
 func (p *jsonPrinter) large(f largeField, o Options, base int) {
-	f.node.Off = base
-	p.line = f.node.appendJSON(p.line[:0])
+	f.field.Off = base
+	p.line = f.field.AppendHead(p.line[:0])
 	p.w.Write(append(p.line, `,"fields":[`...))
 	p.segments(f.payload, f.inner(o), base+f.head)
 	p.w.WriteString("]}")

@@ -59,7 +59,7 @@ func packed64(list ...uint64) (b []byte) {
 	return b
 }
 
-func field(number protowire.Number, payload []byte) []byte {
+func packedField(number protowire.Number, payload []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), payload)
 }
 
@@ -102,27 +102,27 @@ func TestPackedNumbers(t *testing.T) {
 		choice   string
 		text, js string
 	}{
-		{"inferred floats", field(1, floats), nil, "", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float", `"type":"packed float","p":0.9142,"alternatives":[{"kind":"bytes","type":"bytes","p":0.0858}],"value":[0.2,1.5,-7.25,0.003125,0.75]`},
-		{"inferred doubles", field(1, doubles), nil, "", "1: {0.1 2.5 -3.75e10 0.3333333333333333}  # packed double", `"value":[0.1,2.5,-37500000000,0.3333333333333333]`},
-		{"inferred integers", field(1, packed32(1, 2, 3, 4, 5, 6)), nil, "", "1: {1i32 2i32 3i32 4i32 5i32 6i32}  # packed fixed32", `"type":"packed fixed32"`},
-		{"declared floats", field(2, floats), lists(), "", "2: {0.2i32 1.5i32", `"type":"packed float","value":[0.2,1.5,-7.25`},
-		{"declared doubles", field(1, doubles), lists(), "", "1: {0.1 2.5", `"type":"packed double","value":[0.1,2.5`},
-		{"declared sint32", field(17, []byte{1, 2}), lists(), "", "17: {-1z 1z}  # sint32: repeated sint32", `"type":"packed sint32","value":[-1,1]`},
-		{"declared bool", field(8, []byte{1, 0}), lists(), "", "8: {true false}", `"type":"packed bool","value":[true,false]`},
-		{"declared bool that is none", field(8, []byte{1, 2}), lists(), "", "8: {1 2}", `"value":[1,2]`},
-		{"declared int32", field(5, []byte(minus1)), lists(), "", "5: {-1}", `"type":"packed int32","value":[-1]`},
-		{"declared uint64", field(4, []byte(minus1)), lists(), "", "4: {18446744073709551615}", `"type":"packed uint64","value":[18446744073709551615]`},
-		{"chosen float", field(1, floats), nil, "1:float", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float as chosen", `"type":"packed float","chosen":true`},
-		{"chosen packed-float", field(1, packed32(1, 0x3e4ccccd)), nil, "1:packed-float", "1: {1.0e-45i32 0.2i32}  # packed float as chosen", `"value":[1e-45,0.2]`},
-		{"chosen fixed32", field(1, floats), nil, "1:fixed32", "1: {1045220557i32 1069547520i32 3236429824i32", `"value":[1045220557,1069547520,3236429824`},
-		{"chosen sfixed32", field(1, packed32(math.MaxUint32)), nil, "1:packed-sfixed32", "1: {-1i32}", `"value":[-1]`},
-		{"chosen against the declaration", field(2, floats), lists(), "2:fixed32", "2: {1045220557i32", `"type":"packed fixed32","chosen":true`},
+		{"inferred floats", packedField(1, floats), nil, "", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float", `"type":"packed float","p":0.9142,"alternatives":[{"kind":"bytes","type":"bytes","p":0.0858}],"value":[0.2,1.5,-7.25,0.003125,0.75]`},
+		{"inferred doubles", packedField(1, doubles), nil, "", "1: {0.1 2.5 -3.75e10 0.3333333333333333}  # packed double", `"value":[0.1,2.5,-37500000000,0.3333333333333333]`},
+		{"inferred integers", packedField(1, packed32(1, 2, 3, 4, 5, 6)), nil, "", "1: {1i32 2i32 3i32 4i32 5i32 6i32}  # packed fixed32", `"type":"packed fixed32"`},
+		{"declared floats", packedField(2, floats), lists(), "", "2: {0.2i32 1.5i32", `"type":"packed float","value":[0.2,1.5,-7.25`},
+		{"declared doubles", packedField(1, doubles), lists(), "", "1: {0.1 2.5", `"type":"packed double","value":[0.1,2.5`},
+		{"declared sint32", packedField(17, []byte{1, 2}), lists(), "", "17: {-1z 1z}  # sint32: repeated sint32", `"type":"packed sint32","value":[-1,1]`},
+		{"declared bool", packedField(8, []byte{1, 0}), lists(), "", "8: {true false}", `"type":"packed bool","value":[true,false]`},
+		{"declared bool that is none", packedField(8, []byte{1, 2}), lists(), "", "8: {1 2}", `"value":[1,2]`},
+		{"declared int32", packedField(5, []byte(minus1)), lists(), "", "5: {-1}", `"type":"packed int32","value":[-1]`},
+		{"declared uint64", packedField(4, []byte(minus1)), lists(), "", "4: {18446744073709551615}", `"type":"packed uint64","value":[18446744073709551615]`},
+		{"chosen float", packedField(1, floats), nil, "1:float", "1: {0.2i32 1.5i32 -7.25i32 0.003125i32 0.75i32}  # packed float as chosen", `"type":"packed float","chosen":true`},
+		{"chosen packed-float", packedField(1, packed32(1, 0x3e4ccccd)), nil, "1:packed-float", "1: {1.0e-45i32 0.2i32}  # packed float as chosen", `"value":[1e-45,0.2]`},
+		{"chosen fixed32", packedField(1, floats), nil, "1:fixed32", "1: {1045220557i32 1069547520i32 3236429824i32", `"value":[1045220557,1069547520,3236429824`},
+		{"chosen sfixed32", packedField(1, packed32(math.MaxUint32)), nil, "1:packed-sfixed32", "1: {-1i32}", `"value":[-1]`},
+		{"chosen against the declaration", packedField(2, floats), lists(), "2:fixed32", "2: {1045220557i32", `"type":"packed fixed32","chosen":true`},
 		{
-			"strange floats", field(1, packed32(strange32...)), nil, "1:packed-float", "1: {0x7fc00000i32 0x7fc00001i32 0xffc00000i32 0x7f800001i32 0xffffffffi32 inf32 -inf32 -0.0i32 0.0i32 1.0e-45i32 -1.0e-45i32 ",
+			"strange floats", packedField(1, packed32(strange32...)), nil, "1:packed-float", "1: {0x7fc00000i32 0x7fc00001i32 0xffc00000i32 0x7f800001i32 0xffffffffi32 inf32 -inf32 -0.0i32 0.0i32 1.0e-45i32 -1.0e-45i32 ",
 			`"value":["NaN","0x7fc00001","0xffc00000","0x7f800001","0xffffffff","Infinity","-Infinity",-0,0,1e-45,-1e-45,`,
 		},
-		{"strange doubles", field(1, packed64(strange64...)), nil, "1:packed-double", "1: {0x7ff8000000000000i64 0x7ff8000000000001i64", `"value":["NaN","0x7ff8000000000001","0xfff8000000000000","0x7ff0000000000001","0xffffffffffffffff","Infinity","-Infinity",-0,0,5e-324,`},
-		{"7 bytes", field(1, []byte("1234567")), nil, "1:float", `1: {"1234567"}  # ! cannot read as float: the field is length-delimited, 7 bytes are not a multiple of 4`, `"error":"cannot read as float: the field is length-delimited, 7 bytes are not a multiple of 4"`},
+		{"strange doubles", packedField(1, packed64(strange64...)), nil, "1:packed-double", "1: {0x7ff8000000000000i64 0x7ff8000000000001i64", `"value":["NaN","0x7ff8000000000001","0xfff8000000000000","0x7ff0000000000001","0xffffffffffffffff","Infinity","-Infinity",-0,0,5e-324,`},
+		{"7 bytes", packedField(1, []byte("1234567")), nil, "1:float", `1: {"1234567"}  # ! cannot read as float: the field is length-delimited, 7 bytes are not a multiple of 4`, `"error":"cannot read as float: the field is length-delimited, 7 bytes are not a multiple of 4"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Options{Type: c.typ}
@@ -162,9 +162,9 @@ func TestEveryChoiceShows(t *testing.T) {
 	values := map[string][]byte{
 		"varint": {0x08, 0x01}, "large varint": {0x08, 0xac, 0x02}, "long varint": {0x08, 0x81, 0x80, 0x00},
 		"i32": append([]byte{0x0d}, packed32(0x3e4ccccd)...), "i64": append([]byte{0x09}, packed64(0x3fc999999999999a)...),
-		"group": {0x0b, 0x0c}, "empty": {0x0a, 0x00}, "text": field(1, []byte("abcdefg")), "8 bytes": field(1, packed32(0x3e4ccccd, 0x3f800000)),
-		"flags": field(1, []byte{1, 0, 1}), "overlong": field(1, []byte{0x80, 0x80, 0}), "no varint": field(1, []byte{0xff}),
-		"message": field(1, field(1, []byte("abc"))), "cut message": field(1, field(1, []byte("some words that are cut off"))[:20]),
+		"group": {0x0b, 0x0c}, "empty": {0x0a, 0x00}, "text": packedField(1, []byte("abcdefg")), "8 bytes": packedField(1, packed32(0x3e4ccccd, 0x3f800000)),
+		"flags": packedField(1, []byte{1, 0, 1}), "overlong": packedField(1, []byte{0x80, 0x80, 0}), "no varint": packedField(1, []byte{0xff}),
+		"message": packedField(1, packedField(1, []byte("abc"))), "cut message": packedField(1, packedField(1, []byte("some words that are cut off"))[:20]),
 	}
 	words := strings.Fields("message string text bytes group int64 int32 int varint uint64 uint32 uint sint64 sint32 zigzag bool enum float fixed32 sfixed32 double fixed64 sfixed64 " +
 		"timestamp-s timestamp-ms timestamp-us timestamp-ns packed packed-varint packed-int32 packed-int64 packed-uint32 packed-uint64 packed-sint32 packed-sint64 packed-bool packed-enum " +

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"unwire/decode/field"
 )
 
 // ParseJSON returns the bytes that a document in JSON describes, written as the
@@ -120,7 +122,7 @@ func (r *jsonReader) member(key string, at int64) error {
 		err = r.dec.Decode(&b)
 		r.out = append(r.out, b...)
 	case "fields":
-		return r.list(key, func() (appender, error) { v := new(node); return v, r.dec.Decode(&v) })
+		return r.list(key, func() (appender, error) { v := new(fieldElement); return v, r.dec.Decode(&v.Field) })
 	case "frames":
 		return r.list(key, func() (appender, error) { v := new(frame); return v, r.dec.Decode(v) })
 	case "messages":
@@ -165,6 +167,13 @@ func (r *jsonReader) next(at int64) int64 {
 // An appender is an element of a list.
 type appender interface {
 	append(dst []byte) ([]byte, error)
+}
+
+// A fieldElement is a field of a document.
+type fieldElement struct{ field.Field }
+
+func (e *fieldElement) append(dst []byte) ([]byte, error) {
+	return e.Append(dst, rewrapEdited)
 }
 
 // list reads the elements of a list, and appends their bytes.

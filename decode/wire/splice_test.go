@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"unwire/decode/fieldpath"
+
 	"pgregory.net/rapid"
 )
 
@@ -13,7 +15,7 @@ func TestSplice(t *testing.T) {
 	const in = "0a 8700 1001 1a03616263 2005"
 	at := func(path string) func(*Tree) int32 {
 		return func(t *Tree) int32 {
-			p, _ := ParsePath(path)
+			p, _ := fieldpath.ParseNumbers(path)
 			return t.Find(p)[0]
 		}
 	}

@@ -247,38 +247,6 @@ func TestNodeLimit(t *testing.T) {
 	}
 }
 
-func TestPaths(t *testing.T) {
-	// 1{2:1 2:2 3{5:7}} 1{2:3}
-	tree := Parse(unhex(t, "0a 08 1001 1002 1a02 2807 0a02 1003"), Options{})
-	for _, c := range []struct {
-		path string
-		want int
-	}{{"", 1}, {"1", 2}, {"1[1]", 1}, {"1.2", 3}, {"1[0].2", 2}, {"1[0].2[1]", 1}, {"1.3.5", 1}, {"9", 0}, {"1.2[7]", 0}} {
-		p, err := ParsePath(c.path)
-		if err != nil || p.String() != c.path {
-			t.Fatalf("ParsePath(%q) = %v, %v", c.path, p, err)
-		}
-		if got := tree.Find(p); len(got) != c.want {
-			t.Errorf("Find(%q) = %v, want %d", c.path, got, c.want)
-		}
-	}
-	five := tree.Find(Path{{1, 0}, {3, All}, {5, All}})
-	if got := tree.PathOf(five[0]).String(); got != "1[0].3.5" {
-		t.Errorf("PathOf = %s", got)
-	}
-	if got := tree.FieldPath(five[0]).String(); got != "1.3.5" {
-		t.Errorf("FieldPath = %s", got)
-	}
-	if i := tree.At(9); i != five[0] {
-		t.Errorf("At(9) = %d, want %d", i, five[0])
-	}
-	for _, bad := range []string{".", "1.", "x", "1[", "1[x]", "1[0", "-1", "1..2", "1[0]2"} {
-		if p, err := ParsePath(bad); err == nil {
-			t.Errorf("ParsePath(%q) = %v", bad, p)
-		}
-	}
-}
-
 func TestVarintWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Uint64().Draw(t, "v")
@@ -287,21 +255,6 @@ func TestVarintWidth(t *testing.T) {
 		got, n := ConsumeVarint(b)
 		if got != v || n != len(b) || (w <= maxVarintLen && w >= SizeVarint(v) && n != w) {
 			t.Fatalf("%d in %d bytes: %x reads as %d in %d", v, w, b, got, n)
-		}
-	})
-}
-
-func FuzzPath(f *testing.F) {
-	f.Add("1.2[3].5")
-	f.Add("18446744073709551615[99999999999]")
-	f.Fuzz(func(t *testing.T, s string) {
-		p, err := ParsePath(s)
-		if err != nil {
-			return
-		}
-		again, err := ParsePath(p.String())
-		if err != nil || again.String() != p.String() {
-			t.Fatalf("%q: %v, %v, %v", s, p, again, err)
 		}
 	})
 }

@@ -26,6 +26,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/need"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 )
 
@@ -93,7 +94,7 @@ const controlToken = "made-up-control-token-of-the-tests"
 type recorder struct {
 	t     *testing.T
 	store *captures.Store
-	ca    *mitm.CA
+	ca    *ca.Authority
 	proxy *mitm.Proxy
 	url   string
 }
@@ -101,7 +102,7 @@ type recorder struct {
 func newRecorder(t *testing.T, origins ...*httptest.Server) *recorder {
 	t.Helper()
 	dir := t.TempDir()
-	ca, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}

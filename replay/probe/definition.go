@@ -39,7 +39,7 @@ type ExpectedMessage struct {
 
 // An Expectation is a field of a definition, with what came of asking for it.
 type Expectation struct {
-	VerifiedField
+	verifiedField
 	Descriptor protoreflect.FieldDescriptor
 
 	// In is the message that has the field, and below the message that it is; nil
@@ -85,7 +85,7 @@ func (o *VerifyOptions) Definition() *Definition {
 }
 
 func newExpectation(in *ExpectedMessage, fd protoreflect.FieldDescriptor) *Expectation {
-	e := &Expectation{Descriptor: fd, In: in, VerifiedField: VerifiedField{
+	e := &Expectation{Descriptor: fd, In: in, verifiedField: verifiedField{
 		Message: string(fd.ContainingMessage().FullName()), Number: int32(fd.Number()), Name: string(fd.Name()),
 		Type: compare.TypeOf(fd), Label: "singular", Verdict: Undecided, Said: []string{},
 	}}

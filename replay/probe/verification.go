@@ -31,10 +31,10 @@ type VerifyOptions struct {
 	Seen map[string]Hint
 }
 
-// A VerifiedField is a field of the definitions with what came of asking.
+// A verifiedField is a field of the definitions with what came of asking.
 //
 // Shape: Said is the server's statement, and Concluded is ours.
-type VerifiedField struct {
+type verifiedField struct {
 	Path      string   `json:"path"`    // of the field: "1.2"
 	Message   string   `json:"message"` // full name
 	Number    int32    `json:"number"`
@@ -69,7 +69,7 @@ type Verification struct {
 	// why a request got no answer
 	Reason replay.Reason   `json:"reason,omitempty"`
 	Notes  []string        `json:"notes"`
-	Claims []VerifiedField `json:"fields"`
+	Claims []verifiedField `json:"fields"`
 }
 
 // Conclude counts the verdicts, and says of what was not decided why. What ended
@@ -94,9 +94,9 @@ func (v *Verification) Conclude(c *Client, d *Definition, res *Result, err error
 		default:
 			v.Undecided++
 		}
-		v.Claims = append(v.Claims, e.VerifiedField)
+		v.Claims = append(v.Claims, e.verifiedField)
 	}
-	slices.SortStableFunc(v.Claims, func(a, b VerifiedField) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
+	slices.SortStableFunc(v.Claims, func(a, b verifiedField) int { return slices.Compare(numbers(a.Path), numbers(b.Path)) })
 
 	if d.truncated {
 		res.Note("the definitions have more fields than are verified at once: the first " + strconv.Itoa(maxExpectations))
@@ -106,7 +106,7 @@ func (v *Verification) Conclude(c *Client, d *Definition, res *Result, err error
 	}
 	v.Notes = append([]string{}, res.Notes...)
 	if v.Claims == nil {
-		v.Claims = []VerifiedField{}
+		v.Claims = []verifiedField{}
 	}
 	return err
 }

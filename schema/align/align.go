@@ -26,14 +26,22 @@ import (
 
 // Bounds of what an Aligner holds.
 const (
-	maxPairs      = 2000
-	maxPositions  = 20_000
-	maxBodyBytes  = 4 << 20
-	maxNodes      = 1 << 18
-	maxInstances  = 4096 // of one position
-	maxBoard      = 512  // different numbers, or names, of one position
-	maxRefinement = 16   // exchangeable fields that are told apart by what is in them
-	maxEvidence   = 8    // addresses of a join
+	maxPairs     = 2000
+	maxPositions = 20_000
+	maxBodyBytes = 4 << 20
+	maxNodes     = 1 << 18
+
+	// of one position
+	maxInstances = 4096
+
+	// different numbers, or names, of one position
+	maxBoard = 512
+
+	// exchangeable fields that are told apart by what is in them
+	maxRefinement = 16
+
+	// addresses of a join
+	maxEvidence = 8
 )
 
 // ErrLimit is wrapped where a pair is beyond a bound.
@@ -41,11 +49,16 @@ var ErrLimit = errors.New("beyond the limits of align")
 
 // A Pair is one message in both codecs.
 type Pair struct {
-	Message  string                         // full name of its type, or one made from its method
-	Type     protoreflect.MessageDescriptor // where definitions know it, for the names of types in it; may be nil
-	Proto    []byte
-	JSON     []byte
-	Evidence [2]string // addresses of both
+	// full name of its type, or one made from its method
+	Message string
+
+	// where definitions know it, for the names of types in it; may be nil
+	Type  protoreflect.MessageDescriptor
+	Proto []byte
+	JSON  []byte
+
+	// addresses of both
+	Evidence [2]string
 }
 
 // An Aligner collects pairs. The zero value is ready. It is not for several
@@ -77,17 +90,6 @@ func (a *Aligner) Add(p Pair) error {
 	}
 	a.pairs[key] = p
 	return nil
-}
-
-// Merge takes all pairs of another Aligner.
-//
-// Errors: those of Add.
-func (a *Aligner) Merge(o *Aligner) error {
-	var errs []error
-	for _, p := range o.sorted() {
-		errs = append(errs, a.Add(p))
-	}
-	return errors.Join(errs...)
 }
 
 func (a *Aligner) sorted() []Pair {

@@ -198,7 +198,8 @@ func (b *body) any(t *wire.Tree, node int32, v *value) (in inner, ok bool) {
 	}
 	if len(fields[2]) == 1 && t.Node(fields[2][0]).Type == wire.Len {
 		in = inner{at: at{t, fields[2][0], v.without("@type")}, of: tAny, name: url.text[strings.LastIndexByte(url.text, '/')+1:]}
-		if b.agree(in.at) == differs { // a well-known type, which is in a member "value"
+		// a well-known type, which is in a member "value"
+		if b.agree(in.at) == differs {
 			in = inner{}
 		}
 	}
@@ -341,7 +342,8 @@ func keyTypes(t *wire.Tree, nodes []int32, name string) (out types) {
 	}
 	v := &value{kind: text, text: name}
 	out = scalarTypes(t, nodes[0], v) &^ (tBytes | tEnum | tFloat | tDouble)
-	if _, err := strconv.ParseInt(name, 10, 33); err == nil { // narrow ones are strings here, too
+	// narrow ones are strings here, too
+	if _, err := strconv.ParseInt(name, 10, 33); err == nil {
 		out |= scalarTypes(t, nodes[0], &value{kind: number, text: name}) &^ (tEnum | tFloat | tDouble)
 	}
 	if name == "true" || name == "false" {

@@ -23,10 +23,17 @@ const DefinitionsFile = "align.proto"
 
 // A definer makes definitions of joins.
 type definer struct {
-	files    map[string]*descriptorpb.FileDescriptorProto // by package
-	messages map[string]*descriptorpb.DescriptorProto     // by full name
-	known    map[string]string                            // the file of each well-known type
-	needs    map[string]bool                              // files of those
+	// by package
+	files map[string]*descriptorpb.FileDescriptorProto
+
+	// by full name
+	messages map[string]*descriptorpb.DescriptorProto
+
+	// the file of each well-known type
+	known map[string]string
+
+	// files of those
+	needs map[string]bool
 }
 
 // DescriptorSet is what the joins say, as definitions: a file a package, which

@@ -5,10 +5,15 @@ import "slices"
 // A graph is a bipartite graph of rows and columns, of which some may stay
 // without a partner.
 type graph struct {
-	edges        [][]bool // by row, by column
-	spareRow     []bool   // rows that need no partner
-	spareColumn  []bool
-	partner      []int // of each row, a column; columns behind the last are the rows' own dummies
+	// by row, by column
+	edges [][]bool
+
+	// rows that need no partner
+	spareRow    []bool
+	spareColumn []bool
+
+	// of each row, a column; columns behind the last are the rows' own dummies
+	partner      []int
 	rows, column int
 }
 

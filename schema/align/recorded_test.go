@@ -20,6 +20,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 )
 
 type dynamic = dynamicpb.Message
@@ -62,7 +63,7 @@ func newRecording(t *testing.T, methods int) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := mitm.LoadCA(t.TempDir())
+	ca, err := ca.Load(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

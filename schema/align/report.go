@@ -11,11 +11,20 @@ import (
 
 // A Report is what pairs tell.
 type Report struct {
-	Joins   []Join   // by message and number
-	Doubts  []Doubt  // by message
-	Pairs   int      // that were looked at
-	Differ  []string // pairs whose halves are not the same data, by their addresses
-	Skipped []string // pairs that were not looked at, and why
+	// by message and number
+	Joins []Join
+
+	// by message
+	Doubts []Doubt
+
+	// that were looked at
+	Pairs int
+
+	// pairs whose halves are not the same data, by their addresses
+	Differ []string
+
+	// pairs that were not looked at, and why
+	Skipped []string
 }
 
 // A Join is a field with its name.
@@ -25,21 +34,28 @@ type Report struct {
 // are Alternatives. P is what the weight of evidence gives by the rule of
 // succession from nine of ten, no measured frequency.
 type Join struct {
-	V            int              `json:"v"`
-	Message      string           `json:"message"`
-	Number       uint64           `json:"number"`
-	Name         string           `json:"name"`
-	Derived      bool             `json:"name_derived"` // Name is not spelt as JSONName
-	JSONName     string           `json:"json_name"`
-	Type         string           `json:"type"` // a scalar's, "enum", "map<K, V>", or a message's full name
+	V       int    `json:"v"`
+	Message string `json:"message"`
+	Number  uint64 `json:"number"`
+	Name    string `json:"name"`
+
+	// Name is not spelt as JSONName
+	Derived  bool   `json:"name_derived"`
+	JSONName string `json:"json_name"`
+
+	// a scalar's, "enum", "map<K, V>", or a message's full name
+	Type         string           `json:"type"`
 	Label        string           `json:"label"`
 	Alternatives []string         `json:"alternatives"`
 	Enum         map[string]int32 `json:"enum,omitempty"`
 	P            float64          `json:"p"`
 	Pairs        int              `json:"pairs"`
-	Evidence     []string         `json:"evidence"` // addresses, proto and JSON by turns; of the first pairs
 
-	key, value types // of a map
+	// addresses, proto and JSON by turns; of the first pairs
+	Evidence []string `json:"evidence"`
+
+	// of a map
+	key, value types
 }
 
 // A Doubt is some fields and some names that go together in more than one way.

@@ -141,7 +141,8 @@ func float(v *value, bits int) (float64, bool) {
 	case v.text == "-Infinity":
 		return math.Inf(-1), true
 	}
-	f, err := strconv.ParseFloat(v.text, bits) // which JSON written by hand may have
+	// which JSON written by hand may have
+	f, err := strconv.ParseFloat(v.text, bits)
 	return f, err == nil && isDecimal(v.text)
 }
 

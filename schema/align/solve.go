@@ -297,7 +297,8 @@ func (b *board) distinct(i instance) map[[2]int]cell {
 	for n, nodes := range fields {
 		for c, v := range i.obj.elems {
 			cell := i.cell(i.tree, nodes, v)
-			if !cell.ok() && v.kind == object && len(nodes) == 1 { // not the same, but perhaps in parts
+			// not the same, but perhaps in parts
+			if !cell.ok() && v.kind == object && len(nodes) == 1 {
 				p := at{i.tree, nodes[0], v}
 				if i.tree.IsMessage(nodes[0]) {
 					cell.types, cell.inside, cell.sure = tMessage, []inner{{at: p, of: tMessage}}, i.overlap(p)

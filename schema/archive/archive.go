@@ -85,10 +85,16 @@ func Detect(head []byte) Kind {
 
 // A Budget bounds what is unpacked of one input.
 type Budget struct {
-	members  int
-	unpacked int64 // bytes that were decompressed
-	handed   int64 // bytes of members that were read; of a sparse one its holes too
-	most     int64 // of each
+	members int
+
+	// bytes that were decompressed
+	unpacked int64
+
+	// bytes of members that were read; of a sparse one its holes too
+	handed int64
+
+	// of each
+	most int64
 }
 
 // NewBudget returns what may be unpacked of an input of that many bytes.
@@ -245,7 +251,8 @@ func (w *walk) stream(name string, r io.Reader, size int64) error {
 
 // rest reads what follows head, up to limit in all.
 func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error) {
-	const step = 1 << 20 // what a header says of the size is not believed beyond it
+	// what a header says of the size is not believed beyond it
+	const step = 1 << 20
 	data := append(make([]byte, 0, max(int64(len(head)), min(size+1, 16*step))), head...)
 	for {
 		if len(data) == cap(data) {

@@ -40,7 +40,8 @@ func (w *walk) asar(data []byte) error {
 	if base > int64(len(data)) || 16+size > base || size > maxIndex {
 		return fmt.Errorf("its index of %d bytes is not in it", size)
 	}
-	index := bytes.Clone(data[16 : 16+size]) // data may be unmapped before a run that was interrupted ends
+	// data may be unmapped before a run that was interrupted ends
+	index := bytes.Clone(data[16 : 16+size])
 	root, err := interrupt.Run(w.ctx, func() (*asarEntry, error) {
 		root := &asarEntry{}
 		return root, json.Unmarshal(index, root)

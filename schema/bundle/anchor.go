@@ -11,33 +11,39 @@ import (
 type anchorKind int
 
 const (
-	anchorNone          anchorKind = iota
-	anchorFieldList                // proto3.util.newFieldList(() => […]), protobuf-es 1 as classes
-	anchorMessageType              // proto3.makeMessageType("…", () => […])
-	anchorEnumType                 // proto3.makeEnum, proto3.util.setEnumType
-	anchorExtension                // proto2.makeExtension
-	anchorTypeName                 // typeName: a service of connect-es 1
-	anchorDescriptor               // a string that may be a descriptor in base64
-	anchorSuper                    // super("…", […]): a message of protobuf-ts
-	anchorNew                      // new ServiceType("…", […]), new MessageType("…", […])
-	anchorNested                   // nested: reflection JSON of protobufjs
-	anchorUint32                   // .uint32(10): static code of protobufjs and ts-proto
-	anchorWriter                   // serializeBinaryToWriter: google-protobuf
-	anchorExportSymbol             // goog.exportSymbol("proto.pkg.Type", null, global)
-	anchorRequestStream            // requestStream: methods of grpc-js and of ts-proto
-	anchorGRPCWeb                  // MethodDescriptor("/pkg.Service/Method", …)
-	anchorRPCCall                  // this.rpcCall(…), a service of static protobufjs
-	anchorRPCRequest               // this.rpc.request(…), a client of ts-proto
-	anchorAddJSON                  // root.addJSON({…})
-	anchorJSON                     // a string that may be reflection JSON
-	anchorEnums                    // options.enums: toObject of static protobufjs
-	anchorOneofGetter              // oneOfGetter(…)
-	anchorTypeURL                  // Foo.getTypeUrl
-	anchorRPCService               // protobuf.rpc.Service
-	anchorPackage                  // protobufPackage = "pkg", of ts-proto
-	anchorEncode                   // {encode(…), decode(…), …}, of ts-proto
-	anchorUnrecognized             // a value of each enum of ts-proto
-	anchorFrozen                   // {__proto__: null, …}, a namespace of Rollup
+	anchorNone anchorKind = iota
+	// proto3.util.newFieldList(() => […]), protobuf-es 1 as classes
+	anchorFieldList
+	anchorMessageType // proto3.makeMessageType("…", () => […])
+	anchorEnumType    // proto3.makeEnum, proto3.util.setEnumType
+	anchorExtension   // proto2.makeExtension
+	anchorTypeName    // typeName: a service of connect-es 1
+	anchorDescriptor  // a string that may be a descriptor in base64
+	anchorSuper       // super("…", […]): a message of protobuf-ts
+	// new ServiceType("…", […]), new MessageType("…", […])
+	anchorNew
+	anchorNested // nested: reflection JSON of protobufjs
+	// .uint32(10): static code of protobufjs and ts-proto
+	anchorUint32
+	anchorWriter // serializeBinaryToWriter: google-protobuf
+	// goog.exportSymbol("proto.pkg.Type", null, global)
+	anchorExportSymbol
+	// requestStream: methods of grpc-js and of ts-proto
+	anchorRequestStream
+	anchorGRPCWeb // MethodDescriptor("/pkg.Service/Method", …)
+	// this.rpcCall(…), a service of static protobufjs
+	anchorRPCCall
+	anchorRPCRequest   // this.rpc.request(…), a client of ts-proto
+	anchorAddJSON      // root.addJSON({…})
+	anchorJSON         // a string that may be reflection JSON
+	anchorEnums        // options.enums: toObject of static protobufjs
+	anchorOneofGetter  // oneOfGetter(…)
+	anchorTypeURL      // Foo.getTypeUrl
+	anchorRPCService   // protobuf.rpc.Service
+	anchorPackage      // protobufPackage = "pkg", of ts-proto
+	anchorEncode       // {encode(…), decode(…), …}, of ts-proto
+	anchorUnrecognized // a value of each enum of ts-proto
+	anchorFrozen       // {__proto__: null, …}, a namespace of Rollup
 	anchorKinds
 )
 

@@ -9,30 +9,55 @@ import (
 // after one of them is used up is what stands in its text as it is: names are
 // no longer followed, and nothing is put together.
 const (
-	minSteps      = 20 << 20 // names and expressions that are followed, and brackets that are climbed
-	stepsPerToken = 8        // and so many more for each token
-	maxScanned    = 1 << 30  // tokens that are looked through for single fields
+	// names and expressions that are followed, and brackets that are climbed
+	minSteps = 20 << 20
 
-	minMemory      = 32 << 20 // bytes that definitions and composed values take
-	memoryPerToken = 1 << 10  // and so many more for each token
-	memoryPerByte  = 256      // and for each byte of the script
+	// and so many more for each token
+	stepsPerToken = 8
 
-	minString = 1 << 16 // bytes of a composed string, and as many more as the script has
+	// tokens that are looked through for single fields
+	maxScanned = 1 << 30
 
-	minParsed      = 1 << 18 // parts of expressions that are parsed
-	parsedPerToken = 16      // and so many more for each token
+	// bytes that definitions and composed values take
+	minMemory = 32 << 20
+
+	// and so many more for each token
+	memoryPerToken = 1 << 10
+
+	// and for each byte of the script
+	memoryPerByte = 256
+
+	// bytes of a composed string, and as many more as the script has
+	minString = 1 << 16
+
+	// parts of expressions that are parsed
+	minParsed = 1 << 18
+
+	// and so many more for each token
+	parsedPerToken = 16
 )
 
 // What values and definitions are estimated to take, in bytes. A small literal
 // that is spread into many lists, or handed to many messages, is charged for
 // what is made of it each time.
 const (
-	partMemory       = 16   // of a composed string, and its bytes
-	elementMemory    = 2048 // of a list: a field, a value of an enum or a method is made of it
-	propertyMemory   = 128  // of an object that was put together
-	definitionMemory = 4096 // a message, an enum or a service
-	textMemory       = 192  // a byte of a descriptor, of what it declares
-	tokenMemory      = 32   // a token of a script in a string
+	// of a composed string, and its bytes
+	partMemory = 16
+
+	// of a list: a field, a value of an enum or a method is made of it
+	elementMemory = 2048
+
+	// of an object that was put together
+	propertyMemory = 128
+
+	// a message, an enum or a service
+	definitionMemory = 4096
+
+	// a byte of a descriptor, of what it declares
+	textMemory = 192
+
+	// a token of a script in a string
+	tokenMemory = 32
 )
 
 // A budget is what reading a script has cost so far.

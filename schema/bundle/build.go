@@ -18,18 +18,32 @@ type builder struct {
 	notes map[string]string
 	open  []Unresolved
 
-	messages map[string]*message // by full name
+	// by full name
+	messages map[string]*message
 	enums    map[string]*enum
-	isEnum   map[string]bool // before the definitions are named
-	renamed  map[*def]string
-	locals   map[string][]*def
-	files    map[string]*descriptorpb.FileDescriptorProto // by package and syntax
-	children map[string][]string                          // of a message: names of the types in it
-	second   map[string]bool                              // packages that need proto2
-	outside  map[string]bool                              // types of descriptors among the scripts
 
-	outsiders map[string][]outsider // those by their word in scripts
-	keyed     map[string][]string   // scripts by the keys of webpack's modules in them
+	// before the definitions are named
+	isEnum  map[string]bool
+	renamed map[*def]string
+	locals  map[string][]*def
+
+	// by package and syntax
+	files map[string]*descriptorpb.FileDescriptorProto
+
+	// of a message: names of the types in it
+	children map[string][]string
+
+	// packages that need proto2
+	second map[string]bool
+
+	// types of descriptors among the scripts
+	outside map[string]bool
+
+	// those by their word in scripts
+	outsiders map[string][]outsider
+
+	// scripts by the keys of webpack's modules in them
+	keyed map[string][]string
 }
 
 func newBuilder(ctx context.Context, e *Extractor) *builder {

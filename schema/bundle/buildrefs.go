@@ -85,7 +85,8 @@ func (b *builder) indexOutside() {
 // with what a bundler appends to words that are there twice: Foo2, Foo$1.
 func (b *builder) byName(r *ref) string {
 	word := r.local
-	if r.module != "" && !strings.HasPrefix(r.module, ".") && wellKnown(word) { // of the runtime
+	// of the runtime
+	if r.module != "" && !strings.HasPrefix(r.module, ".") && wellKnown(word) {
 		return "google.protobuf." + word
 	}
 	for range 2 {

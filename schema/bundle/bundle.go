@@ -45,15 +45,6 @@ func Codegens() []string {
 	}
 }
 
-// Extract returns what one script declares.
-func Extract(ctx context.Context, name string, src []byte, opts Options) (*Result, error) {
-	e := New(opts)
-	if err := e.Add(ctx, name, src); err != nil {
-		return nil, err
-	}
-	return e.Result(ctx)
-}
-
 // An Extractor collects what scripts declare that belong together: one may
 // refer to a type that another declares.
 type Extractor struct {
@@ -158,16 +149,27 @@ type scan struct {
 	*script
 	found
 	scalars map[string]int64
-	tsEnums map[string]bool // that were read
 
-	tsEnumIDs map[int32]bool // what stands for enums of ts-proto
-	nameless  map[string]int // names made up for messages of ts-proto
-	unpacked  bool           // of ts-proto, without a package
+	// that were read
+	tsEnums map[string]bool
 
-	exported map[int32]string  // by module of google-protobuf's code: its package
-	getters  map[int32][]int32 // getters of oneofs, by the function that makes them
+	// what stands for enums of ts-proto
+	tsEnumIDs map[int32]bool
 
-	fixed *Place // of all, where the script is in a string of another
+	// names made up for messages of ts-proto
+	nameless map[string]int
+
+	// of ts-proto, without a package
+	unpacked bool
+
+	// by module of google-protobuf's code: its package
+	exported map[int32]string
+
+	// getters of oneofs, by the function that makes them
+	getters map[int32][]int32
+
+	// of all, where the script is in a string of another
+	fixed *Place
 	forms map[string]bool
 	files []*descriptorpb.FileDescriptorProto
 }
@@ -213,7 +215,8 @@ func (x *scan) ref(n *node) *ref {
 		r.local = x.text(b.arg)
 	}
 	r.module, r.local = x.imported(n, r.local)
-	if r.module == "" && t.end != nil && t.end.kind == nIdent { // by another name: var a = imported
+	// by another name: var a = imported
+	if r.module == "" && t.end != nil && t.end.kind == nIdent {
 		if b, ok := x.lookup(t.end.at, t.end.str); ok && b.kind == bindImport {
 			r.module, r.local = x.imported(t.end, x.text(b.arg))
 		}

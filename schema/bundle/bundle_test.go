@@ -240,7 +240,7 @@ proto3.makeMessageType("p.B",()=>[{no:2,name:"s",kind:"scalar",T:9}])`,
 func TestExtract(t *testing.T) {
 	for name, test := range extractTests() {
 		t.Run(name, func(t *testing.T) {
-			r, err := Extract(t.Context(), "x.js", []byte(test.src), Options{})
+			r, err := extract(t.Context(), "x.js", []byte(test.src), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +256,7 @@ func TestNothingRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")
 	src := fmt.Sprintf(`require("fs").writeFileSync(%q,"x");eval("require('fs').writeFileSync(%s,'x')");
 	proto3.makeMessageType((()=>{require("fs").writeFileSync(%q,"x");return "p.A"})(),()=>[{no:1,name:"s",kind:"scalar",T:9}])`, file, file, file)
-	r, err := Extract(t.Context(), "x.js", []byte(src), Options{})
+	r, err := extract(t.Context(), "x.js", []byte(src), Options{})
 	if err != nil || len(r.Files) != 1 {
 		t.Errorf("%v, %d files", err, len(r.Files))
 	}
@@ -266,7 +266,7 @@ func TestNothingRuns(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, err := Extract(t.Context(), "x.js", make([]byte, MaxScript+1), Options{})
+	_, err := extract(t.Context(), "x.js", make([]byte, MaxScript+1), Options{})
 	if !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
@@ -294,7 +294,7 @@ func TestHostileScripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			if _, err := Extract(ctx, "x.js", []byte(src), Options{}); err != nil {
+			if _, err := extract(ctx, "x.js", []byte(src), Options{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -302,7 +302,7 @@ func TestHostileScripts(t *testing.T) {
 }
 
 func TestNothing(t *testing.T) {
-	r, err := Extract(t.Context(), "x.js", []byte(`console.log("typeName", {nested: 1})`), Options{})
+	r, err := extract(t.Context(), "x.js", []byte(`console.log("typeName", {nested: 1})`), Options{})
 	if err != nil || len(r.Files)+len(r.Unresolved)+len(r.Forms) > 0 {
 		t.Error(err, summary(r))
 	}
@@ -327,7 +327,7 @@ func FuzzExtract(f *testing.F) {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		r, err := Extract(t.Context(), "x.js", src, Options{})
+		r, err := extract(t.Context(), "x.js", src, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,4 +378,13 @@ func TestCopiesOfTwoCodegens(t *testing.T) {
 	if got := summary(result(t, e)); got != want {
 		t.Errorf("got\n%s", got)
 	}
+}
+
+// extract returns what one script declares.
+func extract(ctx context.Context, name string, src []byte, opts Options) (*Result, error) {
+	e := New(opts)
+	if err := e.Add(ctx, name, src); err != nil {
+		return nil, err
+	}
+	return e.Result(ctx)
 }

@@ -46,7 +46,8 @@ func (b *builder) index() {
 		}
 		done[full] = true
 		kept, same := choose(b.ctx, messages[full], b.covers)
-		if standard(full) && len(kept) > 1 { // protobuf's own declaration stands for all
+		// protobuf's own declaration stands for all
+		if standard(full) && len(kept) > 1 {
 			for _, m := range kept[1:] {
 				same[m] = kept[0]
 			}
@@ -213,7 +214,8 @@ func (b *builder) sameField(f *field, fSyntax string, g *field, gSyntax string) 
 		return lost || f.ref == nil && g.ref == nil && f.scalar == g.scalar
 	}
 	fName, gName := b.target(f.ref), b.target(g.ref)
-	return gName == "" || fName == gName || strings.HasSuffix(fName, "."+gName) // as far as it is known
+	// as far as it is known
+	return gName == "" || fName == gName || strings.HasSuffix(fName, "."+gName)
 }
 
 func isPacked(f *field, syntax string) bool {

@@ -217,7 +217,8 @@ func (s *script) member(obj *node, name string, t *trail) *node {
 			}
 		}
 	}
-	if v.kind == nCall && len(v.kids) > 1 && v.kids[1].kind == nObject { // Object.freeze({…})
+	// Object.freeze({…})
+	if v.kind == nCall && len(v.kids) > 1 && v.kids[1].kind == nObject {
 		return s.property(v.kids[1], name)
 	}
 	return nil

@@ -69,7 +69,8 @@ func (s *script) callOf(at int32) *node {
 	if s.typ(open) != js.OpenParenToken || s.typ(at-1) == js.FunctionToken {
 		return nil
 	}
-	if s.typ(s.around(open).close+1) == js.OpenBraceToken { // a method's definition
+	// a method's definition
+	if s.typ(s.around(open).close+1) == js.OpenBraceToken {
 		return nil
 	}
 	if n, ok := s.exprs[-open]; ok {
@@ -169,7 +170,8 @@ func (s *script) classIDs(class int32) []int32 {
 func (s *script) nameIDs(at int32) []int32 {
 	var ids []int32
 	for at = s.startOf(at) - 1; ; at -= 2 {
-		if s.typ(at) == js.CommaToken && s.typ(at-2) == js.OpenParenToken { // (0, a.b)(…)
+		// (0, a.b)(…)
+		if s.typ(at) == js.CommaToken && s.typ(at-2) == js.OpenParenToken {
 			at -= 3
 		}
 		if s.typ(at) != js.EqToken || !js.IsIdentifier(s.typ(at-1)) || s.typ(at-2) == js.DotToken {

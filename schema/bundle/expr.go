@@ -20,30 +20,36 @@ const (
 	nIndex                    // kids[0][kids[1]]
 	nCall                     // kids[0](kids[1:])
 	nNew                      // new kids[0](kids[1:])
-	nFunc                     // body, or kids[0] where the body is an expression; params
-	nClass                    // body; kids[0] is what it extends, or nil
-	nUnary                    // op kids[0]
-	nBinary                   // kids[0] op kids[1]
-	nCond                     // kids[0] ? kids[1] : kids[2]
-	nAssign                   // kids[0] op kids[1]
-	nSeq                      // kids
-	nSpread                   // ...kids[0]
+	// body, or kids[0] where the body is an expression; params
+	nFunc
+	nClass  // body; kids[0] is what it extends, or nil
+	nUnary  // op kids[0]
+	nBinary // kids[0] op kids[1]
+	nCond   // kids[0] ? kids[1] : kids[2]
+	nAssign // kids[0] op kids[1]
+	nSeq    // kids
+	nSpread // ...kids[0]
 )
 
 // A node is an expression. at is the token that tells it from any other: where
 // it begins, but of a call its parenthesis and of a member its name.
 type node struct {
-	kind  nodeKind
-	op    js.TokenType
-	at    int32
-	end   int32 // the token after it
-	body  int32 // bracket
+	kind nodeKind
+	op   js.TokenType
+	at   int32
+
+	// the token after it
+	end int32
+
+	// bracket
+	body  int32
 	str   string
 	num   float64
 	kids  []*node
 	props []prop
 
-	byName map[string]int32 // indices of props, where they are many and were asked for
+	// indices of props, where they are many and were asked for
+	byName map[string]int32
 }
 
 // A prop is a member of an object literal.

@@ -51,7 +51,8 @@ func (x *scan) jspb() {
 	if j != nil {
 		for _, full := range slices.Sorted(maps.Keys(j.enums)) {
 			values := s.numbersIn(j.enums[full])
-			if len(values) == 0 || strings.HasSuffix(values[0].name, "_NOT_SET") { // cases of a oneof
+			// cases of a oneof
+			if len(values) == 0 || strings.HasSuffix(values[0].name, "_NOT_SET") {
 				continue
 			}
 			e := &enum{def: x.def(full, formJSPB, j.enums[full].at, nil), values: values}
@@ -221,7 +222,8 @@ func (j *jspbFile) typed(f *field, word string, rest []*node) {
 		f.ref = &ref{}
 		if len(rest) > 0 {
 			f.ref.full = strings.TrimSuffix(chain(rest[0]), ".serializeBinaryToWriter")
-			f.ref.local = strings.ReplaceAll(f.ref.full, ".", "_") // of another module: any_pb.Any
+			// of another module: any_pb.Any
+			f.ref.local = strings.ReplaceAll(f.ref.full, ".", "_")
 			f.ref.module, _ = j.imported(rest[0], "")
 			if pkg := j.moduleSpace(rest[0]); pkg != "" {
 				f.ref.full = dotted(pkg, f.ref.full)
@@ -234,7 +236,8 @@ func (j *jspbFile) typed(f *field, word string, rest []*node) {
 		j.refs = append(j.refs, f.ref)
 	default:
 		if f.scalar = j.scalarNamed(strings.ToLower(word)); f.scalar == 0 {
-			f.scalar = j.scalarNamed(strings.ToLower(strings.TrimSuffix(word, "String"))) // writeInt64String
+			// writeInt64String
+			f.scalar = j.scalarNamed(strings.ToLower(strings.TrimSuffix(word, "String")))
 			if f.scalar == 0 {
 				f.scalar = descriptorpb.FieldDescriptorProto_TYPE_BYTES
 			} else {
@@ -254,7 +257,8 @@ func (x *scan) moduleSpace(n *node) string {
 	t := trail{}
 	v := s.deref(n, &t)
 	body, ok := s.moduleOf(v, &t)
-	if !ok && v != nil && v.kind == nCall && len(v.kids) == 1 { // Rollup's requireFoo()
+	// Rollup's requireFoo()
+	if !ok && v != nil && v.kind == nCall && len(v.kids) == 1 {
 		if fn := s.deref(v.kids[0], &t); fn != nil && fn.kind == nFunc && len(fn.kids) == 0 {
 			body, ok = fn.body, true
 		}
@@ -301,7 +305,8 @@ func (j *jspbFile) mapField(call *node, skip int) *field {
 // complete names a field, and says what else is known of it.
 func (j *jspbFile) complete(full string, f *field, body, at int32) {
 	key := fmt.Sprint(full, " ", f.no)
-	name := strings.TrimSuffix(j.names[key], "$") // of one that JavaScript reserves
+	// of one that JavaScript reserves
+	name := strings.TrimSuffix(j.names[key], "$")
 	switch {
 	case f.mapKey != 0:
 		name = strings.TrimSuffix(name, "Map")

@@ -21,11 +21,16 @@ type token struct {
 
 // A bracket is a pair of (), [], {} or of a template's ${ }.
 type bracket struct {
-	open, close int32 // token indices; the outermost has -1 and the number of tokens
+	// token indices; the outermost has -1 and the number of tokens
+	open, close int32
 	parent      int32
-	function    int32 // the innermost body of a function that it is or is in
-	kind        byte
-	fn          bool // the body of a function
+
+	// the innermost body of a function that it is or is in
+	function int32
+	kind     byte
+
+	// the body of a function
+	fn bool
 }
 
 // A script is a tokenized source with its brackets matched, as far as they do.

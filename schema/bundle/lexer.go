@@ -14,18 +14,31 @@ import (
 //
 // Source: ECMA-262, chapter 12
 type lexer struct {
-	src   []byte
-	start int // of the token that was read last
-	at    int // the end of that token
+	src []byte
 
-	level     int   // open parentheses and braces
-	templates []int // levels at which a } goes on with a template
+	// of the token that was read last
+	start int
 
-	newline   bool // a line terminator stands between the last token and the one before
-	lineStart bool // none of the line's tokens was read yet
+	// the end of that token
+	at int
 
-	openTemplate int // from here on no template ends
-	openComment  int // from here on no comment of several lines ends
+	// open parentheses and braces
+	level int
+
+	// levels at which a } goes on with a template
+	templates []int
+
+	// a line terminator stands between the last token and the one before
+	newline bool
+
+	// none of the line's tokens was read yet
+	lineStart bool
+
+	// from here on no template ends
+	openTemplate int
+
+	// from here on no comment of several lines ends
+	openComment int
 }
 
 func newLexer(src []byte) *lexer {

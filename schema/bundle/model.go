@@ -16,8 +16,12 @@ type message struct {
 type enum struct {
 	def
 	values []enumValue
-	from   *ref   // what its values are of, where they were not found in its script
-	prefix string // of those
+
+	// what its values are of, where they were not found in its script
+	from *ref
+
+	// of those
+	prefix string
 }
 
 type enumValue struct {
@@ -52,27 +56,45 @@ type def struct {
 }
 
 type field struct {
-	name       string
-	json       string // where it is not what the name makes it
-	no         int64
-	repeated   bool
-	required   bool
-	presence   bool // explicit: proto3's optional
-	implicit   bool // not explicit, where the output tells so: in proto2 it is required
-	group      bool
-	entry      bool // of a map, until it is made one
-	packed     *bool
-	oneof      string
-	scalar     descriptorpb.FieldDescriptorProto_Type // 0 with ref
-	ref        *ref
-	mapKey     descriptorpb.FieldDescriptorProto_Type // 0 for no map
-	value      *string                                // default
-	valueRef   string                                 // default of an enum as the script names it
+	name string
+
+	// where it is not what the name makes it
+	json     string
+	no       int64
+	repeated bool
+	required bool
+
+	// explicit: proto3's optional
+	presence bool
+
+	// not explicit, where the output tells so: in proto2 it is required
+	implicit bool
+	group    bool
+
+	// of a map, until it is made one
+	entry  bool
+	packed *bool
+	oneof  string
+
+	// 0 with ref
+	scalar descriptorpb.FieldDescriptorProto_Type
+	ref    *ref
+
+	// 0 for no map
+	mapKey descriptorpb.FieldDescriptorProto_Type
+
+	// default
+	value *string
+
+	// default of an enum as the script names it
+	valueRef   string
 	jsType     descriptorpb.FieldOptions_JSType
 	deprecated bool
 	place      Place
 	extendee   *ref
-	full       string // of an extension
+
+	// of an extension
+	full string
 }
 
 // A ref names a type: by its full name, by what the script's expression leads

@@ -124,7 +124,8 @@ func (s *script) moduleOf(call *node, t *trail) (int32, bool) {
 			return fn.body, true
 		}
 	}
-	if loader != nil && loader.kind == nFunc && len(call.kids) == 1 { // webpack's f = () => n(123), called as f()
+	// webpack's f = () => n(123), called as f()
+	if loader != nil && loader.kind == nFunc && len(call.kids) == 1 {
 		if r := s.result(loader); r != nil && r.kind == nCall && r.at != call.at {
 			return s.moduleOf(r, t)
 		}
@@ -185,7 +186,8 @@ func (s *script) moduleTable() map[string][]int32 {
 			}
 		}
 		key := at - 1
-		if s.typ(key) == js.OpenParenToken && s.typ(key-1) == js.ColonToken { // "./a.js": ((e, t, n) => {
+		// "./a.js": ((e, t, n) => {
+		if s.typ(key) == js.OpenParenToken && s.typ(key-1) == js.ColonToken {
 			key--
 		}
 		if s.typ(key) == js.ColonToken {

@@ -232,7 +232,8 @@ func (x *scan) tsEnumOf(f *field, o *node) {
 	e.values = s.enumValues(list[1])
 	kept := e.values[:0]
 	for _, v := range e.values {
-		if v.name == "UNSPECIFIED$" { // made up for an enum without 0, as only proto2 has
+		// made up for an enum without 0, as only proto2 has
+		if v.name == "UNSPECIFIED$" {
 			e.syntax = "proto2"
 			continue
 		}

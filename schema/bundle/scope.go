@@ -5,12 +5,15 @@ import "github.com/tdewolff/parse/v2/js"
 type bindKind uint8
 
 const (
-	bindVar    bindKind = iota // init is the token of its first value, or -1
-	bindFunc                   // init is the function keyword
-	bindClass                  // init is the class keyword
-	bindParam                  // arg is the parameter's index; the scope is the body
-	bindProp                   // init is the token of what is taken apart, arg of the property's name
-	bindImport                 // init is the token of the module's name, arg of the imported name
+	bindVar   bindKind = iota // init is the token of its first value, or -1
+	bindFunc                  // init is the function keyword
+	bindClass                 // init is the class keyword
+	// arg is the parameter's index; the scope is the body
+	bindParam
+	// init is the token of what is taken apart, arg of the property's name
+	bindProp
+	// init is the token of the module's name, arg of the imported name
+	bindImport
 )
 
 // A binding is what a name stands for in a scope.
@@ -79,19 +82,33 @@ func (b *bindings) add(v binding) {
 type scopes struct {
 	names    map[string]int32
 	bindings bindings
-	assigns  map[int32][]int32 // by name: tokens that a value is assigned to
-	classes  map[int32]int32   // body bracket: class keyword
-	spaces   []namespace       // f(name, {Export: () => …})
-	spaceOf  map[int32][]int32 // by binding: objects of spaces
-	onNames  map[int32]map[string]int32
-	modules  map[string][]int32
-	exprs    map[int32]*node
-	exports  map[int32]map[string]*node
-	defined  map[int32]*node             // objects that arrays of exports stand for, by their tokens
-	assigned map[int32]map[int32][]int32 // by name, by binding
+
+	// by name: tokens that a value is assigned to
+	assigns map[int32][]int32
+
+	// body bracket: class keyword
+	classes map[int32]int32
+
+	// f(name, {Export: () => …})
+	spaces []namespace
+
+	// by binding: objects of spaces
+	spaceOf map[int32][]int32
+	onNames map[int32]map[string]int32
+	modules map[string][]int32
+	exprs   map[int32]*node
+	exports map[int32]map[string]*node
+
+	// objects that arrays of exports stand for, by their tokens
+	defined map[int32]*node
+
+	// by name, by binding
+	assigned map[int32]map[int32][]int32
 	returns  map[int32]int32
-	arrows   []int32 // brackets that were made up, of functions without braces
-	deep     int
+
+	// brackets that were made up, of functions without braces
+	arrows []int32
+	deep   int
 }
 
 // A namespace is a call that defines exports: esbuild's __export(x, {…}) and

@@ -39,7 +39,8 @@ func keepsCase(name string) bool {
 			end++
 		}
 		word := name[i:end]
-		if rest := name[end:]; rest != "" && rest != "s" && rest[0] >= 'a' { // the last begins the next word
+		// the last begins the next word
+		if rest := name[end:]; rest != "" && rest != "s" && rest[0] >= 'a' {
 			word = word[:len(word)-1]
 		}
 		if isAcronym(word) {

@@ -119,7 +119,8 @@ func (x *scan) protobufJS(list []*encoder) {
 			if at, ok := prototypes[full+"."+f.name]; ok {
 				x.staticDefault(f, at, byName)
 			}
-			if ext, ok := strings.CutPrefix(f.name, "."); ok { // message[".pkg.extension"]
+			// message[".pkg.extension"]
+			if ext, ok := strings.CutPrefix(f.name, "."); ok {
 				f.full, f.name, f.required = ext, baseOf(ext), false
 				f.extendee = &ref{full: full, place: f.place}
 				x.refs = append(x.refs, f.extendee)
@@ -135,7 +136,8 @@ func (x *scan) protobufJS(list []*encoder) {
 	for _, m := range x.messages {
 		known[m.full] = true
 	}
-	for _, at := range slices.Concat(s.anchors[anchorTypeURL], s.anchors[anchorEncode]) { // of those without fields too
+	// of those without fields too
+	for _, at := range slices.Concat(s.anchors[anchorTypeURL], s.anchors[anchorEncode]) {
 		if s.typ(at-1) != js.DotToken || s.typ(at+1) != js.EqToken {
 			continue
 		}
@@ -149,7 +151,8 @@ func (x *scan) protobufJS(list []*encoder) {
 	for _, at := range s.anchors[anchorRPCCall] {
 		x.staticMethod(at)
 	}
-	for _, at := range s.anchors[anchorRPCService] { // of those without methods too
+	// of those without methods too
+	for _, at := range s.anchors[anchorRPCService] {
 		full := ""
 		if s.typ(at-1) == js.DotToken && s.is(at-2, "rpc") && s.is(at+2, "call") {
 			full = s.pathOf(at)

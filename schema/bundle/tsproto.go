@@ -165,7 +165,8 @@ func (x *scan) enumReaderIn(v *node, only string) *node {
 		if !js.IsIdentifier(s.typ(i)) || !called {
 			continue
 		}
-		if arg := i + 2; only != "" && !(js.IsIdentifier(s.typ(arg)) && s.is(arg+2, only) || s.is(arg+3, only)) { // f(o.x), (0, m.f)(o.x)
+		// f(o.x), (0, m.f)(o.x)
+		if arg := i + 2; only != "" && !(js.IsIdentifier(s.typ(arg)) && s.is(arg+2, only) || s.is(arg+3, only)) {
 			continue
 		}
 		call := &node{kind: nIdent, at: i, end: i + 1, str: s.text(i)}
@@ -247,7 +248,8 @@ func (x *scan) foldEntries() {
 	for _, m := range x.messages {
 		names[m.full] = m.form == formTSProto
 	}
-	for _, m := range x.messages { // Outer.Inner, as $type says, is Outer_Inner too
+	// Outer.Inner, as $type says, is Outer_Inner too
+	for _, m := range x.messages {
 		if flat := packageOf(m.full); names[m.full] && names[flat] {
 			for names[packageOf(flat)] {
 				flat = packageOf(flat)

@@ -124,8 +124,10 @@ func (x *scan) tsProtoName(o *node, ids []int32, words []string, origins map[int
 		if full = strings.TrimPrefix(full, "/"); !ok || !validFull(full) {
 			continue
 		}
-		whole := strings.HasSuffix(folded(full), folded(word))   // Foo3_6 is Foo36 in the script
-		if !whole && strings.HasSuffix(word, "_"+baseOf(full)) { // without what it is nested in
+		// Foo3_6 is Foo36 in the script
+		whole := strings.HasSuffix(folded(full), folded(word))
+		// without what it is nested in
+		if !whole && strings.HasSuffix(word, "_"+baseOf(full)) {
 			return dotted(packageOf(full), word), true, false
 		}
 		return full, true, true

@@ -26,8 +26,11 @@ type Allowance struct {
 
 // An allowRule is a line: a pattern of messages, and of their fields.
 type allowRule struct {
-	what           string // "unknown", "contradicted" or "method"; "" for the first two
-	message, field string // patterns as of path.Match
+	// "unknown", "contradicted" or "method"; "" for the first two
+	what string
+
+	// patterns as of path.Match
+	message, field string
 }
 
 // ReadAllowance reads a list of findings: a report as WriteJSON writes it, whose

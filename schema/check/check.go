@@ -176,22 +176,6 @@ func (m *methodRow) count(explained int64, ok bool) {
 	}
 }
 
-// AddMessage checks one message of the named address outside any exchange.
-// It counts under the method "", whose type is the message's.
-func (k *Checker) AddMessage(address string, md protoreflect.MessageDescriptor, t *wire.Tree) {
-	k.frame = func() string { return address }
-	id := [3]string{"", string(md.FullName()), ""}
-	row := k.methods[id]
-	if row == nil {
-		row = &methodRow{MethodCoverage{Type: string(md.FullName())}}
-		k.methods[id] = row
-	}
-	row.Frames++
-	row.Bytes += int64(len(t.Data))
-	explained, ok := k.message(t, 0, k.info(md))
-	row.count(explained, ok)
-}
-
 // note records a finding at the current frame, as far as there is room.
 func note[K comparable](m map[K]*found, at K, k *Checker) {
 	f := m[at]
@@ -296,7 +280,8 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	k.scratch = unknown
 	if len(unknown) > 0 {
 		// What is unknown is a message by itself; its evidence is pooled by type.
-		_ = k.evidence.Add(m.name, unknown) // fails beyond its bounds: then the kind is told by nothing
+		// fails beyond its bounds: then the kind is told by nothing
+		_ = k.evidence.Add(m.name, unknown)
 	}
 	for _, f := range m.required {
 		if f.last != instance {

@@ -43,7 +43,7 @@ func TestDrift(t *testing.T) {
 		}
 		var tree wire.Tree
 		tree.Reset(b, wire.Options{})
-		k.AddMessage("x#1/up/0", before.Messages().Get(0), &tree)
+		k.addMessage("x#1/up/0", before.Messages().Get(0), &tree)
 	}
 	g := schematest.NewGenerator(schematest.NewRand(42))
 	for range 60 {

@@ -17,21 +17,27 @@ import (
 // Shape: a field of a type that is new itself follows the field whose type it
 // is; Element then begins with the name that the type is proposed to have.
 type Proposal struct {
-	V       int        `json:"v"`
-	Element string     `json:"element"` // full name of the field to be
+	V int `json:"v"`
+
+	// full name of the field to be
+	Element string     `json:"element"`
 	Message string     `json:"message"`
 	Number  int32      `json:"number"`
 	Kind    infer.Kind `json:"kind"`
 	Type    string     `json:"type"`
 	Label   string     `json:"label"`
 	Oneof   string     `json:"oneof,omitempty"`
-	New     bool       `json:"new"` // the message is not in the definitions either
-	P       float64    `json:"p"`
-	TypeP   float64    `json:"type_p"`
-	LabelP  float64    `json:"label_p"`
-	Seen    int64      `json:"seen"`
-	Note    string     `json:"note,omitempty"`
-	Frames  []string   `json:"frames"` // addresses, the first of them; of the field that leads to a new type
+
+	// the message is not in the definitions either
+	New    bool    `json:"new"`
+	P      float64 `json:"p"`
+	TypeP  float64 `json:"type_p"`
+	LabelP float64 `json:"label_p"`
+	Seen   int64   `json:"seen"`
+	Note   string  `json:"note,omitempty"`
+
+	// addresses, the first of them; of the field that leads to a new type
+	Frames []string `json:"frames"`
 }
 
 // Proposals infers the unknown fields of what was checked.
@@ -88,7 +94,8 @@ func existing(known map[string]string, full string) (name string, isNew bool) {
 	}
 	full = strings.TrimPrefix(full, proposalPackage+".")
 	best, at := "", 0
-	for inferred, own := range known { // a type's name begins in upper case, whatever the message's does
+	// a type's name begins in upper case, whatever the message's does
+	for inferred, own := range known {
 		stem := infer.UpperFirst(strings.TrimPrefix(inferred, proposalPackage+".")) + "Field"
 		if strings.HasPrefix(full, stem) && len(stem) > at {
 			best, at = own, len(stem)

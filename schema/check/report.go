@@ -14,35 +14,63 @@ import (
 
 // A Report tells how far definitions explain traffic, in the contract's shape.
 type Report struct {
-	V               int              `json:"v"`
-	Frames          int              `json:"frames"`        // messages, ends of streams aside
-	Decoded         int              `json:"decoded"`       // of a known type, and well-formed
-	JSONFrames      int              `json:"json_frames"`   // of Frames, in JSON: checked by their members' names
-	BrokenFrames    int              `json:"broken_frames"` // cut off, or not decompressed: of no known content
-	Bytes           int64            `json:"bytes"`         // of all frames, decompressed
-	BytesExplained  int64            `json:"bytes_explained"`
-	FieldsSeen      int              `json:"fields_seen"`
-	FieldsNeverSeen int              `json:"fields_never_seen"` // of all the schema's messages
-	Unknown         []UnknownField   `json:"unknown"`
-	Contradicted    []Contradiction  `json:"contradicted"`
-	UnknownMethods  []UnknownMethod  `json:"unknown_methods"`
-	UnknownTypes    []UnknownType    `json:"unknown_types"` // that an Any or an error's detail names; no finding
-	Details         int              `json:"error_details"`
-	DetailsDecoded  int              `json:"error_details_decoded"` // of a known type, and well-formed
-	Methods         []MethodCoverage `json:"methods"`
-	Messages        []TypeCoverage   `json:"messages"` // those that were seen
+	V int `json:"v"`
+
+	// messages, ends of streams aside
+	Frames int `json:"frames"`
+
+	// of a known type, and well-formed
+	Decoded int `json:"decoded"`
+
+	// of Frames, in JSON: checked by their members' names
+	JSONFrames int `json:"json_frames"`
+
+	// cut off, or not decompressed: of no known content
+	BrokenFrames int `json:"broken_frames"`
+
+	// of all frames, decompressed
+	Bytes          int64 `json:"bytes"`
+	BytesExplained int64 `json:"bytes_explained"`
+	FieldsSeen     int   `json:"fields_seen"`
+
+	// of all the schema's messages
+	FieldsNeverSeen int             `json:"fields_never_seen"`
+	Unknown         []UnknownField  `json:"unknown"`
+	Contradicted    []Contradiction `json:"contradicted"`
+	UnknownMethods  []UnknownMethod `json:"unknown_methods"`
+
+	// that an Any or an error's detail names; no finding
+	UnknownTypes []UnknownType `json:"unknown_types"`
+	Details      int           `json:"error_details"`
+
+	// of a known type, and well-formed
+	DetailsDecoded int              `json:"error_details_decoded"`
+	Methods        []MethodCoverage `json:"methods"`
+
+	// those that were seen
+	Messages []TypeCoverage `json:"messages"`
 }
 
 // An UnknownField is a field that the schema has not.
 type UnknownField struct {
-	Message string     `json:"message"`
-	Number  int32      `json:"number"`         // 0 where it was seen in JSON only
-	Name    string     `json:"name,omitempty"` // the member's, of a field seen in JSON
-	Kind    infer.Kind `json:"kind"`           // most likely, of all that was seen of it
-	P       float64    `json:"p"`
-	Seen    int        `json:"seen"`   // messages with it
-	Frames  []string   `json:"frames"` // addresses, the first of them
-	Allowed bool       `json:"allowed,omitempty"`
+	Message string `json:"message"`
+
+	// 0 where it was seen in JSON only
+	Number int32 `json:"number"`
+
+	// the member's, of a field seen in JSON
+	Name string `json:"name,omitempty"`
+
+	// most likely, of all that was seen of it
+	Kind infer.Kind `json:"kind"`
+	P    float64    `json:"p"`
+
+	// messages with it
+	Seen int `json:"seen"`
+
+	// addresses, the first of them
+	Frames  []string `json:"frames"`
+	Allowed bool     `json:"allowed,omitempty"`
 }
 
 // A Contradiction is a declared field whose bytes cannot be what is declared.
@@ -179,7 +207,8 @@ func (k *Checker) reportUnknown(r *Report) {
 				u.Kind, u.P = v.Kind, v.P
 			}
 		}
-		if u.Kind == "" { // there was no room for its evidence; bytes are never refuted
+		// there was no room for its evidence; bytes are never refuted
+		if u.Kind == "" {
 			u.Kind, u.P = wire.KindBytes, 0
 		}
 		r.Unknown = append(r.Unknown, u)

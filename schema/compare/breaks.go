@@ -215,7 +215,8 @@ func (c *compat) messages(a, b protoreflect.MessageDescriptor, depth int) Break 
 		worst = worse(worst, w)
 	}
 	if shared == 0 && a.Fields().Len() > 0 && b.Fields().Len() > 0 {
-		worst = worse(worst, BreaksJSON) // nothing is misread, and nothing is understood
+		// nothing is misread, and nothing is understood
+		worst = worse(worst, BreaksJSON)
 	}
 	c.done[key] = worst
 	return worst

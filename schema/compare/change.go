@@ -10,13 +10,17 @@ import (
 type ChangeKind string
 
 const (
-	Added      ChangeKind = "added"
-	Removed    ChangeKind = "removed"
-	Renamed    ChangeKind = "renamed"
-	Retyped    ChangeKind = "retyped"
-	Relabelled ChangeKind = "relabelled" // singular, optional, repeated, map, oneof, packed, streaming
+	Added   ChangeKind = "added"
+	Removed ChangeKind = "removed"
+	Renamed ChangeKind = "renamed"
+	Retyped ChangeKind = "retyped"
+
+	// singular, optional, repeated, map, oneof, packed, streaming
+	Relabelled ChangeKind = "relabelled"
 	Renumbered ChangeKind = "renumbered"
-	Moved      ChangeKind = "moved" // to another package, or into or out of another message
+
+	// to another package, or into or out of another message
+	Moved ChangeKind = "moved"
 )
 
 // An ElementKind says what an element is.
@@ -69,8 +73,10 @@ type Change struct {
 	New     string      `json:"new"`
 	Breaks  Break       `json:"breaks"`
 	Kind    ElementKind `json:"kind"`
-	Renamed string      `json:"renamed,omitempty"` // the element's full name in the new version, where that is another
-	Note    string      `json:"note,omitempty"`
+
+	// the element's full name in the new version, where that is another
+	Renamed string `json:"renamed,omitempty"`
+	Note    string `json:"note,omitempty"`
 }
 
 // String is the change on one line.

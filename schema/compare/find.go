@@ -14,10 +14,14 @@ import (
 type Hit struct {
 	Element string      `json:"element"`
 	Kind    ElementKind `json:"kind"`
-	Type    string      `json:"type,omitempty"` // what it is declared as
-	Score   float64     `json:"score"`
-	Comment string      `json:"comment,omitempty"` // the line of its comment that has a word
-	File    string      `json:"file"`
+
+	// what it is declared as
+	Type  string  `json:"type,omitempty"`
+	Score float64 `json:"score"`
+
+	// the line of its comment that has a word
+	Comment string `json:"comment,omitempty"`
+	File    string `json:"file"`
 }
 
 // How much a word says that …

@@ -11,23 +11,37 @@ import (
 )
 
 const (
-	mateFloor     = 0.55 // types less alike are different types
-	usedFloor     = 0.25 // the same, where one took the other's place in a field or method
-	evidenceFloor = 0.9  // fields or values that only the two have
-	maxSharing    = 400  // types that share a feature, above which it says little and is passed over
-	fieldFloor    = 0.5  // names of fields of one number and different names: less alike, the number was given away
+	// types less alike are different types
+	mateFloor = 0.55
+
+	// the same, where one took the other's place in a field or method
+	usedFloor = 0.25
+
+	// fields or values that only the two have
+	evidenceFloor = 0.9
+
+	// types that share a feature, above which it says little and is passed over
+	maxSharing = 400
+
+	// names of fields of one number and different names: less alike, the number was given away
+	fieldFloor = 0.5
 )
 
 // A typeMatch says which type of the new version each type of the old one is.
 type typeMatch struct {
-	messages    map[protoreflect.FullName]protoreflect.MessageDescriptor // by the old name
+	// by the old name
+	messages    map[protoreflect.FullName]protoreflect.MessageDescriptor
 	enums       map[protoreflect.FullName]protoreflect.EnumDescriptor
 	oldMessages []protoreflect.MessageDescriptor
 	newMessages []protoreflect.MessageDescriptor
 	oldEnums    []protoreflect.EnumDescriptor
 	newEnums    []protoreflect.EnumDescriptor
-	having      map[string]int                 // how many types of a version have a feature
-	taken       map[protoreflect.FullName]bool // types of the new version that are some old one
+
+	// how many types of a version have a feature
+	having map[string]int
+
+	// types of the new version that are some old one
+	taken       map[protoreflect.FullName]bool
 	oldServices []protoreflect.ServiceDescriptor
 	services    map[protoreflect.FullName]protoreflect.ServiceDescriptor
 }

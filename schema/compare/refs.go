@@ -10,11 +10,17 @@ import (
 type Ref struct {
 	Element string      `json:"element"`
 	Kind    ElementKind `json:"kind"`
-	Number  int32       `json:"number,omitempty"` // of a field
-	Label   string      `json:"label,omitempty"`
-	Type    string      `json:"type"`          // of a field; a method's request and response
-	Use     string      `json:"use,omitempty"` // of a method: request, response or both
-	File    string      `json:"file"`
+
+	// of a field
+	Number int32  `json:"number,omitempty"`
+	Label  string `json:"label,omitempty"`
+
+	// of a field; a method's request and response
+	Type string `json:"type"`
+
+	// of a method: request, response or both
+	Use  string `json:"use,omitempty"`
+	File string `json:"file"`
 }
 
 // Refs returns the fields and methods that use a message or an enum, in the

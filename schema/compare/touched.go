@@ -18,8 +18,10 @@ const maxTouched = 100
 type Toucher struct {
 	versions [2]*schema.Schema
 	changes  []Change
-	by       [2]map[string][]int // changes by the element that shows them, in either version
-	touched  map[int][]string
+
+	// changes by the element that shows them, in either version
+	by      [2]map[string][]int
+	touched map[int][]string
 }
 
 // NewToucher returns a Toucher for the changes between two versions.

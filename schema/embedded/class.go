@@ -66,7 +66,8 @@ func constantSize(tag int) int {
 		return 2
 	case 15: // MethodHandle
 		return 3
-	case 3, 4, 9, 10, 11, 12, 17, 18: // Integer, Float, references, NameAndType, Dynamic
+	// Integer, Float, references, NameAndType, Dynamic
+	case 3, 4, 9, 10, 11, 12, 17, 18:
 		return 4
 	case constantLong, constantDouble:
 		return 8
@@ -231,7 +232,8 @@ func appendLatin(out, text []byte) []byte {
 		case c < utf8.RuneSelf:
 			out = append(out, c)
 			i++
-		case c&0xfc == 0xc0 && i+1 < len(text) && text[i+1]&0xc0 == 0x80: // up to U+00FF
+		// up to U+00FF
+		case c&0xfc == 0xc0 && i+1 < len(text) && text[i+1]&0xc0 == 0x80:
 			out = append(out, c<<6|text[i+1]&0x3f)
 			i += 2
 		default:

@@ -26,12 +26,23 @@ type Form string
 
 // The forms in which descriptors are stored.
 const (
-	Raw     Form = "descriptor"         // the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets
-	Gzipped Form = "gzipped descriptor" // Go before 2020
-	Base64  Form = "base64 descriptor"  // JavaScript, C# sources
-	UTF16   Form = "UTF-16 descriptor"  // base64 in the strings of .NET's assemblies
-	Class   Form = "Java class"         // constants of a class file
-	Literal Form = "source literal"     // string literals of generated sources
+	// the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets
+	Raw Form = "descriptor"
+
+	// Go before 2020
+	Gzipped Form = "gzipped descriptor"
+
+	// JavaScript, C# sources
+	Base64 Form = "base64 descriptor"
+
+	// base64 in the strings of .NET's assemblies
+	UTF16 Form = "UTF-16 descriptor"
+
+	// constants of a class file
+	Class Form = "Java class"
+
+	// string literals of generated sources
+	Literal Form = "source literal"
 )
 
 // A Found is a descriptor and where it was.

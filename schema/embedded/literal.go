@@ -61,17 +61,28 @@ func mayHold(src []byte) bool {
 
 // literals collects the bytes of literals that belong together.
 type literals struct {
-	src     []byte
-	at      int
-	is      [256]bool
-	bytes   []byte // of the literals that are joined so far
-	begin   int    // of the first
-	end     int    // of the last
-	numbers bool   // they are numbers
-	found   []Found
-	php     bool // strings go on over lines; in single quotes only they and backslashes are escaped
+	src []byte
+	at  int
+	is  [256]bool
 
-	open map[byte]int // by quote: up to here no string ends that begins with it
+	// of the literals that are joined so far
+	bytes []byte
+
+	// of the first
+	begin int
+
+	// of the last
+	end int
+
+	// they are numbers
+	numbers bool
+	found   []Found
+
+	// strings go on over lines; in single quotes only they and backslashes are escaped
+	php bool
+
+	// by quote: up to here no string ends that begins with it
+	open map[byte]int
 }
 
 // wordBefore says whether the character before is part of a word, so that what

@@ -54,7 +54,8 @@ func before(data []byte, begin, floor int, is [256]bool) int {
 	}
 	size := int(data[begin-1])
 	for range maxName {
-		at := begin - 1 - size // a length, the characters, and the byte that ends them
+		// a length, the characters, and the byte that ends them
+		at := begin - 1 - size
 		if at-1 < floor || int(data[at-1]) != size || data[begin-2] > 1 {
 			break
 		}

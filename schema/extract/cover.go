@@ -2,7 +2,6 @@ package extract
 
 import (
 	"slices"
-	"strings"
 
 	"unwire/schema/jsonname"
 
@@ -113,7 +112,3 @@ func coversService(x, y *descriptorpb.ServiceDescriptorProto, loose bool) bool {
 	}
 	return true
 }
-
-// isGuessed says whether a file was made of a script's definitions: those of
-// descriptors have names of .proto files.
-func isGuessed(name string) bool { return strings.ContainsRune(name, ' ') }

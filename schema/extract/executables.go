@@ -103,7 +103,8 @@ func (c *Collector) scriptsIn(ctx context.Context, name string, data []byte) err
 			c.unread(name, fmt.Errorf("%w: the text at %#x", bundle.ErrTooLarge, s.begin))
 			continue
 		}
-		text := bytes.Clone(data[s.begin:s.end]) // data may be mapped memory that is unmapped
+		// data may be mapped memory that is unmapped
+		text := bytes.Clone(data[s.begin:s.end])
 		if err := c.scripts.Add(ctx, fmt.Sprintf("%s@%#x", name, s.begin), text); err != nil {
 			return err
 		}

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/edsrzf/mmap-go"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -35,18 +34,6 @@ const (
 
 // ErrNothing is returned where an input holds no schema.
 var ErrNothing = errors.New("no schema found")
-
-// A Source is what one input declares.
-type Source struct {
-	Input      string
-	Forms      []string // codegens and formats that were found
-	Files      []*descriptorpb.FileDescriptorProto
-	Notes      map[string]string // by full name: what a comment should say
-	Unresolved []bundle.Unresolved
-}
-
-// Form is the source's forms as one word.
-func (s *Source) Form() string { return strings.Join(s.Forms, ",") }
 
 // A Format is a kind of file that may hold schemas.
 //

@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,76 +8,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-
-	// The files that come with protobuf, for what imports them.
-	_ "google.golang.org/protobuf/types/known/anypb"
-	_ "google.golang.org/protobuf/types/known/apipb"
-	_ "google.golang.org/protobuf/types/known/durationpb"
-	_ "google.golang.org/protobuf/types/known/emptypb"
-	_ "google.golang.org/protobuf/types/known/fieldmaskpb"
-	_ "google.golang.org/protobuf/types/known/sourcecontextpb"
-	_ "google.golang.org/protobuf/types/known/structpb"
-	_ "google.golang.org/protobuf/types/known/timestamppb"
-	_ "google.golang.org/protobuf/types/known/typepb"
-	_ "google.golang.org/protobuf/types/known/wrapperspb"
-	_ "google.golang.org/protobuf/types/pluginpb"
-
-	"unwire/schema/interrupt"
 )
-
-// standardTypes are the types that come with protobuf, by full name, and the
-// file of each.
-func standardTypes() map[string]string {
-	types := map[string]string{}
-	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		if !strings.HasPrefix(f.Path(), "google/protobuf/") || strings.HasSuffix(f.Path(), "_features.proto") {
-			return true
-		}
-		for i := range f.Messages().Len() {
-			enterTypes(types, f.Path(), f.Messages().Get(i))
-		}
-		for i := range f.Enums().Len() {
-			types[string(f.Enums().Get(i).FullName())] = f.Path()
-		}
-		return true
-	})
-	return types
-}
-
-// standardValues are the values of the enums that come with protobuf at the level
-// of a package, by full name.
-func standardValues() map[string]bool {
-	values := map[string]bool{}
-	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		for i := range f.Enums().Len() {
-			for j, list := 0, f.Enums().Get(i).Values(); isStandardFile(f.Path()) && j < list.Len(); j++ {
-				values[string(list.Get(j).FullName())] = true
-			}
-		}
-		return true
-	})
-	return values
-}
-
-// isStandardFile says whether a file comes with protobuf.
-func isStandardFile(name string) bool {
-	_, err := protoregistry.GlobalFiles.FindFileByPath(name)
-	return err == nil && strings.HasPrefix(name, "google/protobuf/")
-}
-
-func enterTypes(types map[string]string, path string, d protoreflect.MessageDescriptor) {
-	types[string(d.FullName())] = path
-	for i := range d.Messages().Len() {
-		enterTypes(types, path, d.Messages().Get(i))
-	}
-	for i := range d.Enums().Len() {
-		types[string(d.Enums().Get(i).FullName())] = path
-	}
-}
 
 // A pack is the elements that become one file.
 type pack struct {
@@ -230,64 +161,4 @@ func lastWord(pkg string) string {
 		}
 	}
 	return parts[0]
-}
-
-// ordered puts each file after what it imports.
-func ordered(files map[string]*descriptorpb.FileDescriptorProto) []*descriptorpb.FileDescriptorProto {
-	var list []*descriptorpb.FileDescriptorProto
-	done := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
-		f := files[name]
-		if f == nil || done[name] {
-			return
-		}
-		done[name] = true
-		for _, dep := range f.Dependency {
-			visit(dep)
-		}
-		list = append(list, f)
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		visit(name)
-	}
-	return list
-}
-
-// standardFiles are files of protobuf itself, with all that they import.
-func standardFiles(names map[string]bool) []*descriptorpb.FileDescriptorProto {
-	all := map[string]*descriptorpb.FileDescriptorProto{}
-	var visit func(f protoreflect.FileDescriptor)
-	visit = func(f protoreflect.FileDescriptor) {
-		if all[f.Path()] != nil {
-			return
-		}
-		all[f.Path()] = protodesc.ToFileDescriptorProto(f)
-		for i := range f.Imports().Len() {
-			visit(f.Imports().Get(i).FileDescriptor)
-		}
-	}
-	for name := range names {
-		if f, err := protoregistry.GlobalFiles.FindFileByPath(name); err == nil {
-			visit(f)
-		}
-	}
-	return ordered(all)
-}
-
-// DescriptorSet returns all files, each after what it imports.
-func (s *Set) DescriptorSet() *descriptorpb.FileDescriptorSet {
-	return &descriptorpb.FileDescriptorSet{File: append(slices.Clone(s.Imports), s.Files...)}
-}
-
-// link says whether the set is one that a protobuf runtime takes.
-func (s *Set) link(ctx context.Context) error {
-	_, err := interrupt.Run(ctx, func() (*protoregistry.Files, error) { return protodesc.NewFiles(s.DescriptorSet()) })
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("extract: what was found does not link: %w", err)
-	}
-	return nil
 }

@@ -82,7 +82,8 @@ func descriptorSets() Format {
 				c.AddFiles(formDescriptorSet, set.File...)
 				return nil
 			}
-			found, scanErr := embedded.Scan(ctx, data) // one file's, or those in something else
+			// one file's, or those in something else
+			found, scanErr := embedded.Scan(ctx, data)
 			if len(found) > 0 || scanErr != nil {
 				c.addFound(name, found)
 				return scanErr

@@ -211,30 +211,6 @@ func (m *merger) openRanges() {
 	}
 }
 
-// extensionsIn calls f with the extensions that a declaration holds or is.
-func extensionsIn(msg proto.Message, f func(*descriptorpb.FieldDescriptorProto)) {
-	switch d := msg.(type) {
-	case *descriptorpb.FieldDescriptorProto:
-		f(d)
-	case *descriptorpb.DescriptorProto:
-		for _, x := range d.Extension {
-			f(x)
-		}
-		for _, n := range d.NestedType {
-			extensionsIn(n, f)
-		}
-	}
-}
-
-func replaceType(f *descriptorpb.FieldDescriptorProto) {
-	if f.GetType() == descriptorpb.FieldDescriptorProto_TYPE_ENUM {
-		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT32.Enum()
-		f.DefaultValue = nil
-		return
-	}
-	f.Type = descriptorpb.FieldDescriptorProto_TYPE_BYTES.Enum()
-}
-
 // distinctValues renames enum values that stand beside another of their name:
 // codegens that strip the enum's name leave such.
 func (m *merger) distinctValues() {

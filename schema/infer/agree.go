@@ -21,25 +21,43 @@ type Pair struct {
 // wire for the values both can hold: an int64 for an int32, a bool or an enum;
 // singular for optional; packed for unpacked; a list of entries for a map.
 type Agreement struct {
-	Fields          int            `json:"fields"` // inferred ones with a reference
-	Agree           int            `json:"agree"`  // kind, type and label compatible
-	Kind            int            `json:"kind"`   // kinds the same
-	Type            int            `json:"type"`   // types the same
-	TypeCompatible  int            `json:"type_compatible"`
-	Label           int            `json:"label"`
-	LabelCompatible int            `json:"label_compatible"`
-	Oneof           int            `json:"oneof"`   // fields rightly said to be in a oneof or not
-	Extra           int            `json:"extra"`   // inferred fields that the reference has not
-	Missing         int            `json:"missing"` // reference fields of the types met that were not inferred
-	Disagreements   []Disagreement `json:"disagreements"`
+	// inferred ones with a reference
+	Fields int `json:"fields"`
+
+	// kind, type and label compatible
+	Agree int `json:"agree"`
+
+	// kinds the same
+	Kind int `json:"kind"`
+
+	// types the same
+	Type            int `json:"type"`
+	TypeCompatible  int `json:"type_compatible"`
+	Label           int `json:"label"`
+	LabelCompatible int `json:"label_compatible"`
+
+	// fields rightly said to be in a oneof or not
+	Oneof int `json:"oneof"`
+
+	// inferred fields that the reference has not
+	Extra int `json:"extra"`
+
+	// reference fields of the types met that were not inferred
+	Missing       int            `json:"missing"`
+	Disagreements []Disagreement `json:"disagreements"`
 }
 
 // A Disagreement is a field that is not the same, and whether it is compatible.
 type Disagreement struct {
-	Message    string `json:"message"`   // of the inferred field
-	Reference  string `json:"reference"` // full name of the reference field, or of its message
-	Number     int32  `json:"number"`
-	What       string `json:"what"` // kind, type, label, extra
+	// of the inferred field
+	Message string `json:"message"`
+
+	// full name of the reference field, or of its message
+	Reference string `json:"reference"`
+	Number    int32  `json:"number"`
+
+	// kind, type, label, extra
+	What       string `json:"what"`
 	Inferred   string `json:"inferred"`
 	Expected   string `json:"expected"`
 	Compatible bool   `json:"compatible"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -23,7 +24,7 @@ func (cs choosings) add(dir captures.Direction, list []kind.Choice) {
 	for _, c := range list {
 		plain := c.Type != kind.Auto && len(c.Path) > 0
 		for _, step := range c.Path {
-			plain = plain && step.Index == wire.All
+			plain = plain && step.Index == fieldpath.All
 		}
 		if plain {
 			cs.put(dir.String()+"/"+c.Path.String(), c.Type)

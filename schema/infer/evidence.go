@@ -8,7 +8,6 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/kind"
-	"unwire/decode/wire"
 )
 
 // maxRoots bounds the methods of evidence, as kind bounds its root types.
@@ -62,15 +61,6 @@ func (e *Evidence) Merge(o *Evidence) {
 			delete(e.methods, name)
 		}
 	}
-}
-
-// AddFrame enters one message of a method, sent in the direction dir.
-func (e *Evidence) AddFrame(service, rpc string, dir captures.Direction, t *wire.Tree) error {
-	name := service + "/" + rpc
-	if _, err := e.method(name); err != nil {
-		return err
-	}
-	return e.Add(methodRoot(name, dir), t.Data)
 }
 
 // method makes room for the named method.

@@ -1,7 +1,7 @@
 package infer
 
 import (
-	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -56,11 +56,11 @@ func evidenceOf(t interface{ Fatal(...any) }, samples ...[]byte) *Evidence {
 }
 
 func written(t interface{ Fatal(...any) }, ev *Evidence) string {
-	var b bytes.Buffer
-	if err := ev.Write(&b); err != nil {
+	b, err := json.Marshal(ev.doc())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String()
+	return string(b)
 }
 
 func TestMergeCommutesAndAssociates(t *testing.T) {

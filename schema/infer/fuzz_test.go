@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"unwire/captures"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 	"unwire/schema/internal/schematest"
@@ -138,7 +139,7 @@ func TestHostileNames(t *testing.T) {
 		{strings.Repeat("long.", 60) + "S", strings.Repeat("M", 300)},
 		{"..", "."},
 	} {
-		if err := ev.AddFrame(name[0], name[1], 0, tree); err != nil {
+		if err := addMessage(ev, name[0]+"/"+name[1], captures.Up, tree.Data); err != nil {
 			t.Fatal(err)
 		}
 	}

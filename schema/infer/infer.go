@@ -54,22 +54,34 @@ type Inferred struct {
 
 // FieldEvidence is the verdict about one field, in the contract's shape.
 type FieldEvidence struct {
-	Message      string        `json:"message"`
-	Number       int32         `json:"number"`
-	Samples      int64         `json:"samples"` // messages of the type
-	Seen         int64         `json:"seen"`    // of them, with the field
-	Occurrences  int64         `json:"occurrences"`
-	Kind         Kind          `json:"kind"`
-	Type         string        `json:"type"`
-	Label        string        `json:"label"`
-	Oneof        string        `json:"oneof"`
-	P            float64       `json:"p"`       // of the kind
-	TypeP        float64       `json:"type_p"`  // of the type among those of the kind
-	LabelP       float64       `json:"label_p"` // of the label
+	Message string `json:"message"`
+	Number  int32  `json:"number"`
+
+	// messages of the type
+	Samples int64 `json:"samples"`
+
+	// of them, with the field
+	Seen        int64  `json:"seen"`
+	Occurrences int64  `json:"occurrences"`
+	Kind        Kind   `json:"kind"`
+	Type        string `json:"type"`
+	Label       string `json:"label"`
+	Oneof       string `json:"oneof"`
+
+	// of the kind
+	P float64 `json:"p"`
+
+	// of the type among those of the kind
+	TypeP float64 `json:"type_p"`
+
+	// of the label
+	LabelP       float64       `json:"label_p"`
 	Alternatives []Alternative `json:"alternatives"`
 	Settle       string        `json:"settle"`
-	Note         string        `json:"note,omitempty"` // what the values say
-	Known        *KnownType    `json:"well_known,omitempty"`
+
+	// what the values say
+	Note  string     `json:"note,omitempty"`
+	Known *KnownType `json:"well_known,omitempty"`
 }
 
 // Text returns the only file, or an error that names the files there are.
@@ -146,10 +158,18 @@ func Infer(ev *Evidence, o Options) (*Inferred, error) {
 type plan struct {
 	pkg, path string
 	services  []*service
-	roots     []string          // sorted keys of Evidence.roots
-	names     map[string]string // of roots
-	claimed   map[string]bool   // names in the package's scope
-	packages  map[string]bool   // of all files, with their parents: a message must not be called like one
+
+	// sorted keys of Evidence.roots
+	roots []string
+
+	// of roots
+	names map[string]string
+
+	// names in the package's scope
+	claimed map[string]bool
+
+	// of all files, with their parents: a message must not be called like one
+	packages map[string]bool
 }
 
 type service struct {
@@ -286,7 +306,7 @@ func (p *plan) infer(ev *Evidence, in *Inferred) {
 	}
 	g := newGraph(ev, seen)
 	g.unify()
-	g.settle()
+	g.reprice()
 	g.documents()
 	g.recognise()
 	w := &writer{plan: p, classes: map[string]*class{}, in: in, imports: map[string]bool{}, habit: g.habits(), texts: g.vocabulary(), hide: newHider()}

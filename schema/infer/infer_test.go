@@ -337,7 +337,7 @@ func TestInferServices(t *testing.T) {
 	call("a.v1.One", "Talk", decode.ConnectStream, 3, 2)
 	call("a.v1.Two", "Unary", decode.GRPC, 1, 1)
 	call("b.v2.Three", "Silent", decode.ConnectUnary, 1, 0)
-	if err := ev.AddFrame("b.v2.Three", "Fed", captures.Down, wire.Parse([]byte{8, 1}, wire.Options{})); err != nil {
+	if err := addMessage(ev, "b.v2.Three/Fed", captures.Down, []byte{8, 1}); err != nil {
 		t.Fatal(err)
 	}
 	in, err := Infer(ev, Options{})
@@ -452,4 +452,12 @@ func TestReconstructedSchema(t *testing.T) {
 	if pct(y.Kind, y.Fields) < 95 || pct(y.Agree, y.Fields) < 90 {
 		t.Error("worse than it was")
 	}
+}
+
+// addMessage enters one message of a method, outside any exchange.
+func addMessage(ev *Evidence, method string, dir captures.Direction, data []byte) error {
+	if _, err := ev.method(method); err != nil {
+		return err
+	}
+	return ev.Add(methodRoot(method, dir), data)
 }

@@ -44,11 +44,7 @@ func TestChosen(t *testing.T) {
 	if err := b.AddExchange(exchange(2, "4:message", "1[0]:string", "2:sint64", "5:float", "6:packed-sint32", "7:bool", "8:packed-double")); err != nil {
 		t.Fatal(err)
 	}
-	var files [2]bytes.Buffer
-	if err := a.Write(&files[0]); err != nil {
-		t.Fatal(err)
-	}
-	a, err := ReadEvidence(&files[0])
+	a, err := ReadEvidence(strings.NewReader(written(t, a)))
 	if err != nil {
 		t.Fatal(err)
 	}

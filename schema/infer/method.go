@@ -10,10 +10,16 @@ import (
 
 // methodEvidence is what was seen of a method's calls.
 type methodEvidence struct {
-	Calls     int64            `json:"calls"`
-	MostUp    int64            `json:"most_up"`   // messages in one call, at most
-	MostDown  int64            `json:"most_down"` // of the server
-	Streams   int64            `json:"streams"`   // calls whose protocol tells a stream from a unary call
+	Calls int64 `json:"calls"`
+
+	// messages in one call, at most
+	MostUp int64 `json:"most_up"`
+
+	// of the server
+	MostDown int64 `json:"most_down"`
+
+	// calls whose protocol tells a stream from a unary call
+	Streams   int64            `json:"streams"`
 	Protocols map[string]int64 `json:"protocols,omitempty"`
 	Choices   choosings        `json:"choices,omitempty"`
 }

@@ -22,7 +22,9 @@ type Mixture struct {
 	// Sets are fields that come together in some messages, and never with those
 	// of another set; at least two, or none.
 	Sets []FieldSet `json:"sets,omitempty"`
-	P    float64    `json:"p"` // of there being several types, and not variants of one
+
+	// of there being several types, and not variants of one
+	P float64 `json:"p"`
 }
 
 // A Conflict is a field with values of two wire types.
@@ -41,10 +43,15 @@ type FieldSet struct {
 
 // Bounds and weights of mixtures.
 const (
-	leastConflicts = 0.02 // share of a field's values that are of another wire type
-	leastOfSet     = 3    // messages with a set's most usual field
-	leastAgainst   = 8.0  // nats by which sets should have met
-	maxSets        = 8
+	// share of a field's values that are of another wire type
+	leastConflicts = 0.02
+
+	// messages with a set's most usual field
+	leastOfSet = 3
+
+	// nats by which sets should have met
+	leastAgainst = 8.0
+	maxSets      = 8
 )
 
 // mixture looks for more than one type in a class; nil where there is none.

@@ -14,17 +14,34 @@ import (
 // likelihoods of which fields the messages had: one field of the set at most, or
 // each by itself. What is below was chosen by hand on the tuning corpora.
 const (
-	priorChoice  = -2.0 // that two neighbours are a oneof
-	priorNumbers = -2.0 // the same for one of numbers only, in addition: flags exclude each other for other reasons
-	priorMember  = -0.3 // for each member more
-	priorBetween = -0.8 // for each field that is no member and stands between some
-	maxBetween   = 4    // of these count
-	explicitZero = 1.5  // for a member of which a zero was written
-	lateOdds     = 4.0  // for each field that is written where oneofs are
-	earlyOdds    = -1.0 // where one is written before a greater number, in order as some writers have all fields
-	notLate      = -5.0 // the same where others are written as Go does, which has oneofs last
-	// Samples of one source resemble each other.
-	choiceHeat = 0.8
+	// that two neighbours are a oneof
+	priorChoice = -2.0
+
+	// the same for one of numbers only, in addition: flags exclude each other for other reasons
+	priorNumbers = -2.0
+
+	// for each member more
+	priorMember = -0.3
+
+	// for each field that is no member and stands between some
+	priorBetween = -0.8
+
+	// of these count
+	maxBetween = 4
+
+	// for a member of which a zero was written
+	explicitZero = 1.5
+
+	// for each field that is written where oneofs are
+	lateOdds = 4.0
+
+	// where one is written before a greater number, in order as some writers have all fields
+	earlyOdds = -1.0
+
+	// the same where others are written as Go does, which has oneofs last
+	notLate = -5.0
+	// scales the evidence: samples of one source resemble each other
+	inverseTemperature = 0.8
 	// oneofOdds is the least log-odds at which siblings are said to be a oneof: a
 	// wrong one would lose fields that do occur together.
 	oneofOdds = 0.3
@@ -42,12 +59,17 @@ func (c *choice) name() string { return fmt.Sprintf("choice_%d", c.numbers[0]) }
 // A chooser finds the oneofs of one message type: sets of fields that never met
 // although, were they independent, they should have.
 type chooser struct {
-	samples float64 // that are no copies of others
-	scale   float64 // of counts
-	get     func(int32) *classField
-	late    map[int32]int
-	habit   habit
-	own     map[int32]float64 // a field's own part of the evidence for any set with it
+	// that are no copies of others
+	samples float64
+
+	// of counts
+	scale float64
+	get   func(int32) *classField
+	late  map[int32]int
+	habit habit
+
+	// a field's own part of the evidence for any set with it
+	own map[int32]float64
 }
 
 // The likelihoods are of Dirichlet and beta distributions: a field is mostly in
@@ -66,7 +88,8 @@ func choices(c *class, eligible []int32, h habit) []choice {
 	}
 	var order []int32
 	for _, n := range eligible {
-		if n < kind.LowNumbers && ch.get(n).Seen < c.samples { // what is always there meets whatever else is
+		// what is always there meets whatever else is
+		if n < kind.LowNumbers && ch.get(n).Seen < c.samples {
 			order = append(order, n)
 			seen := ch.seen(n)
 			ch.own[n] = lgamma(dirichlet+seen) - lgamma(dirichlet) - (lbeta(dirichlet+seen, dirichlet+ch.samples-seen) - lbeta(dirichlet, dirichlet))
@@ -112,7 +135,7 @@ func (c *chooser) evidence(g *group) float64 {
 	k := float64(len(g.numbers)) * dirichlet
 	none := max(c.samples-g.total, 0)
 	set := lbeta(betaNone+none, 1+g.total) - lbeta(betaNone, 1)
-	return choiceHeat * (set + lgamma(k) - lgamma(k+g.total) + g.own)
+	return inverseTemperature * (set + lgamma(k) - lgamma(k+g.total) + g.own)
 }
 
 // place adds a field to the group that it fits best, or begins one.
@@ -215,7 +238,7 @@ func (c *chooser) companion(n int32, g *group) float64 {
 	if !met || others == 0 {
 		return 0
 	}
-	return -choiceHeat * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
+	return -inverseTemperature * c.seen(n) * math.Log1p(-math.Min(others/c.samples, 1-0.5/(c.samples+1)))
 }
 
 // judge weighs a group, without the members that speak against it.
@@ -254,13 +277,28 @@ func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
 // runtime writes the oneofs' fields behind all others, each of these by number.
 // It reports false where two fields came in either order: there is none.
 func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) {
-	late := map[int32]int{}
 	var low []int32
 	for _, n := range all {
 		if n < kind.LowNumbers {
 			low = append(low, n)
 		}
 	}
+
+	late, ordered := outOfOrder(low, get)
+	if !ordered {
+		return nil, false
+	}
+	if len(late) > 0 {
+		spreadLate(late, low, get)
+		markEarly(late, low, get)
+	}
+	return late, true
+}
+
+// outOfOrder marks the fields that came behind one of a greater number. It reports
+// false where two fields came in either order.
+func outOfOrder(low []int32, get func(int32) *classField) (map[int32]int, bool) {
+	late := map[int32]int{}
 	for _, n := range low {
 		for _, before := range get(n).Before.List() {
 			if o := get(before); o != nil && o.Before.Has(n) {
@@ -271,10 +309,12 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 	}
-	if len(late) == 0 {
-		return late, true
-	}
-	for range low { // what comes behind such a field is one too
+	return late, true
+}
+
+// spreadLate marks what comes behind a late field as late, too.
+func spreadLate(late map[int32]int, low []int32, get func(int32) *classField) {
+	for range low {
 		changed := false
 		for _, n := range low {
 			for _, before := range get(n).Before.List() {
@@ -284,10 +324,15 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 		if !changed {
-			break
+			return
 		}
 	}
-	for _, n := range slices.Backward(low) { // and what comes before one that is none is none
+}
+
+// markEarly marks what comes before a late field of a smaller number, or before one
+// that is not late, as not late.
+func markEarly(late map[int32]int, low []int32, get func(int32) *classField) {
+	for _, n := range slices.Backward(low) {
 		if late[n] == 1 {
 			continue
 		}
@@ -297,5 +342,4 @@ func lateFields(all []int32, get func(int32) *classField) (map[int32]int, bool) 
 			}
 		}
 	}
-	return late, true
 }

@@ -33,8 +33,8 @@ func (d *declared) settleLabel(f *classField) string {
 	return "a message that has it twice would make it repeated"
 }
 
-// settle says it of a oneof, for each of its fields.
-func (c *choice) settle(fields map[int32]*declared) {
+// settleMembers adds to each field of a oneof what would settle whether it is one.
+func (c *choice) settleMembers(fields map[int32]*declared) {
 	if c.p >= surelyLabelled {
 		return
 	}

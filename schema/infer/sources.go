@@ -1,8 +1,13 @@
 package infer
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"path/filepath"
 	"slices"
+
+	"unwire/decode"
 )
 
 // maxSources is how many sources are remembered, those with the smallest hashes.
@@ -67,11 +72,34 @@ func (s *sourceSet) valid() error {
 	return nil
 }
 
-// AddSource notes that the evidence is of the input with that hash: of its
-// content and its place, so that equal messages of two inputs are both counted.
-func (e *Evidence) AddSource(hash uint64) { e.sources.add(hash) }
+// MergeUncounted merges o, unless all of its sources are e's already. It returns the
+// share that was e's before: between 0 and 1, that share now counts twice. Of more
+// than 1,024 sources it is an estimate.
+func (e *Evidence) MergeUncounted(o *Evidence) (shared float64) {
+	shared = e.sources.share(&o.sources)
+	if shared < 1 {
+		e.Merge(o)
+	}
+	return shared
+}
 
-// Shared is the share of o's sources that e is of too: 1 where merging o would
-// count all of it twice, 0 where nothing is known to be the same. Of more than
-// 1,024 sources it is an estimate.
-func (e *Evidence) Shared(o *Evidence) float64 { return e.sources.share(&o.sources) }
+// fileHash is of a file's place and content: the same message in two files
+// counts twice.
+func fileHash(name string, data []byte) uint64 {
+	if abs, err := filepath.Abs(name); err == nil && name != "-" {
+		name = abs
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "\x00"))
+	_, _ = h.Write(data)
+	return h.Sum64()
+}
+
+// exchangeHash is of what no two exchanges share.
+func exchangeHash(ex *decode.Exchange) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.Started.UnixNano())))
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(ex.ID)))
+	_, _ = h.Write([]byte(ex.Method + " " + ex.URL))
+	return h.Sum64()
+}

@@ -12,7 +12,9 @@ import (
 type wellKnown struct {
 	name, file string
 	p          float64
-	note       string // where it is not sure enough to be written, what is said of it
+
+	// where it is not sure enough to be written, what is said of it
+	note string
 }
 
 const (
@@ -173,7 +175,8 @@ func judgeDuration(c *class) wellKnown {
 	if c.fields[1] == nil {
 		odds -= 3
 	}
-	top := float64(countBits(nano, 27)) / n // 134 million and more: 87 of 100 nanoseconds
+	// 134 million and more: 87 of 100 nanoseconds
+	top := float64(countBits(nano, 27)) / n
 	odds += min(distinct, 20) * (top*math.Log(0.87/0.15) + (1-top)*math.Log(0.13/0.85))
 	round := float64(nano.Micros) / max(float64(nano.Nanos), 1)
 	odds = max(odds, -3+min(distinct, 20)*(round*math.Log(0.9/0.03)+(1-round)*math.Log(0.1/0.97)))
@@ -221,26 +224,30 @@ func isValue(v, of *class) bool {
 	for _, n := range v.numbers {
 		f := v.fields[n]
 		seen += f.Seen
-		ok := false
-		switch n {
-		case 1:
-			ok = f.verdict.Kind == wire.KindVarint && f.Varint.Max == 0
-		case 2:
-			ok = f.verdict.Kind == wire.KindFixed64
-		case 3:
-			ok = f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
-		case 4:
-			ok = f.verdict.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
-		case 5: // a struct, or an empty one
-			ok = f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
-		case 6:
-			ok = f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && listLike(f.kid.find(), v))
-		}
-		if !ok {
+		if !isFieldOfValue(n, f, v, of) {
 			return false
 		}
 	}
 	return seen == v.samples
+}
+
+// isFieldOfValue reports whether f can be field n of a Value v in the Struct of.
+func isFieldOfValue(n int32, f *classField, v, of *class) bool {
+	switch n {
+	case 1: // null_value
+		return f.verdict.Kind == wire.KindVarint && f.Varint.Max == 0
+	case 2: // number_value
+		return f.verdict.Kind == wire.KindFixed64
+	case 3: // string_value
+		return f.Len != nil && !f.Len.NotText && f.Len.N == f.Occurs
+	case 4: // bool_value
+		return f.verdict.Kind == wire.KindVarint && f.Varint.Max <= 1 && f.Varint.Negative == 0
+	case 5: // struct_value, which may be empty
+		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && (f.kid.find() == of || structLike(f.kid.find(), v)))
+	case 6: // list_value
+		return f.Len != nil && (f.Len.Longest == 0 || f.kid != nil && listLike(f.kid.find(), v))
+	}
+	return false
 }
 
 func structLike(c, v *class) bool {

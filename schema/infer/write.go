@@ -139,7 +139,17 @@ type declared struct {
 	comment  []string
 }
 
+// message writes the definition of a type.
 func (w *writer) message(c *class) {
+	fields, oneofs := w.declareFields(c)
+	w.messageHead(c)
+	fmt.Fprintf(w, "message %s {\n", c.name)
+	w.fields(fields, oneofs)
+	w.WriteString("}\n\n")
+}
+
+// declareFields decides how the fields of c are declared, and which are of oneofs.
+func (w *writer) declareFields(c *class) ([]*declared, []choice) {
 	fields := make([]*declared, 0, len(c.numbers))
 	for _, n := range c.numbers {
 		fields = append(fields, w.declare(c, n))
@@ -153,6 +163,7 @@ func (w *writer) message(c *class) {
 			eligible = append(eligible, d.number)
 		}
 	}
+
 	oneofs := choices(c, eligible, w.habit)
 	for i := range oneofs {
 		for _, n := range oneofs[i].numbers {
@@ -160,14 +171,21 @@ func (w *writer) message(c *class) {
 			d.Oneof = oneofs[i].name()
 			d.Label, d.LabelP = Singular, round(max(d.LabelP, oneofs[i].p))
 		}
-		oneofs[i].settle(byNumber)
+		oneofs[i].settleMembers(byNumber)
 	}
+
+	// Only now it is known what is said of each.
 	for _, d := range fields {
 		if d.Oneof == "" {
 			d.alsoSettle(d.settleLabel(c.fields[d.number]))
 		}
 		d.comment = append(d.describe(c.fields[d.number].verdict), d.comment...)
 	}
+	return fields, oneofs
+}
+
+// messageHead writes the comment above a definition.
+func (w *writer) messageHead(c *class) {
 	fmt.Fprintf(w, "// %s.\n", Plural(c.samples, "message"))
 	if c.known.note != "" {
 		fmt.Fprintf(w, "// %s\n", c.known.note)
@@ -181,7 +199,14 @@ func (w *writer) message(c *class) {
 		w.in.Mixtures = append(w.in.Mixtures, *m)
 		fmt.Fprintf(w, "// %s.\n", UpperFirst(m.String()))
 	}
-	fmt.Fprintf(w, "message %s {\n", c.name)
+}
+
+// fields writes the fields of a definition, those of a oneof with its first one.
+func (w *writer) fields(fields []*declared, oneofs []choice) {
+	byNumber := map[int32]*declared{}
+	for _, d := range fields {
+		byNumber[d.number] = d
+	}
 	written := map[string]bool{}
 	for _, d := range fields {
 		w.in.Fields = append(w.in.Fields, d.FieldEvidence)
@@ -200,7 +225,6 @@ func (w *writer) message(c *class) {
 		}
 		w.WriteString("  }\n")
 	}
-	w.WriteString("}\n\n")
 }
 
 // maxPresence bounds the product of a message's fields and of those among them that
@@ -307,33 +331,67 @@ func (c *class) numberType(number int32) kind.TypeVerdict {
 	return kind.NumberTypeOf(f.Field, f.verdict, kind.Use{Number: number, Fresh: c.fresh()})
 }
 
-// declareMap declares a field as a map if the evidence says so.
-func (w *writer) declareMap(d *declared, f *classField) bool {
+// entryFields returns the key and the value of a field whose messages can be a
+// map's entries.
+func entryFields(f *classField) (key, value *classField, ok bool) {
 	kid := f.kid.find()
 	if f.Len.NotMap || len(kid.numbers) != 2 || kid.fields[1] == nil || kid.fields[2] == nil {
-		return false
+		return nil, nil, false
 	}
-	key, value := kid.fields[1], kid.fields[2]
+	key, value = kid.fields[1], kid.fields[2]
 	if key.Most > 1 || value.Most > 1 || key.verdict.Odd+value.verdict.Odd > 0 || value.group != nil {
+		return nil, nil, false
+	}
+	return key, value, true
+}
+
+// unpackedValue is how a map's value is read, which cannot be packed, and by how
+// much the evidence for a map changes with that.
+func unpackedValue(v kind.Verdict) (kind.Verdict, float64) {
+	if v.Kind != wire.KindPacked {
+		return v, 0
+	}
+	notPacked := 0.0
+	for _, a := range v.Others {
+		if a.Kind == wire.KindBytes {
+			notPacked = a.P
+		}
+	}
+	v.Kind = wire.KindBytes
+	return v, math.Log((notPacked + leastBytes) / v.P)
+}
+
+// mapKeyType is the type of a map's key, "" where it can be none.
+func mapKeyType(key *classField, fresh float64) string {
+	switch key.verdict.Kind {
+	case wire.KindString:
+		return "string"
+	case wire.KindVarint:
+		return kind.NumberTypeOf(key.Field, key.verdict, kind.Use{Number: 1, Fresh: fresh, Key: true}).Name
+	case wire.KindFixed32, wire.KindFixed64:
+		if typ := kind.NumberType(key.Field, key.verdict).Name; typ != "double" && typ != "float" {
+			return typ
+		}
+	}
+	return ""
+}
+
+// declareMap declares a field as a map if the evidence says so.
+func (w *writer) declareMap(d *declared, f *classField) bool {
+	key, value, ok := entryFields(f)
+	if !ok {
 		return false
 	}
+	kid := f.kid.find()
 	odds := 0.0
 	if f.Most > 1 {
 		odds = mapOdds(f.Field, key, value, w.habit)
 	} else {
 		odds = singleMapOdds(f.Field, kid.fresh(), key, value, w.habit, w.texts.share(key))
 	}
-	of := value.verdict
-	if of.Kind == wire.KindPacked { // which values of a map cannot be
-		notPacked := 0.0
-		for _, a := range of.Others {
-			if a.Kind == wire.KindBytes {
-				notPacked = a.P
-			}
-		}
-		odds += math.Log((notPacked + leastBytes) / of.P)
-		of.Kind = wire.KindBytes
-	}
+	of, change := unpackedValue(value.verdict)
+	odds += change
+
 	p := round(1 / (1 + math.Exp(-odds)))
 	if p < 0.5 {
 		d.LabelP = round(d.LabelP * (1 - p))
@@ -342,19 +400,11 @@ func (w *writer) declareMap(d *declared, f *classField) bool {
 	if kid.known.written() || kid.known.name == timestampType {
 		return false
 	}
-	keyType := ""
-	switch key.verdict.Kind {
-	case wire.KindString:
-		keyType = "string"
-	case wire.KindVarint:
-		keyType = kind.NumberTypeOf(key.Field, key.verdict, kind.Use{Number: 1, Fresh: kid.fresh(), Key: true}).Name
-	case wire.KindFixed32, wire.KindFixed64:
-		if keyType = kind.NumberType(key.Field, key.verdict).Name; keyType == "double" || keyType == "float" {
-			return false
-		}
-	default:
+	keyType := mapKeyType(key, kid.fresh())
+	if keyType == "" {
 		return false
 	}
+
 	valueText, valueType := string(of.Kind), string(of.Kind)
 	switch of.Kind {
 	case wire.KindMessage:

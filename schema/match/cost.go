@@ -18,7 +18,9 @@ const (
 	costTag     = 8
 	costByte    = 8
 	costControl = 16
-	judged      = 1024 // bytes of a payload that are looked at; the rest costs as much a byte
+
+	// bytes of a payload that are looked at; the rest costs as much a byte
+	judged = 1024
 )
 
 // scalar is the price of a value as what is declared, and why it cannot be that.
@@ -90,7 +92,8 @@ func (s *scorer) number(f *field, v uint64) (price float64, veto string) {
 		if f.kind == protoreflect.Sint32Kind && v > math.MaxUint32 {
 			return price + costNumber(v), "outside 32 bits, declared sint32"
 		}
-		return price + 1.5 + costNumber(v), "" // rarer than the others, and no better for the same number
+		// rarer than the others, and no better for the same number
+		return price + 1.5 + costNumber(v), ""
 	}
 	if int64(v) < 0 && f.kind != protoreflect.Uint64Kind {
 		return price + 4 + costNumber(-v), ""

@@ -22,9 +22,14 @@ import (
 
 // Options tunes a Matcher. The zero value is the default.
 type Options struct {
-	Top        int // candidates, beside ties of the first, and vetoed types in a result; default 10
-	MaxSamples int // distinct samples that are looked at; default 2,000
-	MaxNodes   int // of their trees, together; default 1,000,000
+	// candidates, beside ties of the first, and vetoed types in a result; default 10
+	Top int
+
+	// distinct samples that are looked at; default 2,000
+	MaxSamples int
+
+	// of their trees, together; default 1,000,000
+	MaxNodes int
 }
 
 // A Sample is a message: the fields of one node of a tree, 0 for all of it.
@@ -37,51 +42,99 @@ type Sample struct {
 type Verdict string
 
 const (
-	Matched   Verdict = "match"     // one type, by a margin
-	Tied      Verdict = "tie"       // a few types that the samples do not tell apart
-	Undecided Verdict = "undecided" // too little to go by: empty, or what many types would hold
-	NoMatch   Verdict = "none"      // no type that explains more than half
+	// one type, by a margin
+	Matched Verdict = "match"
+
+	// a few types that the samples do not tell apart
+	Tied Verdict = "tie"
+
+	// too little to go by: empty, or what many types would hold
+	Undecided Verdict = "undecided"
+
+	// no type that explains more than half
+	NoMatch Verdict = "none"
 )
 
 // A Result is the types that samples may be of, the best first.
 type Result struct {
-	Verdict    Verdict     `json:"verdict"`
-	Samples    int         `json:"samples"`   // given
-	Malformed  int         `json:"malformed"` // of them, that are no message and were left out
-	Distinct   int         `json:"distinct"`  // and looked at
-	Bytes      int64       `json:"bytes"`     // of those
-	Types      int         `json:"types"`     // that were compared
-	Possible   int         `json:"possible"`  // of which no veto ruled out, and that have a field of the samples
+	Verdict Verdict `json:"verdict"`
+
+	// given
+	Samples int `json:"samples"`
+
+	// of them, that are no message and were left out
+	Malformed int `json:"malformed"`
+
+	// and looked at
+	Distinct int `json:"distinct"`
+
+	// of those
+	Bytes int64 `json:"bytes"`
+
+	// that were compared
+	Types int `json:"types"`
+
+	// of which no veto ruled out, and that have a field of the samples
+	Possible   int         `json:"possible"`
 	Candidates []Candidate `json:"candidates"`
-	Vetoed     []Candidate `json:"vetoed"` // that would be the best without their vetoes
+
+	// that would be the best without their vetoes
+	Vetoed []Candidate `json:"vetoed"`
 	// Settle says which fields would decide among ties, of each tied type the first few.
 	Settle []string `json:"settle,omitempty"`
 }
 
 // A Candidate is a type with what speaks for and against it.
 type Candidate struct {
-	Rank    int      `json:"rank,omitempty"` // the same for ties; 0 for vetoed ones
-	Message string   `json:"message"`
-	P       float64  `json:"p"`         // among the possible types, if the message is of one of them
-	Bits    float64  `json:"bits"`      // description length
-	Bytes   int64    `json:"explained"` // of Result.Bytes
-	Unknown []string `json:"unknown"`   // paths of fields that the type has not, the first of them
-	Ties    int      `json:"ties"`      // other types of the same rank
-	Vetoes  []string `json:"vetoes"`    // why it cannot be this type, with the path
+	// the same for ties; 0 for vetoed ones
+	Rank    int    `json:"rank,omitempty"`
+	Message string `json:"message"`
+
+	// among the possible types, if the message is of one of them
+	P float64 `json:"p"`
+
+	// description length
+	Bits float64 `json:"bits"`
+
+	// of Result.Bytes
+	Bytes int64 `json:"explained"`
+
+	// paths of fields that the type has not, the first of them
+	Unknown []string `json:"unknown"`
+
+	// other types of the same rank
+	Ties int `json:"ties"`
+
+	// why it cannot be this type, with the path
+	Vetoes []string `json:"vetoes"`
 }
 
 const (
 	defaultTop        = 10
 	defaultMaxSamples = 2000
 	defaultMaxNodes   = 1_000_000
-	firstLook         = 24  // samples after which only the best types stay
-	stay              = 200 // of them
-	equalBits         = 1e-6
-	margin            = 4.0 // bits by which a type has to be the better one not to be a tie
-	maxNamed          = 100 // ties that are named beyond Options.Top
-	maxTies           = 5   // more tied types than this decide nothing
-	surely            = 0.6 // the probability of a match
-	temper            = 0.5 // lengths are taken for half as sure as they say: fields are not independent
+
+	// samples after which only the best types stay
+	firstLook = 24
+
+	// of them
+	stay      = 200
+	equalBits = 1e-6
+
+	// bits by which a type has to be the better one not to be a tie
+	margin = 4.0
+
+	// ties that are named beyond Options.Top
+	maxNamed = 100
+
+	// more tied types than this decide nothing
+	maxTies = 5
+
+	// the probability of a match
+	surely = 0.6
+
+	// lengths are taken for half as sure as they say: fields are not independent
+	temper = 0.5
 )
 
 // A Matcher compares messages with all types of a schema.

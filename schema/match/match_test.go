@@ -24,6 +24,7 @@ import (
 	_ "google.golang.org/protobuf/types/known/typepb"
 	_ "google.golang.org/protobuf/types/pluginpb"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/schema"
 )
@@ -170,7 +171,7 @@ func TestExplicitContext(t *testing.T) {
 	rule := tags(nil).text(1, "/repo/.cursor/rules/style.mdc").text(2, "Always write tests first.\n")
 	context := tags(nil).text(2, string(rule))
 	action := wire.Parse(tags(nil).text(1, string(tags(nil).text(1, "Say hello."))).text(2, string(context)), wire.Options{})
-	path, err := wire.ParsePath("2")
+	path, err := fieldpath.ParseNumbers("2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,19 +10,38 @@ import (
 )
 
 const (
-	maxDepth  = 100
-	maxLooked = 64      // occurrences of a field in one message that are looked at; the others are taken to be like them
-	maxScores = 300_000 // messages in a sample, times types, that are looked into; others are priced as bytes
-	maxVetoes = 3       // reasons kept for one type
-	maxPaths  = 8       // unknown fields kept for one type
+	maxDepth = 100
+
+	// occurrences of a field in one message that are looked at; the others are taken to be like them
+	maxLooked = 64
+
+	// messages in a sample, times types, that are looked into; others are priced as bytes
+	maxScores = 300_000
+
+	// reasons kept for one type
+	maxVetoes = 3
+
+	// unknown fields kept for one type
+	maxPaths = 8
 
 	// Prices in bits.
-	costUnknown    = 18 // that a type lacks a field
-	costAgain      = 8  // a message that is declared singular, in two parts
-	costDefault    = 5  // a default value where none is written
-	costNoName     = 12 // an enum number that has no name
-	costKeyTwice   = 10 // an entry of a map that replaces another
-	costEntryLacks = 3  // an entry without key or value
+	// that a type lacks a field
+	costUnknown = 18
+
+	// a message that is declared singular, in two parts
+	costAgain = 8
+
+	// a default value where none is written
+	costDefault = 5
+
+	// an enum number that has no name
+	costNoName = 12
+
+	// an entry of a map that replaces another
+	costKeyTwice = 10
+
+	// an entry without key or value
+	costEntryLacks = 3
 	maxFieldNumber = 1<<29 - 1
 )
 

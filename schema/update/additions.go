@@ -1,9 +1,7 @@
 package update
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bufbuild/protocompile/ast"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -153,19 +151,6 @@ func (m *merge) added(element string, kind compare.ElementKind, number int32, no
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
-// short is a field's declaration in words.
-func short(f protoreflect.FieldDescriptor) string {
-	label := ""
-	switch {
-	case f.IsMap():
-	case f.IsList():
-		label = "repeated "
-	case f.HasOptionalKeyword():
-		label = "optional "
-	}
-	return label + compare.TypeOf(f)
-}
-
 // field compares a field that both have.
 func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	dd := b.find(fieldDecl, int(h.Number()), "")
@@ -243,10 +228,6 @@ func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	return Relabel, true
 }
 
-func inOneof(f protoreflect.FieldDescriptor) bool {
-	return f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic()
-}
-
 func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {
 	if w.Kind() != h.Kind() {
 		return w.Message() != nil && h.Message() != nil && m.sameNamed(w.Message(), h.Message()) && m.src.Guessed
@@ -300,28 +281,6 @@ func finer(w, h protoreflect.FieldDescriptor) bool {
 
 // marked reports whether a comment at the declaration says that it is a guess.
 func (m *merge) marked(dd *decl, d *document) bool { return guessed.MatchString(d.comments(dd)) }
-
-// comments is the text of a declaration's comments: above it, within, and behind.
-func (d *document) comments(dd *decl) string {
-	info := d.node.NodeInfo(dd.node)
-	var b strings.Builder
-	lead := info.LeadingComments()
-	for i := range lead.Len() {
-		b.WriteString(lead.Index(i).RawText() + "\n")
-	}
-	end := dd.end
-	if dd.semicolon.end > 0 {
-		end = dd.semicolon.end
-	}
-	b.WriteString(d.text[dd.start:end])
-	t := d.tail(dd.end)
-	stop := t.at
-	if t.inline {
-		stop = t.next
-	}
-	b.WriteString(d.text[end:max(end, stop)])
-	return b.String()
-}
 
 func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	b := m.blockOf(h)
@@ -412,14 +371,4 @@ func (m *merge) method(w, h protoreflect.MethodDescriptor) {
 		!m.sameNamed(w.Input(), h.Input()) || !m.sameNamed(w.Output(), h.Output()) {
 		m.conflict(h, 0, methodText(h), methodText(w), "another method")
 	}
-}
-
-func methodText(md protoreflect.MethodDescriptor) string {
-	side := func(stream bool, d protoreflect.MessageDescriptor) string {
-		if stream {
-			return "(stream " + string(d.FullName()) + ")"
-		}
-		return "(" + string(d.FullName()) + ")"
-	}
-	return fmt.Sprintf("%s returns %s", side(md.IsStreamingClient(), md.Input()), side(md.IsStreamingServer(), md.Output()))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/bufbuild/protocompile/ast"
 	"github.com/bufbuild/protocompile/parser"
 	"github.com/bufbuild/protocompile/reporter"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema"
 )
@@ -25,18 +24,28 @@ type edit struct {
 // A document is a .proto file with where its declarations stand in the text.
 type document struct {
 	name, text string
-	folded     schema.Folded // of the text; the node's offsets are of it
-	node       *ast.FileNode
-	pkg        string
-	syntax     string // proto2, proto3 or editions
-	eol, unit  string
-	marked     bool // begins with a byte order mark
-	fresh      bool // is not in the tree yet
-	root       *block
-	blocks     map[string]*block // messages, enums, services and oneofs by full name
-	imports    []string
-	edits      []edit
-	added      map[slot][]addition
+
+	// of the text; the node's offsets are of it
+	folded schema.Folded
+	node   *ast.FileNode
+	pkg    string
+
+	// proto2, proto3 or editions
+	syntax    string
+	eol, unit string
+
+	// begins with a byte order mark
+	marked bool
+
+	// is not in the tree yet
+	fresh bool
+	root  *block
+
+	// messages, enums, services and oneofs by full name
+	blocks  map[string]*block
+	imports []string
+	edits   []edit
+	added   map[slot][]addition
 }
 
 type declKind int
@@ -77,7 +86,8 @@ const byteOrderMark = "\ufeff"
 
 // parse reads a file that compiles.
 func parse(name, text string) (*document, error) {
-	text, marked := strings.CutPrefix(text, byteOrderMark) // the parser does not count it
+	// the parser does not count it
+	text, marked := strings.CutPrefix(text, byteOrderMark)
 	folded := schema.Fold(text)
 	node, err := parser.Parse(name, strings.NewReader(folded.Text), reporter.NewHandler(nil))
 	if err != nil {
@@ -364,24 +374,24 @@ func (b *block) indent() string {
 	return base + b.doc.unit
 }
 
-// document returns the parsed file.
-func (m *merge) document(name string) *document {
-	if d := m.docs[name]; d != nil {
-		return d
+// comments is the text of a declaration's comments: above it, within, and behind.
+func (d *document) comments(dd *decl) string {
+	info := d.node.NodeInfo(dd.node)
+	var b strings.Builder
+	lead := info.LeadingComments()
+	for i := range lead.Len() {
+		b.WriteString(lead.Index(i).RawText() + "\n")
 	}
-	d, err := parse(name, m.texts[name])
-	if err != nil {
-		return nil
+	end := dd.end
+	if dd.semicolon.end > 0 {
+		end = dd.semicolon.end
 	}
-	m.docs[name] = d
-	return d
-}
-
-// blockOf returns the block of a message, enum, service or oneof.
-func (m *merge) blockOf(h protoreflect.Descriptor) *block {
-	d := m.document(h.ParentFile().Path())
-	if d == nil {
-		return nil
+	b.WriteString(d.text[dd.start:end])
+	t := d.tail(dd.end)
+	stop := t.at
+	if t.inline {
+		stop = t.next
 	}
-	return d.blocks[string(h.FullName())]
+	b.WriteString(d.text[end:max(end, stop)])
+	return b.String()
 }

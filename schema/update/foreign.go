@@ -194,7 +194,8 @@ func (f *findings) add(in finding, probe bool) error {
 		}
 	}
 	fd := &descriptorpb.FieldDescriptorProto{Name: &in.Name, Number: &in.Number, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	if in.Label == infer.Repeated || probe && in.Label == "map" { // a map is a list of entries
+	// a map is a list of entries
+	if in.Label == infer.Repeated || probe && in.Label == "map" {
 		fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 	}
 	below := strings.TrimPrefix(in.Path+"."+strconv.Itoa(int(in.Number)), ".")
@@ -207,7 +208,8 @@ func (f *findings) add(in finding, probe bool) error {
 
 // setType gives the field the type that is named, or else that of its class.
 func (f *findings) setType(fd *descriptorpb.FieldDescriptorProto, in finding, below string, probe bool) error {
-	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") { // an enum, whose values are not known
+	// an enum, whose values are not known
+	if probe && in.Class == "varint" && strings.Contains(in.Type, ".") {
 		in.Type = "enum"
 	}
 	for _, word := range []string{in.Type, in.Kind, in.Class} {

@@ -46,7 +46,8 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 			}
 			ordered = ordered && (b.decls[last].min < dd.min || a.kind == valueDecl && b.decls[last].min == dd.min)
 		}
-		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number { // an alias stands behind the number's name
+		// an alias stands behind the number's name
+		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number {
 			best = i
 		}
 		last = i
@@ -59,7 +60,8 @@ func (b *block) predecessor(a addition) (after int, spaced bool) {
 	switch {
 	case !numbered:
 		return last, spaced || gaps == 0 && (a.kind == typeDecl || a.kind == serviceDecl)
-	case !ordered, best < 0 && a.kind == valueDecl: // the first value may have to be zero
+	// the first value may have to be zero
+	case !ordered, best < 0 && a.kind == valueDecl:
 		return last, spaced
 	case best < 0:
 		return first - 1, spaced || first > 0
@@ -252,4 +254,45 @@ func (d *document) commentBelow(pos int) (end int, detached, eof bool) {
 		}
 	}
 	return at, any, false
+}
+
+// addImport adds an import statement, in order where they are in order.
+func (d *document) addImport(file string) {
+	last, best, ordered := -1, -1, true
+	for i, dd := range d.root.decls {
+		if dd.kind != importDecl {
+			continue
+		}
+		if last >= 0 && d.root.decls[last].at > dd.at {
+			ordered = false
+		}
+		if dd.at < file {
+			best = i
+		}
+		last = i
+	}
+	s := slot{d.root, last}
+	if ordered && best >= 0 {
+		s.after = best
+	}
+	spaced := false
+	if last < 0 {
+		spaced = true
+		for i, dd := range d.root.decls {
+			if dd.kind == headDecl {
+				s.after = i
+			}
+		}
+	}
+	list := append(d.added[s], addition{kind: importDecl, text: "import \"" + file + "\";", spaced: spaced && len(d.added[s]) == 0})
+	slices.SortStableFunc(list, func(a, b addition) int {
+		if a.kind == importDecl && b.kind == importDecl {
+			return strings.Compare(a.text, b.text)
+		}
+		return 0
+	})
+	for i := range list {
+		list[i].spaced = spaced && i == 0
+	}
+	d.added[s] = list
 }

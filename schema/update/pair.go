@@ -1,6 +1,8 @@
 package update
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema/check"
@@ -168,3 +170,5 @@ func sameWire(w, h protoreflect.FieldDescriptor) bool {
 func packedIn(a, b protoreflect.FieldDescriptor) bool {
 	return a.IsList() && b.Kind() == protoreflect.BytesKind && check.WireOf(a.Kind()) != check.WireOf(b.Kind())
 }
+
+func isWellKnown(file string) bool { return strings.HasPrefix(file, "google/protobuf/") }

@@ -239,7 +239,8 @@ func (p *printer) enum(w protoreflect.EnumDescriptor) string {
 	if o, ok := w.Options().(*descriptorpb.EnumOptions); ok && o.GetDeprecated() {
 		b.WriteString(inner + "option deprecated = true;\n")
 	}
-	if p.doc.syntax != "proto2" && hasZero && values[0].Number() != 0 { // an open enum's first value is zero
+	// an open enum's first value is zero
+	if p.doc.syntax != "proto2" && hasZero && values[0].Number() != 0 {
 		slices.SortStableFunc(values, func(a, b protoreflect.EnumValueDescriptor) int {
 			zero := func(v protoreflect.EnumValueDescriptor) int {
 				if v.Number() == 0 {
@@ -378,22 +379,6 @@ func (m *merge) addType(pl *place) {
 	}
 	pl.parent.insert(addition{kind: typeDecl, text: text, spaced: true})
 	m.note(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
-}
-
-func counted(d protoreflect.Descriptor) string {
-	n, what := 0, ""
-	switch d := d.(type) {
-	case protoreflect.EnumDescriptor:
-		n, what = d.Values().Len(), "value"
-	case protoreflect.MessageDescriptor:
-		n, what = d.Fields().Len(), "field"
-	case protoreflect.ServiceDescriptor:
-		n, what = d.Methods().Len(), "method"
-	}
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {

@@ -13,75 +13,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/schema"
-	"unwire/schema/compare"
 )
-
-// A Source is definitions with where they come from.
-type Source struct {
-	Name      string // as evidence names it: extraction, traffic, probe
-	Certainty string // of what it says: reported, inferred or assumed
-	Version   string // of the client, "" if unknown
-	Date      string // 2006-01-02
-	Schema    *schema.Schema
-	// Guessed says that types, labels and the names of types are inferred from
-	// bytes: they never contradict what stands in a file, unless no bytes fit both.
-	Guessed bool
-	// Complete says that what is not in the source is gone.
-	Complete bool
-	// Known maps full names of the source's messages to those of the files,
-	// where they are the same type by another name.
-	Known map[string]string
-	// Conflicts are what the source contradicts beyond its definitions.
-	Conflicts []Change
-	// Left is what the source tells of fields that cannot be declared.
-	Left []string
-	// Fits names, by the full names of the source's fields, all types that its
-	// bytes can have, where that is known of a guess: a placeholder's type that is
-	// none of them is replaced.
-	Fits map[string][]string
-	// Spelled says that names were read in lowerCamelCase only: one that a file
-	// spells in another way is no other name.
-	Spelled bool
-	// Fault is the error to end with where a part of the source was not read.
-	Fault error
-}
 
 // Options tunes an update. The zero value asks before a real name or a type is
 // replaced: a conflict is listed.
 type Options struct {
-	TakeNames bool // a source's name replaces another
-	TakeTypes bool // a source's type or label replaces another that the same bytes fit
-}
+	// a source's name replaces another
+	TakeNames bool
 
-// An Op says what a change does.
-type Op string
-
-const (
-	Add      Op = "add"
-	Rename   Op = "rename"
-	Retype   Op = "retype"
-	Relabel  Op = "relabel"
-	LastSeen Op = "last seen"
-	Conflict Op = "conflict"
-)
-
-// A Change is one thing that an update does, or that it does not do before
-// somebody decides: a conflict.
-type Change struct {
-	Op      Op                  `json:"change"`
-	Element string              `json:"element"` // full name, of what is renamed the one it has so far
-	Kind    compare.ElementKind `json:"kind"`
-	Number  int32               `json:"number,omitempty"`
-	Old     string              `json:"old,omitempty"`
-	New     string              `json:"new,omitempty"`
-	File    string              `json:"file,omitempty"`
-	Source  string              `json:"source"`
-	Note    string              `json:"note,omitempty"`
+	// a source's type or label replaces another that the same bytes fit
+	TakeTypes bool
 }
 
 // A File is a file that an update changes.
@@ -163,75 +106,3 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 	r.Evidence = log.String()
 	return r, nil
 }
-
-// A merge is one pass of one source over the files.
-type merge struct {
-	have  *schema.Schema
-	src   *Source
-	o     Options
-	log   *evidenceLog
-	texts map[string]string
-	docs  map[string]*document // parsed files that this pass looked into
-
-	pairs   map[protoreflect.FullName]protoreflect.FullName // types: the source's, the files'
-	back    map[protoreflect.FullName]protoreflect.FullName
-	enums   map[protoreflect.FullName]protoreflect.EnumDescriptor // of the files
-	haveAll map[protoreflect.FullName]bool                        // symbols of the files, and those to be added
-	changes []Change
-	renamed map[string]bool // fields whose name was a placeholder until now
-
-	placed map[protoreflect.FullName]*place // new types of the source
-	order  []protoreflect.FullName
-	paths  map[string][]string // imports that each file has or gets
-}
-
-func (m *merge) note(c Change) {
-	c.Source = m.src.Name
-	if c.Op == Conflict && slices.Contains(m.changes, c) {
-		return // of a method's request and response
-	}
-	m.changes = append(m.changes, c)
-}
-
-func (m *merge) conflict(d protoreflect.Descriptor, number int32, old, now, note string) {
-	m.note(Change{Op: Conflict, Element: elementName(d), Kind: kindOf(d), Number: number, Old: old, New: now, Note: note, File: d.ParentFile().Path()})
-}
-
-// apply returns the texts of the files that the pass changed.
-func (m *merge) apply() map[string]string {
-	next := map[string]string{}
-	for name, d := range m.docs {
-		if text := d.apply(); text != m.texts[name] || d.fresh {
-			next[name] = text
-		}
-	}
-	return next
-}
-
-// elementName is a full name, of an enum's value with the enum in it.
-func elementName(d protoreflect.Descriptor) string {
-	if v, ok := d.(protoreflect.EnumValueDescriptor); ok {
-		return string(v.Parent().FullName()) + "." + string(v.Name())
-	}
-	return string(d.FullName())
-}
-
-func kindOf(d protoreflect.Descriptor) compare.ElementKind {
-	switch d.(type) {
-	case protoreflect.MethodDescriptor:
-		return compare.MethodElement
-	case protoreflect.ServiceDescriptor:
-		return compare.ServiceElement
-	case protoreflect.MessageDescriptor:
-		return compare.MessageElement
-	case protoreflect.EnumDescriptor:
-		return compare.EnumElement
-	case protoreflect.OneofDescriptor:
-		return compare.OneofElement
-	case protoreflect.EnumValueDescriptor:
-		return compare.ValueElement
-	}
-	return compare.FieldElement
-}
-
-func isWellKnown(file string) bool { return strings.HasPrefix(file, "google/protobuf/") }

@@ -37,22 +37,37 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures"}, tests: []string{"decode", "mitm", "proto", "replay/standin", "schema"},
+		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
 		why: "packets become the same exchanges as a proxy's; tests compare the two",
 	},
+	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
-		imports: []string{"captures", "mitm/"}, tests: []string{"decode"},
-		why: "the proxy relays and records bytes, and interprets none",
+		imports: []string{"captures", "mitm/ca", "mitm/h2"}, tests: []string{"decode", "mitm/launch"},
+		why: "the proxy relays and records bytes, and interprets none; tests record launched programs",
 	},
-	"decode/envelope":      {why: "framing is a format, not a policy"},
-	"decode/wire":          {tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else"},
-	"decode/wire/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
+	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
+	"mitm/h2": {
+		imports: []string{"captures"},
+		why:     "the relay hands what passes to a recording, and knows no proxy",
+	},
+	"mitm/launch": {
+		tests: []string{"captures", "mitm", "mitm/ca"},
+		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
+	},
+	"decode/envelope":          {why: "framing is a format, not a policy"},
+	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
+	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
-		imports: []string{"decode/wire"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
+	"decode/field": {
+		imports: []string{"decode/wire", "decode/kind"},
+		why:     "the contract's T is one type for decode and decode/text, and knows no captures",
+	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
 		why: "text prints trees with their readings; it must not know captures",
 	},
 	"decode/nested": {
@@ -85,7 +100,7 @@ var table = map[string]row{
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
-	"schema/archive":             {imports: []string{"schema/interrupt"}, why: "archives hold files of any kind"},
+	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
 	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
@@ -99,7 +114,7 @@ var table = map[string]row{
 	},
 	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
 	"schema/align": {
-		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm"},
+		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
@@ -109,7 +124,7 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/nodetest", "schema/infer"},
+		imports: []string{"replay", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
 		why: "what the oracles share sends as replay does; tests ask servers through the oracle",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
@@ -119,8 +134,10 @@ var table = map[string]row{
 		imports: []string{"replay", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
 		why:     "the one place that knows all oracles",
 	},
-	"replay/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
-	"captures/need":   {why: "says what tests need of the machine, so every test may import it"},
+	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
+	"replay/internal/samples":  {why: "draws messages for tests"},
+	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
 		why:     "the local server speaks the definitions in proto/",
@@ -132,27 +149,33 @@ var table = map[string]row{
 	},
 
 	"captures/transfer": {
-		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/transfer/samples"},
+		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/internal/samples"},
 		why: "exports mask what decoding finds",
+	},
+	"captures/internal/samples": {
+		imports: []string{"captures", "decode/envelope"},
+		why:     "makes captures for tests of formats, and reads them",
 	},
 	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
 	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
 	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
-	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
+	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
 
 // samples are the captures that tests of all formats share.
-var samples = []string{"captures/transfer/samples"}
+var samples = []string{"captures/internal/samples"}
 
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures":        {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"captures/pcap":   {"github.com/google/gopacket", "golang.org/x/crypto", "golang.org/x/net"},
-	"captures/pcapng": {"github.com/google/gopacket", "golang.org/x/net"},
-	"proto":           {},
+	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
+	"captures/pcap": {"golang.org/x/crypto", "golang.org/x/net"},
+
+	"captures/pcap/packet": {"github.com/google/gopacket"},
+	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net"},
+	"proto":                {},
 }
 
 // cliOnly may be imported below cmd/ and nowhere else.

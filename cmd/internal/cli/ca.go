@@ -18,7 +18,7 @@ import (
 	xterm "golang.org/x/term"
 
 	"unwire/cmd/internal/trust"
-	"unwire/mitm"
+	"unwire/mitm/ca"
 )
 
 func (a *app) caCommand() *cobra.Command {
@@ -38,12 +38,12 @@ by 'unwire capture' are told to trust it.`,
 	return cmd
 }
 
-func loadCA() (*mitm.CA, error) {
+func loadCA() (*ca.Authority, error) {
 	dir, err := configDir()
 	if err != nil {
 		return nil, err
 	}
-	return mitm.LoadCA(filepath.Join(dir, "ca"))
+	return ca.Load(filepath.Join(dir, "ca"))
 }
 
 func (a *app) showCA(asJSON bool) error {

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 )
 
@@ -146,7 +147,7 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 type recorder struct {
 	store  *captures.Series
 	proxy  *mitm.Proxy
-	ca     *mitm.CA
+	ca     *ca.Authority
 	keys   *keyLog // nil: none is written
 	token  string  // of the proxy's control endpoints; "": it has none
 	report launch.Report
@@ -196,7 +197,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recor
 	if err != nil {
 		return nil, err
 	}
-	ca, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		return nil, err
 	}

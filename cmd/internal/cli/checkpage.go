@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/field"
 	"unwire/decode/secret"
 	"unwire/schema"
 	"unwire/schema/check"
@@ -221,23 +222,24 @@ func (e *excerpt) fill(defs *schema.Schema, ex *decode.Exchange, f *decode.Frame
 }
 
 // onlyFinding keeps the fields that a finding is about, and what encloses them.
-func onlyFinding(fields []decode.Field, typ string, of *pageFinding, left *int) []decode.Field {
-	var kept []decode.Field
-	for _, f := range fields {
+func onlyFinding(fields []*field.Field, typ string, of *pageFinding, left *int) []*field.Field {
+	var kept []*field.Field
+	for _, original := range fields {
 		if *left == 0 {
 			break
 		}
+		f := *original
 		if typ == of.Message && (f.N == uint64(of.number) || of.number == 0 && f.Error != "") {
 			*left--
 			if len(f.Fields) > maxExcerptFields {
 				f.Fields = f.Fields[:maxExcerptFields]
 			}
-			kept = append(kept, f)
+			kept = append(kept, &f)
 			continue
 		}
 		if below := onlyFinding(f.Fields, f.Type, of, left); len(below) > 0 {
 			f.Fields = below
-			kept = append(kept, f)
+			kept = append(kept, &f)
 		}
 	}
 	return kept

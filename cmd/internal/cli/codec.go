@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -272,7 +273,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 		return decodedInput{}, by, err
 	}
 	defer store.Close()
-	ex, err := exchangeAt(ctx, store, addr)
+	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return decodedInput{}, by, err
 	}
@@ -299,7 +300,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 
 // explainDocument says why a field of a document's messages is read as it is.
 func (a *app) explainDocument(doc *text.Document, by decode.View, pooled int, name string, f decodeFlags) error {
-	path, err := wire.ParsePath(f.explain)
+	path, err := fieldpath.ParseNumbers(f.explain)
 	if err != nil || len(path) == 0 {
 		return usagef("--explain wants a path, as 1.2 or 1.2[0].5, not %q", f.explain)
 	}

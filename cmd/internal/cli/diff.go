@@ -215,7 +215,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 		return nil, err
 	}
 	defer store.Close()
-	f, err := exchangeAt(ctx, store, addr)
+	f, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	return f.Exchange, err
 }
 
@@ -251,11 +251,11 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Add}}})
 			continue
 		}
-		l, err := exchangeAt(ctx, ls, address{Exchange: p.A})
+		l, err := decode.Resolve(ctx, ls, p.A, false)
 		if err != nil {
 			return groups, err
 		}
-		r, err := exchangeAt(ctx, rs, address{Exchange: p.B})
+		r, err := decode.Resolve(ctx, rs, p.B, false)
 		if err != nil {
 			return groups, err
 		}
@@ -268,7 +268,7 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
-	return eachWhole(ctx, store, false, func(ex *decode.Exchange) error {
+	return decode.EachWhole(ctx, store, false, func(ex *decode.Exchange) error {
 		do(titleOf(ex), ex)
 		return nil
 	})

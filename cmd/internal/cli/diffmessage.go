@@ -53,7 +53,7 @@ func (a *app) readMessage(ctx context.Context, name string) (comparedMessage, er
 		return comparedMessage{}, err
 	}
 	defer store.Close()
-	ex, err := exchangeAt(ctx, store, addr)
+	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return comparedMessage{}, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/wire"
+	"unwire/decode/fieldpath"
 	"unwire/schema"
 )
 
@@ -51,21 +51,22 @@ func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 			md = frameType(n.defs, n.call, dir)
 		}
 	}
-	steps, err := wire.ParsePath(path)
+	steps, err := fieldpath.ParseNumbers(path)
 	if md == nil || err != nil || len(steps) == 0 {
 		return nil, ""
 	}
 	var names []string
 	var fd protoreflect.FieldDescriptor
 	for _, step := range steps {
-		if md == nil || step.Number > uint64(protoreflect.FieldNumber(1<<29-1)) {
+		number, ok := step.Number()
+		if md == nil || !ok || number > uint64(protoreflect.FieldNumber(1<<29-1)) {
 			return nil, ""
 		}
-		if fd = md.Fields().ByNumber(protoreflect.FieldNumber(step.Number)); fd == nil {
+		if fd = md.Fields().ByNumber(protoreflect.FieldNumber(number)); fd == nil {
 			return nil, ""
 		}
 		name := string(fd.Name())
-		if step.Index != wire.All {
+		if step.Index != fieldpath.All {
 			name += "[" + strconv.Itoa(step.Index) + "]"
 		}
 		names = append(names, name)

@@ -12,6 +12,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -46,7 +47,7 @@ type explainedReading struct {
 
 // explain finds out why the fields of t at a path are read as they are; messages is
 // how many the view's evidence was drawn from.
-func explain(t *wire.Tree, v decode.View, path wire.Path, messages int) []explanation {
+func explain(t *wire.Tree, v decode.View, path fieldpath.Path, messages int) []explanation {
 	r, evidence := v.Reader(t), v.Evidence.NewReader(t) // with what was chosen, and without
 	var out []explanation
 	done := map[*kind.Field]bool{}
@@ -94,13 +95,14 @@ func explain(t *wire.Tree, v decode.View, path wire.Path, messages int) []explan
 }
 
 // declarationAt is the field that md declares at a path, or nil.
-func declarationAt(md protoreflect.MessageDescriptor, path wire.Path) protoreflect.FieldDescriptor {
+func declarationAt(md protoreflect.MessageDescriptor, path fieldpath.Path) protoreflect.FieldDescriptor {
 	var fd protoreflect.FieldDescriptor
 	for _, s := range path {
-		if md == nil || s.Number > uint64(protowire.MaxValidNumber) {
+		number, ok := s.Number()
+		if md == nil || !ok || number > uint64(protowire.MaxValidNumber) {
 			return nil
 		}
-		if fd = md.Fields().ByNumber(protowire.Number(s.Number)); fd == nil {
+		if fd = md.Fields().ByNumber(protowire.Number(number)); fd == nil {
 			return nil
 		}
 		md = fd.Message()

@@ -134,7 +134,7 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 	if addr.Exchange != 0 {
 		e.all = true
 		addr.Part = addr.Part || e.parts
-		ex, readErr := exchangeAt(ctx, store, addr)
+		ex, readErr := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 		if ex.Exchange == nil {
 			return readErr
 		}
@@ -144,7 +144,7 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 		return e.undecoded(ex.Exchange, readErr)
 	}
 	e.remarkEmpty(ctx, store)
-	return eachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
+	return decode.EachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
 		if err := e.one(ex); err != nil {
 			return err
 		}

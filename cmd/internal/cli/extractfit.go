@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/decode"
 	"unwire/decode/score"
 )
 
@@ -221,7 +222,7 @@ func (e *extraction) transcriptAt(ctx context.Context, addr address) (*score.Tra
 	}
 	defer store.Close()
 	addr.Part = addr.Part || e.parts
-	ex, err := exchangeAt(ctx, store, addr)
+	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return nil, err
 	}

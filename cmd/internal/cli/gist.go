@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"unwire/decode"
+	"unwire/decode/field"
 	"unwire/schema"
 )
 
@@ -46,10 +47,10 @@ type gist struct {
 	names, values []string
 }
 
-func gistOf(fields []decode.Field) (g gist) {
+func gistOf(fields []*field.Field) (g gist) {
 	var steps []string
 	for len(fields) == 1 {
-		f := &fields[0]
+		f := fields[0]
 		steps = append(steps, fieldName(f))
 		if s, ok := f.Value.(string); ok && f.Kind == "string" {
 			g.text = s
@@ -57,9 +58,9 @@ func gistOf(fields []decode.Field) (g gist) {
 		fields = f.Fields
 	}
 	g.path = strings.Join(steps, ".")
-	for i := range fields {
-		g.names = append(g.names, fieldName(&fields[i]))
-		g.values = append(g.values, shortValue(&fields[i]))
+	for _, f := range fields {
+		g.names = append(g.names, fieldName(f))
+		g.values = append(g.values, shortValue(f))
 	}
 	return g
 }
@@ -90,7 +91,7 @@ func (g gist) String() string {
 	return g.path + " {" + strings.Join(parts, ", ") + "}"
 }
 
-func fieldName(f *decode.Field) string {
+func fieldName(f *field.Field) string {
 	if f.Name != "" {
 		return f.Name
 	}
@@ -98,7 +99,7 @@ func fieldName(f *decode.Field) string {
 }
 
 // shortValue is a field's value if that takes little room.
-func shortValue(f *decode.Field) string {
+func shortValue(f *field.Field) string {
 	const most = 40
 	switch v := f.Value.(type) {
 	case nil, []byte:

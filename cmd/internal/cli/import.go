@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/pcap"
+	"unwire/captures/pcap/packet"
 )
 
 // An importer reads one foreign format.
@@ -37,7 +38,7 @@ type importJob struct {
 // importers are the formats, asked in this order.
 func importers() []importer {
 	return append([]importer{
-		{"pcap and pcapng", pcap.Sniff, (*app).importPackets},
+		{"pcap and pcapng", packet.Sniff, (*app).importPackets},
 	}, formatImporters()...)
 }
 

@@ -102,7 +102,7 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if f.evidence == "-" && f.out == "-" {
 		return usagef("--evidence - and -o - both write to stdout: give one of them a file")
 	}
-	g := a.newGatherer(root, f.raw)
+	g := a.newEvidenceInputs(root, f.raw)
 	g.named = f.root != ""
 	if f.into != "" {
 		return a.inferInto(ctx, g, f, inputs)
@@ -193,7 +193,7 @@ func (a *app) orInterrupted(ctx context.Context, err error) error {
 }
 
 // inferInto writes what traffic adds to definitions.
-func (a *app) inferInto(ctx context.Context, g *gatherer, f inferFlags, inputs []string) error {
+func (a *app) inferInto(ctx context.Context, g *evidenceInputs, f inferFlags, inputs []string) error {
 	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
 		return usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
 	}

@@ -37,7 +37,7 @@ func (a *app) mergeEvidence(ctx context.Context, inputs []string, out, pkg strin
 	if err != nil {
 		return err
 	}
-	g := a.newGatherer(defaultRoot, true)
+	g := a.newEvidenceInputs(defaultRoot, true)
 	for _, name := range inputs {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/known"
 	"unwire/decode/text"
@@ -96,7 +97,7 @@ func (v *views) find(name string) protoreflect.MessageDescriptor {
 }
 
 // fieldsOf reads a message whose type a name tells.
-func (v *views) fieldsOf(t *wire.Tree, name string) []decode.Field {
+func (v *views) fieldsOf(t *wire.Tree, name string) []*field.Field {
 	return decode.View{Type: v.find(name), Find: v.find}.Fields(t)
 }
 

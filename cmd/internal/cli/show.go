@@ -15,6 +15,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/field"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -97,7 +98,7 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		return err
 	}
 	defer store.Close()
-	at, readErr := exchangeAt(ctx, store, addr)
+	at, readErr := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
@@ -247,7 +248,7 @@ type statusLine struct {
 
 type statusDetail struct {
 	envelope.Detail
-	Tree []decode.Field `json:"tree"`
+	Tree []*field.Field `json:"tree"`
 }
 
 func newStatusLine(e *envelope.Error, v *views) *statusLine {
@@ -258,16 +259,16 @@ func newStatusLine(e *envelope.Error, v *views) *statusLine {
 	return s
 }
 
-func newFrameLine(ex found, f *decode.Frame, v *views) frameLine {
+func newFrameLine(ex decode.Resolved, f *decode.Frame, v *views) frameLine {
 	by := v.of(ex.Call, f.Dir)
 	md := by.Type
 	l := frameLine{Line: by.Line(f)}
-	if ex.joined != nil {
-		o := originOf(ex.joined, f)
+	if ex.Joined != nil {
+		o := ex.Joined.OriginOf(f)
 		if l.Exchange = o.Exchange; o.Number >= 0 {
 			l.Number = &o.Number
 		}
-		before, after := anomaliesOf(ex.joined, f)
+		before, after := anomaliesOf(ex.Joined, f)
 		l.Anomalies = append(before, after...)
 	}
 	if md != nil && f.Tree != nil {
@@ -280,7 +281,7 @@ func newFrameLine(ex found, f *decode.Frame, v *views) frameLine {
 }
 
 // printHead prints what is known of the exchange besides its frames.
-func (a *app) printHead(w io.Writer, ex found) {
+func (a *app) printHead(w io.Writer, ex decode.Resolved) {
 	fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
 	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
 	if ex.Codec != "" {
@@ -322,10 +323,10 @@ func (a *app) printHead(w io.Writer, ex found) {
 	}
 	fmt.Fprintln(w)
 	switch {
-	case ex.joined != nil:
-		a.printJoined(w, ex.joined)
-	case ex.head != 0:
-		fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", ex.head)))
+	case ex.Joined != nil:
+		a.printJoined(w, ex.Joined)
+	case ex.Head != 0:
+		fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("a piece of the conversation that goes by exchange %d", ex.Head)))
 	}
 }
 
@@ -336,10 +337,10 @@ func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Heade
 }
 
 // printRemarked prints a frame with what is remarked on it.
-func (a *app) printRemarked(w io.Writer, ex found, f *decode.Frame, v *views, o showFlags) {
+func (a *app) printRemarked(w io.Writer, ex decode.Resolved, f *decode.Frame, v *views, o showFlags) {
 	var before, after []string
-	if ex.joined != nil {
-		before, after = anomaliesOf(ex.joined, f)
+	if ex.Joined != nil {
+		before, after = anomaliesOf(ex.Joined, f)
 	}
 	for _, s := range before {
 		fmt.Fprintf(w, "%s %s\n", arrow(f.Dir), a.out.Red(s))

@@ -58,7 +58,7 @@ func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture stri
 		return err
 	}
 	defer store.Close()
-	recorded, err := exchangeAt(ctx, store, address{Exchange: x.Exchange})
+	recorded, err := decode.Resolve(ctx, store, x.Exchange, false)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/mitm"
+	"unwire/mitm/ca"
 	"unwire/mitm/launch"
 )
 
@@ -99,8 +99,8 @@ func tryTransparent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)     //nolint:errcheck // a temporary folder
-	ca, err := mitm.LoadCA(dir) // one for the trial: looking makes none
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	ca, err := ca.Load(dir) // one for the trial: looking makes none
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,10 @@ import (
 	"unwire/decode/diff"
 	"unwire/decode/score"
 	"unwire/mitm"
+	"unwire/mitm/ca"
 	definitions "unwire/proto"
 	"unwire/replay"
+	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -49,7 +51,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 		t.Fatal("the stand-in's certificate: ", err)
 	}
 	dir := t.TempDir()
-	ca, err := mitm.LoadCA(filepath.Join(dir, "ca"))
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +310,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	}
 	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
-		e, err := replay.ParseEdit("set", text)
+		e, err := edit.Parse("set", text)
 		if err != nil {
 			r.t.Fatal(err)
 		}

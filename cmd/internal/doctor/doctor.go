@@ -34,7 +34,7 @@ const commandTimeout = 10 * time.Second
 
 // A Machine is what is looked at.
 type Machine struct {
-	CADir  string // of mitm.LoadCA
+	CADir  string // of ca.Load
 	Folder string // where captures are written
 	// TempDir is where passive captures keep packets and keys while they run.
 	TempDir string

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/mitm"
+	"unwire/mitm/ca"
 )
 
 // machine is one with nothing set, where the real programs are.
@@ -85,7 +85,7 @@ func TestCA(t *testing.T) {
 	if _, err := os.Stat(m.CADir); err == nil {
 		t.Fatal("looking has made a CA")
 	}
-	if _, err := mitm.LoadCA(m.CADir); err != nil {
+	if _, err := ca.Load(m.CADir); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, m.ca(t.Context()), "CA", OK, "valid until")
@@ -110,7 +110,7 @@ func TestCA(t *testing.T) {
 	wants(t, m.ca(t.Context()), "CA", Fail, "chmod 600")
 	check(os.Chmod(key, 0o600))
 	other := filepath.Join(t.TempDir(), "ca")
-	if _, err := mitm.LoadCA(other); err != nil {
+	if _, err := ca.Load(other); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(other, certFile))

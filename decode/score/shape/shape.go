@@ -13,6 +13,7 @@ package shape
 import (
 	"strconv"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -125,14 +126,15 @@ func (s *Shape) Choose(choices []kind.Choice) {
 	for _, c := range choices {
 		at := Root
 		for _, step := range c.Path {
-			if step.Index != wire.All || at == None {
+			number, ok := step.Number()
+			if !ok || step.Index != fieldpath.All || at == None {
 				at = None
 				break
 			}
 			if at > Root && s.paths[at].chosen == Unknown {
 				s.paths[at].chosen = Message // what is around a chosen field
 			}
-			at = s.child(at, step.Number, true)
+			at = s.child(at, number, true)
 		}
 		if at <= Root {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
@@ -179,7 +180,7 @@ func TestChoose(t *testing.T) {
 		s.Choose([]kind.Choice{choice})
 		s.Add(tree)
 		at := s.Locate(tree, nil, false)
-		one, two := tree.Find(wire.Path{{Number: 1, Index: wire.All}})[0], tree.Find(wire.Path{{Number: 2, Index: wire.All}})[0]
+		one, two := tree.Find(fieldpath.Path{fieldpath.Field(1)})[0], tree.Find(fieldpath.Path{fieldpath.Field(2)})[0]
 		if s.Kind(at[one]) != c.one || s.Kind(at[two]) != c.two || s.IsMessage(tree, one, at[one]) != c.message || s.IsMessage(tree, two, at[two]) {
 			t.Errorf("%s: %v %v", c.choice, s.Kind(at[one]), s.Kind(at[two]))
 		}

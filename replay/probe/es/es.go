@@ -80,7 +80,8 @@ func (m *message) conclude(ctx context.Context, res *probe.Result) error {
 	if err := m.labels(ctx); err != nil {
 		return err
 	}
-	if m.server.options.Refine && res.Runtime != probe.ES1 { // which does not look at text
+	// which does not look at text
+	if m.server.options.Refine && res.Runtime != probe.ES1 {
 		return m.refine(ctx)
 	}
 	return nil

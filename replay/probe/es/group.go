@@ -69,7 +69,8 @@ func (m *message) identify(ctx context.Context, n int32, a *probe.Answer) error 
 	switch g := m.read(sure); {
 	case g.isEnd(0):
 		m.enterGroup(n, a)
-	case g.canary && g.index == assertion: // a single number would have met its canary
+	// a single number would have met its canary
+	case g.canary && g.index == assertion:
 		m.found[n] = &field{number: n, slot: slotMessage}
 		m.tell(m.found[n], "tags are read in its value, and it is no group: "+sure.Quoted())
 	default:

@@ -184,7 +184,8 @@ func readGo(name, message string, as int) (f namedField, also string) {
 	case as != asList:
 		f.composed = true
 	case token[1] == "[":
-		f.Class, f.Kind = probe.Message, "message" // or a map, which is one on the wire
+		// or a map, which is one on the wire
+		f.Class, f.Kind = probe.Message, "message"
 	default:
 		f.Class, f.Kind, f.Label = probe.Message, "message", "repeated"
 	}

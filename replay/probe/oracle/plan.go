@@ -23,14 +23,14 @@ type Plan struct {
 	Live    bool             `json:"live"` // the target is another machine
 	Headers []string         `json:"headers"`
 	Body    []byte           `json:"body"` // the first
-	Steps   []Step           `json:"steps"`
+	Steps   []step           `json:"steps"`
 	Effects []string         `json:"effects"` // what could run a handler
 
 	messages int // that are asked about
 }
 
-// A Step is a part of a probe.
-type Step struct {
+// A step is a part of a probe.
+type step struct {
 	Runtime  probe.Runtime `json:"runtime"`
 	Requests string        `json:"requests"`
 	Tells    string        `json:"tells"`
@@ -59,7 +59,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	if all.Refine {
 		esRequests += "; one more a field of text or bytes"
 	}
-	p.Steps = []Step{
+	p.Steps = []step{
 		{probe.Unknown, "one to three", "the runtime, the protocol, whether the method exists"},
 		{probe.ES1, esRequests, "every field's number and class, repeated numbers, maps, the request's type"},
 		{probe.ES2, esRequests, "every field's number and class, repeated numbers, the request's type"},
@@ -67,9 +67,9 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 		{probe.GRPCGo, "the same", "the same"},
 	}
 	if len(all.Names) > 0 {
-		p.Steps = append(p.Steps, Step{probe.Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
+		p.Steps = append(p.Steps, step{probe.Unknown, "one a name that exists, and up to 30", "names and types of the request's fields, in JSON"})
 		if len(all.Values) > 0 {
-			p.Steps = append(p.Steps, Step{probe.Unknown, "about ten a value that an enum has; one a type of an Any, 200 at most", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), types of an Any"})
+			p.Steps = append(p.Steps, step{probe.Unknown, "about ten a value that an enum has; one a type of an Any, 200 at most", "names of enums' values in lists (protobuf-es 2) and maps (and protojson), types of an Any"})
 		}
 		if len(all.Known) == 0 && (!p.Live || all.AllowExecute) {
 			p.Effects = append(p.Effects, "on connect-es, if none of the names exists, one request with an empty message runs the handler")

@@ -61,7 +61,7 @@ type VerifyPlan struct {
 	Fields  int      `json:"fields"`
 	Headers []string `json:"headers"` // secrets are left out
 	Body    []byte   `json:"body"`    // the first message
-	Steps   []Step   `json:"steps"`
+	Steps   []step   `json:"steps"`
 	Budget  int      `json:"budget"`
 	Rate    float64  `json:"rate"`
 	Live    bool     `json:"live"`
@@ -84,7 +84,7 @@ func NewVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
 	return &VerifyPlan{
 		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
 		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
-		Steps: []Step{
+		Steps: []step{
 			{probe.ES1, esRequests, "class and label of every field; text from bytes in protobuf-es 2"},
 			{probe.ConnectGo, "about one a text and message, five a list of numbers, five a message for the rest", "text, messages, lists of numbers; of bytes and single numbers what they are not"},
 		},

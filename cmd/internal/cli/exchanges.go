@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+)
+
+// remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
+// would read as "nothing wrong".
+func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
+	for range store.Exchanges(ctx) {
+		return
+	}
+	a.say("unwire: warning: %s holds no exchanges", term.Clean(store.Path()))
+}
+
+// eachExchange decodes the exchanges of a capture, or the one that an address
+// such as F.uwc#7 names, as decode.EachCall does.
+func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
+	addr := parseAddress(name)
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return decode.EachCall(ctx, store, addr.Exchange, addr.Part, do)
+}

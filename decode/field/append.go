@@ -1,0 +1,212 @@
+package field
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"unwire/decode/wire"
+)
+
+// Rewrap returns the payload of a field whose Inner was edited, or payload as it is.
+type Rewrap func(f *Field, payload []byte) ([]byte, error)
+
+// AppendFields is Append for several fields.
+//
+// Errors: with the indexes on the way to the field.
+func AppendFields(dst []byte, fields []*Field, rewrap Rewrap) ([]byte, error) {
+	for i, f := range fields {
+		if f == nil {
+			return dst, fmt.Errorf("fields[%d]: null", i)
+		}
+		var err error
+		if dst, err = f.Append(dst, rewrap); err != nil {
+			return dst, fmt.Errorf("fields[%d]: %w", i, err)
+		}
+	}
+	return dst, nil
+}
+
+var wireTypes = map[string]wire.Type{"varint": wire.Varint, "i64": wire.I64, "len": wire.Len, "group": wire.StartGroup, "i32": wire.I32}
+
+// Append appends the bytes of a field that was read from JSON. A nil rewrap ignores
+// Inner.
+//
+// Shape: N, Wire, Kind, Type, Literal, Fields, Open and the Long counts decide the
+// bytes; the others are not looked at.
+// Errors: where a member has a value that no bytes have.
+func (f *Field) Append(dst []byte, rewrap Rewrap) ([]byte, error) {
+	if f.Wire == wire.Garbage.String() {
+		b, err := base64Value(f.Literal)
+		return append(dst, b...), err
+	}
+	typ, ok := wireTypes[f.Wire]
+	if !ok {
+		return dst, fmt.Errorf("wire %.20q: want varint, i64, len, group, i32 or garbage", f.Wire)
+	}
+	if f.N >= 1<<61 {
+		return dst, fmt.Errorf("n %d: want 0 to 2^61-1", f.N)
+	}
+	dst, err := AppendLong(dst, f.N<<3|uint64(typ), f.LongTag)
+	if err != nil {
+		return dst, fmt.Errorf("long_tag: %w", err)
+	}
+
+	switch typ {
+	case wire.Varint, wire.I32, wire.I64:
+		return appendScalar(dst, f.Type, typ, f.Literal, f.LongValue)
+	case wire.StartGroup:
+		if dst, err = AppendFields(dst, f.Fields, rewrap); err != nil || f.Open {
+			return dst, err
+		}
+		if dst, err = AppendLong(dst, f.N<<3|uint64(wire.EndGroup), f.LongEnd); err != nil {
+			return dst, fmt.Errorf("long_end: %w", err)
+		}
+		return dst, nil
+	}
+
+	payload, err := f.payload(rewrap)
+	if err == nil && rewrap != nil {
+		payload, err = rewrap(f, payload)
+	}
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = AppendLong(dst, uint64(len(payload)), f.LongLen); err != nil {
+		return dst, fmt.Errorf("long_len: %w", err)
+	}
+	return append(dst, payload...), nil
+}
+
+// payload is the value of a length-delimited field.
+func (f *Field) payload(rewrap Rewrap) ([]byte, error) {
+	switch wire.Kind(f.Kind) {
+	case wire.KindMessage:
+		return AppendFields(nil, f.Fields, rewrap)
+	case wire.KindString:
+		var s string
+		if err := json.Unmarshal(f.Literal, &s); err != nil {
+			return nil, fmt.Errorf("value: %w", err)
+		}
+		return []byte(s), nil
+	case wire.KindBytes:
+		return base64Value(f.Literal)
+	case wire.KindPacked:
+		return packedBytes(strings.TrimPrefix(f.Type, "packed "), f.Literal)
+	}
+	return nil, fmt.Errorf("kind %.20q: want message, string, bytes or packed", f.Kind)
+}
+
+func packedBytes(element string, value json.RawMessage) (out []byte, err error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(value, &list); err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	typ := wire.Varint
+	switch element {
+	case "fixed32", "sfixed32", "float":
+		typ = wire.I32
+	case "fixed64", "sfixed64", "double":
+		typ = wire.I64
+	}
+	for i, v := range list {
+		if out, err = appendScalar(out, element, typ, v, 0); err != nil {
+			return out, fmt.Errorf("value[%d]: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+func base64Value(v json.RawMessage) ([]byte, error) {
+	var s string
+	if err := json.Unmarshal(v, &s); err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	return b, nil
+}
+
+// AppendLong appends v as a varint with extra bytes more than it needs.
+func AppendLong(dst []byte, v uint64, extra int) ([]byte, error) {
+	width := wire.SizeVarint(v) + extra
+	if extra < 0 || width > 10 {
+		return dst, fmt.Errorf("%d more bytes than need be: a varint has 1 to 10", extra)
+	}
+	return wire.AppendVarintWidth(dst, v, width), nil
+}
+
+// appendScalar appends a number of JSON as typ, which name says how to read.
+func appendScalar(dst []byte, name string, typ wire.Type, value json.RawMessage, long int) ([]byte, error) {
+	s := string(value)
+	if strings.HasPrefix(s, `"`) {
+		// NaN and the infinities have no number in JSON.
+		if err := json.Unmarshal(value, &s); err != nil {
+			return dst, fmt.Errorf("value: %w", err)
+		}
+	}
+	bits, err := scalarBits(name, typ, s)
+	if err != nil {
+		return dst, fmt.Errorf("value %.40s: want a number that fits %s", s, typ)
+	}
+	switch typ {
+	case wire.I32:
+		return binary.LittleEndian.AppendUint32(dst, uint32(bits)), nil
+	case wire.I64:
+		return binary.LittleEndian.AppendUint64(dst, bits), nil
+	}
+	if dst, err = AppendLong(dst, bits, long); err != nil {
+		return dst, fmt.Errorf("long_value: %w", err)
+	}
+	return dst, nil
+}
+
+// floatBits are the bits of a float: a number, a word, or 0x and the bits in hex.
+func floatBits(s string, width int, nan uint64) (uint64, error) {
+	if strings.EqualFold(s, "nan") {
+		return nan, nil
+	}
+	if digits, ok := strings.CutPrefix(s, "0x"); ok && !strings.ContainsAny(s, ".pP") {
+		return strconv.ParseUint(digits, 16, width)
+	}
+	f, err := strconv.ParseFloat(s, width)
+	if width == 32 {
+		return uint64(math.Float32bits(float32(f))), err
+	}
+	return math.Float64bits(f), err
+}
+
+func scalarBits(name string, typ wire.Type, s string) (uint64, error) {
+	switch {
+	case s == "true":
+		return 1, nil
+	case s == "false":
+		return 0, nil
+	case name == "float" && typ == wire.I32:
+		return floatBits(s, 32, nan32)
+	case name == "double" && typ == wire.I64:
+		return floatBits(s, 64, nan64)
+	}
+	size := 64
+	if typ == wire.I32 {
+		size = 32
+	}
+	if !strings.HasPrefix(s, "-") {
+		v, err := strconv.ParseUint(s, 10, size)
+		if err == nil && (name == "sint32" || name == "sint64") {
+			return v << 1, nil
+		}
+		return v, err
+	}
+	v, err := strconv.ParseInt(s, 10, size)
+	if name == "sint32" || name == "sint64" {
+		return uint64(v)<<1 ^ uint64(v>>63), err
+	}
+	return uint64(v), err
+}

@@ -1,0 +1,131 @@
+package field
+
+import "strconv"
+
+// MarshalJSON writes f as the contract has it. Members that say nothing are left out.
+func (f *Field) MarshalJSON() ([]byte, error) {
+	return f.appendJSON(nil), nil
+}
+
+// appendJSON is MarshalJSON for a field within a field.
+func (f *Field) appendJSON(b []byte) []byte {
+	b = f.appendPlace(b)
+	b = appendInt(append(b, `,"val":`...), f.Val)
+	b = appendString(append(b, `,"kind":`...), f.Kind)
+	b = appendString(append(b, `,"type":`...), f.Type)
+
+	if f.Value != nil {
+		b = appendValue(append(b, `,"value":`...), f.Value)
+	}
+	b = appendText(b, `,"symbol":`, f.Symbol)
+	b = appendText(b, `,"form":`, f.Form)
+	b = appendText(b, `,"shape":`, f.Shape)
+	b = f.appendShapeP(b)
+	b = appendText(b, `,"note":`, f.Note)
+	b = f.appendChosen(b)
+	b = appendFinite(append(b, `,"p":`...), f.P, 64)
+	b = f.appendAlternatives(b)
+
+	if f.Fields != nil {
+		b = append(b, `,"fields":[`...)
+		for i, child := range f.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = child.appendJSON(b)
+		}
+		b = append(b, ']')
+	}
+	if f.Cut != nil {
+		b = f.Cut.appendJSON(append(b, `,"cut":`...))
+	}
+	return append(appendText(b, `,"error":`, f.Error), '}')
+}
+
+// AppendHead writes f as `unwire decode --format json` has it, up to its value or its
+// fields and without the closing brace: those are written while they are parsed. It
+// has the members that are needed to make the same bytes again, and in comparison
+// with MarshalJSON leaves out a P of 0, an empty list of alternatives, and where the
+// value begins.
+func (f *Field) AppendHead(b []byte) []byte {
+	b = f.appendPlace(b)
+	b = append(append(append(b, `,"kind":"`...), f.Kind...), '"')
+	if f.Type != "" {
+		b = append(append(append(b, `,"type":"`...), f.Type...), '"')
+	}
+	if f.P != 0 {
+		b = appendFinite(append(b, `,"p":`...), f.P, 64)
+	}
+
+	b = appendCount(b, `,"long_tag":`, f.LongTag)
+	b = appendCount(b, `,"long_len":`, f.LongLen)
+	b = appendCount(b, `,"long_value":`, f.LongValue)
+	b = appendCount(b, `,"long_end":`, f.LongEnd)
+	if f.Open {
+		b = append(b, `,"open":true`...)
+	}
+
+	b = f.appendChosen(b)
+	if len(f.Alternatives) > 0 {
+		b = f.appendAlternatives(b)
+	}
+	b = appendText(b, `,"form":`, f.Form)
+	b = appendText(b, `,"shape":`, f.Shape)
+	b = appendText(b, `,"note":`, f.Note)
+	b = f.appendShapeP(b)
+	return appendText(b, `,"error":`, f.Error)
+}
+
+// appendPlace writes the opening brace, what the field is and where.
+func (f *Field) appendPlace(b []byte) []byte {
+	b = strconv.AppendUint(append(b, `{"n":`...), f.N, 10)
+	b = appendText(b, `,"name":`, f.Name)
+	b = append(append(append(b, `,"wire":"`...), f.Wire...), '"')
+	b = appendInt(append(b, `,"off":`...), f.Off)
+	return appendInt(append(b, `,"len":`...), f.Len)
+}
+
+func (f *Field) appendShapeP(b []byte) []byte {
+	if f.ShapeP <= 0 {
+		return b
+	}
+	return appendFinite(append(b, `,"shape_p":`...), f.ShapeP, 64)
+}
+
+func (f *Field) appendChosen(b []byte) []byte {
+	if !f.Chosen {
+		return b
+	}
+	return append(b, `,"chosen":true`...)
+}
+
+func (f *Field) appendAlternatives(b []byte) []byte {
+	b = append(b, `,"alternatives":[`...)
+	for i, a := range f.Alternatives {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"kind":"`...), a.Kind...), `","type":"`...)
+		b = append(append(b, a.Type...), `","p":`...)
+		b = append(appendFinite(b, a.P, 64), '}')
+	}
+	return append(b, ']')
+}
+
+// appendText writes a member unless it is empty.
+func appendText(b []byte, member, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendString(append(b, member...), s)
+}
+
+// appendCount writes a member unless it is zero.
+func appendCount(b []byte, member string, v int) []byte {
+	if v == 0 {
+		return b
+	}
+	return appendInt(append(b, member...), v)
+}
+
+func appendInt(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }

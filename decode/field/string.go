@@ -1,0 +1,68 @@
+package field
+
+import "unicode/utf8"
+
+func appendString(b []byte, s string) []byte { return appendEscaped(b, s, true) }
+
+// appendEscaped writes a string of JSON. Only what has to be is escaped, and the two
+// line separators that JavaScript does not have in strings. With short, backspace and
+// form feed are escaped by a letter, not by their number.
+func appendEscaped[T string | []byte](b []byte, s T, short bool) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := decodeRune(s, i)
+			if r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u2029' {
+				b = append(b, s[from:i]...)
+				b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+				from = i + n
+			}
+			i += n
+			continue
+		}
+
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[from:i]...)
+		switch letter := escapeLetter(c, short); letter {
+		case 0:
+			b = append(b, `\u00`...)
+			b = append(b, digits[c>>4], digits[c&15])
+		default:
+			b = append(b, '\\', letter)
+		}
+		i++
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// escapeLetter is what stands for c behind a backslash; 0 if only its number does.
+func escapeLetter(c byte, short bool) byte {
+	switch {
+	case c == '"', c == '\\':
+		return c
+	case c == '\n':
+		return 'n'
+	case c == '\r':
+		return 'r'
+	case c == '\t':
+		return 't'
+	case c == '\b' && short:
+		return 'b'
+	case c == '\f' && short:
+		return 'f'
+	}
+	return 0
+}
+
+func decodeRune[T string | []byte](s T, i int) (rune, int) {
+	var buf [utf8.UTFMax]byte
+	n := copy(buf[:], s[i:min(i+utf8.UTFMax, len(s))])
+	return utf8.DecodeRune(buf[:n])
+}

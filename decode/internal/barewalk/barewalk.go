@@ -1,0 +1,95 @@
+// Package barewalk is what the benchmarks of decoding are held against: a walk
+// over the tags of a message that keeps nothing.
+package barewalk
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Descriptors is a real message of some 100 KB or more: a set of file descriptors.
+func Descriptors(t testing.TB) []byte {
+	t.Helper()
+	set := &descriptorpb.FileDescriptorSet{}
+	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(fd))
+		return true
+	})
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(b) < 100<<10 {
+		b = append(b, b...)
+	}
+	return b
+}
+
+// walk reads all tags of a message, and of payloads that begin like one: as fast
+// as the format can be read.
+func walk(b []byte) (fields int, ok bool) {
+	for len(b) > 0 {
+		_, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fields, false
+		}
+		b = b[n:]
+		fields++
+		switch typ {
+		case protowire.VarintType:
+			_, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed32Type:
+			_, n = protowire.ConsumeFixed32(b)
+		case protowire.Fixed64Type:
+			_, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			var v []byte
+			if v, n = protowire.ConsumeBytes(b); n >= 0 {
+				inner, _ := walk(v)
+				fields += inner
+			}
+		default:
+			return fields, false
+		}
+		if n < 0 {
+			return fields, false
+		}
+		b = b[n:]
+	}
+	return fields, true
+}
+
+// Compare runs f as the benchmark, and a bare walk over the same data in turn with
+// it. It reports the best round of each, as "x-walk" how many times as long f takes,
+// and as "best-MB/s": other work on the machine lengthens all but the best.
+func Compare(b *testing.B, data []byte, f func()) {
+	b.Helper()
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	bare, own := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	round := func(best *time.Duration, f func()) {
+		start := time.Now()
+		f()
+		*best = min(*best, time.Since(start))
+	}
+	for b.Loop() {
+		round(&own, f)
+		b.StopTimer()
+		round(&bare, func() {
+			if n, ok := walk(data); n == 0 || !ok {
+				b.Fatal("the walk failed")
+			}
+		})
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(own)/float64(bare), "x-walk")
+	b.ReportMetric(float64(len(data))/1e6/own.Seconds(), "best-MB/s")
+}

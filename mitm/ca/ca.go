@@ -1,0 +1,221 @@
+// Package ca is the certificate authority of the recording proxy. It keeps its key
+// and its certificate in a folder, both made on first use, and makes certificates
+// for the hosts that clients ask for.
+//
+//	authority, err := ca.Load(dir)
+//	...
+//	leaf, err := authority.Leaf("api.example.com")
+//
+// Source: RESEARCH.md#proxy
+package ca
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+const (
+	certName = "ca.pem"
+	keyName  = "ca-key.pem"
+
+	validity    = 3 * 365 * 24 * time.Hour
+	renewBefore = 7 * 24 * time.Hour
+
+	// clockSkew is how far a client's clock may be behind.
+	clockSkew = 24 * time.Hour
+
+	pemCertificate = "CERTIFICATE"
+	pemKey         = "EC PRIVATE KEY"
+)
+
+// An Authority is the local certificate authority that vouches for the hosts whose
+// traffic is recorded. Its key was made on this machine and stays there.
+type Authority struct {
+	certFile string
+	cert     *x509.Certificate
+	key      *ecdsa.PrivateKey
+	leaves   leafCache
+}
+
+// Load loads the CA of a folder, making it on first use (folder 0700, key
+// 0600) and making a new certificate for its key when the old one ends. Several
+// processes may do so at once: all of them get the same key.
+//
+// Errors: a key that others can read is refused, as is one that does not parse.
+// Source: RESEARCH.md#proxy
+func Load(dir string) (*Authority, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("mitm: CA folder: %w", err)
+	}
+	key, err := loadKey(filepath.Join(dir, keyName))
+	if err != nil {
+		return nil, fmt.Errorf("mitm: CA key: %w", err)
+	}
+	file := filepath.Join(dir, certName)
+	cert, err := loadCert(file, key)
+	if err != nil {
+		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
+	}
+	a := &Authority{certFile: file, cert: cert, key: key}
+	if err := a.leaves.init(); err != nil {
+		return nil, fmt.Errorf("mitm: leaf key: %w", err)
+	}
+	return a, nil
+}
+
+// CertFile returns the path of the CA's certificate, in PEM.
+func (a *Authority) CertFile() string { return a.certFile }
+
+// Certificate returns the CA's certificate.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+func loadKey(file string) (*ecdsa.PrivateKey, error) {
+	key, err := readKey(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := publish(file, pemKey, der, 0o600, false); err != nil {
+		return nil, err
+	}
+	return readKey(file) // another process may have been first
+}
+
+func readKey(file string) (*ecdsa.PrivateKey, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	// Windows keeps access lists instead, which the mode does not show.
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("%s: mode %04o lets others use it: run 'chmod 600' on it if nobody has, or delete it to get a new CA", file, mode)
+	}
+	der, err := readPEM(file, pemKey)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParseECPrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: delete it to get a new CA", file, err)
+	}
+	return key, nil
+}
+
+// loadCert reads the certificate, or makes it if there is none for this key or
+// it is about to end.
+func loadCert(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	if cert, err := readCert(file); err == nil && certFits(cert, key) {
+		return cert, nil
+	}
+	der, err := selfSign(key)
+	if err != nil {
+		return nil, err
+	}
+	// Whichever process writes last wins: the certificates differ in serial
+	// number and dates only, so what the others sign verifies with it too.
+	if err := publish(file, pemCertificate, der, 0o644, true); err != nil {
+		return nil, err
+	}
+	return readCert(file)
+}
+
+func readCert(file string) (*x509.Certificate, error) {
+	der, err := readPEM(file, pemCertificate)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+func certFits(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
+	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
+	return ok && pub.Equal(&key.PublicKey) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
+}
+
+func selfSign(key *ecdsa.PrivateKey) ([]byte, error) {
+	serial, err := serialNumber()
+	if err != nil {
+		return nil, err
+	}
+	pub, err := key.PublicKey.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	// The name holds a bit of the key: two machines' CAs in one trust store
+	// are told apart by it, and a renewed certificate keeps it.
+	id := hex.EncodeToString(pub[1:5])
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{Organization: []string{"unwire"}, CommonName: "unwire local CA " + id},
+		NotBefore:             time.Now().Add(-clockSkew),
+		NotAfter:              time.Now().Add(validity),
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	return x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+}
+
+func serialNumber() (*big.Int, error) {
+	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+}
+
+func readPEM(file, kind string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != kind {
+		return nil, fmt.Errorf("%s: no PEM block of type %s", file, kind)
+	}
+	return block.Bytes, nil
+}
+
+// publish puts a whole file in place at once, so that nobody reads half of it.
+// Without replace, a file that is there already stays.
+func publish(file, kind string, der []byte, mode fs.FileMode, replace bool) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	var buf bytes.Buffer
+	err = errors.Join(pem.Encode(&buf, &pem.Block{Type: kind, Bytes: der}), writeSync(tmp, buf.Bytes()), os.Chmod(tmp.Name(), mode))
+	if err != nil {
+		return err
+	}
+	if replace {
+		return os.Rename(tmp.Name(), file)
+	}
+	if err := os.Link(tmp.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return os.Rename(tmp.Name(), file) // a file system without hard links
+	}
+	return nil
+}
+
+func writeSync(f *os.File, p []byte) error {
+	_, err := f.Write(p)
+	return errors.Join(err, f.Sync(), f.Close())
+}

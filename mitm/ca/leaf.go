@@ -1,0 +1,135 @@
+package ca
+
+import (
+	"container/list"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	leafValidity  = 90 * 24 * time.Hour // clients refuse more than 398 days
+	leafRenew     = 24 * time.Hour
+	maxLeaves     = 1024
+	maxHostLength = 253
+)
+
+// A leafCache holds the certificates made for hosts, the least recently used
+// going first. All share one key, which lives as long as the process.
+type leafCache struct {
+	key    *ecdsa.PrivateKey
+	making singleflight.Group
+
+	mu     sync.Mutex
+	recent list.List // of *leafEntry, the most recently used first
+	byName map[string]*list.Element
+}
+
+type leafEntry struct {
+	name string
+	cert *tls.Certificate
+}
+
+func (c *leafCache) init() (err error) {
+	c.byName = make(map[string]*list.Element)
+	c.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return err
+}
+
+func (c *leafCache) get(name string) *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byName[name]
+	if !ok {
+		return nil
+	}
+	entry := e.Value.(*leafEntry)
+	if time.Until(entry.cert.Leaf.NotAfter) < leafRenew {
+		return nil
+	}
+	c.recent.MoveToFront(e)
+	return entry.cert
+}
+
+func (c *leafCache) put(name string, cert *tls.Certificate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byName[name]; ok {
+		c.recent.Remove(e)
+	}
+	c.byName[name] = c.recent.PushFront(&leafEntry{name, cert})
+	for c.recent.Len() > maxLeaves {
+		last := c.recent.Back()
+		c.recent.Remove(last)
+		delete(c.byName, last.Value.(*leafEntry).name)
+	}
+}
+
+// Leaf returns the certificate for a host name or an IP address, made once
+// however many connections ask for it at the same time.
+func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "" || len(name) > maxHostLength {
+		return nil, fmt.Errorf("mitm: no certificate for host %.40q: %d bytes long", host, len(host))
+	}
+	if cert := a.leaves.get(name); cert != nil {
+		return cert, nil
+	}
+	cert, err, _ := a.leaves.making.Do(name, func() (any, error) {
+		if cert := a.leaves.get(name); cert != nil {
+			return cert, nil
+		}
+		cert, err := a.sign(name)
+		if err != nil {
+			return nil, fmt.Errorf("mitm: certificate for %s: %w", name, err)
+		}
+		a.leaves.put(name, cert)
+		return cert, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cert.(*tls.Certificate), nil
+}
+
+func (a *Authority) sign(name string) (*tls.Certificate, error) {
+	serial, err := serialNumber()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{Organization: []string{"unwire"}},
+		NotBefore:    time.Now().Add(-clockSkew),
+		NotAfter:     time.Now().Add(leafValidity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &a.leaves.key.PublicKey, a.key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: a.leaves.key, Leaf: parsed}, nil
+}

@@ -1,0 +1,150 @@
+package h2
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A frameType is the type of an HTTP/2 frame.
+//
+// Source: RFC 9113, section 6
+type frameType uint8
+
+const (
+	frameData         frameType = 0x00
+	frameHeaders      frameType = 0x01
+	frameRSTStream    frameType = 0x03
+	frameSettings     frameType = 0x04
+	framePushPromise  frameType = 0x05
+	frameGoAway       frameType = 0x07
+	frameWindowUpdate frameType = 0x08
+	frameContinuation frameType = 0x09
+)
+
+// Flags of a frame, and a setting.
+const (
+	flagEndStream  = 0x01 // of DATA and HEADERS
+	flagAck        = 0x01 // of SETTINGS
+	flagEndHeaders = 0x04
+	flagPadded     = 0x08
+	flagPriority   = 0x20
+
+	settingHeaderTableSize = 0x1
+)
+
+const (
+	clientPreface    = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	frameHeaderSize  = 9
+	defaultFrameSize = 16 << 10 // the payload that every receiver takes
+	prioritySize     = 5
+	maxStreamID      = 1<<31 - 1
+)
+
+// An h2Code says why a stream or a connection ended.
+type h2Code uint32
+
+const (
+	codeNone        h2Code = 0x0
+	codeProtocol    h2Code = 0x1
+	codeFrameSize   h2Code = 0x6
+	codeRefused     h2Code = 0x7
+	codeCompression h2Code = 0x9
+	codeCalm        h2Code = 0xb
+)
+
+// String returns the RFC's name of the code.
+//
+// Source: RFC 9113, section 7
+func (c h2Code) String() string {
+	names := [...]string{
+		"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
+		"FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
+		"INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+	}
+	if int64(c) < int64(len(names)) {
+		return names[c]
+	}
+	return fmt.Sprintf("code %#x", uint32(c))
+}
+
+// A serverCode is a server that says by its code that something went wrong.
+type serverCode struct {
+	what string
+	code h2Code
+}
+
+func (e *serverCode) Error() string { return e.what + ": " + e.code.String() }
+
+// An h2Error ends a connection whose one side does not speak HTTP/2.
+type h2Error struct {
+	code h2Code
+	text string
+}
+
+func (e *h2Error) Error() string { return "HTTP/2: " + e.text }
+
+func badFrame(code h2Code, format string, args ...any) error {
+	return &h2Error{code, fmt.Sprintf(format, args...)}
+}
+
+// A frameHeader stands before each frame's payload.
+type frameHeader struct {
+	length int // of the payload
+	kind   frameType
+	flags  uint8
+	stream uint32
+}
+
+func (h frameHeader) has(flag uint8) bool { return h.flags&flag != 0 }
+
+// parseFrameHeader reads the header at the beginning of p, which is all there.
+func parseFrameHeader(p []byte) frameHeader {
+	return frameHeader{
+		length: int(p[0])<<16 | int(p[1])<<8 | int(p[2]),
+		kind:   frameType(p[3]),
+		flags:  p[4],
+		stream: binary.BigEndian.Uint32(p[5:]) & maxStreamID,
+	}
+}
+
+// appendFrame appends a frame.
+func appendFrame(dst []byte, kind frameType, flags uint8, stream uint32, payload []byte) []byte {
+	n := len(payload)
+	dst = append(dst, byte(n>>16), byte(n>>8), byte(n), byte(kind), flags)
+	dst = binary.BigEndian.AppendUint32(dst, stream)
+	return append(dst, payload...)
+}
+
+// appendHeaderBlock appends a header block as HEADERS and, if it is long, its
+// CONTINUATIONs. The priority is the frame's, empty if it has none.
+func appendHeaderBlock(dst []byte, flags uint8, stream uint32, priority, block []byte) []byte {
+	first := min(len(block), defaultFrameSize-len(priority))
+	payload := append(append(make([]byte, 0, len(priority)+first), priority...), block[:first]...)
+	block = block[first:]
+	if len(priority) > 0 {
+		flags |= flagPriority
+	}
+	kind := frameHeaders
+	for {
+		if len(block) == 0 {
+			flags |= flagEndHeaders
+		}
+		dst = appendFrame(dst, kind, flags, stream, payload)
+		if len(block) == 0 {
+			return dst
+		}
+		n := min(len(block), defaultFrameSize)
+		kind, flags, payload, block = frameContinuation, 0, block[:n], block[n:]
+	}
+}
+
+// unpad returns a DATA, HEADERS or PUSH_PROMISE payload without its padding.
+func unpad(h frameHeader, payload []byte) ([]byte, error) {
+	if !h.has(flagPadded) {
+		return payload, nil
+	}
+	if len(payload) == 0 || int(payload[0]) >= len(payload) {
+		return nil, badFrame(codeProtocol, "a frame of %d bytes is padded with more", len(payload))
+	}
+	return payload[1 : len(payload)-int(payload[0])], nil
+}

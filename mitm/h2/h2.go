@@ -1,0 +1,78 @@
+// Package h2 relays HTTP/2 between a client and its server, frame by frame, and
+// records the exchanges that pass. Bytes go through as they came, so that flow
+// control and header compression remain between the two ends; the header blocks
+// are decoded in addition, for the record.
+//
+//	head, err := h2.ReadPreface(client, timeout)
+//	...
+//	h2.New(h2.Config{Client: client, Server: server, ...}).Run(ctx, head)
+//
+// Source: RESEARCH.md#proxy
+package h2
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"unwire/captures"
+)
+
+// A Config says what a Relay connects, and what it records to. All of it but
+// Origin is required.
+type Config struct {
+	// Client and Server are the two connections: each a *Conn, or TLS on one.
+	Client, Server net.Conn
+
+	// Origin is the server that the client takes the proxy for: its requests are
+	// addressed to that. Nil, the default, leaves them as they are.
+	Origin *url.URL
+
+	// Begin starts to record a request, by its pseudo-header fields and the others.
+	// It returns nil if the exchange is not recorded.
+	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
+
+	// Enter counts an exchange, which Leave takes back when the last of its bytes
+	// are written. An exchange that Enter refuses is refused to the client.
+	Enter func() bool
+	Leave func()
+
+	Logger *slog.Logger
+}
+
+// New makes a relay; Run starts it.
+func New(c Config) *Relay {
+	return &Relay{
+		config: c,
+		// The server's SETTINGS come first.
+		client:  &h2End{wire: wireBelow(c.Client), conn: c.Client, inside: true},
+		server:  &h2End{wire: wireBelow(c.Server), conn: c.Server},
+		streams: make(map[uint32]*h2Stream),
+	}
+}
+
+// wireBelow returns the Conn that a connection is, or that its TLS is on.
+func wireBelow(conn net.Conn) *Conn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	return conn.(*Conn)
+}
+
+// ReadPreface reads at least what a client begins HTTP/2 with, within a time.
+func ReadPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	buf := make([]byte, 4<<10)
+	n, err := io.ReadAtLeast(conn, buf, len(clientPreface))
+	if err != nil {
+		return nil, err
+	}
+	if string(buf[:len(clientPreface)]) != clientPreface {
+		return nil, badFrame(codeProtocol, "no preface")
+	}
+	return buf[:n], nil
+}

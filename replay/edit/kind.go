@@ -1,0 +1,98 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// A Kind says how the text of a value becomes bytes: a protobuf type's name,
+// `varint` for any number of that wire type, `message`, or `json` for a JSON
+// body. A kind after [] is a packed list of it: []int32.
+type Kind string
+
+const (
+	kindString  Kind = "string"
+	kindBytes   Kind = "bytes"
+	kindMessage Kind = "message"
+	kindEnum    Kind = "enum"
+	kindBool    Kind = "bool"
+	kindJSON    Kind = "json"
+
+	packedPrefix = "[]"
+)
+
+// kinds are the kinds that an edit can name, with the wire type of each.
+var kinds = []struct {
+	kind Kind
+	wire wire.Type
+}{
+	{kindString, wire.Len},
+	{kindBytes, wire.Len},
+	{kindMessage, wire.Len},
+	{"varint", wire.Varint},
+	{"int32", wire.Varint},
+	{"int64", wire.Varint},
+	{"uint32", wire.Varint},
+	{"uint64", wire.Varint},
+	{"sint32", wire.Varint},
+	{"sint64", wire.Varint},
+	{kindBool, wire.Varint},
+	{kindEnum, wire.Varint},
+	{"float", wire.I32},
+	{"fixed32", wire.I32},
+	{"sfixed32", wire.I32},
+	{"double", wire.I64},
+	{"fixed64", wire.I64},
+	{"sfixed64", wire.I64},
+	{kindJSON, wire.Len},
+}
+
+// ParseKind reads a kind's name.
+//
+// Errors: lists the kinds there are.
+func ParseKind(s string) (Kind, error) {
+	element, packed := strings.CutPrefix(s, packedPrefix)
+	i := slices.IndexFunc(kinds, func(k struct {
+		kind Kind
+		wire wire.Type
+	},
+	) bool {
+		return k.kind == Kind(element)
+	})
+	if i < 0 || packed && kinds[i].wire == wire.Len {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = string(k.kind)
+		}
+		return "", fmt.Errorf("kind %q is none of %s; [] before a number's kind is a packed list", s, strings.Join(names, " "))
+	}
+	return Kind(s), nil
+}
+
+// wireType is the wire type of a kind's values.
+func (k Kind) wireType() wire.Type {
+	for _, row := range kinds {
+		if row.kind == k {
+			return row.wire
+		}
+	}
+	return wire.Len // packed
+}
+
+// kindOf is the kind of a schema's field; packed tells that a list of it stands
+// in one value.
+func kindOf(fd protoreflect.FieldDescriptor, packed bool) Kind {
+	k := Kind(fd.Kind().String())
+	if fd.Kind() == protoreflect.GroupKind {
+		k = kindMessage
+	}
+	if packed {
+		return packedPrefix + k
+	}
+	return k
+}

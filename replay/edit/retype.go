@@ -1,0 +1,145 @@
+package edit
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/wire"
+)
+
+// retype gives a field the same value in another kind: 150 as a string is
+// "150", the text 7 as int32 is 7.
+//
+// Shape: without a schema a number on the wire is an integer; what has 32 or 64
+// bits is one too, unless the new kind is float or double. A negative varint is
+// one that has 64 bits. Bytes that are UTF-8 are text.
+func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
+	n := t.Node(at.nodes[0])
+	text, err := textOfNode(t, at.nodes[0], at.fd, e.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind == kindMessage || e.Kind == kindBytes || e.Kind == kindString && n.Type == wire.Len {
+		text = "hex:" + hex.EncodeToString([]byte(text))
+		if n.Type == wire.Len {
+			text = "hex:" + hex.EncodeToString(t.Payload(at.nodes[0]))
+		}
+		value, err := parseBytes(text)
+		if err != nil {
+			return nil, err
+		}
+		if err := fitsKind(value, e.Kind); err != nil {
+			return nil, err
+		}
+		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, wire.Len, value)}})
+	}
+	value, err := encodeValue(e.Kind, text, nil)
+	if err != nil {
+		return nil, fmt.Errorf("its value as %s: %s", e.Kind, shorten(err.Error()))
+	}
+	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
+}
+
+// fitsKind reports whether bytes can be of a kind.
+func fitsKind(value []byte, k Kind) error {
+	switch {
+	case k == kindString && !utf8.Valid(value):
+		return errors.New("it is no UTF-8, as a string is")
+	case k == kindMessage && wire.Parse(value, wire.Options{}).Err() != nil:
+		return errors.New("its bytes are no message")
+	}
+	return nil
+}
+
+// shorten cuts an error that may quote a whole value to about 120 bytes.
+func shorten(text string) string {
+	const most = 120
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// textOfNode writes a field's value as text that encodeValue reads.
+func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to Kind) (string, error) {
+	n := t.Node(node)
+	from := Kind("")
+	if fd != nil {
+		from = kindOf(fd, false)
+	}
+
+	v := uint64(0)
+	switch n.Type {
+	case wire.Len, wire.StartGroup:
+		return string(t.Payload(node)), nil
+	case wire.Varint, wire.I32, wire.I64:
+		v = t.Uint(node)
+	}
+	if isFloating(n.Type, from, to) {
+		return floatText(v, n.Type), nil
+	}
+	return integerText(v, n.Type, from, to)
+}
+
+// isFloating reports whether the bits of a number are those of a float or a
+// double: the schema decides, or else the kind that is asked for.
+func isFloating(t wire.Type, from, to Kind) bool {
+	asked := from == "" && (to == "float" || to == "double")
+	return t == wire.I32 && (from == "float" || asked) || t == wire.I64 && (from == "double" || asked)
+}
+
+func floatText(v uint64, t wire.Type) string {
+	if t == wire.I32 {
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
+	}
+	return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+}
+
+// integerText writes the bits of a number as an integer or a bool.
+func integerText(v uint64, t wire.Type, from, to Kind) (string, error) {
+	switch {
+	case t == wire.I32 && from == "sfixed32":
+		return strconv.FormatInt(int64(int32(v)), 10), nil
+	case from == "sint32" || from == "sint64":
+		return strconv.FormatInt(int64(v>>1)^-int64(v&1), 10), nil
+	case from == kindBool && to == kindBool:
+		return strconv.FormatBool(v != 0), nil
+	case from == "uint64" || from == "fixed64" || t == wire.I32:
+		return strconv.FormatUint(v, 10), nil
+	case to == kindBool && v > 1:
+		return "", fmt.Errorf("%d is no bool", v)
+	case to == "uint64" || to == "fixed64" || to == "varint":
+		return strconv.FormatUint(v, 10), nil
+	}
+	return strconv.FormatInt(int64(v), 10), nil
+}
+
+// retypeJSON gives a JSON value another type: 150 as a string is "150".
+func (e *Edit) retypeJSON(old []byte) ([]byte, error) {
+	text := string(old)
+	if old[0] == '"' {
+		if err := json.Unmarshal(old, &text); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case e.Kind == kindString && old[0] == '"':
+		return old, nil
+	case e.Kind == kindString:
+		return Quote(text), nil
+	case e.Kind == kindJSON, e.Kind == kindMessage:
+		return encodeJSON(kindJSON, text, nil, nil)
+	}
+	if e.Kind == kindBool && (text == "1" || text == "0") {
+		return strconv.AppendBool(nil, text == "1"), nil
+	}
+	return encodeJSON(e.Kind, text, nil, nil)
+}

@@ -1,0 +1,240 @@
+package edit
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/decode/text"
+	"unwire/decode/wire"
+)
+
+// encodeValue turns text into a value's bytes: for wire.Len the payload without
+// its length. fd is the field where a schema knows it, or nil.
+//
+// Shape: numbers in Go's notation (0x and _ are understood); bytes and messages
+// after hex: or base64: are that, other text is itself; a message may also be
+// text as decode writes it, or the JSON of a schema's message. A packed list has
+// commas between its numbers.
+func encodeValue(k Kind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
+		var out []byte
+		for i, part := range splitList(value) {
+			v, err := encodeValue(Kind(element), strings.TrimSpace(part), fd)
+			if err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+			out = append(out, v...)
+		}
+		return out, nil
+	}
+	switch k {
+	case kindString:
+		if !utf8.ValidString(value) {
+			return nil, errors.New("a string must be UTF-8; other bytes are of kind bytes, as hex:00ff")
+		}
+		return []byte(value), nil
+	case kindBytes, kindJSON:
+		return parseBytes(value)
+	case kindMessage:
+		return encodeMessage(value, fd)
+	case kindEnum:
+		return encodeEnum(value, fd)
+	case kindBool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no bool: true or false", value)
+		}
+		return []byte{byte(boolNumber(b))}, nil
+	}
+	return encodeNumber(k, value)
+}
+
+func splitList(value string) []string {
+	if strings.TrimSpace(value) == "" {
+		return nil
+	}
+	return strings.Split(value, ",")
+}
+
+func boolNumber(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// parseBytes reads text that may be written in hex or base64.
+func parseBytes(value string) ([]byte, error) {
+	if digits, ok := strings.CutPrefix(value, "hex:"); ok {
+		b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+		if err != nil {
+			return nil, fmt.Errorf("after hex: %w", err)
+		}
+		return b, nil
+	}
+	if digits, ok := strings.CutPrefix(value, "base64:"); ok {
+		plain := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(digits)
+		b, err := base64.RawStdEncoding.DecodeString(plain)
+		if err != nil {
+			return nil, fmt.Errorf("after base64: %w", err)
+		}
+		return b, nil
+	}
+	return []byte(value), nil
+}
+
+// encodeMessage reads a message: bytes that parse as one, or a schema's JSON.
+func encodeMessage(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	if fd == nil {
+		return encodeWhole(value, nil)
+	}
+	return encodeWhole(value, fd.Message())
+}
+
+// encodeWhole is encodeMessage for a message of type md, or of none.
+func encodeWhole(value string, md protoreflect.MessageDescriptor) ([]byte, error) {
+	if strings.HasPrefix(strings.TrimSpace(value), "{") {
+		if md == nil {
+			return nil, errors.New("JSON needs a schema that knows the message; without one give the bytes, as hex:00ff or in base64")
+		}
+		m := dynamicpb.NewMessage(md)
+		if err := protojson.Unmarshal([]byte(value), m); err != nil {
+			return nil, err
+		}
+		return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	}
+	b, err := messageBytes(value)
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.Parse(b, wire.Options{}).Err(); err != nil {
+		return nil, fmt.Errorf("the bytes are no message (--raw sends them all the same): %w", err)
+	}
+	return b, nil
+}
+
+// messageBytes reads a message in hex, in base64 or as text.
+func messageBytes(s string) ([]byte, error) {
+	if strings.HasPrefix(s, "hex:") || strings.HasPrefix(s, "base64:") {
+		return parseBytes(s)
+	}
+	b, err := text.Parse([]byte(s))
+	if err != nil {
+		return nil, fmt.Errorf("a message is hex:, base64:, the text that decode writes, or JSON where a schema knows it: %w", err)
+	}
+	return b, nil
+}
+
+func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	if n, err := strconv.ParseInt(value, 0, 32); err == nil {
+		return wire.AppendVarint(nil, uint64(n)), nil
+	}
+	if fd == nil || fd.Enum() == nil {
+		return nil, fmt.Errorf("%q: an enum's names need a schema; give its number", value)
+	}
+	v := fd.Enum().Values().ByName(protoreflect.Name(value))
+	if v == nil {
+		return nil, fmt.Errorf("%s has no value %q", fd.Enum().FullName(), value)
+	}
+	return wire.AppendVarint(nil, uint64(v.Number())), nil
+}
+
+// encodeNumber reads a number of a numeric kind.
+func encodeNumber(k Kind, value string) ([]byte, error) {
+	bits := 64
+	if strings.HasSuffix(string(k), "32") || k == "float" {
+		bits = 32
+	}
+	var v uint64
+	switch k {
+	case "float", "double":
+		f, err := strconv.ParseFloat(value, bits)
+		if err != nil {
+			return nil, numberError(k, err)
+		}
+		if v = math.Float64bits(f); bits == 32 {
+			v = uint64(math.Float32bits(float32(f)))
+		}
+	case "varint":
+		u, err := parseEither(value)
+		if err != nil {
+			return nil, numberError(k, err)
+		}
+		v = u
+	case "uint32", "uint64", "fixed32", "fixed64":
+		u, err := strconv.ParseUint(value, 0, bits)
+		if err != nil {
+			return nil, numberError(k, err)
+		}
+		v = u
+	default:
+		i, err := strconv.ParseInt(value, 0, bits)
+		if err != nil {
+			return nil, numberError(k, err)
+		}
+		if v = uint64(i); strings.HasPrefix(string(k), "sint") {
+			v = uint64(i)<<1 ^ uint64(i>>63)
+		}
+	}
+	switch k.wireType() {
+	case wire.I32:
+		return binary.LittleEndian.AppendUint32(nil, uint32(v)), nil
+	case wire.I64:
+		return binary.LittleEndian.AppendUint64(nil, v), nil
+	}
+	return wire.AppendVarint(nil, v), nil
+}
+
+// parseEither reads a number of 64 bits, with a sign or without.
+func parseEither(value string) (uint64, error) {
+	if u, err := strconv.ParseUint(value, 0, 64); err == nil {
+		return u, nil
+	}
+	if b, err := strconv.ParseBool(value); err == nil {
+		return boolNumber(b), nil
+	}
+	i, err := strconv.ParseInt(value, 0, 64)
+	return uint64(i), err
+}
+
+func numberError(k Kind, err error) error {
+	if n, ok := errors.AsType[*strconv.NumError](err); ok {
+		if errors.Is(n.Err, strconv.ErrRange) {
+			return fmt.Errorf("%s is out of the range of %s", n.Num, k)
+		}
+		return fmt.Errorf("%q is no %s", n.Num, k)
+	}
+	return err
+}
+
+// guessKind is the kind of a value of which only the wire type is known.
+func guessKind(t wire.Type, value string) Kind {
+	switch t {
+	case wire.Varint:
+		return "varint"
+	case wire.I64, wire.I32:
+		floating := strings.ContainsAny(value, ".eEnN") && !strings.HasPrefix(value, "0x")
+		signed := strings.HasPrefix(value, "-")
+		names := map[wire.Type][3]Kind{wire.I64: {"fixed64", "sfixed64", "double"}, wire.I32: {"fixed32", "sfixed32", "float"}}[t]
+		switch {
+		case floating:
+			return names[2]
+		case signed:
+			return names[1]
+		}
+		return names[0]
+	}
+	return kindBytes
+}

@@ -1,0 +1,50 @@
+package update
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// visible reports whether what is in target can be used in file.
+func (m *merge) visible(file, target string) bool {
+	if slices.Contains(m.paths[file], target) {
+		return true
+	}
+	for _, direct := range m.paths[file] {
+		if m.publicly(direct, target, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *merge) publicly(file, target string, depth int) bool {
+	f, ok := m.have.Descriptor(file).(protoreflect.FileDescriptor)
+	if !ok || depth > 100 {
+		return false
+	}
+	for i := range f.Imports().Len() {
+		if imp := f.Imports().Get(i); imp.IsPublic && (imp.Path() == target || m.publicly(imp.Path(), target, depth+1)) {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether from imports to, perhaps by way of others.
+func (m *merge) reaches(from, to string) bool {
+	seen := map[string]bool{}
+	var walk func(string) bool
+	walk = func(name string) bool {
+		if name == to {
+			return true
+		}
+		if seen[name] {
+			return false
+		}
+		seen[name] = true
+		return slices.ContainsFunc(m.paths[name], walk)
+	}
+	return walk(from)
+}
