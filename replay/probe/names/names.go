@@ -27,7 +27,7 @@ type namer struct {
 	// the parser reads as it goes, so JSON that breaks off ends a batch
 	goEnd bool
 	known []string // names of the request that end a batch: of no floats
-	in    []step // the fields that lead to the message
+	in    []step   // the fields that lead to the message
 	of    string   // its type, where it is known
 
 	refused int // names that the parser refused as unknown
