@@ -221,3 +221,23 @@ func get(tb testing.TB, c *http.Client, url string) (*http.Response, []byte) {
 	}
 	return res, body
 }
+
+// eachVersion runs a test over HTTP/1.1 and over HTTP/2.
+func eachVersion(t *testing.T, f func(t *testing.T, h2 bool)) {
+	t.Run("HTTP 1.1", func(t *testing.T) { f(t, false) })
+	t.Run("HTTP 2", func(t *testing.T) { f(t, true) })
+}
+
+// handshake does TLS by hand inside a tunnel.
+func (b *bench) handshake(conn net.Conn, sni string, alpn ...string) *tls.Conn {
+	b.tb.Helper()
+	c := tls.Client(conn, &tls.Config{RootCAs: b.roots(), ServerName: sni, NextProtos: alpn})
+	ctx, cancel := context.WithTimeout(context.Background(), matrixTimeout)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		b.tb.Fatal(err)
+	}
+	return c
+}
+
+func sayHello(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.URL.Path) }

@@ -1,11 +1,13 @@
 package mitm
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -85,5 +87,49 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestUntrustedServer(t *testing.T) {
+	eachVersion(t, func(t *testing.T, h2 bool) {
+		origin := newTLSOrigin(t, true, http.NotFoundHandler())
+		b := newBench(t, nil, nil) // which does not trust it
+		res, body := get(t, b.client(h2), origin.URL)
+		if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("is not trusted")) || !bytes.Contains(body, []byte("--upstream-ca")) {
+			t.Errorf("%d %s", res.StatusCode, body)
+		}
+		ex := b.one()
+		if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "is not trusted") || ex.Status != 0 {
+			t.Errorf("recorded %+v", ex)
+		}
+	})
+}
+
+func TestServerDown(t *testing.T) {
+	b := newBench(t, nil, nil)
+	res, body := get(t, b.client(true), "https://"+nobody)
+	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("connection refused")) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if ex := b.one(); ex.Outcome != captures.Failed {
+		t.Errorf("recorded %+v", ex)
+	}
+}
+
+// TestServerLosesHTTP2: what was learned of a server is learned anew when it
+// turns out to be wrong.
+func TestServerLosesHTTP2(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	b := newBench(t, []*httptest.Server{origin}, nil)
+	o := b.proxy.origins.get(target{scheme: "https", addr: origin.Listener.Addr().String()})
+	o.mu.Lock()
+	o.negotiated["h2"] = "h2"
+	o.mu.Unlock()
+	origin.TLS.NextProtos = []string{"http/1.1"}
+	if _, err := o.dialTLS(t.Context(), protoH2); err == nil {
+		t.Fatal("no error")
+	}
+	if o.hasNegotiated(protoH2) {
+		t.Error("still taken for HTTP/2")
 	}
 }
