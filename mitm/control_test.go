@@ -112,7 +112,7 @@ func TestControlIsForTheHookOnly(t *testing.T) {
 		"OPTIONS with the token":       {"OPTIONS", own, token, 405},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, v := newBench(t, nil, nil), newVictim(t)
+			b, v := newTestProxy(t, nil, nil), newVictim(t)
 			_, port, _ := net.SplitHostPort(b.addr)
 			host := b.addr
 			if c.host != "" {
@@ -155,7 +155,7 @@ func sendHead(t *testing.T, addr, method, words string) (int, string) {
 
 // unaffected checks that nobody announced a route, opened the redirect listener
 // or had the proxy connect to v.
-func (b *bench) unaffected(v *victim) {
+func (b *testProxy) unaffected(v *victim) {
 	b.tb.Helper()
 	r := b.proxy.routes
 	r.mu.Lock()
@@ -168,7 +168,7 @@ func (b *bench) unaffected(v *victim) {
 
 // TestControlRedirectEndpoint: only GET with the token opens the listener.
 func TestControlRedirectEndpoint(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	token := tokenHeader + ": " + controlToken + "\r\n"
 	for fields, want := range map[string]int{"": 403, token + "Sec-Fetch-Dest: image\r\n": 403} {
 		if got, _ := send(t, b.addr, controlRequest("GET", redirectPath, b.addr, fields, "")); got != want {
@@ -190,7 +190,7 @@ func TestControlRedirectEndpoint(t *testing.T) {
 func TestControlThroughTheProxy(t *testing.T) {
 	for name, skip := range map[string][]string{"recorded": nil, "passed on unread": {"127.0.0.1", "localhost"}} {
 		t.Run(name, func(t *testing.T) {
-			b, v := newBench(t, nil, func(o *Options) { o.Skip = skip }), newVictim(t)
+			b, v := newTestProxy(t, nil, func(o *Options) { o.Skip = skip }), newVictim(t)
 			request := func(target, host string) string {
 				return controlRequest("POST", target, host, tokenHeader+": "+controlToken+"\r\n", fmt.Sprintf(`{"port":40000,"to":%q}`, v.addr))
 			}
@@ -209,7 +209,7 @@ func TestControlThroughTheProxy(t *testing.T) {
 }
 
 // insideTunnel is what comes back through a CONNECT tunnel, which may be refused.
-func (b *bench) insideTunnel(addr, words string) string {
+func (b *testProxy) insideTunnel(addr, words string) string {
 	b.tb.Helper()
 	conn, err := net.Dial("tcp", b.addr)
 	if err != nil {
@@ -248,20 +248,20 @@ func TestNoControlWithoutAHook(t *testing.T) {
 			request := func(host string) string {
 				return controlRequest("POST", path, host, fields, fmt.Sprintf(`{"port":40000,"to":%q}`, v.addr))
 			}
-			b := newBench(t, nil, func(o *Options) { o.ControlToken = "" })
+			b := newTestProxy(t, nil, func(o *Options) { o.ControlToken = "" })
 			if got, body := send(t, b.addr, request(b.addr)); got != 400 || body != infoText+"\n" {
 				t.Errorf("%s, %s: status %d, %s", path, name, got, body)
 			}
 			b.unaffected(v)
 
-			r := newBench(t, nil, func(o *Options) { o.ControlToken, o.Reverse = "", u })
+			r := newTestProxy(t, nil, func(o *Options) { o.ControlToken, o.Reverse = "", u })
 			if got, body := send(t, r.addr, request(r.addr)); got != 200 || body != "the origin's "+path {
 				t.Errorf("reverse, %s, %s: status %d, %s", path, name, got, body)
 			}
 			r.unaffected(v)
 		}
 	}
-	if _, err := New(Options{CA: newBench(t, nil, nil).ca, Store: unrecorded{}, ControlToken: "short"}); err == nil {
+	if _, err := New(Options{CA: newTestProxy(t, nil, nil).ca, Store: unrecorded{}, ControlToken: "short"}); err == nil {
 		t.Error("a token that can be guessed is taken")
 	}
 }
@@ -283,7 +283,7 @@ func TestControlIsOnOneListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t, nil, func(o *Options) { o.Reverse = u })
+	b := newTestProxy(t, nil, func(o *Options) { o.Reverse = u })
 	also, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestUnrecorded(t *testing.T) {
 		_, _ = w.Write([]byte(strings.ToUpper(string(body))))
 		w.Header().Set("X-Sum", "42")
 	}))
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Store = brokenRecorder{} })
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Store = brokenRecorder{} })
 	for _, h2 := range []bool{false, true} {
 		c := b.client(h2)
 		res, err := c.Post(origin.URL+"/x", "text/plain", strings.NewReader("hello"))

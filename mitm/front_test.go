@@ -14,7 +14,7 @@ import (
 func TestBytesSentWithConnect(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok "+r.URL.Path) }))
 	defer origin.Close()
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	conn, err := net.Dial("tcp", b.addr)
 	if err != nil {
 		t.Fatal(err)

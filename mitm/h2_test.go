@@ -27,7 +27,7 @@ import (
 // connection, on one that then ends, and its next one is served.
 func TestUnreachableServerIsTriedAnew(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
 	var again net.Listener
 	addr := ""
@@ -135,7 +135,7 @@ func TestCurlClosesAtContentLength(t *testing.T) {
 	const body = "all of the answer"
 	length := hpack.HeaderField{Name: "content-length", Value: fmt.Sprint(len(body))}
 	s := newLateEnder(t, identity, body, length)
-	b := newBench(t, []*httptest.Server{identity}, nil)
+	b := newTestProxy(t, []*httptest.Server{identity}, nil)
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
 	pem, err := os.ReadFile(b.ca.CertFile())
 	if err != nil {

@@ -26,7 +26,7 @@ func TestHostsLeftAlone(t *testing.T) {
 		"address, only SNI":    {func(o *Options) { o.Only = []string{"example.com"} }, "127.0.0.1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, []*httptest.Server{origin}, c.set)
+			b := newTestProxy(t, []*httptest.Server{origin}, c.set)
 			roots := x509.NewCertPool()
 			if c.recorded {
 				roots.AddCert(b.ca.Certificate())
@@ -49,7 +49,7 @@ func TestSkippedPlainHTTP(t *testing.T) {
 		_, _ = io.WriteString(w, r.Header.Get("Accept-Encoding"))
 	}))
 	defer origin.Close()
-	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"127.0.0.*"} })
+	b := newTestProxy(t, nil, func(o *Options) { o.Skip = []string{"127.0.0.*"} })
 	req, _ := http.NewRequest("GET", origin.URL, nil)
 	req.Header.Set("Accept-Encoding", "br")
 	res, err := b.client(false).Do(req)

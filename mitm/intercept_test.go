@@ -36,7 +36,7 @@ func TestALPNFollowsTheServer(t *testing.T) {
 			origin.StartTLS()
 			t.Cleanup(origin.Close)
 			origin.TLS.NextProtos = c.serves
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			for range 2 { // asked, then remembered
 				conn := b.handshake(b.tunnel(origin.Listener.Addr().String()), "127.0.0.1", c.offers...)
 				if got := conn.ConnectionState().NegotiatedProtocol; got != c.want {
@@ -59,7 +59,7 @@ func TestCertificateIsForTheServerName(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.TLS.ServerName+" "+r.Host)
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	conn := b.handshake(b.tunnel(origin.Listener.Addr().String()), "example.com")
 	if names := conn.ConnectionState().PeerCertificates[0].DNSNames; len(names) != 1 || names[0] != "example.com" {
 		t.Errorf("the certificate is for %q", names)
@@ -84,7 +84,7 @@ func TestHTTP2WithPriorKnowledgeInTunnel(t *testing.T) {
 	origin.Config.Protocols = protocols
 	origin.Start()
 	defer origin.Close()
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	addr := origin.Listener.Addr().String()
 	tr := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return b.tunnel(addr), nil }}
 	if _, body := get(t, &http.Client{Transport: tr}, "http://"+addr); string(body) != "HTTP/2.0" {
@@ -126,7 +126,7 @@ func TestOtherProtocolsPassUnread(t *testing.T) {
 		"server speaks first": {"220 hello\r\n", "EHLO me\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, nil, nil)
+			b := newTestProxy(t, nil, nil)
 			conn := b.tunnel(echoServer(t, c.greeting))
 			expectLine(t, conn, c.greeting)
 			_, _ = io.WriteString(conn, c.says)
@@ -145,7 +145,7 @@ func TestOtherProtocolsPassUnread(t *testing.T) {
 func TestTLSForSomethingElsePassesUnread(t *testing.T) {
 	origin := newTLSOrigin(t, false, http.NotFoundHandler())
 	origin.TLS.NextProtos = []string{"mqtt"}
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	pool := x509.NewCertPool()
 	pool.AddCert(origin.Certificate()) // its own certificate comes through
 	conn := tls.Client(b.tunnel(origin.Listener.Addr().String()), &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", NextProtos: []string{"mqtt"}})
@@ -158,7 +158,7 @@ func TestTLSForSomethingElsePassesUnread(t *testing.T) {
 func TestKeyLog(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.NotFoundHandler())
 	var log lockedBuffer
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.KeyLog = &log })
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.KeyLog = &log })
 	get(t, b.client(true), origin.URL)
 	if n := strings.Count(log.String(), "CLIENT_TRAFFIC_SECRET_0 "); n != 2 {
 		t.Errorf("%d sessions in the key log:\n%s", n, log.String())

@@ -33,7 +33,7 @@ func TestStopDuring50Streams(t *testing.T) {
 		}
 		<-r.Context().Done()
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
 	var begun, answered, ended sync.WaitGroup
 	begun.Add(streams)
@@ -95,7 +95,7 @@ func TestShutdownMarksWhatStillRuns(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestShutdownLetsExchangesEnd(t *testing.T) {
 		<-release
 		_, _ = io.WriteString(w, "done")
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	answer := make(chan string, 1)
 	go func() {
 		_, body := get(t, b.client(true), origin.URL)
@@ -148,7 +148,7 @@ func TestShutdownLetsExchangesEnd(t *testing.T) {
 func TestShutdownLeavesNothing(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	echo := echoServer(t, "hello")
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Skip = []string{"localhost"} })
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Skip = []string{"localhost"} })
 	get(t, b.client(true), origin.URL) // what is started once is running now
 	before := runtime.NumGoroutine()
 	for _, addr := range []string{echo, strings.Replace(echo, "127.0.0.1", "localhost", 1)} {

@@ -25,7 +25,7 @@ func TestServeReverse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t, origins, func(o *Options) { o.Reverse = first })
+	b := newTestProxy(t, origins, func(o *Options) { o.Reverse = first })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -58,25 +58,25 @@ func TestServeReverse(t *testing.T) {
 	}
 }
 
-// A meant listener's connections say that they were meant for elsewhere.
-type meant struct {
+// A redirectedListener listener's connections say that they were meant for elsewhere.
+type redirectedListener struct {
 	net.Listener
 	to net.Addr
 }
 
-type meantConn struct {
+type redirectedConn struct {
 	*net.TCPConn
 	to net.Addr
 }
 
-func (c *meantConn) LocalAddr() net.Addr { return c.to }
+func (c *redirectedConn) LocalAddr() net.Addr { return c.to }
 
-func (m *meant) Accept() (net.Conn, error) {
+func (m *redirectedListener) Accept() (net.Conn, error) {
 	c, err := m.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &meantConn{c.(*net.TCPConn), m.to}, nil
+	return &redirectedConn{c.(*net.TCPConn), m.to}, nil
 }
 
 // TestServeTransparent: a connection goes where its local address says; one to
@@ -85,7 +85,7 @@ func TestServeTransparent(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(sayHello))
 	t.Cleanup(plain.Close)
 	port := plain.Listener.Addr().(*net.TCPAddr).Port
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	for _, ip := range []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -94,7 +94,7 @@ func TestServeTransparent(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			b.proxy.ServeTransparent(&meant{ln, &net.TCPAddr{IP: ip, Port: port}})
+			b.proxy.ServeTransparent(&redirectedListener{ln, &net.TCPAddr{IP: ip, Port: port}})
 		}()
 		if _, body := get(t, newClient(t, false, nil, nil), "http://"+ln.Addr().String()+"/meant"); string(body) != "hello /meant" {
 			t.Errorf("%s: %q", ip, body)
@@ -118,7 +118,7 @@ func TestServeTransparent(t *testing.T) {
 
 // TestPortInUse: the caller's listener fails, and says which address.
 func TestPortInUse(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	_, err := net.Listen("tcp", b.addr)
 	if err == nil || !strings.Contains(err.Error(), b.addr) {
 		t.Errorf("error %v", err)

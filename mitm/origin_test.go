@@ -70,7 +70,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 			origin, roots := certified(t, c.host, c.until)
 			url := strings.Replace(origin.URL, "127.0.0.1", "localhost", 1)
 			eachVersion(t, func(t *testing.T, h2 bool) {
-				b := newBench(t, nil, func(o *Options) { o.UpstreamRoots = roots })
+				b := newTestProxy(t, nil, func(o *Options) { o.UpstreamRoots = roots })
 				res, body := get(t, b.client(h2), url+"/x")
 				if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), c.why) || !strings.Contains(string(body), "--upstream-insecure") || strings.Contains(string(body), "--upstream-ca") {
 					t.Errorf("%d %s", res.StatusCode, body)
@@ -78,7 +78,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 				if ex := b.one(); ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "is not trusted") || !strings.Contains(ex.Error, c.why) || ex.TLS.Unverified {
 					t.Errorf("recorded %+v", ex)
 				}
-				b = newBench(t, nil, func(o *Options) { o.UpstreamRoots, o.UpstreamInsecure = roots, true })
+				b = newTestProxy(t, nil, func(o *Options) { o.UpstreamRoots, o.UpstreamInsecure = roots, true })
 				if res, body := get(t, b.client(h2), url+"/x"); res.StatusCode != http.StatusOK || string(body) != "hello /x" {
 					t.Errorf("%d %s", res.StatusCode, body)
 				}
@@ -93,7 +93,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 func TestUntrustedServer(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
 		origin := newTLSOrigin(t, true, http.NotFoundHandler())
-		b := newBench(t, nil, nil) // which does not trust it
+		b := newTestProxy(t, nil, nil) // which does not trust it
 		res, body := get(t, b.client(h2), origin.URL)
 		if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("is not trusted")) || !bytes.Contains(body, []byte("--upstream-ca")) {
 			t.Errorf("%d %s", res.StatusCode, body)
@@ -106,7 +106,7 @@ func TestUntrustedServer(t *testing.T) {
 }
 
 func TestServerDown(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	res, body := get(t, b.client(true), "https://"+nobody)
 	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("connection refused")) {
 		t.Errorf("%d %s", res.StatusCode, body)
@@ -120,7 +120,7 @@ func TestServerDown(t *testing.T) {
 // turns out to be wrong.
 func TestServerLosesHTTP2(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	o := b.proxy.origins.get(target{scheme: "https", addr: origin.Listener.Addr().String()})
 	o.mu.Lock()
 	o.negotiated["h2"] = "h2"

@@ -341,7 +341,7 @@ func TestRandomExchanges(t *testing.T) {
 	server := &randomServer{t: t, runs: make(map[string]*run)}
 	origin := newTLSOrigin(t, true, server)
 	origin.TLS.NextProtos = []string{protoH2, protoH1}
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	var clients [2][2]*http.Client // straight and through the proxy, by version
 	for i := range 2 {
 		clients[0][i], clients[1][i] = direct(t, origin, i == 1), b.client(i == 1)

@@ -19,7 +19,7 @@ import (
 )
 
 // redirectAddr asks the proxy for its redirect listener, as a launcher does.
-func (b *bench) redirectAddr() string {
+func (b *testProxy) redirectAddr() string {
 	b.tb.Helper()
 	status, body := send(b.tb, b.addr, controlRequest(http.MethodGet, redirectPath, b.addr, tokenHeader+": "+controlToken+"\r\n", ""))
 	var answer struct{ Addr string }
@@ -29,7 +29,7 @@ func (b *bench) redirectAddr() string {
 	return answer.Addr
 }
 
-func (b *bench) announce(body string) int {
+func (b *testProxy) announce(body string) int {
 	b.tb.Helper()
 	status, _ := send(b.tb, b.addr, controlRequest(http.MethodPost, routePath, b.addr, tokenHeader+": "+controlToken+"\r\n", body))
 	return status
@@ -37,7 +37,7 @@ func (b *bench) announce(body string) int {
 
 func TestRedirectedConnections(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) {
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) {
 		o.Reverse, _ = url.Parse(origin.URL) // which takes redirected connections too
 	})
 	addr := b.redirectAddr()
@@ -72,7 +72,7 @@ func TestRedirectedConnections(t *testing.T) {
 // TestRedirectedToNowhere: the client sees a reset where it would have been
 // refused.
 func TestRedirectedToNowhere(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	raw, err := net.Dial("tcp", b.redirectAddr())
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestRedirectedToNowhere(t *testing.T) {
 }
 
 func TestBadRoutes(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	for _, body := range []string{"", "{", `{"port":1}`, `{"port":1,"to":"nowhere"}`, `{"port":1,"to":"` + strings.Repeat("a", maxControlBody) + `:1"}`} {
 		if got := b.announce(body); got != http.StatusBadRequest {
 			t.Errorf("%.30q: status %d", body, got)
@@ -98,7 +98,7 @@ func TestBadRoutes(t *testing.T) {
 // TestRouteOfAnotherAddress: a route is for 127.0.0.1, where hooks connect from;
 // another address of loopback has the same ports.
 func TestRouteOfAnotherAddress(t *testing.T) {
-	b, v := newBench(t, nil, nil), newVictim(t)
+	b, v := newTestProxy(t, nil, nil), newVictim(t)
 	redirect := b.redirectAddr()
 	thief := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	raw, err := thief.Dial("tcp", redirect)

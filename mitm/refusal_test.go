@@ -17,17 +17,17 @@ import (
 // the handshake and after it.
 func TestPinnedCertificates(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.NotFoundHandler())
-	for name, pin := range map[string]func(b *bench, raw net.Conn){
-		"during": func(b *bench, raw net.Conn) {
+	for name, pin := range map[string]func(b *testProxy, raw net.Conn){
+		"during": func(b *testProxy, raw net.Conn) {
 			conn := tls.Client(raw, &tls.Config{RootCAs: b.roots(), ServerName: "127.0.0.1", VerifyConnection: func(tls.ConnectionState) error { return errors.New("another one") }})
 			if conn.Handshake() == nil {
 				t.Error("the client took it")
 			}
 		},
-		"after": func(b *bench, raw net.Conn) { b.handshake(raw, "127.0.0.1", protoH1) },
+		"after": func(b *testProxy, raw net.Conn) { b.handshake(raw, "127.0.0.1", protoH1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			raw := b.tunnel(origin.Listener.Addr().String())
 			pin(b, raw)
 			raw.Close()
@@ -40,7 +40,7 @@ func TestPinnedCertificates(t *testing.T) {
 
 func TestRefusedCertificateIsRecorded(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.NotFoundHandler())
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	client := newClient(t, true, x509.NewCertPool(), http.ProxyURL(b.url()))
 	if _, err := client.Get(origin.URL); err == nil {
 		t.Fatal("the client trusts anybody")

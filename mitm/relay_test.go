@@ -39,7 +39,7 @@ func TestHeadersComeBeforeTheBody(t *testing.T) {
 					_, _ = io.WriteString(w, "hello")
 				}
 			}))
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 			req, _ := http.NewRequestWithContext(ctx, "GET", origin.URL, nil)
 			res, err := b.client(h2).Do(req)
@@ -70,7 +70,7 @@ func TestLockStep(t *testing.T) {
 				_ = rc.Flush()
 			}
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 		defer cancel()
 		lockStep(t, ctx, b.client(h2), origin.URL, rounds)
@@ -122,7 +122,7 @@ func TestResetInMidBodyStaysAReset(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestResetInMidBodyStaysAReset(t *testing.T) {
 func TestResetBeforeTheHeadersStaysAReset(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
 		origin := newTLSOrigin(t, true, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		if res, err := b.client(h2).Post(origin.URL, "", strings.NewReader("x")); err == nil {
 			t.Errorf("got status %d", res.StatusCode)
 		}
@@ -158,7 +158,7 @@ func TestClientCancelReachesTheServer(t *testing.T) {
 			<-r.Context().Done()
 			close(gone)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		req, _ := http.NewRequestWithContext(ctx, "GET", origin.URL, nil)
 		res, err := b.client(h2).Do(req)
@@ -188,7 +188,7 @@ func TestTrailers(t *testing.T) {
 			w.Header().Set("X-Announced", "a "+r.Trailer.Get("X-Up"))
 			w.Header().Set(http.TrailerPrefix+"X-Late", "b")
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		req, _ := http.NewRequest("POST", origin.URL, io.MultiReader(strings.NewReader("body"))) // of unknown length
 		req.Trailer = http.Header{"X-Up": {"sent"}}
 		res, err := b.client(h2).Do(req)
@@ -219,7 +219,7 @@ func TestEmptyResponseStaysEmpty(t *testing.T) {
 		w.Header()["Date"] = nil
 		w.Header().Set("Grpc-Status", "12")
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, c := range []*http.Client{direct(t, origin, true), b.client(true)} {
 		req, _ := http.NewRequest("GET", origin.URL, nil)
 		res, err := c.Transport.RoundTrip(req)
@@ -241,7 +241,7 @@ func TestInformationalResponses(t *testing.T) {
 			w.Header().Del("Link")
 			w.WriteHeader(http.StatusOK)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		var mu sync.Mutex
 		var seen []string
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
@@ -268,7 +268,7 @@ func TestExpectContinueIsAskedOfTheServer(t *testing.T) {
 	origin := newTLSOrigin(t, false, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusExpectationFailed) // without reading
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	conn := tls.Client(b.tunnel(origin.Listener.Addr().String()), &tls.Config{RootCAs: b.roots(), ServerName: "127.0.0.1"})
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -290,7 +290,7 @@ func TestBigBodiesInBoundedMemory(t *testing.T) {
 				_, _ = w.Write(block)
 			}
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		runtime.GC()
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -347,7 +347,7 @@ func TestServerClosesInMidFrame(t *testing.T) {
 			go origin.CloseClientConnections()
 			<-r.Context().Done()
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -376,7 +376,7 @@ func TestClientVanishes(t *testing.T) {
 		<-r.Context().Done()
 		left <- struct{}{}
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	raw := b.tunnel(origin.Listener.Addr().String())
 	conn := b.handshake(raw, "127.0.0.1", protoH1)
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -16,7 +16,7 @@ import (
 func TestSecondRouteIsRefused(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
 	conflicts := make(chan RouteConflict, 10)
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.RouteConflict = func(c RouteConflict) { conflicts <- c } })
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.RouteConflict = func(c RouteConflict) { conflicts <- c } })
 	raw, err := net.Dial("tcp", b.redirectAddr())
 	if err != nil {
 		t.Fatal(err)

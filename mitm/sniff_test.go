@@ -18,7 +18,7 @@ import (
 // its client's words unread.
 func TestSlowClientIsStillRecorded(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	raw := b.tunnel(origin.Listener.Addr().String())
 	time.Sleep(silentClientDelay + 100*time.Millisecond)
 	conn := b.handshake(raw, "127.0.0.1")
@@ -54,21 +54,21 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// A scriptConn is a connection that says what it was given, and then nothing.
-type scriptConn struct {
+// A scriptedConn is a connection that says what it was given, and then nothing.
+type scriptedConn struct {
 	net.Conn
 	r io.Reader
 }
 
-func (c scriptConn) Read(p []byte) (int, error) { return c.r.Read(p) }
+func (c scriptedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-func (c scriptConn) Write([]byte) (int, error) { return 0, errors.New("written to") }
+func (c scriptedConn) Write([]byte) (int, error) { return 0, errors.New("written to") }
 
-func (c scriptConn) SetDeadline(time.Time) error { return nil }
+func (c scriptedConn) SetDeadline(time.Time) error { return nil }
 
-func (c scriptConn) SetReadDeadline(time.Time) error { return nil }
+func (c scriptedConn) SetReadDeadline(time.Time) error { return nil }
 
-func (c scriptConn) Close() error { return nil }
+func (c scriptedConn) Close() error { return nil }
 
 // FuzzFirstBytes: whatever a client says first, it is read again in full, and
 // nothing is answered before it is known what it is.
@@ -83,7 +83,7 @@ func FuzzFirstBytes(f *testing.F) {
 		if len(in) > 8<<10 {
 			t.Skip("longer than any head that matters")
 		}
-		c := &clientConn{Conn: scriptConn{r: bytes.NewReader(in)}}
+		c := &clientConn{Conn: scriptedConn{r: bytes.NewReader(in)}}
 		kind, _ := c.sniffProtocol(time.Second)
 		if kind == protocolTLS {
 			if h, err := c.readHello(t.Context()); err == nil && len(h.sni) > 1<<16 {

@@ -17,7 +17,7 @@ import (
 )
 
 // socks is an HTTP client that uses the proxy by SOCKS 5.
-func (b *bench) socks(h2 bool) *http.Client {
+func (b *testProxy) socks(h2 bool) *http.Client {
 	b.tb.Helper()
 	d, err := proxy.SOCKS5("tcp", b.addr, nil, proxy.Direct)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestSOCKS(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(sayHello))
 	t.Cleanup(plain.Close)
 	byName := strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, c := range []struct {
 		url string
 		h2  bool
@@ -57,7 +57,7 @@ func TestSOCKSIPv6(t *testing.T) {
 	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: http.HandlerFunc(sayHello)}}
 	s.Start()
 	t.Cleanup(s.Close)
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	if _, body := get(t, b.socks(false), "http://"+ln.Addr().String()+"/six"); string(body) != "hello /six" {
 		t.Errorf("%q", body)
 	}
@@ -67,7 +67,7 @@ func TestSOCKSIPv6(t *testing.T) {
 func TestSOCKSCurl(t *testing.T) {
 	path := need.Curl(t)
 	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, option := range []string{"--socks5", "--socks5-hostname"} {
 		out, err := exec.Command(path, "-sS", "--noproxy", "", "--cacert", b.ca.CertFile(), option, b.addr, origin.URL+"/curl").CombinedOutput()
 		if err != nil || string(out) != "hello /curl" {
@@ -80,7 +80,7 @@ func TestSOCKSCurl(t *testing.T) {
 // TestSOCKSReplies: what is not served is answered with the reason.
 func TestSOCKSReplies(t *testing.T) {
 	port := int(netip.MustParseAddrPort(nobody).Port())
-	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
+	b := newTestProxy(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
 	own := int(netip.MustParseAddrPort(b.addr).Port())
 	name := func(host string, port int) string {
 		return "\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host + string([]byte{byte(port >> 8), byte(port)})
@@ -120,7 +120,7 @@ func TestSOCKSReplies(t *testing.T) {
 func TestSOCKSPasses(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(sayHello))
 	t.Cleanup(plain.Close)
-	b := newBench(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
+	b := newTestProxy(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
 	if _, body := get(t, b.socks(false), strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)+"/past"); string(body) != "hello /past" {
 		t.Errorf("%q", body)
 	}

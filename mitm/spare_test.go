@@ -23,7 +23,7 @@ func TestAskingCostsNoConnection(t *testing.T) {
 		origin.StartTLS()
 		defer origin.Close()
 		origin.TLS.NextProtos = []string{"h2", "http/1.1"}
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		c := b.client(offer[0] == "h2")
 		c.Transport.(*http.Transport).TLSClientConfig.NextProtos = offer
 		get(t, c, origin.URL)

@@ -33,7 +33,7 @@ func TestUpgrade(t *testing.T) {
 			origin = httptest.NewServer(handler)
 			defer origin.Close()
 		}
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		conn := b.tunnel(origin.Listener.Addr().String())
 		if secure {
 			conn = b.handshake(conn, "127.0.0.1")
