@@ -232,6 +232,7 @@ const callsInConversation = 7
 // TestConnectGo: connect-go's clients get the same answers and send the same
 // bytes with the proxy as without, and what is recorded is these bytes.
 func TestConnectGo(t *testing.T) {
+	t.Parallel()
 	gzip := connect.WithSendGzip()
 	for name, opts := range map[string][]connect.ClientOption{
 		"Connect":       nil,
@@ -307,6 +308,7 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 // TestConnectES runs connect-es clients on Node, directly and launched with
 // their traffic captured.
 func TestConnectES(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/node")
 	for _, protocol := range []string{"connect", "grpc", "grpc-web", "connect-http1"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -82,6 +82,7 @@ func controlRequest(method, path, host, fields, body string) string {
 // TestControlIsForTheHookOnly: what a web page, another program or another user
 // can send has no effect, even with the token.
 func TestControlIsForTheHookOnly(t *testing.T) {
+	t.Parallel()
 	const token = tokenHeader + ": " + controlToken + "\r\n"
 	own := "" // the proxy's address, which is not known yet
 	for name, c := range map[string]struct {
@@ -234,6 +235,7 @@ func (b *testProxy) insideTunnel(addr, words string) string {
 // TestNoControlWithoutAHook: without a token there are no control endpoints, and
 // a reverse listener passes such requests on to its origin.
 func TestNoControlWithoutAHook(t *testing.T) {
+	t.Parallel()
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "the origin's "+r.URL.Path)
 	}))

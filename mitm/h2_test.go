@@ -26,7 +26,7 @@ import (
 // TestUnreachableServerIsTriedAnew: an HTTP/2 client is told why there is no
 // connection, on one that then ends, and its next one is served.
 func TestUnreachableServerIsTriedAnew(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
 	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
 	var again net.Listener
@@ -47,7 +47,7 @@ func TestUnreachableServerIsTriedAnew(t *testing.T) {
 			again = nil
 		}
 	}
-	s := &http.Server{Handler: http.HandlerFunc(sayHello)}
+	s := &http.Server{Handler: http.HandlerFunc(serveHello)}
 	go func() { _ = s.Serve(again) }()
 	t.Cleanup(func() { s.Close() })
 	var body []byte

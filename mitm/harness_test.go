@@ -240,4 +240,6 @@ func (b *testProxy) handshake(conn net.Conn, sni string, alpn ...string) *tls.Co
 	return c
 }
 
-func sayHello(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.URL.Path) }
+func serveHello(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.WriteString(w, "hello "+r.URL.Path)
+}

@@ -27,6 +27,7 @@ func describe(r *http.Request) string {
 // TestRequestsArriveAsSent compares what the server sees with and without the
 // proxy.
 func TestRequestsArriveAsSent(t *testing.T) {
+	t.Parallel()
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, describe(r)) }))
 	origin.TLS.NextProtos = []string{"h2", "http/1.1"}
 	known := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }

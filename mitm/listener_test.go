@@ -14,8 +14,8 @@ import (
 // TestServeReverse: each listener stands in front of its own origin.
 func TestServeReverse(t *testing.T) {
 	origins := []*httptest.Server{
-		newTLSOrigin(t, true, http.HandlerFunc(sayHello)),
-		newTLSOrigin(t, true, http.HandlerFunc(sayHello)),
+		newTLSOrigin(t, true, http.HandlerFunc(serveHello)),
+		newTLSOrigin(t, true, http.HandlerFunc(serveHello)),
 	}
 	first, err := url.Parse(origins[0].URL)
 	if err != nil {
@@ -82,7 +82,7 @@ func (m *redirectedListener) Accept() (net.Conn, error) {
 // TestServeTransparent: a connection goes where its local address says; one to
 // ::1 goes to 127.0.0.1 where nobody listens at ::1.
 func TestServeTransparent(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(sayHello))
+	plain := httptest.NewServer(http.HandlerFunc(serveHello))
 	t.Cleanup(plain.Close)
 	port := plain.Listener.Addr().(*net.TCPAddr).Port
 	b := newTestProxy(t, nil, nil)

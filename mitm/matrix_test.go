@@ -114,6 +114,7 @@ func newLanes(t *testing.T, origin *httptest.Server) []*lane {
 // TestMatrix runs every check in every lane, and prints what it found as a
 // table (make matrix).
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	origin := newMatrixOrigin(t)
 	lanes := newLanes(t, origin)
 	checks := slices.Concat(goChecks(), rawChecks(origin), grpcChecks(t), curlChecks(t), nodeChecks(t))

@@ -243,9 +243,9 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-// adopt wraps a client's connection, which Shutdown closes. released, unless it
+// wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
-func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
+func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
 	c := &clientConn{Conn: conn}
 	untrack := p.track(c)
 	c.onClose = func() {

@@ -44,7 +44,7 @@ func certified(t *testing.T, name string, until time.Time) (*httptest.Server, *x
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(sayHello))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(serveHello))
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{leaf}, PrivateKey: key}}}
 	s.StartTLS()
@@ -58,6 +58,7 @@ func certified(t *testing.T, name string, until time.Time) (*httptest.Server, *x
 // TestCertificatesThatDoNotVerify: the client is told why by default, and is
 // served where that was asked for, which the exchange says.
 func TestCertificatesThatDoNotVerify(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		host  string
 		until time.Time

@@ -64,6 +64,7 @@ func seenCalls(t *testing.T, s *captures.Store) map[string]seenCall {
 // TestPassiveConnectES records connect-es clients on Node by the proxy and by
 // their packets: the frames are the same.
 func TestPassiveConnectES(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/node")
 	dir := t.TempDir()
 	unwire := filepath.Join(dir, "unwire")

@@ -16,6 +16,7 @@ import (
 // TestPinnedCertificates: clients that look for one certain certificate, during
 // the handshake and after it.
 func TestPinnedCertificates(t *testing.T) {
+	t.Parallel()
 	origin := newTLSOrigin(t, true, http.NotFoundHandler())
 	for name, pin := range map[string]func(b *testProxy, raw net.Conn){
 		"during": func(b *testProxy, raw net.Conn) {

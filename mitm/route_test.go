@@ -14,7 +14,7 @@ import (
 // TestSecondRouteIsRefused: a connection goes where its first route says, before
 // it has come and for as long as it is open; the second one is reported.
 func TestSecondRouteIsRefused(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
 	conflicts := make(chan RouteConflict, 10)
 	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.RouteConflict = func(c RouteConflict) { conflicts <- c } })
 	raw, err := net.Dial("tcp", b.redirectAddr())

@@ -29,8 +29,8 @@ func (b *testProxy) socks(h2 bool) *http.Client {
 }
 
 func TestSOCKS(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	plain := httptest.NewServer(http.HandlerFunc(sayHello))
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
+	plain := httptest.NewServer(http.HandlerFunc(serveHello))
 	t.Cleanup(plain.Close)
 	byName := strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)
 	b := newTestProxy(t, []*httptest.Server{origin}, nil)
@@ -54,7 +54,7 @@ func TestSOCKSIPv6(t *testing.T) {
 		t.Log("no IPv6 here; the address is read by TestSOCKSReplies:", err)
 		return
 	}
-	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: http.HandlerFunc(sayHello)}}
+	s := &httptest.Server{Listener: ln, Config: &http.Server{Handler: http.HandlerFunc(serveHello)}}
 	s.Start()
 	t.Cleanup(s.Close)
 	b := newTestProxy(t, nil, nil)
@@ -66,7 +66,7 @@ func TestSOCKSIPv6(t *testing.T) {
 
 func TestSOCKSCurl(t *testing.T) {
 	path := need.Curl(t)
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
 	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, option := range []string{"--socks5", "--socks5-hostname"} {
 		out, err := exec.Command(path, "-sS", "--noproxy", "", "--cacert", b.ca.CertFile(), option, b.addr, origin.URL+"/curl").CombinedOutput()
@@ -118,7 +118,7 @@ func TestSOCKSReplies(t *testing.T) {
 
 // TestSOCKSPasses: a host that is not recorded is tunnelled.
 func TestSOCKSPasses(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(sayHello))
+	plain := httptest.NewServer(http.HandlerFunc(serveHello))
 	t.Cleanup(plain.Close)
 	b := newTestProxy(t, nil, func(o *Options) { o.Skip = []string{"localhost"} })
 	if _, body := get(t, b.socks(false), strings.Replace(plain.URL, "127.0.0.1", "localhost", 1)+"/past"); string(body) != "hello /past" {
