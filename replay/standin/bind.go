@@ -82,19 +82,13 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 	case "kv_set":
 		return b.kvSet(s.KVSet)
 	case "kv_get":
-		if err := times(".timeout_ms", s.KVGet.TimeoutMS); err != nil {
-			return err
-		}
-		if !b.blobs[s.KVGet.Blob] {
-			return fmt.Errorf(".blob: no earlier kv_set is called %q", s.KVGet.Blob)
-		}
+		return b.kvGet(s.KVGet)
 	case "heartbeat":
 		if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
 			err = fmt.Errorf("%d is not in 1 to %d", n, maxHeartbeats)
 		}
 	case "wait":
-		err = b.wait(s.Wait)
-		return err
+		return b.wait(s.Wait)
 	case "checkpoint":
 		s.message, err = b.template(b.api.state, s.Checkpoint)
 	case "send":
@@ -114,6 +108,16 @@ func (b *binder) action(name string, s *scriptStep) (err error) {
 	}
 	if err != nil {
 		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
+func (b *binder) kvGet(g *scriptKVGet) error {
+	if err := times(".timeout_ms", g.TimeoutMS); err != nil {
+		return err
+	}
+	if !b.blobs[g.Blob] {
+		return fmt.Errorf(".blob: no earlier kv_set is called %q", g.Blob)
 	}
 	return nil
 }
