@@ -78,8 +78,10 @@ type cleaner struct {
 	edits  map[int64][2][]captures.Edit
 	values int
 
-	typed    map[int64]bool      // exchanges of which a field was replaced
-	messages map[int64][2]string // of Connect GETs: the parameter's value, and what replaces it
+	typed map[int64]bool // exchanges of which a field was replaced
+
+	// messages are, of Connect GETs, the parameter's value, and what replaces it.
+	messages map[int64][2]string
 	// runs are the parts of bodies that are left out, by exchange.
 	runs  map[int64][]captures.Unsearched
 	inURL map[int64]int64 // bytes that are left out of URLs

@@ -1,0 +1,193 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxDatagram = 64 << 10
+	maxFlows    = 1024
+	flowIdle    = 60 * time.Second
+	dnsIdle     = 10 * time.Second // a query has a port of its own
+	dnsPort     = 53
+	bindTimeout = 5 * time.Second
+)
+
+// A binder gets sockets of the namespace from the process in it.
+type binder struct {
+	mu      sync.Mutex // one question at a time
+	control *control
+}
+
+// bind returns a UDP socket of the namespace that is bound to any address.
+func (b *binder) bind(at netip.AddrPort) (*net.UDPConn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.control.conn.SetDeadline(time.Now().Add(bindTimeout)); err != nil {
+		return nil, err
+	}
+	if err := b.control.send(message{Bind: at.String()}); err != nil {
+		return nil, err
+	}
+	m, files, err := b.control.receive()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(files)
+	if m.Error != "" || len(files) != 1 {
+		return nil, fmt.Errorf("launch: namespace: %s", m.Error)
+	}
+	return udpConn(files[0])
+}
+
+func udpConn(f *os.File) (*net.UDPConn, error) {
+	conn, err := net.FilePacketConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := conn.(*net.UDPConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, errors.New("launch: namespace: not a UDP socket")
+	}
+	return u, nil
+}
+
+// A datagramRelay forwards datagrams from the namespace to where they were meant to go,
+// and the answers back. What cannot be forwarded is lost, as datagrams may be.
+type datagramRelay struct {
+	inside *net.UDPConn // takes what is sent in the namespace
+	binder *binder
+
+	mu     sync.Mutex
+	closed bool
+	flows  map[flowKey]*flow
+}
+
+type flowKey struct{ from, to netip.AddrPort }
+
+// A flow is a pair of sockets for one sender and one destination.
+type flow struct {
+	outside *net.UDPConn // of the host, connected to the destination
+	answers *net.UDPConn // of the namespace, bound to the destination's address
+	from    netip.AddrPort
+	idle    time.Duration
+}
+
+func newDatagramRelay(f *os.File, b *binder) (*datagramRelay, error) {
+	conn, err := udpConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return &datagramRelay{inside: conn, binder: b, flows: make(map[flowKey]*flow)}, nil
+}
+
+func (r *datagramRelay) run() {
+	data, oob := make([]byte, maxDatagram), make([]byte, unix.CmsgSpace(unix.SizeofSockaddrInet6))
+	for {
+		n, oobn, _, from, err := r.inside.ReadMsgUDPAddrPort(data, oob)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // an ICMP error for an answer that went nowhere
+		}
+		to, ok := originalDestination(oob[:oobn])
+		if !ok {
+			continue
+		}
+		if f := r.flowFor(flowKey{from, to}); f != nil {
+			_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
+			_, _ = f.outside.Write(data[:n]) // refused: the reader sees it
+		}
+	}
+}
+
+// originalDestination is where a datagram was sent.
+func originalDestination(oob []byte) (netip.AddrPort, bool) {
+	parts, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	for i := range parts {
+		sa, err := unix.ParseOrigDstAddr(&parts[i])
+		if err != nil {
+			continue
+		}
+		switch sa := sa.(type) {
+		case *unix.SockaddrInet4:
+			return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)), true
+		case *unix.SockaddrInet6:
+			return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port)), true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// flowFor returns the sockets for a sender and a destination, nil if there are none.
+func (r *datagramRelay) flowFor(key flowKey) *flow {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f := r.flows[key]; f != nil || r.closed || len(r.flows) >= maxFlows {
+		return f
+	}
+	outside, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(key.to))
+	if err != nil {
+		return nil
+	}
+	answers, err := r.binder.bind(key.to)
+	if err != nil {
+		_ = outside.Close()
+		return nil
+	}
+	f := &flow{outside, answers, key.from, flowIdle}
+	if key.to.Port() == dnsPort {
+		f.idle = dnsIdle
+	}
+	r.flows[key] = f
+	_ = outside.SetReadDeadline(time.Now().Add(f.idle))
+	go func() {
+		f.forwardAnswers()
+		r.mu.Lock()
+		delete(r.flows, key)
+		r.mu.Unlock()
+		f.close()
+	}()
+	return f
+}
+
+// forwardAnswers forwards what comes back until nothing has come for a while.
+func (f *flow) forwardAnswers() {
+	data := make([]byte, maxDatagram)
+	for {
+		n, err := f.outside.Read(data)
+		if err != nil {
+			return
+		}
+		_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
+		_, _ = f.answers.WriteToUDPAddrPort(data[:n], f.from) // gone: nobody wants it
+	}
+}
+
+func (f *flow) close() {
+	_ = f.outside.Close()
+	_ = f.answers.Close()
+}
+
+func (r *datagramRelay) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	_ = r.inside.Close()
+	for _, f := range r.flows {
+		f.close()
+	}
+}
