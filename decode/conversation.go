@@ -47,9 +47,9 @@ func newThreads() threads {
 func threadOf(ex *Exchange) string {
 	switch h := headOf(ex.Call); {
 	case h != nil:
-		return textAt(requestOf(ex), h.id)
+		return textAt(requestOf(ex), h.ID)
 	case isAppend(ex.Call):
-		return textAt(requestOf(ex), appendShape.id)
+		return textAt(requestOf(ex), splitting.Append.ID)
 	}
 	return ""
 }
@@ -206,7 +206,7 @@ var ErrNoConversation = errors.New("no conversation goes by this exchange")
 // in Exchange.Err.
 func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
-	bounds := messages(Call{}, o).o
+	bounds := o.Bounded()
 	left := bounds
 	var parts []*Exchange
 	for _, id := range c.Parts(head) {
@@ -233,7 +233,7 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 	if len(joined) == 0 {
 		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
 	}
-	joined[0].choose(ctx, src)
+	joined[0].LoadChoices(ctx, src)
 	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
 		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are beyond the bounds of %d bytes and %d nodes", head, n, bounds.MaxTotal, bounds.MaxNodes))
 	}
@@ -267,7 +267,7 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 // DropJoined takes out of a piece the frames that stand in its conversation as
 // they are, so that they are not counted twice: what is left is what carried it.
 func DropJoined(ex *Exchange) {
-	if h := headOf(ex.Call); h != nil && h.data == 0 {
+	if h := headOf(ex.Call); h != nil && h.Data == 0 {
 		ex.Frames = slices.DeleteFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down })
 	}
 }
@@ -275,7 +275,7 @@ func DropJoined(ex *Exchange) {
 // Joined is the call that a head's call stands for: the bidirectional method.
 func Joined(c Call) Call {
 	if h := headOf(c); h != nil {
-		c.RPC = strings.TrimSuffix(c.RPC, h.suffix)
+		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)
 	}
 	return c
 }

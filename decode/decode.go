@@ -127,7 +127,7 @@ func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, er
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.Err(), err),
 	}
-	ex.choose(ctx, src)
+	ex.LoadChoices(ctx, src)
 	return ex, err
 }
 

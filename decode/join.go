@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/decode/envelope"
 )
 
 // A Conversation is a bidirectional exchange that was carried in pieces: the
@@ -30,7 +29,8 @@ type Conversation struct {
 	Origins   []Origin  // of Frames, one each
 	Anomalies []Anomaly // in the order of the frames that they are about
 
-	s *Stream // decodes the messages that are carried, and keeps what is wrong
+	messages *Messages // decodes the messages that are carried
+	faults   faults
 }
 
 // OriginOf is where a frame of the conversation comes from.
@@ -116,9 +116,7 @@ type passed struct {
 // Limits: Options' MaxFrames, and of the messages carried MaxTotal and MaxNodes,
 // of a conversation.
 func Join(exchanges []*Exchange, o Options) []*Conversation {
-	if o.MaxFrames <= 0 {
-		o.MaxFrames = defaultMaxFrames
-	}
+	o = o.Bounded()
 	t := newThreads()
 	byID := make(map[int64]*Exchange, len(exchanges))
 	for _, ex := range exchanges {
@@ -141,7 +139,7 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 	first := byID[th.heads[0]]
 	ex := &Exchange{Exchange: first.Exchange, Call: first.Call}
 	ex.RPC, ex.Err = th.rpc, nil
-	c := &Conversation{s: messages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
+	c := &Conversation{messages: NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
 	ex.BytesUp, ex.BytesDown = 0, 0
 	end := first.Started
 	for _, id := range slices.Concat(th.heads, th.appends) {
@@ -154,7 +152,7 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 		if t := part.Started.Add(part.Duration); t.After(end) {
 			end = t
 		}
-		c.fault(part.Err)
+		c.faults.note(part.Err)
 	}
 	last := c.conclude(byID)
 	if ex.Outcome != captures.InFlight {
@@ -163,17 +161,35 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 	up := c.order(c.appended(byID, o), true)
 	down := c.order(c.answered(byID, last, o))
 	c.merge(up, down, o)
-	c.Err = errors.Join(c.s.errs...)
-	if c.s.more > 0 {
-		c.Err = fmt.Errorf("%w\nand %d more", c.Err, c.s.more)
-	}
+	c.Err = c.faults.err()
 	return c
 }
 
-func (c *Conversation) fault(err error) {
-	if err != nil {
-		c.s.add(err)
+// maxFaults is how many errors a conversation keeps.
+const maxFaults = 20
+
+// faults are what is wrong with a conversation.
+type faults struct {
+	errs []error
+	more int
+}
+
+func (f *faults) note(err error) {
+	switch {
+	case err == nil:
+	case len(f.errs) < maxFaults:
+		f.errs = append(f.errs, err)
+	default:
+		f.more++
 	}
+}
+
+func (f *faults) err() error {
+	err := errors.Join(f.errs...)
+	if f.more > 0 {
+		err = fmt.Errorf("%w\nand %d more", err, f.more)
+	}
+	return err
 }
 
 // conclude takes over how the conversation ended: from the last head that has
@@ -203,9 +219,9 @@ func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
 		if f == nil || len(out) == o.MaxFrames {
 			continue
 		}
-		m := appended(f, c.s.sealed())
+		m := appended(f, c.messages.Full())
 		out = append(out, passed{
-			frame:  c.s.message(f, m),
+			frame:  m.decode(c.messages, f),
 			origin: Origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
 			at:     ex.Started.Add(f.T), place: i,
 			failed: ex.Code != "" && ex.Code != "ok",
@@ -219,7 +235,7 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 	for i, id := range c.Heads {
 		ex := byID[id]
 		h := headOf(ex.Call)
-		numbered = numbered || h.data != 0
+		numbered = numbered || h.Data != 0
 		for k := range ex.Frames {
 			f := &ex.Frames[k]
 			// Of several heads one tells the end.
@@ -227,12 +243,12 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 				continue
 			}
 			p := passed{frame: *f, origin: Origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
-			if h.data != 0 && f.End == nil && f.Tree != nil {
-				m, ok := h.polled(f, c.s.sealed())
+			if h.Data != 0 && f.End == nil && f.Tree != nil {
+				m, ok := polled(h, f, c.messages.Full())
 				if !ok {
 					continue
 				}
-				p.frame, p.origin.Number, p.origin.Form = c.s.message(f, m), m.number, m.form
+				p.frame, p.origin.Number, p.origin.Form = m.decode(c.messages, f), m.number, m.form
 			}
 			out = append(out, p)
 		}
@@ -240,44 +256,13 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 	return out, numbered
 }
 
-// messages returns a Stream that decodes carried messages of a call, within the
-// bounds of one exchange.
-func messages(c Call, o Options) *Stream {
-	s := NewStream(&captures.Exchange{}, o)
-	s.call = c
-	return s
-}
-
-// sealed reports whether no more is to be decompressed.
-func (s *Stream) sealed() bool { return s.inflated >= s.o.MaxTotal }
-
-// message makes the frame of a message that a frame carried.
-func (s *Stream) message(f *Frame, p piece) Frame {
-	m := Frame{Dir: f.Dir, Frame: envelope.Frame{Len: len(p.data), Raw: p.data, Data: p.data, Partial: f.Partial, Err: f.Err}}
-	if p.err != nil {
-		m.Err = fmt.Errorf("%s frame %d: %w", f.Dir, f.Seq, p.err)
-		return m
-	}
+// decode makes the frame of the message out of the one that carried it.
+func (p *piece) decode(messages *Messages, carrier *Frame) Frame {
+	encoding := ""
 	if p.form.Gzip {
-		m.Encoding = "gzip"
+		encoding = "gzip"
 	}
-	if s.inflated+int64(len(p.data)) > s.o.MaxTotal && len(p.data) > keptOfTooLarge {
-		m.Data = bytes.Clone(p.data[:keptOfTooLarge])
-		m.Raw = m.Data
-		m.Err = fmt.Errorf("%s frame %d: %w of %d bytes", f.Dir, f.Seq, errTotal, s.o.MaxTotal)
-		return m
-	}
-	s.inflated += int64(len(p.data))
-	if s.nodes >= s.o.MaxNodes {
-		m.Err = fmt.Errorf("%s frame %d: %w of %d", f.Dir, f.Seq, errNodes, s.o.MaxNodes)
-		return m
-	}
-	m.Tree = s.parse(p.data)
-	if err := m.Tree.Err(); err != nil && m.Err == nil {
-		m.Err = err
-	}
-	m.Inner = s.inner(&m)
-	return m
+	return messages.Decode(carrier, p.data, encoding, p.err)
 }
 
 // order sorts a half by its numbers, leaves repeated messages out, and says
@@ -368,7 +353,7 @@ func due(half []passed) []passed {
 func (c *Conversation) merge(up, down []passed, o Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
-			c.fault(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
+			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
 			break
 		}
 		half := &down
@@ -381,10 +366,10 @@ func (c *Conversation) merge(up, down []passed, o Options) {
 	var seq [2]int
 	for i := range c.Frames {
 		f := &c.Frames[i]
-		f.Seq, f.at = seq[f.Dir], int64(i)
+		f.Seq = seq[f.Dir]
 		seq[f.Dir]++
 		if c.Origins[i].Number >= 0 && f.Err != nil {
-			c.fault(fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
+			c.faults.note(fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
 		}
 	}
 	c.sortAnomalies()

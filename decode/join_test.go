@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
 
@@ -134,8 +135,8 @@ func script(c *Conversation) string {
 		text := "end"
 		if f.End == nil {
 			text = string(f.Data)
-			if f.Tree != nil && len(f.Tree.Find(fields(1))) == 1 {
-				text = string(f.Tree.Payload(f.Tree.Find(fields(1))[0]))
+			if f.Tree != nil && len(f.Tree.Find(fieldpath.Path{fieldpath.Field(1)})) == 1 {
+				text = string(f.Tree.Payload(f.Tree.Find(fieldpath.Path{fieldpath.Field(1)})[0]))
 			}
 		}
 		parts = append(parts, fmt.Sprintf("%s/%d %s", f.Dir, f.Seq, text))
@@ -322,7 +323,7 @@ func TestJoinIsBounded(t *testing.T) {
 		for i := range c.Frames {
 			held += len(c.Frames[i].Data)
 		}
-		if o.MaxFrames > 0 && len(c.Frames) != o.MaxFrames || o.MaxTotal > 0 && int64(held) > o.MaxTotal+20*keptOfTooLarge {
+		if o.MaxFrames > 0 && len(c.Frames) != o.MaxFrames || o.MaxTotal > 0 && int64(held) > o.MaxTotal+20*(64<<10) {
 			t.Errorf("%s: %d frames, %d bytes", want, len(c.Frames), held)
 		}
 	}
@@ -414,8 +415,8 @@ func TestRebuildAppend(t *testing.T) {
 		}
 		f := &Frame{Tree: wire.Parse(now, wire.Options{})}
 		got := appended(f, false)
-		if got.err != nil || !bytes.Equal(got.data, message) || got.number != number || got.form != form || textAt(f, appendShape.id) != id || textAt(f, fields(99)) != "kept" {
-			t.Fatalf("%x: %+v, id %q", now, got, textAt(f, appendShape.id))
+		if got.err != nil || !bytes.Equal(got.data, message) || got.number != number || got.form != form || textAt(f, splitting.Append.ID) != id || textAt(f, fieldpath.Path{fieldpath.Field(99)}) != "kept" {
+			t.Fatalf("%x: %+v, id %q", now, got, textAt(f, splitting.Append.ID))
 		}
 	})
 	for _, bad := range [][]byte{nil, say("no id"), append(appendMessage("r", 1, nil), appendMessage("r", 1, nil)...)} {
