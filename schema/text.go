@@ -150,9 +150,9 @@ func (s *Schema) Needs(d protoreflect.Descriptor) []protoreflect.Descriptor {
 	for _, f := range s.files {
 		n.own[f.Path()] = true
 	}
-	n.look(d)
+	n.addTypesOf(d)
 	for i := 0; i < len(n.found); i++ {
-		n.look(n.found[i])
+		n.addTypesOf(n.found[i])
 	}
 	return n.found
 }
@@ -163,8 +163,8 @@ type needs struct {
 	found []protoreflect.Descriptor
 }
 
-// add notes a type by the outermost message that it stands in.
-func (n *needs) add(d protoreflect.Descriptor) {
+// addType notes a type by the outermost message that it stands in.
+func (n *needs) addType(d protoreflect.Descriptor) {
 	for {
 		m, ok := d.Parent().(protoreflect.MessageDescriptor)
 		if !ok {
@@ -179,32 +179,32 @@ func (n *needs) add(d protoreflect.Descriptor) {
 	n.found = append(n.found, d)
 }
 
-func (n *needs) look(d protoreflect.Descriptor) {
+func (n *needs) addTypesOf(d protoreflect.Descriptor) {
 	switch d := d.(type) {
 	case protoreflect.MessageDescriptor:
 		for i := range d.Fields().Len() {
 			f := d.Fields().Get(i)
 			if f.Message() != nil && !f.Message().IsMapEntry() {
-				n.add(f.Message())
+				n.addType(f.Message())
 			}
 			if f.Enum() != nil {
-				n.add(f.Enum())
+				n.addType(f.Enum())
 			}
 		}
 		for i := range d.Messages().Len() {
-			n.look(d.Messages().Get(i)) // the entries of maps among them
+			n.addTypesOf(d.Messages().Get(i)) // the entries of maps among them
 		}
 	case protoreflect.ServiceDescriptor:
 		for i := range d.Methods().Len() {
-			n.add(d.Methods().Get(i).Input())
-			n.add(d.Methods().Get(i).Output())
+			n.addType(d.Methods().Get(i).Input())
+			n.addType(d.Methods().Get(i).Output())
 		}
 	case protoreflect.FileDescriptor:
 		for i := range d.Messages().Len() {
-			n.look(d.Messages().Get(i))
+			n.addTypesOf(d.Messages().Get(i))
 		}
 		for i := range d.Services().Len() {
-			n.look(d.Services().Get(i))
+			n.addTypesOf(d.Services().Get(i))
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (r *Report) DescriptorSet() *descriptorpb.FileDescriptorSet {
 		}
 	}
 	for _, j := range r.Joins {
-		d.add(j)
+		d.addField(j)
 	}
 	for _, fd := range wellKnown {
 		if d.needs[fd.Path()] {
@@ -95,7 +95,7 @@ func (d *definer) message(full string) (*descriptorpb.FileDescriptorProto, *desc
 	return file, m
 }
 
-func (d *definer) add(j Join) {
+func (d *definer) addField(j Join) {
 	if !protoreflect.FullName(j.Message).IsValid() || !protoreflect.Name(j.Name).IsValid() || d.known[j.Message] != "" ||
 		j.Number < 1 || j.Number > 1<<29-1 || j.Number >= 19000 && j.Number < 20000 {
 		return // JSON can have names that no field can

@@ -121,7 +121,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 		}
 		for _, p := range pairs {
 			for dir := range p[0].messages {
-				if err := m.add(a, p, captures.Direction(dir)); err != nil {
+				if err := m.addPairs(a, p, captures.Direction(dir)); err != nil {
 					return unpaired, err
 				}
 			}
@@ -130,7 +130,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 	return unpaired, nil
 }
 
-func (m *method) add(a *Aligner, p [2]call, dir captures.Direction) error {
+func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	protos, jsons := counterparts(p[0].messages[dir], p[1].messages[dir])
 	for i := range protos {
 		pair := Pair{

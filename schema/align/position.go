@@ -27,7 +27,7 @@ type position struct {
 	seen      map[at]bool
 }
 
-func (p *position) add(i instance) bool {
+func (p *position) addInstance(i instance) bool {
 	if p.seen[i.at] {
 		return false
 	}
@@ -65,8 +65,8 @@ func (e *edge) messages() (out []inside) {
 	return out
 }
 
-// join adds what one more pair of values says; it reports whether anything is left.
-func (e *edge) join(i instance, c cell) bool {
+// addPair adds what one more pair of values says; it reports whether anything is left.
+func (e *edge) addPair(i instance, c cell) bool {
 	if e.pairs == nil {
 		e.cell.types, e.cell.lists, e.keys, e.values = everyType, everyType, everyType, everyType
 		e.byName, e.byNumber = map[string]int32{}, map[int32]string{}
@@ -78,7 +78,7 @@ func (e *edge) join(i instance, c cell) bool {
 		e.values &= c.values
 	}
 	for _, n := range c.names {
-		e.name(n)
+		e.addName(n)
 	}
 	if e.types&tMap != 0 && (e.keys == 0 || e.values == 0) {
 		e.types &^= tMap
@@ -93,9 +93,9 @@ func (e *edge) join(i instance, c cell) bool {
 	return e.ok()
 }
 
-// name adds an enum's value. A number has one name and a name one number, or
+// addName adds an enum's value. A number has one name and a name one number, or
 // it is no enum.
-func (e *edge) name(n named) {
+func (e *edge) addName(n named) {
 	number, hasName := e.byName[n.name]
 	name, hasNumber := e.byNumber[n.number]
 	if hasName && number != n.number || hasNumber && name != n.name {
@@ -150,7 +150,7 @@ func newBoard(p *position) *board {
 func (b *board) fill(p *position) {
 	for _, i := range p.instances {
 		if i.trusted {
-			b.look(i)
+			b.ruleOut(i)
 		}
 	}
 	for at, e := range b.edges {
@@ -160,8 +160,8 @@ func (b *board) fill(p *position) {
 	}
 }
 
-// look takes away what one instance rules out.
-func (b *board) look(i instance) {
+// ruleOut removes the edges that one instance contradicts.
+func (b *board) ruleOut(i instance) {
 	how := i.agree(i.at)
 	fields, _ := fieldsOf(i.tree, i.node)
 	for r, n := range b.numbers {
@@ -179,26 +179,35 @@ func (b *board) look(i instance) {
 			switch {
 			case nodes != nil && v != nil:
 				cell := i.cell(i.tree, nodes, v)
-				if !cell.ok() || !e.join(i, cell) {
+				if !cell.ok() || !e.addPair(i, cell) {
 					b.edges[[2]int{r, c}] = nil
 				}
-			case nodes != nil && !empty, v != nil && (how == exactly || !mayBeDefault(v)):
+			case nodes != nil && !empty, i.needsPartner(v, how), !e.allowsDefault(v):
 				b.edges[[2]int{r, c}] = nil
-			case v != nil && v.kind == text && !v.isDefault():
-				if e.pairs != nil { // the name of the enum's first value, or nothing
-					e.name(named{v.text, 0})
-					if !e.ok() {
-						b.edges[[2]int{r, c}] = nil
-					}
-				}
 			}
 		}
 	}
 	for c, name := range b.names {
-		if v := i.obj.member(name); v != nil && (how == exactly || !mayBeDefault(v)) {
+		if i.needsPartner(i.obj.member(name), how) {
 			b.spare[1][c] = false
 		}
 	}
+}
+
+// needsPartner reports whether a member must be some field of the message: it is
+// there, and is not just a default that protobuf leaves out.
+func (i instance) needsPartner(v *value, how mode) bool {
+	return v != nil && (how == exactly || !mayBeDefault(v))
+}
+
+// allowsDefault reports whether e may be a field that the message leaves out and
+// whose member is v: the name of an enum's first value, or nothing.
+func (e *edge) allowsDefault(v *value) bool {
+	if v == nil || v.kind != text || v.isDefault() || e.pairs == nil {
+		return true
+	}
+	e.addName(named{v.text, 0})
+	return e.ok()
 }
 
 func (b *board) graph() *graph {

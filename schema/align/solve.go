@@ -77,13 +77,13 @@ func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 			r.Differ = append(r.Differ, where)
 		}
 		r.Pairs++
-		s.put(p.Message, p.Type, root)
+		s.addInstance(p.Message, p.Type, root)
 	}
 	return bodies
 }
 
-// put adds an instance to a position, and has it solved anew.
-func (s *solver) put(key string, md protoreflect.MessageDescriptor, i instance) {
+// addInstance adds an instance to a position, and has it solved anew.
+func (s *solver) addInstance(key string, md protoreflect.MessageDescriptor, i instance) {
 	p := s.positions[key]
 	if p == nil {
 		if len(s.positions) == maxPositions {
@@ -92,7 +92,7 @@ func (s *solver) put(key string, md protoreflect.MessageDescriptor, i instance) 
 		p = &position{key: key, desc: md, seen: map[at]bool{}}
 		s.positions[key] = p
 	}
-	if len(p.instances) < maxInstances && p.add(i) && !slices.Contains(s.queue, key) {
+	if len(p.instances) < maxInstances && p.addInstance(i) && !slices.Contains(s.queue, key) {
 		s.queue = append(s.queue, key)
 	}
 }
@@ -105,9 +105,9 @@ func (s *solver) solve(p *position) {
 		md := s.child(p, n)
 		for _, in := range j.messages() {
 			if in.of == tAny {
-				s.put(in.name, nil, in.instance)
+				s.addInstance(in.name, nil, in.instance)
 			} else {
-				s.put(md.key, md.desc, in.instance)
+				s.addInstance(md.key, md.desc, in.instance)
 			}
 		}
 	}
@@ -147,29 +147,29 @@ func resolve(p *position, depth int) *result {
 	votes := b.votes(p)
 	g := b.graph()
 	for at := range votes {
-		b.fix(g, at)
+		b.fixEdge(g, at)
 	}
 	if !g.match() {
 		r.unread = "its pairs contradict each other"
-		r.take(b, votes)
+		r.acceptVotes(b, votes)
 		return r
 	}
 	groups := g.groups()
-	for b.refine(g, groups, depth) && g.match() {
+	for b.removeMisfits(g, groups, depth) && g.match() {
 		groups = g.groups()
 	}
 	if !g.match() {
 		r.unread = "its pairs contradict each other"
-		r.take(b, votes)
+		r.acceptVotes(b, votes)
 		return r
 	}
 	b.collect(g, g.groups(), r)
-	r.take(b, votes)
+	r.acceptVotes(b, votes)
 	return r
 }
 
-// fix makes an edge the only one of its ends, if it is one.
-func (b *board) fix(g *graph, at [2]int) {
+// fixEdge makes an edge the only one of its ends, if it is one.
+func (b *board) fixEdge(g *graph, at [2]int) {
 	if !g.edges[at[0]][at[1]] {
 		return
 	}
@@ -181,9 +181,9 @@ func (b *board) fix(g *graph, at [2]int) {
 	}
 }
 
-// refine takes away edges between exchangeable messages whose contents, over
+// removeMisfits takes away edges between exchangeable messages whose contents, over
 // all pairs, do not fit.
-func (b *board) refine(g *graph, groups []int, depth int) (changed bool) {
+func (b *board) removeMisfits(g *graph, groups []int, depth int) (changed bool) {
 	if depth > maxDepth {
 		return false
 	}
@@ -206,7 +206,7 @@ func (b *board) refine(g *graph, groups []int, depth int) (changed bool) {
 			inner := &position{seen: map[at]bool{}}
 			insides := e.messages()
 			for _, i := range insides[:min(len(insides), maxInstances)] {
-				inner.add(i.instance)
+				inner.addInstance(i.instance)
 			}
 			if resolve(inner, depth+1).unread != "" {
 				g.edges[r][c], changed = false, true
@@ -277,7 +277,7 @@ func (b *board) votes(p *position) map[[2]int]*edge {
 				rows[at[0]]++
 				columns[at[1]]++
 			}
-			e.join(i, c)
+			e.addPair(i, c)
 		}
 	}
 	for at, e := range votes {
@@ -320,8 +320,8 @@ func (b *board) distinct(i instance) map[[2]int]cell {
 	return found
 }
 
-// take adds the votes for fields and names of which nothing else is known.
-func (r *result) take(b *board, votes map[[2]int]*edge) {
+// acceptVotes adds the votes for fields and names of which nothing else is known.
+func (r *result) acceptVotes(b *board, votes map[[2]int]*edge) {
 	used := map[string]bool{}
 	for _, j := range r.joined {
 		used[j.name] = true
@@ -341,14 +341,14 @@ func (r *result) take(b *board, votes map[[2]int]*edge) {
 			r.joined[n] = joined{name, old.merged(e)}
 			continue
 		}
-		if _, ok := r.joined[n]; !ok && !used[name] && !doubted[n] && b.free(at) {
+		if _, ok := r.joined[n]; !ok && !used[name] && !doubted[n] && b.isUncontradicted(at) {
 			r.joined[n] = joined{name, e}
 		}
 	}
 }
 
-// free reports whether no trusted instance says anything against an edge.
-func (b *board) free(at [2]int) bool { return b.spare[0][at[0]] && b.spare[1][at[1]] }
+// isUncontradicted reports whether no trusted instance says anything against an edge.
+func (b *board) isUncontradicted(at [2]int) bool { return b.spare[0][at[0]] && b.spare[1][at[1]] }
 
 // merged is an edge of trusted pairs with one of others.
 func (e *edge) merged(o *edge) *edge {

@@ -91,7 +91,7 @@ type Budget struct {
 	unpacked int64
 
 	// bytes of members that were read; of a sparse one its holes too
-	handed int64
+	counted int64
 
 	// of each
 	most int64
@@ -122,9 +122,9 @@ func (b *Budget) unpack(n int) error {
 	return nil
 }
 
-// hand counts bytes of members.
-func (b *Budget) hand(n int) error {
-	if b.handed += int64(n); b.handed > b.most {
+// countBytes counts bytes of members.
+func (b *Budget) countBytes(n int) error {
+	if b.counted += int64(n); b.counted > b.most {
 		return fmt.Errorf("%w: to more than %d bytes", ErrBomb, b.most)
 	}
 	return nil
@@ -216,7 +216,7 @@ func tooLarge(size, limit int64) error {
 func (w *walk) stream(name string, r io.Reader, size int64) error {
 	head := make([]byte, HeadBytes)
 	n, err := io.ReadFull(r, head)
-	if err := w.budget.hand(n); err != nil {
+	if err := w.budget.countBytes(n); err != nil {
 		return err
 	}
 	whole := err == io.EOF || err == io.ErrUnexpectedEOF
@@ -260,7 +260,7 @@ func (w *walk) rest(head []byte, r io.Reader, size, limit int64) ([]byte, error)
 		}
 		n, err := r.Read(data[len(data):min(cap(data), len(data)+step)])
 		data = data[:len(data)+n]
-		if err := w.budget.hand(n); err != nil {
+		if err := w.budget.countBytes(n); err != nil {
 			return nil, err
 		}
 		if int64(len(data)) > limit {

@@ -77,7 +77,7 @@ type shortage struct {
 	reason string
 }
 
-func (b *budget) use(at int32, reason string) {
+func (b *budget) runShort(at int32, reason string) {
 	if b.short == nil {
 		b.short = &shortage{at, reason}
 	}
@@ -87,18 +87,18 @@ func (b *budget) use(at int32, reason string) {
 func (s *script) step(at int32) bool {
 	most := minSteps + stepsPerToken*s.tokens
 	if s.steps++; s.steps > most {
-		s.use(at, fmt.Sprintf("more than %d steps are needed to follow its names", most))
+		s.runShort(at, fmt.Sprintf("more than %d steps are needed to follow its names", most))
 	}
 	return s.short == nil && !s.ended()
 }
 
-// holds counts memory that something made of the expression at a token takes,
+// claimMemory counts memory that something made of the expression at a token takes,
 // and reports whether it may be made.
-func (s *script) holds(at int32, bytes int) bool {
+func (s *script) claimMemory(at int32, bytes int) bool {
 	most := minMemory + memoryPerToken*s.tokens + memoryPerByte*s.size
 	if s.memory += min(bytes, most); s.memory > most {
 		s.memory = most + 1
-		s.use(at, fmt.Sprintf("its values take more than %d MiB", most>>20))
+		s.runShort(at, fmt.Sprintf("its values take more than %d MiB", most>>20))
 		return false
 	}
 	return true
@@ -108,43 +108,43 @@ func (s *script) holds(at int32, bytes int) bool {
 // reports whether it may be that long.
 func (s *script) compose(b *strings.Builder, at int32, part string) bool {
 	if b.Len()+len(part) > minString+s.size {
-		s.use(at, "it makes a string that is longer than the script")
+		s.runShort(at, "it makes a string that is longer than the script")
 		return false
 	}
-	if !s.holds(at, len(part)) {
+	if !s.claimMemory(at, len(part)) {
 		return false
 	}
 	b.WriteString(part)
 	return true
 }
 
-// parses counts an expression at a token, and reports whether it may be parsed.
-func (s *script) parses(at int32) bool {
+// mayParse counts an expression at a token, and reports whether it may be parsed.
+func (s *script) mayParse(at int32) bool {
 	most := minParsed + parsedPerToken*s.tokens
 	if s.parsed++; s.parsed > most {
-		s.use(at, fmt.Sprintf("more than %d parts of expressions are parsed", most))
+		s.runShort(at, fmt.Sprintf("more than %d parts of expressions are parsed", most))
 		return false
 	}
 	return !s.ended()
 }
 
-// affords reports whether a bracket may be looked through once more.
-func (s *script) affords(br int32) bool {
+// mayScan reports whether a bracket may be looked through once more.
+func (s *script) mayScan(br int32) bool {
 	b := s.brs[br]
-	return s.affordsSpan(b.open, b.close)
+	return s.mayScanSpan(b.open, b.close)
 }
 
-// affordsSpan is affords for the tokens from one to another.
-func (s *script) affordsSpan(from, to int32) bool {
+// mayScanSpan is mayScan for the tokens from one to another.
+func (s *script) mayScanSpan(from, to int32) bool {
 	if s.scanned += int(max(to-from, 0)); s.scanned > maxScanned {
-		s.use(from, fmt.Sprintf("more than %d tokens have to be looked through", maxScanned))
+		s.runShort(from, fmt.Sprintf("more than %d tokens have to be looked through", maxScanned))
 		return false
 	}
 	return !s.ended()
 }
 
-// spent lists where a budget was used up among what is unresolved.
-func (x *scan) spent() {
+// reportShortage lists where a budget was used up among what is unresolved.
+func (x *scan) reportShortage() {
 	if x.short != nil {
 		x.unresolved("", x.short.at, x.short.reason+"; what the script makes from here on is not resolved")
 	}

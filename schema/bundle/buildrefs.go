@@ -27,7 +27,7 @@ func (b *builder) resolve(r *ref) string {
 		}
 	}
 	if (r.module != "" || r.loaded != "") && r.to == nil {
-		if o, ok := b.through(r); ok && o.to != nil {
+		if o, ok := b.followImport(r); ok && o.to != nil {
 			if name := b.renamed[o.to]; name != "" && (b.enums[name] != nil) == r.enum {
 				return name
 			}

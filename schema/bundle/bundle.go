@@ -97,7 +97,7 @@ func (e *Extractor) Add(ctx context.Context, name string, src []byte) error {
 	}
 	x.packageOfServices()
 	out := x.link()
-	x.spent()
+	x.reportShortage()
 	x.foldEntries()
 	if err := ctx.Err(); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (x *scan) place(at int32) Place {
 
 func (x *scan) def(full, form string, at int32, ids []int32) def {
 	x.forms[form] = true
-	x.holds(at, definitionMemory+len(full))
+	x.claimMemory(at, definitionMemory+len(full))
 	return def{full: full, form: form, place: x.place(at), ids: ids, script: x.script}
 }
 

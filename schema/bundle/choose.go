@@ -79,7 +79,7 @@ func (b *builder) membersElsewhere() {
 		if e.from == nil || len(e.values) > 0 {
 			continue
 		}
-		o, _ := b.through(e.from)
+		o, _ := b.followImport(e.from)
 		for _, v := range o.values {
 			e.values = append(e.values, enumValue{e.prefix + v.name, v.no})
 		}
@@ -232,7 +232,7 @@ func (b *builder) target(r *ref) string {
 		return strings.TrimPrefix(r.to.full, ".")
 	}
 	if r.module != "" || r.loaded != "" {
-		if o, ok := b.through(r); ok && o.to != nil {
+		if o, ok := b.followImport(r); ok && o.to != nil {
 			return strings.TrimPrefix(o.to.full, ".")
 		}
 	}

@@ -49,7 +49,7 @@ func (s *script) concat(n *node) (string, bool) {
 	var parts []string
 	for n.kind == nBinary && n.op == js.AddToken {
 		right, ok := s.str(n.kids[1])
-		if !ok || !s.holds(n.at, partMemory) {
+		if !ok || !s.claimMemory(n.at, partMemory) {
 			return "", false
 		}
 		parts = append(parts, right)
@@ -164,7 +164,7 @@ func (s *script) elements(n *node) (list []*node, ok bool) {
 		if k.kind == nSpread {
 			more, _ = s.elements(k.kids[0])
 		}
-		if !s.holds(k.at, elementMemory*len(more)) {
+		if !s.claimMemory(k.at, elementMemory*len(more)) {
 			return nil, false
 		}
 		list = append(list, more...)
@@ -207,7 +207,7 @@ func (s *script) object(n *node) *node {
 				more = o.props
 			}
 		}
-		if !s.holds(p.at, propertyMemory*len(more)) {
+		if !s.claimMemory(p.at, propertyMemory*len(more)) {
 			return nil
 		}
 		whole.props = append(whole.props, more...)

@@ -39,7 +39,7 @@ func (x *scan) encoders() []*encoder {
 			e = &encoder{body: body, at: word, param: s.param(body, 0)}
 			by[body], list = e, append(list, e)
 		}
-		if f := x.written(e, at, consumed); f != nil {
+		if f := x.writtenField(e, at, consumed); f != nil {
 			e.fields = append(e.fields, f)
 		}
 	}
@@ -131,13 +131,13 @@ func (s *script) param(body int32, index int32) string {
 	return ""
 }
 
-// written reads the field whose tag is written at a token:
+// writtenField reads the field whose tag is written at a token:
 //
 //	w.uint32(10).string(m.x)
 //	T.encode(m.x, w.uint32(18).fork()).ldelim()
 //	w.uint32(26).fork(); for (…) w.int32(m.x[i]); w.ldelim()
 //	w.uint32(34).fork().uint32(8).int32(k).uint32(18).string(v).ldelim()
-func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
+func (x *scan) writtenField(e *encoder, at int32, consumed map[int32]bool) *field {
 	s := x.script
 	tag, ok := s.integer((&reader{script: s}).primary(at + 2))
 	next := s.around(at+1).close + 1
@@ -157,12 +157,12 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 		f.group = tag&7 == 3
 		f.ref = x.ref(s.objectOf(own.open - 1))
 		f.entry = s.typ(own.open+1) == js.OpenBraceToken && s.is(own.open+2, "key")
-		f.name, f.repeated = x.written1(e, own.open+1, at)
+		f.name, f.repeated = x.writtenName(e, own.open+1, at)
 	case word == "fork" && s.typ(open+2) == js.DotToken && s.is(open+3, "uint32"):
 		x.writtenMap(e, f, open+3, consumed)
-		f.name, _ = x.written1(e, at, at)
+		f.name, _ = x.writtenName(e, at, at)
 	case word == "fork":
-		if !s.affordsSpan(open, end) {
+		if !s.mayScanSpan(open, end) {
 			return nil
 		}
 		for i := open; i < end; i++ {
@@ -185,7 +185,7 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 			return nil
 		}
 		f.scalar = t
-		f.name, f.repeated = x.written1(e, open+1, at)
+		f.name, f.repeated = x.writtenName(e, open+1, at)
 		if many {
 			packed := true
 			f.repeated, f.packed = true, &packed
@@ -202,9 +202,9 @@ func (x *scan) written(e *encoder, at int32, consumed map[int32]bool) *field {
 	return f
 }
 
-// written1 returns the name of the field that is written from a token on, and
+// writtenName returns the name of the field that is written from a token on, and
 // whether one element of it is: m.x[i], or the variable of a loop over m.x.
-func (x *scan) written1(e *encoder, from, at int32) (name string, repeated bool) {
+func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bool) {
 	s := x.script
 	close := s.around(from - 1).close
 	if from == at { // a map: its name is in the loop
@@ -240,7 +240,7 @@ func (s *script) memberAfter(e *encoder, from, end int32) string {
 // memberBefore returns the member of the message that is named last before a
 // token.
 func (s *script) memberBefore(e *encoder, at int32) string {
-	if !s.affordsSpan(s.brs[e.body].open, at) {
+	if !s.mayScanSpan(s.brs[e.body].open, at) {
 		return ""
 	}
 	for i := at; i > s.brs[e.body].open; i-- {

@@ -26,7 +26,7 @@ func (x *scan) es2() {
 		if !ok {
 			continue
 		}
-		if !s.holds(at, textMemory*len(text)) {
+		if !s.claimMemory(at, textMemory*len(text)) {
 			return
 		}
 		fd := descriptor(text)

@@ -209,19 +209,19 @@ func (x *scan) outletOf(n *node, by map[int32]*def) (outlet, bool) {
 	return outlet{}, false
 }
 
-// through follows a name that a file imports from a module to what is exported
+// followImport follows a name that a file imports from a module to what is exported
 // there, over modules that export it again.
-func (b *builder) through(r *ref) (outlet, bool) {
+func (b *builder) followImport(r *ref) (outlet, bool) {
 	hops := maxHops
 	if r.loaded != "" {
-		return b.throughModule(r.place.File, r.loaded, r.local, &hops)
+		return b.followModule(r.place.File, r.loaded, r.local, &hops)
 	}
-	return b.throughFile(r.place.File, r.module, r.local, &hops)
+	return b.followFile(r.place.File, r.module, r.local, &hops)
 }
 
-// throughModule is through for a module of webpack's. Where several builds have
+// followModule is followImport for a module of webpack's. Where several builds have
 // one of its key, those in the same folder count.
-func (b *builder) throughModule(file, key, name string, hops *int) (outlet, bool) {
+func (b *builder) followModule(file, key, name string, hops *int) (outlet, bool) {
 	if b.keyed == nil {
 		b.keyed = map[string][]string{}
 		for _, script := range slices.Sorted(maps.Keys(b.outlets)) {
@@ -238,7 +238,7 @@ func (b *builder) throughModule(file, key, name string, hops *int) (outlet, bool
 			}
 			o, ok := b.outlets[script].modules[key][name]
 			if ok {
-				o, ok = b.onward(script, o, hops)
+				o, ok = b.followOutlet(script, o, hops)
 			}
 			if ok && !slices.ContainsFunc(found, func(f outlet) bool { return f.to == o.to }) {
 				found = append(found, o)
@@ -254,21 +254,21 @@ func (b *builder) throughModule(file, key, name string, hops *int) (outlet, bool
 	return found[0], true
 }
 
-// onward follows an outlet that another script's stands for.
-func (b *builder) onward(file string, o outlet, hops *int) (outlet, bool) {
+// followOutlet follows an outlet that another script's stands for.
+func (b *builder) followOutlet(file string, o outlet, hops *int) (outlet, bool) {
 	if *hops--; *hops < 0 {
 		return outlet{}, false
 	}
 	switch {
 	case o.module != "":
-		return b.throughFile(file, o.module, o.name, hops)
+		return b.followFile(file, o.module, o.name, hops)
 	case o.loaded != "":
-		return b.throughModule(file, o.loaded, o.name, hops)
+		return b.followModule(file, o.loaded, o.name, hops)
 	}
 	return o, true
 }
 
-func (b *builder) throughFile(file, module, name string, hops *int) (outlet, bool) {
+func (b *builder) followFile(file, module, name string, hops *int) (outlet, bool) {
 	if *hops--; *hops < 0 || !strings.HasPrefix(module, ".") {
 		return outlet{}, false
 	}
@@ -277,10 +277,10 @@ func (b *builder) throughFile(file, module, name string, hops *int) (outlet, boo
 		return outlet{}, false
 	}
 	if o, ok := b.outlets[target].named[name]; ok {
-		return b.onward(target, o, hops)
+		return b.followOutlet(target, o, hops)
 	}
 	for _, again := range b.outlets[target].starred {
-		if o, ok := b.throughFile(target, again, name, hops); ok {
+		if o, ok := b.followFile(target, again, name, hops); ok {
 			return o, true
 		}
 	}

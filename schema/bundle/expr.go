@@ -135,7 +135,7 @@ func (r *reader) bad(at int32) *node { return &node{kind: nBad, at: at, end: at}
 
 func (r *reader) assign(at int32) *node {
 	// Expressions are read from many places, so that their number is bounded too.
-	if r.depth++; r.depth > maxDepth || !r.parses(at) {
+	if r.depth++; r.depth > maxDepth || !r.mayParse(at) {
 		r.depth--
 		return r.bad(at)
 	}
@@ -224,7 +224,7 @@ func precedence(op js.TokenType) int {
 
 func (r *reader) binary(at int32, above int) *node {
 	left := r.unary(at)
-	for left.kind != nBad && r.parses(left.end) {
+	for left.kind != nBad && r.mayParse(left.end) {
 		op := r.typ(left.end)
 		p := precedence(op)
 		if p <= above {
@@ -277,7 +277,7 @@ func (r *reader) unary(at int32) *node {
 
 // postfix parses what follows a primary expression: members, calls, templates.
 func (r *reader) postfix(n *node) *node {
-	for n.kind != nBad && r.parses(n.end) {
+	for n.kind != nBad && r.mayParse(n.end) {
 		switch r.typ(n.end) {
 		case js.DotToken, js.OptChainToken:
 			at := n.end + 1
@@ -463,7 +463,7 @@ func (r *reader) construct(at int32) *node {
 	}
 	defer func() { r.depth-- }()
 	callee := r.primary(at + 1)
-	for callee.kind != nBad && r.parses(callee.end) {
+	for callee.kind != nBad && r.mayParse(callee.end) {
 		switch r.typ(callee.end) {
 		case js.DotToken:
 			callee = &node{kind: nMember, at: callee.end + 1, end: callee.end + 2, str: r.text(callee.end + 1), kids: []*node{callee}}

@@ -139,7 +139,7 @@ func (j *jspbFile) numberIn(fn *node) (int64, bool) {
 		return 0, false
 	}
 	b := s.brs[fn.body]
-	if !s.affords(fn.body) {
+	if !s.mayScan(fn.body) {
 		return 0, false
 	}
 	for i := b.open; i < b.close; i++ {
@@ -161,7 +161,7 @@ func (j *jspbFile) message(full string, body, at int32) {
 	m := &message{def: j.def(full, formJSPB, at, nil)}
 	writer := s.param(body, 1)
 	b := s.brs[body]
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return
 	}
 	for i := b.open; i < b.close; i++ {
@@ -271,7 +271,7 @@ func (x *scan) moduleSpace(n *node) string {
 		return space
 	}
 	b := s.brs[body]
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return ""
 	}
 	for i := b.open; i < b.close && space == ""; i++ {
@@ -345,7 +345,7 @@ func (j *jspbFile) complete(full string, f *field, body, at int32) {
 
 // oneofName finds a oneof's name by its cases, KIND_NOT_SET: 0 and so on.
 func (j *jspbFile) oneofName(full string, members []int64) string {
-	if !j.affordsSpan(0, int32(len(j.enums))) {
+	if !j.mayScanSpan(0, int32(len(j.enums))) {
 		return fmt.Sprint("oneof_", members[0])
 	}
 	for name, o := range j.enums {
@@ -379,7 +379,7 @@ func (x *scan) grpcWeb(at int32) {
 	}
 	m := &method{name: name, in: x.ref(call.kids[3]), out: x.ref(call.kids[4])}
 	for _, r := range []*ref{m.in, m.out} {
-		if !s.affordsSpan(0, int32(len(x.messages))) {
+		if !s.mayScanSpan(0, int32(len(x.messages))) {
 			break
 		}
 		for _, msg := range x.messages {

@@ -139,7 +139,7 @@ func (s *script) nearest(bodies []int32, at int32) int32 {
 		return bodies[0]
 	}
 	around := map[int32]bool{}
-	if !s.affordsSpan(0, int32(len(bodies))) {
+	if !s.mayScanSpan(0, int32(len(bodies))) {
 		return bodies[0]
 	}
 	for br := s.tok(at).br; br != 0 && s.step(at); br = s.brs[br].parent {
@@ -239,7 +239,7 @@ func (s *script) exportTable(body int32) map[string]*node {
 	table := map[string]*node{}
 	var params []binding
 	b := s.brs[body]
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return table
 	}
 	for i := range b.close - b.open {

@@ -106,7 +106,7 @@ func (x *scan) functionClass(at int32) (construction, bool) {
 	for s.typ(around-1) == js.OpenParenToken && s.typ(around-2) != js.CloseParenToken && !js.IsIdentifier(s.typ(around-2)) {
 		around--
 	}
-	names, _ := s.given(around)
+	names, _ := s.namesGiven(around)
 	c := construction{at: at, name: args[0], list: args[1], ids: append(ids, names...), base: -1}
 	if b, ok := s.lookup(s.brs[outer].open+1, s.param(outer, 0)); ok && b.kind == bindParam && b.scope == outer {
 		if base := s.argument(b); base != nil {
@@ -318,7 +318,7 @@ func (s *script) membersOf(fn *node) []enumValue {
 // E[E.A = 0] = "A", or E["A"] = 0 of an object that maps both ways.
 func (s *script) membersIn(from, to int32) []enumValue {
 	var list []enumValue
-	if !s.affordsSpan(from, to) {
+	if !s.mayScanSpan(from, to) {
 		return nil
 	}
 	r := reader{script: s}

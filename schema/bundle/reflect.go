@@ -61,7 +61,7 @@ func (x *scan) jsonText(at int32) {
 		return
 	}
 	sub := tokenize(x.ctx, x.name, []byte("("+text+")"))
-	if !x.holds(at, tokenMemory*len(sub.toks)) {
+	if !x.claimMemory(at, tokenMemory*len(sub.toks)) {
 		return
 	}
 	tokens := len(sub.toks)
@@ -106,7 +106,7 @@ func (x *scan) namespaces(o *node, isRoot bool) {
 
 // collect finds the names of all types.
 func (t *tree) collect(full string, o *node, depth int) {
-	if depth > maxDepth || !t.holds(o.at, propertyMemory+len(full)) {
+	if depth > maxDepth || !t.claimMemory(o.at, propertyMemory+len(full)) {
 		return
 	}
 	if t.object(o.get("fields")) != nil || o.get("values") != nil {

@@ -55,8 +55,8 @@ func (b *bindings) find(scope, name int32) int32 {
 	return i
 }
 
-// add enters the binding of a name that its scope does not have yet.
-func (b *bindings) add(v binding) {
+// addBinding enters the binding of a name that its scope does not have yet.
+func (b *bindings) addBinding(v binding) {
 	at := int32(len(b.all))
 	if b.first[v.scope] != many {
 		v.next = b.first[v.scope]
@@ -144,7 +144,7 @@ func (s *script) bind() {
 			s.bindClass(at)
 		case js.ArrowToken:
 			if s.typ(at+1) == js.OpenBraceToken && js.IsIdentifier(s.typ(at-1)) {
-				s.add(s.tok(at+1).br, at-1, binding{kind: bindParam, init: -1})
+				s.addName(s.tok(at+1).br, at-1, binding{kind: bindParam, init: -1})
 			}
 		case js.OpenBraceToken:
 			if s.around(at).fn {
@@ -176,11 +176,11 @@ func (s *script) nameID(tok int32) int32 {
 	return id
 }
 
-func (s *script) add(scope, tok int32, b binding) {
+func (s *script) addName(scope, tok int32, b binding) {
 	b.tok, b.scope, b.name = tok, scope, s.nameID(tok)
 	i := s.bindings.find(scope, b.name)
 	if i == 0 {
-		s.bindings.add(b)
+		s.bindings.addBinding(b)
 		return
 	}
 	old := &s.bindings.all[i]
@@ -218,7 +218,7 @@ func (s *script) declare(at int32) {
 			init = after + 1
 		}
 		if after == i+1 {
-			s.add(scope, i, binding{kind: bindVar, init: init})
+			s.addName(scope, i, binding{kind: bindVar, init: init})
 		} else if s.typ(i) == js.OpenBraceToken {
 			s.bindPattern(scope, i, init)
 		}
@@ -276,7 +276,7 @@ func (s *script) bindPattern(scope, at, init int32) {
 			i += 2
 		}
 		if js.IsIdentifier(s.typ(i)) {
-			s.add(scope, i, binding{kind: bindProp, init: init, arg: name})
+			s.addName(scope, i, binding{kind: bindProp, init: init, arg: name})
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (s *script) bindFunction(at int32) {
 	if s.statementAt(at) {
 		scope = s.tok(at).br
 	}
-	s.add(scope, name, binding{kind: bindFunc, init: at})
+	s.addName(scope, name, binding{kind: bindFunc, init: at})
 }
 
 func (s *script) bindClass(at int32) {
@@ -344,7 +344,7 @@ func (s *script) bindClass(at int32) {
 	if !s.statementAt(at) {
 		scope = s.tok(body).br
 	}
-	s.add(scope, at+1, binding{kind: bindClass, init: at})
+	s.addName(scope, at+1, binding{kind: bindClass, init: at})
 }
 
 // bindParams binds the parameters of the function whose body opens at a token.
@@ -365,7 +365,7 @@ func (s *script) bindParams(at int32) {
 		}
 		switch t := s.typ(k); {
 		case js.IsIdentifier(t):
-			s.add(s.tok(at).br, k, binding{kind: bindParam, init: -1, arg: n})
+			s.addName(s.tok(at).br, k, binding{kind: bindParam, init: -1, arg: n})
 		case t == js.OpenBraceToken:
 			s.bindPattern(s.tok(at).br, k, -1)
 		}
@@ -393,7 +393,7 @@ func (s *script) bindImport(at int32) {
 		if s.typ(i+1) == js.AsToken && i+2 < from {
 			i += 2
 		}
-		s.add(0, i, binding{kind: bindImport, init: from + 1, arg: name})
+		s.addName(0, i, binding{kind: bindImport, init: from + 1, arg: name})
 	}
 }
 

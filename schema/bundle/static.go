@@ -186,7 +186,7 @@ func (s *script) paramsOf(at int32) int {
 func (x *scan) assignsBeside(at int32, name string) bool {
 	s := x.script
 	b := s.brs[s.tok(at).br]
-	if !s.affords(s.tok(at).br) {
+	if !s.mayScan(s.tok(at).br) {
 		return false
 	}
 	for i := b.open + 1; i < b.close; i = s.next(i) {
@@ -200,7 +200,7 @@ func (x *scan) assignsBeside(at int32, name string) bool {
 // unguarded says whether a field is written whatever it is: it is named once.
 func (x *scan) unguarded(e *encoder, name string) bool {
 	s, n := x.script, 0
-	if !s.affords(e.body) {
+	if !s.mayScan(e.body) {
 		return false
 	}
 	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
@@ -216,7 +216,7 @@ func (x *scan) staticEnum(body, at int32) {
 	s := x.script
 	e := &enum{def: x.def(s.pathOf(at), formPBJS, at, nil)}
 	b := s.brs[body]
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return
 	}
 	for i := b.open; i < b.close; i++ {

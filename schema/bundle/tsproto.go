@@ -83,7 +83,7 @@ func (x *scan) packageOfServices() {
 // tsProtoMessage reads one message.
 func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enums map[int32]bool) {
 	s := x.script
-	ids, words := s.given(o.at)
+	ids, words := s.namesGiven(o.at)
 	ids = append(ids, o.at)
 	full, known, written := x.tsProtoName(o, ids, words, origins)
 	m := &message{def: x.def(full, formTSProto, o.at, ids)}
@@ -103,7 +103,7 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 	}
 	m.spell()
 	if full == "" || strings.HasSuffix(full, ".") {
-		m.full, m.whole = m.full+x.madeUp(m), true
+		m.full, m.whole = m.full+x.inventedName(m), true
 		x.unresolved(m.full, o.at, "its name did not survive minification; it is one that was made up")
 	} else if !known && packageOf(full) == "" && !x.unpacked {
 		x.unpacked = true
@@ -116,7 +116,7 @@ func (x *scan) tsProtoMessage(o *node, e *encoder, origins map[int32]origin, enu
 // what is written unless it is zero has no presence.
 func (x *scan) againstUndefined(e *encoder, name string) bool {
 	s := x.script
-	if !s.affords(e.body) {
+	if !s.mayScan(e.body) {
 		return false
 	}
 	for i := s.brs[e.body].open; i < s.brs[e.body].close; i++ {
@@ -189,7 +189,7 @@ func (x *scan) enumReaderIn(v *node, only string) *node {
 
 // memberGiven returns what a member of a name is given in a function: o.x = v.
 func (s *script) memberGiven(body int32, name string) *node {
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return nil
 	}
 	for i := s.brs[body].open; i < s.brs[body].close; i++ {
@@ -301,7 +301,7 @@ func (x *scan) tsProtoCall(at int32) {
 			class = br
 		}
 	}
-	if class < 0 || !s.affords(class) {
+	if class < 0 || !s.mayScan(class) {
 		return
 	}
 	for i := s.brs[body].open; i < s.brs[body].close; i++ {
@@ -332,12 +332,12 @@ func (x *scan) tsProtoCall(at int32) {
 
 // addMethod adds a method to the service of a name.
 func (x *scan) addMethod(full, form string, at int32, m *method) {
-	if !x.affordsSpan(0, int32(len(x.services))) {
+	if !x.mayScanSpan(0, int32(len(x.services))) {
 		return
 	}
 	for _, svc := range x.services {
 		if svc.full == full && svc.form == form {
-			if !x.affordsSpan(0, int32(len(svc.methods))) {
+			if !x.mayScanSpan(0, int32(len(svc.methods))) {
 				return
 			}
 			for _, old := range svc.methods {

@@ -18,7 +18,7 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 		own := s.around(at)
 		if own.kind == '{' && !own.fn && s.typ(at+1) == js.ColonToken && (s.typ(at-1) == js.CommaToken || own.open == at-1) {
 			o := s.expr(own.open)
-			ids, words := s.given(own.open)
+			ids, words := s.namesGiven(own.open)
 			x.tsProtoEnumNamed(own.open, s.numbersIn(o), append(ids, own.open), words, origins)
 			continue
 		}
@@ -36,7 +36,7 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 			}
 			arg := s.expr(call + 1)
 			ids, words := s.namesIn(arg, 0)
-			more, further := s.given(s.functionAt(br)) // let E = function (E) { … }({})
+			more, further := s.namesGiven(s.functionAt(br)) // let E = function (E) { … }({})
 			ids, words = append(ids, more...), append(words, further...)
 			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
 			break
@@ -135,7 +135,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 		pkg = x.packageBefore(t.end.at)
 	}
 	b := s.brs[t.end.body]
-	if !s.affords(t.end.body) {
+	if !s.mayScan(t.end.body) {
 		return r
 	}
 	var values []enumValue
@@ -167,7 +167,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 func (x *scan) returned(body int32) int32 {
 	s := x.script
 	b := s.brs[body]
-	if !s.affords(body) {
+	if !s.mayScan(body) {
 		return -1
 	}
 	for i := b.open; i < b.close; i++ {

@@ -15,9 +15,9 @@ type origin struct {
 	pkg  string
 }
 
-// madeUp is a name for a message that has none, by its fields, so that it is
+// inventedName is a name for a message that has none, by its fields, so that it is
 // the same in the next version of a bundle.
-func (x *scan) madeUp(m *message) string {
+func (x *scan) inventedName(m *message) string {
 	var shape strings.Builder
 	for _, f := range m.fields {
 		fmt.Fprintln(&shape, f.no, f.name, f.scalar, f.repeated)
@@ -37,9 +37,9 @@ func placeholder(kind, shape string) string {
 	return fmt.Sprintf("%s_%08x", kind, h.Sum32())
 }
 
-// given are the names that the value at a token is given: bindings of names,
+// namesGiven are the names that the value at a token is given: bindings of names,
 // and the words of members, exports.Foo = Foo = {…}.
-func (s *script) given(at int32) (ids []int32, words []string) {
+func (s *script) namesGiven(at int32) (ids []int32, words []string) {
 	for at--; s.typ(at) == js.EqToken && js.IsIdentifierName(s.typ(at-1)); at-- {
 		if s.typ(at-2) == js.DotToken {
 			words = append(words, s.text(at-1))

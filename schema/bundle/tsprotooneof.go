@@ -37,7 +37,7 @@ func (x *scan) union(e *encoder, f *field, at int32) {
 
 // hasCases says whether an encoder looks at $case.
 func (s *script) hasCases(e *encoder) bool {
-	if !e.looked && s.affords(e.body) {
+	if !e.looked && s.mayScan(e.body) {
 		e.looked = true
 		for i := s.brs[e.body].open; i < s.brs[e.body].close && !e.cases; i++ {
 			e.cases = s.is(i, caseWord)

@@ -154,7 +154,7 @@ func (k *Checker) addFrame(ex *decode.Exchange, f *decode.Frame) {
 	case f.Partial || f.Err != nil:
 		k.brokenFrames++
 	case md == nil:
-		note(k.unknownMethods, [2]string{ex.Service, ex.RPC}, k)
+		recordFinding(k.unknownMethods, [2]string{ex.Service, ex.RPC}, k)
 	case ex.Codec == "json":
 		k.jsonFrames++
 		explained, ok := k.checkJSON(md, f.Data)
@@ -176,8 +176,8 @@ func (m *methodRow) count(explained int64, ok bool) {
 	}
 }
 
-// note records a finding at the current frame, as far as there is room.
-func note[K comparable](m map[K]*found, at K, k *Checker) {
+// recordFinding records a finding at the current frame, as far as there is room.
+func recordFinding[K comparable](m map[K]*found, at K, k *Checker) {
 	f := m[at]
 	if f == nil {
 		if len(m) >= k.o.MaxFindings {
@@ -195,7 +195,7 @@ func note[K comparable](m map[K]*found, at K, k *Checker) {
 }
 
 func (k *Checker) contradict(m *messageInfo, f *fieldInfo, reason string) {
-	note(k.contradicted, finding{m.name, int32(f.fd.Number()), string(f.fd.Name()), reason}, k)
+	recordFinding(k.contradicted, finding{m.name, int32(f.fd.Number()), string(f.fd.Name()), reason}, k)
 }
 
 // info returns what is known of a type.
@@ -236,68 +236,101 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 	k.instance++
 	m.seen++
 	instance := k.instance
-	ok = true
-	nested, maps := false, false
-	unknown := k.scratch[:0]
-	for c := range t.Children(at) {
-		n := &t.Nodes[c]
-		if n.Type == wire.Garbage || n.Number > maxFieldNumber || n.Number == 0 {
-			ok = false
-			note(k.contradicted, finding{m.name, 0, "", "malformed: " + malformed(n.Err)}, k)
-			continue
-		}
-		f := m.fields[int32(n.Number)]
-		if f == nil {
-			note(k.unknown, finding{message: m.name, number: int32(n.Number)}, k)
-			unknown = append(unknown, t.Data[n.Off:n.End]...)
-			continue
-		}
-		f.seen++
-		if f.single && f.last == instance && f.message == nil {
-			k.contradict(m, f, "more than once in a message, declared singular")
-		}
-		if f.oneof != nil {
-			if o := f.oneof; o.last == instance && o.member != f {
-				k.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
-			}
-			f.oneof.last, f.oneof.member = instance, f
-		}
-		f.last = instance
-		if f.message != nil && n.Type == f.wire {
-			nested = true
-			maps = maps || f.isMap
-			continue
-		}
-		if reason := k.value(t, c, f); reason == "" {
-			explained += int64(n.End - n.Off)
-		} else {
-			k.contradict(m, f, reason)
-			if f.wire == n.Type {
-				explained += int64(n.End - n.Off) // read, though not believed
-			}
-		}
-	}
-	k.scratch = unknown
-	if len(unknown) > 0 {
-		// What is unknown is a message by itself; its evidence is pooled by type.
-		// fails beyond its bounds: then the kind is told by nothing
-		_ = k.evidence.Add(m.name, unknown)
-	}
+	own := k.fields(t, at, m)
 	for _, f := range m.required {
 		if f.last != instance {
 			k.contradict(m, f, "missing, declared required")
 		}
 	}
+
 	if m.any {
 		more, fine := k.any(t, at, m)
-		return explained + more, ok && fine
+		return own.explained + more, own.ok && fine
 	}
-	if !nested {
-		return explained, ok
+	if !own.messages {
+		return own.explained, own.ok
 	}
-	if maps {
+	if own.maps {
 		k.keys(t, at, m)
 	}
+	more, fine := k.submessages(t, at, m)
+	return own.explained + more, own.ok && fine
+}
+
+// checkedFields is what a message's fields were found to be, without what is in
+// those that are messages.
+type checkedFields struct {
+	explained int64
+
+	// all of them are well-formed
+	ok bool
+
+	// there are messages, and maps among them
+	messages, maps bool
+}
+
+// fields checks the fields of node at, but not what is in those that are messages.
+func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
+	r := checkedFields{ok: true}
+	unknown := k.scratch[:0]
+	for c := range t.Children(at) {
+		n := &t.Nodes[c]
+		if n.Type == wire.Garbage || n.Number > maxFieldNumber || n.Number == 0 {
+			r.ok = false
+			recordFinding(k.contradicted, finding{m.name, 0, "", "malformed: " + malformed(n.Err)}, k)
+			continue
+		}
+		f := m.fields[int32(n.Number)]
+		if f == nil {
+			recordFinding(k.unknown, finding{message: m.name, number: int32(n.Number)}, k)
+			unknown = append(unknown, t.Data[n.Off:n.End]...)
+			continue
+		}
+
+		k.markSeen(m, f)
+		if f.message != nil && n.Type == f.wire {
+			r.messages = true
+			r.maps = r.maps || f.isMap
+			continue
+		}
+		reason := k.value(t, c, f)
+		if reason != "" {
+			k.contradict(m, f, reason)
+		}
+		// What contradicts its declaration by its value alone is explained all the same.
+		if reason == "" || f.wire == n.Type {
+			r.explained += int64(n.End - n.Off)
+		}
+	}
+
+	k.scratch = unknown
+	if len(unknown) > 0 {
+		// What is unknown is a message by itself; its evidence is pooled by type.
+		// Beyond the bounds of evidence it is only counted.
+		_ = k.evidence.Add(m.name, unknown)
+	}
+	return r
+}
+
+// markSeen enters that the message that is checked has f, and contradicts if it has
+// it twice, or another field of the same oneof.
+func (k *Checker) markSeen(m *messageInfo, f *fieldInfo) {
+	f.seen++
+	if f.single && f.last == k.instance && f.message == nil {
+		k.contradict(m, f, "more than once in a message, declared singular")
+	}
+	if o := f.oneof; o != nil {
+		if o.last == k.instance && o.member != f {
+			k.contradict(m, f, fmt.Sprintf("together with %s of the same oneof %s", o.member.fd.Name(), o.name))
+		}
+		o.last, o.member = k.instance, f
+	}
+	f.last = k.instance
+}
+
+// submessages checks what is in the fields of node at that are messages.
+func (k *Checker) submessages(t *wire.Tree, at int32, m *messageInfo) (explained int64, ok bool) {
+	ok = true
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
 		if n.Type != wire.Len && n.Type != wire.StartGroup || n.Number > maxFieldNumber {
@@ -314,6 +347,7 @@ func (k *Checker) message(t *wire.Tree, at int32, m *messageInfo) (explained int
 			ok = false
 			continue
 		}
+
 		if f.below == nil {
 			f.below = k.info(f.message)
 		}

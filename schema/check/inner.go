@@ -63,7 +63,7 @@ func (k *Checker) named(url string) protoreflect.MessageDescriptor {
 			}
 		}
 	}
-	note(k.unknownTypes, name[:min(len(name), infer.MaxName)], k)
+	recordFinding(k.unknownTypes, name[:min(len(name), infer.MaxName)], k)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (k *Checker) keys(t *wire.Tree, at int32, m *messageInfo) {
 	}
 	for i, b := range list {
 		if slices.ContainsFunc(list[:i], func(a mapKey) bool { return a.field == b.field && bytes.Equal(a.key, b.key) }) {
-			k.twice(m, b.field)
+			k.contradictTwice(m, b.field)
 		}
 	}
 }
@@ -151,12 +151,12 @@ func (k *Checker) manyKeys(m *messageInfo, list []mapKey) {
 			sets[key.field] = set
 		}
 		if _, twice := set[string(key.key)]; twice {
-			k.twice(m, key.field)
+			k.contradictTwice(m, key.field)
 		}
 		set[string(key.key)] = struct{}{}
 	}
 }
 
-func (k *Checker) twice(m *messageInfo, f *fieldInfo) {
+func (k *Checker) contradictTwice(m *messageInfo, f *fieldInfo) {
 	k.contradict(m, f, "a key more than once in a map")
 }

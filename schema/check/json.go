@@ -32,7 +32,7 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 		err = fmt.Errorf("more than one value, at %#x", d.dec.InputOffset())
 	}
 	if err != nil {
-		note(k.contradicted, finding{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
+		recordFinding(k.contradicted, finding{message: string(md.FullName()), reason: "malformed: JSON: " + err.Error()}, k)
 		return 0, false
 	}
 	return int64(len(data)) - d.unexplained, true
@@ -93,7 +93,7 @@ func (d *jsonCheck) message(md protoreflect.MessageDescriptor, depth int) error 
 			if err != nil {
 				return err
 			}
-			note(d.unknown, finding{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
+			recordFinding(d.unknown, finding{message: m.name, name: name[:min(len(name), infer.MaxName)], reason: string(kind)}, d.Checker)
 			d.unexplained += d.dec.InputOffset() - start
 			continue
 		}
@@ -138,7 +138,7 @@ func (d *jsonCheck) field(m *messageInfo, f *fieldInfo, depth int) error {
 	}
 	if tok != open {
 		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), infer.LabelOfField(f.fd)))
-		return d.rest(tok)
+		return d.skipRest(tok)
 	}
 	for d.dec.More() {
 		if f.fd.IsMap() {
@@ -174,7 +174,7 @@ func (d *jsonCheck) value(m *messageInfo, f *fieldInfo, fd protoreflect.FieldDes
 	}
 	if tok != nil && !jsonFits(tok, fd) {
 		d.contradict(m, f, fmt.Sprintf("JSON %s, declared %s", jsonType(tok), fd.Kind()))
-		return d.rest(tok)
+		return d.skipRest(tok)
 	}
 	if reason := jsonRange(tok, fd); reason != "" {
 		d.contradict(m, f, reason)
@@ -213,8 +213,8 @@ func (d *jsonCheck) skip() error {
 	return d.dec.Decode(&raw)
 }
 
-// rest reads to the end of a value whose first token was tok.
-func (d *jsonCheck) rest(tok json.Token) error {
+// skipRest reads to the end of a value whose first token was tok.
+func (d *jsonCheck) skipRest(tok json.Token) error {
 	if tok != json.Delim('{') && tok != json.Delim('[') {
 		return nil
 	}

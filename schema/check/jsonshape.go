@@ -139,7 +139,7 @@ func (d *jsonCheck) any(depth int) error {
 	inner := &jsonCheck{Checker: d.Checker, data: raw, inAny: true}
 	if form := jsonShapeOf(md); form != jsonObject {
 		if form != jsonAny && !formFits(named.Value, md, form) {
-			note(d.contradicted, finding{message: string(md.FullName()), reason: "JSON that is no " + string(md.FullName())}, d.Checker)
+			recordFinding(d.contradicted, finding{message: string(md.FullName()), reason: "JSON that is no " + string(md.FullName())}, d.Checker)
 		}
 		return nil
 	}

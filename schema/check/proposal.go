@@ -55,12 +55,12 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 	frames := map[string][]string{}
 	list := []Proposal{}
 	for _, f := range in.Fields {
-		message, isNew := existing(known, f.Message)
+		message, isNew := knownName(known, f.Message)
 		typ := f.Type
 		if strings.HasPrefix(typ, proposalPackage+".") {
-			typ, _ = existing(known, typ)
+			typ, _ = knownName(known, typ)
 		} else if i := strings.Index(typ, proposalPackage+"."); i >= 0 && f.Label == infer.Map {
-			value, _ := existing(known, strings.TrimSuffix(typ[i:], ">"))
+			value, _ := knownName(known, strings.TrimSuffix(typ[i:], ">"))
 			typ = typ[:i] + value + ">"
 		}
 		p := Proposal{
@@ -86,9 +86,9 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 // proposalPackage holds what is inferred until it has the names of what exists.
 const proposalPackage = "unwire_proposal"
 
-// existing is the name in the definitions of a type that was inferred: of one
+// knownName is the name in the definitions of a type that was inferred: of one
 // that is new, its place below the type that leads to it.
-func existing(known map[string]string, full string) (name string, isNew bool) {
+func knownName(known map[string]string, full string) (name string, isNew bool) {
 	if own, ok := known[full]; ok {
 		return own, false
 	}

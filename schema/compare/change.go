@@ -49,12 +49,12 @@ const (
 	BreaksWire    Break = "wire" // and JSON, and source
 )
 
-func (b Break) rank() int {
+func (b Break) severity() int {
 	return slices.Index([]Break{BreaksNothing, BreaksSource, BreaksJSON, BreaksWire}, b)
 }
 
 func worse(a, b Break) Break {
-	if a.rank() >= b.rank() {
+	if a.severity() >= b.severity() {
 		return a
 	}
 	return b

@@ -39,7 +39,7 @@ func Diff(before, after *schema.Schema) []Change {
 	}
 	for _, m := range d.types.newMessages {
 		if d.types.isNew(m) && !d.types.isNew(m.Parent()) {
-			d.add(Change{Change: Added, Kind: MessageElement, Element: name(m), New: sizeOf(m)})
+			d.addChange(Change{Change: Added, Kind: MessageElement, Element: name(m), New: sizeOf(m)})
 		}
 	}
 	for _, e := range d.types.oldEnums {
@@ -47,7 +47,7 @@ func Diff(before, after *schema.Schema) []Change {
 	}
 	for _, e := range d.types.newEnums {
 		if d.types.isNew(e) && !d.types.isNew(e.Parent()) {
-			d.add(Change{Change: Added, Kind: EnumElement, Element: name(e), New: enumSize(e)})
+			d.addChange(Change{Change: Added, Kind: EnumElement, Element: name(e), New: enumSize(e)})
 		}
 	}
 	sortChanges(d.found)
@@ -61,7 +61,7 @@ type differ struct {
 	found  []Change
 }
 
-func (d *differ) add(c Change) { d.found = append(d.found, c) }
+func (d *differ) addChange(c Change) { d.found = append(d.found, c) }
 
 // name is the full name of d; of an enum value below its enum, though the
 // language has it beside it.
@@ -97,7 +97,7 @@ func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descri
 	} else if !d.sameParent(before.Parent(), after.Parent()) {
 		c.Note = "and moved"
 	}
-	d.add(c)
+	d.addChange(c)
 }
 
 func (d *differ) sameParent(before, after protoreflect.Descriptor) bool {
@@ -114,7 +114,7 @@ func (d *differ) message(m protoreflect.MessageDescriptor) {
 	now := d.types.messages[m.FullName()]
 	if now == nil {
 		if p, ok := m.Parent().(protoreflect.MessageDescriptor); !ok || d.types.messages[p.FullName()] != nil {
-			d.add(Change{Change: Removed, Kind: MessageElement, Element: name(m), Old: sizeOf(m), Breaks: BreaksSource})
+			d.addChange(Change{Change: Removed, Kind: MessageElement, Element: name(m), Old: sizeOf(m), Breaks: BreaksSource})
 		}
 		return
 	}
@@ -145,7 +145,7 @@ func (d *differ) fields(before, after protoreflect.MessageDescriptor) {
 		if f.Cardinality() == protoreflect.Required {
 			c.Breaks, c.Note = BreaksWire, "required: what lacks it is refused"
 		}
-		d.add(c)
+		d.addChange(c)
 	}
 }
 
@@ -160,12 +160,12 @@ func (d *differ) fieldRemoved(f protoreflect.FieldDescriptor, after protoreflect
 	case after.ReservedRanges().Has(f.Number()):
 		c.Note = "reserved"
 	}
-	d.add(c)
+	d.addChange(c)
 }
 
 // field compares two versions of a field.
 func (d *differ) field(f, now protoreflect.FieldDescriptor) {
-	at := func(c Change) { c.Kind, c.Element = FieldElement, name(f); d.add(rename(c, now)) }
+	at := func(c Change) { c.Kind, c.Element = FieldElement, name(f); d.addChange(rename(c, now)) }
 	switch {
 	case f.Name() != now.Name():
 		c := Change{Change: Renamed, Old: string(f.Name()), New: string(now.Name()), Breaks: BreaksJSON}
@@ -208,7 +208,7 @@ func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	}
 	c := Change{Change: Relabelled, Kind: FieldElement, Element: name(f), Old: oneofWord(was), New: oneofWord(is), Breaks: BreaksSource}
 	if was == nil && labelWord(f) != infer.Singular || is == nil && labelWord(now) != infer.Singular {
-		c.Old, c.New = orWord(oneofWord(was), labelWord(f)), orWord(oneofWord(is), labelWord(now))
+		c.Old, c.New = wordOr(oneofWord(was), labelWord(f)), wordOr(oneofWord(is), labelWord(now))
 		if len(d.found) > 0 { // the label's own change says the same
 			if last := &d.found[len(d.found)-1]; last.Element == c.Element && last.Change == Relabelled {
 				last.Old, last.New, last.Breaks = c.Old, c.New, worse(last.Breaks, c.Breaks)
@@ -221,10 +221,10 @@ func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	} else if was != nil && was.Fields().Len() > 1 {
 		c.Breaks, c.Note = BreaksWire, "an old reader keeps one of several"
 	}
-	d.add(rename(c, now))
+	d.addChange(rename(c, now))
 }
 
-func orWord(word, other string) string {
+func wordOr(word, other string) string {
 	if word == infer.Singular {
 		return other
 	}
@@ -276,7 +276,7 @@ func (d *differ) oneofs(before, after protoreflect.MessageDescriptor) {
 			continue
 		}
 		if now := d.oneofMate(o, before, after); now != nil && now.Name() != o.Name() {
-			d.add(Change{
+			d.addChange(Change{
 				Change: Renamed, Kind: OneofElement, Element: name(o), Old: string(o.Name()), New: string(now.Name()),
 				Renamed: name(now), Breaks: BreaksSource,
 			})
@@ -288,7 +288,7 @@ func (d *differ) enum(e protoreflect.EnumDescriptor) {
 	now := d.types.enums[e.FullName()]
 	if now == nil {
 		if p, ok := e.Parent().(protoreflect.MessageDescriptor); !ok || d.types.messages[p.FullName()] != nil {
-			d.add(Change{Change: Removed, Kind: EnumElement, Element: name(e), Old: enumSize(e), Breaks: BreaksSource})
+			d.addChange(Change{Change: Removed, Kind: EnumElement, Element: name(e), Old: enumSize(e), Breaks: BreaksSource})
 		}
 		return
 	}
@@ -309,7 +309,7 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 		}
 		taken[now.Name()] = true
 		if v.Number() != now.Number() {
-			d.add(rename(Change{
+			d.addChange(rename(Change{
 				Change: Renumbered, Kind: ValueElement, Element: name(v), Breaks: BreaksWire,
 				Old: strconv.Itoa(int(v.Number())), New: strconv.Itoa(int(now.Number())),
 			}, now))
@@ -330,18 +330,18 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 			if other := after.Values().ByNumber(v.Number()); other != nil {
 				c.Note = fmt.Sprintf("its number is still %s's", other.Name())
 			}
-			d.add(c)
+			d.addChange(c)
 			continue
 		}
 		taken[now.Name()] = true
-		d.add(Change{
+		d.addChange(Change{
 			Change: Renamed, Kind: ValueElement, Element: name(v), Old: string(v.Name()), New: string(now.Name()),
 			Renamed: name(now), Breaks: BreaksJSON,
 		})
 	}
 	for i := range after.Values().Len() {
 		if v := after.Values().Get(i); !taken[v.Name()] {
-			d.add(Change{Change: Added, Kind: ValueElement, Element: name(v), New: strconv.Itoa(int(v.Number()))})
+			d.addChange(Change{Change: Added, Kind: ValueElement, Element: name(v), New: strconv.Itoa(int(v.Number()))})
 		}
 	}
 }

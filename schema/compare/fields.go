@@ -25,6 +25,7 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 			left = append(left, f)
 		}
 	}
+
 	for _, f := range left {
 		g := after.Fields().ByName(f.Name())
 		if g == nil || taken[g] {
@@ -33,16 +34,14 @@ func (d *differ) matchFields(before, after protoreflect.MessageDescriptor) map[p
 		// The number is somebody else's now, or the name is. If both can be, the
 		// name stays with the field unless the type stayed with the number.
 		h := after.Fields().ByNumber(f.Number())
-		if h != nil && !taken[h] && before.Fields().ByName(h.Name()) == nil && !d.sameType(f, g) && d.sameType(f, h) {
-			continue
-		}
 		if h != nil && !taken[h] && !d.sameType(f, g) && d.sameType(f, h) {
-			if k := before.Fields().ByName(h.Name()); k != nil && !d.sameType(k, h) {
+			if k := before.Fields().ByName(h.Name()); k == nil || !d.sameType(k, h) {
 				continue
 			}
 		}
 		pair(f, g)
 	}
+
 	for _, f := range left {
 		if mates[f] != nil {
 			continue
@@ -69,7 +68,7 @@ func (d *differ) mayBeRenamed(f, g protoreflect.FieldDescriptor) bool {
 	if worst != BreaksWire {
 		return true
 	}
-	return nameLikeness(string(f.Name()), string(g.Name())) >= fieldFloor
+	return nameLikeness(string(f.Name()), string(g.Name())) >= fieldThreshold
 }
 
 // nameLikeness is the share of words that two names have in common.

@@ -68,20 +68,20 @@ func Find(s *schema.Schema, query string, limit int) []Hit {
 		q.locations = s.LocationsOf(f)
 		for i := range f.Services().Len() {
 			sd := f.Services().Get(i)
-			q.look(sd, ServiceElement)
+			q.scoreElement(sd, ServiceElement)
 			for j := range sd.Methods().Len() {
-				q.look(sd.Methods().Get(j), MethodElement)
+				q.scoreElement(sd.Methods().Get(j), MethodElement)
 			}
 		}
 		q.enums(f.Enums())
 		schema.EachMessage(f.Messages(), func(m protoreflect.MessageDescriptor) bool {
-			q.look(m, MessageElement)
+			q.scoreElement(m, MessageElement)
 			for i := range m.Fields().Len() {
-				q.look(m.Fields().Get(i), FieldElement)
+				q.scoreElement(m.Fields().Get(i), FieldElement)
 			}
 			for i := range m.Oneofs().Len() {
 				if o := m.Oneofs().Get(i); !o.IsSynthetic() {
-					q.look(o, OneofElement)
+					q.scoreElement(o, OneofElement)
 				}
 			}
 			q.enums(m.Enums())
@@ -105,15 +105,15 @@ type search struct {
 func (q *search) enums(list protoreflect.EnumDescriptors) {
 	for i := range list.Len() {
 		e := list.Get(i)
-		q.look(e, EnumElement)
+		q.scoreElement(e, EnumElement)
 		for j := range e.Values().Len() {
-			q.look(e.Values().Get(j), ValueElement)
+			q.scoreElement(e.Values().Get(j), ValueElement)
 		}
 	}
 }
 
-// look scores one element, and keeps it if it has all words.
-func (q *search) look(d protoreflect.Descriptor, kind ElementKind) {
+// scoreElement scores one element, and keeps it if it has all words.
+func (q *search) scoreElement(d protoreflect.Descriptor, kind ElementKind) {
 	parts, ok := q.subwords[d.Name()]
 	if !ok {
 		parts = subwords(string(d.Name()))

@@ -109,9 +109,9 @@ func (t *typeMatch) count(messages []protoreflect.MessageDescriptor, enums []pro
 	}
 }
 
-// floor is how alike types have to be to be one. Small types are alike by
+// threshold is how alike types have to be to be one. Small types are alike by
 // chance, and a name that stayed is evidence.
-func (t *typeMatch) floor(a, b protoreflect.Descriptor) float64 {
+func (t *typeMatch) threshold(a, b protoreflect.Descriptor) float64 {
 	size := 0
 	switch a := a.(type) {
 	case protoreflect.MessageDescriptor:

@@ -15,7 +15,7 @@ const (
 	mateFloor = 0.55
 
 	// the same, where one took the other's place in a field or method
-	usedFloor = 0.25
+	usedThreshold = 0.25
 
 	// fields or values that only the two have
 	evidenceFloor = 0.9
@@ -24,7 +24,7 @@ const (
 	maxSharing = 400
 
 	// names of fields of one number and different names: less alike, the number was given away
-	fieldFloor = 0.5
+	fieldThreshold = 0.5
 )
 
 // A typeMatch says which type of the new version each type of the old one is.
@@ -184,7 +184,7 @@ func (t *typeMatch) byUse() bool {
 	})
 	var list []mating
 	for pair, n := range votes {
-		if s := t.likeness(pair[0], pair[1]); s >= usedFloor {
+		if s := t.likeness(pair[0], pair[1]); s >= usedThreshold {
 			list = append(list, mating{pair[0], pair[1], s + float64(n)})
 		}
 	}
@@ -270,7 +270,7 @@ func (t *typeMatch) byContent() bool {
 					continue
 				}
 				seen[other.FullName()] = true
-				if s := t.likeness(d, other); s >= t.floor(d, other) {
+				if s := t.likeness(d, other); s >= t.threshold(d, other) {
 					if e := t.evidence(d, other); e >= evidenceFloor || d.Name() == other.Name() && e >= evidenceFloor/4 {
 						list = append(list, mating{d, other, s + min(e, 1) + nearness(d, other)})
 					}

@@ -132,7 +132,7 @@ func (d *differ) renamedMethod(m protoreflect.MethodDescriptor, before, after pr
 			found = now
 		}
 	}
-	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < fieldFloor {
+	if found != nil && (rivals > 1 || same > 1) && nameLikeness(string(m.Name()), string(found.Name())) < fieldThreshold {
 		return nil
 	}
 	return found
@@ -144,7 +144,7 @@ func (d *differ) services(before, after *schema.Schema) {
 	for s := range before.Services() {
 		now := d.types.services[s.FullName()]
 		if now == nil {
-			d.add(Change{Change: Removed, Kind: ServiceElement, Element: name(s), Old: counted(s.Methods().Len(), "method"), Breaks: BreaksWire})
+			d.addChange(Change{Change: Removed, Kind: ServiceElement, Element: name(s), Old: counted(s.Methods().Len(), "method"), Breaks: BreaksWire})
 			continue
 		}
 		taken[now.FullName()] = true
@@ -155,10 +155,10 @@ func (d *differ) services(before, after *schema.Schema) {
 		if taken[s.FullName()] {
 			continue
 		}
-		d.add(Change{Change: Added, Kind: ServiceElement, Element: name(s), New: counted(s.Methods().Len(), "method")})
+		d.addChange(Change{Change: Added, Kind: ServiceElement, Element: name(s), New: counted(s.Methods().Len(), "method")})
 		for i := range s.Methods().Len() {
 			m := s.Methods().Get(i)
-			d.add(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
+			d.addChange(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 		m := before.Methods().Get(i)
 		now := mates[m]
 		if now == nil {
-			d.add(Change{Change: Removed, Kind: MethodElement, Element: name(m), Old: signature(m), Breaks: BreaksWire})
+			d.addChange(Change{Change: Removed, Kind: MethodElement, Element: name(m), Old: signature(m), Breaks: BreaksWire})
 			continue
 		}
 		taken[now] = true
@@ -178,13 +178,13 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 	}
 	for i := range after.Methods().Len() {
 		if m := after.Methods().Get(i); !taken[m] {
-			d.add(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
+			d.addChange(Change{Change: Added, Kind: MethodElement, Element: name(m), New: signature(m)})
 		}
 	}
 }
 
 func (d *differ) method(m, now protoreflect.MethodDescriptor) {
-	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.add(rename(c, now)) }
+	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.addChange(rename(c, now)) }
 	if m.Name() != now.Name() {
 		at(Change{Change: Renamed, Old: string(m.Name()), New: string(now.Name()), Breaks: BreaksWire})
 	}

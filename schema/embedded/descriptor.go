@@ -37,7 +37,7 @@ func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
 		}
 		size += n
 	}
-	if !s.says {
+	if !s.isDescriptor {
 		return nil, 0
 	}
 	f := &descriptorpb.FileDescriptorProto{}
@@ -49,11 +49,11 @@ func parse(data []byte) (*descriptorpb.FileDescriptorProto, int) {
 
 // A sequence is the fields of a FileDescriptorProto as they are read.
 type sequence struct {
-	md      protoreflect.MessageDescriptor
-	last    protowire.Number
-	imports int
-	public  [2]int // least index that a public or a weak import may have
-	says    bool   // more than a name, a package and what any bytes may be
+	md           protoreflect.MessageDescriptor
+	last         protowire.Number
+	imports      int
+	public       [2]int // least index that a public or a weak import may have
+	isDescriptor bool   // more than a name, a package and what any bytes may be
 }
 
 // field returns the length of the field that data begins with, or 0 if that is
@@ -90,7 +90,7 @@ func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type
 		return isPackage(value)
 	case "dependency", "option_dependency":
 		s.imports++
-		s.say(isPath(value) && bytes.HasSuffix(value, []byte(suffix)))
+		s.markDescriptor(isPath(value) && bytes.HasSuffix(value, []byte(suffix)))
 		return len(value) > 2 && isPath(value)
 	case "public_dependency", "weak_dependency":
 		least := &s.public[fd.Number()%2]
@@ -98,22 +98,22 @@ func (s *sequence) plausible(fd protoreflect.FieldDescriptor, typ protowire.Type
 		*least = int(number&0xffff) + 1
 		return ok
 	case "syntax":
-		return s.say(slices.Contains([]string{"proto2", "proto3", "editions"}, string(value)))
+		return s.markDescriptor(slices.Contains([]string{"proto2", "proto3", "editions"}, string(value)))
 	case "edition":
 		return number < 1<<31 && descriptorpb.Edition_name[int32(number)] != ""
 	case "source_code_info":
 		return len(value) > 0
 	case "options":
-		s.say(len(value) > 2)
+		s.markDescriptor(len(value) > 2)
 	case "message_type", "enum_type", "service", "extension":
-		return s.say(named(value))
+		return s.markDescriptor(named(value))
 	}
 	return true
 }
 
-// say notes a field that only a descriptor has, if it is one.
-func (s *sequence) say(ok bool) bool {
-	s.says = s.says || ok
+// markDescriptor notes a field that only a descriptor has, if it is one.
+func (s *sequence) markDescriptor(ok bool) bool {
+	s.isDescriptor = s.isDescriptor || ok
 	return ok
 }
 

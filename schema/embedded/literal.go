@@ -110,10 +110,10 @@ func (l *literals) joins(begin int, number bool) bool {
 	}
 	for i := 0; i < len(between); i++ {
 		switch c := between[i]; {
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',' || c == '\\':
-		case (c == '+' || c == '.' || c == '(' || c == ')') && !number:
-		case (c == 'b' || c == 'B') && i == len(between)-1 && !number: // b"…"
-		case c == '/' && i+1 < len(between) && between[i+1] == '/', c == '#' && !number:
+		case strings.IndexByte(" \t\r\n,\\", c) >= 0:
+		case !number && strings.IndexByte("+.()", c) >= 0:
+		case !number && (c == 'b' || c == 'B') && i == len(between)-1: // b"…"
+		case bytes.HasPrefix(between[i:], []byte("//")), c == '#' && !number:
 			for i < len(between) && between[i] != '\n' {
 				i++
 			}
@@ -196,29 +196,20 @@ func (l *literals) unended(quote byte, begin, was int) {
 func (l *literals) escape() {
 	c := l.src[l.at+1]
 	l.at += 2
-	digits := func(most, base int) uint64 {
-		n := 0
-		for n < most && l.at+n < len(l.src) && isHex(l.src[l.at+n]) && (base == 16 || l.src[l.at+n] < '8') {
-			n++
-		}
-		v, _ := strconv.ParseUint(string(l.src[l.at:l.at+n]), base, 32)
-		l.at += n
-		return v
-	}
 	switch {
 	case c == 'x' || c == 'X':
-		l.bytes = append(l.bytes, byte(digits(2, 16)))
+		l.bytes = append(l.bytes, byte(l.digits(2, 16)))
 	case c == 'u' && l.at < len(l.src) && l.src[l.at] == '{':
 		l.at++
-		l.bytes = utf8.AppendRune(l.bytes, rune(digits(6, 16)))
+		l.bytes = utf8.AppendRune(l.bytes, rune(l.digits(6, 16)))
 		if l.at < len(l.src) && l.src[l.at] == '}' {
 			l.at++
 		}
 	case c == 'u':
-		l.bytes = utf8.AppendRune(l.bytes, rune(digits(4, 16)))
+		l.bytes = utf8.AppendRune(l.bytes, rune(l.digits(4, 16)))
 	case '0' <= c && c < '8':
 		l.at--
-		l.bytes = append(l.bytes, byte(digits(3, 8)))
+		l.bytes = append(l.bytes, byte(l.digits(3, 8)))
 	case c == '\n': // a line that goes on; Rust leaves out the next one's indent
 		for l.at < len(l.src) && (l.src[l.at] == ' ' || l.src[l.at] == '\t') {
 			l.at++
@@ -229,6 +220,17 @@ func (l *literals) escape() {
 		}
 		l.bytes = append(l.bytes, c)
 	}
+}
+
+// digits takes a number of at most so many octal or hexadecimal digits.
+func (l *literals) digits(most, base int) uint64 {
+	n := 0
+	for n < most && l.at+n < len(l.src) && isHex(l.src[l.at+n]) && (base == 16 || l.src[l.at+n] < '8') {
+		n++
+	}
+	v, _ := strconv.ParseUint(string(l.src[l.at:l.at+n]), base, 32)
+	l.at += n
+	return v
 }
 
 // flush looks for descriptors in the literals that were joined.

@@ -58,12 +58,12 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 			return min(c.limit(member, head), MaxFile)
 		},
 		Member: func(member string, data []byte) error {
-			return c.part(ctx, name+"/"+member, data)
+			return c.addMember(ctx, name+"/"+member, data)
 		},
-		Broken: func(member string, err error) { c.unread(name+"/"+member, err) },
+		Broken: func(member string, err error) { c.recordUnread(name+"/"+member, err) },
 		At: func(read int64) {
 			if outer {
-				c.tell(read)
+				c.reportProgress(read)
 			}
 		},
 	})
@@ -73,29 +73,29 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 	return err
 }
 
-// part takes a file of a folder or an archive apart. What is wrong with it does
+// addMember takes a file of a folder or an archive apart. What is wrong with it does
 // not cost the others: it is listed.
-func (c *Collector) part(ctx context.Context, name string, data []byte) error {
+func (c *Collector) addMember(ctx context.Context, name string, data []byte) error {
 	if err := c.Add(ctx, name, data); err != nil {
-		return c.forgive(ctx, name, err)
+		return c.recordFailure(ctx, name, err)
 	}
 	return nil
 }
 
-// forgive lists what could not be read of a folder or an archive, but for what
+// recordFailure lists what could not be read of a folder or an archive, but for what
 // ends it all.
-func (c *Collector) forgive(ctx context.Context, name string, err error) error {
+func (c *Collector) recordFailure(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || c.nested > 0 && errors.Is(err, archive.ErrBomb) {
 		return err
 	}
-	c.unread(name, err)
+	c.recordUnread(name, err)
 	return nil
 }
 
 // Unread returns what was not read, with the reasons.
 func (c *Collector) Unread() []error { return c.broken }
 
-func (c *Collector) unread(name string, err error) {
+func (c *Collector) recordUnread(name string, err error) {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -111,15 +111,15 @@ type Progress struct {
 	Read, Size int64  // bytes of File
 }
 
-func (c *Collector) tell(read int64) {
+func (c *Collector) reportProgress(read int64) {
 	if c.OnProgress != nil {
 		c.progress.Read = read
 		c.OnProgress(c.progress)
 	}
 }
 
-// besideAsar is the folder in which an asar's files are that do not stand in it.
-func besideAsar(name string) (string, bool) {
+// unpackedFolder is the folder in which an asar's files are that do not stand in it.
+func unpackedFolder(name string) (string, bool) {
 	dir := name + ".unpacked"
 	info, err := os.Lstat(dir)
 	return dir, err == nil && info.IsDir() && strings.EqualFold(path.Ext(name), ".asar")

@@ -10,12 +10,23 @@ import (
 // those of optional fields last, and the types that fields declare (entries of
 // maps, groups) after the others.
 func arrange(full string, d *descriptorpb.DescriptorProto) {
+	arrangeFields(d)
+	for _, n := range d.NestedType {
+		arrange(full+"."+n.GetName(), n)
+	}
+	arrangeTypes(full, d)
+}
+
+// arrangeFields puts the fields of a oneof together, and oneofs by their first field
+// with those of optional fields last.
+func arrangeFields(d *descriptorpb.DescriptorProto) {
 	byOneof := map[int32][]*descriptorpb.FieldDescriptorProto{}
 	for _, f := range d.Field {
 		if f.OneofIndex != nil {
 			byOneof[f.GetOneofIndex()] = append(byOneof[f.GetOneofIndex()], f)
 		}
 	}
+
 	var fields, optional []*descriptorpb.FieldDescriptorProto
 	var oneofs []*descriptorpb.OneofDescriptorProto
 	done := map[int32]bool{}
@@ -36,17 +47,22 @@ func arrange(full string, d *descriptorpb.DescriptorProto) {
 			}
 		}
 	}
+
 	for _, f := range optional {
 		oneofs = append(oneofs, d.OneofDecl[f.GetOneofIndex()])
 		f.OneofIndex = proto.Int32(int32(len(oneofs)) - 1)
 	}
 	d.Field, d.OneofDecl = fields, oneofs
+}
 
+// arrangeTypes puts the types that fields declare after the others, in the order of
+// the fields.
+func arrangeTypes(full string, d *descriptorpb.DescriptorProto) {
 	nested := map[string]*descriptorpb.DescriptorProto{}
 	for _, n := range d.NestedType {
 		nested["."+full+"."+n.GetName()] = n
-		arrange(full+"."+n.GetName(), n)
 	}
+
 	var byField []*descriptorpb.DescriptorProto
 	special := map[*descriptorpb.DescriptorProto]bool{}
 	for _, list := range [][]*descriptorpb.FieldDescriptorProto{d.Field, d.Extension} {
@@ -59,6 +75,7 @@ func arrange(full string, d *descriptorpb.DescriptorProto) {
 			byField = append(byField, n)
 		}
 	}
+
 	var types []*descriptorpb.DescriptorProto
 	for _, n := range d.NestedType {
 		// An entry that no field uses is a map's no more.

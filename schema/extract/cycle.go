@@ -2,51 +2,26 @@ package extract
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// layer splits packages that refer to each other, so that no file imports
+// A fileKey is what the declarations of one file have in common.
+type fileKey struct {
+	pkg    string
+	syntax syntax
+}
+
+func (e *element) file() fileKey { return fileKey{e.pkg, e.syntax} }
+
+// assignLayers splits packages that refer to each other, so that no file imports
 // itself over others: an element's layer is one more than that of any element
 // of another package that it needs, and no less than that of its own package's.
 // Packages that are in no cycle keep the one layer 0.
-func (m *merger) layer(needs map[*element]map[*element]bool) {
-	type file struct {
-		pkg    string
-		syntax syntax
-	}
-	of := func(e *element) file { return file{e.pkg, e.syntax} }
-	graph := map[file]map[file]bool{}
-	for _, e := range m.elements {
-		if graph[of(e)] == nil {
-			graph[of(e)] = map[file]bool{}
-		}
-		for to := range needs[e] {
-			if of(to) != of(e) {
-				graph[of(e)][of(to)] = true
-			}
-		}
-	}
-	var files []file
-	seen := map[file]bool{}
-	for _, e := range m.elements {
-		if !seen[of(e)] {
-			seen[of(e)] = true
-			files = append(files, of(e))
-		}
-	}
-	group := components(files, func(f file) []file {
-		var list []file
-		for to := range graph[f] {
-			list = append(list, to)
-		}
-		return list
-	})
-	sizes := map[int]int{}
-	for _, n := range group {
-		sizes[n]++
-	}
-	cyclic := func(a, b *element) bool { return group[of(a)] == group[of(b)] && sizes[group[of(a)]] > 1 }
+func (m *merger) assignLayers(needs map[*element]map[*element]bool) {
+	cyclic := m.fileCycles(needs)
 
 	// Elements that need each other share a layer.
 	unit := components(m.elements, func(e *element) []*element {
@@ -62,6 +37,7 @@ func (m *merger) layer(needs map[*element]map[*element]bool) {
 	for _, e := range m.elements {
 		members[unit[e]] = append(members[unit[e]], e)
 	}
+
 	// components numbers a component after all that it reaches.
 	for n := range len(members) {
 		layer := 0
@@ -70,7 +46,7 @@ func (m *merger) layer(needs map[*element]map[*element]bool) {
 				if unit[to] == n || !cyclic(e, to) {
 					continue
 				}
-				if of(to) == of(e) {
+				if to.file() == e.file() {
 					layer = max(layer, to.layer)
 				} else {
 					layer = max(layer, to.layer+1)
@@ -80,7 +56,35 @@ func (m *merger) layer(needs map[*element]map[*element]bool) {
 		for _, e := range members[n] {
 			e.layer = layer
 		}
-		m.breakCycle(members[n], func(e *element) any { return of(e) })
+		m.breakCycle(members[n])
+	}
+}
+
+// fileCycles returns a function that reports whether the files of two elements need
+// each other, perhaps by way of others.
+func (m *merger) fileCycles(needs map[*element]map[*element]bool) func(a, b *element) bool {
+	graph := map[fileKey]map[fileKey]bool{}
+	var files []fileKey
+	for _, e := range m.elements {
+		from := e.file()
+		if graph[from] == nil {
+			graph[from] = map[fileKey]bool{}
+			files = append(files, from)
+		}
+		for to := range needs[e] {
+			if to.file() != from {
+				graph[from][to.file()] = true
+			}
+		}
+	}
+
+	group := components(files, func(f fileKey) []fileKey { return slices.Collect(maps.Keys(graph[f])) })
+	sizes := map[int]int{}
+	for _, n := range group {
+		sizes[n]++
+	}
+	return func(a, b *element) bool {
+		return group[a.file()] == group[b.file()] && sizes[group[a.file()]] > 1
 	}
 }
 
@@ -146,7 +150,7 @@ func components[N comparable](nodes []N, next func(N) []N) map[N]int {
 
 // breakCycle cuts references between files among elements that need each
 // other: no files could declare them, so no files did.
-func (m *merger) breakCycle(list []*element, file func(*element) any) {
+func (m *merger) breakCycle(list []*element) {
 	within := map[string]*element{}
 	for _, e := range list {
 		typesIn(e, func(full string) { within["."+full] = e })
@@ -154,12 +158,12 @@ func (m *merger) breakCycle(list []*element, file func(*element) any) {
 	for _, e := range list {
 		eachType(e.msg, func(path string, name **string, f *descriptorpb.FieldDescriptorProto) {
 			to := within[**name]
-			if to == nil || f == nil || file(to) == file(e) {
+			if to == nil || f == nil || to.file() == e.file() {
 				return
 			}
 			full := join(e.full(), path)
 			m.notes[full] = fmt.Sprintf("Its type is %s, which refers back to this package; bytes has the same wire format.", (**name)[1:])
-			m.unresolved(full, "", "its type "+(**name)[1:]+" refers back to this package, which no .proto file can; it is declared as bytes")
+			m.addUnresolved(full, "", "its type "+(**name)[1:]+" refers back to this package, which no .proto file can; it is declared as bytes")
 			replaceType(f)
 			*name = nil
 		})

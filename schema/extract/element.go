@@ -45,8 +45,8 @@ type syntax struct {
 	features string // of the file's options, serialized
 }
 
-// says says whether what e declares is the same, or covers the other.
-func (e *element) says(other *element) bool {
+// subsumes reports whether what e declares is the same, or covers the other.
+func (e *element) subsumes(other *element) bool {
 	msg := e.msg
 	if e.before != nil {
 		msg = e.before
@@ -60,9 +60,9 @@ func fieldsOf(e *element) int {
 	return len(d.GetField())
 }
 
-// open makes an enum an open one where another declaration of it is: messages of
+// openEnum makes an enum an open one where another declaration of it is: messages of
 // proto3 can refer to no other, and those of proto2 to both.
-func (e *element) open(other *element) {
+func (e *element) openEnum(other *element) {
 	if _, ok := e.msg.(*descriptorpb.EnumDescriptorProto); ok && e.syntax.name == "proto2" && other.syntax.name == "proto3" {
 		e.syntax, e.options = other.syntax, other.options
 	}

@@ -153,15 +153,15 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 	if !info.IsDir() {
 		err := c.addFile(ctx, path, info)
 		if fault := (*Fault)(nil); errors.As(err, &fault) {
-			return c.forgive(ctx, path, err)
+			return c.recordFailure(ctx, path, err)
 		}
 		if errors.Is(err, archive.ErrBomb) || err == nil || ctx.Err() != nil || !c.found() {
-			if dir, ok := besideAsar(path); ok && err == nil {
+			if dir, ok := unpackedFolder(path); ok && err == nil {
 				return c.AddPath(ctx, dir)
 			}
 			return err
 		}
-		return c.forgive(ctx, path, err) // what was read up to there
+		return c.recordFailure(ctx, path, err) // what was read up to there
 	}
 	n := 0
 	return filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -179,7 +179,7 @@ func (c *Collector) AddPath(ctx context.Context, path string) error {
 			return err
 		}
 		if err := c.addFile(ctx, name, info); err != nil {
-			return c.forgive(ctx, name, err)
+			return c.recordFailure(ctx, name, err)
 		}
 		return nil
 	})
@@ -230,7 +230,7 @@ func (c *Collector) addFile(ctx context.Context, name string, info fs.FileInfo) 
 		return fmt.Errorf("%s: %w: %d bytes, at most %d are read", name, bundle.ErrTooLarge, info.Size(), limit)
 	}
 	c.progress = Progress{File: name, Size: info.Size()}
-	c.tell(0)
+	c.reportProgress(0)
 	if format := c.format(name, head[:n]); format.Mapped && info.Size() >= leastMapped && info.Mode().IsRegular() {
 		data, err := mmap.MapRegion(f, int(info.Size()), mmap.RDONLY, 0, 0)
 		if err != nil {

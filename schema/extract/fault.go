@@ -29,7 +29,7 @@ func (c *Collector) Faults() []*Fault { return c.faults }
 func (c *Collector) read(ctx context.Context, f *Format, name string, data []byte) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			fault := &Fault{File: name, Where: panicked(), Cause: cause}
+			fault := &Fault{File: name, Where: panicSite(), Cause: cause}
 			c.faults = append(c.faults, fault)
 			err = fault
 		}
@@ -40,9 +40,9 @@ func (c *Collector) read(ctx context.Context, f *Format, name string, data []byt
 // module begins the names of unwire's own functions.
 const module = "unwire/"
 
-// panicked returns the place in unwire's sources that a panic came from, if it is
+// panicSite returns the place in unwire's sources that a panic came from, if it is
 // called by the deferred function that recovers it.
-func panicked() string {
+func panicSite() string {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
 	for seen := false; ; {

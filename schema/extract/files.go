@@ -18,8 +18,8 @@ type pack struct {
 	layer  int
 }
 
-// set makes files of the elements, with their imports, and links them.
-func (m *merger) set() (*Set, error) {
+// files makes files of the elements, with their imports, and links them.
+func (m *merger) files() (*Set, error) {
 	owner := map[string]*element{}
 	for _, e := range m.elements {
 		typesIn(e, func(full string) { owner["."+full] = e })
@@ -33,7 +33,7 @@ func (m *merger) set() (*Set, error) {
 			}
 		})
 	}
-	m.layer(needs)
+	m.assignLayers(needs)
 	packs := map[pack][]*element{}
 	for _, e := range m.elements {
 		k := pack{e.pkg, e.syntax, e.layer}

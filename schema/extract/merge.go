@@ -30,21 +30,21 @@ func Merge(ctx context.Context, sources ...*Source) (*Set, error) {
 	}
 	for _, s := range sources {
 		for _, v := range versions(s) {
-			m.add(v)
+			m.addSource(v)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m.settle()
-	set, err := m.set()
+	m.resolve()
+	set, err := m.files()
 	if err != nil && ctx.Err() == nil && m.dropBroken() {
-		m.settle()
-		set, err = m.set()
+		m.resolve()
+		set, err = m.files()
 	}
 	if err != nil && ctx.Err() == nil && m.dropClashing() {
-		m.settle()
-		set, err = m.set()
+		m.resolve()
+		set, err = m.files()
 	}
 	return set, err
 }
@@ -120,15 +120,26 @@ type merger struct {
 	found      map[string]bool   // files of protobuf itself that a source declares
 }
 
-func (m *merger) unresolved(element, input, reason string) {
+func (m *merger) addUnresolved(element, input, reason string) {
 	m.open = append(m.open, bundle.Unresolved{Element: element, Place: bundle.Place{File: input}, Reason: reason})
 }
 
-// add enters a source's declarations.
-func (m *merger) add(s *Source) {
-	// A source may declare a name more than once, so each of its files is its own.
-	var list, replaced []*element
-	renamed, own := map[string]string{}, map[string]*element{}
+// An intake is a source while its declarations are entered.
+type intake struct {
+	input          string
+	list, replaced []*element
+
+	// by full name: a source may declare a name more than once, so each of its
+	// files is its own
+	own map[string]*element
+
+	// by the name in the source, with its dot
+	renamed map[string]string
+}
+
+// addSource enters a source's declarations.
+func (m *merger) addSource(s *Source) {
+	in := &intake{input: s.Input, own: map[string]*element{}, renamed: map[string]string{}}
 	for _, f := range s.Files {
 		if isFeatures(f.GetName()) {
 			continue
@@ -137,50 +148,17 @@ func (m *merger) add(s *Source) {
 			if m.ctx.Err() != nil {
 				return
 			}
-			if file, ok := m.std[e.full()]; ok {
-				m.found[file] = true
-				continue
-			}
-			if x, ok := e.msg.(*descriptorpb.FieldDescriptorProto); ok {
-				key := x.GetExtendee() + " " + e.full()
-				if !m.extensions[key] {
-					m.extensions[key] = true
-					list = append(list, e)
-				}
-				continue
-			}
-			name, there := m.slot(e, own)
-			switch {
-			case there == nil:
-			case there.says(e):
-				there.open(e)
-				continue
-			default: // e says more
-				if fieldsOf(there) < fieldsOf(e) {
-					m.notes[name] = "A copy of it declares less."
-				}
-				rename(e, there.name)
-				own[name], there.before = there, nil
-				*there = *e
-				replaced = append(replaced, there)
-				continue
-			}
-			if name != e.full() {
-				m.notes[name], m.open = m.renamedAs(e, name, s.Input)
-				renamed["."+e.full()] = "." + name
-			}
-			own[name], e.before = e, proto.Clone(e.msg)
-			rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
-			list = append(list, e)
+			m.addElement(e, in)
 		}
 	}
-	for _, e := range replaced {
-		if !slices.Contains(list, e) {
-			retarget(e.msg, renamed)
+
+	for _, e := range in.replaced {
+		if !slices.Contains(in.list, e) {
+			retarget(e.msg, in.renamed)
 		}
 	}
-	for _, e := range list {
-		retarget(e.msg, renamed)
+	for _, e := range in.list {
+		retarget(e.msg, in.renamed)
 		e.before = nil
 		if _, ok := e.msg.(*descriptorpb.FieldDescriptorProto); !ok {
 			m.byName[e.full()] = e
@@ -192,16 +170,58 @@ func (m *merger) add(s *Source) {
 	}
 }
 
-// slot returns the name that a declaration gets, and what is there that says the
+// addElement finds the place of a declaration: a free name, or that of another
+// that declares the same, more or less.
+func (m *merger) addElement(e *element, in *intake) {
+	if file, ok := m.std[e.full()]; ok {
+		m.found[file] = true
+		return
+	}
+	if x, ok := e.msg.(*descriptorpb.FieldDescriptorProto); ok {
+		key := x.GetExtendee() + " " + e.full()
+		if !m.extensions[key] {
+			m.extensions[key] = true
+			in.list = append(in.list, e)
+		}
+		return
+	}
+
+	name, there := m.findPlace(e, in.own)
+	switch {
+	case there == nil:
+	case there.subsumes(e):
+		there.openEnum(e)
+		return
+	default: // e declares more
+		if fieldsOf(there) < fieldsOf(e) {
+			m.notes[name] = "A copy of it declares less."
+		}
+		rename(e, there.name)
+		in.own[name], there.before = there, nil
+		*there = *e
+		in.replaced = append(in.replaced, there)
+		return
+	}
+
+	if name != e.full() {
+		m.notes[name], m.open = m.renamedAs(e, name, in.input)
+		in.renamed["."+e.full()] = "." + name
+	}
+	in.own[name], e.before = e, proto.Clone(e.msg)
+	rename(e, strings.TrimPrefix(name, prefixOf(e.pkg)))
+	in.list = append(in.list, e)
+}
+
+// findPlace returns the name that a declaration gets, and what is there that says the
 // same, or of which one says what the other does; nil where its place is free.
-func (m *merger) slot(e *element, own map[string]*element) (string, *element) {
+func (m *merger) findPlace(e *element, own map[string]*element) (string, *element) {
 	name := e.full()
 	for n := 2; m.ctx.Err() == nil; n++ {
 		there := own[name]
 		if there == nil {
 			there = m.byName[name]
 		}
-		if there == nil && !m.packages[name] || there != nil && (there.says(e) || e.covers(there)) {
+		if there == nil && !m.packages[name] || there != nil && (there.subsumes(e) || e.covers(there)) {
 			return name, there
 		}
 		name = fmt.Sprintf("%s_%d", e.full(), n)

@@ -44,7 +44,7 @@ func (p *printer) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-func (p *printer) note(full string) {
+func (p *printer) writeNote(full string) {
 	for _, line := range commentLines(p.notes[full]) {
 		p.line("%s", strings.TrimRight("// "+line, " "))
 	}
@@ -87,7 +87,7 @@ func (p *printer) file(f *descriptorpb.FileDescriptorProto) {
 }
 
 func (p *printer) message(full string, m *descriptorpb.DescriptorProto) {
-	p.note(full)
+	p.writeNote(full)
 	p.line("message %s {", m.GetName())
 	p.body(full, m)
 	p.line("}")
@@ -163,7 +163,7 @@ func (p *printer) fields(full string, m *descriptorpb.DescriptorProto, maps, gro
 }
 
 func (p *printer) field(full string, f *descriptorpb.FieldDescriptorProto, maps, groups map[string]*descriptorpb.DescriptorProto, inOneof bool) {
-	p.note(full + "." + f.GetName())
+	p.writeNote(full + "." + f.GetName())
 	if entry := maps[f.GetTypeName()]; entry != nil && len(entry.Field) == 2 {
 		p.line("map<%s, %s> %s = %d%s;", p.typeName(f.GetTypeName()[1:], entry.Field[0]), p.typeName(f.GetTypeName()[1:], entry.Field[1]), f.GetName(), f.GetNumber(), brackets(fieldOptions(f)))
 		return
@@ -214,14 +214,14 @@ func (p *printer) extensions(scope string, list []*descriptorpb.FieldDescriptorP
 }
 
 func (p *printer) enum(full string, e *descriptorpb.EnumDescriptorProto) {
-	p.note(full)
+	p.writeNote(full)
 	p.line("enum %s {", e.GetName())
 	p.depth++
 	for _, o := range optionList(e.Options) {
 		p.line("option %s;", o)
 	}
 	for _, v := range e.Value {
-		p.note(join(parentOf(full), v.GetName()))
+		p.writeNote(join(parentOf(full), v.GetName()))
 		p.line("%s = %d%s;", v.GetName(), v.GetNumber(), brackets(optionList(v.Options)))
 	}
 	for _, r := range e.ReservedRange {
@@ -243,14 +243,14 @@ func (p *printer) reserved(names []string) {
 }
 
 func (p *printer) service(full string, s *descriptorpb.ServiceDescriptorProto) {
-	p.note(full)
+	p.writeNote(full)
 	p.line("service %s {", s.GetName())
 	p.depth++
 	for _, o := range optionList(s.Options) {
 		p.line("option %s;", o)
 	}
 	for _, m := range s.Method {
-		p.note(full + "." + m.GetName())
+		p.writeNote(full + "." + m.GetName())
 		in, out := p.names.reference(p.pkg, full, m.GetInputType()), p.names.reference(p.pkg, full, m.GetOutputType())
 		if m.GetClientStreaming() {
 			in = "stream " + in

@@ -20,7 +20,7 @@ func (m *merger) dropBroken() bool {
 	for _, e := range m.elements {
 		f := m.file("alone.proto", pack{e.pkg, e.syntax, 0}, []*element{e})
 		if _, err := (protodesc.FileOptions{AllowUnresolvable: true}).New(f, &protoregistry.Files{}); err != nil {
-			m.unresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
+			m.addUnresolved(e.full(), "", "it is not valid and is left out: "+err.Error())
 			continue
 		}
 		kept = append(kept, e)
@@ -39,7 +39,7 @@ func (m *merger) dropClashing() bool {
 		names := namesOf(e)
 		i := slices.IndexFunc(names, func(name string) bool { return taken[name] })
 		if i >= 0 {
-			m.unresolved(e.full(), "", "another declaration has the name "+names[i]+"; it is left out")
+			m.addUnresolved(e.full(), "", "another declaration has the name "+names[i]+"; it is left out")
 			continue
 		}
 		for _, name := range names {
@@ -90,8 +90,8 @@ func namesOf(e *element) []string {
 	return names
 }
 
-// settle replaces references to what nobody declares.
-func (m *merger) settle() {
+// resolve replaces references to what nobody declares.
+func (m *merger) resolve() {
 	types := map[string]bool{}
 	for _, e := range m.elements {
 		typesIn(e, func(full string) { types["."+full] = true })
@@ -110,7 +110,7 @@ func (m *merger) settle() {
 			}
 			full := join(e.full(), path)
 			if known(**name) && f != nil && closed[**name] && e.syntax.name == "proto3" {
-				m.unresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
+				m.addUnresolved(full, "", "its type "+(**name)[1:]+" is an enum of proto2, which proto3 cannot refer to; it is declared as int32")
 				m.notes[full] = fmt.Sprintf("Its type is %s; int32 has the same wire format.", (**name)[1:])
 				replaceType(f)
 				*name = nil
@@ -122,15 +122,15 @@ func (m *merger) settle() {
 			switch _, isService := e.msg.(*descriptorpb.ServiceDescriptorProto); {
 			case isService:
 				m.notes[full] = strings.TrimSpace(m.notes[full] + fmt.Sprintf(" The type %s was not found; Empty stands for it.", (**name)[1:]))
-				m.unresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
+				m.addUnresolved(full, "", "the type "+(**name)[1:]+" was not found; google.protobuf.Empty stands for it")
 				*name = proto.String(".google.protobuf.Empty")
 			case f == nil: // what an extension extends
 				drop = true
-				m.unresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
+				m.addUnresolved(full, "", "what it extends, "+(**name)[1:]+", was not found; it is left out")
 			default:
 				replaceType(f)
 				m.notes[full] = fmt.Sprintf("Its type, %s, was not found; %s has the same wire format.", (**name)[1:], strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
-				m.unresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
+				m.addUnresolved(full, "", "its type "+(**name)[1:]+" was not found; it is declared as "+strings.ToLower(strings.TrimPrefix(f.GetType().String(), "TYPE_")))
 				*name = nil
 			}
 		})
@@ -140,7 +140,7 @@ func (m *merger) settle() {
 	}
 	m.elements = kept
 	m.openRanges()
-	m.distinctValues()
+	m.renameClashingValues()
 }
 
 // closedEnums are the full names, with their dots, of enums of proto2.
@@ -211,9 +211,9 @@ func (m *merger) openRanges() {
 	}
 }
 
-// distinctValues renames enum values that stand beside another of their name:
+// renameClashingValues renames enum values that stand beside another of their name:
 // codegens that strip the enum's name leave such.
-func (m *merger) distinctValues() {
+func (m *merger) renameClashingValues() {
 	taken := standardValues()
 	maps.Copy(taken, m.packages)
 	for _, e := range m.elements {
@@ -222,14 +222,14 @@ func (m *merger) distinctValues() {
 	for _, e := range m.elements {
 		switch d := e.msg.(type) {
 		case *descriptorpb.EnumDescriptorProto:
-			m.distinct(e.pkg, d, taken)
+			m.renameClashing(e.pkg, d, taken)
 		case *descriptorpb.DescriptorProto:
-			m.distinctIn(e.full(), d)
+			m.renameClashingIn(e.full(), d)
 		}
 	}
 }
 
-func (m *merger) distinctIn(full string, d *descriptorpb.DescriptorProto) {
+func (m *merger) renameClashingIn(full string, d *descriptorpb.DescriptorProto) {
 	taken := map[string]bool{}
 	for _, f := range d.Field {
 		taken[join(full, f.GetName())] = true
@@ -239,17 +239,17 @@ func (m *merger) distinctIn(full string, d *descriptorpb.DescriptorProto) {
 	}
 	for _, n := range d.NestedType {
 		taken[join(full, n.GetName())] = true
-		m.distinctIn(join(full, n.GetName()), n)
+		m.renameClashingIn(join(full, n.GetName()), n)
 	}
 	for _, e := range d.EnumType {
 		taken[join(full, e.GetName())] = true
 	}
 	for _, e := range d.EnumType {
-		m.distinct(full, e, taken)
+		m.renameClashing(full, e, taken)
 	}
 }
 
-func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
+func (m *merger) renameClashing(scope string, d *descriptorpb.EnumDescriptorProto, taken map[string]bool) {
 	for _, v := range d.Value {
 		name := v.GetName()
 		for n := 1; taken[join(scope, name)]; n++ {
@@ -260,7 +260,7 @@ func (m *merger) distinct(scope string, d *descriptorpb.EnumDescriptorProto, tak
 		}
 		taken[join(scope, name)] = true
 		if name != v.GetName() {
-			m.unresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
+			m.addUnresolved(join(scope, d.GetName()), "", "its value "+v.GetName()+" has the name of another declaration beside it; it is declared as "+name)
 			v.Name = &name
 		}
 	}

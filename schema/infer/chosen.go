@@ -18,22 +18,22 @@ const maxChoices = 1024
 // direction and path: "up/1.2" is "string". Part of the evidence, they merge.
 type choosings map[string]string
 
-// add notes the choices about a direction. Those about one element of a list
+// addChoices notes the choices about a direction. Those about one element of a list
 // are not about the field, and left out.
-func (cs choosings) add(dir captures.Direction, list []kind.Choice) {
+func (cs choosings) addChoices(dir captures.Direction, list []kind.Choice) {
 	for _, c := range list {
 		plain := c.Type != kind.Auto && len(c.Path) > 0
 		for _, step := range c.Path {
 			plain = plain && step.Index == fieldpath.All
 		}
 		if plain {
-			cs.put(dir.String()+"/"+c.Path.String(), c.Type)
+			cs.keepChoice(dir.String()+"/"+c.Path.String(), c.Type)
 		}
 	}
 }
 
-// put keeps one of two choices about a field: which, does not depend on their order.
-func (cs choosings) put(path, typ string) {
+// keepChoice keeps one of two choices about a field: which, does not depend on their order.
+func (cs choosings) keepChoice(path, typ string) {
 	if had, ok := cs[path]; ok && had <= typ || !ok && len(cs) >= maxChoices {
 		return
 	}

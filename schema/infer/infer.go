@@ -214,7 +214,7 @@ func planFiles(ev *Evidence, o Options) ([]*plan, error) {
 	for _, root := range plain {
 		p := at(cmp.Or(o.Package, defaultPackage))
 		p.roots = append(p.roots, root)
-		p.names[root] = p.claim(cleanName(cmp.Or(o.Root, root)))
+		p.names[root] = p.uniqueName(cleanName(cmp.Or(o.Root, root)))
 	}
 	list := make([]*plan, 0, len(plans))
 	for _, pkg := range slices.Sorted(maps.Keys(plans)) {
@@ -251,7 +251,7 @@ func planServices(ev *Evidence, o Options, at func(string) *plan) {
 		pkg, base := packageOf(full, o)
 		s := services[full]
 		if s == nil {
-			s = &service{name: at(pkg).claim(cleanName(base)), full: full}
+			s = &service{name: at(pkg).uniqueName(cleanName(base)), full: full}
 			services[full] = s
 			order = append(order, full)
 			at(pkg).services = append(at(pkg).services, s)
@@ -280,7 +280,7 @@ func planServices(ev *Evidence, o Options, at func(string) *plan) {
 			}
 			for dir, suffix := range []string{"Request", "Response"} {
 				p.roots = append(p.roots, m.root[dir])
-				p.names[m.root[dir]] = p.claim(UpperFirst(name) + suffix)
+				p.names[m.root[dir]] = p.uniqueName(UpperFirst(name) + suffix)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func newMethodEvidence() *methodEvidence {
 func (m *methodEvidence) addExchange(ex *decode.Exchange, up, down int64) {
 	m.Calls++
 	for dir, list := range ex.Choices {
-		m.Choices.add(captures.Direction(dir), list)
+		m.Choices.addChoices(captures.Direction(dir), list)
 	}
 	if len(m.Protocols) < maxProtocols || m.Protocols[string(ex.Protocol)] > 0 {
 		m.Protocols[string(ex.Protocol)]++
@@ -54,7 +54,7 @@ func (m *methodEvidence) merge(o *methodEvidence) {
 		m.Protocols[name] += n
 	}
 	for path, typ := range o.Choices {
-		m.Choices.put(path, typ)
+		m.Choices.keepChoice(path, typ)
 	}
 }
 

@@ -42,8 +42,8 @@ func cleanPackage(s string) string {
 // UpperFirst returns s with an upper-case first byte. s must not be empty.
 func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// claim returns name, or name with a number where the scope has it already.
-func (p *plan) claim(name string) string {
+// uniqueName returns name, or name with a number where the scope has it already.
+func (p *plan) uniqueName(name string) string {
 	// A message named like the package's first part would hide the package.
 	first, _, _ := strings.Cut(p.pkg, ".")
 	free := name

@@ -100,7 +100,7 @@ func choices(c *class, eligible []int32, h habit) []choice {
 	})
 	var groups []*group
 	for _, n := range order {
-		ch.place(n, &groups)
+		ch.addToGroup(n, &groups)
 	}
 	var out []choice
 	low := c.numbers[:sort.Search(len(c.numbers), func(i int) bool { return c.numbers[i] >= kind.LowNumbers })]
@@ -126,7 +126,7 @@ func (g *group) with(n int32, seen, own float64) *group {
 
 func (c *chooser) seen(n int32) float64 { return float64(c.get(n).Seen) * c.scale }
 
-func (c *chooser) met(a, b int32) bool {
+func (c *chooser) metTogether(a, b int32) bool {
 	return c.get(a).Before.Has(b) || c.get(b).Before.Has(a)
 }
 
@@ -138,14 +138,14 @@ func (c *chooser) evidence(g *group) float64 {
 	return inverseTemperature * (set + lgamma(k) - lgamma(k+g.total) + g.own)
 }
 
-// place adds a field to the group that it fits best, or begins one.
-func (c *chooser) place(n int32, groups *[]*group) {
+// addToGroup adds a field to the group that it fits best, or begins one.
+func (c *chooser) addToGroup(n int32, groups *[]*group) {
 	best, most := -1, 0.0
 	for i, g := range *groups {
 		if c.late[g.numbers[0]]*c.late[n] < 0 {
 			continue // one is written with the oneofs, the other before them
 		}
-		if slices.ContainsFunc(g.numbers, func(o int32) bool { return c.met(n, o) }) {
+		if slices.ContainsFunc(g.numbers, func(o int32) bool { return c.metTogether(n, o) }) {
 			continue
 		}
 		joined := g.with(n, c.seen(n), c.own[n])
@@ -229,7 +229,7 @@ func (c *chooser) early(g *group, all []int32) bool {
 func (c *chooser) companion(n int32, g *group) float64 {
 	met, others := false, 0.0
 	for _, o := range g.numbers {
-		if c.met(n, o) {
+		if c.metTogether(n, o) {
 			met = true
 		} else {
 			others += c.seen(o)

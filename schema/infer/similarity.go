@@ -12,7 +12,7 @@ const (
 	ownScore = 1.2
 
 	// evidence against, in a field that is 1 in one and greater in the other
-	apart = 1.8
+	bitAgainstNumber = 1.8
 
 	// evidence for, in values that are both times, or addresses of types
 	sameValues = 2.0
@@ -21,10 +21,10 @@ const (
 	minAbsence = 0.3
 
 	// evidence for, in a field that is of one type in both
-	sameKid = 1.0
+	sameFieldType = 1.0
 
 	// evidence for, in being types of two fields that came together, or against in two that never did
-	siblings = 0.6
+	fieldsOfOneMessage = 0.6
 
 	// evidence for, in texts or bytes that are as long
 	sameLengths = 0.2
@@ -49,12 +49,12 @@ func contained(c, o *class) bool {
 // fields that are often seen in one and never in the other speak against it.
 func similarity(a, b *class) float64 {
 	score, shared := valueLikeness(a, b), 0
-	score += kinship(a, b)
+	score += kinshipEvidence(a, b)
 
 	for _, n := range a.numbers {
 		x, y := a.fields[n], b.fields[n]
 		if y == nil {
-			score -= absence(x, a.samples, b.samples)
+			score -= absenceEvidence(x, a.samples, b.samples)
 			continue
 		}
 		shared++
@@ -62,12 +62,12 @@ func similarity(a, b *class) float64 {
 			score -= 3
 			continue
 		}
-		score += min(0.8+0.4*math.Log(float64(n)), 2.5) + lengths(x.Len, y.Len)
+		score += min(0.8+0.4*math.Log(float64(n)), 2.5) + lengthEvidence(x.Len, y.Len)
 		if x.kid != nil && y.kid != nil && x.likely() && y.likely() && x.kid.find() == y.kid.find() {
-			score += sameKid
+			score += sameFieldType
 		}
 		if bitBesideNumber(x.Varint, y.Varint) {
-			score -= apart
+			score -= bitAgainstNumber
 		}
 	}
 
@@ -76,7 +76,7 @@ func similarity(a, b *class) float64 {
 	}
 	for _, n := range b.numbers {
 		if a.fields[n] == nil {
-			score -= absence(b.fields[n], b.samples, a.samples)
+			score -= absenceEvidence(b.fields[n], b.samples, a.samples)
 		}
 	}
 	return score
@@ -98,10 +98,10 @@ func bitBesideNumber(x, y *kind.Varints) bool {
 	return x != nil && y != nil && (x.Max <= 1 && y.Min > 1 || y.Max <= 1 && x.Min > 1)
 }
 
-// kinship is the evidence in being types of two fields of one message: fields that
+// kinshipEvidence is the evidence in being types of two fields of one message: fields that
 // come together are often of one type, and those that exclude each other of
 // different ones.
-func kinship(a, b *class) float64 {
+func kinshipEvidence(a, b *class) float64 {
 	if a.above == nil || b.above == nil || a.above.find() != b.above.find() || a.at == b.at {
 		return 0
 	}
@@ -111,15 +111,15 @@ func kinship(a, b *class) float64 {
 	case a.at >= kind.LowNumbers || b.at >= kind.LowNumbers || x == nil || y == nil:
 		return 0
 	case x.Before.Has(b.at) || y.Before.Has(a.at):
-		return siblings
+		return fieldsOfOneMessage
 	case x.Seen > 2 && y.Seen > 2:
-		return -siblings
+		return -fieldsOfOneMessage
 	}
 	return 0
 }
 
-// lengths is the evidence in how long the payloads of two fields are.
-func lengths(x, y *kind.Payloads) float64 {
+// lengthEvidence is the evidence in how long the payloads of two fields are.
+func lengthEvidence(x, y *kind.Payloads) float64 {
 	if x == nil || y == nil || x.N == 0 || y.N == 0 {
 		return 0
 	}
@@ -127,9 +127,9 @@ func lengths(x, y *kind.Payloads) float64 {
 	return max(sameLengths-0.4*ratio, -otherLengths)
 }
 
-// absence is the evidence in a field of one class, of samples messages, being
+// absenceEvidence is the evidence in a field of one class, of samples messages, being
 // unseen in another's.
-func absence(f *classField, samples, others int64) float64 {
+func absenceEvidence(f *classField, samples, others int64) float64 {
 	expected := float64(f.Seen) / float64(max(samples, 1)) * float64(others)
 	return minAbsence + min(expected, 3)
 }

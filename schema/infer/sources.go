@@ -20,7 +20,7 @@ type sourceSet struct {
 	Full   bool     `json:"full,omitempty"`   // there were more
 }
 
-func (s *sourceSet) add(h uint64) {
+func (s *sourceSet) addHash(h uint64) {
 	if len(s.Hashes) == maxSources && h > s.Hashes[maxSources-1] {
 		s.Full = true
 		return
@@ -37,7 +37,7 @@ func (s *sourceSet) add(h uint64) {
 
 func (s *sourceSet) merge(o *sourceSet) {
 	for _, h := range o.Hashes {
-		s.add(h)
+		s.addHash(h)
 	}
 	s.Full = s.Full || o.Full
 }

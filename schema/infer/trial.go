@@ -80,8 +80,8 @@ func compatible(underWay bool, pairs ...[2]*class) (trials, bool) {
 	return ts, true
 }
 
-// approve reports whether the pair is one in the trial.
-func (ts trials) approve(pair [2]*class) bool {
+// includes reports whether the pair is one in the trial.
+func (ts trials) includes(pair [2]*class) bool {
 	x, y := ts[pair[0].find()], ts[pair[1].find()]
 	if x == nil || y == nil {
 		return pair[0].find() == pair[1].find()

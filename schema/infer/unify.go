@@ -223,7 +223,7 @@ func tryJoin(a, b *class) bool {
 			continue
 		}
 		for _, pair := range merge(a, b) {
-			if ts.approve(pair.kids) {
+			if ts.includes(pair.kids) {
 				work = append(work, pair.kids)
 				continue
 			}

@@ -59,7 +59,7 @@ func (g *graph) recognise() {
 	}
 	for _, c := range reached {
 		if c.root == "" && !c.entry && c.known.name == "" {
-			c.known = c.suppose()
+			c.known = c.noteResemblance()
 		}
 	}
 }

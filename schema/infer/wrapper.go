@@ -16,8 +16,8 @@ const (
 	mostCode      = 16  // of google.rpc.Code
 )
 
-// suppose says of messages that no type is known of which one they may be.
-func (c *class) suppose() wellKnown {
+// noteResemblance says of messages that no type is known of which one they may be.
+func (c *class) noteResemblance() wellKnown {
 	switch {
 	case c.isStatus():
 		return wellKnown{"google.rpc.Status", "", statusP, "Reads as a google.rpc.Status."}

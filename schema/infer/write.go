@@ -118,7 +118,7 @@ func (w *writer) typeOf(c, parent *class, number int32) (text, full string, p fl
 		return "." + c.known.name, c.known.name, c.known.p
 	}
 	if c.name == "" {
-		c.name = w.claim(typeName(parent.name, number))
+		c.name = w.uniqueName(typeName(parent.name, number))
 		w.queue = append(w.queue, c)
 	}
 	return w.reference(c.name), strings.TrimPrefix(w.qualified(c.name), "."), 1

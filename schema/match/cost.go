@@ -20,7 +20,7 @@ const (
 	costControl = 16
 
 	// bytes of a payload that are looked at; the rest costs as much a byte
-	judged = 1024
+	maxCosted = 1024
 )
 
 // scalar is the price of a value as what is declared, and why it cannot be that.
@@ -122,7 +122,7 @@ func (s *scorer) packed(r *score, f *field, g *group, c int32) int64 {
 	}
 	element := &field{kind: f.kind, names: f.names}
 	sum, read := 0.0, 0
-	for read < min(len(p), judged) {
+	for read < min(len(p), maxCosted) {
 		v, n := wire.ConsumeVarint(p[read:])
 		price, reason := s.number(element, v)
 		if reason != "" {
@@ -140,7 +140,7 @@ func (s *scorer) packed(r *score, f *field, g *group, c int32) int64 {
 
 // fixed is the price of packed fixed-width values, by the first of them.
 func (s *scorer) fixed(f *field, p []byte, width int) float64 {
-	head := p[:min(len(p), judged)]
+	head := p[:min(len(p), maxCosted)]
 	sum := 0.0
 	for ; len(head) >= width; head = head[width:] {
 		v := wire.Fixed(head[:width])
@@ -219,7 +219,7 @@ func costText(p []byte) (price float64, ok bool) {
 	if !utf8.Valid(p) {
 		return 0, false
 	}
-	head := p[:min(len(p), judged)]
+	head := p[:min(len(p), maxCosted)]
 	for len(head) > 0 {
 		c := head[0]
 		if c < utf8.RuneSelf {
@@ -256,10 +256,10 @@ func costASCII(c byte) float64 {
 
 // whole extends the price of a payload's head to all of its size bytes.
 func whole(price float64, size int) float64 {
-	if size <= judged {
+	if size <= maxCosted {
 		return price
 	}
-	return price * float64(size) / judged
+	return price * float64(size) / maxCosted
 }
 
 // costSubset is the price of which k of n fields are present.

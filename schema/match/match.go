@@ -134,7 +134,7 @@ const (
 	surely = 0.6
 
 	// lengths are taken for half as sure as they say: fields are not independent
-	temper = 0.5
+	lengthTrust = 0.5
 )
 
 // A Matcher compares messages with all types of a schema.
@@ -160,7 +160,7 @@ func New(s *schema.Schema, o Options) *Matcher {
 	m := &Matcher{o: o}
 	all := typeTable{}
 	for md := range s.Messages() {
-		all.add(md)
+		all.addType(md)
 	}
 	m.types = all.sorted()
 	return m
@@ -185,7 +185,7 @@ func (m *Matcher) Match(samples []Sample) *Result {
 			rows = best(r, rows)
 		}
 		for _, row := range rows {
-			row.add(sc.message(row.ty, s.Node, 0))
+			row.addSample(sc.message(row.ty, s.Node, 0))
 		}
 	}
 	rank(r, rows, fields, m.o.Top)
@@ -235,7 +235,7 @@ func isMessage(s Sample) bool {
 // best keeps the types that may still win, and the likeliest of those that cannot.
 func best(r *Result, rows []*row) []*row {
 	for _, row := range rows {
-		row.settle()
+		row.sumUp()
 	}
 	slices.SortStableFunc(rows, compareRows)
 	keep := rows[:0]
@@ -264,7 +264,7 @@ func compareBits(a, b float64) int {
 // rank fills the result from the rows of all types.
 func rank(r *Result, rows []*row, fields bool, top int) {
 	for _, row := range rows {
-		row.settle()
+		row.sumUp()
 	}
 	slices.SortStableFunc(rows, compareRows)
 	var sum float64
@@ -277,7 +277,7 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 			}
 		case row.known > 0 || !fields:
 			possible = append(possible, row)
-			sum += math.Exp2(-temper * (row.length - possible[0].length))
+			sum += math.Exp2(-lengthTrust * (row.length - possible[0].length))
 		}
 	}
 	r.Possible += len(possible)
@@ -288,7 +288,7 @@ func rank(r *Result, rows []*row, fields bool, top int) {
 		for _, row := range possible[:r.Candidates[0].Ties+1] {
 			tied = append(tied, row.ty)
 		}
-		r.Settle = telling(tied)
+		r.Settle = distinguishingFields(tied)
 	}
 }
 
@@ -305,7 +305,7 @@ func ranked(r *Result, possible []*row, top int, sum float64) {
 				return
 			}
 			c := row.candidate()
-			c.P = math.Round(1e6*math.Exp2(-temper*(row.length-possible[0].length))/sum) / 1e6
+			c.P = math.Round(1e6*math.Exp2(-lengthTrust*(row.length-possible[0].length))/sum) / 1e6
 			c.Rank, c.Ties = i+1, end-i-1
 			r.Candidates = append(r.Candidates, c)
 		}

@@ -269,7 +269,7 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 		below := s.message(f.below, c, depth+1)
 		r.bits += below.bits
 		known += own - int64(len(s.t.Payload(c))) + below.known
-		r.take(below, g.number)
+		r.addBelow(below, g.number)
 		if f.below.entry {
 			if k := s.key(c); keys[k] {
 				r.bits += costKeyTwice
@@ -286,8 +286,8 @@ func (s *scorer) field(r *score, f *field, g *group, depth int) (known int64) {
 	return known
 }
 
-// take adds what was found below a field.
-func (s *score) take(below *score, number int32) {
+// addBelow adds what was found below a field.
+func (s *score) addBelow(below *score, number int32) {
 	for _, v := range below.vetoes {
 		if len(s.vetoes) < maxVetoes {
 			s.vetoes = append(s.vetoes, v.below(number))
@@ -326,7 +326,7 @@ type row struct {
 
 func newRow(ty *typ) *row { return &row{ty: ty, present: make([]int, ty.slots)} }
 
-func (w *row) add(s *score) {
+func (w *row) addSample(s *score) {
 	w.samples++
 	w.values += s.bits
 	w.known += s.known
@@ -346,9 +346,9 @@ func (w *row) add(s *score) {
 	}
 }
 
-// settle sums up. Which fields are present is told sample by sample, or field
+// sumUp adds up what the samples cost. Which fields are present is told sample by sample, or field
 // by field, whichever is shorter.
-func (w *row) settle() {
+func (w *row) sumUp() {
 	bySlot := 0.0
 	for _, n := range w.present {
 		bySlot += math.Log2(float64(w.samples+1)) + costChoose(n, w.samples)

@@ -46,9 +46,9 @@ type field struct {
 // typeTable holds the types by descriptor while they are collected.
 type typeTable map[protoreflect.MessageDescriptor]*typ
 
-// add enters a type with all that its fields refer to. It is a loop: chains of
+// addType enters a type with all that its fields refer to. It is a loop: chains of
 // types can be as long as definitions are.
-func (all typeTable) add(md protoreflect.MessageDescriptor) {
+func (all typeTable) addType(md protoreflect.MessageDescriptor) {
 	if all[md] != nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 // additions splices in what is new, and marks what is gone.
 func (m *merge) additions() error {
-	m.place()
+	m.placeTypes()
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
 			m.message(w, h)
@@ -30,7 +30,7 @@ func (m *merge) additions() error {
 		m.service(w)
 	}
 	if m.src.Complete {
-		m.goneTypes()
+		m.markGoneTypes()
 	}
 	return nil
 }
@@ -50,8 +50,8 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 		if o := wf.ContainingOneof(); o != nil && newOneofs[o.Name()] {
 			continue // written with the first of its members
 		}
-		if reason := m.refuse(wf, h); reason != "" {
-			m.note(Change{
+		if reason := m.refusal(wf, h); reason != "" {
+			m.addChange(Change{
 				Op: Conflict, Element: string(h.FullName()) + "." + string(wf.Name()), Kind: compare.FieldElement, Number: int32(wf.Number()),
 				New: short(wf), Note: reason, File: b.doc.name,
 			})
@@ -62,14 +62,14 @@ func (m *merge) message(w, h protoreflect.MessageDescriptor) {
 	if m.src.Complete {
 		for i := range h.Fields().Len() {
 			if hf := h.Fields().Get(i); w.Fields().ByNumber(hf.Number()) == nil {
-				m.gone(hf, b.find(fieldDecl, int(hf.Number()), ""), b.doc, int32(hf.Number()))
+				m.markGone(hf, b.find(fieldDecl, int(hf.Number()), ""), b.doc, int32(hf.Number()))
 			}
 		}
 	}
 }
 
-// refuse says why h cannot have the field.
-func (m *merge) refuse(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
+// refusal says why h cannot have the field.
+func (m *merge) refusal(w protoreflect.FieldDescriptor, h protoreflect.MessageDescriptor) string {
 	switch {
 	case h.ReservedRanges().Has(w.Number()):
 		return "the number is reserved"
@@ -117,14 +117,14 @@ func (m *merge) addField(w protoreflect.FieldDescriptor, h protoreflect.MessageD
 	}
 	m.haveAll[full] = true
 	target.insert(addition{kind: fieldDecl, number: int(w.Number()), text: text})
-	m.added(string(full), compare.FieldElement, int32(w.Number()), short(w), b.doc)
+	m.recordAdded(string(full), compare.FieldElement, int32(w.Number()), short(w), b.doc)
 }
 
 // newMembers counts the members of o that h lacks and could have.
 func (m *merge) newMembers(o protoreflect.OneofDescriptor, h protoreflect.MessageDescriptor) int {
 	n := 0
 	for i := range o.Fields().Len() {
-		if f := o.Fields().Get(i); h.Fields().ByNumber(f.Number()) == nil && m.refuse(f, h) == "" {
+		if f := o.Fields().Get(i); h.Fields().ByNumber(f.Number()) == nil && m.refusal(f, h) == "" {
 			n++
 		}
 	}
@@ -142,12 +142,12 @@ func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageD
 	for i := range o.Fields().Len() {
 		f := o.Fields().Get(i)
 		m.haveAll[h.FullName().Append(f.Name())] = true
-		m.added(string(h.FullName().Append(f.Name())), compare.FieldElement, int32(f.Number()), short(f), b.doc)
+		m.recordAdded(string(h.FullName().Append(f.Name())), compare.FieldElement, int32(f.Number()), short(f), b.doc)
 	}
 }
 
-func (m *merge) added(element string, kind compare.ElementKind, number int32, now string, d *document) {
-	m.note(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
+func (m *merge) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
+	m.addChange(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
@@ -158,24 +158,24 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		return
 	}
 	if !m.src.Guessed && inOneof(w) && !inOneof(h) {
-		m.conflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
+		m.addConflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
 	}
 	op, same := m.compare(w, h)
 	if same {
 		return
 	}
 	if !sameWire(w, h) {
-		m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
+		m.addConflict(h, int32(h.Number()), short(h), short(w), "the same bytes cannot be both")
 		return
 	}
 	if !m.replaces(w, h, b, dd) {
 		if !m.src.Guessed {
-			m.conflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
+			m.addConflict(h, int32(h.Number()), short(h), short(w), "the same bytes can be both")
 		}
 		return
 	}
 	if inOneof(h) && (w.IsList() || w.IsMap()) {
-		m.conflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
+		m.addConflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
 		return
 	}
 	p := m.printer(b.doc, h.ContainingMessage().FullName(), b)
@@ -184,11 +184,11 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		return
 	}
 	if _, plain := dd.node.(*ast.GroupNode); plain || w.Kind() == protoreflect.GroupKind {
-		m.conflict(h, int32(h.Number()), short(h), short(w), "a group")
+		m.addConflict(h, int32(h.Number()), short(h), short(w), "a group")
 		return
 	}
 	b.doc.replace(span{dd.start, dd.typ.end}, text)
-	m.note(Change{Op: op, Element: string(h.FullName()), Kind: compare.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
+	m.addChange(Change{Op: op, Element: string(h.FullName()), Kind: compare.FieldElement, Number: int32(h.Number()), Old: short(h), New: short(w), File: b.doc.name})
 	m.log.confirm(string(h.FullName()), compare.FieldElement, int32(h.Number()), m.src, "")
 }
 
@@ -198,11 +198,11 @@ func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) 
 	if _, same := m.compare(w, h); same || !sameWire(w, h) {
 		return false
 	}
-	if m.src.Guessed && !finer(w, h) && m.canBe(w, h) {
+	if m.src.Guessed && !moreSpecific(w, h) && m.canBe(w, h) {
 		return false
 	}
 	return m.o.TakeTypes || m.renamed[string(h.FullName())] || placeholderField.MatchString(string(h.Name())) ||
-		m.log.assumed(string(h.FullName())) || m.marked(dd, b.doc)
+		m.log.assumed(string(h.FullName())) || m.isMarkedGuess(dd, b.doc)
 }
 
 // compare reports whether two fields are declared the same, but for names.
@@ -264,9 +264,9 @@ func (m *merge) canBe(w, h protoreflect.FieldDescriptor) bool {
 	return h.Message() != nil || h.IsList() != w.IsList() || slices.Contains(types, h.Kind().String())
 }
 
-// finer reports whether a guess says more than what is there: of bytes that
+// moreSpecific reports whether a guess says more than what is there: of bytes that
 // they are a message, of a number that it is an enum.
-func finer(w, h protoreflect.FieldDescriptor) bool {
+func moreSpecific(w, h protoreflect.FieldDescriptor) bool {
 	rank := func(f protoreflect.FieldDescriptor) int {
 		switch f.Kind() {
 		case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -279,8 +279,8 @@ func finer(w, h protoreflect.FieldDescriptor) bool {
 	return rank(w) > rank(h) || rank(w) == rank(h) && w.Kind() == h.Kind() && w.IsList() && !h.IsList()
 }
 
-// marked reports whether a comment at the declaration says that it is a guess.
-func (m *merge) marked(dd *decl, d *document) bool { return guessed.MatchString(d.comments(dd)) }
+// isMarkedGuess reports whether a comment at the declaration says that it is a guess.
+func (m *merge) isMarkedGuess(dd *decl, d *document) bool { return guessed.MatchString(d.comments(dd)) }
 
 func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	b := m.blockOf(h)
@@ -305,7 +305,7 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 			reason = "the name is taken there"
 		}
 		if reason != "" {
-			m.note(Change{Op: Conflict, Element: full, Kind: compare.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
+			m.addChange(Change{Op: Conflict, Element: full, Kind: compare.ValueElement, Number: int32(wv.Number()), New: itoa(int(wv.Number())), Note: reason, File: b.doc.name})
 			continue
 		}
 		if hv != nil || w.Values().ByNumber(wv.Number()) != wv {
@@ -313,7 +313,7 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 		}
 		m.haveAll[h.FullName().Parent().Append(wv.Name())] = true
 		b.insert(addition{kind: valueDecl, number: int(wv.Number()), text: b.aligned(b.indent(), "", string(wv.Name()), itoa(int(wv.Number())), valueOptions(wv))})
-		m.added(full, compare.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
+		m.recordAdded(full, compare.ValueElement, int32(wv.Number()), itoa(int(wv.Number())), b.doc)
 	}
 	if o, _ := h.Options().(*descriptorpb.EnumOptions); aliases && !o.GetAllowAlias() {
 		first := slot{b, -1}
@@ -322,7 +322,7 @@ func (m *merge) enum(w, h protoreflect.EnumDescriptor) {
 	if m.src.Complete {
 		for i := range h.Values().Len() {
 			if hv := h.Values().Get(i); w.Values().ByNumber(hv.Number()) == nil && hv.Number() != 0 {
-				m.gone(hv, b.find(valueDecl, 0, elementName(hv)), b.doc, int32(hv.Number()))
+				m.markGone(hv, b.find(valueDecl, 0, elementName(hv)), b.doc, int32(hv.Number()))
 			}
 		}
 	}
@@ -345,7 +345,7 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 			p := m.printer(b.doc, h.FullName(), b)
 			if text, ok := p.method(wm); ok {
 				b.insert(addition{kind: methodDecl, text: text})
-				m.added(string(h.FullName().Append(wm.Name())), compare.MethodElement, 0, methodText(wm), b.doc)
+				m.recordAdded(string(h.FullName().Append(wm.Name())), compare.MethodElement, 0, methodText(wm), b.doc)
 			}
 			continue
 		}
@@ -354,7 +354,7 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 	if m.src.Complete {
 		for i := range h.Methods().Len() {
 			if hm := h.Methods().Get(i); w.Methods().ByName(hm.Name()) == nil {
-				m.gone(hm, b.find(methodDecl, 0, string(hm.FullName())), b.doc, 0)
+				m.markGone(hm, b.find(methodDecl, 0, string(hm.FullName())), b.doc, 0)
 			}
 		}
 	}
@@ -363,12 +363,12 @@ func (m *merge) service(w protoreflect.ServiceDescriptor) {
 func (m *merge) method(w, h protoreflect.MethodDescriptor) {
 	if m.src.Guessed {
 		if w.IsStreamingClient() && !h.IsStreamingClient() || w.IsStreamingServer() && !h.IsStreamingServer() {
-			m.conflict(h, 0, methodText(h), methodText(w), "streams in traffic")
+			m.addConflict(h, 0, methodText(h), methodText(w), "streams in traffic")
 		}
 		return
 	}
 	if w.IsStreamingClient() != h.IsStreamingClient() || w.IsStreamingServer() != h.IsStreamingServer() ||
 		!m.sameNamed(w.Input(), h.Input()) || !m.sameNamed(w.Output(), h.Output()) {
-		m.conflict(h, 0, methodText(h), methodText(w), "another method")
+		m.addConflict(h, 0, methodText(h), methodText(w), "another method")
 	}
 }

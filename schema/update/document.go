@@ -128,27 +128,27 @@ func (d *document) readFile() {
 	b := &block{doc: d, start: 0, open: -1, close: len(d.text)}
 	d.root = b
 	if d.node.Syntax != nil {
-		b.add(decl{kind: headDecl, span: d.at(d.node.Syntax)})
+		b.addDecl(decl{kind: headDecl, span: d.at(d.node.Syntax)})
 	}
 	if d.node.Edition != nil {
-		b.add(decl{kind: headDecl, span: d.at(d.node.Edition)})
+		b.addDecl(decl{kind: headDecl, span: d.at(d.node.Edition)})
 	}
 	for _, e := range d.node.Decls {
 		switch e := e.(type) {
 		case *ast.PackageNode:
-			b.add(decl{kind: headDecl, span: d.at(e)})
+			b.addDecl(decl{kind: headDecl, span: d.at(e)})
 		case *ast.ImportNode:
-			b.add(decl{kind: importDecl, span: d.at(e), at: e.Name.AsString(), node: e})
+			b.addDecl(decl{kind: importDecl, span: d.at(e), at: e.Name.AsString(), node: e})
 			d.imports = append(d.imports, e.Name.AsString())
 		case *ast.MessageNode:
-			b.add(d.message(d.pkg, e))
+			b.addDecl(d.message(d.pkg, e))
 		case *ast.EnumNode:
-			b.add(d.enum(d.pkg, e))
+			b.addDecl(d.enum(d.pkg, e))
 		case *ast.ServiceNode:
-			b.add(d.service(e))
+			b.addDecl(d.service(e))
 		default:
 			d.extend(d.pkg, e)
-			b.add(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.at(e), node: e})
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (d *document) extend(scope string, n ast.Node) {
 	}
 }
 
-func (b *block) add(d decl) { b.decls = append(b.decls, d) }
+func (b *block) addDecl(d decl) { b.decls = append(b.decls, d) }
 
 func join(scope, name string) string { return strings.TrimPrefix(scope+"."+name, ".") }
 
@@ -184,20 +184,20 @@ func (d *document) body(full string, b *block, decls []ast.MessageElement) {
 	for _, e := range decls {
 		switch e := e.(type) {
 		case *ast.MessageNode:
-			b.add(d.message(full, e))
+			b.addDecl(d.message(full, e))
 		case *ast.EnumNode:
-			b.add(d.enum(full, e))
+			b.addDecl(d.enum(full, e))
 		case *ast.OneofNode:
-			b.add(d.oneof(full, e))
+			b.addDecl(d.oneof(full, e))
 		case *ast.FieldNode:
-			b.add(d.field(full, e))
+			b.addDecl(d.field(full, e))
 		case *ast.MapFieldNode:
-			b.add(d.mapField(full, e))
+			b.addDecl(d.mapField(full, e))
 		case *ast.GroupNode:
-			b.add(d.group(full, e))
+			b.addDecl(d.group(full, e))
 		default:
 			d.extend(full, e)
-			b.add(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.at(e), node: e})
 		}
 	}
 }
@@ -208,11 +208,11 @@ func (d *document) oneof(scope string, n *ast.OneofNode) decl {
 	for _, e := range n.Decls {
 		switch e := e.(type) {
 		case *ast.FieldNode:
-			o.add(d.field(scope, e))
+			o.addDecl(d.field(scope, e))
 		case *ast.GroupNode:
-			o.add(d.group(scope, e))
+			o.addDecl(d.group(scope, e))
 		default:
-			o.add(decl{span: d.at(e), node: e})
+			o.addDecl(decl{span: d.at(e), node: e})
 		}
 	}
 	dd := decl{kind: fieldDecl, span: d.at(n), at: full, oneof: o, node: n, min: 1 << 30}
@@ -258,7 +258,7 @@ func (d *document) enum(scope string, n *ast.EnumNode) decl {
 	for _, e := range n.Decls {
 		v, ok := e.(*ast.EnumValueNode)
 		if !ok {
-			b.add(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.at(e), node: e})
 			continue
 		}
 		number, _ := ast.AsInt32(v.Number, -1<<31, 1<<31-1)
@@ -267,7 +267,7 @@ func (d *document) enum(scope string, n *ast.EnumNode) decl {
 			name: d.at(v.Name), equals: d.at(v.Equals), number: d.at(v.Number),
 		}
 		dd.semicolon = span{dd.end - 1, dd.end}
-		b.add(dd)
+		b.addDecl(dd)
 	}
 	return decl{kind: typeDecl, span: d.at(n), at: full, node: n}
 }
@@ -278,7 +278,7 @@ func (d *document) service(n *ast.ServiceNode) decl {
 	for _, e := range n.Decls {
 		r, ok := e.(*ast.RPCNode)
 		if !ok {
-			b.add(decl{span: d.at(e), node: e})
+			b.addDecl(decl{span: d.at(e), node: e})
 			continue
 		}
 		dd := decl{kind: methodDecl, span: d.at(r), at: join(full, r.Name.Val), name: d.at(r.Name), node: r}
@@ -286,7 +286,7 @@ func (d *document) service(n *ast.ServiceNode) decl {
 		if r.OpenBrace != nil {
 			dd.semicolon = d.at(r.OpenBrace)
 		}
-		b.add(dd)
+		b.addDecl(dd)
 	}
 	return decl{kind: serviceDecl, span: d.at(n), at: full, node: n}
 }

@@ -140,9 +140,9 @@ func (l *evidenceLog) assumed(element string) bool {
 // sourceKind is the kind of the lines about whole sources.
 const sourceKind = "source"
 
-// sawAll notes a complete source of a known version: what it has was last seen
+// addVersion notes a complete source of a known version: what it has was last seen
 // in that version, until a later one says more.
-func (l *evidenceLog) sawAll(src *Source) {
+func (l *evidenceLog) addVersion(src *Source) {
 	if !src.Complete || src.Version == "" {
 		return
 	}
@@ -163,8 +163,8 @@ func (l *evidenceLog) lastVersion(src *Source) string {
 	return ""
 }
 
-// told are the elements that a source has told of, and all that they are in.
-func (l *evidenceLog) told(source string) map[string]bool {
+// elementsOf are the elements that a source has told of, and all that they are in.
+func (l *evidenceLog) elementsOf(source string) map[string]bool {
 	told := map[string]bool{}
 	for element := range l.at {
 		if e, ok := l.read(element); !ok || e.Kind == sourceKind || !slices.Contains(e.Sources, source) {
@@ -177,8 +177,8 @@ func (l *evidenceLog) told(source string) map[string]bool {
 	return told
 }
 
-// remark sets the note of an element that is listed.
-func (l *evidenceLog) remark(element, note string) {
+// appendNote sets the note of an element that is listed.
+func (l *evidenceLog) appendNote(element, note string) {
 	if e, ok := l.read(element); ok && !strings.Contains(e.Note, note) {
 		e.Note = strings.TrimSpace(strings.TrimSuffix(e.Note, ".") + "; " + note)
 		e.Note = strings.TrimPrefix(e.Note, "; ")

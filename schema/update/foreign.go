@@ -94,7 +94,7 @@ func ParseFindings(data []byte, have *schema.Schema) (*Source, error) {
 			}
 			field.Message = ""
 		}
-		if err := f.add(field, probe); err != nil {
+		if err := f.addFinding(field, probe); err != nil {
 			return nil, fmt.Errorf("update: field %d of the list: %w", i+1, err)
 		}
 	}
@@ -170,7 +170,7 @@ func (f *findings) typeAt(path string) (string, error) {
 	return f.types[path], nil
 }
 
-func (f *findings) add(in finding, probe bool) error {
+func (f *findings) addFinding(in finding, probe bool) error {
 	full := in.Message
 	if probe {
 		var err error

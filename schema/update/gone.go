@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// gone marks a field, a value or a method that a complete source has no more.
-func (m *merge) gone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
+// markGone marks a field, a value or a method that a complete source has no more.
+func (m *merge) markGone(h protoreflect.Descriptor, dd *decl, d *document, number int32) {
 	if dd == nil || isMarked(d.comments(dd)) {
 		return
 	}
@@ -24,21 +24,21 @@ func (m *merge) gone(h protoreflect.Descriptor, dd *decl, d *document, number in
 	} else {
 		d.replace(span{dd.end, dd.end}, "  // "+mark)
 	}
-	m.noteGone(h, d, number, mark)
+	m.recordGone(h, d, number, mark)
 }
 
-// goneTypes marks the types and services that a complete source has no more and
+// markGoneTypes marks the types and services that a complete source has no more and
 // an earlier version of it had; a type's mark stands for those within it. What
 // the source never had is left alone: a client ships only what it uses.
-func (m *merge) goneTypes() {
-	told := m.log.told(m.src.Name)
+func (m *merge) markGoneTypes() {
+	told := m.log.elementsOf(m.src.Name)
 	mark := func(h protoreflect.Descriptor) {
 		parent, nested := h.Parent().(protoreflect.MessageDescriptor)
 		if !told[string(h.FullName())] || m.sourceHas(h) || nested && !m.sourceHas(parent) || isGroup(h) {
 			return
 		}
 		if b := m.blockOf(h); b != nil {
-			m.goneBlock(h, b)
+			m.markGoneBlock(h, b)
 		}
 	}
 	for h := range m.have.Messages() {
@@ -74,8 +74,8 @@ func isGroup(h protoreflect.Descriptor) bool {
 	return false
 }
 
-// goneBlock marks what stands between braces, at the opening one.
-func (m *merge) goneBlock(h protoreflect.Descriptor, b *block) {
+// markGoneBlock marks what stands between braces, at the opening one.
+func (m *merge) markGoneBlock(h protoreflect.Descriptor, b *block) {
 	d := b.doc
 	line, rest, _ := strings.Cut(d.text[b.open+1:], "\n")
 	if isMarked(d.text[b.name.end:b.open] + line) {
@@ -87,7 +87,7 @@ func (m *merge) goneBlock(h protoreflect.Descriptor, b *block) {
 	} else {
 		d.replace(span{b.open, b.open}, "/* "+mark+" */ ")
 	}
-	m.noteGone(h, d, 0, mark)
+	m.recordGone(h, d, 0, mark)
 }
 
 func isMarked(text string) bool { return strings.Contains(text, "last seen ") }
@@ -103,9 +103,9 @@ func (m *merge) lastSeen() string {
 	return strings.NewReplacer("*/", "* /", "\n", " ", "\r", " ").Replace(mark)
 }
 
-func (m *merge) noteGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
-	m.note(Change{Op: LastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
+func (m *merge) recordGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
+	m.addChange(Change{Op: LastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
 	if _, listed := m.log.at[elementName(h)]; listed {
-		m.log.remark(elementName(h), mark)
+		m.log.appendNote(elementName(h), mark)
 	}
 }

@@ -30,43 +30,65 @@ func (b *block) insert(a addition) {
 	b.doc.added[s] = append(b.doc.added[s], a)
 }
 
+// predecessor returns the index of the declaration behind which an addition
+// belongs, -1 for the block's beginning, and whether a blank line goes before it.
 func (b *block) predecessor(a addition) (after int, spaced bool) {
-	first, last, best, ordered := -1, -1, -1, true
-	gaps, blank := 0, 0
+	like := b.siblings(a)
+	if like.last < 0 {
+		return len(b.decls) - 1, len(b.decls) > 0
+	}
+	spaced = like.gaps > 0 && like.blank*2 > like.gaps
+	numbered := a.kind == fieldDecl || a.kind == valueDecl
+	switch {
+	case !numbered:
+		return like.last, spaced || like.gaps == 0 && (a.kind == typeDecl || a.kind == serviceDecl)
+	// the first value may have to be zero
+	case !like.ordered, like.lower < 0 && a.kind == valueDecl:
+		return like.last, spaced
+	case like.lower < 0:
+		return like.first - 1, spaced || like.first > 0
+	}
+	return like.lower, spaced
+}
+
+// siblings are the declarations of a block that are of an addition's kind, by
+// their indices; -1 is none.
+type siblings struct {
+	first, last int
+
+	// the last whose number is lower than the addition's; an alias stands behind
+	// the number's name
+	lower int
+
+	// their numbers ascend
+	ordered bool
+
+	// between them, and those with a blank line
+	gaps, blank int
+}
+
+func (b *block) siblings(a addition) siblings {
+	s := siblings{first: -1, last: -1, lower: -1, ordered: true}
 	for i, dd := range b.decls {
 		if dd.kind != a.kind {
 			continue
 		}
-		if first < 0 {
-			first = i
+		if s.first < 0 {
+			s.first = i
 		} else {
-			gaps++
-			if b.doc.blankBetween(b.decls[last].end, dd.start) {
-				blank++
+			s.gaps++
+			if b.doc.blankBetween(b.decls[s.last].end, dd.start) {
+				s.blank++
 			}
-			ordered = ordered && (b.decls[last].min < dd.min || a.kind == valueDecl && b.decls[last].min == dd.min)
+			before := b.decls[s.last].min
+			s.ordered = s.ordered && (before < dd.min || a.kind == valueDecl && before == dd.min)
 		}
-		// an alias stands behind the number's name
 		if dd.min < a.number || a.kind == valueDecl && dd.min == a.number {
-			best = i
+			s.lower = i
 		}
-		last = i
+		s.last = i
 	}
-	spaced = gaps > 0 && blank*2 > gaps
-	if last < 0 { // none of its kind
-		return len(b.decls) - 1, len(b.decls) > 0
-	}
-	numbered := a.kind == fieldDecl || a.kind == valueDecl
-	switch {
-	case !numbered:
-		return last, spaced || gaps == 0 && (a.kind == typeDecl || a.kind == serviceDecl)
-	// the first value may have to be zero
-	case !ordered, best < 0 && a.kind == valueDecl:
-		return last, spaced
-	case best < 0:
-		return first - 1, spaced || first > 0
-	}
-	return best, spaced
+	return s
 }
 
 func (d *document) blankBetween(from, to int) bool {

@@ -41,7 +41,7 @@ type merge struct {
 	paths map[string][]string
 }
 
-func (m *merge) note(c Change) {
+func (m *merge) addChange(c Change) {
 	c.Source = m.src.Name
 	if c.Op == Conflict && slices.Contains(m.changes, c) {
 		return // of a method's request and response
@@ -49,8 +49,8 @@ func (m *merge) note(c Change) {
 	m.changes = append(m.changes, c)
 }
 
-func (m *merge) conflict(d protoreflect.Descriptor, number int32, old, now, note string) {
-	m.note(Change{Op: Conflict, Element: elementName(d), Kind: kindOf(d), Number: number, Old: old, New: now, Note: note, File: d.ParentFile().Path()})
+func (m *merge) addConflict(d protoreflect.Descriptor, number int32, old, now, note string) {
+	m.addChange(Change{Op: Conflict, Element: elementName(d), Kind: kindOf(d), Number: number, Old: old, New: now, Note: note, File: d.ParentFile().Path()})
 }
 
 // apply returns the texts of the files that the pass changed.

@@ -41,16 +41,16 @@ func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *
 		return false
 	}
 	if !placeholder.MatchString(old) && !m.o.TakeNames {
-		m.conflict(h, number, old, now, "another name")
+		m.addConflict(h, number, old, now, "another name")
 		return false
 	}
 	full := h.FullName().Parent().Append(protoreflect.Name(now))
 	if m.haveAll[full] {
-		m.conflict(h, number, old, now, "the name is taken there")
+		m.addConflict(h, number, old, now, "the name is taken there")
 		return false
 	}
 	m.haveAll[full] = true
-	m.note(Change{Op: Rename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
+	m.addChange(Change{Op: Rename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
 	renamed := strings.TrimSuffix(elementName(h), old) + now
 	m.log.rename(elementName(h), renamed)
 	if placeholder.MatchString(old) {
@@ -93,7 +93,7 @@ func (m *merge) fieldNames(w, h protoreflect.MessageDescriptor) {
 		}
 		if json := byJSONName(h, wf); json != nil && json != hf {
 			if !placeholderField.MatchString(string(wf.Name())) {
-				m.conflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name is that of field "+itoa(int(json.Number())))
+				m.addConflict(hf, int32(hf.Number()), string(hf.Name()), string(wf.Name()), "the name is that of field "+itoa(int(json.Number())))
 			}
 			continue
 		}

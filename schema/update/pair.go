@@ -8,9 +8,9 @@ import (
 	"unwire/schema/check"
 )
 
-// pair finds which types of the source are which of the files: those of the
+// pairAll finds which types of the source are which of the files: those of the
 // same name, and those that the same fields and methods of paired types use.
-func (m *merge) pair() {
+func (m *merge) pairAll() {
 	m.pairs, m.back = map[protoreflect.FullName]protoreflect.FullName{}, map[protoreflect.FullName]protoreflect.FullName{}
 	m.enums, m.haveAll = map[protoreflect.FullName]protoreflect.EnumDescriptor{}, map[protoreflect.FullName]bool{}
 	for e := range m.have.Enums() {
@@ -42,8 +42,8 @@ func (m *merge) pair() {
 		for i := range sd.Methods().Len() {
 			w := sd.Methods().Get(i)
 			if h := m.have.Method(string(sd.FullName()), string(w.Name())); h != nil {
-				p.meet(w.Input(), h.Input())
-				p.meet(w.Output(), h.Output())
+				p.pairTypes(w.Input(), h.Input())
+				p.pairTypes(w.Output(), h.Output())
 			}
 		}
 	}
@@ -121,15 +121,15 @@ func (p *pairing) fields(w, h protoreflect.FieldDescriptor) {
 	}
 	switch {
 	case w.Message() != nil && h.Message() != nil:
-		p.meet(w.Message(), h.Message())
+		p.pairTypes(w.Message(), h.Message())
 	case w.Enum() != nil && h.Enum() != nil:
-		p.meet(w.Enum(), h.Enum())
+		p.pairTypes(w.Enum(), h.Enum())
 	}
 }
 
-// meet makes a pair of two types that are used in the same place, unless the
+// pairTypes makes a pair of two types that are used in the same place, unless the
 // other side has one of the same name, or the two contradict each other.
-func (p *pairing) meet(w, h protoreflect.Descriptor) {
+func (p *pairing) pairTypes(w, h protoreflect.Descriptor) {
 	if w.IsPlaceholder() || h.IsPlaceholder() || isWellKnown(w.ParentFile().Path()) || isWellKnown(h.ParentFile().Path()) {
 		return
 	}

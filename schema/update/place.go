@@ -16,8 +16,8 @@ type place struct {
 	parent *block // that it is added to; nil where that is a new type
 }
 
-// place finds places and names for the types that the files lack.
-func (m *merge) place() {
+// placeTypes finds places and names for the types that the files lack.
+func (m *merge) placeTypes() {
 	m.placed = map[protoreflect.FullName]*place{}
 	m.paths = map[string][]string{}
 	for _, f := range m.have.Files() {
@@ -83,23 +83,35 @@ func (m *merge) placeNeeded() {
 			}
 		}
 	}
+	m.eachNewFieldType(visit)
+	m.eachNewMethodType(visit)
+}
+
+// eachNewFieldType calls visit with the types of fields that the files get or whose
+// type is replaced, and with the file.
+func (m *merge) eachNewFieldType(visit func(d protoreflect.Descriptor, user string)) {
 	for w := range m.src.Schema.Messages() {
 		if h := m.have.Message(string(m.pairs[w.FullName()])); h != nil {
 			for i := range w.Fields().Len() {
 				f := w.Fields().Get(i)
 				hf := h.Fields().ByNumber(f.Number())
-				if hf == nil && m.refuse(f, h) == "" || hf != nil && m.replacedBy(f, hf) {
+				if hf == nil && m.refusal(f, h) == "" || hf != nil && m.replacedBy(f, hf) {
 					visit(typeUsed(f), h.ParentFile().Path())
 				}
 			}
 		}
 	}
+}
+
+// eachNewMethodType calls visit with the requests and responses of methods that the
+// files get, and with the file.
+func (m *merge) eachNewMethodType(visit func(d protoreflect.Descriptor, user string)) {
 	for sd := range m.src.Schema.Services() {
 		h := m.have.Service(string(sd.FullName()))
 		user := ""
 		if h != nil {
 			user = h.ParentFile().Path()
-		} else if d := m.home(sd, ""); d != nil {
+		} else if d := m.fileFor(sd, ""); d != nil {
 			user = d.name
 		}
 		for i := range sd.Methods().Len() {
@@ -140,12 +152,12 @@ func (m *merge) placeType(w protoreflect.Descriptor, user string) {
 	case nested && !m.src.Guessed:
 		return // its parent could not be placed, which is said
 	default:
-		if pl.doc = m.home(w, user); pl.doc == nil {
+		if pl.doc = m.fileFor(w, user); pl.doc == nil {
 			return
 		}
 		pl.parent, pl.full = pl.doc.root, protoreflect.FullName(join(pl.doc.pkg, m.shortName(w)))
 	}
-	if !m.claim(pl) {
+	if !m.reserveNames(pl) {
 		return
 	}
 	m.placed[w.FullName()] = pl
@@ -170,8 +182,8 @@ func (m *merge) shortName(w protoreflect.Descriptor) string {
 	return found[strings.LastIndexByte(found, '_')+1:] + name[len(found):]
 }
 
-// claim takes the names of a new type.
-func (m *merge) claim(pl *place) bool {
+// reserveNames takes the names of a new type.
+func (m *merge) reserveNames(pl *place) bool {
 	if m.src.Guessed {
 		base := pl.full
 		for i := 2; m.haveAll[pl.full]; i++ {
@@ -185,7 +197,7 @@ func (m *merge) claim(pl *place) bool {
 		}
 	}
 	if taken {
-		m.note(Change{Op: Conflict, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name, Note: "a name of it is taken there"})
+		m.addChange(Change{Op: Conflict, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name, Note: "a name of it is taken there"})
 		return false
 	}
 	m.haveAll[pl.full] = true
@@ -202,14 +214,14 @@ func (m *merge) claim(pl *place) bool {
 	return true
 }
 
-// within reports whether the type was placed in the new type of that name.
-func (m *merge) within(w protoreflect.Descriptor, full protoreflect.FullName) bool {
+// isPlacedIn reports whether the type was placed in the new type of that name.
+func (m *merge) isPlacedIn(w protoreflect.Descriptor, full protoreflect.FullName) bool {
 	pl := m.placed[w.FullName()]
 	return pl != nil && pl.parent == nil && pl.full.Parent() == full
 }
 
-// home is the file for a new type or service of the package's scope.
-func (m *merge) home(w protoreflect.Descriptor, user string) *document {
+// fileFor is the file for a new type or service of the package's scope.
+func (m *merge) fileFor(w protoreflect.Descriptor, user string) *document {
 	file := w.ParentFile()
 	if m.src.Guessed && user != "" {
 		return m.document(user)
@@ -281,7 +293,7 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 	full, file := d.FullName(), ""
 	switch {
 	case d.IsPlaceholder():
-		p.cannot(at, "the source has not its type "+string(full))
+		p.addConflict(at, "the source has not its type "+string(full))
 		return "", false
 	case isWellKnown(d.ParentFile().Path()):
 		file = d.ParentFile().Path()
@@ -296,12 +308,12 @@ func (p *printer) ref(d protoreflect.Descriptor, at protoreflect.Descriptor) (st
 		pl := p.m.placed[full]
 		full, file = pl.full, pl.doc.name
 	default:
-		p.cannot(at, "its type "+string(full)+" has no place in the files")
+		p.addConflict(at, "its type "+string(full)+" has no place in the files")
 		return "", false
 	}
 	if file != p.doc.name && !p.m.visible(p.doc.name, file) {
 		if p.m.reaches(file, p.doc.name) {
-			p.cannot(at, "its type is in "+file+", which imports this file")
+			p.addConflict(at, "its type is in "+file+", which imports this file")
 			return "", false
 		}
 		p.m.paths[p.doc.name] = append(p.m.paths[p.doc.name], file)
@@ -318,7 +330,7 @@ func (p *printer) spell(full protoreflect.FullName) string {
 			rest, within = string(full), true
 		}
 		if within {
-			if p.means(rest, full) {
+			if p.resolvesTo(rest, full) {
 				return rest
 			}
 			return "." + string(full)
@@ -326,9 +338,9 @@ func (p *printer) spell(full protoreflect.FullName) string {
 	}
 }
 
-// means reports whether name is full where the printer stands: no scope
+// resolvesTo reports whether name is full where the printer stands: no scope
 // further in has something else by the name's first part.
-func (p *printer) means(name string, full protoreflect.FullName) bool {
+func (p *printer) resolvesTo(name string, full protoreflect.FullName) bool {
 	first, _, _ := strings.Cut(name, ".")
 	for scope := p.scope; ; scope = scope.Parent() {
 		if p.m.haveAll[protoreflect.FullName(join(string(scope), first))] {

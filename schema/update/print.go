@@ -28,13 +28,13 @@ func (m *merge) printer(d *document, scope protoreflect.FullName, b *block) *pri
 	return &printer{m: m, doc: d, scope: scope, b: b, pad: b.indent()}
 }
 
-// cannot lists what could not be written.
-func (p *printer) cannot(d protoreflect.Descriptor, why string) {
+// addConflict lists what could not be written.
+func (p *printer) addConflict(d protoreflect.Descriptor, why string) {
 	number := int32(0)
 	if f, ok := d.(protoreflect.FieldDescriptor); ok {
 		number = int32(f.Number())
 	}
-	p.m.note(Change{Op: Conflict, Element: string(p.scope.Append(d.Name())), Kind: kindOf(d), Number: number, Note: why, File: p.doc.name})
+	p.m.addChange(Change{Op: Conflict, Element: string(p.scope.Append(d.Name())), Kind: kindOf(d), Number: number, Note: why, File: p.doc.name})
 }
 
 func (p *printer) field(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
@@ -57,7 +57,7 @@ func (p *printer) confirm(f protoreflect.FieldDescriptor) {
 // typeOf is the label and the type of a field.
 func (p *printer) typeOf(w protoreflect.FieldDescriptor, inOneof bool) (string, bool) {
 	if w.Kind() == protoreflect.GroupKind && p.doc.syntax != "editions" {
-		p.cannot(w, "a group is not added")
+		p.addConflict(w, "a group is not added")
 		return "", false
 	}
 	if w.IsMap() {
@@ -97,6 +97,17 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 	if w.JSONName() != jsonname.Of(string(w.Name())) && w.JSONName() != "" {
 		list = append(list, "json_name = "+strconv.Quote(w.JSONName()))
 	}
+	list = append(list, p.encodingOptions(w, inOneof)...)
+	if w.HasDefault() && p.doc.syntax != "proto3" && w.Enum() == nil {
+		list = append(list, "default = "+defaultText(w))
+	}
+	return strings.Join(list, ", ")
+}
+
+// encodingOptions are the options by which the bytes of a field differ from those
+// of its syntax's default.
+func (p *printer) encodingOptions(w protoreflect.FieldDescriptor, inOneof bool) []string {
+	var list []string
 	if check.Packable(w) {
 		switch {
 		case p.doc.syntax == "proto2" && w.IsPacked():
@@ -115,10 +126,7 @@ func (p *printer) fieldOptions(w protoreflect.FieldDescriptor, inOneof bool) str
 			list = append(list, "features.message_encoding = DELIMITED")
 		}
 	}
-	if w.HasDefault() && p.doc.syntax != "proto3" && w.Enum() == nil {
-		list = append(list, "default = "+defaultText(w))
-	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 func defaultText(w protoreflect.FieldDescriptor) string {
@@ -289,12 +297,12 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 		}
 	}
 	for i := range w.Enums().Len() {
-		if p.m.within(w.Enums().Get(i), full) {
+		if p.m.isPlacedIn(w.Enums().Get(i), full) {
 			b.WriteString(inner.enum(w.Enums().Get(i)) + "\n\n")
 		}
 	}
 	for i := range w.Messages().Len() {
-		if n := w.Messages().Get(i); p.m.within(n, full) {
+		if n := w.Messages().Get(i); p.m.isPlacedIn(n, full) {
 			b.WriteString(inner.message(n, full.Append(n.Name())) + "\n\n")
 		}
 	}
@@ -378,15 +386,15 @@ func (m *merge) addType(pl *place) {
 		text = p.message(w, pl.full)
 	}
 	pl.parent.insert(addition{kind: typeDecl, text: text, spaced: true})
-	m.note(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
+	m.addChange(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
 }
 
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 	if m.haveAll[w.FullName()] {
-		m.note(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
+		m.addChange(Change{Op: Conflict, Element: string(w.FullName()), Kind: compare.ServiceElement, Note: "the name is taken there"})
 		return
 	}
-	d := m.home(w, "")
+	d := m.fileFor(w, "")
 	if d == nil {
 		return
 	}
@@ -402,5 +410,5 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 		m.log.confirm(string(w.FullName()), compare.ServiceElement, 0, m.src, "")
 	}
 	d.root.insert(addition{kind: serviceDecl, text: "service " + string(w.Name()) + " {\n" + b.String() + "}", spaced: true})
-	m.note(Change{Op: Add, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
+	m.addChange(Change{Op: Add, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
 }

@@ -79,7 +79,7 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 		renamed := map[string]bool{}
 		for _, pass := range []func(*merge) error{(*merge).names, (*merge).additions} {
 			m := &merge{have: have, src: &from[i], o: o, log: log, docs: map[string]*document{}, texts: now, renamed: renamed}
-			m.pair()
+			m.pairAll()
 			if err := pass(m); err != nil {
 				return nil, err
 			}
@@ -96,7 +96,7 @@ func Run(files map[string]string, evidence string, from []Source, o Options) (*R
 			have = after
 		}
 		r.Changes = append(r.Changes, from[i].Conflicts...)
-		log.sawAll(&from[i])
+		log.addVersion(&from[i])
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if before, old := files[name]; !old || before != now[name] {

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxTelling is how many fields of each tied type are named.
-const maxTelling = 3
+// maxDistinguishing is how many fields of each tied type are named.
+const maxDistinguishing = 3
 
-// telling names, for each of a few types that samples do not tell apart, the fields
-// that would: what no other of them has, or has with another type.
-func telling(tied []*typ) []string {
+// distinguishingFields names, for each of a few types that samples do not tell apart,
+// the fields that would: what no other of them has, or has with another type.
+func distinguishingFields(tied []*typ) []string {
 	var out []string
 	told := false
 	for _, ty := range tied {
@@ -22,10 +22,10 @@ func telling(tied []*typ) []string {
 		more := 0
 		for _, n := range slices.Sorted(maps.Keys(ty.fields)) {
 			f := ty.fields[n]
-			if slices.ContainsFunc(tied, func(o *typ) bool { return o != ty && o.get(n) != nil && !apart(f, o.get(n)) }) {
+			if slices.ContainsFunc(tied, func(o *typ) bool { return o != ty && o.get(n) != nil && !distinguishable(f, o.get(n)) }) {
 				continue
 			}
-			if len(words) == maxTelling {
+			if len(words) == maxDistinguishing {
 				more++
 				continue
 			}
@@ -47,8 +47,8 @@ func telling(tied []*typ) []string {
 	return out
 }
 
-// apart reports whether a value of one field may be none of the other.
-func apart(a, b *field) bool {
+// distinguishable reports whether a value of one field may be none of the other.
+func distinguishable(a, b *field) bool {
 	return a.wire != b.wire || a.list != b.list || (a.below == nil) != (b.below == nil)
 }
 
