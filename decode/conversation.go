@@ -12,12 +12,6 @@ import (
 	"unwire/captures"
 )
 
-// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
-type Capture interface {
-	Source
-	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
-}
-
 // Conversations says which exchanges of a capture are pieces of what.
 type Conversations struct {
 	threads

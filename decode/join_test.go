@@ -23,9 +23,38 @@ import (
 	"unwire/decode/wire"
 )
 
+// A recorded call is an exchange with its chunks.
+type recorded struct {
+	ex     captures.Exchange
+	chunks []captures.Chunk
+	fail   error // after the chunks
+}
+
+func (r *recorded) Exchange(context.Context, int64) (*captures.Exchange, error) { return &r.ex, nil }
+
+func (r *recorded) Chunks(_ context.Context, _, from int64) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		for _, c := range r.chunks {
+			if c.Seq >= from && !yield(c, nil) {
+				return
+			}
+		}
+		if r.fail != nil {
+			yield(captures.Chunk{}, r.fail)
+		}
+	}
+}
+
+func headers(kv ...string) (out captures.Headers) {
+	for i := 0; i+1 < len(kv); i += 2 {
+		out = append(out, captures.Header{Name: kv[i], Value: kv[i+1]})
+	}
+	return out
+}
+
 // pieces is a Capture of calls that were made by hand.
 type pieces struct {
-	list []*one
+	list []*recorded
 	fail error // of listing
 }
 
@@ -61,8 +90,8 @@ func (p *pieces) Exchanges(context.Context) iter.Seq2[*captures.Exchange, error]
 }
 
 // add puts a call in: its request passed at one time, its answer at others.
-func (p *pieces) add(url, contentType, answerType string, request []byte, at time.Duration, answer ...[]byte) *one {
-	o := &one{ex: captures.Exchange{
+func (p *pieces) add(url, contentType, answerType string, request []byte, at time.Duration, answer ...[]byte) *recorded {
+	o := &recorded{ex: captures.Exchange{
 		ID: int64(len(p.list) + 1), Method: "POST", URL: "https://api.example.com" + url, HTTP: "1.1", Status: 200, Outcome: captures.Complete,
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: contentType}}, ResponseHeaders: captures.Headers{{Name: "content-type", Value: answerType}},
 		Started: time.Unix(1000, 0).Add(at), Duration: time.Duration(len(answer)+1) * time.Millisecond, BytesUp: int64(len(request)),
@@ -78,11 +107,11 @@ func (p *pieces) add(url, contentType, answerType string, request []byte, at tim
 const ssePath, appendPath = "/agent.v1.AgentService/RunSSE", "/aiserver.v1.BidiService/BidiAppend"
 
 // head opens the server's half with the request id r.
-func (p *pieces) head(at time.Duration, answer ...[]byte) *one {
+func (p *pieces) head(at time.Duration, answer ...[]byte) *recorded {
 	return p.add(ssePath, "application/connect+proto", "text/event-stream", frame(stringField(1, "r")), at, answer...)
 }
 
-func (p *pieces) append(number uint64, data []byte, at time.Duration) *one {
+func (p *pieces) append(number uint64, data []byte, at time.Duration) *recorded {
 	return p.add(appendPath, "application/proto", "application/proto", appendMessage("r", number, data), at)
 }
 

@@ -16,7 +16,7 @@ func recordMillion(tb testing.TB, path string, n, frames int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := h("content-type", "application/connect+proto", "user-agent", "connect-es/1.6.1", "connect-protocol-version", "1",
+	c := headers("content-type", "application/connect+proto", "user-agent", "connect-es/1.6.1", "connect-protocol-version", "1",
 		"x-request-id", "6b1f0c9e-2d0b-4a30-9f5e-0b9c1a7d1c11", "date", "Sat, 21 Nov 2026 10:22:09 GMT", "accept-encoding", "gzip, br")
 	delta := envelope.Append(nil, 0, append([]byte{0x0a, 48, 0x0a, 46}, "the next words of an answer as a model says it"...))
 	for range n {

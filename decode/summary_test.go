@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // store records what is in p.
@@ -135,7 +136,7 @@ func drawPieces(t *rapid.T) *pieces {
 		id := rapid.SampledFrom([]string{"r", "r", "s", "", "a longer id"}).Draw(t, "id")
 		data := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "data")
 		answer := rapid.SliceOfN(rapid.SampledFrom([][]byte{frame(say("x")), endFrame, frame(nil), {7}, []byte("data: \n\n")}), 0, 4).Draw(t, "answer")
-		var o *one
+		var o *recorded
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
 			o = p.add(appendPath, "application/proto", "application/proto", appendMessage(id, 1, data), 0)
@@ -153,7 +154,7 @@ func drawPieces(t *rapid.T) *pieces {
 		o.ex.Outcome = rapid.SampledFrom([]captures.Outcome{captures.Complete, captures.Reset, captures.Failed}).Draw(t, "outcome")
 		o.ex.Status = rapid.SampledFrom([]int{200, 200, 0, 404, 500}).Draw(t, "status")
 		if rapid.IntRange(0, 3).Draw(t, "trailers") == 0 {
-			o.ex.ResponseTrailers = h("grpc-status", "5")
+			o.ex.ResponseTrailers = headers("grpc-status", "5")
 		}
 	}
 	return p
@@ -246,7 +247,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h("content-type", "application/connect+proto")
+	c := headers("content-type", "application/connect+proto")
 	rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +296,7 @@ func TestListingAfterAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h("content-type", "application/connect+proto")
+	c := headers("content-type", "application/connect+proto")
 	for i := range 3 {
 		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
 		if err != nil {
@@ -460,5 +461,41 @@ func TestIndexInTime(t *testing.T) {
 	}})
 	if got, derived := listed(t, path, true); derived != 50 || got != reference(t, path) {
 		t.Errorf("%d derived\n%s", derived, got)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	store, err := captures.Create(path, captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // the test ends
+	c := headers("content-type", "application/connect+proto")
+	rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c, Started: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Chunk(captures.Up, envelope.Append(nil, 0, []byte{0x3a, 0}))
+	rec.Response(200, c)
+	rec.Chunk(captures.Down, envelope.Append(envelope.Append(nil, 0, []byte{8, 1}), envelope.EndStream, []byte("{}")))
+	rec.End(captures.Complete, "")
+	ctx := context.Background()
+	if err := store.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Index(ctx, store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for l, err := range store.Listing(ctx, summaryVersion) {
+		if m := l.Summary; err != nil || m == nil || m.FramesUp != 1 || m.FramesDown != 2 || m.Code != "ok" {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	ex, err := Decode(ctx, store, rec.ID(), Options{})
+	if err != nil || ex.Code != "ok" || len(ex.Frames) != 3 || ex.Frame(captures.Down, 1).End == nil || ex.Frame(captures.Up, 1) != nil {
+		t.Errorf("%v, %v", ex, err)
 	}
 }
