@@ -14,6 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -162,7 +163,7 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
 			exchanges++
 			if part = piece; piece {
-				decode.DropJoined(ex)
+				conversation.DropJoined(ex)
 			} else {
 				a.remark(ex) // of a conversation, with what its pieces have to say
 			}

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/schema"
 )
@@ -215,7 +216,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 		return nil, err
 	}
 	defer store.Close()
-	f, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	f, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	return f.Exchange, err
 }
 
@@ -251,11 +252,11 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Add}}})
 			continue
 		}
-		l, err := decode.Resolve(ctx, ls, p.A, false)
+		l, err := conversation.Resolve(ctx, ls, p.A, false)
 		if err != nil {
 			return groups, err
 		}
-		r, err := decode.Resolve(ctx, rs, p.B, false)
+		r, err := conversation.Resolve(ctx, rs, p.B, false)
 		if err != nil {
 			return groups, err
 		}
@@ -268,7 +269,7 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
-	return decode.EachWhole(ctx, store, false, func(ex *decode.Exchange) error {
+	return conversation.EachWhole(ctx, store, false, func(ex *decode.Exchange) error {
 		do(titleOf(ex), ex)
 		return nil
 	})

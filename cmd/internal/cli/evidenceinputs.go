@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
@@ -215,7 +216,7 @@ func (g *evidenceInputs) checkCapture(ctx context.Context, name string) error {
 			g.a.remark(ex)
 		}
 		if g.piece = piece; piece {
-			decode.DropJoined(ex)
+			conversation.DropJoined(ex)
 		}
 		g.checker.Add(ex)
 		return ctx.Err()

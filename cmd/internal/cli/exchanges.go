@@ -6,6 +6,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
@@ -26,5 +27,5 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		return err
 	}
 	defer store.Close()
-	return decode.EachCall(ctx, store, addr.Exchange, addr.Part, do)
+	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, do)
 }

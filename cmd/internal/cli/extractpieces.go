@@ -5,6 +5,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 const (
@@ -37,8 +38,8 @@ func (p *pieces) add(ex *decode.Exchange) {
 
 // of is the conversation that exchange id is a piece of, as far as it is known, or
 // nil.
-func (p *pieces) of(id int64) *decode.Conversation {
-	for _, c := range decode.Join(p.list, decode.Options{}) {
+func (p *pieces) of(id int64) *conversation.Conversation {
+	for _, c := range conversation.Join(p.list, decode.Options{}) {
 		if slices.Contains(c.Heads, id) || slices.Contains(c.Appends, id) {
 			return c
 		}
@@ -48,7 +49,7 @@ func (p *pieces) of(id int64) *decode.Conversation {
 
 // isPiece reports whether an exchange is to be joined with others.
 func (f *follower) isPiece(ex *captures.Exchange) bool {
-	return !f.parts && decode.IsPiece(decode.Classify(ex))
+	return !f.parts && conversation.IsPiece(decode.Classify(ex))
 }
 
 // whole is what is scored for t: itself, or the conversation that it is the

@@ -11,6 +11,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/schema"
 	"unwire/schema/align"
 	"unwire/schema/check"
@@ -93,7 +94,7 @@ func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name strin
 	file := parseAddress(name).File
 	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
 		if piece {
-			decode.DropJoined(ex)
+			conversation.DropJoined(ex)
 		} else {
 			a.remark(ex)
 			calls.Add(file, ex)

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // Conversations says which exchanges of a capture are pieces of what.
@@ -38,7 +39,7 @@ func newThreads() threads {
 
 // threadOf is the request id of a piece; "" where it does not tell, and for
 // what is no piece.
-func threadOf(ex *Exchange) string {
+func threadOf(ex *decode.Exchange) string {
 	switch h := headOf(ex.Call); {
 	case h != nil:
 		return textAt(requestOf(ex), h.ID)
@@ -50,10 +51,10 @@ func threadOf(ex *Exchange) string {
 
 // add enters an exchange. One that is no piece, or does not tell of what, is
 // left out, as is a head of another method than the first one of its id.
-func (t *threads) add(ex *Exchange) { t.enter(ex.ID, ex.Call, threadOf(ex)) }
+func (t *threads) add(ex *decode.Exchange) { t.enter(ex.ID, ex.Call, threadOf(ex)) }
 
 // enter is add for the exchange number, of a call, with a request id.
-func (t *threads) enter(number int64, call Call, id string) {
+func (t *threads) enter(number int64, call decode.Call, id string) {
 	h := headOf(call)
 	if id == "" || h == nil && !isAppend(call) {
 		return
@@ -85,19 +86,19 @@ func (t *threads) enter(number int64, call Call, id string) {
 // no more than the request.
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
-func FindConversations(ctx context.Context, src Capture) (*Conversations, error) {
+func FindConversations(ctx context.Context, src decode.Capture) (*Conversations, error) {
 	c := &Conversations{threads: newThreads()}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
 // find enters the pieces among exchanges of src, those behind a damaged one, too.
-func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*captures.Exchange, error]) error {
+func (c *Conversations) find(ctx context.Context, src decode.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
 		if err != nil {
 			return cmp.Or(damage, fmt.Errorf("decode: %w", err))
 		}
-		if !IsPiece(Classify(rec)) {
+		if !IsPiece(decode.Classify(rec)) {
 			continue
 		}
 		ex, err := decodeRequest(ctx, src, rec)
@@ -114,7 +115,7 @@ func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*c
 }
 
 // decodeRequest decodes the request's first message.
-func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Exchange, error) {
+func decodeRequest(ctx context.Context, src decode.Source, rec *captures.Exchange) (*decode.Exchange, error) {
 	r := newRequestReader(rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
@@ -130,13 +131,13 @@ func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Ex
 // A requestReader decodes the request's first message, and not what is inside
 // its fields.
 type requestReader struct {
-	s  *Stream
-	ex *Exchange
+	s  *decode.Stream
+	ex *decode.Exchange
 }
 
 func newRequestReader(rec *captures.Exchange) *requestReader {
-	s := NewStream(rec, Options{NoInner: true})
-	return &requestReader{s, &Exchange{Exchange: *rec, Call: s.Call()}}
+	s := decode.NewStream(rec, decode.Options{NoInner: true})
+	return &requestReader{s, &decode.Exchange{Exchange: *rec, Call: s.Call()}}
 }
 
 // feed takes the next chunk, and reports whether the message is there.
@@ -148,7 +149,7 @@ func (r *requestReader) feed(chunk captures.Chunk) bool {
 }
 
 // close returns the request with its message, if it has one.
-func (r *requestReader) close() *Exchange {
+func (r *requestReader) close() *decode.Exchange {
 	if len(r.ex.Frames) > 0 {
 		return r.ex
 	}
@@ -198,13 +199,13 @@ var ErrNoConversation = errors.New("no conversation goes by this exchange")
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
-func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
+func (c *Conversations) Decode(ctx context.Context, src decode.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
 	bounds := o.Bounded()
 	left := bounds
-	var parts []*Exchange
+	var parts []*decode.Exchange
 	for _, id := range c.Parts(head) {
-		ex, err := Decode(ctx, src, id, left)
+		ex, err := decode.Decode(ctx, src, id, left)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +218,7 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
-	if all, ok := src.(Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+	if all, ok := src.(decode.Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
 		found, err := FindConversations(ctx, all)
 		if err != nil {
 			return nil, err
@@ -236,8 +237,8 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 
 // DecodeConversation is Decode where id is the head of a conversation, else it
 // returns nil without an error. It looks through src only where id may be one.
-func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*Conversation, error) {
-	capture, ok := src.(Capture)
+func DecodeConversation(ctx context.Context, src decode.Source, id int64, o decode.Options) (*Conversation, error) {
+	capture, ok := src.(decode.Capture)
 	if !ok {
 		return nil, nil
 	}
@@ -245,7 +246,7 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if headOf(Classify(rec)) == nil {
+	if headOf(decode.Classify(rec)) == nil {
 		return nil, nil
 	}
 	all, err := FindConversation(ctx, capture, id)
@@ -260,14 +261,14 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 
 // DropJoined takes out of a piece the frames that stand in its conversation as
 // they are, so that they are not counted twice: what is left is what carried it.
-func DropJoined(ex *Exchange) {
+func DropJoined(ex *decode.Exchange) {
 	if h := headOf(ex.Call); h != nil && h.Data == 0 {
-		ex.Frames = slices.DeleteFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down })
+		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	}
 }
 
 // Joined is the call that a head's call stands for: the bidirectional method.
-func Joined(c Call) Call {
+func Joined(c decode.Call) decode.Call {
 	if h := headOf(c); h != nil {
 		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)
 	}

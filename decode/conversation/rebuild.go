@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
@@ -14,7 +15,7 @@ import (
 // fields stay as they are.
 //
 // Errors: where the message has no one request id.
-func RebuildHead(c Call, data []byte, requestID string) ([]byte, error) {
+func RebuildHead(c decode.Call, data []byte, requestID string) ([]byte, error) {
 	h := headOf(c)
 	if h == nil {
 		return nil, fmt.Errorf("decode: %s is no head of a conversation", c.RPC)
@@ -39,7 +40,7 @@ func RebuildAppend(data []byte, requestID string, number int64, message []byte) 
 		return nil, err
 	}
 	edits := []wire.Edit{edit}
-	was := appended(&Frame{Tree: t}, false)
+	was := appended(&decode.Frame{Tree: t}, false)
 	value, err := was.form.Wrap(message)
 	if err != nil {
 		return nil, err
@@ -85,13 +86,13 @@ func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []by
 
 // Carried returns the server's messages that frames of a head's answer carry:
 // the frames themselves, unless the call is one that wraps them.
-func Carried(c Call, frames []Frame, o Options) []Frame {
+func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Frame {
 	h := headOf(c)
 	if h == nil || h.Data == 0 {
 		return frames
 	}
-	s := NewMessages(Joined(c), o)
-	var out []Frame
+	s := decode.NewMessages(Joined(c), o)
+	var out []decode.Frame
 	for i := range frames {
 		f := &frames[i]
 		if f.Dir != captures.Down || f.End != nil || f.Tree == nil {
@@ -110,7 +111,7 @@ func Carried(c Call, frames []Frame, o Options) []Frame {
 // IsLast reports whether one of the frames of a head's answer says that the
 // server's half ends with it: of polls, which come in several calls. The answer
 // of any other head is all there is.
-func IsLast(c Call, frames []Frame) bool {
+func IsLast(c decode.Call, frames []decode.Frame) bool {
 	h := headOf(c)
 	if h == nil || h.Data == 0 {
 		return true

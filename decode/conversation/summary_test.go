@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/decode/envelope"
 )
 
@@ -94,7 +95,7 @@ func reference(t testing.TB, path string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ex, err := Decode(t.Context(), s, rec.ID, Options{NoTrees: true})
+		ex, err := decode.Decode(t.Context(), s, rec.ID, decode.Options{NoTrees: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func drawPieces(t *rapid.T) *pieces {
 		case 2:
 			o = p.add("/agent.v1.AgentService/RunPoll", "application/connect+proto", "application/connect+proto", frame(stringField(1, string(stringField(1, id)))), 0, answer...)
 		case 3:
-			o = p.add(run, "application/connect+proto", "application/connect+proto", frame(data), 0, answer...)
+			o = p.add("/agent.v1.AgentService/Run", "application/connect+proto", "application/connect+proto", frame(data), 0, answer...)
 		case 4:
 			o = p.add("/a.B/C", "application/json", "application/json", data, 0, answer...)
 		default:
@@ -208,8 +209,8 @@ func sameConversations(t testing.TB, s *captures.Store) {
 		if head == 0 {
 			continue
 		}
-		got, err1 := c.Decode(ctx, s, head, Options{})
-		want, err2 := all.Decode(ctx, s, head, Options{})
+		got, err1 := c.Decode(ctx, s, head, decode.Options{})
+		want, err2 := all.Decode(ctx, s, head, decode.Options{})
 		if err1 != nil || err2 != nil || len(got.Frames) != len(want.Frames) || !cmp.Equal(got.Appends, want.Appends) {
 			t.Fatalf("exchange %d: %v, %v", head, err1, err2)
 		}
@@ -221,7 +222,7 @@ func fallback() *pieces {
 	p := &pieces{}
 	p.head(0, frame(say("a")), frame(say("b")), endFrame)
 	p.append(0, say("one"), time.Millisecond)
-	p.add(run, "application/connect+proto", "application/connect+proto", frame(say("x")), 0, frame(say("y")), endFrame)
+	p.add("/agent.v1.AgentService/Run", "application/connect+proto", "application/connect+proto", frame(say("x")), 0, frame(say("y")), endFrame)
 	p.append(1, say("two"), 2*time.Millisecond)
 	return p
 }
@@ -248,7 +249,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := headers("content-type", "application/connect+proto")
-	rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
+	rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestListingAfterAKill(t *testing.T) {
 	}
 	c := headers("content-type", "application/connect+proto")
 	for i := range 3 {
-		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
+		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +409,7 @@ func TestForgedSummaries(t *testing.T) {
 			if _, err := ListExchanges(t.Context(), s); err != nil {
 				t.Error(err)
 			}
-			c, err := DecodeConversation(t.Context(), s, 1, Options{})
+			c, err := DecodeConversation(t.Context(), s, 1, decode.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -494,7 +495,7 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 	}
-	ex, err := Decode(ctx, store, rec.ID(), Options{})
+	ex, err := decode.Decode(ctx, store, rec.ID(), decode.Options{})
 	if err != nil || ex.Code != "ok" || len(ex.Frames) != 3 || ex.Frame(captures.Down, 1).End == nil || ex.Frame(captures.Up, 1) != nil {
 		t.Errorf("%v, %v", ex, err)
 	}

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
@@ -146,7 +147,7 @@ func (p *pieces) joined(t testing.TB) *Conversation {
 	if len(heads) != 1 {
 		t.Fatalf("%d conversations", len(heads))
 	}
-	c, err := all.Decode(context.Background(), p, heads[0], Options{})
+	c, err := all.Decode(context.Background(), p, heads[0], decode.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,10 +314,10 @@ func TestNoConversation(t *testing.T) {
 			t.Errorf("exchange %d is a piece", id)
 		}
 	}
-	if _, err := all.Decode(t.Context(), p, 1, Options{}); !errors.Is(err, ErrNoConversation) {
+	if _, err := all.Decode(t.Context(), p, 1, decode.Options{}); !errors.Is(err, ErrNoConversation) {
 		t.Errorf("error %v", err)
 	}
-	if c, err := DecodeConversation(t.Context(), p.list[0], 7, Options{}); c != nil || err != nil {
+	if c, err := DecodeConversation(t.Context(), p.list[0], 7, decode.Options{}); c != nil || err != nil {
 		t.Errorf("of a source that cannot list: %v, %v", c, err)
 	}
 }
@@ -338,7 +339,7 @@ func TestJoinIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, o := range map[string]Options{
+	for want, o := range map[string]decode.Options{
 		"more than 30 frames":                    {MaxFrames: 30},
 		"inflates past the limit":                {MaxTotal: 10 << 20},
 		"of its exchanges are beyond the bounds": {MaxNodes: 220},
@@ -368,15 +369,15 @@ func TestJoinDoesNotDependOnArrival(t *testing.T) {
 		for i, k := range order {
 			p.append(uint64(k), say(fmt.Sprint("m", k)), time.Duration(i)*ms)
 		}
-		var parts []*Exchange
+		var parts []*decode.Exchange
 		for _, o := range p.list {
-			ex, err := Decode(context.Background(), o, o.ex.ID, Options{})
+			ex, err := decode.Decode(context.Background(), o, o.ex.ID, decode.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			parts = append(parts, ex)
 		}
-		c := Join(rapid.Permutation(parts).Draw(t, "given"), Options{})[0]
+		c := Join(rapid.Permutation(parts).Draw(t, "given"), decode.Options{})[0]
 		for k := range n {
 			if f := c.Frame(captures.Up, k); f == nil || string(f.Data) != string(say(fmt.Sprint("m", k))) {
 				t.Fatalf("up/%d is %v", k, f)
@@ -442,7 +443,7 @@ func TestRebuildAppend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &Frame{Tree: wire.Parse(now, wire.Options{})}
+		f := &decode.Frame{Tree: wire.Parse(now, wire.Options{})}
 		got := appended(f, false)
 		if got.err != nil || !bytes.Equal(got.data, message) || got.number != number || got.form != form || textAt(f, splitting.Append.ID) != id || textAt(f, fieldpath.Path{fieldpath.Field(99)}) != "kept" {
 			t.Fatalf("%x: %+v, id %q", now, got, textAt(f, splitting.Append.ID))
@@ -453,10 +454,10 @@ func TestRebuildAppend(t *testing.T) {
 			t.Errorf("%x gives %x", bad, got)
 		}
 	}
-	if _, err := RebuildHead(Call{Service: "a.B", RPC: "Run"}, say("r"), "id"); err == nil {
+	if _, err := RebuildHead(decode.Call{Service: "a.B", RPC: "Run"}, say("r"), "id"); err == nil {
 		t.Error("Run is a head")
 	}
-	if got, err := RebuildHead(Call{Service: "a.B", RPC: "RunPoll"}, stringField(1, string(say("r"))), "id"); err != nil || !bytes.Equal(got, stringField(1, string(say("id")))) {
+	if got, err := RebuildHead(decode.Call{Service: "a.B", RPC: "RunPoll"}, stringField(1, string(say("r"))), "id"); err != nil || !bytes.Equal(got, stringField(1, string(say("id")))) {
 		t.Errorf("%x, %v", got, err)
 	}
 }
@@ -505,7 +506,7 @@ func FuzzJoin(f *testing.F) {
 			t.Fatal(err)
 		}
 		for head := range all.All() {
-			c, err := all.Decode(t.Context(), p, head, Options{})
+			c, err := all.Decode(t.Context(), p, head, decode.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -558,9 +559,9 @@ func BenchmarkJoin(b *testing.B) {
 		o := p.append(n^1, say(strings.Repeat("what a tool said ", 20)), time.Duration(n)*ms)
 		size += int64(len(o.chunks[0].Data))
 	}
-	var parts []*Exchange
+	var parts []*decode.Exchange
 	for _, o := range p.list {
-		ex, err := Decode(b.Context(), o, o.ex.ID, Options{})
+		ex, err := decode.Decode(b.Context(), o, o.ex.ID, decode.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -569,7 +570,7 @@ func BenchmarkJoin(b *testing.B) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if c := Join(parts, Options{}); len(c) != 1 || len(c[0].Frames) != 5150 {
+		if c := Join(parts, decode.Options{}); len(c) != 1 || len(c[0].Frames) != 5150 {
 			b.Fatal("not joined")
 		}
 	}

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"unwire/decode"
 	"unwire/decode/conversation/scheme"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
@@ -22,16 +23,16 @@ var splitting = &scheme.Fallback
 // maxRequestID is the length in bytes of the longest id that is taken for one.
 const maxRequestID = 256
 
-func headOf(c Call) *scheme.Head { return splitting.HeadOf(c.Service, c.RPC) }
+func headOf(c decode.Call) *scheme.Head { return splitting.HeadOf(c.Service, c.RPC) }
 
-func isAppend(c Call) bool { return splitting.IsAppend(c.Service, c.RPC) }
+func isAppend(c decode.Call) bool { return splitting.IsAppend(c.Service, c.RPC) }
 
 // IsPiece reports whether a call, by its name, carries a piece of a
 // conversation: the server's half, or a message of the client's.
-func IsPiece(c Call) bool { return headOf(c) != nil || isAppend(c) }
+func IsPiece(c decode.Call) bool { return headOf(c) != nil || isAppend(c) }
 
 // textAt is the one text at a path of a frame's message; "" if there is none.
-func textAt(f *Frame, p fieldpath.Path) string {
+func textAt(f *decode.Frame, p fieldpath.Path) string {
 	if f == nil || f.Tree == nil {
 		return ""
 	}
@@ -83,7 +84,7 @@ type Form struct {
 // appended reads the message of an append. Redaction may have put placeholders
 // into hex: they are put into the message. With full the message's own
 // compression is left on.
-func appended(f *Frame, full bool) piece {
+func appended(f *decode.Frame, full bool) piece {
 	p := piece{number: numberAt(f.Tree, splitting.Append.Number)}
 	data := carried(f.Tree, splitting.Append.Binary)
 	if text := carried(f.Tree, splitting.Append.Text); len(data) == 0 && len(text) > 0 {
@@ -120,7 +121,7 @@ func (f Form) Wrap(data []byte) ([]byte, error) {
 
 // polled reads the server's message out of one of a polled answer. A message
 // that only says that nothing follows carries none.
-func polled(h *scheme.Head, f *Frame, full bool) (p piece, ok bool) {
+func polled(h *scheme.Head, f *decode.Frame, full bool) (p piece, ok bool) {
 	p.number = numberAt(f.Tree, h.Number)
 	text := carried(f.Tree, h.Data)
 	if len(text) == 0 {

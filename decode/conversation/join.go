@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // A Conversation is a bidirectional exchange that was carried in pieces: the
@@ -22,24 +23,24 @@ import (
 // could be understood; T is when each passed, since the first piece began. The
 // status and the end are those of the last head that had anything to say.
 type Conversation struct {
-	*Exchange
+	*decode.Exchange
 	RequestID string
 	Heads     []int64   // exchanges, in the order of their beginning; never empty
 	Appends   []int64   // as Heads; never empty
 	Origins   []Origin  // of Frames, one each
 	Anomalies []Anomaly // in the order of the frames that they are about
 
-	messages *Messages // decodes the messages that are carried
+	messages *decode.Messages // decodes the messages that are carried
 	faults   faults
 }
 
 // OriginOf is where a frame of the conversation comes from.
-func (c *Conversation) OriginOf(f *Frame) Origin {
-	return c.Origins[slices.IndexFunc(c.Frames, func(g Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
+func (c *Conversation) OriginOf(f *decode.Frame) Origin {
+	return c.Origins[slices.IndexFunc(c.Frames, func(g decode.Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
 }
 
 // AnomaliesAt are the anomalies that are about a frame of the conversation.
-func (c *Conversation) AnomaliesAt(f *Frame) (list []Anomaly) {
+func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []Anomaly) {
 	for _, a := range c.Anomalies {
 		if a.Dir == f.Dir && a.Seq == f.Seq {
 			list = append(list, a)
@@ -100,7 +101,7 @@ func (a Anomaly) String() string {
 
 // A passed message is one of a half, before the halves are put together.
 type passed struct {
-	frame  Frame
+	frame  decode.Frame
 	origin Origin
 	at     time.Time // when it passed
 	due    time.Time // when it could be understood: not before those that precede it
@@ -115,10 +116,10 @@ type passed struct {
 // exchanges are not changed, and their bytes are shared.
 // Limits: Options' MaxFrames, and of the messages carried MaxTotal and MaxNodes,
 // of a conversation.
-func Join(exchanges []*Exchange, o Options) []*Conversation {
+func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	o = o.Bounded()
 	t := newThreads()
-	byID := make(map[int64]*Exchange, len(exchanges))
+	byID := make(map[int64]*decode.Exchange, len(exchanges))
 	for _, ex := range exchanges {
 		if ex != nil && byID[ex.ID] == nil {
 			byID[ex.ID] = ex
@@ -135,11 +136,11 @@ func Join(exchanges []*Exchange, o Options) []*Conversation {
 }
 
 // join puts one conversation together.
-func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
+func (th *thread) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
 	first := byID[th.heads[0]]
-	ex := &Exchange{Exchange: first.Exchange, Call: first.Call}
+	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call}
 	ex.RPC, ex.Err = th.rpc, nil
-	c := &Conversation{messages: NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
+	c := &Conversation{messages: decode.NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
 	ex.BytesUp, ex.BytesDown = 0, 0
 	end := first.Started
 	for _, id := range slices.Concat(th.heads, th.appends) {
@@ -194,7 +195,7 @@ func (f *faults) err() error {
 
 // conclude takes over how the conversation ended: from the last head that has
 // messages, or the last one, which it returns.
-func (c *Conversation) conclude(byID map[int64]*Exchange) int64 {
+func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	last := byID[c.Heads[len(c.Heads)-1]]
 	for _, id := range c.Heads {
 		for i := range byID[id].Frames {
@@ -211,7 +212,7 @@ func (c *Conversation) conclude(byID map[int64]*Exchange) int64 {
 }
 
 // appended are the client's messages.
-func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
+func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []passed {
 	var out []passed
 	for i, id := range c.Appends {
 		ex := byID[id]
@@ -231,7 +232,7 @@ func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
 }
 
 // answered are the server's messages and its end, and whether the protocol numbers them.
-func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options) (out []passed, numbered bool) {
+func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []passed, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
 		h := headOf(ex.Call)
@@ -257,7 +258,7 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 }
 
 // decode makes the frame of the message out of the one that carried it.
-func (p *piece) decode(messages *Messages, carrier *Frame) Frame {
+func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.Frame {
 	encoding := ""
 	if p.form.Gzip {
 		encoding = "gzip"
@@ -350,7 +351,7 @@ func due(half []passed) []passed {
 }
 
 // merge interleaves the halves.
-func (c *Conversation) merge(up, down []passed, o Options) {
+func (c *Conversation) merge(up, down []passed, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
 			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
@@ -396,7 +397,7 @@ func (c *Conversation) sortAnomalies() {
 }
 
 // requestOf is the one message that a unary request is.
-func requestOf(ex *Exchange) *Frame {
+func requestOf(ex *decode.Exchange) *decode.Frame {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Up && f.End == nil && f.Tree != nil {
 			return f

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // summaryVersion is raised with every change to what a summary says of the same
@@ -19,7 +20,7 @@ const summaryVersion = 1
 // Shape: of captures.Exchange there is what captures.Listed has.
 type Listed struct {
 	*captures.Exchange
-	Call
+	decode.Call
 	Code                 string
 	FramesUp, FramesDown int
 	Joined               int64   // the head of the conversation that it is a piece of; 0 for none
@@ -127,24 +128,24 @@ func Index(ctx context.Context, store *captures.Store) error {
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
 
-func callOf(m *captures.Summary) Call {
-	return Call{Protocol: Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
+func callOf(m *captures.Summary) decode.Call {
+	return decode.Call{Protocol: decode.Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
 }
 
 // summarize derives what a listing says of an exchange, until the first chunk
 // that cannot be read.
-func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Summary, error) {
+func summarize(ctx context.Context, src decode.Source, l captures.Listed) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
 	rec, err := src.Exchange(ctx, m.Exchange)
 	if err != nil {
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
 	}
-	s := NewStream(rec, Options{NoTrees: true})
+	s := decode.NewStream(rec, decode.Options{NoTrees: true})
 	var request *requestReader
 	if IsPiece(s.Call()) {
 		request = newRequestReader(rec)
 	}
-	count := func(frames []Frame) {
+	count := func(frames []decode.Frame) {
 		for i := range frames {
 			if frames[i].Up() {
 				m.FramesUp++
@@ -176,13 +177,13 @@ func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Sum
 // FindConversation is FindConversations for the one that an exchange is a piece
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
-func FindConversation(ctx context.Context, src Capture, id int64) (*Conversations, error) {
+func FindConversation(ctx context.Context, src decode.Capture, id int64) (*Conversations, error) {
 	c := &Conversations{threads: newThreads()}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if !IsPiece(Classify(rec)) {
+	if !IsPiece(decode.Classify(rec)) {
 		return c, nil
 	}
 	store, ok := src.(*captures.Store)

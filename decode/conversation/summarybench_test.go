@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func recordMillion(tb testing.TB, path string, n, frames int) {
 		"x-request-id", "6b1f0c9e-2d0b-4a30-9f5e-0b9c1a7d1c11", "date", "Sat, 21 Nov 2026 10:22:09 GMT", "accept-encoding", "gzip, br")
 	delta := envelope.Append(nil, 0, append([]byte{0x0a, 48, 0x0a, 46}, "the next words of an answer as a model says it"...))
 	for range n {
-		rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://api.example.com" + run, HTTP: "2", RequestHeaders: c})
+		rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://api.example.com" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
 		if err != nil {
 			tb.Fatal(err)
 		}
