@@ -280,7 +280,7 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 // the body of the request.
 func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.Exchange, []byte, *conversation.Conversation, error) {
 	if !part {
-		c, err := conversation.DecodeConversation(ctx, src, id, decode.Options{})
+		c, err := conversation.Decode(ctx, src, id, decode.Options{})
 		if err != nil {
 			return nil, nil, nil, err
 		}

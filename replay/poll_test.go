@@ -139,11 +139,11 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	if err := a.store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := conversation.FindConversations(t.Context(), a.store)
+	all, err := conversation.FindAll(t.Context(), a.store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := conversation.DecodeConversation(t.Context(), a.store, all.Head(1), decode.Options{})
+	c, err := conversation.Decode(t.Context(), a.store, all.Head(1), decode.Options{})
 	if err != nil || c == nil || len(c.Heads) != polls || polls < 5 {
 		t.Fatalf("%d polls recorded, %+v, %v", polls, c, err)
 	}

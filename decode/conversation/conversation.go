@@ -1,3 +1,9 @@
+// Package conversation finds the bidirectional streams of a capture that were
+// carried in pieces, as several calls, and puts each together: exchanges go in,
+// and one decode.Exchange comes out, with what its frames do not show. Listings
+// and walks over a capture that count such a stream once are here, too.
+//
+// How a service splits a stream is data: package scheme.
 package conversation
 
 import (
@@ -13,28 +19,28 @@ import (
 	"unwire/decode"
 )
 
-// Conversations says which exchanges of a capture are pieces of what.
-type Conversations struct {
+// A Set says which exchanges of a capture are pieces of what.
+type Set struct {
 	threads
-	told bool // by summaries: a piece may be none
+	fromSummaries bool // a piece may be none
 }
 
 // threads are pieces by request id.
 type threads struct {
-	list   []*thread
-	byName map[string]*thread
-	byPart map[int64]*thread
+	list   []*splitStream
+	byName map[string]*splitStream
+	byPart map[int64]*splitStream
 }
 
-// A thread is the pieces with one request id, and of their heads those of one method.
-type thread struct {
+// A splitStream is the pieces with one request id, and of their heads those of one method.
+type splitStream struct {
 	id             string
 	service, rpc   string // of the bidirectional method; "" before a head is known
 	heads, appends []int64
 }
 
 func newThreads() threads {
-	return threads{byName: map[string]*thread{}, byPart: map[int64]*thread{}}
+	return threads{byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
 }
 
 // threadOf is the request id of a piece; "" where it does not tell, and for
@@ -49,19 +55,19 @@ func threadOf(ex *decode.Exchange) string {
 	return ""
 }
 
-// add enters an exchange. One that is no piece, or does not tell of what, is
+// addPiece enters an exchange. One that is no piece, or does not tell of what, is
 // left out, as is a head of another method than the first one of its id.
-func (t *threads) add(ex *decode.Exchange) { t.enter(ex.ID, ex.Call, threadOf(ex)) }
+func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(ex)) }
 
-// enter is add for the exchange number, of a call, with a request id.
-func (t *threads) enter(number int64, call decode.Call, id string) {
+// addCall is addPiece for the exchange number, of a call, with a request id.
+func (t *threads) addCall(number int64, call decode.Call, id string) {
 	h := headOf(call)
 	if id == "" || h == nil && !isAppend(call) {
 		return
 	}
 	th := t.byName[id]
 	if th == nil {
-		th = &thread{id: strings.Clone(id)}
+		th = &splitStream{id: strings.Clone(id)}
 		t.byName[id] = th
 		t.list = append(t.list, th)
 	}
@@ -80,19 +86,19 @@ func (t *threads) enter(number int64, call decode.Call, id string) {
 	}
 }
 
-// FindConversations looks through a capture for conversations in pieces.
+// FindAll looks through a capture for conversations in pieces.
 //
 // Shape: only exchanges that are pieces by their names are read, and of heads
 // no more than the request.
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
-func FindConversations(ctx context.Context, src decode.Capture) (*Conversations, error) {
-	c := &Conversations{threads: newThreads()}
+func FindAll(ctx context.Context, src decode.Capture) (*Set, error) {
+	c := &Set{threads: newThreads()}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
 // find enters the pieces among exchanges of src, those behind a damaged one, too.
-func (c *Conversations) find(ctx context.Context, src decode.Source, among iter.Seq2[*captures.Exchange, error]) error {
+func (c *Set) find(ctx context.Context, src decode.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
 		if err != nil {
@@ -104,7 +110,7 @@ func (c *Conversations) find(ctx context.Context, src decode.Source, among iter.
 		ex, err := decodeRequest(ctx, src, rec)
 		switch {
 		case err == nil:
-			c.add(ex)
+			c.addPiece(ex)
 		case !errors.Is(err, captures.ErrDamaged):
 			return err
 		case damage == nil:
@@ -163,7 +169,7 @@ func (r *requestReader) close() *decode.Exchange {
 
 // Head returns the exchange that a conversation goes by: the first head of the
 // one that exchange id is a piece of; 0 if it is none of any.
-func (c *Conversations) Head(id int64) int64 {
+func (c *Set) Head(id int64) int64 {
 	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
 		return th.heads[0]
 	}
@@ -172,7 +178,7 @@ func (c *Conversations) Head(id int64) int64 {
 
 // Parts returns the exchanges of the conversation that goes by head: its heads
 // first, each in the order of their beginning; nil if there is none.
-func (c *Conversations) Parts(head int64) []int64 {
+func (c *Set) Parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
 		return nil
 	}
@@ -181,7 +187,7 @@ func (c *Conversations) Parts(head int64) []int64 {
 }
 
 // All yields the heads of all conversations.
-func (c *Conversations) All() iter.Seq[int64] {
+func (c *Set) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, th := range c.list {
 			if len(th.heads) > 0 && len(th.appends) > 0 && !yield(th.heads[0]) {
@@ -191,15 +197,15 @@ func (c *Conversations) All() iter.Seq[int64] {
 	}
 }
 
-// ErrNoConversation is wrapped where an exchange is the head of none.
-var ErrNoConversation = errors.New("no conversation goes by this exchange")
+// errNoConversation is wrapped where an exchange is the head of none.
+var errNoConversation = errors.New("no conversation goes by this exchange")
 
 // Decode reads the pieces of the conversation that goes by head, and joins them.
 //
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
-func (c *Conversations) Decode(ctx context.Context, src decode.Source, head int64, o decode.Options) (*Conversation, error) {
+func (c *Set) Decode(ctx context.Context, src decode.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
 	bounds := o.Bounded()
 	left := bounds
@@ -218,15 +224,15 @@ func (c *Conversations) Decode(ctx context.Context, src decode.Source, head int6
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
-	if all, ok := src.(decode.Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
-		found, err := FindConversations(ctx, all)
+	if all, ok := src.(decode.Capture); ok && c.fromSummaries && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+		found, err := FindAll(ctx, all)
 		if err != nil {
 			return nil, err
 		}
 		return found.Decode(ctx, src, head, o)
 	}
 	if len(joined) == 0 {
-		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
+		return nil, fmt.Errorf("decode: exchange %d: %w", head, errNoConversation)
 	}
 	joined[0].LoadChoices(ctx, src)
 	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
@@ -235,9 +241,9 @@ func (c *Conversations) Decode(ctx context.Context, src decode.Source, head int6
 	return joined[0], nil
 }
 
-// DecodeConversation is Decode where id is the head of a conversation, else it
+// Decode is Decode where id is the head of a conversation, else it
 // returns nil without an error. It looks through src only where id may be one.
-func DecodeConversation(ctx context.Context, src decode.Source, id int64, o decode.Options) (*Conversation, error) {
+func Decode(ctx context.Context, src decode.Source, id int64, o decode.Options) (*Conversation, error) {
 	capture, ok := src.(decode.Capture)
 	if !ok {
 		return nil, nil
@@ -249,7 +255,7 @@ func DecodeConversation(ctx context.Context, src decode.Source, id int64, o deco
 	if headOf(decode.Classify(rec)) == nil {
 		return nil, nil
 	}
-	all, err := FindConversation(ctx, capture, id)
+	all, err := Find(ctx, capture, id)
 	if err != nil {
 		return nil, err
 	}

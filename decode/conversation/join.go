@@ -27,20 +27,20 @@ type Conversation struct {
 	RequestID string
 	Heads     []int64   // exchanges, in the order of their beginning; never empty
 	Appends   []int64   // as Heads; never empty
-	Origins   []Origin  // of Frames, one each
-	Anomalies []Anomaly // in the order of the frames that they are about
+	Origins   []origin  // of Frames, one each
+	Anomalies []anomaly // in the order of the frames that they are about
 
 	messages *decode.Messages // decodes the messages that are carried
 	faults   faults
 }
 
 // OriginOf is where a frame of the conversation comes from.
-func (c *Conversation) OriginOf(f *decode.Frame) Origin {
+func (c *Conversation) OriginOf(f *decode.Frame) origin {
 	return c.Origins[slices.IndexFunc(c.Frames, func(g decode.Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
 }
 
 // AnomaliesAt are the anomalies that are about a frame of the conversation.
-func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []Anomaly) {
+func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []anomaly) {
 	for _, a := range c.Anomalies {
 		if a.Dir == f.Dir && a.Seq == f.Seq {
 			list = append(list, a)
@@ -49,64 +49,82 @@ func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []Anomaly) {
 	return list
 }
 
-// An Origin is where a frame of a Conversation comes from.
-type Origin struct {
+// An origin is where a frame of a Conversation comes from.
+type origin struct {
 	Exchange int64
-	Seq      int   // of the frame there
-	Number   int64 // the one that the protocol gives the message; -1 where it gives none
-	Form     Form
+	Seq      int // of the frame there
+
+	// the one that the protocol gives the message; -1 where it gives none
+	Number int64
+	Form   wrapping
 }
 
-// An AnomalyKind says what is not as in a stream.
-type AnomalyKind string
+// An anomalyKind says what is not as in a stream.
+type anomalyKind string
 
 const (
-	Gap       AnomalyKind = "gap"       // numbers before this one are missing: Count of them
-	Duplicate AnomalyKind = "duplicate" // the same message again, left out
-	Conflict  AnomalyKind = "conflict"  // another message with the number of one that came before, left out
-	Overtook  AnomalyKind = "overtook"  // it arrived before one with a lower number
-	Declined  AnomalyKind = "declined"  // the server answered the append with an error
-	Unread    AnomalyKind = "unread"    // the message inside could not be decoded
+	// Gap is for numbers before this one that are missing: Count of them.
+	Gap anomalyKind = "gap"
+
+	// duplicate is for the same message again, left out.
+	duplicate anomalyKind = "duplicate"
+
+	// conflict is for another message with the number of one before, left out.
+	conflict anomalyKind = "conflict"
+
+	// overtook is for a message that arrived before one with a lower number.
+	overtook anomalyKind = "overtook"
+
+	// declined is for an append that the server answered with an error.
+	declined anomalyKind = "declined"
+
+	// unread is for a message inside that could not be decoded.
+	unread anomalyKind = "unread"
 )
 
-// An Anomaly is something that Frames do not show.
-type Anomaly struct {
-	Kind     AnomalyKind
-	Dir      captures.Direction
-	Seq      int   // of the frame in the conversation: itself, the one it repeats, the one behind the gap
+// An anomaly is something that Frames do not show.
+type anomaly struct {
+	Kind anomalyKind
+	Dir  captures.Direction
+
+	// of the frame in the conversation: itself, the one it repeats, the one behind
+	// the gap
+	Seq      int
 	Exchange int64 // that shows it
 	Number   int64 // the protocol's
 	Count    int64 // of missing numbers
 }
 
 // String says it in words.
-func (a Anomaly) String() string {
+func (a anomaly) String() string {
 	switch a.Kind {
 	case Gap:
 		if a.Count == 1 {
 			return fmt.Sprintf("gap: number %d is missing", a.Number-1)
 		}
 		return fmt.Sprintf("gap: numbers %d to %d are missing", a.Number-a.Count, a.Number-1)
-	case Duplicate:
+	case duplicate:
 		return fmt.Sprintf("duplicate: number %d again in exchange %d", a.Number, a.Exchange)
-	case Conflict:
+	case conflict:
 		return fmt.Sprintf("conflict: another message with number %d in exchange %d", a.Number, a.Exchange)
-	case Overtook:
+	case overtook:
 		return fmt.Sprintf("overtook: number %d arrived before a lower one", a.Number)
-	case Declined:
+	case declined:
 		return fmt.Sprintf("declined: the server answered number %d with an error", a.Number)
 	}
 	return fmt.Sprintf("unread: the message in number %d of exchange %d", a.Number, a.Exchange)
 }
 
-// A passed message is one of a half, before the halves are put together.
-type passed struct {
+// A timedMessage is one of a half, before the halves are put together.
+type timedMessage struct {
 	frame  decode.Frame
-	origin Origin
+	origin origin
 	at     time.Time // when it passed
-	due    time.Time // when it could be understood: not before those that precede it
-	failed bool      // the server declined it
-	place  int       // of its exchange in the order of their beginning
+
+	// when it could be understood: not before those that precede it
+	due    time.Time
+	failed bool // the server declined it
+	place  int  // of its exchange in the order of their beginning
 }
 
 // Join finds the conversations among exchanges and puts them together.
@@ -123,7 +141,7 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 	for _, ex := range exchanges {
 		if ex != nil && byID[ex.ID] == nil {
 			byID[ex.ID] = ex
-			t.add(ex)
+			t.addPiece(ex)
 		}
 	}
 	var out []*Conversation
@@ -136,7 +154,7 @@ func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
 }
 
 // join puts one conversation together.
-func (th *thread) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
+func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
 	first := byID[th.heads[0]]
 	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call}
 	ex.RPC, ex.Err = th.rpc, nil
@@ -212,8 +230,8 @@ func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 }
 
 // appended are the client's messages.
-func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []passed {
-	var out []passed
+func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []timedMessage {
+	var out []timedMessage
 	for i, id := range c.Appends {
 		ex := byID[id]
 		f := requestOf(ex)
@@ -221,9 +239,9 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 			continue
 		}
 		m := appended(f, c.messages.Full())
-		out = append(out, passed{
+		out = append(out, timedMessage{
 			frame:  m.decode(c.messages, f),
-			origin: Origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
+			origin: origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
 			at:     ex.Started.Add(f.T), place: i,
 			failed: ex.Code != "" && ex.Code != "ok",
 		})
@@ -232,7 +250,7 @@ func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Option
 }
 
 // answered are the server's messages and its end, and whether the protocol numbers them.
-func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []passed, numbered bool) {
+func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []timedMessage, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
 		h := headOf(ex.Call)
@@ -243,7 +261,7 @@ func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o d
 			if f.Dir != captures.Down || len(out) == o.MaxFrames || f.End != nil && id != last {
 				continue
 			}
-			p := passed{frame: *f, origin: Origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
+			p := timedMessage{frame: *f, origin: origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
 			if h.Data != 0 && f.End == nil && f.Tree != nil {
 				m, ok := polled(h, f, c.messages.Full())
 				if !ok {
@@ -268,12 +286,12 @@ func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.
 
 // order sorts a half by its numbers, leaves repeated messages out, and says
 // what was out of order. What has no number comes in its turn: at its time.
-func (c *Conversation) order(half []passed, numbered bool) []passed {
+func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage {
 	if !numbered {
-		slices.SortStableFunc(half, func(a, b passed) int { return a.at.Compare(b.at) })
+		slices.SortStableFunc(half, func(a, b timedMessage) int { return a.at.Compare(b.at) })
 		return due(half)
 	}
-	slices.SortStableFunc(half, func(a, b passed) int {
+	slices.SortStableFunc(half, func(a, b timedMessage) int {
 		return cmp.Or(
 			cmp.Compare(rank(&a), rank(&b)),
 			compareBool(a.failed, b.failed),
@@ -281,15 +299,15 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 			cmp.Compare(a.place, b.place),
 		)
 	})
-	var out []passed
+	var out []timedMessage
 	next := int64(0)
 	var latest time.Time
 	for _, p := range half {
 		n := p.origin.Number
 		if len(out) > 0 && n >= 0 && out[len(out)-1].origin.Number == n {
-			kind := Duplicate
+			kind := duplicate
 			if !bytes.Equal(out[len(out)-1].frame.Data, p.frame.Data) {
-				kind = Conflict
+				kind = conflict
 			}
 			c.remark(kind, p, len(out)-1, 0)
 			continue
@@ -298,16 +316,16 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 			c.remark(Gap, p, len(out), n-next)
 		}
 		if n >= 0 && p.at.Before(latest) {
-			c.remark(Overtook, p, len(out), 0)
+			c.remark(overtook, p, len(out), 0)
 		}
 		if p.at.After(latest) {
 			latest = p.at
 		}
 		if p.failed {
-			c.remark(Declined, p, len(out), 0)
+			c.remark(declined, p, len(out), 0)
 		}
 		if p.frame.Tree == nil && p.frame.End == nil {
-			c.remark(Unread, p, len(out), 0)
+			c.remark(unread, p, len(out), 0)
 		}
 		if n >= next && n < 1<<62 {
 			next = n + 1
@@ -318,7 +336,7 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 }
 
 // rank is what a half is sorted by: the end comes last.
-func rank(p *passed) int64 {
+func rank(p *timedMessage) int64 {
 	if p.origin.Number < 0 {
 		return 1<<63 - 1
 	}
@@ -335,12 +353,12 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-func (c *Conversation) remark(kind AnomalyKind, p passed, seq int, count int64) {
-	c.Anomalies = append(c.Anomalies, Anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
+func (c *Conversation) remark(kind anomalyKind, p timedMessage, seq int, count int64) {
+	c.Anomalies = append(c.Anomalies, anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
 }
 
 // due sets when each could be understood.
-func due(half []passed) []passed {
+func due(half []timedMessage) []timedMessage {
 	for i := range half {
 		half[i].due = half[i].at
 		if i > 0 && half[i-1].due.After(half[i].due) {
@@ -351,7 +369,7 @@ func due(half []passed) []passed {
 }
 
 // merge interleaves the halves.
-func (c *Conversation) merge(up, down []passed, o decode.Options) {
+func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
 			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
@@ -376,7 +394,7 @@ func (c *Conversation) merge(up, down []passed, o decode.Options) {
 	c.sortAnomalies()
 }
 
-func (c *Conversation) push(p passed) {
+func (c *Conversation) push(p timedMessage) {
 	p.frame.T = p.at.Sub(c.Started)
 	c.Frames = append(c.Frames, p.frame)
 	c.Origins = append(c.Origins, p.origin)
@@ -391,7 +409,7 @@ func (c *Conversation) sortAnomalies() {
 	for i := range c.Frames {
 		place[[2]int{int(c.Frames[i].Dir), c.Frames[i].Seq}] = i
 	}
-	slices.SortStableFunc(c.Anomalies, func(a, b Anomaly) int {
+	slices.SortStableFunc(c.Anomalies, func(a, b anomaly) int {
 		return cmp.Compare(place[[2]int{int(a.Dir), a.Seq}], place[[2]int{int(b.Dir), b.Seq}])
 	})
 }

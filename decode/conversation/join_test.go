@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -21,7 +20,6 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
-	"unwire/decode/wire"
 )
 
 // A recorded call is an exchange with its chunks.
@@ -139,7 +137,7 @@ var endFrame = envelope.Append(nil, envelope.EndStream, []byte("{}"))
 // joined is the one conversation of the pieces.
 func (p *pieces) joined(t testing.TB) *Conversation {
 	t.Helper()
-	all, err := FindConversations(context.Background(), p)
+	all, err := FindAll(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +230,7 @@ func TestJoin(t *testing.T) {
 		"bytes, gzip and an envelope": {func(p *pieces) {
 			p.head(0)
 			id := stringField(2, string(stringField(1, "r")))
-			for i, form := range []Form{{}, {Gzip: true}, {Enveloped: true}, {Enveloped: true, Gzip: true}, {Hex: true, Gzip: true}, {Hex: true, Enveloped: true}} {
+			for i, form := range []wrapping{{}, {Gzip: true}, {Enveloped: true}, {Enveloped: true, Gzip: true}, {Hex: true, Gzip: true}, {Hex: true, Enveloped: true}} {
 				data, err := form.Wrap(say(fmt.Sprint("m", i)))
 				if err != nil {
 					panic(err)
@@ -305,7 +303,7 @@ func TestNoConversation(t *testing.T) {
 	p.add(appendPath, "application/proto", "application/proto", appendMessage("another", 0, say("a")), 0)
 	p.add(appendPath, "application/proto", "application/proto", []byte("\x0a\x02"), 0)
 	p.add("/x.v1.Poll/Poll", "application/proto", "application/proto", say("r"), 0)
-	all, err := FindConversations(t.Context(), p)
+	all, err := FindAll(t.Context(), p)
 	if err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("error %v", err)
 	}
@@ -314,10 +312,10 @@ func TestNoConversation(t *testing.T) {
 			t.Errorf("exchange %d is a piece", id)
 		}
 	}
-	if _, err := all.Decode(t.Context(), p, 1, decode.Options{}); !errors.Is(err, ErrNoConversation) {
+	if _, err := all.Decode(t.Context(), p, 1, decode.Options{}); !errors.Is(err, errNoConversation) {
 		t.Errorf("error %v", err)
 	}
-	if c, err := DecodeConversation(t.Context(), p.list[0], 7, decode.Options{}); c != nil || err != nil {
+	if c, err := Decode(t.Context(), p.list[0], 7, decode.Options{}); c != nil || err != nil {
 		t.Errorf("of a source that cannot list: %v, %v", c, err)
 	}
 }
@@ -328,14 +326,14 @@ func TestJoinIsBounded(t *testing.T) {
 	for n := range uint64(20) {
 		p.append(n, say("a"), 0)
 	}
-	bomb, err := Form{Gzip: true}.Wrap(say(strings.Repeat("b", 3<<20)))
+	bomb, err := wrapping{Gzip: true}.Wrap(say(strings.Repeat("b", 3<<20)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range uint64(20) {
 		p.append(20+n, bomb, 0)
 	}
-	all, err := FindConversations(t.Context(), p)
+	all, err := FindAll(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +383,7 @@ func TestJoinDoesNotDependOnArrival(t *testing.T) {
 		}
 		duplicates := 0
 		for _, a := range c.Anomalies {
-			if a.Kind == Duplicate {
+			if a.Kind == duplicate {
 				duplicates++
 			}
 		}
@@ -400,66 +398,6 @@ func seqTo(n int) (list []int) {
 		list = append(list, i)
 	}
 	return list
-}
-
-func TestUnhexWithPlaceholders(t *testing.T) {
-	secret := strings.Repeat("s", 20)
-	text := hex.EncodeToString([]byte("a token: ")) + "redacted-3f2a9c1b" + strings.Repeat(".", 2*len(secret)-17) + hex.EncodeToString([]byte("!"))
-	got, err := unhex([]byte(text))
-	if want := "a token: redacted-3f2a9c1b...!"; err != nil || string(got) != want {
-		t.Errorf("%q, %v; want %q", got, err, want)
-	}
-	if got, err := unhex([]byte("redacted-3f2a9c1b.......")); err != nil || string(got) != "redacted-3f2" {
-		t.Errorf("%q, %v", got, err)
-	}
-	for _, bad := range []string{"redacted-3f2a9c1b", "xy", "3"} {
-		if got, err := unhex([]byte(bad)); err == nil {
-			t.Errorf("%s gives %q", bad, got)
-		}
-	}
-}
-
-// A rebuilt append has what was asked for, and nothing else has changed.
-func TestRebuildAppend(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		form := Form{Hex: rapid.Bool().Draw(t, "hex"), Gzip: rapid.Bool().Draw(t, "gzip"), Enveloped: rapid.Bool().Draw(t, "enveloped")}
-		value, err := form.Wrap(say("before"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		field := protowire.Number(4)
-		if form.Hex {
-			field = 1
-		}
-		was := append(stringField(2, string(stringField(1, "old"))), stringField(field, string(value))...)
-		was = append(was, stringField(99, "kept")...)
-		if rapid.Bool().Draw(t, "numbered") {
-			was = protowire.AppendVarint(protowire.AppendTag(was, 3, protowire.VarintType), 300)
-		}
-		number := rapid.Int64Range(0, 1<<40).Draw(t, "number")
-		id := rapid.StringN(1, 40, 80).Draw(t, "id")
-		message := say(rapid.String().Draw(t, "message"))
-		now, err := RebuildAppend(was, id, number, message)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := &decode.Frame{Tree: wire.Parse(now, wire.Options{})}
-		got := appended(f, false)
-		if got.err != nil || !bytes.Equal(got.data, message) || got.number != number || got.form != form || textAt(f, splitting.Append.ID) != id || textAt(f, fieldpath.Path{fieldpath.Field(99)}) != "kept" {
-			t.Fatalf("%x: %+v, id %q", now, got, textAt(f, splitting.Append.ID))
-		}
-	})
-	for _, bad := range [][]byte{nil, say("no id"), append(appendMessage("r", 1, nil), appendMessage("r", 1, nil)...)} {
-		if got, err := RebuildAppend(bad, "id", 0, nil); err == nil {
-			t.Errorf("%x gives %x", bad, got)
-		}
-	}
-	if _, err := RebuildHead(decode.Call{Service: "a.B", RPC: "Run"}, say("r"), "id"); err == nil {
-		t.Error("Run is a head")
-	}
-	if got, err := RebuildHead(decode.Call{Service: "a.B", RPC: "RunPoll"}, stringField(1, string(say("r"))), "id"); err != nil || !bytes.Equal(got, stringField(1, string(say("id")))) {
-		t.Errorf("%x, %v", got, err)
-	}
 }
 
 // FuzzJoin reads calls out of arbitrary bytes: what sort each is, when its
@@ -501,7 +439,7 @@ func FuzzJoin(f *testing.F) {
 				o.ex.Status = 500
 			}
 		}
-		all, err := FindConversations(t.Context(), p)
+		all, err := FindAll(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -523,7 +461,7 @@ func checkConversation(t *testing.T, c *Conversation) {
 	}
 	var seq [2]int
 	last := int64(-1)
-	seen := map[Origin]bool{}
+	seen := map[origin]bool{}
 	for i := range c.Frames {
 		f, o := &c.Frames[i], c.Origins[i]
 		if f.Seq != seq[f.Dir] || f.T < 0 || seen[o] {

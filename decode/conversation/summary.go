@@ -23,8 +23,10 @@ type Listed struct {
 	decode.Call
 	Code                 string
 	FramesUp, FramesDown int
-	Joined               int64   // the head of the conversation that it is a piece of; 0 for none
-	Parts                []int64 // of a head, all pieces
+
+	// the head of the conversation that it is a piece of; 0 for none
+	Joined int64
+	Parts  []int64 // of a head, all pieces
 }
 
 // A List is the exchanges of a capture, as a listing has them.
@@ -43,8 +45,8 @@ type List struct {
 // Errors: all that could not be read. The exchanges beside it are in the List.
 func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
-	all := Conversations{threads: newThreads()}
-	var failed unread
+	all := Set{threads: newThreads()}
+	var failed unreadExchanges
 	for rec, err := range store.Listing(ctx, summaryVersion) {
 		if err != nil {
 			failed.capture = err
@@ -70,7 +72,7 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 			Exchange: rec.Exchange, Call: callOf(m), Code: m.Code,
 			FramesUp: m.FramesUp, FramesDown: m.FramesDown,
 		}
-		all.enter(ex.ID, ex.Call, m.Thread)
+		all.addCall(ex.ID, ex.Call, m.Thread)
 		l.Exchanges = append(l.Exchanges, ex)
 	}
 	for i := range l.Exchanges {
@@ -83,14 +85,14 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	return l, failed.err()
 }
 
-// unread is what could not be read.
-type unread struct {
+// unreadExchanges is what could not be read.
+type unreadExchanges struct {
 	first     error // of an exchange
 	exchanges int
 	capture   error
 }
 
-func (u *unread) add(err error) {
+func (u *unreadExchanges) add(err error) {
 	if err == nil {
 		return
 	}
@@ -99,7 +101,7 @@ func (u *unread) add(err error) {
 	}
 }
 
-func (u *unread) err() error {
+func (u *unreadExchanges) err() error {
 	if u.exchanges > 1 {
 		u.first = fmt.Errorf("%w\nand %d more exchanges", u.first, u.exchanges-1)
 	}
@@ -174,11 +176,11 @@ func summarize(ctx context.Context, src decode.Source, l captures.Listed) (captu
 	return m, err
 }
 
-// FindConversation is FindConversations for the one that an exchange is a piece
+// Find is FindConversations for the one that an exchange is a piece
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
-func FindConversation(ctx context.Context, src decode.Capture, id int64) (*Conversations, error) {
-	c := &Conversations{threads: newThreads()}
+func Find(ctx context.Context, src decode.Capture, id int64) (*Set, error) {
+	c := &Set{threads: newThreads()}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
@@ -188,7 +190,7 @@ func FindConversation(ctx context.Context, src decode.Capture, id int64) (*Conve
 	}
 	store, ok := src.(*captures.Store)
 	if !ok {
-		return FindConversations(ctx, src)
+		return FindAll(ctx, src)
 	}
 	ex, err := decodeRequest(ctx, src, rec)
 	if err != nil {
@@ -214,8 +216,8 @@ func FindConversation(ctx context.Context, src decode.Capture, id int64) (*Conve
 		if p.Exchange == id {
 			call = ex.Call
 		}
-		c.enter(p.Exchange, call, thread)
-		c.told = true
+		c.addCall(p.Exchange, call, thread)
+		c.fromSummaries = true
 	}
 	return c, c.find(ctx, src, store.ExchangesAfter(ctx, upTo))
 }

@@ -30,7 +30,7 @@ func Resolve(ctx context.Context, src decode.Capture, id int64, part bool) (Reso
 	}
 	r := Resolved{}
 	if IsPiece(decode.Classify(rec)) {
-		all, err := FindConversation(ctx, src, rec.ID)
+		all, err := Find(ctx, src, rec.ID)
 		if errors.Is(err, captures.ErrDamaged) {
 			// The exchange alone is better than nothing.
 			r.Exchange, _ = decode.Decode(ctx, src, rec.ID, decode.Options{})
@@ -60,13 +60,13 @@ func Resolve(ctx context.Context, src decode.Capture, id int64, part bool) (Reso
 // the damage is the error.
 func EachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	if id != 0 {
-		one, err := FindConversation(ctx, src, id)
+		one, err := Find(ctx, src, id)
 		if err != nil {
 			return err
 		}
 		return one.eachCall(ctx, src, id, part, do)
 	}
-	all, damage := FindConversations(ctx, src)
+	all, damage := FindAll(ctx, src)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
@@ -84,7 +84,7 @@ func EachCall(ctx context.Context, src decode.Capture, id int64, part bool, do f
 
 // eachCall is EachCall for one exchange, whose conversation is among c. Of a damaged
 // one do gets what is there of it, and then the damage is the error.
-func (c *Conversations) eachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
+func (c *Set) eachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	joined := c.Head(id) == id && !part
 	if joined {
 		whole, err := c.Decode(ctx, src, id, decode.Options{})
@@ -118,10 +118,10 @@ func (c *Conversations) eachCall(ctx context.Context, src decode.Capture, id int
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
 func EachWhole(ctx context.Context, src decode.Capture, parts bool, do func(ex *decode.Exchange) error) error {
-	all := &Conversations{}
+	all := &Set{}
 	var damage error
 	if !parts {
-		if all, damage = FindConversations(ctx, src); damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		if all, damage = FindAll(ctx, src); damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 			return damage
 		}
 	}
@@ -147,7 +147,7 @@ func EachWhole(ctx context.Context, src decode.Capture, parts bool, do func(ex *
 
 // whole decodes the exchange id, or the conversation that goes by it; of another
 // piece of a conversation it returns nil.
-func (c *Conversations) whole(ctx context.Context, src decode.Capture, id int64) (*decode.Exchange, error) {
+func (c *Set) whole(ctx context.Context, src decode.Capture, id int64) (*decode.Exchange, error) {
 	switch c.Head(id) {
 	case 0:
 		return decode.Decode(ctx, src, id, decode.Options{})

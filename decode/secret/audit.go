@@ -63,7 +63,7 @@ func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rul
 		}
 		learnFrom(red, ex)
 	}
-	pieces, err := conversation.FindConversations(ctx, src)
+	pieces, err := conversation.FindAll(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (c *client) turnOver(ctx context.Context, protocol connect.ClientOption) er
 // that goes by it.
 func (r *recorder) transcript(id int64) *transcript.Transcript {
 	r.t.Helper()
-	if c, err := conversation.DecodeConversation(r.t.Context(), r.store, id, decode.Options{}); err == nil && c != nil {
+	if c, err := conversation.Decode(r.t.Context(), r.store, id, decode.Options{}); err == nil && c != nil {
 		return transcript.Extract(c.Exchange, transcript.Options{})
 	}
 	ex, err := decode.Decode(r.t.Context(), r.store, id, decode.Options{})

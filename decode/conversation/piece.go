@@ -18,7 +18,7 @@ import (
 )
 
 // splitting is how services split a stream into calls.
-var splitting = &scheme.Fallback
+var splitting *scheme.Scheme = &scheme.Fallback
 
 // maxRequestID is the length in bytes of the longest id that is taken for one.
 const maxRequestID = 256
@@ -70,12 +70,12 @@ func carried(t *wire.Tree, field uint64) []byte {
 type piece struct {
 	number int64
 	data   []byte
-	form   Form
+	form   wrapping
 	err    error // why data is as it was carried
 }
 
-// A Form is how an append carries its message.
-type Form struct {
+// A wrapping is how an append carries its message.
+type wrapping struct {
 	Hex       bool // as text, else as bytes
 	Gzip      bool
 	Enveloped bool
@@ -101,7 +101,7 @@ func appended(f *decode.Frame, full bool) piece {
 }
 
 // Wrap is the inverse of what a Form says was undone: the field's value.
-func (f Form) Wrap(data []byte) ([]byte, error) {
+func (f wrapping) Wrap(data []byte) ([]byte, error) {
 	var flags envelope.Flags
 	if f.Gzip {
 		out, err := envelope.Compress("gzip", data)
