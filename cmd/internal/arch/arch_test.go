@@ -75,6 +75,10 @@ var table = map[string]row{
 		why:     "payloads in other encodings are recognised by their bytes",
 	},
 	"decode/known": {why: "the well-known types are a table"},
+	"decode/filter": {
+		imports: []string{"decode", "decode/fieldpath"},
+		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
+	},
 	"decode": {
 		imports: []string{"captures", "decode/"},
 		why:     "frames and streams are derived from captures",
@@ -120,7 +124,12 @@ var table = map[string]row{
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
-	"schema/update":   {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update/source": {
+		imports: []string{"schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "decode/conversation", "captures"},
+		tests:   []string{"decode/"},
+		why:     "makes what an update is made from of traffic, evidence and joins",
+	},
+	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
 	"replay": {
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",

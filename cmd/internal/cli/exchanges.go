@@ -19,7 +19,7 @@ func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
 }
 
 // eachExchange decodes the exchanges of a capture, or the one that an address
-// such as F.uwc#7 names, as decode.EachCall does.
+// such as F.uwc#7 names, as conversation.EachCall does.
 func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
 	addr := parseAddress(name)
 	store, err := openCapture(addr.File)
