@@ -21,6 +21,9 @@ func watched() []*one {
 	}
 	for i, o := range list {
 		o.ex.ID = int64(i + 1)
+		for k := range o.chunks {
+			o.chunks[k].Exchange = o.ex.ID
+		}
 	}
 	return list
 }
