@@ -24,9 +24,10 @@ type Listed struct {
 	Code                 string
 	FramesUp, FramesDown int
 
-	// the head of the conversation that it is a piece of; 0 for none
+	// The head of the conversation that it is a piece of; 0 for none.
 	Joined int64
-	Parts  []int64 // of a head, all pieces
+
+	Parts []int64 // of a head, all pieces
 }
 
 // A List is the exchanges of a capture, as a listing has them.
@@ -61,7 +62,7 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 				return l, ctx.Err()
 			}
 			m = &derived
-			failed.add(err)
+			failed.addError(err)
 			if err == nil && rec.Exchange.Ended() {
 				l.derived = append(l.derived, derived)
 			} else {
@@ -92,7 +93,7 @@ type unreadExchanges struct {
 	capture   error
 }
 
-func (u *unreadExchanges) add(err error) {
+func (u *unreadExchanges) addError(err error) {
 	if err == nil {
 		return
 	}

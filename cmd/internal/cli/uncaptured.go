@@ -2,77 +2,24 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/wire"
+	"unwire/decode/search"
 )
 
 const (
 	watchEvery = 300 * time.Millisecond
-	maxWatched = 1 << 20 // of an answer that is looked into
-	maxTold    = 64      // endpoints that are told of
+	// maxWatched bounds the bytes of an answer that is looked into.
+	maxWatched = 1 << 20
+	// maxEndpoints bounds the endpoints that are known.
+	maxEndpoints = 64
 )
-
-// reverseURL reads an origin to stand in front of.
-func reverseURL(flag, s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, usagef("%s wants a URL such as https://host, not %q", flag, s)
-	}
-	return u, nil
-}
-
-// An also is a further reverse listener.
-type also struct {
-	origin *url.URL
-	addr   string
-}
-
-// startAlso opens a reverse listener for each further origin.
-func (a *app) startAlso(rec *recorder, f captureFlags) error {
-	for _, s := range f.also {
-		origin, err := reverseURL("--also", s)
-		if err != nil {
-			return err
-		}
-		ln, err := listenLoopback("127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		rec.also = append(rec.also, also{origin, ln.Addr().String()})
-		go func() { _ = rec.proxy.ServeReverse(ln, origin) }() // its end is that of the proxy
-	}
-	return nil
-}
-
-// sayAlso tells where the further listeners are.
-func (a *app) sayAlso(rec *recorder, json bool) error {
-	for _, l := range rec.also {
-		if !json {
-			a.say("http://%s stands in front of %s", l.addr, l.origin)
-			continue
-		}
-		if err := a.printJSON(alsoEvent{1, "also", "http://" + l.addr, l.origin.String()}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type alsoEvent struct {
-	V      int    `json:"v"`
-	Event  string `json:"event"`
-	URL    string `json:"url"`
-	Origin string `json:"origin"`
-}
 
 // An endpointWatch looks in a server's unary answers for servers that are not
 // captured: a client that is handed one goes there, past the recording.
@@ -96,7 +43,7 @@ func (a *app) watchEndpoints(rec *recorder, f captureFlags) *endpointWatch {
 			w.known[hostPort(u)] = true
 		}
 	}
-	for _, l := range rec.also {
+	for _, l := range rec.reverse {
 		w.known[l.addr] = true
 	}
 	return w
@@ -161,17 +108,17 @@ func (w *endpointWatch) look(ctx context.Context, store *captures.Store, ex *cap
 	}
 	for i := range d.Frames {
 		if f := &d.Frames[i]; f.Dir == captures.Down && len(f.Data) <= maxWatched {
-			w.tell(ex, endpointsIn(f))
+			w.report(ex, search.Origins(f))
 		}
 	}
 }
 
-func (w *endpointWatch) tell(ex *captures.Exchange, endpoints []*url.URL) {
+func (w *endpointWatch) report(ex *captures.Exchange, endpoints []*url.URL) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, u := range endpoints {
 		key := hostPort(u)
-		if w.known[key] || len(w.known) >= maxTold {
+		if w.known[key] || len(w.known) >= maxEndpoints {
 			continue
 		}
 		w.known[key] = true
@@ -186,50 +133,6 @@ func (w *endpointWatch) tell(ex *captures.Exchange, endpoints []*url.URL) {
 			continue
 		}
 		w.app.say("unwire: hint: in exchange %d the server names %s, which is not captured: add --also %s", ex.ID, origin, origin)
-	}
-}
-
-// endpointsIn returns the servers that a message names: strings that are a URL
-// without a path, in full. A link to a page has one.
-func endpointsIn(f *decode.Frame) []*url.URL {
-	var out []*url.URL
-	visit := func(s string) {
-		if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") {
-			return
-		}
-		u, err := url.Parse(s)
-		bare := err == nil && u.Hostname() != "" && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
-		if bare && !slices.ContainsFunc(out, func(o *url.URL) bool { return o.Host == u.Host }) {
-			out = append(out, u)
-		}
-	}
-	if f.Tree != nil {
-		for i := range f.Tree.Nodes {
-			if n := &f.Tree.Nodes[i]; n.Type == wire.Len {
-				visit(string(f.Tree.Data[n.Val:n.End]))
-			}
-		}
-		return out
-	}
-	var v any
-	if json.Unmarshal(f.Data, &v) == nil {
-		visitStrings(v, visit)
-	}
-	return out
-}
-
-func visitStrings(v any, visit func(string)) {
-	switch v := v.(type) {
-	case string:
-		visit(v)
-	case []any:
-		for _, e := range v {
-			visitStrings(e, visit)
-		}
-	case map[string]any:
-		for _, e := range v {
-			visitStrings(e, visit)
-		}
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 // it ends; 'ls' derives what is missing then.
 const closingTime = 5 * time.Second
 
-// summarised has a capture summarised when it is closed, so that the first
+// indexedWhenClosed has a capture indexed when it is closed, so that the first
 // listing is fast.
-func (a *app) summarised(o captures.Options) captures.Options {
+func (a *app) indexedWhenClosed(o captures.Options) captures.Options {
 	o.Closing = func(store *captures.Store) {
 		ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(closingTime, interruptedIndexing))
 		defer cancel()

@@ -16,7 +16,7 @@ type frameGroup struct {
 	arrow       string
 	first, last int
 	ms          float64
-	gist        gist
+	summary     frameSummary
 }
 
 // frameGroups joins neighbouring frames that are about the same.
@@ -26,11 +26,11 @@ func frameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 		f := &ex.Frames[i]
 		g := frameGroup{arrow: arrow(f.Dir), first: f.Seq, last: f.Seq, ms: millis(f.T)}
 		if f.End != nil {
-			g.gist.path = strings.Join(endLines(f.End), "; ")
+			g.summary.path = strings.Join(endLines(f.End), "; ")
 		} else if f.Tree != nil {
-			g.gist = gistOf(decode.TreeJSON(f.Tree, frameType(defs, ex.Call, f.Dir)))
+			g.summary = summarise(decode.TreeJSON(f.Tree, frameType(defs, ex.Call, f.Dir)))
 		}
-		if n := len(out); n > 0 && out[n-1].arrow == g.arrow && out[n-1].gist.goesOn(&g.gist) {
+		if n := len(out); n > 0 && out[n-1].arrow == g.arrow && out[n-1].summary.extend(&g.summary) {
 			out[n-1].last = g.last
 			continue
 		}
@@ -39,15 +39,15 @@ func frameGroups(ex *decode.Exchange, defs *schema.Schema) []frameGroup {
 	return out
 }
 
-// A gist is what a message is about: the path to where it branches, then the
+// A frameSummary is what a message is about: the path to where it branches, then the
 // text there, or the names of the fields with their values.
-type gist struct {
+type frameSummary struct {
 	path          string
 	text          string
 	names, values []string
 }
 
-func gistOf(fields []*field.Field) (g gist) {
+func summarise(fields []*field.Field) (g frameSummary) {
 	var steps []string
 	for len(fields) == 1 {
 		f := fields[0]
@@ -65,8 +65,8 @@ func gistOf(fields []*field.Field) (g gist) {
 	return g
 }
 
-// goesOn takes over what o adds, if it is about the same.
-func (g *gist) goesOn(o *gist) bool {
+// extend takes over what o adds, if it is about the same.
+func (g *frameSummary) extend(o *frameSummary) bool {
 	if g.path != o.path || !slices.Equal(g.names, o.names) || (g.text == "") != (o.text == "") {
 		return false
 	}
@@ -75,7 +75,7 @@ func (g *gist) goesOn(o *gist) bool {
 	return true
 }
 
-func (g gist) String() string {
+func (g frameSummary) String() string {
 	switch {
 	case g.text != "":
 		return g.path + " " + strconv.Quote(g.text)

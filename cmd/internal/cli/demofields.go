@@ -10,19 +10,19 @@ import (
 	"unwire/schema"
 )
 
-// mostBeside bounds the fields that are put beside each other.
-const mostBeside = 6
+// maxFieldPairs bounds the fields that are compared.
+const maxFieldPairs = 6
 
-// beside lists the first scalar fields of a method's answer, as inferred and as
+// fieldPairs lists the first scalar fields of a method's answer, as inferred and as
 // reconstructed.
-func beside(inferred, reference *schema.Schema, call decode.Call) (rows [][]string) {
+func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]string) {
 	type pair struct {
 		numbers, names string
 		in, ref        protoreflect.MessageDescriptor
 	}
 	queue := []pair{{in: inferred.FrameType(call, captures.Down), ref: reference.FrameType(call, captures.Down)}}
 	met := map[protoreflect.FullName]bool{}
-	for len(queue) > 0 && len(rows) < mostBeside {
+	for len(queue) > 0 && len(rows) < maxFieldPairs {
 		p := queue[0]
 		queue = queue[1:]
 		if p.in == nil || p.ref == nil || met[p.in.FullName()] {
@@ -43,7 +43,7 @@ func beside(inferred, reference *schema.Schema, call decode.Call) (rows [][]stri
 			rows = append(rows, []string{numbers, typeWords(fd) + " " + string(fd.Name()), "=", typeWords(ref) + " " + names})
 		}
 	}
-	return rows[:min(len(rows), mostBeside)]
+	return rows[:min(len(rows), maxFieldPairs)]
 }
 
 // typeWords is a field's label and type, as in its declaration.

@@ -2,9 +2,9 @@ package cli
 
 import "unwire/mitm/launch"
 
-// whyNothing says why a command's traffic may not have come to the proxy, and
+// unreachedHint says why a command's traffic may not have come to the proxy, and
 // which mode works for what it runs on.
-func whyNothing(r launch.Report) string {
+func unreachedHint(r launch.Report) string {
 	const (
 		others  = "\n'unwire capture --transparent -- CMD' captures any program (Linux)"
 		passive = ", and\n'unwire capture --passive -- CMD' one that trusts no other CA but logs its keys (Linux)"
@@ -29,8 +29,8 @@ func whyNothing(r launch.Report) string {
 	return "it may not honour HTTPS_PROXY or\nNODE_OPTIONS" + others + passive + reverse
 }
 
-// whySome says what a runtime sends past the proxy though some of its traffic came.
-func whySome(r launch.Runtime) string {
+// partlyReachedHint says what a runtime sends past the proxy though some of its traffic came.
+func partlyReachedHint(r launch.Runtime) string {
 	what := "Deno's workers take no hook: what they sent is not recorded"
 	if r == launch.Bun {
 		what = "Bun's node:http2 and node:https ignore the proxy: only its fetch is recorded"

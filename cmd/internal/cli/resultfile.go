@@ -87,7 +87,7 @@ func (a *app) wholeCapture(ctx context.Context, name string, o captures.Options,
 	}
 	temp := f.Name()
 	complete := false
-	o = a.summarised(o)
+	o = a.indexedWhenClosed(o)
 	summarise := o.Closing
 	o.Closing = func(s *captures.Store) {
 		if complete {
