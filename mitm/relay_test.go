@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,12 +22,6 @@ import (
 
 	"unwire/captures"
 )
-
-// eachVersion runs a test over HTTP/1.1 and over HTTP/2.
-func eachVersion(t *testing.T, f func(t *testing.T, h2 bool)) {
-	t.Run("HTTP 1.1", func(t *testing.T) { f(t, false) })
-	t.Run("HTTP 2", func(t *testing.T) { f(t, true) })
-}
 
 func TestHeadersComeBeforeTheBody(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
@@ -46,7 +39,7 @@ func TestHeadersComeBeforeTheBody(t *testing.T) {
 					_, _ = io.WriteString(w, "hello")
 				}
 			}))
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 			req, _ := http.NewRequestWithContext(ctx, "GET", origin.URL, nil)
 			res, err := b.client(h2).Do(req)
@@ -77,7 +70,7 @@ func TestLockStep(t *testing.T) {
 				_ = rc.Flush()
 			}
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
 		defer cancel()
 		lockStep(t, ctx, b.client(h2), origin.URL, rounds)
@@ -129,7 +122,7 @@ func TestResetInMidBodyStaysAReset(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +140,7 @@ func TestResetInMidBodyStaysAReset(t *testing.T) {
 func TestResetBeforeTheHeadersStaysAReset(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
 		origin := newTLSOrigin(t, true, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		if res, err := b.client(h2).Post(origin.URL, "", strings.NewReader("x")); err == nil {
 			t.Errorf("got status %d", res.StatusCode)
 		}
@@ -165,7 +158,7 @@ func TestClientCancelReachesTheServer(t *testing.T) {
 			<-r.Context().Done()
 			close(gone)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		req, _ := http.NewRequestWithContext(ctx, "GET", origin.URL, nil)
 		res, err := b.client(h2).Do(req)
@@ -195,7 +188,7 @@ func TestTrailers(t *testing.T) {
 			w.Header().Set("X-Announced", "a "+r.Trailer.Get("X-Up"))
 			w.Header().Set(http.TrailerPrefix+"X-Late", "b")
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		req, _ := http.NewRequest("POST", origin.URL, io.MultiReader(strings.NewReader("body"))) // of unknown length
 		req.Trailer = http.Header{"X-Up": {"sent"}}
 		res, err := b.client(h2).Do(req)
@@ -226,7 +219,7 @@ func TestEmptyResponseStaysEmpty(t *testing.T) {
 		w.Header()["Date"] = nil
 		w.Header().Set("Grpc-Status", "12")
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	for _, c := range []*http.Client{direct(t, origin, true), b.client(true)} {
 		req, _ := http.NewRequest("GET", origin.URL, nil)
 		res, err := c.Transport.RoundTrip(req)
@@ -248,7 +241,7 @@ func TestInformationalResponses(t *testing.T) {
 			w.Header().Del("Link")
 			w.WriteHeader(http.StatusOK)
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		var mu sync.Mutex
 		var seen []string
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
@@ -275,7 +268,7 @@ func TestExpectContinueIsAskedOfTheServer(t *testing.T) {
 	origin := newTLSOrigin(t, false, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusExpectationFailed) // without reading
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	conn := tls.Client(b.tunnel(origin.Listener.Addr().String()), &tls.Config{RootCAs: b.roots(), ServerName: "127.0.0.1"})
 	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -297,7 +290,7 @@ func TestBigBodiesInBoundedMemory(t *testing.T) {
 				_, _ = w.Write(block)
 			}
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		runtime.GC()
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -341,100 +334,67 @@ func (r *repeater) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestUntrustedServer(t *testing.T) {
+// TestServerClosesInMidFrame: a frame of a stream is cut by the end of the
+// server's connection, without a word.
+func TestServerClosesInMidFrame(t *testing.T) {
 	eachVersion(t, func(t *testing.T, h2 bool) {
-		origin := newTLSOrigin(t, true, http.NotFoundHandler())
-		b := newBench(t, nil, nil) // which does not trust it
-		res, body := get(t, b.client(h2), origin.URL)
-		if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("is not trusted")) || !bytes.Contains(body, []byte("--upstream-ca")) {
-			t.Errorf("%d %s", res.StatusCode, body)
-		}
-		ex := b.one()
-		if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "is not trusted") || ex.Status != 0 {
-			t.Errorf("recorded %+v", ex)
-		}
-	})
-}
-
-func TestServerDown(t *testing.T) {
-	b := newBench(t, nil, nil)
-	res, body := get(t, b.client(true), "https://"+nobody)
-	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("connection refused")) {
-		t.Errorf("%d %s", res.StatusCode, body)
-	}
-	if ex := b.one(); ex.Outcome != captures.Failed {
-		t.Errorf("recorded %+v", ex)
-	}
-}
-
-// TestPortInUse: the caller's listener fails, and says which address.
-func TestPortInUse(t *testing.T) {
-	b := newBench(t, nil, nil)
-	_, err := net.Listen("tcp", b.addr)
-	if err == nil || !strings.Contains(err.Error(), b.addr) {
-		t.Errorf("error %v", err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	if err := b.proxy.Serve(ln); err == nil || !strings.HasPrefix(err.Error(), "mitm: ") {
-		t.Errorf("Serve on a closed listener: %v", err)
-	}
-}
-
-func TestShutdownMarksWhatStillRuns(t *testing.T) {
-	eachVersion(t, func(t *testing.T, h2 bool) {
-		origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, "part")
-			_ = http.NewResponseController(w).Flush()
+		var origin *httptest.Server
+		arrived := make(chan struct{}) // a reset takes what was not read yet with it
+		origin = newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte{0, 0, 0, 0, 100, 'h', 'a', 'l', 'f'})
+			flush(w)
+			<-arrived
+			go origin.CloseClientConnections()
 			<-r.Context().Done()
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		if _, err := io.ReadFull(res.Body, make([]byte, 4)); err != nil {
+		_, err = io.ReadFull(res.Body, make([]byte, 9))
+		close(arrived)
+		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		if err := b.proxy.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Shutdown: %v", err)
+		if rest, err := io.ReadAll(res.Body); len(rest) != 0 || err == nil {
+			t.Errorf("%d more bytes, %v", len(rest), err)
 		}
-		if ex := b.one(); ex.Outcome != captures.Incomplete || ex.BytesDown != 4 {
+		if ex := b.one(); ex.Outcome != captures.Reset || ex.BytesDown != 9 {
 			t.Errorf("recorded %+v", ex)
-		}
-		if _, err := io.ReadAll(res.Body); err == nil {
-			t.Error("the client saw a clean end")
 		}
 	})
 }
 
-func TestShutdownLetsExchangesEnd(t *testing.T) {
-	entered, release := make(chan struct{}), make(chan struct{})
-	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(entered)
-		<-release
-		_, _ = io.WriteString(w, "done")
+// TestClientVanishes: its connection is reset while both sides talk.
+func TestClientVanishes(t *testing.T) {
+	left := make(chan struct{}, 2)
+	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "hello")
+		flush(w)
+		<-r.Context().Done()
+		left <- struct{}{}
 	}))
-	b := newBench(t, []*httptest.Server{origin}, nil)
-	answer := make(chan string, 1)
-	go func() {
-		_, body := get(t, b.client(true), origin.URL)
-		answer <- string(body)
-	}()
-	<-entered
-	time.AfterFunc(100*time.Millisecond, func() { close(release) })
-	ctx, cancel := context.WithTimeout(t.Context(), matrixTimeout)
-	defer cancel()
-	if err := b.proxy.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
+	raw := b.tunnel(origin.Listener.Addr().String())
+	conn := b.handshake(raw, "127.0.0.1", protoH1)
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := <-answer; got != "done" {
-		t.Errorf("the client got %q", got)
+	if _, err := io.ReadFull(res.Body, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.(*net.TCPConn).SetLinger(0)
+	raw.Close()
+	select {
+	case <-left:
+	case <-time.After(matrixTimeout):
+		t.Error("the server was not told")
+	}
+	if ex := b.one(); ex.Outcome != captures.Canceled || ex.BytesDown != 5 {
+		t.Errorf("recorded %+v", ex)
 	}
 }

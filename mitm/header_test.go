@@ -27,6 +27,7 @@ func describe(r *http.Request) string {
 // TestRequestsArriveAsSent compares what the server sees with and without the
 // proxy.
 func TestRequestsArriveAsSent(t *testing.T) {
+	t.Parallel()
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, describe(r)) }))
 	origin.TLS.NextProtos = []string{"h2", "http/1.1"}
 	known := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
@@ -55,7 +56,7 @@ func TestRequestsArriveAsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, h2 bool) {
-				b := newBench(t, []*httptest.Server{origin}, nil)
+				b := newTestProxy(t, []*httptest.Server{origin}, nil)
 				var seen []string
 				for _, client := range []*http.Client{direct(t, origin, h2), b.client(h2)} {
 					u, err := url.Parse(origin.URL)
@@ -129,7 +130,7 @@ func TestResponsesArriveAsSent(t *testing.T) {
 	}))
 	origin.TLS.NextProtos = []string{"h2", "http/1.1"}
 	eachVersion(t, func(t *testing.T, h2 bool) {
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		clients := []*http.Client{direct(t, origin, h2), b.client(h2)}
 		for name := range handlers {
 			for _, method := range []string{"GET", "HEAD", "POST"} {
@@ -157,7 +158,7 @@ func TestResponsesArriveAsSent(t *testing.T) {
 // TestOptionsAsterisk names no path at all.
 func TestOptionsAsterisk(t *testing.T) {
 	origin := newTLSOrigin(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, describe(r)) }))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	conn := b.handshake(b.tunnel(origin.Listener.Addr().String()), "127.0.0.1")
 	straight, err := tls.Dial("tcp", origin.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 	if err != nil {

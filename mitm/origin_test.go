@@ -1,11 +1,13 @@
 package mitm
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -42,7 +44,7 @@ func certified(t *testing.T, name string, until time.Time) (*httptest.Server, *x
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(sayHello))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(serveHello))
 	s.EnableHTTP2 = true
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{leaf}, PrivateKey: key}}}
 	s.StartTLS()
@@ -56,6 +58,7 @@ func certified(t *testing.T, name string, until time.Time) (*httptest.Server, *x
 // TestCertificatesThatDoNotVerify: the client is told why by default, and is
 // served where that was asked for, which the exchange says.
 func TestCertificatesThatDoNotVerify(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		host  string
 		until time.Time
@@ -68,7 +71,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 			origin, roots := certified(t, c.host, c.until)
 			url := strings.Replace(origin.URL, "127.0.0.1", "localhost", 1)
 			eachVersion(t, func(t *testing.T, h2 bool) {
-				b := newBench(t, nil, func(o *Options) { o.UpstreamRoots = roots })
+				b := newTestProxy(t, nil, func(o *Options) { o.UpstreamRoots = roots })
 				res, body := get(t, b.client(h2), url+"/x")
 				if res.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), c.why) || !strings.Contains(string(body), "--upstream-insecure") || strings.Contains(string(body), "--upstream-ca") {
 					t.Errorf("%d %s", res.StatusCode, body)
@@ -76,7 +79,7 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 				if ex := b.one(); ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "is not trusted") || !strings.Contains(ex.Error, c.why) || ex.TLS.Unverified {
 					t.Errorf("recorded %+v", ex)
 				}
-				b = newBench(t, nil, func(o *Options) { o.UpstreamRoots, o.UpstreamInsecure = roots, true })
+				b = newTestProxy(t, nil, func(o *Options) { o.UpstreamRoots, o.UpstreamInsecure = roots, true })
 				if res, body := get(t, b.client(h2), url+"/x"); res.StatusCode != http.StatusOK || string(body) != "hello /x" {
 					t.Errorf("%d %s", res.StatusCode, body)
 				}
@@ -85,5 +88,49 @@ func TestCertificatesThatDoNotVerify(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestUntrustedServer(t *testing.T) {
+	eachVersion(t, func(t *testing.T, h2 bool) {
+		origin := newTLSOrigin(t, true, http.NotFoundHandler())
+		b := newTestProxy(t, nil, nil) // which does not trust it
+		res, body := get(t, b.client(h2), origin.URL)
+		if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("is not trusted")) || !bytes.Contains(body, []byte("--upstream-ca")) {
+			t.Errorf("%d %s", res.StatusCode, body)
+		}
+		ex := b.one()
+		if ex.Outcome != captures.Failed || !strings.Contains(ex.Error, "is not trusted") || ex.Status != 0 {
+			t.Errorf("recorded %+v", ex)
+		}
+	})
+}
+
+func TestServerDown(t *testing.T) {
+	b := newTestProxy(t, nil, nil)
+	res, body := get(t, b.client(true), "https://"+nobody)
+	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("connection refused")) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if ex := b.one(); ex.Outcome != captures.Failed {
+		t.Errorf("recorded %+v", ex)
+	}
+}
+
+// TestServerLosesHTTP2: what was learned of a server is learned anew when it
+// turns out to be wrong.
+func TestServerLosesHTTP2(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
+	o := b.proxy.origins.get(target{scheme: "https", addr: origin.Listener.Addr().String()})
+	o.mu.Lock()
+	o.negotiated["h2"] = "h2"
+	o.mu.Unlock()
+	origin.TLS.NextProtos = []string{"http/1.1"}
+	if _, err := o.dialTLS(t.Context(), protoH2); err == nil {
+		t.Fatal("no error")
+	}
+	if o.hasNegotiated(protoH2) {
+		t.Error("still taken for HTTP/2")
 	}
 }
