@@ -91,7 +91,6 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	f.editFlags(cmd)
 	f.firstFlags(cmd)
 	f.liveFlags(cmd)
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	f.credentialFlags(cmd)
 	f.headerFlag(cmd)
 	f.trustFlags(cmd)
