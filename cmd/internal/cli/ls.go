@@ -37,9 +37,12 @@ type listing struct {
 	Complete   bool            `json:"complete"`
 	Outcome    string          `json:"outcome"`
 	Error      string          `json:"error,omitempty"`
-	Unverified bool            `json:"unverified,omitempty"` // the server's certificate was not checked
-	Joined     int64           `json:"joined,omitempty"`     // the head of the conversation that it is a piece of
-	Parts      []int64         `json:"parts,omitempty"`      // of a head: all pieces
+	// the server's certificate was not checked
+	Unverified bool `json:"unverified,omitempty"`
+	// the head of the conversation that it is a piece of
+	Joined int64 `json:"joined,omitempty"`
+	// of a head: all pieces
+	Parts []int64 `json:"parts,omitempty"`
 }
 
 func (a *app) lsCommand() *cobra.Command {
