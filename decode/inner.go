@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
-	"unwire/decode/envelope"
+	"unwire/decode/conversation/scheme"
 	"unwire/decode/kind"
-	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -16,10 +15,13 @@ import (
 //
 // Shape: Tree has Data as its bytes; its offsets are not those of the frame.
 type Inner struct {
-	Node     int32  // of the frame's tree
-	Encoding string // "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first
-	Data     []byte
-	Tree     *wire.Tree // nil where Data is no message
+	Node int32 // of the frame's tree
+
+	// "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first.
+	Encoding string
+
+	Data []byte
+	Tree *wire.Tree // nil where Data is no message
 }
 
 const (
@@ -60,24 +62,16 @@ func (s *Stream) inner(f *Frame) []Inner {
 
 // carrier is the field that carries messages as text; 0 for none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
+	known := &scheme.Fallback
 	switch {
-	case isAppend(s.call) && dir == captures.Up:
-		return appendShape.text
+	case known.IsAppend(s.call.Service, s.call.RPC) && dir == captures.Up:
+		return known.Append.Text
 	case dir == captures.Down:
-		if h := headOf(s.call); h != nil {
-			return h.data
+		if h := known.HeadOf(s.call.Service, s.call.RPC); h != nil {
+			return h.Data
 		}
 	}
 	return 0
-}
-
-// gunzip undoes gzip that holds to the end.
-func gunzip(b []byte) ([]byte, bool) {
-	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
-		return nil, false
-	}
-	out, err := envelope.Decompress("gzip", b, nested.MaxInflated)
-	return out, err == nil
 }
 
 // isText reports UTF-8 without control characters that text does not have.

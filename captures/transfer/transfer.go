@@ -12,14 +12,14 @@ import (
 )
 
 // One is the part of a capture that is a single exchange.
-func One(src captures.Capture, id int64) captures.Capture { return one{src, id} }
+func One(src captures.Capture, id int64) captures.Capture { return singleExchange{src, id} }
 
-type one struct {
+type singleExchange struct {
 	captures.Capture
 	id int64
 }
 
-func (o one) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
 }
 

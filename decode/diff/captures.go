@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // A CallChanges is the differences of a call in two captures.
@@ -43,11 +44,11 @@ func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChan
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := decode.Resolve(ctx, a, pair.a, false)
+			inA, err := conversation.Resolve(ctx, a, pair.a, false)
 			if err != nil {
 				return list, err
 			}
-			inB, err := decode.Resolve(ctx, b, pair.b, false)
+			inB, err := conversation.Resolve(ctx, b, pair.b, false)
 			if err != nil {
 				return list, err
 			}
@@ -72,7 +73,7 @@ func EachOfMethod(ctx context.Context, src captures.Capture, method string, do f
 
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
-	return decode.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
+	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
 		name := ex.Service + "/" + ex.RPC
 		if ex.Service == "" {
 			name = ex.Method + " " + ex.URL

@@ -12,6 +12,7 @@ import (
 	"unwire/captures/redact"
 	"unwire/captures/store"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -64,7 +65,7 @@ func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *R
 		}
 		learnFrom(red, ex)
 	}
-	pieces, err := decode.FindConversations(ctx, src)
+	pieces, err := conversation.FindAll(ctx, src)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"unwire/captures/redact"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/field"
 	"unwire/decode/secret"
 	"unwire/schema"
@@ -150,7 +151,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	joined, err := decode.FindConversations(ctx, view)
+	joined, err := conversation.FindAll(ctx, view)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	return nil
 }
 
-func excerptExchange(ctx context.Context, view *secret.View, joined *decode.Conversations, at address) (*decode.Exchange, error) {
+func excerptExchange(ctx context.Context, view *secret.View, joined *conversation.Set, at address) (*decode.Exchange, error) {
 	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
 		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})
 		if err != nil {

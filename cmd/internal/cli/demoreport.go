@@ -11,6 +11,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/replay"
@@ -89,7 +90,7 @@ func cutLine(s string, width int) string {
 // recorded lists the exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
-	list, err := decode.ListExchanges(ctx, r.store)
+	list, err := conversation.ListExchanges(ctx, r.store)
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (r *demoReport) decoded(context.Context) error {
 		if g.last > g.first {
 			span = fmt.Sprintf("%d–%d", g.first, g.last)
 		}
-		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, g.gist))
+		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, g.summary))
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	}
 	agreement := infer.Agree(pairs...)
 	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", agreement)
-	r.columns(beside(in.Schema, r.defs, r.stream.Call))
+	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
 	r.disagreements(agreement)
 	return nil
 }

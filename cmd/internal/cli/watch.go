@@ -13,6 +13,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/text"
 	"unwire/schema"
 )
@@ -38,7 +39,7 @@ func (a *app) watch(ctx context.Context, addr address, w decode.Watcher) error {
 		}
 		return onEnded(ex, s)
 	}
-	if err := decode.Watch(store.Follow(ctx, frameEvery), addr.Exchange, w); err != nil || ended {
+	if err := decode.Watch(file.Follow(ctx, frameEvery), addr.Exchange, w); err != nil || ended {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -129,7 +130,7 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 	w := bufio.NewWriter(a.out)
 	if o.json {
 		return a.watch(ctx, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
-			return a.printJSON(newFrameLine(decode.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
+			return a.printJSON(newFrameLine(conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
 		}})
 	}
 	last := int64(0)

@@ -41,14 +41,17 @@ const (
 
 // An About says how a capture was to be written.
 type About struct {
-	V           int       `json:"v"`
-	Started     time.Time `json:"started"`
-	Output      string    `json:"output"`            // an absolute path
-	KeyLog      string    `json:"keylog,omitempty"`  // that was asked for, an absolute path; "": Keys
-	Packets     string    `json:"packets,omitempty"` // the file that was to keep the packets
-	Begin       int64     `json:"begin"`             // offset of the first packet in Packets
-	KeepSecrets bool      `json:"keep_secrets,omitempty"`
-	MaxBody     int64     `json:"max_body,omitempty"` // bytes; 0: all
+	V       int       `json:"v"`
+	Started time.Time `json:"started"`
+	Output  string    `json:"output"` // an absolute path
+	// that was asked for, an absolute path; "": Keys
+	KeyLog string `json:"keylog,omitempty"`
+	// the file that was to keep the packets
+	Packets string `json:"packets,omitempty"`
+	// offset of the first packet in Packets
+	Begin       int64 `json:"begin"`
+	KeepSecrets bool  `json:"keep_secrets,omitempty"`
+	MaxBody     int64 `json:"max_body,omitempty"` // bytes; 0: all
 }
 
 // A Folder is one that this process has locked.
@@ -58,8 +61,8 @@ type Folder struct {
 	lock *os.File // nil: it has none
 }
 
-// A Refused folder has the name of one, but is left alone.
-type Refused struct{ Path, Why string }
+// A refusal is of a folder that has the name of one, but is left alone.
+type refusal struct{ Path, Why string }
 
 // Create makes a folder in dir, locked until it is removed or this process ends.
 func Create(dir string) (*Folder, error) {
@@ -162,7 +165,7 @@ func (f *Folder) Close() {
 // them, locked, and those with such a name that are left alone.
 //
 // Errors: of reading dir.
-func Find(dir string) (left []*Folder, refused []Refused, err error) {
+func Find(dir string) (left []*Folder, refused []refusal, err error) {
 	if !supported {
 		return nil, nil, nil
 	}
@@ -178,9 +181,9 @@ func Find(dir string) (left []*Folder, refused []Refused, err error) {
 		switch f, why, err := inspect(path); {
 		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		case err != nil:
-			refused = append(refused, Refused{path, err.Error()})
+			refused = append(refused, refusal{path, err.Error()})
 		case why != "":
-			refused = append(refused, Refused{path, why})
+			refused = append(refused, refusal{path, why})
 		case f != nil:
 			left = append(left, f)
 		}

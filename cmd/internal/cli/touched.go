@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/replay"
+	"unwire/schema"
+	"unwire/schema/compare"
+)
+
+// touchCaptures has t look at the exchanges of captures.
+func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
+	for _, name := range inputs {
+		file := parseAddress(name).File
+		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			if !piece {
+				t.Add(address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touchSuite has t look at the experiments of a folder. One whose edits cannot be
+// made is told, and left out: its paths may name what is gone.
+func (a *app) touchSuite(ctx context.Context, t *compare.Toucher, f schemaDiffFlags, names *schema.Schema) error {
+	files, err := experimentFiles(f.suite)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := touchExperiment(ctx, t, file, f.capture, names); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			a.say("%s: not looked at: %v", file, err)
+		}
+	}
+	return nil
+}
+
+// touchExperiment has t look at an experiment: the recorded exchange, with the
+// edited request beside the recorded one.
+func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture string, names *schema.Schema) error {
+	x, capture, err := readExperiment(file, capture)
+	if err != nil {
+		return err
+	}
+	store, err := openCapture(capture)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	recorded, err := conversation.Resolve(ctx, store, x.Exchange, false)
+	if err != nil {
+		return err
+	}
+	plan, err := replay.NewPlan(ctx, store, x.Exchange, replay.Options{Edits: x.Edits, Schema: names, OmitSecrets: true})
+	if err != nil {
+		return err
+	}
+	ex := *recorded.Exchange
+	ex.Frames = slices.Clone(ex.Frames)
+	for _, f := range plan.Frames {
+		if f.Edited {
+			frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
+			frame.Data = f.Data
+			ex.Frames = append(ex.Frames, frame)
+		}
+	}
+	t.Add(file, &ex)
+	return nil
+}
