@@ -58,7 +58,7 @@ func BenchmarkReplay(b *testing.B) {
 
 // bareCall sends what a plan would by net/http alone.
 func bareCall(l *lab, p *Plan, headers captures.Headers, body []byte) {
-	tr := NewTransport(p.url, true, p.o)
+	tr := New(p.url, true, p.o.Policy)
 	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(l.Context(), p.Method, p.url.String(), bytes.NewReader(body))
 	if err != nil {

@@ -181,3 +181,12 @@ func scheme(token, captured string) string {
 	}
 	return before + " " + token
 }
+
+// Authorization is the `authorization` header that the secrets hold, if any.
+func (c *Credentials) Authorization() (value string, ok bool) {
+	token, _, ok := c.find(headerNames("authorization")...)
+	if !ok {
+		return "", false
+	}
+	return scheme(token, ""), true
+}

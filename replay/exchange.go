@@ -19,76 +19,102 @@ import (
 // maxTokenAnswer bounds the answer to an exchange.
 const maxTokenAnswer = 1 << 20
 
+// exchangeTimeout bounds an exchange.
+const exchangeTimeout = 60 * time.Second
+
 // Refresh exchanges the API key for a token, which c has from then on, in
 // memory alone. One request is sent, to the host of base, which has to pass
 // CheckTarget.
 //
+// Shape: timeout is of the whole exchange; 0 is 60 s.
 // Errors: ErrCredentials where there is no key, or the server gives no token;
 // ErrRefused.
-func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, o Options) (err error) {
-	if err := CheckTarget(base, o.Live, o.AllowHosts); err != nil {
+func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p Policy, timeout time.Duration) error {
+	if err := CheckTarget(base, p.Live, p.AllowHosts); err != nil {
 		return err
 	}
-	here := c.forHost(base.Hostname())
-	key, _, ok := here.find(EnvAPIKey)
+	key, _, ok := c.forHost(base.Hostname()).find(EnvAPIKey)
 	if !ok {
 		return fmt.Errorf("replay: %w: no API key to exchange at %s: set %s", ErrCredentials, base.Host, EnvAPIKey)
 	}
-	o.defaults()
-	ctx, stop := context.WithTimeout(ctx, o.Timeout)
+	if timeout <= 0 {
+		timeout = exchangeTimeout
+	}
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	u := *base
 	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange, "", nil, ""
-	p := &Plan{HTTP: "1.1", o: o, url: &u}
-	tr := p.transport()
-	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader("{}"))
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
 	req.Header.Set("Content-Type", "application/json")
-	if err := o.Pace.admit(ctx, u.Hostname()); err != nil {
+	if err := p.Pace.Admit(ctx, u.Hostname()); err != nil {
 		return fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}
-	asked := Entry{Event: "request", Host: u.Hostname(), Method: req.Method, URL: u.String(), Effects: EffectsUnknown}
-	asked.body([]byte("{}"))
-	n, err := o.Pace.note(asked)
+
+	// No secret may get into the journal, whatever the server answers.
+	token, err := journaled(p.Pace, req, func(answer *Entry) (string, error) {
+		return exchange(req, pr, p, timeout, answer)
+	}, func(text string) string {
+		return captures.DefaultRedactor().String(strings.ReplaceAll(text, key, "[redacted]"))
+	})
 	if err != nil {
 		return err
 	}
-	answer := Entry{N: n, Event: "answer", Host: u.Hostname(), Origin: FromUs}
-	defer func() {
-		if answer.Message == "" && err != nil {
-			answer.Message = captures.DefaultRedactor().String(strings.ReplaceAll(err.Error(), key, "[redacted]"))
-		}
-		_, noted := o.Pace.note(answer)
-		err = errors.Join(err, noted)
-	}()
-	var at Progress
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, new(string), &at)))
+	if c.held == nil {
+		c.held = map[string]held{}
+	}
+	c.held[EnvToken] = held{token, "exchange at " + base.Host}
+	return nil
+}
+
+// journaled sends a request, and notes it and its answer in the journal.
+func journaled(pace *Pace, req *http.Request, send func(answer *Entry) (string, error), clean func(string) string) (string, error) {
+	host := req.URL.Hostname()
+	asked := Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
+	asked.Summarize([]byte("{}"))
+	n, err := pace.Note(asked)
 	if err != nil {
-		return fmt.Errorf("replay: the exchange of the API key: %w", at.explain(err, o.Timeout))
+		return "", err
+	}
+	answer := Entry{N: n, Event: "answer", Host: host, Origin: "local"}
+	token, err := send(&answer)
+	if answer.Message == "" && err != nil {
+		answer.Message = clean(err.Error())
+	}
+	_, noted := pace.Note(answer)
+	return token, errors.Join(err, noted)
+}
+
+// exchange sends the request for a token, and fills in the entry of its answer.
+func exchange(req *http.Request, pr *profile.Profile, p Policy, timeout time.Duration, answer *Entry) (token string, err error) {
+	local := IsLoopback(strings.ToLower(req.URL.Hostname()))
+	tr := NewVersion(req.URL.Scheme, "1.1", local, false, p)
+	tr.DisableKeepAlives = true
+	defer tr.CloseIdleConnections()
+	var at Progress
+	resp, err := tr.RoundTrip(req.WithContext(at.Trace(req.Context(), nil)))
+	if err != nil {
+		return "", fmt.Errorf("replay: the exchange of the API key: %w", at.Failure(err, timeout))
 	}
 	defer resp.Body.Close()
-	answer.Origin, answer.Status, answer.Until = FromServer, resp.StatusCode, RetryAfter(resp.Header.Get("retry-after"), time.Now())
+	retryAfter := resp.Header.Get("retry-after")
+	answer.Origin, answer.Status, answer.Until = "server", resp.StatusCode, RetryAfter(retryAfter, time.Now())
 	answer.Code = envelope.CodeOfStatus(resp.StatusCode)
-	o.Pace.enough(u.Hostname(), resp.StatusCode, answer.Code, fields(resp.Header))
+	p.Pace.Observe(req.URL.Hostname(), resp.StatusCode, answer.Code, retryAfter)
 	var tokens struct {
 		AccessToken string `json:"accessToken"`
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
 	if err != nil {
-		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+		return "", fmt.Errorf("replay: the exchange of the API key: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK || json.Unmarshal(data, &tokens) != nil || tokens.AccessToken == "" {
-		return fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, base.Host, pr.Exchange, resp.StatusCode)
+		return "", fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, req.URL.Host, pr.Exchange, resp.StatusCode)
 	}
-	if c.held == nil {
-		c.held = map[string]held{}
-	}
-	c.held[EnvToken] = held{tokens.AccessToken, "exchange at " + base.Host}
-	return nil
+	return tokens.AccessToken, nil
 }
 
 // Stale reports whether the token is there and of no more use.

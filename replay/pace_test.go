@@ -53,7 +53,7 @@ func TestPace(t *testing.T) {
 	id := l.say("hello")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	o := l.withToken(l.options())
-	o.Pace = &Pace{Interval: 150 * time.Millisecond, Budget: 3, Journal: openJournal(t, path), local: true}
+	o.Pace = &Pace{Interval: 150 * time.Millisecond, Budget: 3, Journal: openJournal(t, path), Local: true}
 	start, before := time.Now(), l.server.requests.Load()
 	for range 3 {
 		l.expect(l.replay(id, o), Same, FromServer, "ok")
@@ -110,12 +110,12 @@ func TestEnoughIsEnough(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal.jsonl")
 		o := l.withToken(l.options())
 		o.To, o.Roots = mustURL(s.URL), nil
-		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
 		l.replay(id, o)
 		if r := l.replay(id, o); r.Verdict != Refused || !strings.Contains(r.Message, c.want) {
 			t.Errorf("%d: %s %s", c.status, r.Verdict, r.Message)
 		}
-		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
 		if r := l.replay(id, o); (r.Verdict == Refused) != (c.header != "") {
 			t.Errorf("%d, the next run: %s %s", c.status, r.Verdict, r.Message)
 		}
@@ -175,7 +175,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		Status:         200,
 	}, up([]byte("{}")))
 	for to, want := range map[string]string{"https://other.example.com": "is not sent to other.example.com", "https://127.0.0.1:1": "", "": ""} {
-		o := Options{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
+		o := settings{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
 		c, err := LoadCredentials("", func(string) string { return "made-up" })
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		if o.Credentials = c; to != "" {
 			o.To = mustURL(to)
 		}
-		p, err := NewPlan(t.Context(), store, id, o)
+		p, err := newPlan(t.Context(), store, id, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestLearn(t *testing.T) {
 	// that is another each time is volatile.
 	l.server.answer.Store(" tomorrow")
 	o := l.withToken(l.options())
-	lesson, err := Learn(t.Context(), l.store, id, o, nil)
+	lesson, err := learn(t.Context(), l.store, id, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestLearn(t *testing.T) {
 
 	l.server.drift.Store(true)
 	o = l.withToken(l.options())
-	if o.Lesson, err = Learn(t.Context(), l.store, id, o, nil); err != nil {
+	if o.Lesson, err = learn(t.Context(), l.store, id, o, nil); err != nil {
 		t.Fatal(err)
 	}
 	r = l.replay(id, o)
@@ -234,7 +234,7 @@ func TestLearn(t *testing.T) {
 	// Not where it could have effects.
 	o = l.withToken(l.options())
 	o.To, o.Live, o.AllowHosts = mustURL("https://api.example.com"), true, []string{"api.example.com"}
-	if _, err := Learn(t.Context(), l.store, id, o, nil); !errors.Is(err, ErrRefused) {
+	if _, err := learn(t.Context(), l.store, id, o, nil); !errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}
 }

@@ -131,7 +131,7 @@ func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
 // forHost are the credentials that may go to a host: what a client has stored
 // goes to its own hosts, and to this machine.
 func (c *Credentials) forHost(host string) *Credentials {
-	if c == nil || c.hosts == nil || isLoopbackName(strings.ToLower(host)) || c.hosts.For(host) {
+	if c == nil || c.hosts == nil || IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
 		return c
 	}
 	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}

@@ -65,7 +65,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 	}
 	for before, want := range map[time.Duration]bool{30 * time.Second: false, 2 * time.Minute: true} {
 		s.requests.Store(0)
-		p, err := NewPlan(t.Context(), store, id, Options{Roots: s.roots(), Credentials: creds, now: func() time.Time { return end.Add(-before) }})
+		p, err := newPlan(t.Context(), store, id, settings{Roots: s.roots(), Credentials: creds, now: func() time.Time { return end.Add(-before) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestKeptSecretStaysHome(t *testing.T) {
 	}
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	for _, to := range []*url.URL{nil, elsewhere} {
-		p, err := NewPlan(t.Context(), store, rec.ID(), Options{To: to, Live: true, AllowHosts: []string{"api.example"}, now: func() time.Time { return now }})
+		p, err := newPlan(t.Context(), store, rec.ID(), settings{To: to, Live: true, AllowHosts: []string{"api.example"}, now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,19 +189,19 @@ func TestRefreshByKey(t *testing.T) {
 		return c
 	}
 	c := load("key")
-	if err := c.Refresh(context.Background(), pr, base, Options{}); err != nil || asked != "POST /auth/exchange_user_api_key Bearer key" {
+	if err := c.Refresh(context.Background(), pr, base, Policy{}, 0); err != nil || asked != "POST /auth/exchange_user_api_key Bearer key" {
 		t.Errorf("%v, the server was asked %q", err, asked)
 	}
 	if secret, from, _ := c.find(EnvToken); secret != "fresh" || !strings.HasPrefix(from, "exchange at 127.0.0.1") {
 		t.Errorf("%q from %q", secret, from)
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	o := Options{Pace: &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}}
-	if err := load("wrong").Refresh(context.Background(), pr, base, o); !errors.Is(err, ErrCredentials) {
+	o := Policy{Pace: &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}}
+	if err := load("wrong").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, ErrCredentials) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	asked = ""
-	if err := load("key").Refresh(context.Background(), pr, base, o); !errors.Is(err, ErrRefused) || asked != "" {
+	if err := load("key").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, ErrRefused) || asked != "" {
 		t.Errorf("after it was turned away: %v, the server was asked %q", err, asked)
 	}
 	sent, got := entries(t, path)
@@ -209,12 +209,12 @@ func TestRefreshByKey(t *testing.T) {
 		t.Errorf("the journal has %+v and %+v", sent, got)
 	}
 	for _, key := range []string{"", "wrong"} {
-		if err := load(key).Refresh(context.Background(), pr, base, Options{}); !errors.Is(err, ErrCredentials) {
+		if err := load(key).Refresh(context.Background(), pr, base, Policy{}, 0); !errors.Is(err, ErrCredentials) {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}
 	asked = ""
-	if err := load("key").Refresh(context.Background(), pr, pr.Backend, Options{}); !errors.Is(err, ErrRefused) || asked != "" {
+	if err := load("key").Refresh(context.Background(), pr, pr.Backend, Policy{}, 0); !errors.Is(err, ErrRefused) || asked != "" {
 		t.Errorf("another host: %v", err)
 	}
 }

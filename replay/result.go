@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	// registers google.rpc's error details
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -146,7 +147,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
 	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
-		r.unanswered(s.at.explain(s.fail, p.o.Timeout))
+		r.unanswered(explain(&s.at, s.fail, p.o.Timeout), s.fail)
 	} else {
 		r.conclude(p.captured, live, s.fail)
 	}
@@ -316,4 +317,27 @@ func redactValue(clean func(string) string, v any) any {
 		}
 	}
 	return v
+}
+
+// explain returns why a request got no answer within limit.
+func explain(at *Progress, err error, limit time.Duration) *Failure {
+	if errors.Is(err, errLeft) {
+		err = context.Canceled
+	}
+	return at.Failure(err, limit)
+}
+
+// unanswered is the result of a request that got no answer.
+func (r *Result) unanswered(f *Failure, err error) {
+	r.Origin, r.Reason, r.Message = FromUs, f.Reason, f.Message
+	switch {
+	case f.Refused:
+		r.Verdict, r.Code = Refused, ""
+	case f.Reason.Unsent():
+		r.Verdict, r.Code = NotSent, ""
+	default:
+		r.Verdict, r.Code = Rejected, codeOf(err)
+		return
+	}
+	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // withToken gives a replay the secret that the captures of these tests want.
-func (l *lab) withToken(o Options) Options {
+func (l *lab) withToken(o settings) settings {
 	l.Helper()
 	c, err := LoadCredentials("", func(name string) string {
 		if name == EnvToken {
@@ -35,7 +35,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 	id := l.say("hello")
 	dialled := ""
 	o := l.withToken(l.options())
-	o.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+	o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 		dialled = address
 		return nil, errors.New("no network in this test")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	if err := p.o.Pace.admit(ctx, p.url.Hostname()); err != nil {
+	if err := p.o.Pace.Admit(ctx, p.url.Hostname()); err != nil {
 		if errors.Is(err, ErrRefused) {
 			return p.refused(err), nil
 		}
@@ -63,7 +64,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 		return nil, err
 	}
 	answer := rec.snapshot()
-	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
+	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
 	if err := p.answered(number, res, RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
@@ -121,7 +122,7 @@ func (s *session) run(ctx context.Context) error {
 		defer close(spoken)
 		speak(ctx, cancel)
 	}()
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server, &s.at)))
+	resp, err := tr.RoundTrip(req.WithContext(s.at.Trace(ctx, &s.server)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
@@ -138,7 +139,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 	<-spoken
 	if resp == nil {
-		s.rec.end(nil, captures.Failed, s.at.explain(s.fail, s.p.o.Timeout).Error())
+		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.o.Timeout).Error())
 	}
 	return nil
 }
@@ -344,4 +345,29 @@ func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, rea
 		}
 		timer.Stop()
 	}
+}
+
+// journal notes that a plan is about to be sent.
+func (p *Plan) journal() (int64, error) {
+	clean := p.cleaner()
+	e := Entry{
+		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
+	}
+	for i := range e.Edits {
+		e.Edits[i] = clean(e.Edits[i])
+	}
+	var bodies [][]byte
+	for i := range p.Frames {
+		bodies = append(bodies, p.Frames[i].Data)
+	}
+	e.Summarize(bodies...)
+	return p.o.Pace.Note(e)
+}
+
+// answered notes what came of a request.
+func (p *Plan) answered(n int64, r *Result, until time.Time) error {
+	_, err := p.o.Pace.Note(Entry{
+		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
+	})
+	return err
 }

@@ -70,9 +70,9 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func send(t *testing.T, store *captures.Store, id int64, o Options) *Result {
+func send(t *testing.T, store *captures.Store, id int64, o settings) *Result {
 	t.Helper()
-	p, err := NewPlan(t.Context(), store, id, o)
+	p, err := newPlan(t.Context(), store, id, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestVersionsOfHTTP(t *testing.T) {
 			},
 			ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}},
 		}, up([]byte(sent)), down([]byte(`{"models":[]}`)))
-		r := send(t, store, id, Options{To: mustURL(s.URL + "/prefix/")})
+		r := send(t, store, id, settings{To: mustURL(s.URL + "/prefix/")})
 		if r.Verdict != Same || r.Status != 200 {
 			t.Fatalf("%+v", r)
 		}
@@ -147,7 +147,7 @@ func TestGRPCWebText(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 	}, up(text(envelope.Append(nil, 0, message))), down(text(answer)))
-	if r := send(t, store, id, Options{}); r.Verdict != Same || r.Code != "ok" {
+	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Code != "ok" {
 		t.Fatalf("%+v", r)
 	}
 	if want := text(envelope.Append(nil, 0, message)); !bytes.Equal(body, want) {
@@ -168,7 +168,7 @@ func TestUnreadableFrame(t *testing.T) {
 		Method: "POST", URL: s.URL + "/test.v1.Test/Join", HTTP: "2",
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: "gzip"}},
 	}, up(body))
-	if r := send(t, store, id, Options{}); r.Status != 200 || !bytes.Equal(got, body) {
+	if r := send(t, store, id, settings{}); r.Status != 200 || !bytes.Equal(got, body) {
 		t.Errorf("sent %q, %+v", got, r)
 	}
 	for text, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
@@ -177,7 +177,7 @@ func TestUnreadableFrame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Edits: []edit.Edit{e}})
+		p, err := newPlan(t.Context(), store, id, settings{Edits: []edit.Edit{e}})
 		said := fmt.Sprint(err)
 		if err == nil {
 			said = strings.Join(p.Warnings, "")
@@ -201,7 +201,7 @@ func TestServerSentEvents(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "text/event-stream"}},
 	}, up(envelope.Append(nil, 0, []byte("\x0a\x03abc"))), down([]byte(answer)))
-	if r := send(t, store, id, Options{}); r.Verdict != Same || r.Received != 2 {
+	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Received != 2 {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -224,7 +224,7 @@ func TestLeavesWhereTheClientLeft(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, up(envelope.Append(nil, 0, nil)), down(frame), down(frame), down(frame))
-	r := send(t, store, id, Options{Quiet: 50 * time.Millisecond})
+	r := send(t, store, id, settings{Quiet: 50 * time.Millisecond})
 	if r.Verdict != Same || r.Received != 3 {
 		t.Fatalf("%+v", r)
 	}
@@ -270,7 +270,7 @@ func TestOtherFramesBetween(t *testing.T) {
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, up(frames([]byte("\x0a\x02hi"))), down(frames(delta, beat, beat, beat, ask(7))), up(frames([]byte{0x12, 0x04, 0x08, 7, 0x12, 0x00})),
 		down(envelope.Append(frames(delta), envelope.EndStream, end)))
-	r := send(t, store, id, Options{Wait: time.Minute, Quiet: 500 * time.Millisecond})
+	r := send(t, store, id, settings{Wait: time.Minute, Quiet: 500 * time.Millisecond})
 	if r.Code != "ok" || r.Sent != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -309,7 +309,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(t.Context(), store, id, Options{Credentials: c})
+	p, err := newPlan(t.Context(), store, id, settings{Credentials: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestChecksumHeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Credentials: c, To: mustURL(to)})
+		p, err := newPlan(t.Context(), store, id, settings{Credentials: c, To: mustURL(to)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.SetBytes(size)
 	for b.Loop() {
-		p, err := NewPlan(context.Background(), store, id, Options{Edits: []edit.Edit{other}})
+		p, err := newPlan(context.Background(), store, id, settings{Edits: []edit.Edit{other}})
 		if err != nil || len(p.Frames) != 500 {
 			b.Fatal(err)
 		}

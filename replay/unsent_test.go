@@ -214,7 +214,7 @@ func TestNotSent(t *testing.T) {
 				}
 				s := c.serve(t)
 				store, id := captured(t, s.url, call[0], call[1])
-				o := Options{Roots: s.roots, Timeout: time.Minute, dial: s.dial}
+				o := settings{Roots: s.roots, Timeout: time.Minute, Dial: s.dial}
 				if s.timeout > 0 {
 					o.Timeout = s.timeout
 				}
@@ -271,7 +271,7 @@ func TestSentWithoutAnswer(t *testing.T) {
 			t.Parallel()
 			s := c.serve(t)
 			store, id := captured(t, s.url, c.http, "application/proto")
-			o := Options{Roots: s.roots, Timeout: time.Minute}
+			o := settings{Roots: s.roots, Timeout: time.Minute}
 			if s.timeout > 0 {
 				o.Timeout = s.timeout
 			}
@@ -326,7 +326,7 @@ func relayRequest(t *testing.T, c net.Conn, server string, handled *atomic.Int64
 // A refusal on the address that is dialled is a refusal, not the server's answer.
 func TestRefusedWhenDialled(t *testing.T) {
 	store, id := captured(t, "https://127.0.0.1:9", "2", "application/proto")
-	r := send(t, store, id, Options{dial: func(context.Context, string, string) (net.Conn, error) {
+	r := send(t, store, id, settings{Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, fmt.Errorf("%w: 192.0.2.1:443 is not a loopback address", ErrRefused)
 	}})
 	if r.Verdict != Refused || r.Origin != FromUs || r.Code != "" || !strings.Contains(r.Message, "is not a loopback address") {
@@ -338,7 +338,7 @@ func TestRefusedWhenDialled(t *testing.T) {
 // does not differ.
 func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
-	r := send(t, store, id, Options{})
+	r := send(t, store, id, Policy{}, 0)
 	x, err := ReadExperiment(strings.NewReader("exchange 1\nexpect verdict not_sent\nexpect same @down 1\nexpect same\nexpect value 1~.*\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -357,12 +357,12 @@ func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 // What is volatile cannot be learnt from requests that got no answer.
 func TestLearnFromNoAnswer(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
-	if l, err := Learn(t.Context(), store, id, Options{}, nil); !errors.Is(err, ErrNotSent) || l != nil {
+	if l, err := learn(t.Context(), store, id, settings{}, nil); !errors.Is(err, ErrNotSent) || l != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s := "http://" + accepted(t, func(c net.Conn) { readRequest(c) })
 	store, id = captured(t, s, "1.1", "application/proto")
-	if l, err := Learn(t.Context(), store, id, Options{}, nil); err == nil || !strings.Contains(err.Error(), "no answer to learn from") || l != nil {
+	if l, err := learn(t.Context(), store, id, settings{}, nil); err == nil || !strings.Contains(err.Error(), "no answer to learn from") || l != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -372,7 +372,7 @@ func TestNotSentIsRecorded(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
-	r := l.replay(id, Options{Pace: &Pace{Journal: openJournal(t, path)}})
+	r := l.replay(id, settings{Pace: &Pace{Journal: openJournal(t, path)}})
 	asked, answered := entries(t, path)
 	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != NotSent || answered[0].Origin != FromUs || answered[0].Code != "" || answered[0].Message != r.Message {
 		t.Errorf("%+v", answered)
@@ -388,10 +388,10 @@ func TestInsecure(t *testing.T) {
 	s := https(t, &tls.Config{}, true)
 	store, id := captured(t, s.url, "2", "application/proto")
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
-	if p := l.plan(id, Options{Insecure: true}); len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "is not verified") {
+	if p := l.plan(id, settings{Insecure: true}); len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "is not verified") {
 		t.Errorf("%q", p.Warnings)
 	}
-	r := l.replay(id, Options{Insecure: true})
+	r := l.replay(id, settings{Insecure: true})
 	if r.Verdict == NotSent || r.Status != http.StatusOK || s.handled.Load() != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -410,7 +410,7 @@ func TestRefreshNotSent(t *testing.T) {
 		"http://" + closedPort(t):         "not sent: no connection to 127.0.0.1:",
 		https(t, &tls.Config{}, true).url: "not sent: the server's TLS certificate is not trusted",
 	} {
-		if err := c.Refresh(t.Context(), profile.Cursor(), mustURL(base), Options{}); !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), want) {
+		if err := c.Refresh(t.Context(), profile.Cursor(), mustURL(base), Policy{}, 0); !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -163,7 +163,7 @@ func (c *client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http, c.http2 = replay.NewTransport(c.url, http2, c.o.Reach), http2
+	c.http, c.http2 = replay.New(c.url, http2, c.o.Reach), http2
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
 
@@ -320,7 +320,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	var at replay.Progress
-	req, err := http.NewRequestWithContext(at.Trace(ctx), http.MethodPost, c.url.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(at.Trace(ctx, nil), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return &answer{Fail: err.Error()}
 	}

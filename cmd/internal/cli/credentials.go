@@ -164,7 +164,7 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 	if p.For(base.Hostname()) {
 		base = p.Backend
 	}
-	return opts.Credentials.Refresh(ctx, p, base, opts)
+	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
 }
 
 // baseOf is the server that a captured request would be sent to.

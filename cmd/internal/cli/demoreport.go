@@ -302,7 +302,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
 		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
-			To: to, Edits: edits, Schema: r.defs, Roots: roots, Credentials: credentials, OmitSecrets: true,
+			To: to, Edits: edits, Schema: r.defs, Policy: replay.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true,
 		})
 		if err != nil {
 			return err

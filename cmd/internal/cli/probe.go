@@ -185,7 +185,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	o.To, o.Reach = reach.To, reach
+	o.To, o.Reach, o.Schema = reach.To, reach.Policy, reach.Schema
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}

@@ -240,7 +240,10 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 }
 
 func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout, Insecure: f.upstreamInsecure}
+	opts := replay.Options{
+		Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout,
+		Policy: replay.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+	}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
 	}

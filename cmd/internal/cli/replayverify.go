@@ -314,7 +314,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 	}
 	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
 		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
-		AllowExecute: f.allowExecute, Reach: reach,
+		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
 	}}
 	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
 		o.Seen = c.seen

@@ -308,7 +308,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
+	o := replay.Options{To: r.to, Policy: replay.Policy{Roots: r.roots}, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
