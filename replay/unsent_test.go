@@ -338,7 +338,7 @@ func TestRefusedWhenDialled(t *testing.T) {
 // does not differ.
 func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
-	r := send(t, store, id, Policy{}, 0)
+	r := send(t, store, id, settings{})
 	x, err := ReadExperiment(strings.NewReader("exchange 1\nexpect verdict not_sent\nexpect same @down 1\nexpect same\nexpect value 1~.*\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func TestNotSentIsRecorded(t *testing.T) {
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
 	r := l.replay(id, settings{Pace: &Pace{Journal: openJournal(t, path)}})
 	asked, answered := entries(t, path)
-	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != NotSent || answered[0].Origin != FromUs || answered[0].Code != "" || answered[0].Message != r.Message {
+	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != string(NotSent) || answered[0].Origin != string(FromUs) || answered[0].Code != "" || answered[0].Message != r.Message {
 		t.Errorf("%+v", answered)
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Failed || ex.Error != "not sent: "+r.Message {
