@@ -21,21 +21,6 @@ var ErrCredentials = errors.New("credentials are missing")
 // It is an ErrCredentials, too.
 var ErrExpired = errors.New("the token is of no more use")
 
-// An expiredError says which token, and when.
-type expiredError struct {
-	secret Secret
-	past   bool
-}
-
-func (e *expiredError) Error() string {
-	if e.past {
-		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
-	}
-	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, LeastLife)
-}
-
-func (e *expiredError) Is(target error) bool { return target == ErrExpired || target == ErrCredentials }
-
 // Environment variables that hold secrets for a replay. Any other header's
 // value comes from HeaderVariable.
 const (
@@ -131,8 +116,8 @@ func readCredentials(r io.Reader) (map[string]string, error) {
 	return secrets, lines.Err()
 }
 
-// find returns the first secret that one of names has, and where it came from.
-func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
+// Find returns the first secret that one of names has, and where it came from.
+func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	if c == nil {
 		return "", "", false
 	}
@@ -157,8 +142,8 @@ func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
 	return "", "", false
 }
 
-// headerNames are the names under which a header's secret is looked for.
-func headerNames(header string) []string {
+// HeaderNames are the names under which a header's secret is looked for.
+func HeaderNames(header string) []string {
 	header = strings.ToLower(header)
 	names := []string{HeaderVariable(header), header}
 	switch header {
@@ -170,8 +155,8 @@ func headerNames(header string) []string {
 	return names
 }
 
-// scheme puts the captured scheme, or Bearer, before a bare token.
-func scheme(token, captured string) string {
+// WithScheme puts the captured scheme, or Bearer, before a bare token.
+func WithScheme(token, captured string) string {
 	if strings.Contains(token, " ") {
 		return token
 	}
@@ -184,9 +169,9 @@ func scheme(token, captured string) string {
 
 // Authorization is the `authorization` header that the secrets hold, if any.
 func (c *Credentials) Authorization() (value string, ok bool) {
-	token, _, ok := c.find(headerNames("authorization")...)
+	token, _, ok := c.Find(HeaderNames("authorization")...)
 	if !ok {
 		return "", false
 	}
-	return scheme(token, ""), true
+	return WithScheme(token, ""), true
 }

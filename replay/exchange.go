@@ -33,7 +33,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	if err := CheckTarget(base, p.Live, p.AllowHosts); err != nil {
 		return err
 	}
-	key, _, ok := c.forHost(base.Hostname()).find(EnvAPIKey)
+	key, _, ok := c.ForHost(base.Hostname()).Find(EnvAPIKey)
 	if !ok {
 		return fmt.Errorf("replay: %w: no API key to exchange at %s: set %s", ErrCredentials, base.Host, EnvAPIKey)
 	}
@@ -120,5 +120,5 @@ func exchange(req *http.Request, pr *profile.Profile, p Policy, timeout time.Dur
 // Stale reports whether the token is there and of no more use.
 func (c *Credentials) Stale(now time.Time) bool {
 	t, _, ok := c.Token()
-	return ok && t.stale(now)
+	return ok && t.IsStale(now)
 }

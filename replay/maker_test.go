@@ -26,9 +26,13 @@ func TestHeaderMakers(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Headers = map[string]HeaderMaker{"x-plain": signer{}, "x-api-key": signer{}, "x-new": signer{}}
 	o.OmitSecrets = true
-	o.Credentials.lookup = func(name string) string {
+	credentials, err := LoadCredentials("", func(name string) string {
 		return map[string]string{EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	o.Credentials = credentials
 	p := l.plan(id, o)
 	r, err := Send(t.Context(), p, nil)
 	if err != nil {

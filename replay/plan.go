@@ -222,7 +222,7 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if o.Insecure && p.url.Scheme == "https" {
 		p.Warnings = append(p.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
 	}
-	p.o.Credentials = o.Credentials.forHost(p.url.Hostname())
+	p.o.Credentials = o.Credentials.ForHost(p.url.Hostname())
 	now := time.Now()
 	if o.now != nil {
 		now = o.now()

@@ -128,9 +128,9 @@ func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
 	return nil
 }
 
-// forHost are the credentials that may go to a host: what a client has stored
+// ForHost are the credentials that may go to a host: what a client has stored
 // goes to its own hosts, and to this machine.
-func (c *Credentials) forHost(host string) *Credentials {
+func (c *Credentials) ForHost(host string) *Credentials {
 	if c == nil || c.hosts == nil || IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
 		return c
 	}
@@ -140,7 +140,7 @@ func (c *Credentials) forHost(host string) *Credentials {
 // Token says what the bearer token says of itself, and where it comes from;
 // ok is false where there is none.
 func (c *Credentials) Token() (t Token, from string, ok bool) {
-	secret, from, ok := c.find(EnvToken, HeaderVariable("authorization"), "authorization")
+	secret, from, ok := c.Find(EnvToken, HeaderVariable("authorization"), "authorization")
 	if !ok {
 		return t, "", false
 	}
@@ -150,6 +150,6 @@ func (c *Credentials) Token() (t Token, from string, ok bool) {
 
 // HasKey reports whether there is an API key, and where it comes from.
 func (c *Credentials) HasKey() (from string, ok bool) {
-	_, from, ok = c.find(EnvAPIKey)
+	_, from, ok = c.Find(EnvAPIKey)
 	return from, ok
 }
