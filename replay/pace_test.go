@@ -158,7 +158,7 @@ func TestJournalErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := j.write(Entry{Event: "request"}); err != nil || n != want {
+		if n, err := (&Pace{Journal: j}).Note(Entry{Event: "request"}); err != nil || n != want {
 			t.Errorf("entry %d, %v, want %d", n, err, want)
 		}
 		if err := j.Close(); err != nil {
