@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -29,27 +32,29 @@ func TestRefreshByKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	pr := profile.Cursor()
-	load := func(key string) *Credentials {
-		c, err := Resolver{Getenv: func(name string) string { return map[string]string{EnvAPIKey: key, EnvToken: "old"}[name] }}.Load("")
+	load := func(key string) *credential.Credentials {
+		c, err := credential.Resolver{Getenv: func(name string) string {
+			return map[string]string{credential.EnvAPIKey: key, credential.EnvToken: "old"}[name]
+		}}.Load("")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	c := load("key")
-	if err := c.Refresh(context.Background(), pr, base, Policy{}, 0); err != nil || asked != "POST /auth/exchange_user_api_key Bearer key" {
+	if err := c.Refresh(context.Background(), pr, base, outbound.Policy{}, 0); err != nil || asked != "POST /auth/exchange_user_api_key Bearer key" {
 		t.Errorf("%v, the server was asked %q", err, asked)
 	}
-	if secret, from, _ := c.Find(EnvToken); secret != "fresh" || !strings.HasPrefix(from, "exchange at 127.0.0.1") {
+	if secret, from, _ := c.Find(credential.EnvToken); secret != "fresh" || !strings.HasPrefix(from, "exchange at 127.0.0.1") {
 		t.Errorf("%q from %q", secret, from)
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	o := Policy{Pace: &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}}
-	if err := load("wrong").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, ErrCredentials) {
+	o := outbound.Policy{Pace: &outbound.Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}}
+	if err := load("wrong").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, credential.ErrCredentials) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	asked = ""
-	if err := load("key").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, ErrRefused) || asked != "" {
+	if err := load("key").Refresh(context.Background(), pr, base, o, 0); !errors.Is(err, outbound.ErrRefused) || asked != "" {
 		t.Errorf("after it was turned away: %v, the server was asked %q", err, asked)
 	}
 	sent, got := entries(t, path)
@@ -57,12 +62,12 @@ func TestRefreshByKey(t *testing.T) {
 		t.Errorf("the journal has %+v and %+v", sent, got)
 	}
 	for _, key := range []string{"", "wrong"} {
-		if err := load(key).Refresh(context.Background(), pr, base, Policy{}, 0); !errors.Is(err, ErrCredentials) {
+		if err := load(key).Refresh(context.Background(), pr, base, outbound.Policy{}, 0); !errors.Is(err, credential.ErrCredentials) {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}
 	asked = ""
-	if err := load("key").Refresh(context.Background(), pr, pr.Backend, Policy{}, 0); !errors.Is(err, ErrRefused) || asked != "" {
+	if err := load("key").Refresh(context.Background(), pr, pr.Backend, outbound.Policy{}, 0); !errors.Is(err, outbound.ErrRefused) || asked != "" {
 		t.Errorf("another host: %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+
+	"unwire/replay/credential"
 )
 
 // A signer makes a header of what it is told.
@@ -26,8 +28,8 @@ func TestHeaderMakers(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Headers = map[string]HeaderMaker{"x-plain": signer{}, "x-api-key": signer{}, "x-new": signer{}}
 	o.OmitSecrets = true
-	credentials, err := LoadCredentials("", func(name string) string {
-		return map[string]string{EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
+	credentials, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,9 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
@@ -39,7 +41,7 @@ type Options struct {
 	// for names in edits, heartbeats and error details; may be nil
 	Schema *schema.Schema
 	// secrets that the capture does not hold; nil: none
-	Credentials *Credentials
+	Credentials *credential.Credentials
 	// leave out headers whose secret is not given, instead of ErrCredentials
 	OmitSecrets bool
 
@@ -51,7 +53,7 @@ type Options struct {
 	// what is volatile in the answer, learnt from the unedited request; may be nil
 	Lesson *Lesson
 
-	Policy
+	outbound.Policy
 
 	// for all of it; default 60 s, and deadlines in headers stay as captured
 	Timeout time.Duration
@@ -162,7 +164,7 @@ func (p *Plan) effects() string {
 // they are.
 func (p *Plan) refuseForeign() {
 	captured, err := url.Parse(p.captured.URL)
-	if err != nil || p.isLocal() || p.Refusal != "" || IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
+	if err != nil || p.isLocal() || p.Refusal != "" || outbound.IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
 		return
 	}
 	where := ""
@@ -325,7 +327,7 @@ func (p *Plan) targetOf(captured string) (*url.URL, error) {
 	}
 	// neither is in the request; the authorization header has its own say
 	u.User, u.Fragment = nil, ""
-	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+	if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
 	}
 	return u, nil
@@ -341,7 +343,7 @@ func (p *Plan) finishURL() (err error) {
 
 // isLocal reports whether the request stays on this machine.
 func (p *Plan) isLocal() bool {
-	return IsLoopback(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
+	return outbound.IsLoopback(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
 }
 
 // finish settles what depends on all of the plan.
@@ -429,7 +431,7 @@ func (p *Plan) ready() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("replay: %w: the capture has no %s", ErrCredentials, strings.Join(missing, ", nor "))
+		return fmt.Errorf("replay: %w: the capture has no %s", credential.ErrCredentials, strings.Join(missing, ", nor "))
 	}
 	if len(p.captured.RequestHeaders) == 0 && p.Method == "" {
 		return errors.New("replay: the exchange has no request")
@@ -443,7 +445,7 @@ func (p *Plan) ready() error {
 // Errors: ErrCredentials where one is missing; ErrRefused.
 func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err error) {
 	if p.Refusal != "" {
-		return nil, nil, fmt.Errorf("replay: %w", errors.Join(ErrRefused, errors.New(p.Refusal)))
+		return nil, nil, fmt.Errorf("replay: %w", errors.Join(outbound.ErrRefused, errors.New(p.Refusal)))
 	}
 	if err := p.ready(); err != nil {
 		return nil, nil, err

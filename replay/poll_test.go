@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
 
@@ -152,7 +153,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	o := a.settings()
-	o.Pace = &Pace{Journal: openJournal(t, path)}
+	o.Pace = &outbound.Pace{Journal: openJournal(t, path)}
 	plan := a.planned(c.ID, o)
 	out, err := captures.Create(filepath.Join(t.TempDir(), "answer.uwc"), captures.Options{})
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
 
 // stored is a resolver of a client that has stored secrets.
-func stored(secrets map[string]string) Resolver {
-	return Resolver{OS: "darwin", Keyring: func(service, account string) (string, error) {
+func stored(secrets map[string]string) credential.Resolver {
+	return credential.Resolver{OS: "darwin", Keyring: func(service, account string) (string, error) {
 		if s := secrets[service+"/"+account]; s != "" {
 			return s, nil
 		}
@@ -34,7 +35,7 @@ func TestProfileGoesToItsHosts(t *testing.T) {
 			secrets = nil
 		}
 		_, err := stored(secrets).Load(ref)
-		if found := strings.HasSuffix(ref, "/cursor-user"); found != (err == nil) || !found && !errors.Is(err, ErrCredentials) {
+		if found := strings.HasSuffix(ref, "/cursor-user"); found != (err == nil) || !found && !errors.Is(err, credential.ErrCredentials) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/outbound"
 )
 
 // A Verdict is what a replay comes to.
@@ -57,9 +58,9 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	Origin  Origin  `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Reason  Reason `json:"reason,omitempty"` // why there is no answer
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Reason  outbound.Reason `json:"reason,omitempty"` // why there is no answer
 	// of HTTP; 0 without an answer
 	Status    int           `json:"status"`
 	Details   []Detail      `json:"details,omitempty"`
@@ -196,7 +197,7 @@ func codeOf(err error) string {
 		return "resource_exhausted"
 	case errors.Is(err, errUnasked):
 		return "aborted"
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"
 	}
 	return "unavailable"
@@ -320,7 +321,7 @@ func redactValue(clean func(string) string, v any) any {
 }
 
 // explain returns why a request got no answer within limit.
-func explain(at *Progress, err error, limit time.Duration) *Failure {
+func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Failure {
 	if errors.Is(err, errLeft) {
 		err = context.Canceled
 	}
@@ -328,7 +329,7 @@ func explain(at *Progress, err error, limit time.Duration) *Failure {
 }
 
 // unanswered is the result of a request that got no answer.
-func (r *Result) unanswered(f *Failure, err error) {
+func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Origin, r.Reason, r.Message = FromUs, f.Reason, f.Message
 	switch {
 	case f.Refused:

@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/replay/credential"
 )
 
 // withToken gives a replay the secret that the captures of these tests want.
 func (l *lab) withToken(o settings) settings {
 	l.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		if name == EnvToken {
+	c, err := credential.Load("", func(name string) string {
+		if name == credential.EnvToken {
 			return "another-made-up-secret"
 		}
 		return ""
@@ -88,20 +89,20 @@ func TestCredentials(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	p := l.plan(id, l.options())
-	if _, err := Send(t.Context(), p, nil); !errors.Is(err, ErrCredentials) || !strings.Contains(err.Error(), EnvToken) {
+	if _, err := Send(t.Context(), p, nil); !errors.Is(err, credential.ErrCredentials) || !strings.Contains(err.Error(), credential.EnvToken) {
 		t.Fatalf("without a token: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "credentials")
 	if err := os.WriteFile(file, []byte("# comment\n\nauthorization: Basic from-a-file-0123456789\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadCredentials(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := credential.Load(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Fatalf("a file that others can read: %v", err)
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadCredentials(file, os.Getenv)
+	c, err := credential.Load(file, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
@@ -74,11 +75,11 @@ func (p *Plan) learn(captured, secret string) {
 // it in the plan.
 func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name, part := strings.ToLower(h.Name), ""
-	names := HeaderNames(name)
+	names := credential.HeaderNames(name)
 	secret, from, ok := p.o.Credentials.Find(names...)
 	switch {
 	case ok && name == "authorization":
-		secret = WithScheme(secret, h.Value)
+		secret = credential.WithScheme(secret, h.Value)
 	case ok || p.partOf(name) == "":
 	default:
 		names = append(names, p.partOf(name))
@@ -109,7 +110,7 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	if !ok {
 		s.From = ""
 	}
-	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
+	if t, isToken := credential.ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
 		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
 	// pieces repeat them
@@ -147,7 +148,7 @@ func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		if m := inBody.FindStringSubmatch(value); m != nil {
-			if secret, ok := p.secretOf(m[1], "query "+name, QueryVariable(name)); ok {
+			if secret, ok := p.secretOf(m[1], "query "+name, credential.QueryVariable(name)); ok {
 				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
 			}
 		}
@@ -246,7 +247,9 @@ func (e *expiredError) Error() string {
 	if e.past {
 		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
 	}
-	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, LeastLife)
+	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, credential.LeastLife)
 }
 
-func (e *expiredError) Is(target error) bool { return target == ErrExpired || target == ErrCredentials }
+func (e *expiredError) Is(target error) bool {
+	return target == credential.ErrExpired || target == credential.ErrCredentials
+}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"unwire/captures"
+	"unwire/replay/credential"
 	"unwire/replay/internal/samples"
 )
 
@@ -20,7 +22,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer something-secret"}},
 	}, up([]byte(`"x"`)))
 	end := time.Unix(1_800_000_000, 0)
-	creds, err := Resolver{Getenv: func(name string) string { return map[string]string{"MINE": samples.Token(end)}[name] }}.Load("env:MINE")
+	creds, err := credential.Resolver{Getenv: func(name string) string { return map[string]string{"MINE": samples.Token(end)}[name] }}.Load("env:MINE")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 			t.Errorf("%+v", p.Secrets)
 		}
 		_, err = Send(t.Context(), p, nil)
-		if errors.Is(err, ErrCredentials) == want || s.requests.Load() > 0 != want {
+		if errors.Is(err, credential.ErrCredentials) == want || s.requests.Load() > 0 != want {
 			t.Errorf("%s before its end: %v, %d requests", before, err, s.requests.Load())
 		}
 		if err != nil && strings.Contains(err.Error(), samples.Token(end)) {
@@ -87,7 +89,7 @@ func TestKeptSecretStaysHome(t *testing.T) {
 			t.Errorf("%v: sent %v", to, sent)
 		}
 		if to != nil {
-			if _, err := Send(t.Context(), p, nil); !errors.Is(err, ErrCredentials) {
+			if _, err := Send(t.Context(), p, nil); !errors.Is(err, credential.ErrCredentials) {
 				t.Errorf("elsewhere: %v", err)
 			}
 		}

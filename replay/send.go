@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
 // readSize is how much of an answer is read at once.
@@ -31,7 +32,7 @@ var errLeft = errors.New("left as the captured client did")
 // come by then. What happens between us and the server is in the Result.
 func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	for _, u := range p.targets() {
-		if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
 		}
 	}
@@ -42,7 +43,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 		return nil, err
 	}
 	if err := p.o.Pace.Admit(ctx, p.url.Hostname()); err != nil {
-		if errors.Is(err, ErrRefused) {
+		if errors.Is(err, outbound.ErrRefused) {
 			return p.refused(err), nil
 		}
 		return nil, fmt.Errorf("replay: %w", err)
@@ -65,7 +66,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	}
 	answer := rec.snapshot()
 	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
-	if err := p.answered(number, res, RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	if err := p.answered(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
 	if out != nil {
@@ -92,7 +93,7 @@ type session struct {
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
-	at      Progress
+	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
 	sent    int   // frames
 	beats   int   // of them, heartbeats
@@ -350,7 +351,7 @@ func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, rea
 // journal notes that a plan is about to be sent.
 func (p *Plan) journal() (int64, error) {
 	clean := p.cleaner()
-	e := Entry{
+	e := outbound.Entry{
 		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
 	}
 	for i := range e.Edits {
@@ -366,7 +367,7 @@ func (p *Plan) journal() (int64, error) {
 
 // answered notes what came of a request.
 func (p *Plan) answered(n int64, r *Result, until time.Time) error {
-	_, err := p.o.Pace.Note(Entry{
+	_, err := p.o.Pace.Note(outbound.Entry{
 		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
 	})
 	return err

@@ -24,7 +24,9 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
@@ -275,26 +277,26 @@ type settings struct {
 	Editor      func(name string, text []byte) ([]byte, error)
 	EditFrame   int
 	Schema      *schema.Schema
-	Credentials *Credentials
+	Credentials *credential.Credentials
 	OmitSecrets bool
 	Headers     map[string]HeaderMaker
 	Issued      *Issued
 	Lesson      *Lesson
-	Pace        *Pace
+	Pace        *outbound.Pace
 	Roots       *x509.CertPool
 	Insecure    bool
 	Timeout     time.Duration
 	Wait        time.Duration
 	Quiet       time.Duration
 	MaxBytes    int64
-	Dial        DialFunc
+	Dial        outbound.DialFunc
 
 	now    func() time.Time
 	random io.Reader
 }
 
-func (s settings) policy() Policy {
-	return Policy{Live: s.Live, AllowHosts: s.AllowHosts, Roots: s.Roots, Insecure: s.Insecure, Pace: s.Pace, Dial: s.Dial}
+func (s settings) policy() outbound.Policy {
+	return outbound.Policy{Live: s.Live, AllowHosts: s.AllowHosts, Roots: s.Roots, Insecure: s.Insecure, Pace: s.Pace, Dial: s.Dial}
 }
 
 func (s settings) options() Options {

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
 // An Append is the call of its own that carries a frame of a conversation in pieces.
@@ -137,12 +138,12 @@ func (p *Plan) number() error {
 // isLocal reports whether all appends stay on this machine.
 func (s *splitting) isLocal() bool {
 	for _, a := range s.polls {
-		if !IsLoopback(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
 	for _, a := range s.appends {
-		if !IsLoopback(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
@@ -292,7 +293,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	request := Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
+	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
 	request.Summarize(data)
 	entry, err := s.p.o.Pace.Note(request)
 	if err != nil {
@@ -309,7 +310,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server, at := "", Progress{}
+	server, at := "", outbound.Progress{}
 	resp, err := tr.RoundTrip(req.WithContext(at.Trace(ctx, &server)))
 	s.at.Merge(&at)
 	if err != nil {
@@ -329,9 +330,9 @@ func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64
 	}
 	host := a.url.Hostname()
 	s.p.o.Pace.Observe(host, ex.Status, ex.Code, ex.ResponseHeaders.Get("retry-after"))
-	answer := Entry{
+	answer := outbound.Entry{
 		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: string(FromServer), Message: s.p.cleaner()(ex.Message),
-		Until: RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
+		Until: outbound.RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
 	}
 	if ex.Status == 0 {
 		answer.Origin, answer.Message = string(FromUs), s.p.cleaner()(ex.Error)
@@ -367,7 +368,7 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 				last = s.take(ctx, rec, resp)
 				_ = resp.Body.Close() // what it could say, reading has said
 				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
-					err = Pause(ctx, pollPause)
+					err = outbound.Pause(ctx, pollPause)
 				}
 			}
 		}

@@ -21,6 +21,7 @@ import (
 
 	"unwire/captures"
 	"unwire/proto"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
@@ -195,8 +196,8 @@ func (a *agent) turn(prompt string, o ...connect.ClientOption) int64 {
 // settings are those of a request to the stand-in.
 func (a *agent) settings(edits ...string) settings {
 	a.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		return map[string]string{EnvToken: standinToken}[name]
+	c, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: standinToken}[name]
 	})
 	if err != nil {
 		a.Fatal(err)

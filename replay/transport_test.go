@@ -20,6 +20,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
@@ -305,7 +306,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err := os.WriteFile(file, []byte("UNWIRE_TOKEN=another-bearer-token-0002\nUNWIRE_QUERY_API_KEY: sk-live\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadCredentials(file, os.Getenv)
+	c, err := credential.Load(file, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +354,7 @@ func TestChecksumHeader(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "x-cursor-checksum", Value: "pZGTi4-_0123456789abcdef/0123456789abcdef"}, {Name: "content-type", Value: "application/proto"}},
 	})
 	plan := func(to string, env map[string]string) *Plan {
-		c, err := LoadCredentials("", func(name string) string { return env[name] })
+		c, err := credential.Load("", func(name string) string { return env[name] })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +366,7 @@ func TestChecksumHeader(t *testing.T) {
 	}
 	const local, remote = "http://127.0.0.1:1", "https://api.example.com"
 	value := func(p *Plan) string { return p.headers.Get("x-cursor-checksum") }
-	if p := plan(remote, nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 || p.Secrets[0].Omitted || !errors.Is(p.ready(), ErrCredentials) {
+	if p := plan(remote, nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 || p.Secrets[0].Omitted || !errors.Is(p.ready(), credential.ErrCredentials) {
 		t.Errorf("%+v, %v", p.Secrets, p.ready())
 	}
 	if p := plan(local, nil); !p.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
@@ -374,7 +375,7 @@ func TestChecksumHeader(t *testing.T) {
 	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.Refreshed) != 0 {
 		t.Errorf("%s, %v", value(p), p.Refreshed)
 	}
-	p := plan(remote, map[string]string{EnvMachineID: "machine"})
+	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
 	fresh := profile.ChecksumTime(time.Now(), base64.RawURLEncoding) + "machine"
 	if value(p) != fresh || len(p.Refreshed) != 1 || p.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
 		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.Refreshed, p.Headers.Get("x-cursor-checksum"))

@@ -10,13 +10,14 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
 // transport makes a transport for the request, and no other address than its
 // target's.
 func (p *Plan) transport() *http.Transport {
 	fallback := p.whole && p.Protocol != decode.GRPC // one message each way works on either version
-	t := NewVersion(p.url.Scheme, p.HTTP, p.isLocal(), fallback, p.o.Policy)
+	t := outbound.NewVersion(p.url.Scheme, p.HTTP, p.isLocal(), fallback, p.o.Policy)
 	t.DisableKeepAlives = p.HTTP != "2" && p.split == nil
 	return t
 }

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	Timeout  time.Duration      // of one request; default 20 s
 	MaxWait  time.Duration      // that a server's retry-after is followed; default 60 s
 	Journal  io.ReadWriteSeeker // every request and answer; what it holds already is not asked again; nil: none
-	Reach    replay.Policy      // which servers may be asked
+	Reach    outbound.Policy    // which servers may be asked
 	Schema   *schema.Schema     // for the idempotency level of Method; may be nil
 }
 
@@ -168,7 +168,7 @@ func (o *Options) defaults() error {
 			return fmt.Errorf("probe: path: %d is no field number", n)
 		}
 	}
-	return replay.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+	return outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
 }
 
 // definedAsStream reports whether definitions say that the client streams.

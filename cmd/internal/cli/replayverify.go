@@ -17,6 +17,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 )
 
@@ -158,7 +159,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 
 func allLocal(calls []*verifyCall) bool {
 	for _, c := range calls {
-		if replay.CheckTarget(c.captured, false, nil) != nil {
+		if outbound.CheckTarget(c.captured, false, nil) != nil {
 			return false
 		}
 	}

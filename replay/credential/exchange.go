@@ -1,4 +1,4 @@
-package replay
+package credential
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/envelope"
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -29,8 +30,8 @@ const exchangeTimeout = 60 * time.Second
 // Shape: timeout is of the whole exchange; 0 is 60 s.
 // Errors: ErrCredentials where there is no key, or the server gives no token;
 // ErrRefused.
-func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p Policy, timeout time.Duration) error {
-	if err := CheckTarget(base, p.Live, p.AllowHosts); err != nil {
+func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p outbound.Policy, timeout time.Duration) error {
+	if err := outbound.CheckTarget(base, p.Live, p.AllowHosts); err != nil {
 		return err
 	}
 	key, _, ok := c.ForHost(base.Hostname()).Find(EnvAPIKey)
@@ -55,7 +56,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	}
 
 	// No secret may get into the journal, whatever the server answers.
-	token, err := journaled(p.Pace, req, func(answer *Entry) (string, error) {
+	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
 		return exchange(req, pr, p, timeout, answer)
 	}, func(text string) string {
 		return captures.DefaultRedactor().String(strings.ReplaceAll(text, key, "[redacted]"))
@@ -71,15 +72,15 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 }
 
 // journaled sends a request, and notes it and its answer in the journal.
-func journaled(pace *Pace, req *http.Request, send func(answer *Entry) (string, error), clean func(string) string) (string, error) {
+func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outbound.Entry) (string, error), clean func(string) string) (string, error) {
 	host := req.URL.Hostname()
-	asked := Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
+	asked := outbound.Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
 	asked.Summarize([]byte("{}"))
 	n, err := pace.Note(asked)
 	if err != nil {
 		return "", err
 	}
-	answer := Entry{N: n, Event: "answer", Host: host, Origin: "local"}
+	answer := outbound.Entry{N: n, Event: "answer", Host: host, Origin: "local"}
 	token, err := send(&answer)
 	if answer.Message == "" && err != nil {
 		answer.Message = clean(err.Error())
@@ -89,19 +90,19 @@ func journaled(pace *Pace, req *http.Request, send func(answer *Entry) (string, 
 }
 
 // exchange sends the request for a token, and fills in the entry of its answer.
-func exchange(req *http.Request, pr *profile.Profile, p Policy, timeout time.Duration, answer *Entry) (token string, err error) {
-	local := IsLoopback(strings.ToLower(req.URL.Hostname()))
-	tr := NewVersion(req.URL.Scheme, "1.1", local, false, p)
+func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout time.Duration, answer *outbound.Entry) (token string, err error) {
+	local := outbound.IsLoopback(strings.ToLower(req.URL.Hostname()))
+	tr := outbound.NewVersion(req.URL.Scheme, "1.1", local, false, p)
 	tr.DisableKeepAlives = true
 	defer tr.CloseIdleConnections()
-	var at Progress
+	var at outbound.Progress
 	resp, err := tr.RoundTrip(req.WithContext(at.Trace(req.Context(), nil)))
 	if err != nil {
 		return "", fmt.Errorf("replay: the exchange of the API key: %w", at.Failure(err, timeout))
 	}
 	defer resp.Body.Close()
 	retryAfter := resp.Header.Get("retry-after")
-	answer.Origin, answer.Status, answer.Until = "server", resp.StatusCode, RetryAfter(retryAfter, time.Now())
+	answer.Origin, answer.Status, answer.Until = "server", resp.StatusCode, outbound.RetryAfter(retryAfter, time.Now())
 	answer.Code = envelope.CodeOfStatus(resp.StatusCode)
 	p.Pace.Observe(req.URL.Hostname(), resp.StatusCode, answer.Code, retryAfter)
 	var tokens struct {

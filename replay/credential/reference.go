@@ -1,4 +1,4 @@
-package replay
+package credential
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -105,7 +106,7 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	case ref == profile.Cursor().Name:
 		return c, c.loadProfile(profile.Cursor(), at)
 	default:
-		return LoadCredentials(strings.TrimPrefix(ref, "file:"), at.Getenv)
+		return Load(strings.TrimPrefix(ref, "file:"), at.Getenv)
 	}
 	return c, nil
 }
@@ -131,7 +132,7 @@ func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
 // ForHost are the credentials that may go to a host: what a client has stored
 // goes to its own hosts, and to this machine.
 func (c *Credentials) ForHost(host string) *Credentials {
-	if c == nil || c.hosts == nil || IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
+	if c == nil || c.hosts == nil || outbound.IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
 		return c
 	}
 	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}

@@ -1,4 +1,15 @@
-package replay
+// Package outbound decides what may leave this machine. A Policy says which
+// servers may be asked, over which transport and how often; a Journal names each
+// request and what came of it; a Progress tells a request that was not sent from
+// one that got no answer.
+//
+//	if err := outbound.CheckTarget(u, policy.Live, policy.AllowHosts); err != nil {
+//		return err
+//	}
+//	resp, err := outbound.New(u, true, policy).RoundTrip(req)
+//
+// Source: RESEARCH.md#replay
+package outbound
 
 import (
 	"crypto/tls"

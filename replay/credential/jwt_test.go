@@ -1,10 +1,11 @@
-package replay
+package credential
 
 import (
 	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
+
 	"unwire/replay/internal/samples"
 )
 

@@ -1,4 +1,4 @@
-package replay
+package credential
 
 import (
 	"encoding/base64"

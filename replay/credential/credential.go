@@ -1,4 +1,13 @@
-package replay
+// Package credential holds the secrets that a capture does not: they come from
+// the environment, a file, the system's key store or what a client has stored,
+// and are looked up by the name of a header or a variable. Tokens are read for
+// when they expire, and an API key can be exchanged for one.
+//
+//	c, err := credential.Resolver{Getenv: os.Getenv}.Load("cursor")
+//	secret, from, ok := c.Find(credential.HeaderNames("authorization")...)
+//
+// Source: RESEARCH.md#credentials
+package credential
 
 import (
 	"bufio"
@@ -63,7 +72,7 @@ type Credentials struct {
 	hosts *profile.Profile // whose hosts held may go to; nil: any
 }
 
-// LoadCredentials returns the secrets of an environment and, where path is not
+// Load returns the secrets of an environment and, where path is not
 // "", of a file, which comes first.
 //
 // Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
@@ -71,7 +80,7 @@ type Credentials struct {
 // Limits: 1 MiB.
 // Errors: the file must be readable by its owner alone (mode 0600 or less).
 // An error names the line and never its value.
-func LoadCredentials(path string, getenv func(string) string) (*Credentials, error) {
+func Load(path string, getenv func(string) string) (*Credentials, error) {
 	c := &Credentials{lookup: getenv, path: path}
 	if path == "" {
 		return c, nil
