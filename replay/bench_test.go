@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/outbound"
 )
 
 // BenchmarkReplay holds a replayed call against a bare client that posts the same
@@ -58,7 +59,7 @@ func BenchmarkReplay(b *testing.B) {
 
 // bareCall sends what a plan would by net/http alone.
 func bareCall(l *lab, p *Plan, headers captures.Headers, body []byte) {
-	tr := NewTransport(p.url, true, p.o)
+	tr := outbound.New(p.url, true, p.o.Policy)
 	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(l.Context(), p.Method, p.url.String(), bytes.NewReader(body))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -112,7 +113,7 @@ func (p *Plan) foreign(h captures.Header) (_ captures.Header, shown string) {
 // sameHost reports whether two names are one host; this machine has many.
 func sameHost(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
-	return a == b || isLoopbackName(a) && isLoopbackName(b)
+	return a == b || outbound.IsLoopback(a) && outbound.IsLoopback(b)
 }
 
 // oldVersion is the age at which a client's version is warned of: servers turn

@@ -11,6 +11,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 )
 
 // Reasons for which a change does not count after Learn.
@@ -41,16 +42,16 @@ func Learn(ctx context.Context, src decode.Source, id int64, o Options, out *cap
 			return nil, err
 		}
 		if p.Effects != EffectsNone && !p.isLocal() {
-			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", ErrRefused, p.Service, p.RPC)
+			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", outbound.ErrRefused, p.Service, p.RPC)
 		}
 		if live[i], err = Send(ctx, p, out); err != nil {
 			return nil, err
 		}
 		switch r := live[i]; {
 		case r.Verdict == Refused:
-			return nil, fmt.Errorf("replay: %w: %s", ErrRefused, strings.TrimPrefix(r.Message, "refused: "))
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(r.Message, "refused: "))
 		case r.Verdict == NotSent:
-			return nil, fmt.Errorf("replay: %w: %s", ErrNotSent, r.Message)
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, r.Message)
 		case r.Status == 0:
 			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", r.Message)
 		}

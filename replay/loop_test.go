@@ -350,9 +350,9 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		{[]string{"src/one.go", "src/one.go"}, "ok", "once more"},
 	} {
 		live := newAgent(t, script(c.paths...))
-		o := captured.plan(id).o
+		o := captured.settings()
 		o.To, o.Roots = mustURL(live.server.URL()), live.roots
-		p, err := NewPlan(t.Context(), captured.store, id, o)
+		p, err := newPlan(t.Context(), captured.store, id, o)
 		if err != nil {
 			t.Fatal(err)
 		}

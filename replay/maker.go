@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
 
@@ -46,7 +47,7 @@ func DefaultHeaders() map[string]HeaderMaker {
 // Source: RESEARCH.md#checksum
 type checksumMaker struct{}
 
-func (checksumMaker) Part() string { return EnvMachineID }
+func (checksumMaker) Part() string { return credential.EnvMachineID }
 
 func (checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
 	if c.Value == "" && c.Part != "" {

@@ -2,12 +2,10 @@ package replay
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,7 +16,9 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/schema"
 )
 
@@ -26,9 +26,7 @@ import (
 // to the captured host if that is this machine.
 type Options struct {
 	// scheme, host and port to send to, and what its path has is put before the captured one; nil: where it was captured
-	To         *url.URL
-	Live       bool     // hosts other than this machine may be sent to
-	AllowHosts []string // which; see CheckTarget
+	To *url.URL
 
 	Part  bool // of a conversation in pieces send this exchange alone
 	Edits []edit.Edit
@@ -43,7 +41,7 @@ type Options struct {
 	// for names in edits, heartbeats and error details; may be nil
 	Schema *schema.Schema
 	// secrets that the capture does not hold; nil: none
-	Credentials *Credentials
+	Credentials *credential.Credentials
 	// leave out headers whose secret is not given, instead of ErrCredentials
 	OmitSecrets bool
 
@@ -54,11 +52,9 @@ type Options struct {
 	Issued *Issued
 	// what is volatile in the answer, learnt from the unedited request; may be nil
 	Lesson *Lesson
-	Pace   *Pace // how gently other hosts are asked; may be nil
 
-	// who may have signed the server's certificate; nil: the system's
-	Roots    *x509.CertPool
-	Insecure bool // the server's certificate is not verified
+	outbound.Policy
+
 	// for all of it; default 60 s, and deadlines in headers stay as captured
 	Timeout time.Duration
 	// for the server's frame that a frame up answers; default 10 s
@@ -67,12 +63,9 @@ type Options struct {
 	Quiet    time.Duration
 	MaxBytes int64 // of the answer's body; default 256 MiB
 
-	dial   dialFunc         // for tests; nil: a net.Dialer
 	now    func() time.Time // for tests; nil: time.Now
 	random io.Reader        // for tests; nil: crypto/rand
 }
-
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	defaultTimeout  = 60 * time.Second
@@ -171,7 +164,7 @@ func (p *Plan) effects() string {
 // they are.
 func (p *Plan) refuseForeign() {
 	captured, err := url.Parse(p.captured.URL)
-	if err != nil || p.isLocal() || p.Refusal != "" || isLoopbackName(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
+	if err != nil || p.isLocal() || p.Refusal != "" || outbound.IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
 		return
 	}
 	where := ""
@@ -231,7 +224,7 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 	if o.Insecure && p.url.Scheme == "https" {
 		p.Warnings = append(p.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
 	}
-	p.o.Credentials = o.Credentials.forHost(p.url.Hostname())
+	p.o.Credentials = o.Credentials.ForHost(p.url.Hostname())
 	now := time.Now()
 	if o.now != nil {
 		now = o.now()
@@ -334,7 +327,7 @@ func (p *Plan) targetOf(captured string) (*url.URL, error) {
 	}
 	// neither is in the request; the authorization header has its own say
 	u.User, u.Fragment = nil, ""
-	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+	if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
 	}
 	return u, nil
@@ -350,7 +343,7 @@ func (p *Plan) finishURL() (err error) {
 
 // isLocal reports whether the request stays on this machine.
 func (p *Plan) isLocal() bool {
-	return isLoopbackName(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
+	return outbound.IsLoopback(strings.ToLower(p.url.Hostname())) && (p.split == nil || p.split.isLocal())
 }
 
 // finish settles what depends on all of the plan.
@@ -438,10 +431,27 @@ func (p *Plan) ready() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("replay: %w: the capture has no %s", ErrCredentials, strings.Join(missing, ", nor "))
+		return fmt.Errorf("replay: %w: the capture has no %s", credential.ErrCredentials, strings.Join(missing, ", nor "))
 	}
 	if len(p.captured.RequestHeaders) == 0 && p.Method == "" {
 		return errors.New("replay: the exchange has no request")
 	}
 	return nil
+}
+
+// RequestHeaders are the headers that the plan would send, with its secrets;
+// secret tells which of them hold one.
+//
+// Errors: ErrCredentials where one is missing; ErrRefused.
+func (p *Plan) RequestHeaders() (headers captures.Headers, secret []bool, err error) {
+	if p.Refusal != "" {
+		return nil, nil, fmt.Errorf("replay: %w", errors.Join(outbound.ErrRefused, errors.New(p.Refusal)))
+	}
+	if err := p.ready(); err != nil {
+		return nil, nil, err
+	}
+	for i, h := range p.headers {
+		secret = append(secret, i >= len(p.Headers) || p.Headers[i].Value != h.Value)
+	}
+	return p.headers, secret, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
 
@@ -151,8 +152,9 @@ func TestPollsInSeveralCalls(t *testing.T) {
 		t.Errorf("%s %s %s %s %v", r.Verdict, r.Origin, r.Code, r.Message, r.Concluded)
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	plan := a.plan(c.ID)
-	plan.o.Pace = &Pace{Journal: openJournal(t, path)}
+	o := a.settings()
+	o.Pace = &outbound.Pace{Journal: openJournal(t, path)}
+	plan := a.planned(c.ID, o)
 	out, err := captures.Create(filepath.Join(t.TempDir(), "answer.uwc"), captures.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	// registers google.rpc's error details
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -22,6 +23,7 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/outbound"
 )
 
 // A Verdict is what a replay comes to.
@@ -56,9 +58,9 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	Origin  Origin  `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Reason  Reason `json:"reason,omitempty"` // why there is no answer
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Reason  outbound.Reason `json:"reason,omitempty"` // why there is no answer
 	// of HTTP; 0 without an answer
 	Status    int           `json:"status"`
 	Details   []Detail      `json:"details,omitempty"`
@@ -146,7 +148,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
 	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
-		r.unanswered(s.at.explain(s.fail, p.o.Timeout))
+		r.unanswered(explain(&s.at, s.fail, p.o.Timeout), s.fail)
 	} else {
 		r.conclude(p.captured, live, s.fail)
 	}
@@ -195,7 +197,7 @@ func codeOf(err error) string {
 		return "resource_exhausted"
 	case errors.Is(err, errUnasked):
 		return "aborted"
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"
 	}
 	return "unavailable"
@@ -316,4 +318,27 @@ func redactValue(clean func(string) string, v any) any {
 		}
 	}
 	return v
+}
+
+// explain returns why a request got no answer within limit.
+func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Failure {
+	if errors.Is(err, errLeft) {
+		err = context.Canceled
+	}
+	return at.Failure(err, limit)
+}
+
+// unanswered is the result of a request that got no answer.
+func (r *Result) unanswered(f *outbound.Failure, err error) {
+	r.Origin, r.Reason, r.Message = FromUs, f.Reason, f.Message
+	switch {
+	case f.Refused:
+		r.Verdict, r.Code = Refused, ""
+	case f.Reason.Unsent():
+		r.Verdict, r.Code = NotSent, ""
+	default:
+		r.Verdict, r.Code = Rejected, codeOf(err)
+		return
+	}
+	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
@@ -73,21 +75,21 @@ func (p *Plan) learn(captured, secret string) {
 // it in the plan.
 func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name, part := strings.ToLower(h.Name), ""
-	names := headerNames(name)
-	secret, from, ok := p.o.Credentials.find(names...)
+	names := credential.HeaderNames(name)
+	secret, from, ok := p.o.Credentials.Find(names...)
 	switch {
 	case ok && name == "authorization":
-		secret = scheme(secret, h.Value)
+		secret = credential.WithScheme(secret, h.Value)
 	case ok || p.partOf(name) == "":
 	default:
 		names = append(names, p.partOf(name))
-		if part, from, ok = p.o.Credentials.find(p.partOf(name)); ok {
+		if part, from, ok = p.o.Credentials.Find(p.partOf(name)); ok {
 			p.secrets = append(p.secrets, part)
 		}
 	}
 	if tag := inHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
 		names = append(names, secretVariable(tag[1]))
-		if secret, from, ok = p.o.Credentials.find(secretVariable(tag[1])); ok {
+		if secret, from, ok = p.o.Credentials.Find(secretVariable(tag[1])); ok {
 			secret = strings.Replace(h.Value, tag[0], secret, 1)
 			ok = !isRedacted(secret) // one value cannot stand for several
 		}
@@ -108,8 +110,8 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	if !ok {
 		s.From = ""
 	}
-	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
-		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.stale(r.now), !r.now.Before(t.Expires)
+	if t, isToken := credential.ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
+		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
 	// pieces repeat them
 	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
@@ -128,7 +130,7 @@ func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
 		return secret, true
 	}
 	names = append(names, secretVariable(tag))
-	secret, from, ok := p.o.Credentials.find(names...)
+	secret, from, ok := p.o.Credentials.Find(names...)
 	p.Secrets = append(p.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
 	if ok {
 		p.secrets = append(p.secrets, secret)
@@ -146,7 +148,7 @@ func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		if m := inBody.FindStringSubmatch(value); m != nil {
-			if secret, ok := p.secretOf(m[1], "query "+name, QueryVariable(name)); ok {
+			if secret, ok := p.secretOf(m[1], "query "+name, credential.QueryVariable(name)); ok {
 				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
 			}
 		}
@@ -233,4 +235,21 @@ func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	at := innermost(t, placeholder)
 	value := bytes.Replace(t.Payload(at), placeholder, []byte(secret), 1)
 	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at, Data: value}})
+}
+
+// An expiredError says which token, and when.
+type expiredError struct {
+	secret Secret
+	past   bool
+}
+
+func (e *expiredError) Error() string {
+	if e.past {
+		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
+	}
+	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, credential.LeastLife)
+}
+
+func (e *expiredError) Is(target error) bool {
+	return target == credential.ErrExpired || target == credential.ErrCredentials
 }

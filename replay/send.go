@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
 // readSize is how much of an answer is read at once.
@@ -30,7 +32,7 @@ var errLeft = errors.New("left as the captured client did")
 // come by then. What happens between us and the server is in the Result.
 func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	for _, u := range p.targets() {
-		if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
 		}
 	}
@@ -40,8 +42,8 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	if err := p.o.Pace.admit(ctx, p.url.Hostname()); err != nil {
-		if errors.Is(err, ErrRefused) {
+	if err := p.o.Pace.Admit(ctx, p.url.Hostname()); err != nil {
+		if errors.Is(err, outbound.ErrRefused) {
 			return p.refused(err), nil
 		}
 		return nil, fmt.Errorf("replay: %w", err)
@@ -63,8 +65,8 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 		return nil, err
 	}
 	answer := rec.snapshot()
-	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
-	if err := p.answered(number, res, RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
+	if err := p.answered(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
 	if out != nil {
@@ -91,7 +93,7 @@ type session struct {
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled
-	at      Progress
+	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
 	sent    int   // frames
 	beats   int   // of them, heartbeats
@@ -121,7 +123,7 @@ func (s *session) run(ctx context.Context) error {
 		defer close(spoken)
 		speak(ctx, cancel)
 	}()
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server, &s.at)))
+	resp, err := tr.RoundTrip(req.WithContext(s.at.Trace(ctx, &s.server)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
@@ -138,7 +140,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 	<-spoken
 	if resp == nil {
-		s.rec.end(nil, captures.Failed, s.at.explain(s.fail, s.p.o.Timeout).Error())
+		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.o.Timeout).Error())
 	}
 	return nil
 }
@@ -344,4 +346,29 @@ func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, rea
 		}
 		timer.Stop()
 	}
+}
+
+// journal notes that a plan is about to be sent.
+func (p *Plan) journal() (int64, error) {
+	clean := p.cleaner()
+	e := outbound.Entry{
+		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
+	}
+	for i := range e.Edits {
+		e.Edits[i] = clean(e.Edits[i])
+	}
+	var bodies [][]byte
+	for i := range p.Frames {
+		bodies = append(bodies, p.Frames[i].Data)
+	}
+	e.Summarize(bodies...)
+	return p.o.Pace.Note(e)
+}
+
+// answered notes what came of a request.
+func (p *Plan) answered(n int64, r *Result, until time.Time) error {
+	_, err := p.o.Pace.Note(outbound.Entry{
+		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
+	})
+	return err
 }

@@ -194,7 +194,7 @@ func TestLockStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close() //nolint:errcheck // it was only read
-	again, err := NewPlan(t.Context(), out, r.Exchange, l.options())
+	again, err := newPlan(t.Context(), out, r.Exchange, l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,12 +356,12 @@ func TestEditErrors(t *testing.T) {
 		"add 2.1:bool=1": "",
 	} {
 		o := l.options(edit)
-		_, err := NewPlan(t.Context(), l.store, id, o)
+		_, err := newPlan(t.Context(), l.store, id, o)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", edit, err, want)
 		}
 	}
-	if _, err := NewPlan(t.Context(), l.store, 99, l.options()); !errors.Is(err, captures.ErrNoExchange) {
+	if _, err := newPlan(t.Context(), l.store, 99, l.options()); !errors.Is(err, captures.ErrNoExchange) {
 		t.Errorf("no exchange: %v", err)
 	}
 }

@@ -24,7 +24,10 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
+	"unwire/schema"
 )
 
 type (
@@ -262,9 +265,59 @@ func (l *lab) recorded() int64 {
 	return l.tap.last.Load()
 }
 
-func (l *lab) options(edits ...string) Options {
+// settings are all that a test says of how a request is sent.
+type settings struct {
+	To          *url.URL
+	Live        bool
+	AllowHosts  []string
+	Part        bool
+	Edits       []edit.Edit
+	Codec       string
+	Message     []byte
+	Editor      func(name string, text []byte) ([]byte, error)
+	EditFrame   int
+	Schema      *schema.Schema
+	Credentials *credential.Credentials
+	OmitSecrets bool
+	Headers     map[string]HeaderMaker
+	Issued      *Issued
+	Lesson      *Lesson
+	Pace        *outbound.Pace
+	Roots       *x509.CertPool
+	Insecure    bool
+	Timeout     time.Duration
+	Wait        time.Duration
+	Quiet       time.Duration
+	MaxBytes    int64
+	Dial        outbound.DialFunc
+
+	now    func() time.Time
+	random io.Reader
+}
+
+func (s settings) policy() outbound.Policy {
+	return outbound.Policy{Live: s.Live, AllowHosts: s.AllowHosts, Roots: s.Roots, Insecure: s.Insecure, Pace: s.Pace, Dial: s.Dial}
+}
+
+func (s settings) options() Options {
+	return Options{
+		To: s.To, Part: s.Part, Edits: s.Edits, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame, Schema: s.Schema,
+		Credentials: s.Credentials, OmitSecrets: s.OmitSecrets, Headers: s.Headers, Issued: s.Issued, Lesson: s.Lesson,
+		Timeout: s.Timeout, Wait: s.Wait, Quiet: s.Quiet, MaxBytes: s.MaxBytes, Policy: s.policy(), now: s.now, random: s.random,
+	}
+}
+
+func newPlan(ctx context.Context, src decode.Source, id int64, s settings) (*Plan, error) {
+	return NewPlan(ctx, src, id, s.options())
+}
+
+func learn(ctx context.Context, src decode.Source, id int64, s settings, out *captures.Store) (*Lesson, error) {
+	return Learn(ctx, src, id, s.options(), out)
+}
+
+func (l *lab) options(edits ...string) settings {
 	l.Helper()
-	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
+	o := settings{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
 		e, err := edit.Parse(flag, rest)
@@ -276,9 +329,9 @@ func (l *lab) options(edits ...string) Options {
 	return o
 }
 
-func (l *lab) plan(id int64, o Options) *Plan {
+func (l *lab) plan(id int64, o settings) *Plan {
 	l.Helper()
-	p, err := NewPlan(l.Context(), l.store, id, o)
+	p, err := newPlan(l.Context(), l.store, id, o)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -286,7 +339,7 @@ func (l *lab) plan(id int64, o Options) *Plan {
 }
 
 // replay sends an exchange again, recorded in l.out.
-func (l *lab) replay(id int64, o Options) *Result {
+func (l *lab) replay(id int64, o settings) *Result {
 	l.Helper()
 	out, err := captures.Create(l.out, captures.Options{})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
 // An Append is the call of its own that carries a frame of a conversation in pieces.
@@ -137,12 +138,12 @@ func (p *Plan) number() error {
 // isLocal reports whether all appends stay on this machine.
 func (s *splitting) isLocal() bool {
 	for _, a := range s.polls {
-		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
 	for _, a := range s.appends {
-		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
@@ -285,16 +286,16 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 // call sends a message in a call of its own, which is recorded, and is an entry
 // of the journal.
 func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
-	if err := s.p.o.Pace.admit(ctx, a.url.Hostname()); err != nil {
+	if err := s.p.o.Pace.Admit(ctx, a.url.Hostname()); err != nil {
 		return nil, nil, 0, err
 	}
 	body, err := s.p.encode(&a.frame, data, true)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	request := Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
-	request.body(data)
-	entry, err := s.p.o.Pace.note(request)
+	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
+	request.Summarize(data)
+	entry, err := s.p.o.Pace.Note(request)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -309,12 +310,12 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server, at := "", Progress{}
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server, &at)))
-	s.at.merge(&at)
+	server, at := "", outbound.Progress{}
+	resp, err := tr.RoundTrip(req.WithContext(at.Trace(ctx, &server)))
+	s.at.Merge(&at)
 	if err != nil {
 		err = cause(ctx, err)
-		rec.end(nil, captures.Failed, at.explain(err, s.p.o.Timeout).Error())
+		rec.end(nil, captures.Failed, explain(&at, err, s.p.o.Timeout).Error())
 		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
 	}
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
@@ -328,15 +329,15 @@ func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64
 		return err
 	}
 	host := a.url.Hostname()
-	s.p.o.Pace.enough(host, ex.Status, ex.Code, ex.ResponseHeaders)
-	answer := Entry{
-		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: FromServer, Message: s.p.cleaner()(ex.Message),
-		Until: RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
+	s.p.o.Pace.Observe(host, ex.Status, ex.Code, ex.ResponseHeaders.Get("retry-after"))
+	answer := outbound.Entry{
+		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: string(FromServer), Message: s.p.cleaner()(ex.Message),
+		Until: outbound.RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
 	}
 	if ex.Status == 0 {
-		answer.Origin, answer.Message = FromUs, s.p.cleaner()(ex.Error)
+		answer.Origin, answer.Message = string(FromUs), s.p.cleaner()(ex.Error)
 	}
-	_, err = s.p.o.Pace.note(answer)
+	_, err = s.p.o.Pace.Note(answer)
 	return err
 }
 
@@ -367,24 +368,13 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 				last = s.take(ctx, rec, resp)
 				_ = resp.Body.Close() // what it could say, reading has said
 				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
-					err = pause(ctx, pollPause)
+					err = outbound.Pause(ctx, pollPause)
 				}
 			}
 		}
 		if err != nil && s.fail == nil {
 			s.fail = cause(ctx, err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

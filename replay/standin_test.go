@@ -21,6 +21,7 @@ import (
 
 	"unwire/captures"
 	"unwire/proto"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
@@ -192,15 +193,16 @@ func (a *agent) turn(prompt string, o ...connect.ClientOption) int64 {
 	return a.tap.last.Load()
 }
 
-func (a *agent) plan(id int64, edits ...string) *Plan {
+// settings are those of a request to the stand-in.
+func (a *agent) settings(edits ...string) settings {
 	a.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		return map[string]string{EnvToken: standinToken}[name]
+	c, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: standinToken}[name]
 	})
 	if err != nil {
 		a.Fatal(err)
 	}
-	o := Options{Roots: a.roots, Schema: a.schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
+	o := settings{Roots: a.roots, Schema: a.schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
@@ -208,7 +210,17 @@ func (a *agent) plan(id int64, edits ...string) *Plan {
 		}
 		o.Edits = append(o.Edits, e)
 	}
-	p, err := NewPlan(a.Context(), a.store, id, o)
+	return o
+}
+
+func (a *agent) plan(id int64, edits ...string) *Plan {
+	a.Helper()
+	return a.planned(id, a.settings(edits...))
+}
+
+func (a *agent) planned(id int64, o settings) *Plan {
+	a.Helper()
+	p, err := newPlan(a.Context(), a.store, id, o)
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"unwire/decode/envelope"
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A Protocol is how a message is put into a request.
@@ -35,7 +35,7 @@ type stopError struct {
 	here bool // nothing that was learnt of this message counts; others can be asked
 
 	// reason is set if a request got no answer.
-	reason replay.Reason
+	reason outbound.Reason
 }
 
 func (e *stopError) Error() string { return e.why }
@@ -80,7 +80,7 @@ type answer struct {
 	Fail     string `json:"fail,omitempty"` // why there is no answer
 
 	// Reason names for programs why there is no answer.
-	Reason replay.Reason `json:"reason,omitempty"`
+	Reason outbound.Reason `json:"reason,omitempty"`
 
 	message    string        // Message, with white space made plain
 	parser     bool          // it is an error as parsers make them
@@ -163,7 +163,7 @@ func (c *client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http, c.http2 = replay.NewTransport(c.url, http2, c.o.Reach), http2
+	c.http, c.http2 = outbound.New(c.url, http2, c.o.Reach), http2
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
 
@@ -199,7 +199,7 @@ func (c *client) send(ctx context.Context, what, codec string, message []byte) (
 		case a.Accepted:
 			c.executed++
 			return a, stop("request %d was taken, though no parser should: the handler may have run", c.requests)
-		case replay.WantsNoMore(a.Status, a.Code):
+		case outbound.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
 				return a, stop("the server answered %s to request %d", a.brief(), c.requests)
 			}
@@ -290,7 +290,7 @@ func (c *client) wait(ctx context.Context) error {
 		}
 	}
 	rate := c.o.Rate
-	if rate <= 0 && replay.CheckTarget(c.url, false, nil) != nil {
+	if rate <= 0 && outbound.CheckTarget(c.url, false, nil) != nil {
 		rate = 1
 	}
 	if rate > 0 {
@@ -319,8 +319,8 @@ func (c *client) contentType(codec string) string {
 func (c *client) exchange(ctx context.Context, codec string, body []byte) *answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	var at replay.Progress
-	req, err := http.NewRequestWithContext(at.Trace(ctx), http.MethodPost, c.url.String(), bytes.NewReader(body))
+	var at outbound.Progress
+	req, err := http.NewRequestWithContext(at.Trace(ctx, nil), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return &answer{Fail: err.Error()}
 	}
@@ -345,7 +345,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	if err != nil {
 		a := new(answer)
 		a.Reason, a.Fail = at.Explain(err, c.o.Timeout)
-		if a.Reason == replay.NoAnswer {
+		if a.Reason == outbound.NoAnswer {
 			a.Fail = plain(err)
 		}
 		return a
@@ -354,7 +354,7 @@ func (c *client) exchange(ctx context.Context, codec string, body []byte) *answe
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	a := &answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
 	now := time.Now()
-	if at := replay.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
+	if at := outbound.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
 		a.retryAfter = max(at.Sub(now), time.Millisecond)
 	}
 	c.read(a, resp, data)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A print is what the first answers tell of a server and a method.
@@ -88,7 +88,7 @@ func fingerprint(ctx context.Context, c *client, payload func() []byte) (print, 
 
 // mayStart says whether handlers may be started, though they get no message.
 func (c *client) mayStart() error {
-	if !c.o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+	if !c.o.AllowExecute && outbound.CheckTarget(c.url, false, nil) != nil {
 		return stop("the handler of a method whose client streams would start: that is done to another machine only if it is allowed (--allow-execute)")
 	}
 	return nil
@@ -100,7 +100,7 @@ func (p *print) refused(a *answer) error {
 	case a.Reason.Unsent():
 		return &stopError{why: "no answer: nothing was sent: " + a.Fail, reason: a.Reason}
 	case a.Fail != "":
-		return &stopError{why: "no answer: " + a.Fail, reason: replay.NoAnswer}
+		return &stopError{why: "no answer: " + a.Fail, reason: outbound.NoAnswer}
 	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
 		return stop("the server has no such method: %s", a.brief())
 	}

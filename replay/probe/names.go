@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // requestType asks with JSON that ends after its first brace, which no parser
@@ -271,7 +271,7 @@ func names(ctx context.Context, c *client, o *Options, res *Result) error {
 	if len(top.candidates) == 0 || res.Runtime == GRPCGo {
 		return nil
 	}
-	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && replay.CheckTarget(c.url, false, nil) != nil {
+	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && outbound.CheckTarget(c.url, false, nil) != nil {
 		res.note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
 		return nil
 	}

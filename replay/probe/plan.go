@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"unwire/decode"
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/schema"
 	"unwire/schema/jsonname"
 )
@@ -48,7 +48,7 @@ func NewPlan(o *Options) (*Plan, error) {
 	}
 	p := &Plan{
 		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: pathText(all.Path), Numbers: all.Numbers,
-		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
+		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: outbound.CheckTarget(all.To, false, nil) != nil,
 		Headers: []string{}, Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {

@@ -21,7 +21,8 @@ import (
 	"strings"
 	"time"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
+	"unwire/schema"
 )
 
 // Options says what to ask whom. To and Method are needed.
@@ -51,7 +52,8 @@ type Options struct {
 	Timeout  time.Duration      // of one request; default 20 s
 	MaxWait  time.Duration      // that a server's retry-after is followed; default 60 s
 	Journal  io.ReadWriteSeeker // every request and answer; what it holds already is not asked again; nil: none
-	Reach    replay.Options     // To, Live, AllowHosts, Roots are replay's
+	Reach    outbound.Policy    // which servers may be asked
+	Schema   *schema.Schema     // for the idempotency level of Method; may be nil
 }
 
 // A Range is of field numbers, with both of its ends.
@@ -166,16 +168,16 @@ func (o *Options) defaults() error {
 			return fmt.Errorf("probe: path: %d is no field number", n)
 		}
 	}
-	return replay.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+	return outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
 }
 
 // definedAsStream reports whether definitions say that the client streams.
 func (o *Options) definedAsStream() bool {
-	if o.Reach.Schema == nil {
+	if o.Schema == nil {
 		return false
 	}
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
-	m := o.Reach.Schema.Method(service, rpc)
+	m := o.Schema.Method(service, rpc)
 	return m != nil && m.IsStreamingClient()
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A Runtime is the library that parses a server's requests.
@@ -33,22 +33,22 @@ const (
 
 // A Result is what a server's parser told.
 type Result struct {
-	V           int           `json:"v"`
-	Method      string        `json:"method"`
-	Runtime     Runtime       `json:"runtime"`
-	Protocol    string        `json:"protocol"`
-	Kind        string        `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
-	Requests    int           `json:"requests"` // in all, with those of a journal
-	Resumed     int           `json:"resumed"`  // of them from the journal
-	Bytes       int64         `json:"bytes"`    // of request bodies
-	Executed    int           `json:"executed"` // requests that may have run the handler
-	RequestType string        `json:"request_type"`
-	Stopped     string        `json:"stopped,omitempty"` // why it did not come to its end
-	Reason      replay.Reason `json:"reason,omitempty"`  // why a request got no answer
-	Notes       []string      `json:"notes"`
-	Fields      []Field       `json:"fields"`
-	Nested      []Field       `json:"nested,omitempty"` // of messages below, known by name alone: In says where
-	Settled     []Question    `json:"settled,omitempty"`
+	V           int             `json:"v"`
+	Method      string          `json:"method"`
+	Runtime     Runtime         `json:"runtime"`
+	Protocol    string          `json:"protocol"`
+	Kind        string          `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
+	Requests    int             `json:"requests"` // in all, with those of a journal
+	Resumed     int             `json:"resumed"`  // of them from the journal
+	Bytes       int64           `json:"bytes"`    // of request bodies
+	Executed    int             `json:"executed"` // requests that may have run the handler
+	RequestType string          `json:"request_type"`
+	Stopped     string          `json:"stopped,omitempty"` // why it did not come to its end
+	Reason      outbound.Reason `json:"reason,omitempty"`  // why a request got no answer
+	Notes       []string        `json:"notes"`
+	Fields      []Field         `json:"fields"`
+	Nested      []Field         `json:"nested,omitempty"` // of messages below, known by name alone: In says where
+	Settled     []Question      `json:"settled,omitempty"`
 
 	shown    map[string]bool // the paths that a Go server was asked about in full
 	complete map[string]bool // the paths all numbers of which were asked about

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/schema/compare"
 )
 
@@ -64,7 +64,7 @@ type Verification struct {
 	Contradicted int             `json:"contradicted"`
 	Undecided    int             `json:"undecided"`
 	Stopped      string          `json:"stopped,omitempty"`
-	Reason       replay.Reason   `json:"reason,omitempty"` // why a request got no answer
+	Reason       outbound.Reason `json:"reason,omitempty"` // why a request got no answer
 	Notes        []string        `json:"notes"`
 	Claims       []VerifiedField `json:"fields"`
 }

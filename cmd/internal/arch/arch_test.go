@@ -124,10 +124,12 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/internal/nodetest"},
+		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures", "replay/outbound", "replay/credential"}, tests: []string{"replay/internal/nodetest"},
 		why: "questions are sent as replay sends requests",
 	},
 	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
+	"replay/credential":        {imports: []string{"captures", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},

@@ -15,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
 
@@ -63,7 +64,7 @@ status is 4 where a token is expired or expiring, or a named reference does not 
 func (a *app) credentials(refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
-		refs = []string{"env:" + replay.EnvToken, profile.Cursor().Name}
+		refs = []string{"env:" + credential.EnvToken, profile.Cursor().Name}
 	}
 	missing, useless := false, false
 	var lines []credentialLine
@@ -119,9 +120,9 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 	if ref == profile.Cursor().Name {
 		line.Hosts = profile.Cursor().Hosts
 	}
-	c, err := replay.Resolver{Getenv: os.Getenv}.Load(ref)
+	c, err := credential.Resolver{Getenv: os.Getenv}.Load(ref)
 	if err != nil {
-		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), replay.ErrCredentials.Error()+": ")
+		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), credential.ErrCredentials.Error()+": ")
 		return []credentialLine{line}
 	}
 	var lines []credentialLine
@@ -164,7 +165,7 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 	if p.For(base.Hostname()) {
 		base = p.Backend
 	}
-	return opts.Credentials.Refresh(ctx, p, base, opts)
+	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
 }
 
 // baseOf is the server that a captured request would be sent to.

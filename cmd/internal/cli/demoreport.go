@@ -14,7 +14,9 @@ import (
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/schema"
 	"unwire/schema/infer"
 )
@@ -290,8 +292,8 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	credentials, err := replay.LoadCredentials("", func(name string) string {
-		if name == replay.EnvToken {
+	credentials, err := credential.Load("", func(name string) string {
+		if name == credential.EnvToken {
 			return r.server.token
 		}
 		return ""
@@ -302,7 +304,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
 		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
-			To: to, Edits: edits, Schema: r.defs, Roots: roots, Credentials: credentials, OmitSecrets: true,
+			To: to, Edits: edits, Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true,
 		})
 		if err != nil {
 			return err

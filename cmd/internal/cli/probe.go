@@ -17,6 +17,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 )
 
@@ -113,7 +114,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	}
 	plan, err := probe.NewPlan(o)
 	switch {
-	case errors.Is(err, replay.ErrRefused):
+	case errors.Is(err, outbound.ErrRefused):
 		return refusal(err)
 	case err != nil:
 		return fail(exitUsage, err, "see 'unwire probe --help'")
@@ -167,7 +168,7 @@ func typeOfDefinitions(ctx context.Context, res *probe.Result, folder string) er
 
 // refusal gives a target that may not be sent to its exit status.
 func refusal(err error) error {
-	if errors.Is(err, replay.ErrRefused) {
+	if errors.Is(err, outbound.ErrRefused) {
 		return fail(exitUsage, err, "another host needs --live and --allow-host")
 	}
 	return err
@@ -185,7 +186,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	o.To, o.Reach = reach.To, reach
+	o.To, o.Reach, o.Schema = reach.To, reach.Policy, reach.Schema
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}

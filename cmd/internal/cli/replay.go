@@ -17,7 +17,9 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 )
 
 type replayFlags struct {
@@ -105,7 +107,7 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
 	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
-	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
+	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+credential.EnvAPIKey+", or of --credentials) for a token first: one more request")
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
 	f.headerFlag(cmd)
@@ -146,11 +148,11 @@ func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err err
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
 	}
-	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
+	opts.Pace = &outbound.Pace{Interval: f.every, Budget: f.budget}
 	if f.journal == "" || f.dryRun {
 		return stop, nil
 	}
-	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
+	if opts.Pace.Journal, err = outbound.OpenJournal(f.journal); err != nil {
 		return stop, err
 	}
 	return opts.Pace.Journal.Close, nil
@@ -240,7 +242,10 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 }
 
 func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout, Insecure: f.upstreamInsecure}
+	opts := replay.Options{
+		Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout,
+		Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+	}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
 	}
@@ -269,7 +274,7 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = replay.Resolver{Getenv: os.Getenv}.Load(f.credentials)
+	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv}.Load(f.credentials)
 	return opts, err
 }
 
@@ -393,7 +398,7 @@ func verdictLine(r *replay.Result) string {
 		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
 	case r.Verdict == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
-	case r.Reason == replay.NoAnswer:
+	case r.Reason == outbound.NoAnswer:
 		return "no answer: " + term.Clean(r.Message)
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:

@@ -17,6 +17,8 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
 
@@ -172,7 +174,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 // saySuiteHints says, once for each reason, what to do where experiments got no
 // answer that they expected.
 func (a *app) saySuiteHints(lines []experimentLine) {
-	said := map[replay.Reason]bool{}
+	said := map[outbound.Reason]bool{}
 	for _, l := range lines {
 		if l.OK || l.Result == nil || said[l.Result.Reason] {
 			continue
@@ -213,8 +215,8 @@ func (a *app) startStandin(script []byte, opts *replay.Options, credentials stri
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = replay.LoadCredentials(credentials, func(name string) string {
-			return map[string]string{replay.EnvToken: suiteToken}[name]
+		opts.Credentials, err = credential.Load(credentials, func(name string) string {
+			return map[string]string{credential.EnvToken: suiteToken}[name]
 		})
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 )
 
@@ -158,7 +159,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 
 func allLocal(calls []*verifyCall) bool {
 	for _, c := range calls {
-		if replay.CheckTarget(c.captured, false, nil) != nil {
+		if outbound.CheckTarget(c.captured, false, nil) != nil {
 			return false
 		}
 	}
@@ -314,7 +315,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 	}
 	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
 		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
-		AllowExecute: f.allowExecute, Reach: reach,
+		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
 	}}
 	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
 		o.Seen = c.seen

@@ -29,7 +29,9 @@ import (
 	"unwire/mitm/ca"
 	definitions "unwire/proto"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -302,13 +304,13 @@ func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
 // send replays an exchange and returns what was recorded of that, joined.
 func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *decode.Conversation) {
 	r.t.Helper()
-	credentials, err := replay.LoadCredentials("", func(name string) string {
-		return map[string]string{replay.EnvToken: token}[name]
+	credentials, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: token}[name]
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
+	o := replay.Options{To: r.to, Policy: outbound.Policy{Roots: r.roots}, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
