@@ -143,7 +143,7 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 
 // openPace readies what keeps requests to other hosts few, and the journal of
 // all; stop ends that.
-func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
+func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
@@ -202,26 +202,31 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.sendFirst(ctx, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	if f.learn && !f.dryRun {
-		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
-			return refusal(err)
-		}
-	}
-	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
+	request, err := replay.NewRequest(ctx, store, addr.Exchange, opts.Changes)
 	if err != nil {
 		return err
 	}
-	for _, w := range plan.Warnings {
+	if f.learn && !f.dryRun {
+		if opts.Lesson, err = replay.Learn(ctx, request, opts.Options, nil); err != nil {
+			return refusal(err)
+		}
+	}
+	plan, err := request.Plan(ctx, opts.Options)
+	if err != nil {
+		return err
+	}
+	shown := plan.Description()
+	for _, w := range shown.Warnings {
 		a.say("unwire: warning: %s", term.Clean(w))
 	}
 	if f.dryRun && f.json {
-		return a.printJSON(plan)
+		return a.printJSON(shown)
 	}
 	if f.dryRun {
-		return printPlan(a.out, plan, f.live)
+		return printPlan(a.out, &shown, f.live)
 	}
-	if f.live && plan.Refusal == "" {
-		if err := printPlan(a.err, plan, true); err != nil {
+	if f.live && shown.Refusal == "" {
+		if err := printPlan(a.err, &shown, true); err != nil {
 			return err
 		}
 	}
@@ -232,7 +237,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.printResult(result, f); err != nil {
 		return err
 	}
-	a.sayHint(result, plan)
+	a.sayHint(result, shown.URL)
 	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		if first, err := replay.Issuers(ctx, store, addr.Exchange); err == nil && len(first) > 0 {
 			a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
@@ -241,10 +246,28 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	return verdictStatus(result)
 }
 
-func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{
-		Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout,
-		Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+// replaySettings are what the flags say of requests: how they differ from the
+// capture, and how they are resolved and sent.
+type replaySettings struct {
+	replay.Changes
+	replay.Options
+}
+
+// plan reads an exchange and plans to send it again.
+func (s *replaySettings) plan(ctx context.Context, store *captures.Store, id int64) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+func (f *replayFlags) options(ctx context.Context) (replaySettings, error) {
+	opts := replaySettings{
+		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
+		Options: replay.Options{
+			OmitSecrets: f.omitSecrets, Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+		},
 	}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
@@ -279,7 +302,7 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replay.Options) error {
+func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -299,7 +322,7 @@ func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int
 }
 
 // recoding reads the flags of another codec.
-func (f *replayFlags) recoding(opts *replay.Options) (err error) {
+func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
 	default:
@@ -326,7 +349,7 @@ func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
-	return replay.Send(ctx, plan, answers)
+	return plan.Send(ctx, answers)
 }
 
 // verdictStatus maps a verdict to the exit status.
@@ -370,8 +393,8 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 }
 
 // sayHint says what to do about a request that got no answer.
-func (a *app) sayHint(r *replay.Result, plan *replay.Plan) {
-	hint := resultHint(r.Reason, plan.URL)
+func (a *app) sayHint(r *replay.Result, url string) {
+	hint := resultHint(r.Reason, url)
 	if r.Verdict == replay.Refused {
 		hint = "another host needs --live and --allow-host; --to sends it to a local server"
 	}
@@ -413,7 +436,7 @@ func verdictLine(r *replay.Result) string {
 }
 
 // printPlan shows what would be sent, with its bytes where it goes to another host.
-func printPlan(out *term.Output, p *replay.Plan, withBytes bool) error {
+func printPlan(out *term.Output, p *replay.Description, withBytes bool) error {
 	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
 	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
 	for _, h := range p.Headers {

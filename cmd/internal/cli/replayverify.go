@@ -16,7 +16,6 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/replay"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 )
@@ -167,7 +166,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
+func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
 	byMethod := map[string]*verifyCall{}
 	looked := map[string]int{}
 	var calls []*verifyCall
@@ -231,7 +230,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	left, told, status := f.budget, false, 0
 	var stopped string
 	var rows [][]string
@@ -308,7 +307,7 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
@@ -320,7 +319,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
 		o.Seen = c.seen
 	}
-	return o, o.FromCapture(ctx, store, c.exchange, reach)
+	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)
 }
 
 // shownBody is how many bytes of a plan's message are shown.
