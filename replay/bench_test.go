@@ -39,7 +39,7 @@ func BenchmarkReplay(b *testing.B) {
 				start := time.Now()
 				bareCall(l, plan, headers, body)
 				between := time.Now()
-				r, err := Send(b.Context(), l.plan(id, o), nil)
+				r, err := l.plan(id, o).Send(b.Context(), nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -61,7 +61,7 @@ func BenchmarkReplay(b *testing.B) {
 func bareCall(l *lab, p *Plan, headers captures.Headers, body []byte) {
 	tr := outbound.New(p.url, true, p.o.Policy)
 	defer tr.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(l.Context(), p.Method, p.url.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(l.Context(), p.shown.Method, p.url.String(), bytes.NewReader(body))
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestSuite(t *testing.T) {
 			}
 			o := a.settings()
 			o.Edits = x.Edits
-			r, err := Send(t.Context(), a.planned(id, o), nil)
+			r, err := a.planned(id, o).Send(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -317,7 +317,7 @@ func TestLedger(t *testing.T) {
 		o := c.options()
 		o.Issued = &Issued{}
 		p := c.plan(open, o)
-		r, err := Send(t.Context(), p, nil)
+		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestHeaderMakers(t *testing.T) {
 	}
 	o.Credentials = credentials
 	p := l.plan(id, o)
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestHeaderMakers(t *testing.T) {
 		if got := l.server.header(name); got != want {
 			t.Errorf("%s: %q was sent, want %q", name, got, want)
 		}
-		if shown := p.Headers.Get(name); shown == "" || strings.Contains(shown, "signed") || strings.Contains(p.kept.Get(name), "signed") {
+		if shown := p.shown.Headers.Get(name); shown == "" || strings.Contains(shown, "signed") || strings.Contains(p.kept.Get(name), "signed") {
 			t.Errorf("%s is shown as %q and kept as %q", name, shown, p.kept.Get(name))
 		}
 	}

@@ -178,7 +178,7 @@ func TestNodeToolLoop(t *testing.T) {
 				o := l.options()
 				o.Issued = &Issued{}
 				p := l.plan(open, o)
-				r, err := Send(t.Context(), p, nil)
+				r, err := p.Send(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -189,11 +189,11 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want == "" && p.Refusal != "" || !strings.Contains(p.Refusal, want) {
-			t.Errorf("%s: %q, want %q", to, p.Refusal, want)
+		if want == "" && p.shown.Refusal != "" || !strings.Contains(p.shown.Refusal, want) {
+			t.Errorf("%s: %q, want %q", to, p.shown.Refusal, want)
 		}
 		if want != "" {
-			if r, err := Send(t.Context(), p, nil); err != nil || r.Verdict != Refused {
+			if r, err := p.Send(t.Context(), nil); err != nil || r.Verdict != Refused {
 				t.Errorf("%s: %+v, %v", to, r, err)
 			}
 		}

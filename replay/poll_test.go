@@ -160,7 +160,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = out.Close() })
-	if _, err := Send(t.Context(), plan, out); err != nil {
+	if _, err := plan.Send(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	calls := 0

@@ -37,13 +37,13 @@ const (
 // codec, they stay, and answers are compared across codecs.
 // Errors: a message of the client that the schema cannot say in full: what
 // would be lost is named.
-func (p *Plan) recode(body []byte) ([]byte, error) {
-	to := p.o.Codec
-	if to == "" || to == p.Codec {
+func (p *planner) recode(body []byte) ([]byte, error) {
+	to := p.changes.Codec
+	if to == "" || to == p.shown.Codec {
 		return body, nil
 	}
-	if p.Codec != CodecJSON && p.Codec != CodecProto {
-		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.Codec)
+	if p.shown.Codec != CodecJSON && p.shown.Codec != CodecProto {
+		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.shown.Codec)
 	}
 	ex := *p.captured
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
@@ -71,11 +71,11 @@ func (p *Plan) recode(body []byte) ([]byte, error) {
 	}
 	for i, h := range ex.RequestHeaders {
 		if strings.EqualFold(h.Name, "content-type") {
-			ex.RequestHeaders[i].Value = otherMedia(h.Value, p.Codec, to)
+			ex.RequestHeaders[i].Value = otherMedia(h.Value, p.shown.Codec, to)
 		}
 	}
 	ex.Codec = to
-	p.captured, p.Codec, p.recoded = &ex, to, true
+	p.captured, p.shown.Codec, p.recoded = &ex, to, true
 	// a unary body of no bytes may be no frame
 	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up {
 		return recodeEmpty(body, to), nil
@@ -115,11 +115,11 @@ func otherMedia(media, from, to string) string {
 	return base + "+" + to // application/grpc and its like
 }
 
-func (p *Plan) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
+func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	md := p.types[f.Dir]
 	switch {
-	case f.Dir == captures.Up && p.o.Message != nil:
-		return p.o.Message, nil
+	case f.Dir == captures.Up && p.changes.Message != nil:
+		return p.changes.Message, nil
 	case f.Err != nil:
 		return nil, f.Err
 	case md != nil:
@@ -170,7 +170,7 @@ func (p *Plan) acrossCodecs(live *decode.Exchange) (changes []diff.Change) {
 			c.Op, c.New = "add", shown(is[i])
 		default:
 			message, text := was[i].Data, is[i].Data
-			if p.Codec == CodecProto {
+			if p.shown.Codec == CodecProto {
 				message, text = text, message
 			}
 			if same, err := align.Same(message, text); err == nil && same {

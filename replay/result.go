@@ -124,7 +124,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	}
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
-		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
+		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
 		live: live, down: p.types[captures.Down],
 	}
 	for i := range live.Frames {
@@ -148,7 +148,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
 	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
-		r.unanswered(explain(&s.at, s.fail, p.o.Timeout), s.fail)
+		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
 		r.conclude(p.captured, live, s.fail)
 	}

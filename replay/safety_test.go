@@ -67,7 +67,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 		dialled = ""
 		o.To, o.Live, o.AllowHosts = mustURL(c.to), c.live, c.allowed
 		p := l.plan(id, o)
-		r, err := Send(t.Context(), p, nil)
+		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 			continue
 		}
 		l.expect(r, Refused, FromUs, "")
-		if p.Refusal == "" || r.Message == "" || r.Exchange != 0 {
+		if p.shown.Refusal == "" || r.Message == "" || r.Exchange != 0 {
 			t.Errorf("%s: %+v", c.to, r)
 		}
 	}
@@ -89,7 +89,7 @@ func TestCredentials(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	p := l.plan(id, l.options())
-	if _, err := Send(t.Context(), p, nil); !errors.Is(err, credential.ErrCredentials) || !strings.Contains(err.Error(), credential.EnvToken) {
+	if _, err := p.Send(t.Context(), nil); !errors.Is(err, credential.ErrCredentials) || !strings.Contains(err.Error(), credential.EnvToken) {
 		t.Fatalf("without a token: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "credentials")

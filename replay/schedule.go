@@ -38,8 +38,8 @@ type schedule struct {
 
 func (s *session) newSchedule(write func(f *PlanFrame, data []byte, changed bool) error) *schedule {
 	c := &schedule{s: s, all: map[int]*PlanFrame{}, claimed: map[*heard]bool{}, write: write}
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
+	for i := range s.p.shown.Frames {
+		f := &s.p.shown.Frames[i]
 		c.all[f.Seq] = f
 		if f.Beat && !f.changed() {
 			if c.beat == nil {
@@ -68,7 +68,7 @@ func (c *schedule) run(ctx context.Context, hold bool) error {
 // nothing more is to be sent.
 func (c *schedule) await(ctx context.Context) (over bool, err error) {
 	t := c.s.talk
-	start, o := time.Now(), &c.s.p.o
+	start, o := time.Now(), &c.s.p.timing
 	for {
 		t.mu.Lock()
 		silent := time.Since(t.at)

@@ -61,7 +61,7 @@ func variables(names []string) []string {
 
 // learn remembers a header's secret, so that the same one is known where its
 // placeholder occurs again.
-func (p *Plan) learn(captured, secret string) {
+func (p *planner) learn(captured, secret string) {
 	if before, _, ok := strings.Cut(captured, " "); ok {
 		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
 	}
@@ -73,7 +73,7 @@ func (p *Plan) learn(captured, secret string) {
 
 // headerSecret finds the value of a header that was redacted; shown stands for
 // it in the plan.
-func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
+func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name, part := strings.ToLower(h.Name), ""
 	names := credential.HeaderNames(name)
 	secret, from, ok := p.o.Credentials.Find(names...)
@@ -114,8 +114,8 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
 	// pieces repeat them
-	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
-		p.Secrets = append(p.Secrets, s)
+	if !slices.ContainsFunc(p.shown.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
+		p.shown.Secrets = append(p.shown.Secrets, s)
 	}
 	if ok {
 		p.learn(h.Value, secret)
@@ -125,13 +125,13 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 }
 
 // secretOf finds the secret of a placeholder outside of headers.
-func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
+func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	if secret, ok := p.known(tag); ok {
 		return secret, true
 	}
 	names = append(names, secretVariable(tag))
 	secret, from, ok := p.o.Credentials.Find(names...)
-	p.Secrets = append(p.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
+	p.shown.Secrets = append(p.shown.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
 	if ok {
 		p.secrets = append(p.secrets, secret)
 		p.tags[tag] = secret
@@ -140,7 +140,7 @@ func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
 }
 
 // fillURL puts the secrets into a URL.
-func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
+func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	if !inBody.MatchString(u.RawQuery) && !inBody.MatchString(u.Path) {
 		return u, nil
 	}
@@ -166,9 +166,9 @@ func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
 }
 
 // checkBodies finds out which secrets the frames want.
-func (p *Plan) checkBodies() {
-	for i := range p.Frames {
-		f := &p.Frames[i]
+func (p *planner) checkBodies() {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		for _, m := range inBody.FindAllSubmatch(f.Data, -1) {
 			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
 		}
@@ -201,7 +201,7 @@ func (p *Plan) known(tag string) (string, bool) {
 }
 
 // placeOf names where in a frame a placeholder stands.
-func (p *Plan) placeOf(f *PlanFrame, placeholder []byte) string {
+func (p *planner) placeOf(f *PlanFrame, placeholder []byte) string {
 	where := "up/" + strconv.Itoa(f.Seq)
 	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON() && t.Err() == nil {
 		if at := innermost(t, placeholder); at > 0 {

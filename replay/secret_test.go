@@ -32,10 +32,10 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Secrets[0].Expires != "2027-01-15T08:00:00Z" || p.Secrets[0].From != "$MINE" {
-			t.Errorf("%+v", p.Secrets)
+		if p.shown.Secrets[0].Expires != "2027-01-15T08:00:00Z" || p.shown.Secrets[0].From != "$MINE" {
+			t.Errorf("%+v", p.shown.Secrets)
 		}
-		_, err = Send(t.Context(), p, nil)
+		_, err = p.Send(t.Context(), nil)
 		if errors.Is(err, credential.ErrCredentials) == want || s.requests.Load() > 0 != want {
 			t.Errorf("%s before its end: %v, %d requests", before, err, s.requests.Load())
 		}
@@ -81,15 +81,15 @@ func TestKeptSecretStaysHome(t *testing.T) {
 		if err != nil || strings.Contains(string(text), "sesame") {
 			t.Errorf("%v: the plan shows the token (%v)", to, err)
 		}
-		if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "cli-2025.11.25") {
-			t.Errorf("an old client: %q", p.Warnings)
+		if len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "cli-2025.11.25") {
+			t.Errorf("an old client: %q", p.shown.Warnings)
 		}
 		sent := strings.Contains(p.headers.Get("authorization"), "sesame")
 		if home := to == nil; sent != home {
 			t.Errorf("%v: sent %v", to, sent)
 		}
 		if to != nil {
-			if _, err := Send(t.Context(), p, nil); !errors.Is(err, credential.ErrCredentials) {
+			if _, err := p.Send(t.Context(), nil); !errors.Is(err, credential.ErrCredentials) {
 				t.Errorf("elsewhere: %v", err)
 			}
 		}

@@ -30,14 +30,14 @@ var errLeft = errors.New("left as the captured client did")
 // Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
 // Errors: ErrCredentials; where out cannot be written; ctx's, with what had
 // come by then. What happens between us and the server is in the Result.
-func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
+func (p *Plan) Send(ctx context.Context, out *captures.Store) (*Result, error) {
 	for _, u := range p.targets() {
 		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
 		}
 	}
-	if p.Refusal != "" {
-		return p.refused(errors.New(p.Refusal)), nil
+	if p.shown.Refusal != "" {
+		return p.refused(errors.New(p.shown.Refusal)), nil
 	}
 	if err := p.ready(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ type session struct {
 //
 // Errors: only where the request could not be made.
 func (s *session) run(ctx context.Context) error {
-	ctx, stop := context.WithTimeoutCause(ctx, s.p.o.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.o.Timeout, context.DeadlineExceeded))
+	ctx, stop := context.WithTimeoutCause(ctx, s.p.timing.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.timing.Timeout, context.DeadlineExceeded))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -140,7 +140,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 	<-spoken
 	if resp == nil {
-		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.o.Timeout).Error())
+		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.timing.Timeout).Error())
 	}
 	return nil
 }
@@ -230,19 +230,19 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 			s.leave(ctx, cancel)
 		}, nil
 	}
-	if s.p.Protocol == decode.ConnectGet || len(s.p.Frames) == 0 {
+	if s.p.shown.Protocol == decode.ConnectGet || len(s.p.shown.Frames) == 0 {
 		return s.p.request(nil, 0), s.leave, nil
 	}
 	var all []byte
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
+	for i := range s.p.shown.Frames {
+		f := &s.p.shown.Frames[i]
 		b, err := s.p.encode(f, f.Data, f.changed())
 		if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, b...)
 	}
-	s.sent = len(s.p.Frames)
+	s.sent = len(s.p.shown.Frames)
 	if len(all) > 0 {
 		if _, err := s.rec.chunk(captures.Up, all); err != nil {
 			return nil, nil, err
@@ -274,7 +274,7 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 		s.sent++
 		return nil
 	})
-	err := c.run(ctx, s.p.Hold)
+	err := c.run(ctx, s.p.shown.Hold)
 	s.unsent = c.left(gone)
 	if gone {
 		return nil
@@ -292,7 +292,7 @@ func (s *session) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
 		return
 	}
-	if s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll) != waitOver {
+	if s.talk.wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.heardAll) != waitOver {
 		cancel(errLeft)
 	}
 }
@@ -352,14 +352,14 @@ func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, rea
 func (p *Plan) journal() (int64, error) {
 	clean := p.cleaner()
 	e := outbound.Entry{
-		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
+		Event: "request", Capture: p.shown.Exchange, Host: p.url.Hostname(), Method: p.shown.Method, URL: clean(p.shown.URL), Effects: p.shown.Effects, Edits: slices.Clone(p.shown.Edits),
 	}
 	for i := range e.Edits {
 		e.Edits[i] = clean(e.Edits[i])
 	}
 	var bodies [][]byte
-	for i := range p.Frames {
-		bodies = append(bodies, p.Frames[i].Data)
+	for i := range p.shown.Frames {
+		bodies = append(bodies, p.shown.Frames[i].Data)
 	}
 	e.Summarize(bodies...)
 	return p.o.Pace.Note(e)

@@ -299,20 +299,34 @@ func (s settings) policy() outbound.Policy {
 	return outbound.Policy{Live: s.Live, AllowHosts: s.AllowHosts, Roots: s.Roots, Insecure: s.Insecure, Pace: s.Pace, Dial: s.Dial}
 }
 
+func (s settings) changes() Changes {
+	return Changes{
+		To: s.To, Part: s.Part, Edits: s.Edits, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame,
+		Headers: s.Headers, Issued: s.Issued, Timing: Timing{Timeout: s.Timeout, Wait: s.Wait, Quiet: s.Quiet},
+	}
+}
+
 func (s settings) options() Options {
 	return Options{
-		To: s.To, Part: s.Part, Edits: s.Edits, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame, Schema: s.Schema,
-		Credentials: s.Credentials, OmitSecrets: s.OmitSecrets, Headers: s.Headers, Issued: s.Issued, Lesson: s.Lesson,
-		Timeout: s.Timeout, Wait: s.Wait, Quiet: s.Quiet, MaxBytes: s.MaxBytes, Policy: s.policy(), now: s.now, random: s.random,
+		Schema: s.Schema, Credentials: s.Credentials, OmitSecrets: s.OmitSecrets, Lesson: s.Lesson, MaxBytes: s.MaxBytes,
+		Policy: s.policy(), now: s.now, random: s.random,
 	}
 }
 
 func newPlan(ctx context.Context, src decode.Source, id int64, s settings) (*Plan, error) {
-	return NewPlan(ctx, src, id, s.options())
+	r, err := NewRequest(ctx, src, id, s.changes())
+	if err != nil {
+		return nil, err
+	}
+	return r.Plan(ctx, s.options())
 }
 
 func learn(ctx context.Context, src decode.Source, id int64, s settings, out *captures.Store) (*Lesson, error) {
-	return Learn(ctx, src, id, s.options(), out)
+	r, err := NewRequest(ctx, src, id, s.changes())
+	if err != nil {
+		return nil, err
+	}
+	return Learn(ctx, r, s.options(), out)
 }
 
 func (l *lab) options(edits ...string) settings {
@@ -350,7 +364,7 @@ func (l *lab) replay(id int64, o settings) *Result {
 			l.Error(err)
 		}
 	}()
-	r, err := Send(l.Context(), l.plan(id, o), out)
+	r, err := l.plan(id, o).Send(l.Context(), out)
 	if err != nil {
 		l.Fatal(err)
 	}

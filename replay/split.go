@@ -52,14 +52,13 @@ type carrier struct {
 }
 
 // buildSplit takes over the requests that carried a conversation.
-func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conversation, r *refresher) error {
+func (p *planner) buildSplit(r *refresher) error {
+	c, pieces := p.request.conversation, p.request.pieces
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
 	p.refreshed("request id")
-	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})
-	if err != nil {
-		return err
-	}
-	p.RPC = head.RPC
+	head := pieces[c.ID]
+	p.shown.RPC = head.RPC
+	var err error
 	if p.split.head, err = p.carrier(head, 0); err != nil {
 		return err
 	}
@@ -67,11 +66,7 @@ func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conv
 		if id == c.ID {
 			continue
 		}
-		ex, err := decode.Decode(ctx, src, id, decode.Options{})
-		if err != nil {
-			return err
-		}
-		a, err := p.call(ex, 0, r)
+		a, err := p.call(pieces[id], 0, r)
 		if err != nil {
 			return fmt.Errorf("poll in exchange %d: %w", id, err)
 		}
@@ -82,13 +77,9 @@ func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conv
 		if f.Dir != captures.Up {
 			continue
 		}
-		ex, err := decode.Decode(ctx, src, o.Exchange, decode.Options{})
+		a, err := p.call(pieces[o.Exchange], o.Seq, r)
 		if err != nil {
-			return err
-		}
-		a, err := p.call(ex, o.Seq, r)
-		if err != nil {
-			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
+			return fmt.Errorf("append in exchange %d: %w", o.Exchange, err)
 		}
 		p.split.appends[f.Seq] = a
 	}
@@ -96,7 +87,7 @@ func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conv
 }
 
 // call takes over a captured request of a conversation in pieces.
-func (p *Plan) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
+func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
 	a = &Append{Exchange: ex.ID, Method: ex.Method}
 	if a.carrier, err = p.carrier(ex, seq); err != nil {
 		return nil, err
@@ -112,7 +103,7 @@ func (p *Plan) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err 
 }
 
 // carrier takes over the message of a captured request.
-func (p *Plan) carrier(ex *decode.Exchange, seq int) (carrier, error) {
+func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	c := carrier{call: ex.Call, http: ex.HTTP}
 	f := ex.Frame(captures.Up, seq)
 	if f == nil || f.Tree == nil {
@@ -124,9 +115,9 @@ func (p *Plan) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 
 // number gives the appends their numbers: from 0, without gaps, whatever the
 // capture lacks and the edits have taken out.
-func (p *Plan) number() error {
-	for i := range p.Frames {
-		f := &p.Frames[i]
+func (p *planner) number() error {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
 			return fmt.Errorf("frame up/%d has no append", f.Seq)
 		}
@@ -158,8 +149,8 @@ func (p *Plan) targets() []*url.URL {
 			list = append(list, a.url)
 		}
 	}
-	for i := range p.Frames {
-		if a := p.Frames[i].Append; a != nil {
+	for i := range p.shown.Frames {
+		if a := p.shown.Frames[i].Append; a != nil {
 			list = append(list, a.url)
 		}
 	}
@@ -194,8 +185,8 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 // stayed ends an exchange whose server has said as much as in the capture, and
 // then nothing for long: nothing tells it that no append follows.
 func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
-	if s.talk.wait(ctx, s.p.o.Timeout, s.p.o.Wait, s.heardAll) == waitReady {
-		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.o.Wait))
+	if s.talk.wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.heardAll) == waitReady {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.timing.Wait))
 	}
 }
 
@@ -293,7 +284,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
+	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.shown.Effects}
 	request.Summarize(data)
 	entry, err := s.p.o.Pace.Note(request)
 	if err != nil {
@@ -315,7 +306,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	s.at.Merge(&at)
 	if err != nil {
 		err = cause(ctx, err)
-		rec.end(nil, captures.Failed, explain(&at, err, s.p.o.Timeout).Error())
+		rec.end(nil, captures.Failed, explain(&at, err, s.p.timing.Timeout).Error())
 		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
 	}
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)

@@ -229,7 +229,7 @@ func (a *agent) planned(id int64, o settings) *Plan {
 
 func (a *agent) replay(id int64, edits ...string) *Result {
 	a.Helper()
-	r, err := Send(a.Context(), a.plan(id, edits...), nil)
+	r, err := a.plan(id, edits...).Send(a.Context(), nil)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -265,13 +265,13 @@ func TestAgentTurn(t *testing.T) {
 			}
 			p := a.plan(id)
 			timed := 0
-			for _, f := range p.Frames {
+			for _, f := range p.shown.Frames {
 				if f.Beat {
 					timed++
 				}
 			}
-			if r.Sent-r.Beats != len(p.Frames)-timed || r.Sent < 6 || r.Received < 10 || r.Unsent != 0 || r.Concluded != nil {
-				t.Errorf("%d of %d frames sent, %d received", r.Sent, len(p.Frames), r.Received)
+			if r.Sent-r.Beats != len(p.shown.Frames)-timed || r.Sent < 6 || r.Received < 10 || r.Unsent != 0 || r.Concluded != nil {
+				t.Errorf("%d of %d frames sent, %d received", r.Sent, len(p.shown.Frames), r.Received)
 			}
 			// The prompt is echoed, so another one gives another answer.
 			r = a.replay(id, "run_request.action.user_message_action.user_message.text=What does Backoff do?")
@@ -287,7 +287,7 @@ func TestAgentTurnPlan(t *testing.T) {
 	a := newAgent(t, standin.Options{})
 	p := a.plan(a.turn("Does Backoff ever return more than its limit?"))
 	heartbeats, bound := 0, map[string]bool{}
-	for _, f := range p.Frames {
+	for _, f := range p.shown.Frames {
 		if string(f.Data) == "\x3a\x00" {
 			heartbeats++
 			if f.After != 0 || f.cause != nil {

@@ -77,7 +77,7 @@ func send(t *testing.T, store *captures.Store, id int64, o settings) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestUnreadableFrame(t *testing.T) {
 		p, err := newPlan(t.Context(), store, id, settings{Edits: []edit.Edit{e}})
 		said := fmt.Sprint(err)
 		if err == nil {
-			said = strings.Join(p.Warnings, "")
+			said = strings.Join(p.shown.Warnings, "")
 		}
 		if !strings.Contains(said, want) || want == "" && said != "" {
 			t.Errorf("%s: %q", text, said)
@@ -318,7 +318,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err != nil || bytes.Contains(b, []byte("sk-live")) || bytes.Contains(b, []byte("0002")) {
 		t.Fatalf("the plan shows a secret: %s, %v", b, err)
 	}
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,19 +366,19 @@ func TestChecksumHeader(t *testing.T) {
 	}
 	const local, remote = "http://127.0.0.1:1", "https://api.example.com"
 	value := func(p *Plan) string { return p.headers.Get("x-cursor-checksum") }
-	if p := plan(remote, nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 || p.Secrets[0].Omitted || !errors.Is(p.ready(), credential.ErrCredentials) {
-		t.Errorf("%+v, %v", p.Secrets, p.ready())
+	if p := plan(remote, nil); p.shown.Secrets[0].From != "" || len(p.shown.Secrets[0].Wants) < 2 || p.shown.Secrets[0].Omitted || !errors.Is(p.ready(), credential.ErrCredentials) {
+		t.Errorf("%+v, %v", p.shown.Secrets, p.ready())
 	}
-	if p := plan(local, nil); !p.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
-		t.Errorf("%+v, %v", p.Secrets, p.ready())
+	if p := plan(local, nil); !p.shown.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
+		t.Errorf("%+v, %v", p.shown.Secrets, p.ready())
 	}
-	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.Refreshed) != 0 {
-		t.Errorf("%s, %v", value(p), p.Refreshed)
+	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.shown.Refreshed) != 0 {
+		t.Errorf("%s, %v", value(p), p.shown.Refreshed)
 	}
 	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
 	fresh := profile.ChecksumTime(time.Now(), base64.RawURLEncoding) + "machine"
-	if value(p) != fresh || len(p.Refreshed) != 1 || p.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
-		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.Refreshed, p.Headers.Get("x-cursor-checksum"))
+	if value(p) != fresh || len(p.shown.Refreshed) != 1 || p.shown.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
+		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.shown.Refreshed, p.shown.Headers.Get("x-cursor-checksum"))
 	}
 }
 
@@ -408,7 +408,7 @@ func BenchmarkPlan(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		p, err := newPlan(context.Background(), store, id, settings{Edits: []edit.Edit{other}})
-		if err != nil || len(p.Frames) != 500 {
+		if err != nil || len(p.shown.Frames) != 500 {
 			b.Fatal(err)
 		}
 	}

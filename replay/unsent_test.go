@@ -390,8 +390,8 @@ func TestInsecure(t *testing.T) {
 	s := https(t, &tls.Config{}, true)
 	store, id := captured(t, s.url, "2", "application/proto")
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
-	if p := l.plan(id, settings{Insecure: true}); len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "is not verified") {
-		t.Errorf("%q", p.Warnings)
+	if p := l.plan(id, settings{Insecure: true}); len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "is not verified") {
+		t.Errorf("%q", p.shown.Warnings)
 	}
 	r := l.replay(id, settings{Insecure: true})
 	if r.Verdict == NotSent || r.Status != http.StatusOK || s.handled.Load() != 1 {

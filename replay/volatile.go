@@ -26,8 +26,8 @@ var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|executio
 // capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
 	issued, carried := map[string]bool{}, asking{parts: map[string]map[string]bool{}}
-	for i := range p.Frames {
-		for _, b := range p.Frames[i].Live {
+	for i := range p.shown.Frames {
+		for _, b := range p.shown.Frames[i].Live {
 			switch path := edit.WithoutIndexes(b.FromPath); {
 			case strings.HasPrefix(b.value, "n"):
 				issued[path] = true

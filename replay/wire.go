@@ -16,15 +16,15 @@ import (
 // transport makes a transport for the request, and no other address than its
 // target's.
 func (p *Plan) transport() *http.Transport {
-	fallback := p.whole && p.Protocol != decode.GRPC // one message each way works on either version
-	t := outbound.NewVersion(p.url.Scheme, p.HTTP, p.isLocal(), fallback, p.o.Policy)
-	t.DisableKeepAlives = p.HTTP != "2" && p.split == nil
+	fallback := p.whole && p.shown.Protocol != decode.GRPC // one message each way works on either version
+	t := outbound.NewVersion(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
+	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t
 }
 
 // request makes the HTTP request around a body.
 func (p *Plan) request(body io.Reader, length int64) *http.Request {
-	return newRequest(p.Method, p.url, p.headers, p.trailers, body, length)
+	return newRequest(p.shown.Method, p.url, p.headers, p.trailers, body, length)
 }
 
 func newRequest(method string, u *url.URL, headers, trailers captures.Headers, body io.Reader, length int64) *http.Request {

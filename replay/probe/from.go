@@ -19,12 +19,16 @@ import (
 // headers that were redacted.
 // Errors: of reading the exchange; replay.ErrCredentials; replay.ErrRefused.
 func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, reach replay.Options) error {
-	reach.To, reach.Part = o.To, true
-	plan, err := replay.NewPlan(ctx, src, id, reach)
+	request, err := replay.NewRequest(ctx, src, id, replay.Changes{To: o.To, Part: true})
 	if err != nil {
 		return err
 	}
-	headers, secret, err := plan.RequestHeaders()
+	planned, err := request.Plan(ctx, reach)
+	if err != nil {
+		return err
+	}
+	plan := planned.Description()
+	headers, secret, err := planned.RequestHeaders()
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/term"
-	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
@@ -153,7 +152,7 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 }
 
 // refreshToken exchanges the API key for a token where that is asked for.
-func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replay.Options) error {
+func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replaySettings) error {
 	if !f.refresh {
 		return nil
 	}
@@ -169,7 +168,7 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 }
 
 // baseOf is the server that a captured request would be sent to.
-func baseOf(captured string, opts replay.Options) (*url.URL, error) {
+func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	if opts.To != nil {
 		return opts.To, nil
 	}
@@ -183,7 +182,7 @@ func baseOf(captured string, opts replay.Options) (*url.URL, error) {
 // agentEndpoint chooses the agent's host by the privacy mode that a captured
 // request says.
 func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
-	base, err := baseOf(ex.URL, replay.Options{})
+	base, err := baseOf(ex.URL, replaySettings{})
 	if err != nil {
 		return nil, err
 	}

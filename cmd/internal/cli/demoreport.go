@@ -303,9 +303,11 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
-		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
-			To: to, Edits: edits, Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true,
-		})
+		settings := replaySettings{
+			Changes: replay.Changes{To: to, Edits: edits},
+			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
+		}
+		plan, err := settings.plan(ctx, r.store, r.stream.ID)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
-	"unwire/replay"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 )
@@ -227,7 +226,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 }
 
 // probeFrom takes from a captured exchange what was not said.
-func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.Options) error {
+func probeFrom(ctx context.Context, o *probe.Options, from string, reach replaySettings) error {
 	addr, err := addressArgs([]string{from}, false)
 	if err != nil {
 		return err
@@ -242,7 +241,7 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.
 			return err
 		}
 	}
-	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
+	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach.Options))
 }
 
 // parseRanges reads numbers and ranges of them, such as 1-1100,536870911.

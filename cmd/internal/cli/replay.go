@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,7 +154,7 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 
 // openPace readies what keeps requests to other hosts few, and the journal of
 // all; stop ends that.
-func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
+func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
@@ -214,16 +213,21 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.sendFirst(ctx, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	if f.learn && !f.dryRun {
-		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
-			return refusal(err)
-		}
-	}
-	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
+	request, err := replay.NewRequest(ctx, store, addr.Exchange, opts.Changes)
 	if err != nil {
 		return err
 	}
-	if done, err := a.showPlan(plan, f); done || err != nil {
+	if f.learn && !f.dryRun {
+		if opts.Lesson, err = replay.Learn(ctx, request, opts.Options, nil); err != nil {
+			return refusal(err)
+		}
+	}
+	plan, err := request.Plan(ctx, opts.Options)
+	if err != nil {
+		return err
+	}
+	shown := plan.Description()
+	if done, err := a.showPlan(&shown, f); done || err != nil {
 		return err
 	}
 	result, err := a.send(ctx, plan, f.out)
@@ -233,7 +237,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.printResult(result, f); err != nil {
 		return err
 	}
-	a.sayHint(result, plan)
+	a.sayHint(result, shown.URL)
 	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		a.sayIssuers(ctx, store, addr.Exchange)
 	}
@@ -242,7 +246,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 
 // showPlan shows what is going to be sent to another machine, and says what is amiss
 // with it; done says that showing it was all that was asked for.
-func (a *app) showPlan(plan *replay.Plan, f replayFlags) (done bool, err error) {
+func (a *app) showPlan(plan *replay.Description, f replayFlags) (done bool, err error) {
 	for _, w := range plan.Warnings {
 		a.say("unwire: warning: %s", term.Clean(w))
 	}
@@ -264,10 +268,28 @@ func (a *app) sayIssuers(ctx context.Context, store *captures.Store, id int64) {
 	}
 }
 
-func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{
-		Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout,
-		Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+// replaySettings are what the flags say of requests: how they differ from the
+// capture, and how they are resolved and sent.
+type replaySettings struct {
+	replay.Changes
+	replay.Options
+}
+
+// plan reads an exchange and plans to send it again.
+func (s *replaySettings) plan(ctx context.Context, store *captures.Store, id int64) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+func (f *replayFlags) options(ctx context.Context) (replaySettings, error) {
+	opts := replaySettings{
+		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
+		Options: replay.Options{
+			OmitSecrets: f.omitSecrets, Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+		},
 	}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
@@ -302,7 +324,7 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replay.Options) error {
+func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -322,7 +344,7 @@ func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int
 }
 
 // recoding reads the flags of another codec.
-func (f *replayFlags) recoding(opts *replay.Options) (err error) {
+func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
 	default:
@@ -349,7 +371,7 @@ func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
-	return replay.Send(ctx, plan, answers)
+	return plan.Send(ctx, answers)
 }
 
 // verdictStatus maps a verdict to the exit status.
@@ -393,8 +415,8 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 }
 
 // sayHint says what to do about a request that got no answer.
-func (a *app) sayHint(r *replay.Result, plan *replay.Plan) {
-	hint := resultHint(r.Reason, plan.URL)
+func (a *app) sayHint(r *replay.Result, url string) {
+	hint := resultHint(r.Reason, url)
 	if r.Verdict == replay.Refused {
 		hint = "another host needs --live and --allow-host; --to sends it to a local server"
 	}
@@ -431,77 +453,6 @@ func verdictLine(r *replay.Result) string {
 	}
 	if r.Status != 0 {
 		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, counted(r.Sent, "frame"), r.Received)
-	}
-	return s
-}
-
-// printPlan shows what would be sent, with its bytes where it goes to another host.
-func printPlan(out *term.Output, p *replay.Plan, withBytes bool) error {
-	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
-	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
-	for _, h := range p.Headers {
-		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
-	}
-	if len(p.Refreshed) > 0 {
-		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
-	}
-	for _, s := range p.Secrets {
-		from := s.From
-		switch {
-		case s.Omitted:
-			from = "left out"
-		case from == "":
-			from = "missing: set " + strings.Join(s.Wants, " or ")
-		}
-		if s.Expires != "" {
-			from += ", expires " + s.Expires
-		}
-		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
-	}
-	for _, e := range p.Edits {
-		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
-	}
-	for _, fr := range p.Frames {
-		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
-		if withBytes {
-			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
-		}
-	}
-	switch p.Effects {
-	case replay.EffectsNone:
-		fmt.Fprintln(out, "effects: none, as its method says")
-	default:
-		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
-	}
-	if p.Refusal != "" {
-		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
-	}
-	return nil
-}
-
-// framePacing says what a frame of a plan waits for and takes over.
-func framePacing(f *replay.PlanFrame) string {
-	var s string
-	if f.Append != nil {
-		s += fmt.Sprintf(", append %d", f.Append.Number)
-	}
-	if f.Edited {
-		s += ", edited"
-	}
-	if f.Compressed {
-		s += ", compressed"
-	}
-	switch {
-	case f.Beat && f.Edited:
-		s += ", a heartbeat as it was captured"
-	case f.Beat:
-		s += ", a heartbeat, by the clock"
-	}
-	if f.Answers != "" {
-		s += ", waits for " + f.Answers
-	}
-	for _, b := range f.Live {
-		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
 	}
 	return s
 }

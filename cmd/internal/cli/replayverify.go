@@ -16,7 +16,6 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/replay"
 	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/schema"
@@ -174,7 +173,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
+func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
 	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {
@@ -256,7 +255,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	r := &verifyRun{app: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
 	for _, call := range calls {
 		if r.stopped != "" || r.left <= 0 {
@@ -287,7 +286,7 @@ type verifyRun struct {
 	*app
 	*verifyFlags
 	store   *captures.Store
-	reach   replay.Options
+	reach   replaySettings
 	journal io.ReadWriteSeeker
 
 	// left is the budget that is left.
@@ -355,7 +354,7 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
@@ -367,7 +366,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
 		o.Seen = c.seen
 	}
-	return o, o.FromCapture(ctx, store, c.exchange, reach)
+	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)
 }
 
 // shownBody is how many bytes of a plan's message are shown.

@@ -310,15 +310,20 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o := replay.Options{To: r.to, Policy: outbound.Policy{Roots: r.roots}, Schema: s, Credentials: credentials, Wait: wait}
+	changes := replay.Changes{To: r.to, Timing: replay.Timing{Wait: wait}}
+	o := replay.Options{Policy: outbound.Policy{Roots: r.roots}, Schema: s, Credentials: credentials}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		o.Edits = append(o.Edits, e)
+		changes.Edits = append(changes.Edits, e)
 	}
-	plan, err := replay.NewPlan(r.t.Context(), r.store, id, o)
+	request, err := replay.NewRequest(r.t.Context(), r.store, id, changes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	plan, err := request.Plan(r.t.Context(), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -327,7 +332,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 		r.t.Fatal(err)
 	}
 	defer out.Close()
-	res, err := replay.Send(r.t.Context(), plan, out)
+	res, err := plan.Send(r.t.Context(), out)
 	if err != nil {
 		r.t.Fatal(err)
 	}
