@@ -121,7 +121,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 // interrupt or an error of the disk leaves no new capture.
 func (a *app) importInto(ctx context.Context, out string, o captures.Options, run func(*captures.Store) error) error {
 	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
-		store, err := captures.Create(out, a.summarised(o))
+		store, err := captures.Create(out, a.indexedWhenClosed(o))
 		if err != nil {
 			return err
 		}

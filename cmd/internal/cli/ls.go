@@ -92,8 +92,8 @@ func (a *app) printList(list *decode.List, asJSON bool) error {
 		return err
 	}
 	for i := range lines {
-		if refusedCertificate(lines[i].Error) {
-			a.say("unwire: hint: exchange %d: %s", lines[i].ID, refusedHint)
+		if isRefusedCertificate(lines[i].Error) {
+			a.say("unwire: hint: exchange %d: %s", lines[i].ID, pinningHint)
 			break
 		}
 	}
@@ -169,7 +169,7 @@ func (l *listing) verdict() string {
 		return l.Code
 	case l.Outcome == "":
 		return "(in flight)"
-	case refusedCertificate(l.Error):
+	case isRefusedCertificate(l.Error):
 		return "(certificate refused)"
 	}
 	return "(" + l.Outcome + ")"

@@ -366,7 +366,7 @@ func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
 	var answers *captures.Store
 	if out != "" {
-		if answers, err = captures.Create(out, a.summarised(captures.Options{})); err != nil {
+		if answers, err = captures.Create(out, a.indexedWhenClosed(captures.Options{})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

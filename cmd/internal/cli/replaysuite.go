@@ -141,7 +141,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	}
 	var answers *captures.Store
 	if f.out != "" {
-		if answers, err = captures.Create(f.out, a.summarised(captures.Options{})); err != nil {
+		if answers, err = captures.Create(f.out, a.indexedWhenClosed(captures.Options{})); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

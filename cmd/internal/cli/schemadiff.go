@@ -37,7 +37,7 @@ type schemaDiffFlags struct {
 	proto    bool   // of drift: the definitions are compared too
 }
 
-func (f *schemaDiffFlags) add(cmd *cobra.Command) {
+func (f *schemaDiffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
 	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
@@ -69,7 +69,7 @@ The exit status is 1 where there is a difference.`,
 			return a.schemaDiff(cmd.Context(), args[0], args[1], f)
 		},
 	}
-	f.add(cmd)
+	f.addTo(cmd)
 	return cmd
 }
 

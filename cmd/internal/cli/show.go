@@ -303,8 +303,8 @@ func (a *app) printHead(w io.Writer, ex decode.Resolved) {
 	if ex.Error != "" {
 		fmt.Fprintf(w, "%s %s\n", a.out.Red("error:"), term.Clean(ex.Error))
 	}
-	if refusedCertificate(ex.Error) {
-		fmt.Fprintf(w, "hint: %s\n", refusedHint)
+	if isRefusedCertificate(ex.Error) {
+		fmt.Fprintf(w, "hint: %s\n", pinningHint)
 	}
 	if ex.Message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(ex.Message))
