@@ -322,7 +322,7 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.expect(r, Same, FromServer, "ok")
-		o.Issued.Learn(p, r)
+		r.LearnIssued(o.Issued)
 		r = c.replay(run, o)
 		c.expect(r, Differs, FromServer, "ok")
 		for _, d := range r.Diff {

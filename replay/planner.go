@@ -106,7 +106,7 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	if r.Codec != "" && r.conversation != nil {
 		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", r.id)
 	}
-	p.captured, p.liveNames, p.liveAt = r.Issued.into(ex)
+	p.captured, p.liveNames, p.liveAt = r.Issued.Apply(ex)
 	for _, name := range p.liveNames {
 		p.refreshed(name)
 	}
@@ -238,7 +238,7 @@ func (p *planner) finish() error {
 	}
 	linked := false
 	for i := range p.shown.Frames {
-		linked = linked || p.shown.Frames[i].cause != nil || len(p.shown.Frames[i].Live) > 0
+		linked = linked || p.shown.Frames[i].Waits()
 	}
 	p.whole = !linked && (len(p.shown.Frames) == 0 || !p.shown.Frames[0].framed || p.captured.RequestHeaders.Get("content-length") != "")
 	p.shown.Hold = !p.whole && (linked || p.bidirectional())
