@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"time"
+
 	"unwire/captures"
 	"unwire/decode"
 )

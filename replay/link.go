@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 )
 
@@ -81,6 +82,7 @@ type Links struct {
 	own       map[string]bool  // words that the client had first
 	inside    [][]innerBinding // for each up
 	questions []question
+	turns     []Turn            // once they were asked for
 	asked     map[int]*question // by number in down
 	kinds     []*asking
 }
@@ -142,7 +144,7 @@ func (l *Links) issue(h heard) {
 func hearHeaders(headers captures.Headers) *heard {
 	values := map[string]string{}
 	for _, h := range headers {
-		if name := strings.ToLower(h.Name); values[name] == "" && !isRedacted(h.Value) {
+		if name := strings.ToLower(h.Name); values[name] == "" && !credential.IsRedacted(h.Value) {
 			values[name] = h.Value
 		}
 	}

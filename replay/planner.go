@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/outbound"
 
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -248,7 +249,7 @@ func (p *planner) finish() error {
 // finishGet puts the one message of a Connect GET into the query, where every
 // other parameter keeps its place and its spelling.
 func (p *planner) finishGet() error {
-	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !inBody.Match(p.shown.Frames[0].Data) {
+	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
 		return nil
 	}
 	f := &p.shown.Frames[0]

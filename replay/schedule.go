@@ -137,7 +137,7 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return false, cause(ctx, ctx.Err())
+			return false, context.Cause(ctx)
 		}
 		timer.Stop()
 	}

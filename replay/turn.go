@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 
 	"unwire/captures"
 )
@@ -28,6 +29,13 @@ func (t *Turn) Waits() bool { return t.cause != nil || len(t.Live) > 0 }
 
 // Turns returns the turn of each of the client's messages, in their order.
 func (l *Links) Turns() []Turn {
+	if l.turns == nil {
+		l.turns = l.findTurns()
+	}
+	return slices.Clone(l.turns)
+}
+
+func (l *Links) findTurns() []Turn {
 	turns := make([]Turn, len(l.up))
 	for i := range turns {
 		t := &turns[i]
