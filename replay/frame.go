@@ -22,13 +22,8 @@ type PlanFrame struct {
 	Compressed bool  `json:"compressed"`
 	Edited     bool  `json:"edited"`
 	Len        int   `json:"len"` // of Data
-	// server frames that preceded it, heartbeats left out
-	After int `json:"after"`
-	// the captured frame it waits for: "down/4"
-	Answers string    `json:"answers,omitempty"`
-	Live    []Binding `json:"live,omitempty"`
-	Beat    bool      `json:"heartbeat,omitempty"` // it is sent by the clock
-	Data    []byte    `json:"data"`
+	Turn
+	Data []byte `json:"data"`
 	// the call that carries it, where frames have calls of their own
 	Append *Append `json:"append,omitempty"`
 
@@ -37,25 +32,18 @@ type PlanFrame struct {
 	fresh    bool   // ids of headers were refreshed in it
 	encoding string // compression of the payload
 	wire     []byte // as captured, envelope included; nil if it cannot be told
-	cause    *target
 }
 
 // buildFrames takes over the request's frames, and what each answers.
 func (p *planner) buildFrames(body []byte) {
-	l := newLinker(p.captured, p.types)
-	p.beats = l.beatsOf()
-	for i := range l.down {
-		if !l.down[i].heartbeat && !l.down[i].shape.isAside() {
-			p.answers++
-		}
-	}
-	var of []int // which frame of the plan each of l.up is
+	p.links = NewLinks(p.captured, p.types)
+	turns := p.links.Turns()
 	for i := range p.captured.Frames {
 		f := &p.captured.Frames[i]
 		if f.Dir != captures.Up {
 			continue
 		}
-		// what follows would be taken for its rest
+		// What follows a frame that was cut off would be taken for its rest.
 		if f.Partial && f.Framed && len(p.shown.Frames) > 0 {
 			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
 			continue
@@ -64,28 +52,11 @@ func (p *planner) buildFrames(body []byte) {
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
 			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err,
 		}
-		if isData(f) {
-			at := len(of)
-			if pf.cause, pf.After = l.cause(at); pf.cause != nil {
-				pf.Answers = fmt.Sprintf("%s/%d", captures.Down, pf.cause.seq)
-			}
-			pf.Live, pf.Beat = l.bindings(at), l.up[at].heartbeat
-			of = append(of, len(p.shown.Frames))
-		}
-		if pf.unread != nil {
-			pf.Live = nil
+		if IsMessage(f) {
+			pf.Turn, turns = turns[0], turns[1:]
 		}
 		p.shown.Frames = append(p.shown.Frames, pf)
 	}
-	for at, i := range of {
-		p.shown.Frames[i].Live = append(p.shown.Frames[i].Live, l.zeros(at)...)
-	}
-	bound := make([][]Binding, len(of))
-	for at, i := range of {
-		bound[at] = p.shown.Frames[i].Live // shared: digests are noted in them
-	}
-	l.ask(bound)
-	p.linker = l
 	if len(p.shown.Frames) == 0 && len(body) > 0 {
 		p.shown.Frames = append(p.shown.Frames, PlanFrame{Data: body, wire: body})
 	}

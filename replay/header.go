@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/credential"
 	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
@@ -60,7 +61,7 @@ func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown,
 		}
 		h, display := p.foreign(h)
 		value, keep := h.Value, h.Value
-		if isRedacted(h.Value) {
+		if credential.IsRedacted(h.Value) {
 			var ok bool
 			if value, display, ok = p.headerSecret(h, r); !ok {
 				continue
@@ -97,7 +98,7 @@ const placeholder = "[redacted:00000000]"
 // foreign looks at a captured header with a secret that was kept: it goes to the
 // host that it came from and to no other, and is never shown.
 func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
-	if isRedacted(h.Value) || len(captures.DefaultRedactor().FindHeaders(captures.Headers{h})) == 0 {
+	if credential.IsRedacted(h.Value) || len(captures.DefaultRedactor().FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
 	}
 	hidden := placeholder

@@ -182,7 +182,7 @@ func TestNodeToolLoop(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Issued.Learn(p, r)
+				r.LearnIssued(o.Issued)
 				r = l.replay(run, o)
 				l.expect(r, Differs, FromServer, "ok") // in what the tools are asked, which is random
 				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {

@@ -90,9 +90,7 @@ type Plan struct {
 	captured *decode.Exchange
 	// where the request is sent in pieces; nil for one exchange
 	split   *splitting
-	linker  *linker
-	answers int           // messages of the captured answer, heartbeats left out
-	beats   time.Duration // between the client's heartbeats
+	links   *Links
 	types   [2]protoreflect.MessageDescriptor
 	recoded bool // Codec is not the captured one
 	across  bool // and the captured answer is in the captured one

@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/outbound"
 
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -106,7 +107,7 @@ func newPlanner(r *Request, o Options) (*planner, error) {
 	if r.Codec != "" && r.conversation != nil {
 		return nil, fmt.Errorf("replay: exchange %d: a conversation in pieces is sent in the codec that it was captured in", r.id)
 	}
-	p.captured, p.liveNames, p.liveAt = r.Issued.into(ex)
+	p.captured, p.liveNames, p.liveAt = r.Issued.Apply(ex)
 	for _, name := range p.liveNames {
 		p.refreshed(name)
 	}
@@ -238,7 +239,7 @@ func (p *planner) finish() error {
 	}
 	linked := false
 	for i := range p.shown.Frames {
-		linked = linked || p.shown.Frames[i].cause != nil || len(p.shown.Frames[i].Live) > 0
+		linked = linked || p.shown.Frames[i].Waits()
 	}
 	p.whole = !linked && (len(p.shown.Frames) == 0 || !p.shown.Frames[0].framed || p.captured.RequestHeaders.Get("content-length") != "")
 	p.shown.Hold = !p.whole && (linked || p.bidirectional())
@@ -248,7 +249,7 @@ func (p *planner) finish() error {
 // finishGet puts the one message of a Connect GET into the query, where every
 // other parameter keeps its place and its spelling.
 func (p *planner) finishGet() error {
-	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !inBody.Match(p.shown.Frames[0].Data) {
+	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
 		return nil
 	}
 	f := &p.shown.Frames[0]

@@ -49,7 +49,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !isData(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
+		if !IsMessage(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
 			continue
 		}
 		data, err := p.recodeFrame(f, to)
@@ -193,7 +193,7 @@ func shown(f *decode.Frame) any {
 
 func answerOf(ex *decode.Exchange) (out []*decode.Frame) {
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; f.Dir == captures.Down && isData(f) {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
 			out = append(out, f)
 		}
 	}

@@ -77,8 +77,9 @@ type Result struct {
 	// what we saw on the way, in our words
 	Concluded []string `json:"concluded,omitempty"`
 
-	live *decode.Exchange               // the answer
-	down protoreflect.MessageDescriptor // its type, where a schema knows it
+	links *Links                         // of the captured exchange
+	live  *decode.Exchange               // the answer
+	down  protoreflect.MessageDescriptor // its type, where a schema knows it
 
 	// takes the request's secrets out of a text; nil: there are none
 	clean func(string) string
@@ -125,10 +126,10 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
-		live: live, down: p.types[captures.Down],
+		links: p.links, live: live, down: p.types[captures.Down],
 	}
 	for i := range live.Frames {
-		if f := &live.Frames[i]; f.Dir == captures.Down && isData(f) {
+		if f := &live.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
 			r.Received++
 		}
 	}
@@ -147,7 +148,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if s.unsent > 0 && s.fail == nil {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
-	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
+	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
 		r.conclude(p.captured, live, s.fail)
@@ -189,13 +190,13 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 // saying so.
 func codeOf(err error) string {
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrSilent):
 		return "deadline_exceeded"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, errTooLarge):
 		return "resource_exhausted"
-	case errors.Is(err, errUnasked):
+	case errors.Is(err, ErrUnasked):
 		return "aborted"
 	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"
@@ -341,4 +342,12 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 		return
 	}
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
+}
+
+// LearnIssued notes in ids which identifiers the server issued in place of those
+// of the captured answer.
+func (r *Result) LearnIssued(ids *Issued) {
+	if r.live != nil {
+		ids.Learn(r.links, r.live)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,17 +32,6 @@ type Secret struct {
 	past    bool // it has expired already
 }
 
-// Placeholders as a capture has them. In a body one is cut or padded with dots
-// to the length of the secret, so its tag may be cut, too.
-//
-// Source: RESEARCH.md#redaction
-var (
-	inHeader = regexp.MustCompile(`\[redacted:([0-9a-f]{8})\]`)
-	inBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
-)
-
-func isRedacted(s string) bool { return inHeader.MatchString(s) || inBody.MatchString(s) }
-
 // secretVariable is the environment variable of the secret whose placeholder
 // has a tag, wherever it stands: UNWIRE_SECRET_3F2A9C1B.
 func secretVariable(tag string) string { return "UNWIRE_SECRET_" + strings.ToUpper(tag) }
@@ -66,7 +54,7 @@ func (p *planner) learn(captured, secret string) {
 		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
 	}
 	p.secrets = append(p.secrets, secret)
-	if m := inHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
+	if m := credential.InHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
 		p.tags[m[0][1]] = secret
 	}
 }
@@ -87,11 +75,11 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 			p.secrets = append(p.secrets, part)
 		}
 	}
-	if tag := inHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
+	if tag := credential.InHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
 		names = append(names, secretVariable(tag[1]))
 		if secret, from, ok = p.o.Credentials.Find(secretVariable(tag[1])); ok {
 			secret = strings.Replace(h.Value, tag[0], secret, 1)
-			ok = !isRedacted(secret) // one value cannot stand for several
+			ok = !credential.IsRedacted(secret) // one value cannot stand for several
 		}
 	}
 	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: part}); is {
@@ -141,13 +129,13 @@ func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 
 // fillURL puts the secrets into a URL.
 func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
-	if !inBody.MatchString(u.RawQuery) && !inBody.MatchString(u.Path) {
+	if !credential.InBody.MatchString(u.RawQuery) && !credential.InBody.MatchString(u.Path) {
 		return u, nil
 	}
 	parts := strings.Split(u.RawQuery, "&")
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
-		if m := inBody.FindStringSubmatch(value); m != nil {
+		if m := credential.InBody.FindStringSubmatch(value); m != nil {
 			if secret, ok := p.secretOf(m[1], "query "+name, credential.QueryVariable(name)); ok {
 				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
 			}
@@ -155,8 +143,8 @@ func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 	}
 	filled := *u
 	filled.RawQuery = strings.Join(parts, "&")
-	text := inBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
-		m := inBody.FindStringSubmatch(s)
+	text := credential.InBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
+		m := credential.InBody.FindStringSubmatch(s)
 		if secret, ok := p.secretOf(m[1], "url"); ok {
 			return url.PathEscape(secret)
 		}
@@ -169,7 +157,7 @@ func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
 func (p *planner) checkBodies() {
 	for i := range p.shown.Frames {
 		f := &p.shown.Frames[i]
-		for _, m := range inBody.FindAllSubmatch(f.Data, -1) {
+		for _, m := range credential.InBody.FindAllSubmatch(f.Data, -1) {
 			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
 		}
 	}
@@ -177,7 +165,7 @@ func (p *planner) checkBodies() {
 
 // unredact puts the secrets into a message.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
-	for _, m := range inBody.FindAllSubmatch(data, -1) {
+	for _, m := range credential.InBody.FindAllSubmatch(data, -1) {
 		secret, ok := p.known(string(m[1]))
 		if !ok {
 			continue // left as it is where Options.OmitSecrets says so

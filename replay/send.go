@@ -56,7 +56,7 @@ func (p *Plan) Send(ctx context.Context, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: newConversation(), linker: p.linker}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: NewConversation()}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -90,8 +90,7 @@ type session struct {
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
 	turned  *declined
-	talk    *conversation
-	linker  *linker
+	talk    *Conversation
 	server  string // address that was dialled
 	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
@@ -134,7 +133,7 @@ func (s *session) run(ctx context.Context) error {
 			s.poll(ctx, tr, last)
 		}
 	}
-	s.talk.over()
+	s.talk.End()
 	if s.unblock != nil {
 		s.unblock()
 	}
@@ -157,7 +156,7 @@ func cause(ctx context.Context, err error) error {
 func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), s.server)
-		s.talk.head(fields(resp.Header))
+		s.talk.Head(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -177,7 +176,7 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 			}
 			frames := stream.Feed(chunk)
 			last = last || decode.IsLast(stream.Call(), frames)
-			s.talk.hear(s.linker, decode.Carried(stream.Call(), frames, decode.Options{}))
+			s.talk.Hear(s.p.links, decode.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -199,7 +198,7 @@ func (s *session) outcome() captures.Outcome {
 	case errors.Is(s.fail, errLeft):
 		s.fail = nil
 		return s.p.captured.Outcome
-	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, errSilent):
+	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, ErrSilent):
 		return captures.Canceled
 	}
 	return captures.Reset
@@ -258,7 +257,7 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 // request may be closed.
 func (s *session) speak(ctx context.Context, w io.Writer) error {
 	gone := false
-	c := s.newSchedule(func(f *PlanFrame, data []byte, changed bool) error {
+	c := s.schedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
 		if err != nil {
 			return err
@@ -274,17 +273,24 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 		s.sent++
 		return nil
 	})
-	err := c.run(ctx, s.p.shown.Hold)
-	s.unsent = c.left(gone)
+	err := c.Run(ctx, s.p.shown.Hold)
+	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
 	if gone {
 		return nil
 	}
 	return err
 }
 
-// heardAll reports whether the server has said as much as in the capture, and is quiet.
-func (s *session) heardAll(down []*heard, quiet bool) bool {
-	return quiet && messages(down) >= s.p.answers
+// schedule is in which order, and when, the frames are written.
+func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) error) *Schedule {
+	uploads := make([]Upload, len(s.p.shown.Frames))
+	for i := range uploads {
+		f := &s.p.shown.Frames[i]
+		uploads[i] = Upload{Turn: f.Turn, Index: i, Seq: f.Seq, Data: f.Data, Changed: f.changed()}
+	}
+	return NewSchedule(s.p.links, s.talk, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *Upload, data []byte, changed bool) error {
+		return write(&s.p.shown.Frames[u.Index], data, changed)
+	})
 }
 
 // leave cancels an exchange that the captured client had not waited the end of.
@@ -292,59 +298,8 @@ func (s *session) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
 		return
 	}
-	if s.talk.wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.heardAll) != waitOver {
+	if _, over := s.talk.Wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.p.links.Messages()); !over {
 		cancel(errLeft)
-	}
-}
-
-// errSilent is the cause where the server did not send what a frame answers.
-var errSilent = errors.New("after")
-
-// How a wait ended.
-type waited uint8
-
-const (
-	waitReady   waited = iota
-	waitOver           // the answer is complete
-	waitLong           // the server has been silent for too long
-	waitStopped        // the context ended
-)
-
-// wait blocks until ready says so. It gives up when the server has said
-// nothing for as long as limit.
-func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
-	start := time.Now()
-	for {
-		c.mu.Lock()
-		silent := time.Since(c.at)
-		ok, over, wake := ready(c.down, silent >= quiet), c.ended, c.wake
-		last := c.at
-		c.mu.Unlock()
-		if ok {
-			return waitReady
-		}
-		if over {
-			return waitOver
-		}
-		if last.Before(start) {
-			last = start
-		}
-		left := time.Until(last.Add(limit))
-		if left <= 0 {
-			return waitLong
-		}
-		if silent < quiet {
-			left = min(left, quiet-silent)
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return waitStopped
-		}
-		timer.Stop()
 	}
 }
 

@@ -185,8 +185,8 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 // stayed ends an exchange whose server has said as much as in the capture, and
 // then nothing for long: nothing tells it that no append follows.
 func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
-	if s.talk.wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.heardAll) == waitReady {
-		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.timing.Wait))
+	if ready, _ := s.talk.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", ErrSilent, s.p.timing.Wait))
 	}
 }
 
@@ -194,31 +194,24 @@ func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
 // was taken.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 	gone := false
-	c := s.newSchedule(func(f *PlanFrame, data []byte, _ bool) error {
+	c := s.schedule(func(f *PlanFrame, data []byte, _ bool) error {
 		number := int64(s.sent)
 		s.sent++
 		err := s.append(ctx, tr, f, number, data)
 		if err != nil {
 			// else the server has ended before it; what it said tells why
-			if gone = s.talk.isOver(); !gone {
+			if gone = s.talk.IsOver(); !gone {
 				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
 		}
 		return err
 	})
-	err := c.run(ctx, true)
-	s.unsent = c.left(gone)
+	err := c.Run(ctx, true)
+	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
 	if gone {
 		return nil
 	}
 	return err
-}
-
-// isOver reports whether the response is.
-func (c *conversation) isOver() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
 }
 
 // declined is an append that the server answered with an error.

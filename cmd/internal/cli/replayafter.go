@@ -41,7 +41,7 @@ func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f 
 			a.sayHint(result, shown.URL)
 			return verdictStatus(result)
 		}
-		opts.Issued.Learn(plan, result)
+		result.LearnIssued(opts.Issued)
 		return nil
 	})
 }

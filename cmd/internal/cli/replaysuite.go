@@ -264,7 +264,7 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replayS
 			err = fmt.Errorf("exchange %d, sent first: %s", n, verdictLine(result))
 		}
 		if err == nil {
-			opts.Issued.Learn(plan, result)
+			result.LearnIssued(opts.Issued)
 		}
 		return err
 	})
