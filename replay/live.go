@@ -123,7 +123,7 @@ func (w *waiter) wants() string {
 }
 
 // fill returns the frame's message with the live server's ids in it.
-func (w *waiter) fill(talk *Conversation) (data []byte, changed bool, err error) {
+func (w *waiter) fill(talk *Dialogue) (data []byte, changed bool, err error) {
 	data = w.frame.Data
 	var asked *heard
 	for _, s := range w.bindings {

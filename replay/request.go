@@ -9,6 +9,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/replay/edit"
 )
 
@@ -91,7 +92,7 @@ type Request struct {
 
 	// conversation is what the exchange is a piece of, with the exchanges that carry
 	// the pieces, by their number; nil for an exchange by itself.
-	conversation *decode.Conversation
+	conversation *conversation.Conversation
 	pieces       map[int64]*decode.Exchange
 }
 
@@ -128,7 +129,7 @@ func (r *Request) unedited() *Request {
 // the body of the request.
 func (r *Request) read(ctx context.Context, src decode.Source) error {
 	if !r.Part {
-		c, err := decode.DecodeConversation(ctx, src, r.id, decode.Options{})
+		c, err := conversation.Decode(ctx, src, r.id, decode.Options{})
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type Schedule struct {
 	// Notes are what was concluded on the way.
 	Notes []string
 
-	talk    *Conversation
+	talk    *Dialogue
 	links   *Links
 	wait    time.Duration
 	quiet   time.Duration
@@ -55,8 +55,8 @@ type Upload struct {
 }
 
 // NewSchedule schedules uploads. The write function sends a message, which
-// differs from the upload's where changed. Wait and quiet are as in Conversation.Wait.
-func NewSchedule(l *Links, talk *Conversation, uploads []Upload, wait, quiet time.Duration, write func(u *Upload, data []byte, changed bool) error) *Schedule {
+// differs from the upload's where changed. Wait and quiet are as in Dialogue.Wait.
+func NewSchedule(l *Links, talk *Dialogue, uploads []Upload, wait, quiet time.Duration, write func(u *Upload, data []byte, changed bool) error) *Schedule {
 	c := &Schedule{talk: talk, links: l, wait: wait, quiet: quiet, all: map[int]*Upload{}, claimed: map[*heard]bool{}, write: write}
 	for i := range uploads {
 		u := &uploads[i]
@@ -264,7 +264,7 @@ func (c *Schedule) awaited(h *heard) bool {
 }
 
 // byDigest finds the value of which a live question has the SHA-256.
-func (c *Conversation) byDigest(question *heard, path string) (*heard, *leaf) {
+func (c *Dialogue) byDigest(question *heard, path string) (*heard, *leaf) {
 	want := ""
 	for k := range question.leaves {
 		if v := &question.leaves[k]; v.path == path {

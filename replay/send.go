@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/replay/outbound"
 )
 
@@ -56,7 +57,7 @@ func (p *Plan) Send(ctx context.Context, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: NewConversation()}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: NewDialogue()}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -90,7 +91,7 @@ type session struct {
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
 	turned  *declined
-	talk    *Conversation
+	talk    *Dialogue
 	server  string // address that was dialled
 	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
@@ -175,8 +176,8 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 				break
 			}
 			frames := stream.Feed(chunk)
-			last = last || decode.IsLast(stream.Call(), frames)
-			s.talk.Hear(s.p.links, decode.Carried(stream.Call(), frames, decode.Options{}))
+			last = last || conversation.IsLast(stream.Call(), frames)
+			s.talk.Hear(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break

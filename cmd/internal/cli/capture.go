@@ -124,7 +124,8 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 		return a.capturePassive(ctx, f, argv)
 	}
 	token := ""
-	if len(argv) > 0 && !f.transparent { // the only way to run a command that has a hook
+	if len(argv) > 0 && !f.transparent {
+		// the only way to run a command that has a hook
 		token = rand.Text()
 	}
 	rec, err := a.startRecorder(f, token)
@@ -354,7 +355,8 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 func (a *app) sayRouteConflict(c mitm.RouteConflict, json bool) {
 	a.say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
 	if json {
-		_ = a.printJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused}) // stdout may be gone: the traffic goes on
+		// stdout may be gone: the traffic goes on
+		_ = a.printJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/schema"
 )
@@ -22,7 +23,8 @@ import (
 type changeLine struct {
 	V int `json:"v"`
 	diff.Change
-	Name   string `json:"name,omitempty"` // the path in field names, where a schema is known
+	// the path in field names, where a schema is known
+	Name   string `json:"name,omitempty"`
 	OldHex string `json:"old_hex,omitempty"`
 	NewHex string `json:"new_hex,omitempty"`
 }
@@ -220,7 +222,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 		return nil, err
 	}
 	defer store.Close()
-	f, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	f, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	return f.Exchange, err
 }
 

@@ -17,8 +17,9 @@ const followEvery = 50 * time.Millisecond
 
 // An answerLine is a line of `unwire extract --follow --json`.
 type answerLine struct {
-	V        int    `json:"v"`
-	Event    string `json:"event"` // "delta": more of the answer; "reset": what came before was not the answer, and this is
+	V int `json:"v"`
+	// "delta": more of the answer; "reset": what came before was not the answer, and this is
+	Event    string `json:"event"`
 	Exchange int64  `json:"exchange"`
 	Delta    string `json:"delta"`
 }

@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // A listing is a line of `unwire ls --json`.
@@ -36,9 +37,12 @@ type listing struct {
 	Complete   bool            `json:"complete"`
 	Outcome    string          `json:"outcome"`
 	Error      string          `json:"error,omitempty"`
-	Unverified bool            `json:"unverified,omitempty"` // the server's certificate was not checked
-	Joined     int64           `json:"joined,omitempty"`     // the head of the conversation that it is a piece of
-	Parts      []int64         `json:"parts,omitempty"`      // of a head: all pieces
+	// the server's certificate was not checked
+	Unverified bool `json:"unverified,omitempty"`
+	// the head of the conversation that it is a piece of
+	Joined int64 `json:"joined,omitempty"`
+	// of a head: all pieces
+	Parts []int64 `json:"parts,omitempty"`
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -62,7 +66,7 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	defer store.Close()
-	list, err := decode.ListExchanges(ctx, store)
+	list, err := conversation.ListExchanges(ctx, store)
 	if outErr := a.printList(list, asJSON); outErr != nil {
 		return outErr
 	}
@@ -73,7 +77,7 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 	return err
 }
 
-func (a *app) printList(list *decode.List, asJSON bool) error {
+func (a *app) printList(list *conversation.List, asJSON bool) error {
 	lines := make([]listing, len(list.Exchanges))
 	for i := range lines {
 		lines[i] = newListing(&list.Exchanges[i])
@@ -100,7 +104,7 @@ func (a *app) printList(list *decode.List, asJSON bool) error {
 	return nil
 }
 
-func newListing(ex *decode.Listed) listing {
+func newListing(ex *conversation.Listed) listing {
 	return listing{
 		V: 1, ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
 		Protocol: ex.Protocol, Codec: ex.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: ex.Code,

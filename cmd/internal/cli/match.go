@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -135,7 +136,7 @@ func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
 	whole.Frame = -1
 	return eachExchange(ctx, whole.String(), func(ex *decode.Exchange, joined bool) error {
 		if joined {
-			decode.DropJoined(ex)
+			conversation.DropJoined(ex)
 		}
 		for i := range ex.Frames {
 			fr := &ex.Frames[i]
@@ -166,8 +167,9 @@ func (a *app) sayNoTarget(ts *match.Targets, path string) error {
 
 // A matchLine is a line of `unwire schema match --json`.
 type matchLine struct {
-	V       int      `json:"v"`
-	Target  string   `json:"target"`  // the message that has the field, or the method with its direction; "" with --raw
+	V int `json:"v"`
+	// the message that has the field, or the method with its direction; "" with --raw
+	Target  string   `json:"target"`
 	Path    string   `json:"path"`    // below it; "" for all of a frame
 	Message string   `json:"message"` // the best candidate's, if there is a match
 	Frames  []string `json:"frames"`  // the first of them

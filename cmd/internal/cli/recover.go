@@ -89,7 +89,8 @@ func (a *app) recoverFolder(ctx context.Context, dir *leftover.Folder, out strin
 		err = nil // the last packet was being written
 	}
 	if err != nil || sum.Exchanges == 0 {
-		if gone := os.Remove(stem + ".uwc"); !errors.Is(gone, fs.ErrNotExist) { // it has this import alone
+		if gone := os.Remove(stem + ".uwc"); !errors.Is(gone, fs.ErrNotExist) {
+			// it has this import alone
 			err = errors.Join(err, gone)
 		}
 	}

@@ -364,7 +364,8 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
 		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
 	}}
-	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
+	if c.captured.Hostname() == to.Hostname() {
+		// another server may take what this one did not
 		o.Seen = c.seen
 	}
 	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)

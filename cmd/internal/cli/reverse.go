@@ -31,7 +31,8 @@ func (a *app) startReverse(rec *recorder, f captureFlags) error {
 			return err
 		}
 		rec.reverse = append(rec.reverse, reverseListener{origin, ln.Addr().String()})
-		go func() { _ = rec.proxy.ServeReverse(ln, origin) }() // its end is that of the proxy
+		// its end is that of the proxy
+		go func() { _ = rec.proxy.ServeReverse(ln, origin) }()
 	}
 	return nil
 }

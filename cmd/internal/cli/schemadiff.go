@@ -23,9 +23,12 @@ import (
 type schemaChangeLine struct {
 	V int `json:"v"`
 	compare.Change
-	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
-	Replays  []string `json:"replays,omitempty"`  // files of experiments that hold it
-	Proto    string   `json:"proto,omitempty"`    // of drift: whether our definitions are as the old version is
+	// exchanges that hold the element
+	Captures []string `json:"captures,omitempty"`
+	// files of experiments that hold it
+	Replays []string `json:"replays,omitempty"`
+	// of drift: whether our definitions are as the old version is
+	Proto string `json:"proto,omitempty"`
 }
 
 type schemaDiffFlags struct {

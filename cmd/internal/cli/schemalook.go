@@ -337,7 +337,8 @@ func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number i
 		refs = compare.RefsOfNumber(s, number)
 	} else {
 		name := strings.TrimPrefix(what, ".")
-		if !strings.HasPrefix(name, "google.protobuf.") { // which are used without being own
+		if !strings.HasPrefix(name, "google.protobuf.") {
+			// which are used without being own
 			d, err := lookup(s, what)
 			if err != nil {
 				return err

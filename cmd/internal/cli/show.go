@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/envelope"
 	"unwire/decode/field"
 	"unwire/decode/kind"
@@ -98,7 +99,7 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		return err
 	}
 	defer store.Close()
-	at, readErr := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	at, readErr := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
@@ -193,7 +194,8 @@ func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 		return readErr
 	}
 	over := ex.Outcome != captures.Complete || ex.Shortened()
-	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0 // said by its end, or lost without one
+	// said by its end, or lost without one
+	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0
 	for i := range ex.Frames {
 		over = over || !ex.Frames[i].Up() && ex.Frames[i].End != nil
 	}
@@ -231,10 +233,14 @@ func frameAt(ex *decode.Exchange, addr address) (*decode.Frame, error) {
 // A frameLine is a line of `unwire show --json`.
 type frameLine struct {
 	decode.Line
-	Type      string   `json:"type,omitempty"`         // the message's, from the definitions
-	Exchange  int64    `json:"exchange,omitempty"`     // of a conversation in pieces: the one that carried it
-	Number    *int64   `json:"append_seqno,omitempty"` // and the number that it had there
-	Anomalies []string `json:"anomalies,omitempty"`    // and what was not as in a stream
+	// the message's, from the definitions
+	Type string `json:"type,omitempty"`
+	// of a conversation in pieces: the one that carried it
+	Exchange int64 `json:"exchange,omitempty"`
+	// and the number that it had there
+	Number *int64 `json:"append_seqno,omitempty"`
+	// and what was not as in a stream
+	Anomalies []string `json:"anomalies,omitempty"`
 
 	Status *statusLine `json:"status,omitempty"` // the error that ends the call
 }
@@ -259,7 +265,7 @@ func newStatusLine(e *envelope.Error, v *views) *statusLine {
 	return s
 }
 
-func newFrameLine(ex decode.Resolved, f *decode.Frame, v *views) frameLine {
+func newFrameLine(ex conversation.Resolved, f *decode.Frame, v *views) frameLine {
 	by := v.of(ex.Call, f.Dir)
 	md := by.Type
 	l := frameLine{Line: by.Line(f)}
@@ -281,7 +287,7 @@ func newFrameLine(ex decode.Resolved, f *decode.Frame, v *views) frameLine {
 }
 
 // printHead prints what is known of the exchange besides its frames.
-func (a *app) printHead(w io.Writer, ex decode.Resolved) {
+func (a *app) printHead(w io.Writer, ex conversation.Resolved) {
 	fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
 	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
 	if ex.Codec != "" {
@@ -337,7 +343,7 @@ func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Heade
 }
 
 // printRemarked prints a frame with what is remarked on it.
-func (a *app) printRemarked(w io.Writer, ex decode.Resolved, f *decode.Frame, v *views, o showFlags) {
+func (a *app) printRemarked(w io.Writer, ex conversation.Resolved, f *decode.Frame, v *views, o showFlags) {
 	var before, after []string
 	if ex.Joined != nil {
 		before, after = anomaliesOf(ex.Joined, f)

@@ -10,9 +10,9 @@ import (
 	"unwire/decode"
 )
 
-// A Conversation is what the live server has said so far, for the frames up
+// A Dialogue is what the live server has said so far, for the frames up
 // that answer it.
-type Conversation struct {
+type Dialogue struct {
 	mu    sync.Mutex
 	down  []*heard  // messages, heartbeats left out
 	at    time.Time // of the last one
@@ -21,14 +21,14 @@ type Conversation struct {
 	wake  chan struct{}
 }
 
-// NewConversation begins a conversation now.
-func NewConversation() *Conversation {
+// NewDialogue begins a dialogue now.
+func NewDialogue() *Dialogue {
 	now := time.Now()
-	return &Conversation{at: now, alive: now, wake: make(chan struct{})}
+	return &Dialogue{at: now, alive: now, wake: make(chan struct{})}
 }
 
 // Hear takes the next frames from the server.
-func (c *Conversation) Hear(l *Links, frames []decode.Frame) {
+func (c *Dialogue) Hear(l *Links, frames []decode.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range frames {
@@ -49,7 +49,7 @@ func (c *Conversation) Hear(l *Links, frames []decode.Frame) {
 }
 
 // Head takes the headers of the answer.
-func (c *Conversation) Head(headers captures.Headers) {
+func (c *Dialogue) Head(headers captures.Headers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := hearHeaders(headers); h != nil {
@@ -70,7 +70,7 @@ func messages(down []*heard) int {
 }
 
 // End says that nothing more will come.
-func (c *Conversation) End() {
+func (c *Dialogue) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
@@ -78,7 +78,7 @@ func (c *Conversation) End() {
 }
 
 // signal wakes who waits. The lock is held.
-func (c *Conversation) signal() {
+func (c *Dialogue) signal() {
 	close(c.wake)
 	c.wake = make(chan struct{})
 }
@@ -89,7 +89,7 @@ var ErrSilent = errors.New("after")
 // Wait blocks until as many messages came as count, and the server is quiet. It
 // gives up when the server has said nothing for as long as limit, or over, when
 // the answer has ended.
-func (c *Conversation) Wait(ctx context.Context, limit, quiet time.Duration, count int) (ready, over bool) {
+func (c *Dialogue) Wait(ctx context.Context, limit, quiet time.Duration, count int) (ready, over bool) {
 	start := time.Now()
 	for {
 		c.mu.Lock()
@@ -126,7 +126,7 @@ func (c *Conversation) Wait(ctx context.Context, limit, quiet time.Duration, cou
 }
 
 // IsOver reports whether the response is.
-func (c *Conversation) IsOver() bool {
+func (c *Dialogue) IsOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
