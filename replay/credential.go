@@ -39,9 +39,11 @@ func (e *expiredError) Is(target error) bool { return target == ErrExpired || ta
 // Environment variables that hold secrets for a replay. Any other header's
 // value comes from HeaderVariable.
 const (
-	EnvToken     = "UNWIRE_TOKEN"      // of `authorization`; "Bearer " is put before it unless it has a scheme
-	EnvCookie    = "UNWIRE_COOKIE"     // of `cookie`
-	EnvMachineID = "UNWIRE_MACHINE_ID" // what follows the time part of `x-cursor-checksum`
+	// of `authorization`; "Bearer " is put before it unless it has a scheme
+	EnvToken  = "UNWIRE_TOKEN"
+	EnvCookie = "UNWIRE_COOKIE" // of `cookie`
+	// what follows the time part of `x-cursor-checksum`
+	EnvMachineID = "UNWIRE_MACHINE_ID"
 )
 
 // maxCredentialFile bounds the file that LoadCredentials reads.
@@ -69,10 +71,11 @@ func variable(s string) string {
 // sent and nowhere else. The zero value has none.
 type Credentials struct {
 	lookup func(name string) string // an environment
-	file   map[string]string        // by variable's name, and by lower-case header name
-	path   string
-	held   map[string]held  // by variable's name, what came by a reference
-	hosts  *profile.Profile // whose hosts held may go to; nil: any
+	// by variable's name, and by lower-case header name
+	file  map[string]string
+	path  string
+	held  map[string]held  // by variable's name, what came by a reference
+	hosts *profile.Profile // whose hosts held may go to; nil: any
 }
 
 // LoadCredentials returns the secrets of an environment and, where path is not

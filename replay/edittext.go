@@ -12,7 +12,7 @@ import (
 // editText hands a frame's message to Options.Editor as text, and takes what
 // comes back: JSON as it is, a message as decode writes it.
 func (p *Plan) editText() error {
-	at := p.frameOf(Edit{Frame: p.o.EditFrame})
+	at := p.frameOf(p.o.EditFrame)
 	if at < 0 {
 		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.Frames))
 	}

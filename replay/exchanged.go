@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // exchanged has for captured values the ones that stand for them now.
@@ -72,12 +73,12 @@ func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
 			out, i = append(out, digits...), n-1
 			continue
 		}
-		end := jsonEnd(data, i)
+		end := edit.ValueEnd(data, i)
 		raw := data[i:end]
 		var s string
 		if json.Unmarshal(raw, &s) == nil {
 			if fresh, ok := x.in(s, depth); ok {
-				raw, changed = quoteJSON(fresh), true
+				raw, changed = edit.Quote(fresh), true
 			}
 		}
 		out = append(out, raw...)

@@ -1,29 +1,28 @@
 package replay
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"unwire/captures"
-	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
+	"unwire/replay/edit"
 )
 
 // An Experiment is a replay with what is expected of it, kept in a file.
 type Experiment struct {
-	About    string // the first comment
-	Capture  string // a path, as the file has it; "" where the suite's own is meant
+	About string // the first comment
+	// a path, as the file has it; "" where the suite's own is meant
+	Capture  string
 	Exchange int64
-	After    []string // exchanges to be sent first: numbers, or "auto" for those that issued what it carries
-	Edits    []Edit
-	Expect   []Expectation
+	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
+	After  []string
+	Edits  []edit.Edit
+	Expect []Expectation
 }
 
 // An Expectation is one thing that a result must show.
@@ -33,7 +32,7 @@ type Expectation struct {
 
 	what  string // verdict, code, origin, status, differs, same, value
 	want  string
-	path  editPath
+	path  fieldpath.Path
 	frame int // of a value; FirstFrame: any
 	match *regexp.Regexp
 }
@@ -62,56 +61,8 @@ type Expectation struct {
 // Errors: name the line.
 func ReadExperiment(r io.Reader) (*Experiment, error) {
 	x := &Experiment{}
-	var edits strings.Builder // empty lines in place of the others, so that errors name the right one
-	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
-	lines.Buffer(nil, maxPatch)
-	until := ""
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		word, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		keep := ""
-		var err error
-		switch {
-		case until != "":
-			if keep = lines.Text(); line == until {
-				until = ""
-			}
-		case word == "capture":
-			x.Capture = rest
-		case word == "exchange":
-			if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
-				err = fmt.Errorf("%q is no exchange's number", rest)
-			}
-		case word == "after":
-			x.After = append(x.After, strings.Fields(rest)...)
-		case word == "expect":
-			var e Expectation
-			if e, err = parseExpectation(rest); err == nil {
-				e.Line = n
-				x.Expect = append(x.Expect, e)
-			}
-		case strings.HasPrefix(line, "#"):
-			if x.About == "" {
-				x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
-			}
-		default:
-			if keep = lines.Text(); strings.Contains(line, " <<") {
-				if _, w, _ := strings.Cut(line, " <<"); isWord(w) {
-					until = w
-				}
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("replay: line %d: %w", n, err)
-		}
-		edits.WriteString(keep + "\n")
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
 	var err error
-	if x.Edits, err = ReadPatch(strings.NewReader(edits.String())); err != nil {
+	if x.Edits, err = edit.ReadPatch(r, x.directive); err != nil {
 		return nil, err
 	}
 	switch {
@@ -123,8 +74,37 @@ func ReadExperiment(r io.Reader) (*Experiment, error) {
 	return x, nil
 }
 
+// directive reads a line that is no edit.
+func (x *Experiment) directive(n int, line string) (ok bool, err error) {
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case word == "capture":
+		x.Capture = rest
+	case word == "exchange":
+		if x.Exchange, err = strconv.ParseInt(rest, 10, 64); err != nil || x.Exchange < 1 {
+			err = fmt.Errorf("%q is no exchange's number", rest)
+		}
+	case word == "after":
+		x.After = append(x.After, strings.Fields(rest)...)
+	case word == "expect":
+		var e Expectation
+		if e, err = parseExpectation(rest); err == nil {
+			e.Line = n
+			x.Expect = append(x.Expect, e)
+		}
+	case strings.HasPrefix(line, "#"):
+		if x.About == "" {
+			x.About = strings.TrimSpace(strings.TrimLeft(line, "#"))
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
 func parseExpectation(text string) (Expectation, error) {
-	e := Expectation{Text: text, frame: FirstFrame}
+	e := Expectation{Text: text, frame: edit.FirstFrame}
 	what, rest, _ := strings.Cut(text, " ")
 	e.what, e.want = what, strings.TrimSpace(rest)
 	oneOf := func(words ...string) error {
@@ -159,18 +139,16 @@ func parseExpectation(text string) (Expectation, error) {
 }
 
 func (e *Expectation) parseValue() error {
-	var frame Edit
-	frame.Frame = FirstFrame
-	rest, err := frame.scanFrame(e.want)
+	frame, rest, err := edit.CutFrame(e.want)
 	if err != nil {
 		return err
 	}
-	e.frame = frame.Frame
+	e.frame = frame
 	sign := strings.IndexAny(rest, "=~")
 	if sign < 0 {
 		return fmt.Errorf("expect value: %q has neither = nor ~ after its path", e.want)
 	}
-	path, after, err := scanPath(rest[:sign])
+	path, after, err := edit.CutPath(rest[:sign])
 	if err != nil || after != "" {
 		return fmt.Errorf("expect value: %q is no path", rest[:sign])
 	}
@@ -246,49 +224,20 @@ func (e *Expectation) changed(r *Result) (paths []string) {
 }
 
 // values are those that stand at a path of the answer's messages.
-func (r *Result) values(frame int, path editPath) (out []string) {
+func (r *Result) values(frame int, path fieldpath.Path) (out []string) {
 	if r.live == nil {
 		return nil
 	}
 	md := r.down
 	for i := range r.live.Frames {
 		f := &r.live.Frames[i]
-		if f.Dir != captures.Down || !isData(f) || frame != FirstFrame && f.Seq != frame {
+		if f.Dir != captures.Down || !isData(f) || frame != edit.FirstFrame && f.Seq != frame {
 			continue
 		}
-		out = append(out, valuesOf(f, path, md)...)
+		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)
 	}
-	if len(out) > 1 && frame == FirstFrame {
+	if len(out) > 1 && frame == edit.FirstFrame {
 		out = append([]string{strings.Join(out, "")}, out...) // deltas are one text
-	}
-	return out
-}
-
-// valuesOf are those of one message, as text.
-func valuesOf(f *decode.Frame, path editPath, md protoreflect.MessageDescriptor) (out []string) {
-	if f.Tree == nil {
-		if !json.Valid(f.Data) {
-			return nil
-		}
-		at, err := jsonFind(f.Data, path, md)
-		if err != nil || !at.found {
-			return nil
-		}
-		raw := f.Data[at.value.Off:at.value.End]
-		var s string
-		if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-			return []string{s}
-		}
-		return []string{string(raw)}
-	}
-	at, err := protoFind(f.Tree, path, md)
-	if err != nil {
-		return nil
-	}
-	for _, n := range at.nodes {
-		if v, err := textOfNode(f.Tree, n, at.fd, ""); err == nil {
-			out = append(out, v)
-		}
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/edit"
 )
 
 // A PlanFrame is one message of the request, with what it waits for.
@@ -16,17 +17,20 @@ import (
 // Shape: Data is the message after decompression, edits made, before live ids
 // are put in.
 type PlanFrame struct {
-	Seq        int       `json:"seq"` // its number in the capture
-	Flags      uint8     `json:"flags"`
-	Compressed bool      `json:"compressed"`
-	Edited     bool      `json:"edited"`
-	Len        int       `json:"len"`               // of Data
-	After      int       `json:"after"`             // server frames that preceded it, heartbeats left out
-	Answers    string    `json:"answers,omitempty"` // the captured frame it waits for: "down/4"
-	Live       []Binding `json:"live,omitempty"`
-	Beat       bool      `json:"heartbeat,omitempty"` // it is sent by the clock
-	Data       []byte    `json:"data"`
-	Append     *Append   `json:"append,omitempty"` // the call that carries it, where frames have calls of their own
+	Seq        int   `json:"seq"` // its number in the capture
+	Flags      uint8 `json:"flags"`
+	Compressed bool  `json:"compressed"`
+	Edited     bool  `json:"edited"`
+	Len        int   `json:"len"` // of Data
+	// server frames that preceded it, heartbeats left out
+	After int `json:"after"`
+	// the captured frame it waits for: "down/4"
+	Answers string    `json:"answers,omitempty"`
+	Live    []Binding `json:"live,omitempty"`
+	Beat    bool      `json:"heartbeat,omitempty"` // it is sent by the clock
+	Data    []byte    `json:"data"`
+	// the call that carries it, where frames have calls of their own
+	Append *Append `json:"append,omitempty"`
 
 	unread   error // why Data is not all of the message; nil if it is
 	framed   bool
@@ -51,7 +55,8 @@ func (p *Plan) buildFrames(body []byte) {
 		if f.Dir != captures.Up {
 			continue
 		}
-		if f.Partial && f.Framed && len(p.Frames) > 0 { // what follows would be taken for its rest
+		// what follows would be taken for its rest
+		if f.Partial && f.Framed && len(p.Frames) > 0 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
 			continue
 		}
@@ -103,11 +108,12 @@ func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
 // edit carries out the edits, in their order.
 func (p *Plan) edit() error {
 	for _, e := range p.o.Edits {
-		if err := p.editOne(&e); err != nil {
+		inserted, err := p.editOne(e)
+		if err != nil {
 			return fmt.Errorf("replay: %s: %w", e, err)
 		}
 		p.Edits = append(p.Edits, e.String())
-		if e.added {
+		if inserted {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
 		}
 	}
@@ -126,45 +132,44 @@ func (p *Plan) edit() error {
 	return nil
 }
 
-func (p *Plan) editOne(e *Edit) error {
-	at := p.frameOf(*e)
+// editOne carries out one edit; inserted reports that it put in a field that was
+// missing.
+func (p *Plan) editOne(e edit.Edit) (inserted bool, err error) {
+	at := p.frameOf(e.Frame)
 	if at < 0 {
-		if e.Frame == FirstFrame {
-			return errors.New("the request has no message")
+		if e.Frame == edit.FirstFrame {
+			return false, errors.New("the request has no message")
 		}
-		return fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
+		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
 	}
 	f := &p.Frames[at]
-	if e.Op == OpDel && len(e.path) == 0 {
+	if e.DeletesFrame() {
 		if !f.framed && p.split == nil {
-			return errors.New("a request that is one message cannot be without it")
+			return false, errors.New("a request that is one message cannot be without it")
 		}
 		p.Frames = append(p.Frames[:at:at], p.Frames[at+1:]...)
-		return nil
+		return false, nil
 	}
-	var data []byte
-	var err error
 	switch {
-	case e.Op == OpRaw && len(e.path) == 0:
-		data, err = e.rawBytes()
+	case e.ReplacesMessage():
 		f.unread = nil
 	case f.unread != nil:
-		return fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
-	default:
-		data, err = e.apply(f.Data, p.isJSON(), p.types[captures.Up])
+		return false, fmt.Errorf("frame up/%d can only be sent as it was captured, or be replaced as a whole: %w", f.Seq, f.unread)
 	}
+	data, inserted, err := e.Apply(f.Data, p.isJSON(), p.types[captures.Up])
 	if err != nil {
-		return err
+		return inserted, err
 	}
 	f.change(data)
-	return nil
+	return inserted, nil
 }
 
-// frameOf is the index of the frame that an edit is about, or -1.
-func (p *Plan) frameOf(e Edit) int {
+// frameOf is the index of the frame that an edit of frame number seq, or of
+// FirstFrame, is about, or -1.
+func (p *Plan) frameOf(seq int) int {
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		if e.Frame == f.Seq || e.Frame == FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
+		if seq == f.Seq || seq == edit.FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
 	}

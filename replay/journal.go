@@ -29,11 +29,13 @@ type Journal struct {
 
 // An Entry is a line of a journal: a request, or its answer.
 type Entry struct {
-	V       int       `json:"v"`
-	N       int64     `json:"n"` // of the request, in this journal; its answer has the same
-	Time    time.Time `json:"time"`
-	Event   string    `json:"event"`              // "request" or "answer"
-	Of      int64     `json:"of,omitempty"`       // the request that this one is a piece of, as an append is
+	V int `json:"v"`
+	// of the request, in this journal; its answer has the same
+	N     int64     `json:"n"`
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"` // "request" or "answer"
+	// the request that this one is a piece of, as an append is
+	Of      int64     `json:"of,omitempty"`
 	Capture int64     `json:"exchange,omitempty"` // the captured exchange
 	Host    string    `json:"host,omitempty"`
 	Method  string    `json:"method,omitempty"`

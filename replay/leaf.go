@@ -12,6 +12,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // Bounds of what is looked at in one message to follow ids.
@@ -51,12 +52,12 @@ func leavesOf(f *decode.Frame, md protoreflect.MessageDescriptor) []leaf {
 	if !json.Valid(f.Data) || f.End != nil {
 		return nil
 	}
-	root := jsonSpace(f.Data, 0)
+	root := edit.SkipSpace(f.Data, 0)
 	if c := f.Data[root]; c != '{' && c != '[' { // a well-known type's own form
-		l := jsonScalar(leaf{depth: 1}, f.Data[root:jsonEnd(f.Data, root)])
+		l := jsonScalar(leaf{depth: 1}, f.Data[root:edit.ValueEnd(f.Data, root)])
 		return []leaf{l}
 	}
-	return jsonLeaves(nil, f.Data, jsonSpan{Key: root, Off: root, End: jsonEnd(f.Data, root)}, "", 1)
+	return jsonLeaves(nil, f.Data, edit.Span{Key: root, Off: root, End: edit.ValueEnd(f.Data, root)}, "", 1)
 }
 
 func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.MessageDescriptor, prefix string, depth int) []leaf {
@@ -145,18 +146,18 @@ func (l *leaf) count(digits string, v uint64) {
 	l.number, l.small, l.value = true, v < smallNumber, "n"+digits
 }
 
-func jsonLeaves(out []leaf, b []byte, v jsonSpan, prefix string, depth int) []leaf {
+func jsonLeaves(out []leaf, b []byte, v edit.Span, prefix string, depth int) []leaf {
 	if b[v.Off] != '{' && b[v.Off] != '[' {
 		return out
 	}
-	for i, item := range jsonItems(b, v.Off) {
+	for i, item := range edit.Items(b, v.Off) {
 		if len(out) >= maxLeaves {
 			return out
 		}
 		l := leaf{depth: depth}
 		if b[v.Off] == '{' {
-			l.last = jsonName(b, item)
-			l.path = prefix + editPath{{name: l.last, index: fieldpath.All}}.String()
+			l.last = edit.MemberName(b, item)
+			l.path = prefix + fieldpath.Path{{Name: l.last, Index: fieldpath.All}}.String()
 		} else {
 			l.last = "[]"
 			l.path = prefix + "[" + strconv.Itoa(i) + "]"

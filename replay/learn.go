@@ -10,11 +10,13 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/diff"
+	"unwire/replay/edit"
 )
 
 // Reasons for which a change does not count after Learn.
 const (
-	ignoredLearnt   = "learnt"   // two unedited requests got different values there
+	// two unedited requests got different values there
+	ignoredLearnt   = "learnt"
 	ignoredUnedited = "unedited" // the unedited request gets this value, too
 )
 
@@ -72,7 +74,7 @@ func placeless(path string) string {
 	if len(path) > 0 && path[0] == '@' {
 		for i := range path {
 			if path[i] == ' ' {
-				return path[:i+1] + withoutIndexes(path[i+1:])
+				return path[:i+1] + edit.WithoutIndexes(path[i+1:])
 			}
 		}
 	}

@@ -11,22 +11,28 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/edit"
 )
 
 // A Binding is a value of a frame up that the server issued: it is replaced by
 // the one that the live server issues in the frame that corresponds.
 type Binding struct {
-	Path     string `json:"path"`           // in the frame up
-	From     string `json:"from"`           // the captured frame that brought it: "down/4"
-	FromPath string `json:"from_path"`      // where in it
-	Part     string `json:"part,omitempty"` // of what stands there, where it is not all: "json results[0].id", "word 2", "base64"
-	How      string `json:"how,omitempty"`  // how the frame up spells it: "hex", "sha256", …; "" as the server does
+	Path string `json:"path"` // in the frame up
+	// the captured frame that brought it: "down/4"
+	From     string `json:"from"`
+	FromPath string `json:"from_path"` // where in it
+	// of what stands there, where it is not all: "json results[0].id", "word 2", "base64"
+	Part string `json:"part,omitempty"`
+	// how the frame up spells it: "hex", "sha256", …; "" as the server does
+	How string `json:"how,omitempty"`
 
-	json   bool   // of the frame up
-	value  string // as captured, to see whether an edit has replaced it
-	token  string // as captured, where it is a part of what stands at Path; "" for all of it
+	json  bool   // of the frame up
+	value string // as captured, to see whether an edit has replaced it
+	// as captured, where it is a part of what stands at Path; "" for all of it
+	token  string
 	source target
-	digest string // path in the question of the value's SHA-256; "" if there is none
+	// path in the question of the value's SHA-256; "" if there is none
+	digest string
 }
 
 // A target is a captured frame of the server, in terms that find the live
@@ -59,7 +65,8 @@ func isData(f *decode.Frame) bool {
 // A linker reads a captured exchange in the order in which its frames passed
 // and finds out which frame up answers which frame down, and with which ids.
 type linker struct {
-	types      [2]protoreflect.MessageDescriptor // by direction; nil where no schema knows them
+	// by direction; nil where no schema knows them
+	types      [2]protoreflect.MessageDescriptor
 	down       []heard
 	first      map[string]int  // which of down was the first to have a value
 	issued     map[string]bool // values that a frame up had before the server did
@@ -68,12 +75,13 @@ type linker struct {
 	up         []heard
 	before     []int // for each up: how many of down came before it
 	pairs      []pair
-	tokens     map[string]trace // spellings of what the server issued, by where they came first
-	own        map[string]bool  // words that the client had first
-	inside     [][]innerBinding // for each up
-	questions  []question
-	asked      map[int]*question // by number in down
-	kinds      []*asking
+	// spellings of what the server issued, by where they came first
+	tokens    map[string]trace
+	own       map[string]bool  // words that the client had first
+	inside    [][]innerBinding // for each up
+	questions []question
+	asked     map[int]*question // by number in down
+	kinds     []*asking
 }
 
 // A pair is a place where the server issues small numbers with the place where
@@ -96,7 +104,8 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 		if !isData(f) {
 			continue
 		}
-		if heads != nil && len(l.up) > 0 { // what the first frame up has is the client's own
+		// what the first frame up has is the client's own
+		if heads != nil && len(l.up) > 0 {
 			l.issue(*heads)
 			heads = nil
 		}
@@ -175,8 +184,8 @@ func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
 	for _, v := range leaves {
 		name := v.last
 		if md != nil {
-			_, fd, err := pathStep{name: v.last}.field(md)
-			if md = nil; err == nil && fd != nil {
+			fd := edit.FieldOf(md, v.last)
+			if md = nil; fd != nil {
 				name, md = string(fd.Name()), fd.Message()
 			}
 		}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // A conversation is what the live server has said so far, for the frames up
@@ -93,12 +93,13 @@ type search struct {
 	l        *linker
 	question *question // what the captured frame asks; nil where it is no question
 	next     int       // frames before it have been looked at
-	count    int       // of them, how many are of the target's shape and ask the same
-	exact    int       // of those that ask the same to the letter
-	at       int       // of those that have the target's path
-	found    *heard
-	like     *heard // the one that asks the same but for its identifiers
-	loose    *heard // the one that has the path as many times as the target had
+	// of them, how many are of the target's shape and ask the same
+	count int
+	exact int // of those that ask the same to the letter
+	at    int // of those that have the target's path
+	found *heard
+	like  *heard // the one that asks the same but for its identifiers
+	loose *heard // the one that has the path as many times as the target had
 }
 
 func (s *search) advance(down []*heard) {
@@ -283,7 +284,7 @@ func bindZero(t *wire.Tree, path fieldpath.Path, from *wire.Tree, fromPath field
 	}
 	n := from.Node(source[0])
 	number, _ := path[len(path)-1].Number()
-	field := appendField(nil, number, n.Type, from.Payload(source[0]))
+	field := edit.AppendField(nil, number, n.Type, from.Payload(source[0]))
 	if first := t.Node(parent[0]).First; first != wire.None {
 		return wire.Splice(t, []wire.Edit{{Op: wire.Before, Node: first, Data: field}})
 	}
@@ -304,34 +305,21 @@ func valueOf(t *wire.Tree, i int32) string {
 }
 
 func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	at, err := jsonAt(data, b.Path)
-	if err != nil || !at.found || valueOfJSON(data[at.value.Off:at.value.End]) != b.value {
-		return data, nil //nolint:nilerr // an edit has changed what the path led to
+	start, end, ok := edit.FindJSON(data, b.Path)
+	if !ok || valueOfJSON(data[start:end]) != b.value {
+		return data, nil // an edit has changed what the path led to
 	}
-	source, err := jsonAt(from, b.FromPath)
-	if err != nil || !source.found {
+	sourceStart, sourceEnd, ok := edit.FindJSON(from, b.FromPath)
+	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
-	out := append([]byte{}, data[:at.value.Off]...)
-	out = append(out, from[source.value.Off:source.value.End]...)
-	return append(out, data[at.value.End:]...), nil
-}
-
-func jsonAt(data []byte, path string) (jsonPlace, error) {
-	p, _, err := scanPath(path)
-	if err != nil {
-		return jsonPlace{}, err
-	}
-	if !json.Valid(data) {
-		return jsonPlace{}, fmt.Errorf("not valid JSON")
-	}
-	return jsonFind(data, p, nil)
+	return slices.Concat(data[:start], from[sourceStart:sourceEnd], data[end:]), nil
 }
 
 // valueOfJSON is a JSON value as a leaf has it.
 func valueOfJSON(raw []byte) string {
 	holder := append(append([]byte("["), raw...), ']')
-	leaves := jsonLeaves(nil, holder, jsonSpan{End: len(holder)}, "", 1)
+	leaves := jsonLeaves(nil, holder, edit.Span{End: len(holder)}, "", 1)
 	if len(leaves) == 0 {
 		return ""
 	}

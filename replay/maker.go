@@ -26,8 +26,9 @@ type HeaderMaker interface {
 
 // A HeaderCall is a header whose value is to be made.
 type HeaderCall struct {
-	Name   string    // in lower case
-	Value  string    // as captured, or the secret that was given for it; "" where there is neither
+	Name string // in lower case
+	// as captured, or the secret that was given for it; "" where there is neither
+	Value  string
 	Part   string    // the secret of HeaderMaker.Part, where Value is ""
 	Method string    // of HTTP
 	URL    string    // without secrets

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/replay/nodetest"
+	"unwire/replay/internal/nodetest"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"

@@ -75,7 +75,8 @@ func (p *Pace) enough(host string, status int, code string, h captures.Headers) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = time.Now() // one at a time: the next one is counted from the end of this
+	// one at a time: the next one is counted from the end of this
+	p.last = time.Now()
 	switch {
 	case status == http.StatusTooManyRequests:
 		p.stopped = "stopped: the server answered 429"

@@ -18,38 +18,54 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/edit"
 	"unwire/schema"
 )
 
 // Options says what to replay where. The zero value sends the captured request
 // to the captured host if that is this machine.
 type Options struct {
-	To         *url.URL // scheme, host and port to send to, and what its path has is put before the captured one; nil: where it was captured
+	// scheme, host and port to send to, and what its path has is put before the captured one; nil: where it was captured
+	To         *url.URL
 	Live       bool     // hosts other than this machine may be sent to
 	AllowHosts []string // which; see CheckTarget
 
-	Part        bool // of a conversation in pieces send this exchange alone
-	Edits       []Edit
-	Codec       string                                         // CodecJSON or CodecProto, to have the request sent in; "": as captured
-	Message     []byte                                         // what to send in place of each message with Codec; nil: the message
-	Editor      func(name string, text []byte) ([]byte, error) // has someone edit a message as text, after Edits; nil: nobody
-	EditFrame   int                                            // which one: see Edit.Frame; FirstFrame for the first
-	Schema      *schema.Schema                                 // for names in edits, heartbeats and error details; may be nil
-	Credentials *Credentials                                   // secrets that the capture does not hold; nil: none
-	OmitSecrets bool                                           // leave out headers whose secret is not given, instead of ErrCredentials
+	Part  bool // of a conversation in pieces send this exchange alone
+	Edits []edit.Edit
+	// CodecJSON or CodecProto, to have the request sent in; "": as captured
+	Codec string
+	// what to send in place of each message with Codec; nil: the message
+	Message []byte
+	// has someone edit a message as text, after Edits; nil: nobody
+	Editor func(name string, text []byte) ([]byte, error)
+	// which one: see Edit.Frame; FirstFrame for the first
+	EditFrame int
+	// for names in edits, heartbeats and error details; may be nil
+	Schema *schema.Schema
+	// secrets that the capture does not hold; nil: none
+	Credentials *Credentials
+	// leave out headers whose secret is not given, instead of ErrCredentials
+	OmitSecrets bool
 
-	Headers map[string]HeaderMaker // makes values of headers, by name in lower case; nil: DefaultHeaders
+	// makes values of headers, by name in lower case; nil: DefaultHeaders
+	Headers map[string]HeaderMaker
 
-	Issued *Issued // what the server has issued in calls that were sent before this one; may be nil
-	Lesson *Lesson // what is volatile in the answer, learnt from the unedited request; may be nil
-	Pace   *Pace   // how gently other hosts are asked; may be nil
+	// what the server has issued in calls that were sent before this one; may be nil
+	Issued *Issued
+	// what is volatile in the answer, learnt from the unedited request; may be nil
+	Lesson *Lesson
+	Pace   *Pace // how gently other hosts are asked; may be nil
 
-	Roots    *x509.CertPool // who may have signed the server's certificate; nil: the system's
-	Insecure bool           // the server's certificate is not verified
-	Timeout  time.Duration  // for all of it; default 60 s, and deadlines in headers stay as captured
-	Wait     time.Duration  // for the server's frame that a frame up answers; default 10 s
-	Quiet    time.Duration  // of the server, after which one that sends other frames than captured has had its turn; default 300 ms
-	MaxBytes int64          // of the answer's body; default 256 MiB
+	// who may have signed the server's certificate; nil: the system's
+	Roots    *x509.CertPool
+	Insecure bool // the server's certificate is not verified
+	// for all of it; default 60 s, and deadlines in headers stay as captured
+	Timeout time.Duration
+	// for the server's frame that a frame up answers; default 10 s
+	Wait time.Duration
+	// of the server, after which one that sends other frames than captured has had its turn; default 300 ms
+	Quiet    time.Duration
+	MaxBytes int64 // of the answer's body; default 256 MiB
 
 	dial   dialFunc         // for tests; nil: a net.Dialer
 	now    func() time.Time // for tests; nil: time.Now
@@ -83,25 +99,29 @@ func (o *Options) defaults() {
 // A Plan is a request as it would be sent. It can be carried out by Send, or
 // shown: it holds references to secrets in place of them.
 type Plan struct {
-	V         int              `json:"v"`
-	Exchange  int64            `json:"exchange"` // the captured one
-	Method    string           `json:"method"`
-	URL       string           `json:"url"`
-	HTTP      string           `json:"http"` // "1.1" or "2"
-	Protocol  decode.Protocol  `json:"protocol"`
-	Codec     string           `json:"codec"`
-	Service   string           `json:"service"`
-	RPC       string           `json:"rpc"`
-	Headers   captures.Headers `json:"headers"`
-	Trailers  captures.Headers `json:"trailers,omitempty"`
-	Refreshed []string         `json:"refreshed"` // names of headers, and frames, with fresh ids or times
-	Secrets   []Secret         `json:"secrets"`
-	Edits     []string         `json:"edits"`
-	Frames    []PlanFrame      `json:"frames"`
-	Hold      bool             `json:"hold"`    // the request stays open until the server has ended or is quiet
-	Effects   string           `json:"effects"` // what the request may do at the other end: EffectsNone, or EffectsUnknown
-	Warnings  []string         `json:"warnings,omitempty"`
-	Refusal   string           `json:"refusal"` // why Send will not send it; "" if it will
+	V        int              `json:"v"`
+	Exchange int64            `json:"exchange"` // the captured one
+	Method   string           `json:"method"`
+	URL      string           `json:"url"`
+	HTTP     string           `json:"http"` // "1.1" or "2"
+	Protocol decode.Protocol  `json:"protocol"`
+	Codec    string           `json:"codec"`
+	Service  string           `json:"service"`
+	RPC      string           `json:"rpc"`
+	Headers  captures.Headers `json:"headers"`
+	Trailers captures.Headers `json:"trailers,omitempty"`
+	// names of headers, and frames, with fresh ids or times
+	Refreshed []string    `json:"refreshed"`
+	Secrets   []Secret    `json:"secrets"`
+	Edits     []string    `json:"edits"`
+	Frames    []PlanFrame `json:"frames"`
+	// the request stays open until the server has ended or is quiet
+	Hold bool `json:"hold"`
+	// what the request may do at the other end: EffectsNone, or EffectsUnknown
+	Effects  string   `json:"effects"`
+	Warnings []string `json:"warnings,omitempty"`
+	// why Send will not send it; "" if it will
+	Refusal string `json:"refusal"`
 
 	o        Options
 	url      *url.URL
@@ -111,15 +131,17 @@ type Plan struct {
 	secrets  []string          // values that went in
 	tags     map[string]string // secrets by the tag of their placeholder
 	captured *decode.Exchange
-	split    *splitting // where the request is sent in pieces; nil for one exchange
-	linker   *linker
-	answers  int           // messages of the captured answer, heartbeats left out
-	beats    time.Duration // between the client's heartbeats
-	types    [2]protoreflect.MessageDescriptor
-	recoded  bool     // Codec is not the captured one
-	live     []string // headers with values that Options.Issued has, by name in lower case
-	across   bool     // and the captured answer is in the captured one
-	whole    bool     // the body has a known length and goes out at once
+	// where the request is sent in pieces; nil for one exchange
+	split   *splitting
+	linker  *linker
+	answers int           // messages of the captured answer, heartbeats left out
+	beats   time.Duration // between the client's heartbeats
+	types   [2]protoreflect.MessageDescriptor
+	recoded bool // Codec is not the captured one
+	// headers with values that Options.Issued has, by name in lower case
+	live   []string
+	across bool // and the captured answer is in the captured one
+	whole  bool // the body has a known length and goes out at once
 }
 
 // What a request may do at the other end, as far as anything says so: its method
@@ -310,7 +332,8 @@ func (p *Plan) targetOf(captured string) (*url.URL, error) {
 			u.Path, u.RawPath = prefix+u.Path, ""
 		}
 	}
-	u.User, u.Fragment = nil, "" // neither is in the request; the authorization header has its own say
+	// neither is in the request; the authorization header has its own say
+	u.User, u.Fragment = nil, ""
 	if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 		p.Refusal = strings.TrimPrefix(err.Error(), "replay: ")
 	}

@@ -20,9 +20,10 @@ type question struct {
 	down    int   // which of linker.down
 	answers []int // which of linker.up
 	args    arguments
-	nth     int  // from 1, among captured questions of the kind that fit it
-	exact   int  // the same among those that ask the same to the letter
-	counted bool // the answer says nothing but ids: it fits any question of the kind
+	nth     int // from 1, among captured questions of the kind that fit it
+	exact   int // the same among those that ask the same to the letter
+	// the answer says nothing but ids: it fits any question of the kind
+	counted bool
 	alone   bool // no other asks the same but for its identifiers
 	only    bool // no other asks the same but for ids that its answer repeats
 }
@@ -30,9 +31,11 @@ type question struct {
 // An asking is what questions of one shape have in common.
 type asking struct {
 	shape shape
-	mask  map[string]bool            // paths of the ids that answers carry on
-	echo  map[string]bool            // mask, and paths of other values that answers repeat
-	parts map[string]map[string]bool // by path, which parts of a value answers carry on
+	mask  map[string]bool // paths of the ids that answers carry on
+	// mask, and paths of other values that answers repeat
+	echo map[string]bool
+	// by path, which parts of a value answers carry on
+	parts map[string]map[string]bool
 }
 
 // arguments are what a question says besides its ids: values by path, exactly,
@@ -157,7 +160,8 @@ func (l *linker) describe(q *question, bound [][]Binding) {
 			case bind.source.down != q.down:
 			case bind.Part == "":
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
-			case !spelling(bind.How).isDigest(): // what is hashed may well be what is asked
+			case !spelling(bind.How).isDigest():
+				// what is hashed may well be what is asked
 				q.kind.carry(bind.FromPath, bind.Part)
 			}
 			l.digest(q, bind)
@@ -198,7 +202,8 @@ func (a *asking) without(v *leaf) *leaf {
 		if !parts[p.at] {
 			continue
 		}
-		if around, _, coded := strings.Cut(p.at, "base64"); coded { // the text around it has the code
+		// the text around it has the code
+		if around, _, coded := strings.Cut(p.at, "base64"); coded {
 			at := strings.TrimSuffix(around, " ")
 			p = all[max(0, slices.IndexFunc(all, func(p part) bool { return p.at == at }))]
 		}

@@ -76,7 +76,8 @@ func (p *Plan) recode(body []byte) ([]byte, error) {
 	}
 	ex.Codec = to
 	p.captured, p.Codec, p.recoded = &ex, to, true
-	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up { // a unary body of no bytes may be no frame
+	// a unary body of no bytes may be no frame
+	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up {
 		return recodeEmpty(body, to), nil
 	}
 	return body, nil
@@ -123,7 +124,8 @@ func (p *Plan) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 		return nil, f.Err
 	case md != nil:
 		return recodeMessage(f.Data, md, to)
-	case to == CodecJSON && len(f.Data) == 0: // a message without fields needs no definitions
+	case to == CodecJSON && len(f.Data) == 0:
+		// a message without fields needs no definitions
 		return []byte("{}"), nil
 	case to == CodecProto && string(bytes.TrimSpace(f.Data)) == "{}":
 		return nil, nil

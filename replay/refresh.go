@@ -21,7 +21,8 @@ type volatility uint8
 
 const (
 	notVolatile volatility = iota
-	volatileID             // ids: every UUID and long hex number in it, or all of it
+	// ids: every UUID and long hex number in it, or all of it
+	volatileID
 	volatileTime
 	volatileTimeout // of a client that no longer waits
 )
@@ -55,7 +56,8 @@ type refresher struct {
 	random  io.Reader
 	fresh   map[string]string // old id to new
 
-	make func(HeaderCall) (string, bool) // by Options.Headers; false where that has none for the name
+	// by Options.Headers; false where that has none for the name
+	make func(HeaderCall) (string, bool)
 }
 
 func newRefresher(now, then time.Time, timeout time.Duration) *refresher {

@@ -8,7 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // registers google.rpc's error details
+	// registers google.rpc's error details
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -27,11 +28,15 @@ import (
 type Verdict string
 
 const (
-	Same     Verdict = "same"     // the answer is the captured one, but for volatile values
-	Differs  Verdict = "differs"  // there is another answer, or a part of one
-	Rejected Verdict = "rejected" // there is an error in place of the captured answer; with origin local, no answer
-	Refused  Verdict = "refused"  // it was not sent: it may not be sent to this host, or not now
-	NotSent  Verdict = "not_sent" // it was not sent: there was no connection to the server
+	// the answer is the captured one, but for volatile values
+	Same    Verdict = "same"
+	Differs Verdict = "differs" // there is another answer, or a part of one
+	// there is an error in place of the captured answer; with origin local, no answer
+	Rejected Verdict = "rejected"
+	// it was not sent: it may not be sent to this host, or not now
+	Refused Verdict = "refused"
+	// it was not sent: there was no connection to the server
+	NotSent Verdict = "not_sent"
 )
 
 // Answered reports whether the answer can be relied on by what is sent after it.
@@ -47,34 +52,42 @@ const (
 
 // A Result is how a replay went. Secrets do not occur in it.
 type Result struct {
-	V         int           `json:"v"`
-	Verdict   Verdict       `json:"verdict"`
-	Origin    Origin        `json:"origin"`
-	Code      string        `json:"code"` // "ok", a code's name, or "" where the answer has none
-	Message   string        `json:"message"`
-	Reason    Reason        `json:"reason,omitempty"` // why there is no answer
-	Status    int           `json:"status"`           // of HTTP; 0 without an answer
+	V       int     `json:"v"`
+	Verdict Verdict `json:"verdict"`
+	Origin  Origin  `json:"origin"`
+	// "ok", a code's name, or "" where the answer has none
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Reason  Reason `json:"reason,omitempty"` // why there is no answer
+	// of HTTP; 0 without an answer
+	Status    int           `json:"status"`
 	Details   []Detail      `json:"details,omitempty"`
 	Refreshed []string      `json:"refreshed"`
 	Diff      []diff.Change `json:"diff"`
-	Exchange  int64         `json:"exchange"` // in the capture of the answer; 0 if there is none
-	Sent      int           `json:"frames_up"`
-	Received  int           `json:"frames_down"`
-	Beats     int           `json:"heartbeats"`          // of the frames up, those sent by the clock
-	Unsent    int           `json:"unsent,omitempty"`    // frames up that the server left no time for
-	Concluded []string      `json:"concluded,omitempty"` // what we saw on the way, in our words
+	// in the capture of the answer; 0 if there is none
+	Exchange int64 `json:"exchange"`
+	Sent     int   `json:"frames_up"`
+	Received int   `json:"frames_down"`
+	// of the frames up, those sent by the clock
+	Beats int `json:"heartbeats"`
+	// frames up that the server left no time for
+	Unsent int `json:"unsent,omitempty"`
+	// what we saw on the way, in our words
+	Concluded []string `json:"concluded,omitempty"`
 
 	live *decode.Exchange               // the answer
 	down protoreflect.MessageDescriptor // its type, where a schema knows it
 
-	clean func(string) string // takes the request's secrets out of a text; nil: there are none
+	// takes the request's secrets out of a text; nil: there are none
+	clean func(string) string
 }
 
 // A Detail is one detail of an error.
 type Detail struct {
 	Type  string `json:"type"`
 	Value []byte `json:"value"`
-	Text  string `json:"text,omitempty"` // as JSON where the type is known or the server sent it so, else as decode writes it
+	// as JSON where the type is known or the server sent it so, else as decode writes it
+	Text string `json:"text,omitempty"`
 }
 
 // ConnectCode is the number of a rejected replay's code, 1 to 16; 2, unknown,

@@ -11,16 +11,22 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
 
 // A Secret is a value that the capture holds a placeholder of.
 type Secret struct {
-	Where   string   `json:"where"`             // "header authorization", "url", "up/0 1.8"
-	From    string   `json:"from"`              // where its value comes from: "$UNWIRE_TOKEN", a file; "" if it is missing
-	Wants   []string `json:"wants"`             // environment variables that could give it
-	Omitted bool     `json:"omitted,omitempty"` // it is missing, and is done without
-	Expires string   `json:"expires,omitempty"` // RFC 3339; of a token that says so
+	// "header authorization", "url", "up/0 1.8"
+	Where string `json:"where"`
+	// where its value comes from: "$UNWIRE_TOKEN", a file; "" if it is missing
+	From string `json:"from"`
+	// environment variables that could give it
+	Wants []string `json:"wants"`
+	// it is missing, and is done without
+	Omitted bool `json:"omitted,omitempty"`
+	// RFC 3339; of a token that says so
+	Expires string `json:"expires,omitempty"`
 	stale   bool
 	past    bool // it has expired already
 }
@@ -105,7 +111,8 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
 		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.stale(r.now), !r.now.Before(t.Expires)
 	}
-	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) { // pieces repeat them
+	// pieces repeat them
+	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
 		p.Secrets = append(p.Secrets, s)
 	}
 	if ok {
@@ -217,7 +224,7 @@ func innermost(t *wire.Tree, b []byte) int32 {
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	if len(placeholder) == len(secret) || p.isJSON() {
 		if p.isJSON() {
-			quoted := quoteJSON(secret)
+			quoted := edit.Quote(secret)
 			secret = string(quoted[1 : len(quoted)-1])
 		}
 		return bytes.Replace(data, placeholder, []byte(secret), 1), nil

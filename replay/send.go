@@ -80,13 +80,14 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 
 // A session is one request under way.
 type session struct {
-	p       *Plan
-	entry   int64 // of the journal
-	rec     *record
-	out     *captures.Store // nil: none
-	mu      sync.Mutex
-	calls   []*record // of appends and polls
-	turned  *declined // the append that the server did not take; nil if it took all
+	p     *Plan
+	entry int64 // of the journal
+	rec   *record
+	out   *captures.Store // nil: none
+	mu    sync.Mutex
+	calls []*record // of appends and polls
+	// the append that the server did not take; nil if it took all
+	turned  *declined
 	talk    *conversation
 	linker  *linker
 	server  string // address that was dialled

@@ -24,6 +24,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/edit"
 )
 
 type (
@@ -266,7 +267,7 @@ func (l *lab) options(edits ...string) Options {
 	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
-		e, err := ParseEdit(flag, rest)
+		e, err := edit.Parse(flag, rest)
 		if err != nil {
 			l.Fatal(err)
 		}

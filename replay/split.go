@@ -31,9 +31,10 @@ type Append struct {
 //
 // Source: RESEARCH.md#sse-fallback
 type splitting struct {
-	id      string // of the request, fresh: all pieces have it
-	head    carrier
-	polls   []*Append       // further calls that asked for the server's half, in their order
+	id   string // of the request, fresh: all pieces have it
+	head carrier
+	// further calls that asked for the server's half, in their order
+	polls   []*Append
 	appends map[int]*Append // by the number of the captured frame up
 }
 
@@ -206,7 +207,8 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 		s.sent++
 		err := s.append(ctx, tr, f, number, data)
 		if err != nil {
-			if gone = s.talk.isOver(); !gone { // else the server has ended before it; what it said tells why
+			// else the server has ended before it; what it said tells why
+			if gone = s.talk.isOver(); !gone {
 				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
 		}

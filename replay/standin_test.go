@@ -21,6 +21,7 @@ import (
 
 	"unwire/captures"
 	"unwire/proto"
+	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -201,7 +202,7 @@ func (a *agent) plan(id int64, edits ...string) *Plan {
 	}
 	o := Options{Roots: a.roots, Schema: a.schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
 	for _, text := range edits {
-		e, err := ParseEdit("set", text)
+		e, err := edit.Parse("set", text)
 		if err != nil {
 			a.Fatal(err)
 		}

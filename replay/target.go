@@ -71,7 +71,8 @@ func isAllowed(host, port string, allowed []string) bool {
 // name may resolve to anything, and to something else the next time.
 type guard struct {
 	live bool
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: a plain dialer
+	// nil: a plain dialer
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DialContext is a net.Dialer's, refusing what is not loopback unless live.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +13,15 @@ import (
 	"unwire/decode/fieldpath"
 	"unwire/decode/score/ident"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 )
 
 // Bounds of what is looked for inside values.
 const (
-	maxTraced   = 1 << 20 // bytes of a value that is searched for ids
-	maxTokens   = 200_000 // spellings of issued values that are known
-	maxTokenLen = 4096    // bytes of an issued value that is looked for inside others
+	maxTraced = 1 << 20 // bytes of a value that is searched for ids
+	maxTokens = 200_000 // spellings of issued values that are known
+	// bytes of an issued value that is looked for inside others
+	maxTokenLen = 4096
 )
 
 // A spelling is a form in which a client may carry on what a server issued.
@@ -87,7 +90,8 @@ func (s spelling) isDigest() bool { return s == asDigest || s == asHexDigest || 
 // A part is a value inside another: all of it, a string of the JSON that it is,
 // an identifier in its text, what its base64 stands for, or what is in that.
 type part struct {
-	at    string // "", "json results[0].id", "word 2", "base64", "base64 1.2", "base64 json a"
+	// "", "json results[0].id", "word 2", "base64", "base64 1.2", "base64 json a"
+	at    string
 	value string
 	id    bool // it looks like an identifier
 }
@@ -107,7 +111,8 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if depth > 0 {
 		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
 			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
-				if !l.number && (l.inner == 0 || isBinaryID(l.data)) { // random bytes may parse
+				// random bytes may parse
+				if !l.number && (l.inner == 0 || isBinaryID(l.data)) {
 					out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
 				}
 			}
@@ -117,7 +122,7 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 		return out
 	}
 	if isJSONText(s) && depth < maxNested {
-		for _, l := range jsonLeaves(nil, data, jsonSpan{Off: jsonSpace(data, 0), End: len(data)}, "", 1) {
+		for _, l := range jsonLeaves(nil, data, edit.Span{Off: edit.SkipSpace(data, 0), End: len(data)}, "", 1) {
 			switch {
 			case l.inner > 0:
 			case l.number && !l.small && isDigits(l.value[1:]):
@@ -175,7 +180,7 @@ func isBinaryID(b []byte) bool {
 
 // isJSONText reports whether a text is a JSON object or array.
 func isJSONText(s string) bool {
-	c := s[jsonSpace([]byte(s), 0):]
+	c := s[edit.SkipSpace([]byte(s), 0):]
 	return c != "" && (c[0] == '{' || c[0] == '[') && json.Valid([]byte(s))
 }
 
@@ -347,21 +352,19 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		return exchanged{b.token: fresh}.in(s, 0)
 	}
 	if b.json {
-		at, err := jsonAt(data, b.Path)
-		if err != nil || !at.found {
-			return data, nil //nolint:nilerr // an edit has changed what the path led to
+		start, end, ok := edit.FindJSON(data, b.Path)
+		if !ok {
+			return data, nil // an edit has changed what the path led to
 		}
 		var s string
-		if json.Unmarshal(data[at.value.Off:at.value.End], &s) != nil {
+		if json.Unmarshal(data[start:end], &s) != nil {
 			return data, nil
 		}
 		s, changed := put(s)
 		if !changed {
 			return data, nil
 		}
-		out := append([]byte{}, data[:at.value.Off]...)
-		out = append(out, quoteJSON(s)...)
-		return append(out, data[at.value.End:]...), nil
+		return slices.Concat(data[:start], edit.Quote(s), data[end:]), nil
 	}
 	path, err := fieldpath.ParseNumbers(b.Path)
 	if err != nil {

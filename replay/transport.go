@@ -27,9 +27,10 @@ func (p *Plan) transport() *http.Transport {
 		DialContext:        guard{live: p.o.Live && !p.isLocal(), dial: p.o.dial}.DialContext,
 		DisableCompression: true,
 		DisableKeepAlives:  p.HTTP != "2" && p.split == nil,
-		IdleConnTimeout:    idleTimeout, // of one that was in use when it should have been closed
-		TLSClientConfig:    p.o.tlsConfig(),
-		Protocols:          new(http.Protocols),
+		// of one that was in use when it should have been closed
+		IdleConnTimeout: idleTimeout,
+		TLSClientConfig: p.o.tlsConfig(),
+		Protocols:       new(http.Protocols),
 	}
 	switch {
 	case p.HTTP != "2":
@@ -53,7 +54,8 @@ func (p *Plan) transport() *http.Transport {
 
 // tlsConfig is how the server's certificate is verified.
 func (o *Options) tlsConfig() *tls.Config {
-	return &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --upstream-insecure
+	//nolint:gosec // --upstream-insecure
+	return &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
 }
 
 // request makes the HTTP request around a body.

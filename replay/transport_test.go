@@ -20,6 +20,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
 
@@ -170,19 +171,19 @@ func TestUnreadableFrame(t *testing.T) {
 	if r := send(t, store, id, Options{}); r.Status != 200 || !bytes.Equal(got, body) {
 		t.Errorf("sent %q, %+v", got, r)
 	}
-	for edit, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
-		op, rest, _ := strings.Cut(edit, " ")
-		e, err := ParseEdit(op, rest)
+	for text, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
+		op, rest, _ := strings.Cut(text, " ")
+		e, err := edit.Parse(op, rest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Edits: []Edit{e}})
+		p, err := NewPlan(t.Context(), store, id, Options{Edits: []edit.Edit{e}})
 		said := fmt.Sprint(err)
 		if err == nil {
 			said = strings.Join(p.Warnings, "")
 		}
 		if !strings.Contains(said, want) || want == "" && said != "" {
-			t.Errorf("%s: %q", edit, said)
+			t.Errorf("%s: %q", text, said)
 		}
 	}
 }
@@ -337,10 +338,10 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 
 func TestBodySecretOfAnotherLength(t *testing.T) {
 	p := &Plan{tags: map[string]string{"3f2a9c1b": "longer than the placeholder was"}}
-	inner := appendField(nil, 8, wire.Len, []byte("x redacted-3f2a9c1b... y"))
-	data := appendField(appendField(nil, 1, wire.Len, inner), 2, wire.Varint, []byte{1})
+	inner := edit.AppendField(nil, 8, wire.Len, []byte("x redacted-3f2a9c1b... y"))
+	data := edit.AppendField(edit.AppendField(nil, 1, wire.Len, inner), 2, wire.Varint, []byte{1})
 	got, changed, err := p.unredact(data)
-	want := appendField(appendField(nil, 1, wire.Len, appendField(nil, 8, wire.Len, []byte("x longer than the placeholder was y"))), 2, wire.Varint, []byte{1})
+	want := edit.AppendField(edit.AppendField(nil, 1, wire.Len, edit.AppendField(nil, 8, wire.Len, []byte("x longer than the placeholder was y"))), 2, wire.Varint, []byte{1})
 	if err != nil || !changed || !bytes.Equal(got, want) {
 		t.Errorf("%q, %v, %v", got, changed, err)
 	}
@@ -399,13 +400,13 @@ func BenchmarkPlan(b *testing.B) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, chunks...)
-	edit, err := ParseEdit("set", "@0 2.15=other")
+	other, err := edit.Parse("set", "@0 2.15=other")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(size)
 	for b.Loop() {
-		p, err := NewPlan(context.Background(), store, id, Options{Edits: []Edit{edit}})
+		p, err := NewPlan(context.Background(), store, id, Options{Edits: []edit.Edit{other}})
 		if err != nil || len(p.Frames) != 500 {
 			b.Fatal(err)
 		}

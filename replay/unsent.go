@@ -31,13 +31,16 @@ const (
 	CertificateExpired   Reason = "certificate_expired" // or not valid yet
 	CertificateWrongHost Reason = "certificate_wrong_host"
 	CertificateInvalid   Reason = "certificate_invalid" // in any other way
-	NotTLS               Reason = "not_tls"             // the server speaks another protocol at an https URL
-	NoHTTP2              Reason = "no_http2"            // the server does not offer HTTP/2, which the call needs
-	HandshakeFailed      Reason = "tls_handshake"
-	ConnectTimeout       Reason = "connect_timeout"
-	ConnectCanceled      Reason = "canceled"
-	RequestInvalid       Reason = "request_invalid" // the HTTP client does not send such a request
-	NoAnswer             Reason = "no_answer"       // the request was sent
+	// the server speaks another protocol at an https URL
+	NotTLS Reason = "not_tls"
+	// the server does not offer HTTP/2, which the call needs
+	NoHTTP2         Reason = "no_http2"
+	HandshakeFailed Reason = "tls_handshake"
+	ConnectTimeout  Reason = "connect_timeout"
+	ConnectCanceled Reason = "canceled"
+	// the HTTP client does not send such a request
+	RequestInvalid Reason = "request_invalid"
+	NoAnswer       Reason = "no_answer" // the request was sent
 )
 
 // Progress records how far the requests of a session got. The hooks that set it run

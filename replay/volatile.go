@@ -8,7 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/diff"
-	"unwire/decode/fieldpath"
+	"unwire/replay/edit"
 )
 
 // Reasons for which a change does not count, beside those of diff.
@@ -28,7 +28,7 @@ func (p *Plan) ignore(changes []diff.Change) {
 	issued, carried := map[string]bool{}, asking{parts: map[string]map[string]bool{}}
 	for i := range p.Frames {
 		for _, b := range p.Frames[i].Live {
-			switch path := withoutIndexes(b.FromPath); {
+			switch path := edit.WithoutIndexes(b.FromPath); {
 			case strings.HasPrefix(b.value, "n"):
 				issued[path] = true
 			case b.Part != "" && !spelling(b.How).isDigest():
@@ -42,16 +42,16 @@ func (p *Plan) ignore(changes []diff.Change) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
-		if ok && c.Ignored == "" && carried.alike(withoutIndexes(path), c.Old, c.New) {
+		if ok && c.Ignored == "" && carried.alike(edit.WithoutIndexes(path), c.Old, c.New) {
 			c.Ignored = ignoredID
 		}
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
-		switch path = withoutIndexes(path); {
+		switch path = edit.WithoutIndexes(path); {
 		case issued[path]:
 			c.Ignored = ignoredID
-		case timing.MatchString(p.fieldName(path)):
+		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
 		}
 	}
@@ -69,37 +69,6 @@ func (a *asking) alike(path string, was, is any) bool {
 	x.text([]byte(old))
 	y.text([]byte(now))
 	return a.without(&x).value == a.without(&y).value
-}
-
-// fieldName is the name of the field of an answer that a path leads to; the
-// last step itself where no schema knows it.
-func (p *Plan) fieldName(path string) string {
-	steps, _, err := scanPath(path)
-	if err != nil || len(steps) == 0 {
-		return ""
-	}
-	md, name := p.types[captures.Down], ""
-	for _, s := range steps {
-		name = s.name
-		_, fd, err := s.field(md)
-		if md = nil; err == nil && fd != nil {
-			name, md = string(fd.Name()), fd.Message()
-		}
-	}
-	return name
-}
-
-func withoutIndexes(path string) string {
-	steps, rest, err := scanPath(path)
-	if err != nil || rest != "" {
-		return path
-	}
-	for i := range steps {
-		if !steps[i].bare() {
-			steps[i].index = fieldpath.All
-		}
-	}
-	return steps.String()
 }
 
 // isCount reports whether a value of a change is a number, or absent, which a

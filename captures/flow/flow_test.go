@@ -15,8 +15,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/flow"
+	"unwire/captures/internal/samples"
 	"unwire/captures/transfer"
-	"unwire/captures/transfer/samples"
 )
 
 func load(t testing.TB, in []byte) ([]samples.Whole, transfer.Report) {

@@ -54,14 +54,18 @@ type response struct {
 	RedirectURL string   `json:"redirectURL"`
 	HeadersSize number   `json:"headersSize"`
 	BodySize    number   `json:"bodySize"`
-	Error       string   `json:"_error,omitempty"` // Chrome's word for why there is no response
+
+	// Error is why there is no response, in Chrome's words.
+	Error string `json:"_error,omitempty"`
 }
 
 // A header is a name and its value: of a header field or of a query parameter.
 type header struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Name8  []byte `json:"_name_b64,omitempty"` // both, where one is not UTF-8
+	Name  string `json:"name"`
+	Value string `json:"value"`
+
+	// Name8 and Value8 are both set if one of the two is not UTF-8.
+	Name8  []byte `json:"_name_b64,omitempty"`
 	Value8 []byte `json:"_value_b64,omitempty"`
 }
 
@@ -87,12 +91,16 @@ type postData struct {
 }
 
 type content struct {
-	Size        number `json:"size"`                  // of the body without its content-encoding
-	Compression number `json:"compression,omitempty"` // bytes that the content-encoding saved
-	MimeType    string `json:"mimeType"`
-	Text        string `json:"text,omitempty"`
-	Encoding    string `json:"encoding,omitempty"`
-	Comment     string `json:"comment,omitempty"`
+	// Size is the length of the body in bytes, without its content-encoding.
+	Size number `json:"size"`
+
+	// Compression is how many bytes the content-encoding saved.
+	Compression number `json:"compression,omitempty"`
+
+	MimeType string `json:"mimeType"`
+	Text     string `json:"text,omitempty"`
+	Encoding string `json:"encoding,omitempty"`
+	Comment  string `json:"comment,omitempty"`
 }
 
 // timings are milliseconds; -1 is not known.
@@ -123,10 +131,14 @@ type extension struct {
 	RequestTrailers  []header `json:"request_trailers,omitempty"`
 	ResponseTrailers []header `json:"response_trailers,omitempty"`
 
-	Omitted bool   `json:"omitted,omitempty"` // the bodies were too large for a HAR
+	// Omitted is set if the bodies were too large for a HAR.
+	Omitted bool   `json:"omitted,omitempty"`
 	Chunks  []mark `json:"chunks,omitempty"`
-	Up      []byte `json:"up,omitempty"` // the bodies as they were on the wire, where the entry has them otherwise
-	Down    []byte `json:"down,omitempty"`
+
+	// Up and Down are the bodies as they were on the wire, if the entry has them in
+	// another form.
+	Up   []byte `json:"up,omitempty"`
+	Down []byte `json:"down,omitempty"`
 
 	Protocol decode.Protocol `json:"protocol"`
 	Service  string          `json:"service,omitempty"`

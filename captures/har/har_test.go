@@ -14,8 +14,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/har"
+	"unwire/captures/internal/samples"
 	"unwire/captures/transfer"
-	"unwire/captures/transfer/samples"
 	"unwire/decode"
 )
 

@@ -26,13 +26,21 @@ import (
 // Bounds of an entry.
 const (
 	defaultMaxBody = 32 << 20
-	maxTrees       = 1 << 20 // bytes of an exchange's frames that are written as trees too
+
+	// maxTrees limits the frames of an exchange that are also written as trees, in
+	// bytes.
+	maxTrees = 1 << 20
 )
 
 // Options says what is written. The zero value works.
 type Options struct {
-	Creator string // version of the program that writes; "" is "unknown"
-	MaxBody int64  // bytes of a body; the bodies of an exchange with a larger one are left out. 0: 32 MiB
+	// Creator is the version of the program that writes. Default: "unknown".
+	Creator string
+
+	// MaxBody limits a body in bytes. The bodies of an exchange with a larger one
+	// are left out. Default: 32 MiB.
+	MaxBody int64
+
 	// Type finds the message type of a call's frames, for names; nil: no names.
 	Type func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }

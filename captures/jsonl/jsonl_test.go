@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/jsonl"
-	"unwire/captures/transfer/samples"
 )
 
 func export(t testing.TB, s *captures.Store) []byte {

@@ -17,9 +17,15 @@ import (
 
 // Bounds of what is read.
 const (
-	maxMember   = 96 << 20 // bytes of one member or chunk: 64 MiB in base64, and room
-	maxBuffered = 64 << 20 // bytes of chunks that are held because the rest of the line comes after them
-	maxMembers  = 64       // of a line
+	// maxMember limits one member or chunk in bytes: 64 MiB in base64, and some more.
+	maxMember = 96 << 20
+
+	// maxBuffered limits the bytes of chunks that are kept in memory because the rest
+	// of the line follows them.
+	maxBuffered = 64 << 20
+
+	// maxMembers limits the members of a line.
+	maxMembers = 64
 )
 
 // Import reads JSON Lines as Export writes them into a capture.

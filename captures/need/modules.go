@@ -34,12 +34,12 @@ func (p *lockedPackage) isForHere() bool {
 	return (len(p.OS) == 0 || slices.Contains(p.OS, system)) && (len(p.CPU) == 0 || slices.Contains(p.CPU, cpu))
 }
 
-// CheckModules reports what a folder's node_modules lacks of its package-lock.json.
+// checkModules reports what a folder's node_modules lacks of its package-lock.json.
 //
 // Shape: npm writes node_modules/.package-lock.json last, so an installation that was
 // broken off has none. An optional package counts if it is made for this system; of
 // those that differ in the C library alone, one has to be there.
-func CheckModules(folder string) error {
+func checkModules(folder string) error {
 	const install = "run 'make test-deps'"
 	data, err := os.ReadFile(filepath.Join(folder, "package-lock.json"))
 	if err != nil {
@@ -57,7 +57,10 @@ func CheckModules(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "node_modules", ".package-lock.json")); err != nil {
 		return fmt.Errorf("%s/node_modules is incomplete, as npm has not finished it: %s", folder, install)
 	}
-	families := map[string]bool{} // of packages that differ in the C library; whether one is there
+
+	// families are packages that differ in the C library only, and whether one of
+	// them is installed.
+	families := map[string]bool{}
 	for name, p := range lock.Packages {
 		if name == "" || p.Optional && (len(p.OS) == 0 || !p.isForHere()) {
 			continue

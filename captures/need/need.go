@@ -21,11 +21,11 @@ import (
 	"time"
 )
 
-// patience is how long a program has to answer a trial.
-const patience = time.Minute
+// trialTimeout is how long a program has to answer a trial.
+const trialTimeout = time.Minute
 
-// skip ends the test if there is a reason.
-func skip(t testing.TB, path string, err error) string {
+// skipIf ends the test if there is a reason.
+func skipIf(t testing.TB, path string, err error) string {
 	t.Helper()
 	if err != nil {
 		t.Skip(err)
@@ -33,9 +33,9 @@ func skip(t testing.TB, path string, err error) string {
 	return path
 }
 
-// try runs a program and returns what it prints; the error has its first line.
-func try(argv ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// runTrial runs a program and returns what it prints; the error has its first line.
+func runTrial(argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {
@@ -57,7 +57,7 @@ func CheckProgram(name, pkg string) (path string, err error) {
 func Program(t testing.TB, name, pkg string) string {
 	t.Helper()
 	path, err := CheckProgram(name, pkg)
-	return skip(t, path, err)
+	return skipIf(t, path, err)
 }
 
 // CheckProtoc finds a protoc that knows proto3's optional fields and has
@@ -77,7 +77,7 @@ func CheckProtoc() (string, error) {
 	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
 		return "", err
 	}
-	if _, err := try(path, "-I"+dir, "-o", os.DevNull, name); err != nil {
+	if _, err := runTrial(path, "-I"+dir, "-o", os.DevNull, name); err != nil {
 		return "", fmt.Errorf("protoc cannot compile a file that imports google/protobuf/timestamp.proto: install protobuf-compiler and libprotobuf-dev: %w", err)
 	}
 	return path, nil
@@ -87,7 +87,7 @@ func CheckProtoc() (string, error) {
 func Protoc(t testing.TB) string {
 	t.Helper()
 	path, err := CheckProtoc()
-	return skip(t, path, err)
+	return skipIf(t, path, err)
 }
 
 // CheckCurl finds a curl that has TLS and the features, as `curl --version` calls them:
@@ -97,7 +97,7 @@ func CheckCurl(features ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := try(path, "--version")
+	out, err := runTrial(path, "--version")
 	if err != nil {
 		return "", fmt.Errorf("curl does not run: install curl: %w", err)
 	}
@@ -114,14 +114,14 @@ func CheckCurl(features ...string) (string, error) {
 func Curl(t testing.TB, features ...string) string {
 	t.Helper()
 	path, err := CheckCurl(features...)
-	return skip(t, path, err)
+	return skipIf(t, path, err)
 }
 
 // Python needs a python3 that has the modules.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	path := Program(t, "python3", "python3")
-	if _, err := try(path, "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")); err != nil {
+	if _, err := runTrial(path, "-c", "import "+strings.Join(append([]string{"sys"}, modules...), ", ")); err != nil {
 		t.Skipf("this python3 has no %s: install python3: %v", strings.Join(modules, ", "), err)
 	}
 	return path
@@ -133,7 +133,7 @@ func CheckRuns(name, pkg string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := try(append([]string{path}, args...)...); err != nil {
+	if _, err := runTrial(append([]string{path}, args...)...); err != nil {
 		return "", fmt.Errorf("%s does not run here: install %s, or allow what it needs: %w", name, pkg, err)
 	}
 	return path, nil
@@ -143,14 +143,14 @@ func CheckRuns(name, pkg string, args ...string) (string, error) {
 func Runs(t testing.TB, name, pkg string, args ...string) string {
 	t.Helper()
 	path, err := CheckRuns(name, pkg, args...)
-	return skip(t, path, err)
+	return skipIf(t, path, err)
 }
 
-// Says needs a program whose output to args has a word: of a help text, an option.
-func Says(t testing.TB, word, name, pkg string, args ...string) string {
+// OutputHas needs a program whose output to args has a word: of a help text, an option.
+func OutputHas(t testing.TB, word, name, pkg string, args ...string) string {
 	t.Helper()
 	path := Program(t, name, pkg)
-	if out, err := try(append([]string{path}, args...)...); err != nil || !strings.Contains(out, word) {
+	if out, err := runTrial(append([]string{path}, args...)...); err != nil || !strings.Contains(out, word) {
 		t.Skipf("this %s has no %s: install a newer %s", name, word, pkg)
 	}
 	return path
@@ -165,7 +165,7 @@ func CheckNode() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := try(path, "-p", "process.versions.node")
+	out, err := runTrial(path, "-p", "process.versions.node")
 	if err != nil {
 		return "", fmt.Errorf("node does not run: install nodejs: %w", err)
 	}
@@ -182,14 +182,14 @@ func Node(t testing.TB, folders ...string) string {
 	path, err := CheckNode()
 	for _, f := range folders {
 		if err == nil {
-			err = CheckModules(f)
+			err = checkModules(f)
 		}
 	}
-	return skip(t, path, err)
+	return skipIf(t, path, err)
 }
 
 // Modules needs the packages that the lock file of a folder names.
 func Modules(t testing.TB, folder string) {
 	t.Helper()
-	skip(t, "", CheckModules(folder))
+	skipIf(t, "", checkModules(folder))
 }

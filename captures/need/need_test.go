@@ -65,7 +65,7 @@ func TestIncompleteModules(t *testing.T) {
 	}
 	missing := func(want string) {
 		t.Helper()
-		if err := CheckModules(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run 'make test-deps'") {
+		if err := checkModules(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run 'make test-deps'") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestIncompleteModules(t *testing.T) {
 	write("node_modules/e/package.json", "{}")
 	missing("node_modules/a/node_modules/b is missing")
 	write("node_modules/a/node_modules/b/package.json", "{}")
-	if err := CheckModules(dir); err != nil {
+	if err := checkModules(dir); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package parquet_test
+package parquet
 
 import (
 	"bytes"
@@ -11,9 +11,8 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/need"
-	"unwire/captures/parquet"
-	"unwire/captures/transfer/samples"
 )
 
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of
@@ -23,7 +22,7 @@ func TestDuckDB(t *testing.T) {
 	from := samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 6, 40)
 	var frames, fields bytes.Buffer
-	done, err := parquet.Export(context.Background(), &frames, &fields, from, parquet.Options{})
+	done, err := Export(context.Background(), &frames, &fields, from, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

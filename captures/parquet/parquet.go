@@ -2,8 +2,8 @@
 // frames.parquet and fields.parquet, for DuckDB, ClickHouse, Spark and the like.
 //
 // A frame is found by (exchange, dir, seq), and so are its fields, by node in
-// the order of the bytes. The tables' columns are the members of Frame and of
-// Field; times are UTC, in nanoseconds. Columns are compressed by zstd.
+// the order of the bytes. The tables' columns are the members of frameRow
+// and fieldRow; times are UTC, in nanoseconds. Columns are compressed by zstd.
 //
 // Source: RESEARCH.md#parquet
 package parquet
@@ -23,65 +23,91 @@ import (
 	"unwire/decode"
 )
 
-// A Frame is a row of frames.parquet: one message of an exchange.
-type Frame struct {
-	Exchange   int64     `parquet:"exchange,delta"`
-	Dir        string    `parquet:"dir,dict"` // up or down
-	Seq        int32     `parquet:"seq"`      // from 0, per direction
-	Time       time.Time `parquet:"time,timestamp(nanosecond)"`
-	TNS        int64     `parquet:"t_ns"` // since the exchange's start
-	Flags      int32     `parquet:"flags"`
-	Compressed bool      `parquet:"compressed"`
-	Encoding   string    `parquet:"encoding,dict"`
-	End        bool      `parquet:"end"` // the call's end: end of stream, trailer, error
-	Event      string    `parquet:"event,dict"`
-	Partial    bool      `parquet:"partial"` // the body ended inside it
-	Off        int64     `parquet:"off"`     // in its direction's bytes
-	Len        int64     `parquet:"len"`     // of the payload as sent
-	Data       []byte    `parquet:"data"`    // the payload after decompression
-	Type       string    `parquet:"type,dict"`
-	Error      string    `parquet:"error,dict"`
-	Method     string    `parquet:"method,dict"` // from here on: of the exchange
-	URL        string    `parquet:"url,dict"`
-	HTTP       string    `parquet:"http,dict"`
-	Status     int32     `parquet:"status"`
-	Protocol   string    `parquet:"protocol,dict"`
-	Service    string    `parquet:"service,dict"`
-	RPC        string    `parquet:"rpc,dict"`
-	Codec      string    `parquet:"codec,dict"`
-	Code       string    `parquet:"code,dict"`
-	Outcome    string    `parquet:"outcome,dict"`
+// A frameRow is a row of frames.parquet: one message of an exchange.
+type frameRow struct {
+	Exchange int64 `parquet:"exchange,delta"`
+
+	// Dir is "up" or "down".
+	Dir string `parquet:"dir,dict"`
+
+	// Seq counts from 0 in each direction.
+	Seq  int32     `parquet:"seq"`
+	Time time.Time `parquet:"time,timestamp(nanosecond)"`
+
+	// TNS is the time since the exchange's start in nanoseconds.
+	TNS        int64  `parquet:"t_ns"`
+	Flags      int32  `parquet:"flags"`
+	Compressed bool   `parquet:"compressed"`
+	Encoding   string `parquet:"encoding,dict"`
+
+	// End is set for the end of the call: end of stream, trailer, error.
+	End   bool   `parquet:"end"`
+	Event string `parquet:"event,dict"`
+
+	// Partial is set if the body ended inside the frame.
+	Partial bool `parquet:"partial"`
+
+	// Off is the offset in the direction's bytes, Len the length of the payload as
+	// sent.
+	Off int64 `parquet:"off"`
+	Len int64 `parquet:"len"`
+
+	// Data is the payload after decompression.
+	Data  []byte `parquet:"data"`
+	Type  string `parquet:"type,dict"`
+	Error string `parquet:"error,dict"`
+
+	// The rest repeats what is known of the exchange.
+	Method   string `parquet:"method,dict"`
+	URL      string `parquet:"url,dict"`
+	HTTP     string `parquet:"http,dict"`
+	Status   int32  `parquet:"status"`
+	Protocol string `parquet:"protocol,dict"`
+	Service  string `parquet:"service,dict"`
+	RPC      string `parquet:"rpc,dict"`
+	Codec    string `parquet:"codec,dict"`
+	Code     string `parquet:"code,dict"`
+	Outcome  string `parquet:"outcome,dict"`
 }
 
-// A Field is a row of fields.parquet: one field of a frame's message, read as
+// A fieldRow is a row of fields.parquet: one field of a frame's message, read as
 // the definitions have it or, without them, as is likeliest.
 //
 // Shape: of the values one is set, by kind: Int of integers that fit, Uint of
 // larger ones, Double of floating points, Text of strings, Bytes of bytes and of
 // garbage; a packed field has its Bytes and, as JSON, its numbers in Text; a
 // message has none.
-type Field struct {
-	Exchange int64    `parquet:"exchange,delta"`
-	Dir      string   `parquet:"dir,dict"`
-	Seq      int32    `parquet:"seq"`
-	Node     int32    `parquet:"node"`   // from 0, per frame
-	Parent   int32    `parquet:"parent"` // node of the message that it is in, -1 at the top
-	Path     string   `parquet:"path,dict"`
-	Number   int64    `parquet:"number"`
-	Name     string   `parquet:"name,dict"` // from the definitions
-	Wire     string   `parquet:"wire,dict"`
-	Off      int64    `parquet:"off"` // in the frame's data, tag included
-	Len      int64    `parquet:"len"`
-	Kind     string   `parquet:"kind,dict"`
-	Type     string   `parquet:"type,dict"`
-	P        float64  `parquet:"p"` // how sure the reading is
-	Symbol   string   `parquet:"symbol,dict"`
-	Int      *int64   `parquet:"int,optional"`
-	Uint     *uint64  `parquet:"uint,optional"`
-	Double   *float64 `parquet:"double,optional"`
-	Text     *string  `parquet:"text,optional"`
-	Bytes    []byte   `parquet:"bytes,optional"`
-	Error    string   `parquet:"error,dict"`
+type fieldRow struct {
+	Exchange int64  `parquet:"exchange,delta"`
+	Dir      string `parquet:"dir,dict"`
+	Seq      int32  `parquet:"seq"`
+
+	// Node counts from 0 in each frame. Parent is the node of the enclosing message,
+	// -1 at the top.
+	Node   int32  `parquet:"node"`
+	Parent int32  `parquet:"parent"`
+	Path   string `parquet:"path,dict"`
+	Number int64  `parquet:"number"`
+
+	// Name is the field's name in the definitions.
+	Name string `parquet:"name,dict"`
+	Wire string `parquet:"wire,dict"`
+
+	// Off is the offset in the frame's data, Len the length; both include the tag.
+	Off  int64  `parquet:"off"`
+	Len  int64  `parquet:"len"`
+	Kind string `parquet:"kind,dict"`
+	Type string `parquet:"type,dict"`
+
+	// P is the probability of the reading, from 0 to 1.
+	P      float64  `parquet:"p"`
+	Symbol string   `parquet:"symbol,dict"`
+	Int    *int64   `parquet:"int,optional"`
+	Uint   *uint64  `parquet:"uint,optional"`
+	Double *float64 `parquet:"double,optional"`
+	Text   *string  `parquet:"text,optional"`
+	Bytes  []byte   `parquet:"bytes,optional"`
+	Error  string   `parquet:"error,dict"`
 }
 
 // Bounds of what is held before it is written.
@@ -105,7 +131,7 @@ type Written struct{ Exchanges, Frames, Fields int }
 // at a time. Errors: of src and of the writers; what had been written by then
 // is no Parquet file.
 func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Written, error) {
-	e := &exporter{o: o, frames: newTable[Frame](frames), fields: newTable[Field](fields)}
+	e := &exporter{o: o, frames: newTable[frameRow](frames), fields: newTable[fieldRow](fields)}
 	err := e.all(ctx, src)
 	if err == nil {
 		err = errors.Join(e.frames.close(), e.fields.close())

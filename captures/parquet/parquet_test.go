@@ -1,4 +1,4 @@
-package parquet_test
+package parquet
 
 import (
 	"bytes"
@@ -13,25 +13,24 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"unwire/captures"
-	"unwire/captures/parquet"
-	"unwire/captures/transfer/samples"
+	"unwire/captures/internal/samples"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/field"
 )
 
-func export(t testing.TB, s *captures.Store) (frames []parquet.Frame, fields []parquet.Field, done parquet.Written) {
+func export(t testing.TB, s *captures.Store) (frames []frameRow, fields []fieldRow, done Written) {
 	t.Helper()
 	var a, b bytes.Buffer
-	done, err := parquet.Export(context.Background(), &a, &b, s, parquet.Options{})
+	done, err := Export(context.Background(), &a, &b, s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames, err = pq.Read[parquet.Frame](bytes.NewReader(a.Bytes()), int64(a.Len()))
+	frames, err = pq.Read[frameRow](bytes.NewReader(a.Bytes()), int64(a.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields, err = pq.Read[parquet.Field](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	fields, err = pq.Read[fieldRow](bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +176,7 @@ func BenchmarkExport(b *testing.B) {
 	rows := 0
 	for b.Loop() {
 		var frames, fields bytes.Buffer
-		done, err := parquet.Export(context.Background(), &frames, &fields, from, parquet.Options{})
+		done, err := Export(context.Background(), &frames, &fields, from, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 // An exporter writes the rows of exchanges.
 type exporter struct {
 	o      Options
-	frames *table[Frame]
-	fields *table[Field]
+	frames *table[frameRow]
+	fields *table[fieldRow]
 	done   Written
 }
 
@@ -41,7 +41,7 @@ func (e *exporter) all(ctx context.Context, src transfer.Source) error {
 }
 
 func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
-	row := Frame{
+	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
 		Flags: int32(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil, Event: f.Event, Partial: f.Partial,
 		Off: f.Offset, Len: int64(len(f.Raw)), Data: f.Data,
@@ -65,14 +65,14 @@ func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
 	if f.Tree == nil {
 		return nil
 	}
-	t := tree{e: e, of: Field{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
+	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
 	return t.add(decode.TreeJSON(f.Tree, md), "", -1)
 }
 
 // A tree numbers the fields of one frame.
 type tree struct {
 	e    *exporter
-	of   Field
+	of   fieldRow
 	data []byte
 	next int32
 }
@@ -107,7 +107,7 @@ func (t *tree) add(fields []*field.Field, prefix string, parent int32) error {
 }
 
 // value sets the column that holds the field's value.
-func (row *Field) value(f *field.Field, data []byte) {
+func (row *fieldRow) value(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
 	case bool:

@@ -55,7 +55,7 @@ func TestSuitesOfOpenSSL(t *testing.T) {
 // TestKeyUpdate has openssl change keys within a connection, in both
 // directions and in one.
 func TestKeyUpdate(t *testing.T) {
-	openssl := need.Says(t, "-keylogfile", "openssl", "openssl", "s_client", "-help")
+	openssl := need.OutputHas(t, "-keylogfile", "openssl", "openssl", "s_client", "-help")
 	s := httptest.NewTLSServer(http.HandlerFunc(serve))
 	defer s.Close()
 	p := new(tap)

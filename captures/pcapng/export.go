@@ -29,8 +29,14 @@ type Written struct {
 	Exchanges   int
 	Connections int
 	Packets     int64
-	LeftOut     int // exchanges that no packets stand for: they never reached the server, or are tunnels
-	Reframed    int // HTTP/1 bodies that have another length than their headers say: they are chunked
+
+	// LeftOut counts exchanges that have no packets: they never reached the server,
+	// or are tunnels.
+	LeftOut int
+
+	// Reframed counts HTTP/1 bodies that are chunked since their length differs from
+	// the one in their headers.
+	Reframed int
 }
 
 // Export writes a capture as the packets of the conversation that it records,

@@ -18,10 +18,10 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
 	"unwire/captures/transfer"
-	"unwire/captures/transfer/samples"
 )
 
 // A call is what a round trip keeps of an exchange.

@@ -25,16 +25,23 @@ const (
 
 // A link is one TCP connection whose packets are made, with TLS on it or not.
 type link struct {
-	out  *Writer
-	addr [2]netip.AddrPort // client, server: whose directions are up and down
+	out *Writer
+
+	// addr has the client's address, then the server's: the directions are up and down.
+	addr [2]netip.AddrPort
 	seq  [2]uint32
 	fin  [2]bool
-	now  time.Time // no packet is earlier than the one before it
 
-	ends    [2]io.Writer // what is written there is sent by the client, by the server
+	// now is the time of the last packet: no packet is earlier.
+	now time.Time
+
+	// ends has the client's end, then the server's: what is written there is sent.
+	ends    [2]io.Writer
 	packets int64
 	buf     gopacket.SerializeBuffer
-	held    []heldPacket // until the secrets that open them are written
+
+	// held are the packets that wait until the secrets that decrypt them are written.
+	held    []heldPacket
 	holding bool
 }
 
@@ -155,7 +162,10 @@ func hardware(dir captures.Direction) net.HardwareAddr {
 func (l *link) secure(version uint16, name, protocol string, cert tls.Certificate) error {
 	var keys bytes.Buffer
 	client := &tls.Config{
-		ServerName: name, InsecureSkipVerify: true, //nolint:gosec // both ends are this function
+		ServerName: name,
+		//nolint:gosec // both ends are this function
+		InsecureSkipVerify: true,
+
 		MinVersion: version, MaxVersion: version, KeyLogWriter: &keys, DynamicRecordSizingDisabled: true,
 	}
 	server := &tls.Config{

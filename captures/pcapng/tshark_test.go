@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/need"
 	"unwire/captures/pcapng"
-	"unwire/captures/transfer/samples"
 )
 
 // TestTshark has tshark open an export without any option: it shows the same

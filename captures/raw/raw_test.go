@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/raw"
-	"unwire/captures/transfer/samples"
 	"unwire/decode"
 )
 

@@ -16,29 +16,29 @@ import (
 // maskKeySize is the size of the key of placeholders, in bytes.
 const maskKeySize = 32
 
-// A Masked is a capture as it may leave the machine: every header field whose
+// A maskedSource is a capture as it may leave the machine: every header field whose
 // name is not known to be harmless has a placeholder for its value.
 //
 // Shape: a placeholder is "[redacted:3f2a9c1b]", as in a capture; its digits
 // are a hash with a key that is made for this view and stored nowhere, so equal
 // values have equal placeholders in one export, and no two exports can be
 // matched.
-//
-// Limits: secrets are another matter: src has none any more (decode/secret.View).
-type Masked struct {
+type maskedSource struct {
 	src Source
 	key []byte
 }
 
 // Mask returns a view of src that may leave the machine.
-func Mask(src Source) *Masked {
+//
+// It masks no secrets: package decode/secret has removed those.
+func Mask(src Source) Source {
 	key := make([]byte, maskKeySize)
 	_, _ = rand.Read(key) // never fails: it would end the program
-	return &Masked{src, key}
+	return &maskedSource{src, key}
 }
 
 // Exchange returns one exchange, masked.
-func (m *Masked) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
 	ex, err := m.src.Exchange(ctx, id)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (m *Masked) Exchange(ctx context.Context, id int64) (*captures.Exchange, er
 }
 
 // Exchanges yields all exchanges, masked.
-func (m *Masked) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+func (m *maskedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range m.src.Exchanges(ctx) {
 			if err == nil {
@@ -61,11 +61,11 @@ func (m *Masked) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, er
 }
 
 // Chunks yields the chunks of an exchange as they are.
-func (m *Masked) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+func (m *maskedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return m.src.Chunks(ctx, id, fromSeq)
 }
 
-func (m *Masked) mask(ex *captures.Exchange) *captures.Exchange {
+func (m *maskedSource) mask(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
 		*section = slices.Clone(*section)
@@ -77,8 +77,8 @@ func (m *Masked) mask(ex *captures.Exchange) *captures.Exchange {
 }
 
 // header is the value of a field as it may leave.
-func (m *Masked) header(h captures.Header) string {
-	if h.Value == "" || Harmless(h.Name) || isPlaceholder(h.Value) {
+func (m *maskedSource) header(h captures.Header) string {
+	if h.Value == "" || isHarmless(h.Name) || isPlaceholder(h.Value) {
 		return h.Value
 	}
 	mac := hmac.New(sha256.New, m.key)
@@ -93,10 +93,10 @@ func isPlaceholder(v string) bool {
 		strings.Trim(v[len(open):len(v)-1], "0123456789abcdef") == ""
 }
 
-// Harmless reports whether a header field's value says what kind of traffic it
+// isHarmless reports whether a header field's value says what kind of traffic it
 // is and not whose: such values leave as they are. Fields in which a recorder
 // replaces the secret part count as harmless too, as that is done by then.
-func Harmless(name string) bool {
+func isHarmless(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
 	case "te", "trailer", "date", "user-agent", "host", "server", "connection", "keep-alive", "transfer-encoding", "upgrade",
@@ -105,8 +105,10 @@ func Harmless(name string) bool {
 		"strict-transport-security", "x-content-type-options", "x-frame-options", "x-xss-protection", "referrer-policy",
 		"origin", "referer", "location", "content-location", "dnt", "priority", "upgrade-insecure-requests", "timing-allow-origin":
 		return true
-	case "authorization", "proxy-authorization", "cookie", "set-cookie", // the redactor keeps schemes and names only
-		":method", ":scheme", ":authority", ":path", ":status", ":protocol":
+	case "authorization", "proxy-authorization", "cookie", "set-cookie":
+		// The redactor keeps schemes and names only.
+		return true
+	case ":method", ":scheme", ":authority", ":path", ":status", ":protocol":
 		return true
 	}
 	for _, prefix := range []string{"accept", "connect-", "grpc-", "sec-fetch-", "sec-ch-ua", "access-control-"} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/internal/samples"
 	"unwire/captures/transfer"
-	"unwire/captures/transfer/samples"
 	secrets "unwire/decode/secret"
 )
 

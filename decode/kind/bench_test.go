@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/internal/barewalk"
 	"unwire/decode/wire"
-	"unwire/decode/wire/barewalk"
 )
 
 // chat is a stream's messages in one: text of several languages, code, ids and
@@ -71,7 +71,7 @@ func BenchmarkReadings(b *testing.B) {
 	}{{"descriptors", barewalk.Descriptors(b)}, {"descriptors-4MB", bytes.Repeat(barewalk.Descriptors(b), 26)}, {"chat-100KB", chat(100 << 10)}, {"chat-4MB", chat(4 << 20)}} {
 		b.Run(in.name, func(b *testing.B) {
 			tree := new(wire.Tree)
-			barewalk.Beside(b, in.data, func() {
+			barewalk.Compare(b, in.data, func() {
 				tree.Reset(in.data, wire.Options{})
 				r := NewReader(tree, nil)
 				readAll(r, tree, 0)
@@ -85,7 +85,7 @@ func BenchmarkReadings(b *testing.B) {
 func BenchmarkEvidence(b *testing.B) {
 	data := barewalk.Descriptors(b)
 	ev := NewEvidence()
-	barewalk.Beside(b, data, func() {
+	barewalk.Compare(b, data, func() {
 		if err := ev.Add("R", data); err != nil {
 			b.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"unwire/decode/internal/barewalk"
 	"unwire/decode/wire"
-	"unwire/decode/wire/barewalk"
 )
 
 // TestTurnWeighs: the first payloads count as one each; of those behind them few

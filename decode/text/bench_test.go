@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"unwire/captures/need"
-	"unwire/decode/wire/barewalk"
+	"unwire/decode/internal/barewalk"
 
 	"github.com/protocolbuffers/protoscope"
 )
@@ -28,7 +28,7 @@ func BenchmarkFormats(b *testing.B) {
 	}
 	run := func(name string, f func() error) {
 		b.Run(name, func(b *testing.B) {
-			barewalk.Beside(b, data, func() {
+			barewalk.Compare(b, data, func() {
 				if err := f(); err != nil {
 					b.Fatal(err)
 				}

@@ -3,7 +3,7 @@ package wire
 import (
 	"testing"
 
-	"unwire/decode/wire/barewalk"
+	"unwire/decode/internal/barewalk"
 )
 
 // BenchmarkParse compares the tree with a bare walk over the tags that tries
@@ -11,6 +11,6 @@ import (
 func BenchmarkParse(b *testing.B) {
 	data := barewalk.Descriptors(b)
 	tree := new(Tree)
-	barewalk.Beside(b, data, func() { tree.Reset(data, Options{}) })
+	barewalk.Compare(b, data, func() { tree.Reset(data, Options{}) })
 	b.ReportMetric(float64(len(tree.Nodes)), "nodes")
 }

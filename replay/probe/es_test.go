@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"unwire/replay/nodetest"
+	"unwire/replay/internal/nodetest"
 	"unwire/replay/probe"
 )
 

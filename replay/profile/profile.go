@@ -33,8 +33,9 @@ type Profile struct {
 	Private  *url.URL // agent host in privacy mode
 	Shared   *url.URL // and without
 
-	VersionHeader  string
-	ChecksumHeader string // its value is made of the time and of ids of the machine
+	VersionHeader string
+	// its value is made of the time and of ids of the machine
+	ChecksumHeader string
 	PrivacyHeader  string
 }
 

@@ -54,12 +54,12 @@ var table = map[string]row{
 		tests: []string{"captures", "mitm", "mitm/ca"},
 		why:   "a command is told the proxy's address and its CA's file; tests start a proxy",
 	},
-	"decode/envelope":      {why: "framing is a format, not a policy"},
-	"decode/fieldpath":     {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
-	"decode/wire":          {imports: []string{"decode/fieldpath"}, tests: []string{"decode/wire/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
-	"decode/wire/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
+	"decode/envelope":          {why: "framing is a format, not a policy"},
+	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
+	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
-		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/fieldpath"}, tests: []string{"decode/internal/barewalk"},
 		why: "evidence about a field comes from its bytes alone",
 	},
 	"decode/field": {
@@ -67,7 +67,7 @@ var table = map[string]row{
 		why:     "the contract's T is one type for decode and decode/text, and knows no captures",
 	},
 	"decode/text": {
-		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/wire/barewalk"},
+		imports: []string{"decode/wire", "decode/kind", "decode/field", "decode/envelope", "decode/nested", "decode/known"}, tests: []string{"decode/internal/barewalk"},
 		why: "text prints trees with their readings; it must not know captures",
 	},
 	"decode/nested": {
@@ -124,11 +124,13 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/nodetest"},
+		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/internal/nodetest"},
 		why: "questions are sent as replay sends requests",
 	},
-	"replay/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
-	"captures/need":   {why: "says what tests need of the machine, so every test may import it"},
+	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
+	"replay/internal/samples":  {why: "draws messages for tests"},
+	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
 	"replay/standin": {
 		imports: []string{"schema", "decode", "decode/", "captures", "proto"},
 		why:     "the local server speaks the definitions in proto/",
@@ -140,8 +142,12 @@ var table = map[string]row{
 	},
 
 	"captures/transfer": {
-		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/transfer/samples"},
+		imports: []string{"captures", "decode", "decode/"}, tests: []string{"captures/internal/samples"},
 		why: "exports mask what decoding finds",
+	},
+	"captures/internal/samples": {
+		imports: []string{"captures", "decode/envelope"},
+		why:     "makes captures for tests of formats, and reads them",
 	},
 	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
@@ -152,7 +158,7 @@ var table = map[string]row{
 }
 
 // samples are the captures that tests of all formats share.
-var samples = []string{"captures/transfer/samples"}
+var samples = []string{"captures/internal/samples"}
 
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.

@@ -1,8 +1,15 @@
 package arch
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
+	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +36,7 @@ func measureTypes(t *testing.T) (cycles, unusedExports map[string]int) {
 
 	cycles, unusedExports = map[string]int{}, map[string]int{}
 	used := namesUsedElsewhere(list)
+	maps.Copy(used, helpersUsedByTests(t, "../../.."))
 	for _, p := range list {
 		name := strings.TrimPrefix(p.PkgPath, module)
 		cycles[name] = largestCycle(fileDependencies(p))
@@ -64,6 +72,8 @@ func receiverName(t types.Type) string {
 	return ""
 }
 
+// namesUsedElsewhere returns what packages other than its own name, and the types
+// of which they have values: a result's type need not be named to be used.
 func namesUsedElsewhere(list []*packages.Package) map[declared]bool {
 	used := map[declared]bool{}
 	for _, p := range list {
@@ -75,12 +85,95 @@ func namesUsedElsewhere(list []*packages.Package) map[declared]bool {
 				used[name] = true
 			}
 		}
+		for _, value := range p.TypesInfo.Types {
+			if name, ok := typeName(value.Type); ok && name.pkg != p.PkgPath {
+				used[name] = true
+			}
+		}
 	}
 	return used
 }
 
+// typeName returns the name of a type, or of what it points to.
+func typeName(typ types.Type) (declared, bool) {
+	if p, ok := typ.(*types.Pointer); ok {
+		typ = p.Elem()
+	}
+	if n, ok := typ.(*types.Named); ok {
+		return declaredName(n.Obj())
+	}
+	return declared{}, false
+}
+
+// helpersUsedByTests returns the names that test files use of packages that are
+// written for tests: those that import testing themselves.
+func helpersUsedByTests(t *testing.T, root string) map[declared]bool {
+	t.Helper()
+	helpers, used := map[string]bool{}, map[declared]bool{}
+	var tests []*ast.File
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if slices.Contains([]string{"testdata", "node_modules", ".git"}, d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			tests = append(tests, f)
+		} else if importsTesting(f) {
+			dir, err := filepath.Rel(root, filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			helpers[module+filepath.ToSlash(dir)] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range tests {
+		addHelperNames(used, helpers, f)
+	}
+	return used
+}
+
+func importsTesting(f *ast.File) bool {
+	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing"` })
+}
+
+// addHelperNames adds the names that a file uses of helpers, which it imports under
+// their own names.
+func addHelperNames(used map[declared]bool, helpers map[string]bool, f *ast.File) {
+	imported := map[string]string{}
+	for _, s := range f.Imports {
+		path, _ := strconv.Unquote(s.Path.Value)
+		if helpers[path] && s.Name == nil {
+			imported[filepath.Base(path)] = path
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && imported[x.Name] != "" {
+				used[declared{imported[x.Name], sel.Sel.Name}] = true
+			}
+		}
+		return true
+	})
+}
+
 // countUnused counts the exported functions, types, variables and constants of a
-// package that no other package names. Methods are left out: an interface may need
+// package that no other package uses. Methods are left out: an interface may need
 // them.
 func countUnused(p *packages.Package, used map[declared]bool) int {
 	n := 0

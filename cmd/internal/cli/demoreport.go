@@ -14,6 +14,7 @@ import (
 	"unwire/decode/diff"
 	"unwire/decode/score"
 	"unwire/replay"
+	"unwire/replay/edit"
 	"unwire/schema"
 	"unwire/schema/infer"
 )
@@ -285,7 +286,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	edit, err := replay.ParseEdit("set", demoEditPath+"="+demoEditPrompt)
+	otherPrompt, err := edit.Parse("set", demoEditPath+"="+demoEditPrompt)
 	if err != nil {
 		return err
 	}
@@ -299,7 +300,7 @@ func (r *demoReport) replayed(ctx context.Context) error {
 		return err
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
-	for _, edits := range [][]replay.Edit{nil, {edit}} {
+	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
 		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
 			To: to, Edits: edits, Schema: r.defs, Roots: roots, Credentials: credentials, OmitSecrets: true,
 		})

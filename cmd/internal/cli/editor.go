@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"unwire/replay"
+	"unwire/replay/edit"
 )
 
 // maxEdited bounds in bytes what an editor may hand back.
@@ -54,7 +54,7 @@ func (a *app) editor(name string, text []byte) (edited []byte, err error) {
 }
 
 // A patchFlag adds the edits of a file to those of the flags, in their place.
-type patchFlag struct{ edits *[]replay.Edit }
+type patchFlag struct{ edits *[]edit.Edit }
 
 func (p *patchFlag) String() string { return "" }
 func (p *patchFlag) Type() string   { return "FILE" }
@@ -65,7 +65,7 @@ func (p *patchFlag) Set(path string) error {
 		return err
 	}
 	defer f.Close()
-	edits, err := replay.ReadPatch(f)
+	edits, err := edit.ReadPatch(f, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

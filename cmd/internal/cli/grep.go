@@ -71,19 +71,10 @@ It exits with 0 where something was found and with 1 where nothing was.`,
 // query reads the flags, and the pattern off the arguments.
 func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 	var q search.Query
+	if err := f.exclusive(); err != nil {
+		return q, nil, err
+	}
 	var err error
-	kinds := 0
-	for _, s := range []string{f.hex, f.number, f.pattern} {
-		if s != "" {
-			kinds++
-		}
-	}
-	if kinds > 1 {
-		return q, nil, usagef("a pattern, --hex and --number exclude each other")
-	}
-	if f.list && f.count {
-		return q, nil, usagef("-l and -c exclude each other")
-	}
 	if f.path != "" {
 		if q.Path, err = search.ParsePath(f.path); err != nil {
 			return q, nil, usagef("--path: %w", err)
@@ -99,23 +90,51 @@ func (f *grepFlags) query(args []string) (search.Query, []string, error) {
 			return q, nil, usagef("--number: %w", err)
 		}
 	default:
-		pattern := f.pattern
-		if pattern == "" && len(args) > 0 && (f.path == "" || !isFile(args[0])) {
-			pattern, args = args[0], args[1:]
-		}
-		if pattern == "" && f.path == "" {
-			return q, nil, fail(exitUsage, errors.New("what is to be found? a PATTERN, --hex, --number or --path"), "as in: unwire grep hello F.uwc")
-		}
-		if pattern != "" {
-			if q.Text, err = search.NewText(pattern, f.fixed, f.fold); err != nil {
-				return q, nil, fail(exitUsage, err, "with -F the pattern is plain text")
-			}
+		if q.Text, args, err = f.text(args); err != nil {
+			return q, nil, err
 		}
 	}
 	if len(args) == 0 {
 		return q, nil, fail(exitUsage, errors.New("unwire grep: missing argument F.uwc"), "usage: unwire grep [PATTERN] F.uwc…")
 	}
 	return q, args, nil
+}
+
+// exclusive refuses flags that exclude each other.
+func (f *grepFlags) exclusive() error {
+	kinds := 0
+	for _, s := range []string{f.hex, f.number, f.pattern} {
+		if s != "" {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		return usagef("a pattern, --hex and --number exclude each other")
+	}
+	if f.list && f.count {
+		return usagef("-l and -c exclude each other")
+	}
+	return nil
+}
+
+// text is the pattern, off the arguments where no flag has it; nil where only a path
+// is looked for.
+func (f *grepFlags) text(args []string) (*search.Text, []string, error) {
+	pattern := f.pattern
+	if pattern == "" && len(args) > 0 && (f.path == "" || !isFile(args[0])) {
+		pattern, args = args[0], args[1:]
+	}
+	switch {
+	case pattern == "" && f.path == "":
+		return nil, nil, fail(exitUsage, errors.New("what is to be found? a PATTERN, --hex, --number or --path"), "as in: unwire grep hello F.uwc")
+	case pattern == "":
+		return nil, args, nil
+	}
+	text, err := search.NewText(pattern, f.fixed, f.fold)
+	if err != nil {
+		return nil, nil, fail(exitUsage, err, "with -F the pattern is plain text")
+	}
+	return text, args, nil
 }
 
 // isFile reports whether an argument names something that exists.
@@ -199,16 +218,17 @@ func (g *grep) file(ctx context.Context, name string) error {
 
 // exchange looks into one exchange while it is read.
 func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *captures.Exchange, all *decode.Conversations, addr address) error {
-	s := decode.NewStream(rec, decode.Options{})
-	call := s.Call()
-	if !methodMatches(g.method, call) {
+	if !methodMatches(g.method, decode.Classify(rec)) {
 		return nil
 	}
 	wanted := addr
 	addr.Part = all.Head(rec.ID) == rec.ID // its frames are numbered apart from the conversation's
 	found := 0
 	var failed error
-	emit := func(m search.Match) bool {
+	scope := search.Scope{Headers: g.headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {
+		return (g.dir == "" || f.Dir.String() == g.dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame)
+	}}
+	damage := search.Exchange(ctx, store, rec, g.q, scope, func(m search.Match) bool {
 		if g.dir != "" && m.Dir.String() != g.dir {
 			return true
 		}
@@ -220,32 +240,7 @@ func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *capture
 			failed = g.print(addr, m)
 		}
 		return failed == nil
-	}
-	more := true
-	if g.headers && wanted.Frame < 0 {
-		more = g.q.Headers(rec, emit)
-	}
-	look := search.New(g.q, emit)
-	frames := func(fs []decode.Frame) {
-		for i := range fs {
-			if f := &fs[i]; (g.dir == "" || f.Dir.String() == g.dir) && (wanted.Frame < 0 || f.Dir == wanted.Dir && f.Seq == wanted.Frame) {
-				look.Frame(f)
-			}
-		}
-	}
-	var damage error
-	if more {
-		for chunk, err := range store.Chunks(ctx, rec.ID, 0) {
-			if damage = err; err != nil {
-				break
-			}
-			frames(s.Feed(chunk))
-			if look.Done() {
-				break
-			}
-		}
-		frames(s.Close())
-	}
+	})
 	if failed != nil {
 		return failed
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/wire"
 	"unwire/schema"
 	"unwire/schema/match"
 )
@@ -85,42 +87,81 @@ func (a *app) match(ctx context.Context, f matchFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	ts := &targets{at: map[[2]string]*target{}}
+	ts := match.NewTargets(defs, path)
 	if f.raw {
-		err = a.rawTargets(ts, path, args)
+		err = a.addMessages(ts, args)
 	} else {
-		err = captureTargets(ctx, ts, defs, args[0], path, f.dir)
+		err = addFrames(ctx, ts, args[0], f.dir)
 	}
 	damage := err
 	if err != nil && !errors.Is(err, captures.ErrDamaged) {
 		return err
 	}
-	if len(ts.list) == 0 && damage != nil {
+	if ts.Empty() && damage != nil {
 		return damage
 	}
-	if len(ts.list) == 0 {
-		if f.path != "" {
-			a.say("no message at %s", f.path)
-			return fail(exitFinding, nil, "")
-		}
-		switch {
-		case ts.trees == 0 && ts.other == 0:
-			a.say("nothing to match: no message there")
-		case ts.trees == 0:
-			a.say("nothing to match: no protobuf message there; %s in JSON or another form, which tells no field numbers", counted(ts.other, "frame"))
-		default:
-			a.say("nothing to match: the definitions know every message")
-			return nil
-		}
-		return fail(exitFinding, nil, "")
+	if ts.Empty() {
+		return a.sayNoTarget(ts, f.path)
 	}
-	if ts.full {
-		a.say("unwire: only the first %d places are matched", maxTargets)
+	if ts.Full {
+		a.say("unwire: only the first %d places are matched", match.MaxTargets)
 	}
 	if err := a.printMatches(f, defs, ts); err != nil && damage == nil {
 		return err
 	}
 	return damage
+}
+
+// addMessages adds files of one message each, all of one place.
+func (a *app) addMessages(ts *match.Targets, inputs []string) error {
+	names, err := a.expandLists(inputs)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		data, err := a.readInput(name)
+		if err != nil {
+			return err
+		}
+		ts.AddMessage(inputName(name), wire.Parse(data, wire.Options{}))
+	}
+	return nil
+}
+
+// addFrames adds the frames of a capture or exchange, or the one that name says.
+func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
+	addr := parseAddress(name)
+	whole := addr
+	whole.Frame = -1
+	return eachExchange(ctx, whole.String(), func(ex *decode.Exchange, joined bool) error {
+		if joined {
+			decode.DropJoined(ex)
+		}
+		for i := range ex.Frames {
+			fr := &ex.Frames[i]
+			if addr.Frame >= 0 && (fr.Dir != addr.Dir || fr.Seq != addr.Frame) || fr.End != nil || dir != "" && fr.Dir.String() != dir {
+				continue
+			}
+			ts.AddFrame(ex, fr, address{addr.File, ex.ID, joined, fr.Dir, fr.Seq}.String(), addr.Frame >= 0)
+		}
+		return nil
+	})
+}
+
+// sayNoTarget says why there is nothing to match, and whether that is a finding.
+func (a *app) sayNoTarget(ts *match.Targets, path string) error {
+	switch {
+	case path != "":
+		a.say("no message at %s", path)
+	case ts.Trees == 0 && ts.Others == 0:
+		a.say("nothing to match: no message there")
+	case ts.Trees == 0:
+		a.say("nothing to match: no protobuf message there; %s in JSON or another form, which tells no field numbers", counted(ts.Others, "frame"))
+	default:
+		a.say("nothing to match: the definitions know every message")
+		return nil
+	}
+	return fail(exitFinding, nil, "")
 }
 
 // A matchLine is a line of `unwire schema match --json`.
@@ -133,26 +174,20 @@ type matchLine struct {
 	*match.Result
 }
 
-func (a *app) printMatches(f matchFlags, defs *schema.Schema, ts *targets) error {
-	m := match.New(defs, match.Options{Top: f.top})
-	fits := false
-	for i := 0; i < len(ts.list); i++ { // it grows by what is below
-		t := ts.list[i]
-		r := m.Match(t.samples)
-		r.Samples = t.seen
-		if f.path == "" {
-			ts.deepen(defs, t, r)
-		}
+func (a *app) printMatches(f matchFlags, defs *schema.Schema, ts *match.Targets) error {
+	fits, first := false, true
+	for t, r := range ts.Match(match.New(defs, match.Options{Top: f.top})) {
 		fits = fits || r.Verdict != match.NoMatch
 		if f.json {
-			if err := a.printJSON(matchLine{1, cmp.Or(t.within, t.name), t.path, string(r.FullName()), t.frames, r}); err != nil {
+			if err := a.printJSON(matchLine{1, t.In, t.Path, string(r.FullName()), t.Frames, r}); err != nil {
 				return err
 			}
 			continue
 		}
-		if i > 0 {
+		if !first {
 			fmt.Fprintln(a.out)
 		}
+		first = false
 		if err := a.printMatch(t, r, f.top); err != nil {
 			return err
 		}
@@ -163,8 +198,8 @@ func (a *app) printMatches(f matchFlags, defs *schema.Schema, ts *targets) error
 	return nil
 }
 
-func (a *app) printMatch(t *target, r *match.Result, top int) error {
-	a.say("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(cmp.Or(t.within, t.name)+" "+t.path, " "), "messages"),
+func (a *app) printMatch(t *match.Target, r *match.Result, top int) error {
+	a.say("%s: %s, %s of %s: %s", cmp.Or(strings.TrimSuffix(t.In+" "+t.Path, " "), "messages"),
 		counted(r.Samples, "message"), counted(r.Distinct, "distinct one"), counted(r.Bytes, "byte"), verdictWords(r))
 	var rows [][]string
 	for i, c := range r.Candidates {

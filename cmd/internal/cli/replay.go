@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/edit"
 )
 
 type replayFlags struct {
@@ -26,7 +27,7 @@ type replayFlags struct {
 	parts                                   bool
 	allow                                   []string
 	timeout                                 time.Duration
-	edits                                   []replay.Edit
+	edits                                   []edit.Edit
 	codec, jsonBody                         string
 	refresh, agentHost                      bool
 	edit, journal                           string
@@ -158,18 +159,18 @@ func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err err
 // An editFlag collects edits of several flags in the order they were given.
 type editFlag struct {
 	op, usage string
-	edits     *[]replay.Edit
+	edits     *[]edit.Edit
 }
 
 func (e *editFlag) String() string { return "" }
 func (e *editFlag) Type() string   { return e.usage }
 
 func (e *editFlag) Set(text string) error {
-	edit, err := replay.ParseEdit(e.op, text)
+	parsed, err := edit.Parse(e.op, text)
 	if err != nil {
 		return err
 	}
-	*e.edits = append(*e.edits, edit)
+	*e.edits = append(*e.edits, parsed)
 	return nil
 }
 
@@ -251,7 +252,7 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 		opts.To = u
 	}
 	var err error
-	if opts.EditFrame = replay.FirstFrame; f.edit != "" && f.edit != "first" {
+	if opts.EditFrame = edit.FirstFrame; f.edit != "" && f.edit != "first" {
 		if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
 			return opts, usagef("--edit wants a frame such as @2, not %q", f.edit)
 		}

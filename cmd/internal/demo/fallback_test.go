@@ -29,6 +29,7 @@ import (
 	"unwire/mitm/ca"
 	definitions "unwire/proto"
 	"unwire/replay"
+	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -309,7 +310,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	}
 	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
 	for _, text := range edits {
-		e, err := replay.ParseEdit("set", text)
+		e, err := edit.Parse("set", text)
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -1,18 +1,31 @@
-package replay
+// Package edit changes a captured message by path: the text of a flag or a line
+// of a patch goes in, and an Edit comes out that is applied to a protobuf message
+// or a JSON text. All bytes that an edit does not name stay as they are, but for
+// the lengths around it.
+//
+//	e, err := edit.Parse("set", "@0 1.2=hello")
+//	out, inserted, err := e.Apply(data, false, nil)
+//
+// Source: RESEARCH.md#replay
+package edit
 
 import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"unwire/decode/fieldpath"
 )
 
 // An Op is what an Edit does, in the words of the command's flags.
 type Op string
 
 const (
-	OpSet    Op = "set"    // give a field another value; its wire type stays unless a kind or a schema says otherwise
-	OpAdd    Op = "add"    // put in a field, after its siblings of that number, or before the one that an index names
+	// give a field another value; its wire type stays unless a kind or a schema says otherwise
+	OpSet Op = "set"
+	// put in a field, after its siblings of that number, or before the one that an index names
+	OpAdd    Op = "add"
 	OpDel    Op = "del"    // take out all fields that the path names
 	OpRetype Op = "retype" // give a field the same value in another kind
 	OpRaw    Op = "raw"    // put bytes in place of a value, unchecked
@@ -25,18 +38,18 @@ const FirstFrame = -1
 // An Edit is one change to a request. Edits apply in the order they are given,
 // each to what the one before it left.
 //
-// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see ParseEdit.
+// Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see Parse.
 type Edit struct {
 	Op    Op
 	Frame int // number of the frame up, as `show` has it, or FirstFrame
 	Kind  Kind
 	Value string // as given; the bytes of OpRaw in hex
 
-	path  editPath
+	path  fieldpath.Path
 	added bool // of a set that was carried out: the field was not there
 }
 
-// ParseEdit reads the text of a --set, --add, --del, --retype or --raw flag.
+// Parse reads the text of a --set, --add, --del, --retype or --raw flag.
 //
 // Shape: set and add take [@FRAME ]PATH[:KIND]=VALUE, where add's KIND may be
 // left out only where a schema knows the field; raw takes [@FRAME ]PATH=HEX;
@@ -44,7 +57,7 @@ type Edit struct {
 // known, or member names where the body is JSON: 1.2[3].5, run_request.mode.
 // An empty PATH is the whole message of the frame.
 // Errors: name the offset of what is wrong in text.
-func ParseEdit(flagKind, text string) (Edit, error) {
+func Parse(flagKind, text string) (Edit, error) {
 	e := Edit{Op: Op(flagKind), Frame: FirstFrame}
 	switch e.Op {
 	case OpSet, OpAdd, OpDel, OpRaw, OpRetype:
@@ -58,11 +71,12 @@ func ParseEdit(flagKind, text string) (Edit, error) {
 }
 
 func (e *Edit) parse(text string) error {
-	rest, err := e.scanFrame(text)
+	frame, rest, err := CutFrame(text)
 	if err != nil {
 		return err
 	}
-	if e.path, rest, err = scanPath(rest); err != nil {
+	e.Frame = frame
+	if e.path, rest, err = CutPath(rest); err != nil {
 		return err
 	}
 	if kind, ok := strings.CutPrefix(rest, ":"); ok {
@@ -88,19 +102,19 @@ func (e *Edit) parse(text string) error {
 	return e.check()
 }
 
-// scanFrame reads the frame that an edit may begin with: "@2 ".
-func (e *Edit) scanFrame(text string) (rest string, err error) {
+// CutFrame reads the frame number that an edit may begin with, "@2 ", and returns
+// what follows it; without one, the frame is FirstFrame.
+func CutFrame(text string) (frame int, rest string, err error) {
 	after, ok := strings.CutPrefix(text, "@")
 	if !ok {
-		return text, nil
+		return FirstFrame, text, nil
 	}
 	rest = strings.TrimLeft(after, "0123456789")
 	n, err := strconv.ParseUint(after[:len(after)-len(rest)], 10, 31)
 	if err != nil || rest != "" && !strings.ContainsRune(" :=", rune(rest[0])) {
-		return text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
+		return FirstFrame, text, fmt.Errorf("%q does not begin with a frame's number, as in @2", text)
 	}
-	e.Frame = int(n)
-	return strings.TrimLeft(rest, " "), nil
+	return int(n), strings.TrimLeft(rest, " "), nil
 }
 
 // check looks at what can be wrong before the request is known.

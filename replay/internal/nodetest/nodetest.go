@@ -39,7 +39,11 @@ func Serve(t testing.TB, script string, files ...[]byte) (port string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stdin.Close(); cmd.Wait() }) //nolint:errcheck // it ends with its standard input
+	// The script ends with its standard input.
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)

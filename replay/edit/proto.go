@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"encoding/hex"
@@ -19,7 +19,8 @@ type protoPlace struct {
 	number uint64
 	index  int                          // of the last step, or fieldpath.All
 	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
-	rest   []uint64                     // messages that are missing between parent and the field, and the field itself
+	// messages that are missing between parent and the field, and the field itself
+	rest []uint64
 }
 
 // fieldByName finds a message's field by the name in its .proto or in its JSON.
@@ -33,33 +34,33 @@ func fieldByName(md protoreflect.MessageDescriptor, name string) protoreflect.Fi
 	return md.Fields().ByJSONName(name)
 }
 
-// field resolves a step to a number.
-func (s pathStep) field(md protoreflect.MessageDescriptor) (uint64, protoreflect.FieldDescriptor, error) {
-	if n, err := strconv.ParseUint(s.name, 10, 29); err == nil && n > 0 {
+// fieldOf resolves a number or a name to a field of a message of type md.
+func fieldOf(name string, md protoreflect.MessageDescriptor) (uint64, protoreflect.FieldDescriptor, error) {
+	if n, err := strconv.ParseUint(name, 10, 29); err == nil && n > 0 {
 		if md == nil {
 			return n, nil, nil
 		}
 		return n, md.Fields().ByNumber(protoreflect.FieldNumber(n)), nil
 	}
-	if fd := fieldByName(md, s.name); fd != nil {
+	if fd := fieldByName(md, name); fd != nil {
 		return uint64(fd.Number()), fd, nil
 	}
 	if md == nil {
-		return 0, nil, fmt.Errorf("%q: names need a schema that knows the message; without one give the field's number", s.name)
+		return 0, nil, fmt.Errorf("%q: names need a schema that knows the message; without one give the field's number", name)
 	}
-	return 0, nil, fmt.Errorf("%s has no field %q", md.FullName(), s.name)
+	return 0, nil, fmt.Errorf("%s has no field %q", md.FullName(), name)
 }
 
 // protoFind follows a path. Where a message on the way is missing, place.rest
 // says what would have to be made below place.parent.
-func protoFind(t *wire.Tree, p editPath, md protoreflect.MessageDescriptor) (protoPlace, error) {
+func protoFind(t *wire.Tree, p fieldpath.Path, md protoreflect.MessageDescriptor) (protoPlace, error) {
 	at := protoPlace{nodes: []int32{0}, parent: wire.None, index: fieldpath.All}
 	for i, step := range p {
-		number, fd, err := step.field(md)
+		number, fd, err := fieldOf(step.Name, md)
 		if err != nil {
 			return at, err
 		}
-		at.number, at.fd, at.index, md = number, fd, step.index, nil
+		at.number, at.fd, at.index, md = number, fd, step.Index, nil
 		if fd != nil {
 			md = fd.Message()
 		}
@@ -74,7 +75,7 @@ func protoFind(t *wire.Tree, p editPath, md protoreflect.MessageDescriptor) (pro
 		if !t.IsMessage(at.parent) {
 			return at, fmt.Errorf("%s is no message", p[:i])
 		}
-		at.nodes = fieldsOf(t, at.parent, number, step.index)
+		at.nodes = fieldsOf(t, at.parent, number, step.Index)
 		if len(at.nodes) == 0 {
 			at.rest = []uint64{number}
 		}
@@ -167,7 +168,7 @@ func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	if k.wireType() == n.Type || n.Type == wire.StartGroup && k == kindMessage {
 		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Set, Data: value}})
 	}
-	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, k.wireType(), value)}})
+	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, k.wireType(), value)}})
 }
 
 // addProto puts a field in, with the messages around it that are missing.
@@ -183,9 +184,9 @@ func (e *Edit) addProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	field := appendField(nil, at.number, k.wireType(), value)
+	field := AppendField(nil, at.number, k.wireType(), value)
 	for i := len(at.rest) - 2; i >= 0; i-- {
-		field = appendField(nil, at.rest[i], wire.Len, field)
+		field = AppendField(nil, at.rest[i], wire.Len, field)
 	}
 	if len(at.rest) > 1 {
 		at.number, at.index = at.rest[0], fieldpath.All
@@ -210,8 +211,8 @@ func isPackable(fd protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-// appendField appends a field: tag, length if it has one, value.
-func appendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
+// AppendField appends a field: tag, length if it has one, value.
+func AppendField(dst []byte, number uint64, t wire.Type, value []byte) []byte {
 	dst = wire.AppendVarint(dst, number<<3|uint64(t))
 	if t == wire.Len {
 		dst = wire.AppendVarint(dst, uint64(len(value)))

@@ -67,10 +67,10 @@ func walk(b []byte) (fields int, ok bool) {
 	return fields, true
 }
 
-// Beside runs f as the benchmark, and a bare walk over the same data in turn with
+// Compare runs f as the benchmark, and a bare walk over the same data in turn with
 // it. It reports the best round of each, as "x-walk" how many times as long f takes,
 // and as "best-MB/s": other work on the machine lengthens all but the best.
-func Beside(b *testing.B, data []byte, f func()) {
+func Compare(b *testing.B, data []byte, f func()) {
 	b.Helper()
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bufio"
@@ -24,15 +24,27 @@ const (
 //	several lines
 //	END
 //
+// Shape: directive, which may be nil, is given each line that is not inside a
+// value, without the white space around it, and reports whether it is one that
+// is no edit.
 // Limits: 16 MiB, 10,000 edits.
 // Errors: name the line.
-func ReadPatch(r io.Reader) ([]Edit, error) {
+func ReadPatch(r io.Reader, directive func(line int, text string) (ok bool, err error)) ([]Edit, error) {
 	lines := bufio.NewScanner(io.LimitReader(r, maxPatch+1))
 	lines.Buffer(nil, maxPatch)
 	var edits []Edit
 	n := 0
 	for lines.Scan() {
 		n++
+		if directive != nil {
+			ok, err := directive(n, strings.TrimSpace(lines.Text()))
+			if err != nil {
+				return nil, fmt.Errorf("replay: line %d: %w", n, err)
+			}
+			if ok {
+				continue
+			}
+		}
 		line := strings.TrimRight(strings.TrimLeft(lines.Text(), " \t"), "\r")
 		if line == "" || line[0] == '#' {
 			continue
@@ -46,7 +58,7 @@ func ReadPatch(r io.Reader) ([]Edit, error) {
 			}
 			text = before + "=" + value
 		}
-		e, err := ParseEdit(op, strings.TrimLeft(text, " \t"))
+		e, err := Parse(op, strings.TrimLeft(text, " \t"))
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}

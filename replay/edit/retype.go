@@ -1,11 +1,13 @@
-package replay
+package edit
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -37,13 +39,13 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 		if err := fitsKind(value, e.Kind); err != nil {
 			return nil, err
 		}
-		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, wire.Len, value)}})
+		return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, wire.Len, value)}})
 	}
 	value, err := encodeValue(e.Kind, text, nil)
 	if err != nil {
-		return nil, fmt.Errorf("its value as %s: %s", e.Kind, cut(err.Error(), 120))
+		return nil, fmt.Errorf("its value as %s: %s", e.Kind, shorten(err.Error()))
 	}
-	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: appendField(nil, at.number, e.Kind.wireType(), value)}})
+	return wire.Splice(t, []wire.Edit{{Node: at.nodes[0], Op: wire.Replace, Data: AppendField(nil, at.number, e.Kind.wireType(), value)}})
 }
 
 // fitsKind reports whether bytes can be of a kind.
@@ -57,34 +59,60 @@ func fitsKind(value []byte, k Kind) error {
 	return nil
 }
 
+// shorten cuts an error that may quote a whole value to about 120 bytes.
+func shorten(text string) string {
+	const most = 120
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
 // textOfNode writes a field's value as text that encodeValue reads.
 func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to Kind) (string, error) {
 	n := t.Node(node)
-	v := uint64(0)
-	if isNumber(n.Type) {
-		v = t.Uint(node)
-	}
 	from := Kind("")
 	if fd != nil {
 		from = kindOf(fd, false)
 	}
-	floating := to == "float" || to == "double"
+
+	v := uint64(0)
+	switch n.Type {
+	case wire.Len, wire.StartGroup:
+		return string(t.Payload(node)), nil
+	case wire.Varint, wire.I32, wire.I64:
+		v = t.Uint(node)
+	}
+	if isFloating(n.Type, from, to) {
+		return floatText(v, n.Type), nil
+	}
+	return integerText(v, n.Type, from, to)
+}
+
+// isFloating reports whether the bits of a number are those of a float or a
+// double: the schema decides, or else the kind that is asked for.
+func isFloating(t wire.Type, from, to Kind) bool {
+	asked := from == "" && (to == "float" || to == "double")
+	return t == wire.I32 && (from == "float" || asked) || t == wire.I64 && (from == "double" || asked)
+}
+
+func floatText(v uint64, t wire.Type) string {
+	if t == wire.I32 {
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
+	}
+	return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+}
+
+// integerText writes the bits of a number as an integer or a bool.
+func integerText(v uint64, t wire.Type, from, to Kind) (string, error) {
 	switch {
-	case n.Type == wire.Len:
-		return string(t.Payload(node)), nil
-	case n.Type == wire.StartGroup:
-		return string(t.Payload(node)), nil
-	case n.Type == wire.I32 && (from == "float" || from == "" && floating):
-		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32), nil
-	case n.Type == wire.I64 && (from == "double" || from == "" && floating):
-		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64), nil
-	case n.Type == wire.I32 && from == "sfixed32":
+	case t == wire.I32 && from == "sfixed32":
 		return strconv.FormatInt(int64(int32(v)), 10), nil
 	case from == "sint32" || from == "sint64":
 		return strconv.FormatInt(int64(v>>1)^-int64(v&1), 10), nil
 	case from == kindBool && to == kindBool:
 		return strconv.FormatBool(v != 0), nil
-	case from == "uint64" || from == "fixed64" || n.Type == wire.I32:
+	case from == "uint64" || from == "fixed64" || t == wire.I32:
 		return strconv.FormatUint(v, 10), nil
 	case to == kindBool && v > 1:
 		return "", fmt.Errorf("%d is no bool", v)
@@ -97,16 +125,16 @@ func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to Ki
 // retypeJSON gives a JSON value another type: 150 as a string is "150".
 func (e *Edit) retypeJSON(old []byte) ([]byte, error) {
 	text := string(old)
-	var s string
 	if old[0] == '"' {
-		s = valueOfJSON(old)[1:]
-		text = s
+		if err := json.Unmarshal(old, &text); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case e.Kind == kindString && old[0] == '"':
 		return old, nil
 	case e.Kind == kindString:
-		return quoteJSON(text), nil
+		return Quote(text), nil
 	case e.Kind == kindJSON, e.Kind == kindMessage:
 		return encodeJSON(kindJSON, text, nil, nil)
 	}

@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/envelope"
+	"unwire/decode/fieldpath"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -34,9 +35,32 @@ const (
 	layerProto     = "proto"
 )
 
-// layerNames are the codings, for errors.
-func layerNames() []string {
-	return []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
+// layers are all codings.
+var layers = []string{layerHex, layerBase64, layerBase64URL, layerGzip, layerZstd, layerBrotli, layerJSON, layerProto}
+
+// CutPath reads the path at the beginning of s, up to a colon, an equals sign or
+// the end, and returns what follows it.
+//
+// Errors: those of fieldpath.Cut; a layer that is none of ours. They name the offset.
+func CutPath(s string) (p fieldpath.Path, rest string, err error) {
+	if p, rest, err = fieldpath.Cut(s); err != nil {
+		return p, rest, err
+	}
+	for _, step := range p {
+		if step.Layers == "" {
+			continue
+		}
+		for layer := range strings.SplitSeq(step.Layers, "!") {
+			if !slices.Contains(layers, layer) {
+				return p, rest, fmt.Errorf("at %d: %q is no layer: %s", strings.Index(s, "!"+layer), layer, strings.Join(layers, " "))
+			}
+		}
+	}
+	return p, rest, nil
+}
+
+func isFieldNumber(name string) bool {
+	return name != "" && strings.Trim(name, "0123456789") == ""
 }
 
 // unwrap takes one layer off.
@@ -67,11 +91,29 @@ func wrap(layer string, b, was []byte) ([]byte, error) {
 	return envelope.Compress(layer, b)
 }
 
+// Apply returns data, a message of type md or a JSON text, with the edit carried
+// out. inserted reports that a set put in a field that was missing.
+func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) (out []byte, inserted bool, err error) {
+	if e.ReplacesMessage() {
+		out, err = e.rawBytes()
+		return out, false, err
+	}
+	out, err = e.apply(data, isJSON, md)
+	return out, e.added, err
+}
+
+// ReplacesMessage reports whether the edit puts bytes in place of a whole
+// message, whatever that was.
+func (e Edit) ReplacesMessage() bool { return e.Op == OpRaw && len(e.path) == 0 }
+
+// DeletesFrame reports whether the edit takes out a frame.
+func (e Edit) DeletesFrame() bool { return e.Op == OpDel && len(e.path) == 0 }
+
 // apply carries an edit out on a message or a JSON text, going into the layers
 // that its path names, or that are there without doubt.
 func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, error) {
 	for i := range e.path {
-		if names := e.path[i].layers; names != "" {
+		if names := e.path[i].Layers; names != "" {
 			return e.inside(data, isJSON, md, i, strings.Split(names, "!"))
 		}
 		if i == len(e.path)-1 {
@@ -119,7 +161,7 @@ func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b, 8}) }
 
 // detect finds the layers of a value of which a path goes on with next; nil
 // where there are none, or some doubt.
-func detect(b []byte, next pathStep) []string {
+func detect(b []byte, next fieldpath.Step) []string {
 	switch text := bytes.TrimSpace(b); {
 	case isGzip(b):
 		inner, err := unwrap(layerGzip, b)
@@ -130,7 +172,7 @@ func detect(b []byte, next pathStep) []string {
 	case len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(b):
 		return []string{layerJSON}
 	}
-	if !next.isNumber() {
+	if !isFieldNumber(next.Name) {
 		return nil
 	}
 	for _, layer := range []string{layerHex, layerBase64} {
@@ -148,15 +190,10 @@ func detect(b []byte, next pathStep) []string {
 	return nil
 }
 
-// isNumber reports whether the step is a field's number.
-func (s pathStep) isNumber() bool {
-	return s.name != "" && strings.Trim(s.name, "0123456789") == ""
-}
-
 // inside carries an edit out inside the layers of what step at leads to.
 func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescriptor, at int, names []string) ([]byte, error) {
 	outer := &Edit{Op: OpRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
-	outer.path[at].layers = ""
+	outer.path[at].Layers = ""
 	value, ok := outer.value(data, isJSON, md)
 	if !ok {
 		value, ok = outer.payload(data, isJSON, md)

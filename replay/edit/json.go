@@ -1,4 +1,4 @@
-package replay
+package edit
 
 import (
 	"bytes"
@@ -14,92 +14,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A jsonSpan is one value in a JSON text. Of an object's member, and of an
-// array's element, Key is where it begins: the member's name, or Off itself.
-type jsonSpan struct{ Key, Off, End int }
-
-// jsonSpace skips white space. The text is valid JSON, as everywhere here.
-func jsonSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// jsonEnd is the end of the value that begins at i.
-func jsonEnd(b []byte, i int) int {
-	switch b[i] {
-	case '"':
-		for i++; b[i] != '"'; i++ {
-			if b[i] == '\\' {
-				i++
-			}
-		}
-		return i + 1
-	case '{', '[':
-		for depth := 0; ; i++ {
-			switch b[i] {
-			case '"':
-				i = jsonEnd(b, i) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return i + 1
-				}
-			}
-		}
-	}
-	for i < len(b) && !strings.ContainsRune(",]} \t\r\n", rune(b[i])) {
-		i++
-	}
-	return i
-}
-
-// jsonItems returns the members or elements of the object or array at i.
-func jsonItems(b []byte, i int) []jsonSpan {
-	var items []jsonSpan
-	object := b[i] == '{'
-	for i = jsonSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = jsonSpace(b, i) {
-		if b[i] == ',' {
-			i = jsonSpace(b, i+1)
-		}
-		s := jsonSpan{Key: i, Off: i}
-		if object {
-			colon := jsonSpace(b, jsonEnd(b, i))
-			s.Off = jsonSpace(b, colon+1)
-		}
-		s.End = jsonEnd(b, s.Off)
-		items = append(items, s)
-		i = s.End
-	}
-	return items
-}
-
-// jsonName is the name of a member.
-func jsonName(b []byte, s jsonSpan) string {
-	var name string
-	if json.Unmarshal(b[s.Key:jsonEnd(b, s.Key)], &name) != nil {
-		return "" // not reached: the text is valid
-	}
-	return name
-}
-
 // A jsonPlace is where a path leads in a JSON text.
 type jsonPlace struct {
-	value  jsonSpan
-	found  bool
-	within jsonSpan                     // the object or array that holds it, or would
-	at     int                          // its number among within's items
-	name   string                       // the name it has, or would have, if within is an object
-	fd     protoreflect.FieldDescriptor // the field, where a schema knows it
+	value Span
+	found bool
+	// the object or array that holds it, or would
+	within Span
+	at     int // its number among within's items
+	// the name it has, or would have, if within is an object
+	name string
+	fd   protoreflect.FieldDescriptor // the field, where a schema knows it
 }
 
 // jsonFind follows a path as far as there are values. Only the last step may
 // lead to nothing.
-func jsonFind(b []byte, p editPath, md protoreflect.MessageDescriptor) (jsonPlace, error) {
-	root := jsonSpace(b, 0)
-	at := jsonPlace{value: jsonSpan{Key: root, Off: root, End: jsonEnd(b, root)}, found: true}
+func jsonFind(b []byte, p fieldpath.Path, md protoreflect.MessageDescriptor) (jsonPlace, error) {
+	root := SkipSpace(b, 0)
+	at := jsonPlace{value: Span{Key: root, Off: root, End: ValueEnd(b, root)}, found: true}
 	for i, step := range p {
 		for _, part := range split(step) {
 			if !at.found {
@@ -109,7 +40,7 @@ func jsonFind(b []byte, p editPath, md protoreflect.MessageDescriptor) (jsonPlac
 			if err != nil {
 				return at, fmt.Errorf("%s: %w", p[:i+1], err)
 			}
-			if next.fd == nil && part.name == "" {
+			if next.fd == nil && part.Name == "" {
 				next.fd = at.fd
 			}
 			at = next
@@ -123,40 +54,40 @@ func jsonFind(b []byte, p editPath, md protoreflect.MessageDescriptor) (jsonPlac
 }
 
 // split makes a step's name and its index two steps.
-func split(s pathStep) []pathStep {
-	if s.name == "" || s.index == fieldpath.All {
-		return []pathStep{s}
+func split(s fieldpath.Step) []fieldpath.Step {
+	if s.Name == "" || s.Index == fieldpath.All {
+		return []fieldpath.Step{s}
 	}
-	return []pathStep{{name: s.name, index: fieldpath.All}, {index: s.index}}
+	return []fieldpath.Step{{Name: s.Name, Index: fieldpath.All}, {Index: s.Index}}
 }
 
-func jsonStep(b []byte, v jsonSpan, step pathStep, md protoreflect.MessageDescriptor) (jsonPlace, error) {
+func jsonStep(b []byte, v Span, step fieldpath.Step, md protoreflect.MessageDescriptor) (jsonPlace, error) {
 	at := jsonPlace{within: v}
 	switch c := b[v.Off]; {
 	case c != '{' && c != '[':
 		return at, errors.New("what holds it is neither an object nor an array")
-	case (c == '[') != (step.index != fieldpath.All):
+	case (c == '[') != (step.Index != fieldpath.All):
 		if c == '[' {
 			return at, errors.New("an array's element is named by its index, as in name[0]")
 		}
 		return at, errors.New("an index into what is no array")
 	case c == '[':
-		items := jsonItems(b, v.Off)
-		if at.at = step.index; step.index < len(items) {
-			at.value, at.found = items[step.index], true
+		items := Items(b, v.Off)
+		if at.at = step.Index; step.Index < len(items) {
+			at.value, at.found = items[step.Index], true
 		}
 		return at, nil
 	}
-	at.name, at.fd = step.name, fieldByName(md, step.name)
-	names := []string{step.name}
+	at.name, at.fd = step.Name, fieldByName(md, step.Name)
+	names := []string{step.Name}
 	if at.fd != nil {
 		at.name = at.fd.JSONName()
 		names = append(names, at.name, at.fd.TextName())
 	}
-	items := jsonItems(b, v.Off)
+	items := Items(b, v.Off)
 	at.at = len(items)
 	for i, item := range items { // of members with one name the last counts
-		if name := jsonName(b, item); slices.Contains(names, name) {
+		if name := MemberName(b, item); slices.Contains(names, name) {
 			at.value, at.found, at.at, at.name = item, true, i, name
 		}
 	}
@@ -204,11 +135,11 @@ func (e *Edit) addJSON(data []byte, at jsonPlace) ([]byte, error) {
 	array := at.found && data[at.value.Off] == '['
 	switch inArray := data[at.within.Off] == '['; {
 	case array:
-		at.within, at.at, at.name = at.value, len(jsonItems(data, at.value.Off)), ""
+		at.within, at.at, at.name = at.value, len(Items(data, at.value.Off)), ""
 	case at.found && !inArray:
 		return nil, errors.New("it is there already; --set changes it")
 	}
-	items := jsonItems(data, at.within.Off)
+	items := Items(data, at.within.Off)
 	if at.at > len(items) {
 		return nil, fmt.Errorf("index %d of an array of %d", at.at, len(items))
 	}
@@ -220,7 +151,7 @@ func (e *Edit) addJSON(data []byte, at jsonPlace) ([]byte, error) {
 		value = slices.Concat([]byte("["), value, []byte("]"))
 	}
 	if data[at.within.Off] == '{' {
-		value = slices.Concat(quoteJSON(at.name), []byte(":"), value)
+		value = slices.Concat(Quote(at.name), []byte(":"), value)
 	}
 	switch {
 	case len(items) == 0:
@@ -234,7 +165,7 @@ func (e *Edit) addJSON(data []byte, at jsonPlace) ([]byte, error) {
 // jsonDelete takes out a member or element with the comma that parts it from
 // its neighbour.
 func jsonDelete(data []byte, at jsonPlace) []byte {
-	items := jsonItems(data, at.within.Off)
+	items := Items(data, at.within.Off)
 	lo, hi := at.value.Key, at.value.End
 	switch {
 	case at.at > 0:
@@ -254,16 +185,16 @@ func encodeJSON(k Kind, text string, old []byte, fd protoreflect.FieldDescriptor
 	}
 	switch {
 	case k == "" && len(old) > 0 && old[0] == '"', k == kindString:
-		return quoteJSON(text), nil
+		return Quote(text), nil
 	case k == kindBytes:
 		b, err := parseBytes(text)
-		return quoteJSON(base64.StdEncoding.EncodeToString(b)), err
+		return Quote(base64.StdEncoding.EncodeToString(b)), err
 	case k == kindEnum:
 		if _, err := encodeEnum(text, fd); err != nil && fd != nil {
 			return nil, err
 		}
 		if !json.Valid([]byte(text)) {
-			return quoteJSON(text), nil
+			return Quote(text), nil
 		}
 		return []byte(text), nil
 	case k == kindMessage, k == kindJSON:
@@ -281,7 +212,7 @@ func encodeJSON(k Kind, text string, old []byte, fd protoreflect.FieldDescriptor
 	case len(old) > 0 && jsonType(old[0]) != "null":
 		return nil, fmt.Errorf("%q is no %s, which is what stands there; name a kind to change it, as in PATH:string=", text, jsonType(old[0]))
 	}
-	return quoteJSON(text), nil
+	return Quote(text), nil
 }
 
 // numberJSON checks a number or bool, and writes integers of 64 bits as strings,
@@ -303,19 +234,9 @@ func numberJSON(k Kind, text string, old []byte) ([]byte, error) {
 	}
 	bare := len(old) > 0 && old[0] != '"'
 	if !json.Valid([]byte(text)) || strings.HasSuffix(string(k), "64") && !bare {
-		return quoteJSON(text), nil
+		return Quote(text), nil
 	}
 	return []byte(text), nil
-}
-
-func quoteJSON(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return []byte(`""`) // not reached: a string always encodes
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
 // jsonType names the type of the value that begins with c.

@@ -1,0 +1,97 @@
+package edit
+
+import (
+	"encoding/json"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/decode/fieldpath"
+	"unwire/decode/wire"
+)
+
+// ValuesAt returns the values that a path leads to in a message of type md, or
+// without a tree in a JSON text, as text. Where the path leads to nothing, there
+// are none.
+func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.MessageDescriptor) (out []string) {
+	if t == nil {
+		if !json.Valid(data) {
+			return nil
+		}
+		at, err := jsonFind(data, path, md)
+		if err != nil || !at.found {
+			return nil
+		}
+		raw := data[at.value.Off:at.value.End]
+		var s string
+		if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
+			return []string{s}
+		}
+		return []string{string(raw)}
+	}
+	at, err := protoFind(t, path, md)
+	if err != nil {
+		return nil
+	}
+	for _, n := range at.nodes {
+		if v, err := textOfNode(t, n, at.fd, ""); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// FieldName returns the name of the field of a message of type md that a path
+// leads to, or the path's last step where md is nil or does not have it.
+func FieldName(path string, md protoreflect.MessageDescriptor) string {
+	steps, _, err := fieldpath.Cut(path)
+	if err != nil || len(steps) == 0 {
+		return ""
+	}
+	name := ""
+	for _, s := range steps {
+		fd := FieldOf(md, s.Name)
+		if name, md = s.Name, nil; fd != nil {
+			name, md = string(fd.Name()), fd.Message()
+		}
+	}
+	return name
+}
+
+// FieldOf returns the field of a message of type md that a number or a name
+// stands for; nil if md is nil or has no such field.
+func FieldOf(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
+	_, fd, err := fieldOf(name, md)
+	if err != nil {
+		return nil
+	}
+	return fd
+}
+
+// WithoutIndexes returns a path that leads to all elements of repeated fields
+// where path leads to one.
+func WithoutIndexes(path string) string {
+	steps, rest, err := fieldpath.Cut(path)
+	if err != nil || rest != "" {
+		return path
+	}
+	for i := range steps {
+		if !steps[i].IsIndex() {
+			steps[i].Index = fieldpath.All
+		}
+	}
+	return steps.String()
+}
+
+// FindJSON returns the place of the value that a path leads to in a JSON text;
+// ok is false where there is none.
+func FindJSON(data []byte, path string) (start, end int, ok bool) {
+	p, _, err := fieldpath.Cut(path)
+	if err != nil || !json.Valid(data) {
+		return 0, 0, false
+	}
+	at, err := jsonFind(data, p, nil)
+	if err != nil || !at.found {
+		return 0, 0, false
+	}
+	return at.value.Off, at.value.End, true
+}
