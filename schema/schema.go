@@ -211,7 +211,8 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 	return FromFiles(list...), nil
 }
 
-// FromFiles makes a schema of descriptors that are linked already.
+// FromFiles makes a schema of descriptors that are linked already, such as those of
+// generated code.
 func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 	s := &Schema{
 		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},

@@ -44,8 +44,8 @@ const (
 	maxEvidence = 8
 )
 
-// ErrLimit is wrapped where a pair is beyond a bound.
-var ErrLimit = errors.New("beyond the limits of align")
+// errLimit is wrapped where a pair is beyond a bound.
+var errLimit = errors.New("beyond the limits of align")
 
 // A Pair is one message in both codecs.
 type Pair struct {
@@ -86,7 +86,7 @@ func (a *Aligner) Add(p Pair) error {
 		return nil
 	}
 	if len(a.pairs) == maxPairs || len(p.Proto) > maxBodyBytes || len(p.JSON) > maxBodyBytes {
-		return fmt.Errorf("align: %s, %s: %w", p.Evidence[0], p.Evidence[1], ErrLimit)
+		return fmt.Errorf("align: %s, %s: %w", p.Evidence[0], p.Evidence[1], errLimit)
 	}
 	a.pairs[key] = p
 	return nil
@@ -135,11 +135,11 @@ func Same(proto, json []byte) (bool, error) {
 	return b.agree(b.root()) != differs, nil
 }
 
-// Alike reports whether a message and a JSON object, where they are not the
+// alikeData reports whether a message and a JSON object, where they are not the
 // same data, have values in common that are none by chance.
 //
 // Errors: where one of them is malformed.
-func Alike(proto, json []byte) (bool, error) {
+func alikeData(proto, json []byte) (bool, error) {
 	b, err := newBody(Pair{Proto: proto, JSON: json})
 	if err != nil {
 		return false, err

@@ -249,7 +249,7 @@ func alike(p, j *call) bool {
 	if len(protos) == 0 || len(jsons) == 0 {
 		return false
 	}
-	ok, err := Alike(protos[0].data, jsons[0].data)
+	ok, err := alikeData(protos[0].data, jsons[0].data)
 	return err == nil && ok
 }
 

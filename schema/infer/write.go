@@ -280,7 +280,7 @@ func (w *writer) declare(c *class, number int32) *declared {
 		Kind: v.Kind, P: v.P, TypeP: 1, Alternatives: v.Others,
 	}}
 	if d.Alternatives == nil {
-		d.Alternatives = []Alternative{}
+		d.Alternatives = []alternative{}
 	}
 	d.Label, d.LabelP = labelOf(f.Field, v, c.fresh(), w.habit)
 	switch v.Kind {

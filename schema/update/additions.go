@@ -147,7 +147,7 @@ func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageD
 }
 
 func (m *merge) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
-	m.addChange(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
+	m.addChange(Change{Op: opAdd, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
@@ -208,24 +208,24 @@ func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) 
 // compare reports whether two fields are declared the same, but for names.
 func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
-		return Retype, m.src.Guessed && m.canBe(w, h)
+		return opRetype, m.src.Guessed && m.canBe(w, h)
 	}
 	if w.IsMap() {
 		_, key := m.compare(w.MapKey(), h.MapKey())
 		_, value := m.compare(w.MapValue(), h.MapValue())
-		return Retype, key && value
+		return opRetype, key && value
 	}
 	if !m.sameType(w, h) {
-		return Retype, false
+		return opRetype, false
 	}
 	if w.IsList() != h.IsList() {
-		return Relabel, m.src.Guessed && !w.IsList()
+		return opRelabel, m.src.Guessed && !w.IsList()
 	}
 	proto3 := w.ParentFile().Syntax() == protoreflect.Proto3 && h.ParentFile().Syntax() == protoreflect.Proto3
 	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !inOneof(w) && !inOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
-		return Relabel, false
+		return opRelabel, false
 	}
-	return Relabel, true
+	return opRelabel, true
 }
 
 func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {

@@ -386,7 +386,7 @@ func (m *merge) addType(pl *place) {
 		text = p.message(w, pl.full)
 	}
 	pl.parent.insert(addition{kind: typeDecl, text: text, spaced: true})
-	m.addChange(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
+	m.addChange(Change{Op: opAdd, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
 }
 
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {
@@ -410,5 +410,5 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 		m.log.confirm(string(w.FullName()), compare.ServiceElement, 0, m.src, "")
 	}
 	d.root.insert(addition{kind: serviceDecl, text: "service " + string(w.Name()) + " {\n" + b.String() + "}", spaced: true})
-	m.addChange(Change{Op: Add, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
+	m.addChange(Change{Op: opAdd, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
 }

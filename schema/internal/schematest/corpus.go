@@ -431,6 +431,17 @@ func BuiltIn(t testing.TB) *schema.Schema {
 	return s
 }
 
+// GoogleTypes returns the types of google/protobuf and google/rpc, and of whatever
+// else is linked into the test.
+func GoogleTypes() *schema.Schema {
+	var files []protoreflect.FileDescriptor
+	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
+		files = append(files, fd)
+		return true
+	})
+	return schema.FromFiles(files...)
+}
+
 // SetOf returns the files of s as a descriptor set.
 func SetOf(s *schema.Schema) *descriptorpb.FileDescriptorSet {
 	set := &descriptorpb.FileDescriptorSet{}
