@@ -11,7 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"unwire/captures"
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 )
 
 // A question is a captured frame of the server that frames up answered: they

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/decode/fieldpath"
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )

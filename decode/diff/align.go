@@ -6,7 +6,10 @@ import (
 )
 
 const (
-	maxAligned  = 400   // elements of a side, in one gap, that are aligned by similarity
+	// maxAligned bounds the elements of a side, in one gap, that are aligned by
+	// similarity.
+	maxAligned = 400
+
 	maxCompared = 4e6   // node weights that one alignment may look at
 	maxTried    = 64    // pairs that a key is judged by
 	maxKeys     = 16    // members of an element that are tried as its key

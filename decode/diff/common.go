@@ -142,7 +142,9 @@ func longestRun(mates []int) []bool {
 	unit := int64(len(mates)) + 1
 	sums := make([]int64, len(mates))
 	before := make([]int32, len(mates))
-	tree := make([]int32, most+1) // of each prefix of values, the run with the greatest sum that ends in it, from 1
+
+	// Of each prefix of values, from 1, the run with the greatest sum that ends in it.
+	tree := make([]int32, most+1)
 	last := int32(-1)
 	for i, j := range mates {
 		if j < 0 {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 )
 
@@ -197,7 +197,8 @@ func isMap(nodes []*node) bool {
 func (c *comparison) modify(p place, a, b *node, volatile []pair) {
 	ch := Change{Path: p.a, Op: Modify, Old: a.value(), New: b.value(), OldBytes: a.raw(), NewBytes: b.raw()}
 	if _, was := a.packed(); was != "" || b.kind == blob {
-		if _, is := b.packed(); is != was { // numbers are not compared with bytes, nor with other numbers
+		// Numbers are not compared with bytes, nor with other numbers
+		if _, is := b.packed(); is != was {
 			ch.Old, ch.New = a.plain(ch.Old), b.plain(ch.New)
 		}
 	}

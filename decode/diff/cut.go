@@ -4,7 +4,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
@@ -40,7 +40,8 @@ func (c *comparison) cut(t *wire.Tree, i int32) *node {
 		for _, child := range n.children {
 			child.shift(f.Off + head)
 		}
-		if last := len(sub.Nodes) - 1; sub.Nodes[last].Type != wire.Garbage { // it ends between two fields
+		// It ends between two fields.
+		if last := len(sub.Nodes) - 1; sub.Nodes[last].Type != wire.Garbage {
 			end := &node{wire: wire.Garbage, kind: garbage, bytes: data[:head]}
 			c.hash(end)
 			n.children = append([]*node{end}, n.children...)

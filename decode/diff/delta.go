@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 )
 
 const (

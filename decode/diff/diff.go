@@ -15,7 +15,7 @@ import (
 	"encoding/json"
 
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
@@ -26,7 +26,7 @@ const (
 	Add    Op = "add"    // only B has it
 	Remove Op = "remove" // only A has it
 	Modify Op = "change"
-	Move   Op = "move" // of a repeated field's elements, to another place among the others
+	Move   Op = "move" // of an element of a repeated field, to another place
 )
 
 // A Change is one difference of B against A.
@@ -67,13 +67,21 @@ type Field struct {
 
 // Options says what to leave out. The zero value is the default.
 type Options struct {
-	Volatile   bool     // report volatile values as real changes, too
-	Ignore     []string // paths without frame or indexes whose changes, and those below, are ignored
-	Answer     bool     // of exchanges, compare only what the server sent
-	Records    bool     // of exchanges: a frame stands for itself, and is no piece of a text that comes in many
-	MaxChanges int      // changes that are returned; default 10,000
+	Volatile bool // report volatile values as real changes, too
 
-	Choices []kinds.Choice // what somebody said of the fields of two messages; exchanges have their own
+	// Ignore are paths without frame or indexes whose changes, and those below, are
+	// ignored.
+	Ignore []string
+	Answer bool // of exchanges, compare only what the server sent
+
+	// Records has each frame of an exchange stand for itself, as no piece of a text
+	// that comes in many.
+	Records    bool
+	MaxChanges int // changes that are returned; default 10,000
+
+	// Choices are the readings that somebody chose for fields of two messages;
+	// exchanges have their own.
+	Choices []kinds.Choice
 }
 
 // Same reports whether no change counts: all are ignored.
@@ -86,13 +94,13 @@ func Same(changes []Change) bool {
 	return true
 }
 
-// Trees compares two messages. Their paths' kinds are decided over both.
+// compareTrees compares two messages. Their paths' kinds are decided over both.
 //
 // Shape: changes in the order of A's fields, then what B adds, at each level.
 // Limits: time is proportional to the trees, and to the square of the elements
 // that differ between two of a repeated field that do not, of which at most 400
 // on a side are aligned; the others are paired in order.
-func Trees(a, b *wire.Tree, o Options) []Change {
+func compareTrees(a, b *wire.Tree, o Options) []Change {
 	var s shape.Shape
 	s.Add(a)
 	s.Add(b)
@@ -117,7 +125,7 @@ func Messages(a, b []byte, o Options) []Change {
 			return c.finish()
 		}
 	}
-	return Trees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
+	return compareTrees(wire.Parse(a, wire.Options{MaxNodes: maxFields}), wire.Parse(b, wire.Options{MaxNodes: maxFields}), o)
 }
 
 // maxFields bounds the memory of a comparison, which is about 250 bytes a field.

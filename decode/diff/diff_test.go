@@ -147,7 +147,7 @@ func TestTrees(t *testing.T) {
 		{"tool call ids", msg{7, "toolu_01Ab3dEf6hIj"}, msg{7, "toolu_02Zy9xWv7uTs"}, []string{`change 7 "toolu_01Ab3dEf6hIj" -> "toolu_02Zy9xWv7uTs" (volatile id)`}},
 		{"repeated, renamed and moved", msg{3, msg{1, uuidA, 2, "first part"}, 3, msg{1, uuidB, 2, "second part"}}, msg{3, msg{1, uuidC, 2, "second part"}, 3, msg{1, uuidA, 2, "first part"}}, []string{`move 3[1] 1 -> 0 (map order)`, `change 3[1].1 "` + uuidB + `" -> "` + uuidC + `" (volatile uuid)`}},
 	} {
-		got := lines(Trees(c.a.tree(), c.b.tree(), Options{}))
+		got := lines(compareTrees(c.a.tree(), c.b.tree(), Options{}))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
@@ -156,14 +156,14 @@ func TestTrees(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	a, b := msg{1, uuidA, 2, 3, 3, msg{1, 1, 2, 1}}, msg{1, uuidB, 2, 4, 3, msg{1, 2, 2, 2}}
-	changes := Trees(a.tree(), b.tree(), Options{Ignore: []string{"2", "3"}})
+	changes := compareTrees(a.tree(), b.tree(), Options{Ignore: []string{"2", "3"}})
 	if !Same(changes) || len(changes) != 4 {
 		t.Errorf("ignored paths and UUIDs: %q", lines(changes))
 	}
-	if changes = Trees(a.tree(), b.tree(), Options{Volatile: true, Ignore: []string{"3"}}); Same(changes) || changes[0].Ignored != "" {
+	if changes = compareTrees(a.tree(), b.tree(), Options{Volatile: true, Ignore: []string{"3"}}); Same(changes) || changes[0].Ignored != "" {
 		t.Errorf("with volatile values: %q", lines(changes))
 	}
-	if changes = Trees(a.tree(), b.tree(), Options{MaxChanges: 1}); len(changes) != 2 || changes[1].New != "3 more changes" {
+	if changes = compareTrees(a.tree(), b.tree(), Options{MaxChanges: 1}); len(changes) != 2 || changes[1].New != "3 more changes" {
 		t.Errorf("at most one: %q", lines(changes))
 	}
 }
@@ -176,7 +176,7 @@ func TestFixedValues(t *testing.T) {
 		return wire.Parse(protowire.AppendFixed64(protowire.AppendTag(b, 3, protowire.Fixed64Type), count), wire.Options{})
 	}
 	var got []any
-	for _, c := range Trees(fixed(5.5, 0.1, 7), fixed(6.25, 0.25, 9), Options{}) {
+	for _, c := range compareTrees(fixed(5.5, 0.1, 7), fixed(6.25, 0.25, 9), Options{}) {
 		got = append(got, c.Old, c.New)
 	}
 	if want := []any{5.5, 6.25, 0.1, 0.25, uint64(7), uint64(9)}; !slices.Equal(got, want) {
@@ -215,7 +215,7 @@ func TestPackedNumbers(t *testing.T) {
 			}
 			o.Choices = []kinds.Choice{choice}
 		}
-		if got := lines(Trees(c.a.tree(), c.b.tree(), o)); !slices.Equal(got, c.want) {
+		if got := lines(compareTrees(c.a.tree(), c.b.tree(), o)); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}

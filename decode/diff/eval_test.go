@@ -310,7 +310,7 @@ func TestEvaluation(t *testing.T) {
 			want[string(op)+" "+e.path(v, e.byID[1-side]).String()] = true
 		}
 		got := map[string]bool{}
-		for _, c := range Trees(a.msg().tree(), b.msg().tree(), Options{}) {
+		for _, c := range compareTrees(a.msg().tree(), b.msg().tree(), Options{}) {
 			if c.Ignored == "" {
 				got[string(c.Op)+" "+c.Path] = true
 			}

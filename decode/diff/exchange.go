@@ -9,7 +9,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 )
 
 // Exchanges compares what was said in two exchanges.

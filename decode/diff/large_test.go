@@ -57,7 +57,7 @@ func largePair(elements, textLen int) (a, b []byte) {
 func TestLarge(t *testing.T) {
 	a, b := largePair(largeElements/5, 20)
 	start := time.Now()
-	changes := Trees(wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{}), Options{})
+	changes := compareTrees(wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{}), Options{})
 	took := time.Since(start)
 	t.Logf("%d and %d bytes: %d changes in %v", len(a), len(b), len(changes), took)
 	if len(changes) < largeEdits*9/10 || len(changes) > largeEdits*5/2 {
@@ -76,7 +76,7 @@ func TestShuffled(t *testing.T) {
 		a = append(a, 3, msg{5, sentence(i), 6, i})
 		b = append(b, 3, msg{5, sentence(n - 1 - i), 6, n - 1 - i})
 	}
-	changes := Trees(a.tree(), b.tree(), Options{})
+	changes := compareTrees(a.tree(), b.tree(), Options{})
 	for _, c := range changes {
 		if c.Op != Move {
 			t.Fatalf("%q", lines([]Change{c}))
@@ -93,7 +93,7 @@ func BenchmarkLarge(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
-		if n := len(Trees(wire.Parse(x, wire.Options{}), wire.Parse(y, wire.Options{}), Options{})); n < largeEdits/2 {
+		if n := len(compareTrees(wire.Parse(x, wire.Options{}), wire.Parse(y, wire.Options{}), Options{})); n < largeEdits/2 {
 			b.Fatalf("%d changes", n)
 		}
 	}

@@ -12,14 +12,16 @@ import (
 
 	"unwire/decode/fieldpath"
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/ident"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/ident"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
 // A node is a value of either format: what the comparison sees.
 type node struct {
-	key      string // field number or member name; "" for an element of a list and for roots
+	// key is a field number or a member's name; "" for an element of a list and for
+	// roots.
+	key      string
 	kind     kind
 	wire     wire.Type // of protobuf fields
 	children []*node   // sorted by key, elements in order
@@ -36,7 +38,9 @@ type node struct {
 	base   int           // where the tree begins in the message
 	choice *kinds.Choice // what somebody said of the field; nil: nothing
 
-	weight float64 // how much it holds: a value counts 1, and more by the root of its length
+	// weight is how much it holds: a value counts 1, and more by the root of its
+	// length.
+	weight float64
 }
 
 type kind uint8

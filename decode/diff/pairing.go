@@ -6,23 +6,26 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 )
 
 const (
+	// maxPaired bounds the calls of one method, of a side, that are paired by
+	// similarity.
+	maxPaired = 1000
+
 	sketchSize   = 128  // hashes kept of an exchange
 	maxWords     = 200  // of a text, that count apart
-	maxPaired    = 1000 // calls of one method, of a side, that are paired by similarity
 	inOrderFloor = 0.02 // what calls of one method have in common at least
 	strayFloor   = 0.5  // calls out of order less similar are no pair
 )
 
-// A Pairing finds which exchanges of two captures are the same call made again:
+// A pairing finds which exchanges of two captures are the same call made again:
 // of one name, in order, and as similar as can be in sum.
 //
 // Limits: memory is bounded per exchange. Of more than 1,000 calls of one name
 // on a side, the nth is paired with the nth.
-type Pairing struct {
+type pairing struct {
 	c     *comparison
 	sides [2]map[string][]sketch
 	names []string
@@ -36,26 +39,26 @@ type sketch struct {
 	hashes []uint64
 }
 
-// A Pair is an exchange of each capture, by its number; 0 where only the other
+// An exchangePair is an exchange of each capture, by its number; 0 where only the other
 // capture has it. Nth counts the calls of its name in A, or in B of what A has not.
-type Pair struct {
+type exchangePair struct {
 	Name string
 	Nth  int
 	A, B int64
 }
 
 // NewPairing returns an empty Pairing.
-func NewPairing() *Pairing {
-	return &Pairing{c: newComparison(Options{}), sides: [2]map[string][]sketch{{}, {}}}
+func NewPairing() *pairing {
+	return &pairing{c: newComparison(Options{}), sides: [2]map[string][]sketch{{}, {}}}
 }
 
 // AddA adds an exchange of capture A, in the capture's order; name is its call.
-func (p *Pairing) AddA(name string, ex *decode.Exchange) { p.add(0, name, ex) }
+func (p *pairing) AddA(name string, ex *decode.Exchange) { p.add(0, name, ex) }
 
 // AddB adds an exchange of capture B.
-func (p *Pairing) AddB(name string, ex *decode.Exchange) { p.add(1, name, ex) }
+func (p *pairing) AddB(name string, ex *decode.Exchange) { p.add(1, name, ex) }
 
-func (p *Pairing) add(side int, name string, ex *decode.Exchange) {
+func (p *pairing) add(side int, name string, ex *decode.Exchange) {
 	if p.sides[0][name] == nil && p.sides[1][name] == nil {
 		p.names = append(p.names, name)
 	}
@@ -63,7 +66,7 @@ func (p *Pairing) add(side int, name string, ex *decode.Exchange) {
 	p.sides[side][name] = append(list, sketch{ex.ID, len(list), p.sketch(ex)})
 }
 
-func (p *Pairing) sketch(ex *decode.Exchange) []uint64 {
+func (p *pairing) sketch(ex *decode.Exchange) []uint64 {
 	var hashes []uint64
 	add := func(h uint64) {
 		hashes = append(hashes, h)
@@ -82,7 +85,7 @@ func (p *Pairing) sketch(ex *decode.Exchange) []uint64 {
 }
 
 // leaves adds a hash of each value below n with its path, and of the words of texts.
-func (p *Pairing) leaves(path uint64, n *node, add func(uint64)) {
+func (p *pairing) leaves(path uint64, n *node, add func(uint64)) {
 	if n.kind != object && n.kind != list {
 		add(p.c.mix(path, n.alike))
 		rest := n.text
@@ -128,14 +131,14 @@ func (s sketch) common(o sketch) float64 {
 
 // Pairs returns the pairs and what has none: by name as they were added, then
 // in the order of A, and what only B has behind.
-func (p *Pairing) Pairs() []Pair {
-	var list []Pair
+func (p *pairing) Pairs() []exchangePair {
+	var list []exchangePair
 	for _, name := range p.names {
 		as, bs := p.sides[0][name], p.sides[1][name]
 		mates := pairSketches(as, bs)
 		used := map[int]bool{}
 		for i, a := range as {
-			pair := Pair{Name: name, Nth: a.nth, A: a.id}
+			pair := exchangePair{Name: name, Nth: a.nth, A: a.id}
 			if j := mates[i]; j >= 0 {
 				pair.B = bs[j].id
 				used[j] = true
@@ -144,7 +147,7 @@ func (p *Pairing) Pairs() []Pair {
 		}
 		for j, b := range bs {
 			if !used[j] {
-				list = append(list, Pair{Name: name, Nth: b.nth, B: b.id})
+				list = append(list, exchangePair{Name: name, Nth: b.nth, B: b.id})
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestProperties(t *testing.T) {
 		serial := 0
 		s := schema{}
 		m := s.draw(t, "", 3, &serial)
-		if got := Trees(m.tree(), m.tree(), Options{}); len(got) != 0 {
+		if got := compareTrees(m.tree(), m.tree(), Options{}); len(got) != 0 {
 			t.Fatalf("a message differs from itself: %q", lines(got))
 		}
 		k := rapid.IntRange(0, 12).Draw(t, "edited")
@@ -108,7 +108,7 @@ func TestProperties(t *testing.T) {
 		if path == nil {
 			return
 		}
-		got := Trees(m.tree(), edited.tree(), Options{})
+		got := compareTrees(m.tree(), edited.tree(), Options{})
 		if len(got) != 1 || got[0].Path != path.String() || got[0].Op != Modify {
 			t.Fatalf("edit at %s of\n%v\ngave %q", path, m, lines(got))
 		}
@@ -132,7 +132,7 @@ func TestOrderRules(t *testing.T) {
 		for n := 1; n <= 5; n++ {
 			same = same && reflect.DeepEqual(valuesOf(m, n), valuesOf(shuffled, n))
 		}
-		got := Trees(m.tree(), shuffled.tree(), Options{})
+		got := compareTrees(m.tree(), shuffled.tree(), Options{})
 		for _, c := range got {
 			if c.Op != Move {
 				t.Fatalf("%q", lines(got))
@@ -179,10 +179,10 @@ func TestInsertion(t *testing.T) {
 			b = append(b, 5, e)
 		}
 		want := fieldpath.Path{{Name: "5", Index: at}}.String()
-		if got := Trees(a.tree(), b.tree(), Options{}); len(got) != 1 || got[0].Op != Add || got[0].Path != want {
+		if got := compareTrees(a.tree(), b.tree(), Options{}); len(got) != 1 || got[0].Op != Add || got[0].Path != want {
 			t.Fatalf("insertion at %s: %q", want, lines(got))
 		}
-		if got := Trees(b.tree(), a.tree(), Options{}); len(got) != 1 || got[0].Op != Remove || got[0].Path != want {
+		if got := compareTrees(b.tree(), a.tree(), Options{}); len(got) != 1 || got[0].Op != Remove || got[0].Path != want {
 			t.Fatalf("removal at %s: %q", want, lines(got))
 		}
 	})
@@ -193,7 +193,7 @@ type failer interface{ Fatalf(string, ...any) }
 // checkSymmetry compares both ways: as many additions one way as removals the
 // other, and the same changes with old and new exchanged.
 func checkSymmetry(t failer, a, b *wire.Tree) {
-	ab, ba := Trees(a, b, Options{}), Trees(b, a, Options{})
+	ab, ba := compareTrees(a, b, Options{}), compareTrees(b, a, Options{})
 	count := func(changes []Change) (n [4]int) {
 		for _, c := range changes {
 			switch c.Op {
@@ -221,14 +221,14 @@ func FuzzTrees(f *testing.F) {
 	f.Add([]byte("\x0a\x05abc"), []byte("\x0b\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		x, y := wire.Parse(a, wire.Options{}), wire.Parse(b, wire.Options{})
-		if got := Trees(x, x, Options{}); len(got) != 0 {
+		if got := compareTrees(x, x, Options{}); len(got) != 0 {
 			t.Fatalf("differs from itself: %q", lines(got))
 		}
-		forth, back := Trees(x, y, Options{}), Trees(y, x, Options{})
+		forth, back := compareTrees(x, y, Options{}), compareTrees(y, x, Options{})
 		if Same(forth) != Same(back) || (len(forth) == 0) != (len(back) == 0) {
 			t.Fatalf("%q\nbut back\n%q", lines(forth), lines(back))
 		}
-		if !reflect.DeepEqual(lines(forth), lines(Trees(x, y, Options{}))) {
+		if !reflect.DeepEqual(lines(forth), lines(compareTrees(x, y, Options{}))) {
 			t.Fatal("not deterministic")
 		}
 		ex := exchange()
@@ -268,7 +268,7 @@ func BenchmarkTrees(b *testing.B) {
 	left, right := x.tree(), y.tree()
 	b.SetBytes(int64(len(left.Data) + len(right.Data)))
 	for b.Loop() {
-		if got := len(Trees(left, right, Options{})); got != 200 {
+		if got := len(compareTrees(left, right, Options{})); got != 200 {
 			b.Fatalf("%d changes", got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	kinds "unwire/decode/kind"
-	"unwire/decode/score/shape"
+	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
 )
 
@@ -32,12 +32,15 @@ const (
 // Shape: Path has no indexes: the elements of a repeated field count together,
 // in their order. In a series of exchanges it begins with the direction.
 type Variation struct {
-	Path     string `json:"path"`
-	Class    Class  `json:"class"`
-	Present  int    `json:"present"`  // messages that have it
-	Of       int    `json:"of"`       // messages in all
-	Values   int    `json:"values"`   // different ones, up to 1,000
-	Examples []any  `json:"examples"` // of these, in the order of the series; of a repeated field a list of its first 8
+	Path    string `json:"path"`
+	Class   Class  `json:"class"`
+	Present int    `json:"present"` // messages that have it
+	Of      int    `json:"of"`      // messages in all
+	Values  int    `json:"values"`  // different ones, up to 1,000
+
+	// Examples are of these values, in the order of the series: of a repeated field
+	// a list of its first 8.
+	Examples []any `json:"examples"`
 }
 
 // A series collects paths.

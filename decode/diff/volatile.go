@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"unwire/decode/score/ident"
+	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 )
 

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -19,55 +17,14 @@ import (
 // ErrInflated is wrapped where decompression stopped at its limit.
 var ErrInflated = errors.New("inflates past the limit")
 
-const (
-	defaultMaxInflated = 64 << 20
-	maxZstdWindow      = 64 << 20
-)
+const defaultMaxInflated = 64 << 20
 
-// encodings are the compressions we read and write, by the wire's name.
-var encodings = map[string]struct {
-	reader func(io.Reader) (io.Reader, error)
-	writer func(io.Writer) (io.WriteCloser, error)
-}{
-	"gzip": {
-		func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
-		func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
-	},
-	"br": {
-		func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
-		func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriter(w), nil },
-	},
-	"zstd": {
-		newZstdReader,
-		func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
-	},
-	"deflate": {
-		newDeflateReader,
-		func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
-	},
-}
-
-func newZstdReader(r io.Reader) (io.Reader, error) {
-	d, err := newZstd(r)
-	if err != nil {
-		return nil, err
-	}
-	return d.IOReadCloser(), nil
-}
-
-func newZstd(r io.Reader) (*zstd.Decoder, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
-}
-
-// newDeflateReader reads what "deflate" means by the specification, zlib, and
-// what some servers send instead, a bare deflate stream.
-func newDeflateReader(r io.Reader) (io.Reader, error) {
-	b := bufio.NewReader(r)
-	head, _ := b.Peek(2)
-	if len(head) == 2 && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
-	}
-	return flate.NewReader(b), nil
+// writers compress, by the wire's name of an encoding.
+var writers = map[string]func(io.Writer) (io.WriteCloser, error){
+	"gzip":    func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
+	"br":      func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriter(w), nil },
+	"zstd":    func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
+	"deflate": func(w io.Writer) (io.WriteCloser, error) { return zlib.NewWriter(w), nil },
 }
 
 // normalEncoding is the name under which encodings has an encoding; "" means
@@ -100,53 +57,27 @@ func Sniff(p []byte) string {
 // Limits: at most limit bytes come out (0 is 64 MiB), and little more is held.
 // Errors: with the bytes up to the error. ErrInflated where limit was reached.
 func Decompress(encoding string, p []byte, limit int64) ([]byte, error) {
-	return new(readers).decompressAll(encoding, p, limit)
+	return new(decompressors).decompressAll(encoding, p, limit)
 }
 
-// readers are what decompresses a body's frames, kept for the next one: making one
-// costs more than a small frame does.
-type readers struct {
-	src  bytes.Reader
-	gzip *gzip.Reader
-	zstd *zstd.Decoder
+// decompressors are a Decompressor for payloads that are in memory.
+type decompressors struct {
+	Decompressor
+	src bytes.Reader
 }
 
-// open returns a reader of what p is by a known encoding, until the next is opened.
-func (r *readers) open(name string, p []byte) (io.Reader, error) {
+// open returns a reader of what p is by an encoding, until the next is opened.
+func (r *decompressors) open(name string, p []byte) (io.Reader, error) {
 	r.src.Reset(p)
-	switch {
-	case name == "gzip":
-		if r.gzip == nil {
-			r.gzip = new(gzip.Reader)
-		}
-		return r.gzip, r.gzip.Reset(&r.src)
-	case name != "zstd":
-		return encodings[name].reader(&r.src)
-	case r.zstd != nil:
-		return r.zstd, r.zstd.Reset(&r.src)
-	}
-	z, err := newZstd(&r.src)
-	if err != nil {
-		return nil, err
-	}
-	r.zstd = z
-	return z, nil
+	return r.Open(name, &r.src)
 }
 
-// close lets go of what holds more than memory.
-func (r *readers) close() {
-	if r.zstd != nil {
-		r.zstd.Close()
-		r.zstd = nil
-	}
-}
-
-func (r *readers) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
-	defer r.close()
+func (r *decompressors) decompressAll(encoding string, p []byte, limit int64) ([]byte, error) {
+	defer r.Close()
 	return r.decompress(encoding, p, limit)
 }
 
-func (r *readers) decompress(encoding string, p []byte, limit int64) ([]byte, error) {
+func (r *decompressors) decompress(encoding string, p []byte, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = defaultMaxInflated
 	}
@@ -171,7 +102,7 @@ const probeInflated = 4 << 20
 
 // frame is Decompress for one of a body's many frames: of one that inflates past the
 // limit it keeps the beginning alone, and never holds more.
-func (r *readers) frame(encoding string, p []byte, limit int64) ([]byte, error) {
+func (r *decompressors) frame(encoding string, p []byte, limit int64) ([]byte, error) {
 	data, err := r.decompress(encoding, p, min(limit, probeInflated))
 	if !errors.Is(err, ErrInflated) {
 		return data, err
@@ -186,9 +117,9 @@ func (r *readers) frame(encoding string, p []byte, limit int64) ([]byte, error) 
 
 // measure inflates p and keeps nothing of it. Its error is ErrInflated or nil:
 // what else may be wrong is found when it is inflated to be kept.
-func (r *readers) measure(encoding string, p []byte, limit int64) error {
+func (r *decompressors) measure(encoding string, p []byte, limit int64) error {
 	name := normalEncoding(encoding)
-	if _, known := encodings[name]; !known {
+	if !Known(name) {
 		return nil // several encodings
 	}
 	in, err := r.open(name, p)
@@ -205,9 +136,9 @@ func pastLimit(name string, compressed int, limit int64) error {
 	return fmt.Errorf("%s: %d bytes: %w of %d, %d times their size", name, compressed, ErrInflated, limit, limit/int64(max(compressed, 1)))
 }
 
-func (r *readers) inflate(name string, p []byte, limit int64) ([]byte, error) {
-	if _, known := encodings[name]; !known {
-		return nil, fmt.Errorf("compression %q is not known", name)
+func (r *decompressors) inflate(name string, p []byte, limit int64) ([]byte, error) {
+	if !Known(name) {
+		return nil, unknownError(name)
 	}
 	in, err := r.open(name, p)
 	if err != nil {
@@ -242,12 +173,12 @@ func Compress(encoding string, p []byte) ([]byte, error) {
 	if name == "" {
 		return p, nil
 	}
-	e, known := encodings[name]
+	newWriter, known := writers[name]
 	if !known {
-		return nil, fmt.Errorf("envelope: compression %q is not known", name)
+		return nil, fmt.Errorf("envelope: %w", unknownError(name))
 	}
 	var out bytes.Buffer
-	w, err := e.writer(&out)
+	w, err := newWriter(&out)
 	if err != nil {
 		return nil, fmt.Errorf("envelope: %s: %w", name, err)
 	}

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +42,7 @@ type Decoder struct {
 	whole   *wholeReader
 	first   bool    // a byte was fed
 	list    []Frame // that was returned, to be used again
-	readers readers
+	readers decompressors
 	fail    error
 }
 
@@ -116,9 +115,9 @@ func (d *Decoder) feed(p []byte) ([]Frame, error) {
 // frame that the body ended inside, with an error.
 func (d *Decoder) Close() ([]Frame, error) {
 	d.list, d.o.Reuse = nil, false // what follows comes from several calls
-	defer d.readers.close()
+	defer d.readers.Close()
 	if d.event != nil {
-		defer d.event.readers.close()
+		defer d.event.readers.Close()
 	}
 	if d.whole == nil {
 		return d.close()
@@ -173,30 +172,30 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 			frames = append(frames, f...)
 			continue
 		}
-		if len(d.buf) == 0 && len(p) >= HeaderLen {
-			if n := int64(binary.BigEndian.Uint32(p[1:])); n <= d.o.MaxFrame && int64(len(p)) >= HeaderLen+n {
-				frames = append(frames, d.frame(p[:HeaderLen+n:HeaderLen+n]))
-				p = p[HeaderLen+n:]
+		if len(d.buf) == 0 && len(p) >= PrefixLen {
+			if n := int64(ParsePrefix(p).Length); n <= d.o.MaxFrame && int64(len(p)) >= PrefixLen+n {
+				frames = append(frames, d.frame(p[:PrefixLen+n:PrefixLen+n]))
+				p = p[PrefixLen+n:]
 				continue
 			}
 		}
-		if need := HeaderLen - len(d.buf); need > 0 {
+		if need := PrefixLen - len(d.buf); need > 0 {
 			k := min(need, len(p))
 			d.buf, p = append(d.buf, p[:k]...), p[k:]
-			if len(d.buf) < HeaderLen {
+			if len(d.buf) < PrefixLen {
 				break
 			}
 		}
-		n := int64(binary.BigEndian.Uint32(d.buf[1:]))
+		n := int64(ParsePrefix(d.buf).Length)
 		if n > d.o.MaxFrame {
 			if terr := d.tooLarge(n); err == nil {
 				err = terr
 			}
 			continue
 		}
-		k := int(min(HeaderLen+n-int64(len(d.buf)), int64(len(p))))
+		k := int(min(PrefixLen+n-int64(len(d.buf)), int64(len(p))))
 		d.buf, p = append(d.buf, p[:k]...), p[k:]
-		if int64(len(d.buf)) == HeaderLen+n {
+		if int64(len(d.buf)) == PrefixLen+n {
 			frames = append(frames, d.frame(d.buf))
 			d.buf = nil
 		}
@@ -209,7 +208,7 @@ func (d *Decoder) frames(p []byte) (frames []Frame, err error) {
 
 // frame makes the frame of a whole envelope and moves on.
 func (d *Decoder) frame(b []byte) Frame {
-	f := Frame{Offset: d.off, Len: len(b), Flags: Flags(b[0]), Framed: true, Raw: b[HeaderLen:]}
+	f := Frame{Offset: d.off, Len: len(b), Flags: Flags(b[0]), Framed: true, Raw: b[PrefixLen:]}
 	d.off += int64(len(b))
 	f.inflate(d.o, &d.readers)
 	return f
@@ -218,7 +217,7 @@ func (d *Decoder) frame(b []byte) Frame {
 // tooLarge makes the frame whose header is in buf, and has the rest dropped.
 func (d *Decoder) tooLarge(n int64) error {
 	err := fmt.Errorf("envelope: frame at %#x: flags %#02x, length %d is %w of %d bytes", d.off, d.buf[0], n, ErrTooLarge, d.o.MaxFrame)
-	d.large = &Frame{Offset: d.off, Len: HeaderLen + int(n), Flags: Flags(d.buf[0]), Framed: true, Err: err}
+	d.large = &Frame{Offset: d.off, Len: PrefixLen + int(n), Flags: Flags(d.buf[0]), Framed: true, Err: err}
 	d.skip = n
 	d.buf = nil
 	return err
@@ -243,18 +242,18 @@ func (d *Decoder) drop(p []byte) (rest []byte, done []Frame) {
 // partial makes the frame that the body ended inside.
 func (d *Decoder) partial() Frame {
 	f := Frame{Offset: d.off, Len: len(d.buf), Flags: Flags(d.buf[0]), Framed: true, Partial: true}
-	if len(d.buf) < HeaderLen {
-		f.Err = fmt.Errorf("envelope: frame at %#x: header of %d bytes, %d came: %w", d.off, HeaderLen, len(d.buf), io.ErrUnexpectedEOF)
+	if len(d.buf) < PrefixLen {
+		f.Err = fmt.Errorf("envelope: frame at %#x: header of %d bytes, %d came: %w", d.off, PrefixLen, len(d.buf), io.ErrUnexpectedEOF)
 		return f
 	}
-	f.Raw = d.buf[HeaderLen:]
+	f.Raw = d.buf[PrefixLen:]
 	f.inflate(d.o, &d.readers)
-	f.Err = fmt.Errorf("envelope: frame at %#x: length %d, %d bytes came: %w", d.off, binary.BigEndian.Uint32(d.buf[1:]), len(f.Raw), io.ErrUnexpectedEOF)
+	f.Err = fmt.Errorf("envelope: frame at %#x: length %d, %d bytes came: %w", d.off, ParsePrefix(d.buf).Length, len(f.Raw), io.ErrUnexpectedEOF)
 	return f
 }
 
 // inflate sets Data from Raw.
-func (f *Frame) inflate(o Options, r *readers) {
+func (f *Frame) inflate(o Options, r *decompressors) {
 	f.Data = f.Raw
 	if f.Flags&Compressed == 0 {
 		return

@@ -12,13 +12,9 @@
 package envelope
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 )
-
-// HeaderLen is the length of an envelope's flags and length together.
-const HeaderLen = 5
 
 // Flags is the bit field that begins an envelope.
 type Flags uint8
@@ -89,15 +85,6 @@ type Detail struct {
 	Debug json.RawMessage `json:"debug,omitempty"` // the server's own JSON rendering, if it sent one
 }
 
-// Append appends an envelope around payload.
-//
-// Limits: a payload has at most 4 GiB - 1 byte, as its length field has 32 bits.
-func Append(dst []byte, f Flags, payload []byte) []byte {
-	dst = append(dst, byte(f))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(payload)))
-	return append(dst, payload...)
-}
-
 // Split reads b as a run of whole envelopes that leaves nothing over.
 //
 // Shape: payloads as sent, compressed or not; ok is false if b is anything else,
@@ -109,9 +96,10 @@ func Split(b []byte) (frames []Frame, ok bool) {
 	}
 	frames = make([]Frame, 0, n)
 	for off := 0; off < len(b); {
-		end := off + HeaderLen + int(binary.BigEndian.Uint32(b[off+1:]))
-		raw := b[off+HeaderLen : end : end]
-		frames = append(frames, Frame{Offset: int64(off), Len: end - off, Flags: Flags(b[off]), Framed: true, Raw: raw, Data: raw})
+		prefix := ParsePrefix(b[off:])
+		end := off + PrefixLen + int(prefix.Length)
+		raw := b[off+PrefixLen : end : end]
+		frames = append(frames, Frame{Offset: int64(off), Len: end - off, Flags: prefix.Flags, Framed: true, Raw: raw, Data: raw})
 		off = end
 	}
 	return frames, true
@@ -123,14 +111,14 @@ func IsFrames(b []byte) bool { return count(b) > 0 }
 // count is how many envelopes b is made of; 0 if it is not.
 func count(b []byte) (n int) {
 	for ; len(b) > 0; n++ {
-		if len(b) < HeaderLen || Flags(b[0])&^knownFlags != 0 {
+		if len(b) < PrefixLen || Flags(b[0])&^knownFlags != 0 {
 			return 0
 		}
-		length := int64(binary.BigEndian.Uint32(b[1:]))
-		if length > int64(len(b)-HeaderLen) {
+		length := int64(ParsePrefix(b).Length)
+		if length > int64(len(b)-PrefixLen) {
 			return 0
 		}
-		b = b[HeaderLen+length:]
+		b = b[PrefixLen+length:]
 	}
 	return n
 }

@@ -21,7 +21,7 @@ type eventReader struct {
 	data    []byte
 	lines   int // data lines of the event
 	fail    error
-	readers readers
+	readers decompressors
 }
 
 func (r *eventReader) feed(p []byte) (frames []Frame, err error) {

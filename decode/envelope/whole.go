@@ -3,22 +3,18 @@ package envelope
 import (
 	"fmt"
 	"io"
-	"iter"
 )
 
 // A wholeReader undoes the compression of a whole framed body as it arrives,
 // so that a frame is there as soon as the sender has flushed it.
-//
-// Shape: the decompressor runs as a coroutine that asks for input by yielding.
 type wholeReader struct {
-	in     []byte
-	out    []byte
-	total  int64
-	limit  int64
-	closed bool
-	fail   error
-	next   func() (struct{}, bool)
-	stop   func()
+	push  *Push
+	out   []byte
+	total int64
+	limit int64
+
+	// failed reports that the error has been returned.
+	failed bool
 }
 
 // newWholeReader returns nil where there is nothing to undo.
@@ -28,36 +24,27 @@ func newWholeReader(encoding string, limit int64) *wholeReader {
 		return nil
 	}
 	w := &wholeReader{limit: limit}
-	w.next, w.stop = iter.Pull(func(yield func(struct{}) bool) {
-		if err := w.run(name, yield); err != nil {
-			w.fail = fmt.Errorf("envelope: body: %s: after %d bytes: %w", name, w.total, err)
+	w.push = NewPush(func(src io.Reader) error {
+		if err := w.run(name, src); err != nil {
+			return fmt.Errorf("envelope: body: %s: after %d bytes: %w", name, w.total, err)
 		}
+		return nil
 	})
 	return w
 }
 
 // run decompresses until the end, an error or the limit.
-func (w *wholeReader) run(name string, yield func(struct{}) bool) error {
-	e, known := encodings[name]
-	if !known {
-		return fmt.Errorf("compression %q is not known", name)
+func (w *wholeReader) run(name string, src io.Reader) error {
+	if !Known(name) {
+		return unknownError(name)
 	}
-	r, err := e.reader(inputFunc(func(p []byte) (int, error) {
-		for len(w.in) == 0 {
-			if w.closed || !yield(struct{}{}) {
-				return 0, io.EOF
-			}
-		}
-		n := copy(p, w.in)
-		w.in = w.in[n:]
-		return n, nil
-	}))
+	var d Decompressor
+	defer d.Close()
+	r, err := d.Open(name, src)
 	if err != nil {
 		return endIsUnexpected(err)
 	}
-	if c, ok := r.(io.Closer); ok {
-		defer c.Close() //nolint:errcheck // it reads from memory
-	}
+
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
@@ -78,25 +65,22 @@ func (w *wholeReader) run(name string, yield func(struct{}) bool) error {
 // feed returns what p adds to the decompressed body, and the error that ended
 // it, once.
 func (w *wholeReader) feed(p []byte) ([]byte, error) {
-	w.in = p
-	before := w.fail
-	w.next()
-	out := w.out
-	w.in, w.out = nil, nil
-	if before == nil {
-		return out, w.fail
-	}
-	return out, nil
+	w.push.Feed(p)
+	_, err := w.push.Done()
+	return w.taken(err)
 }
 
 func (w *wholeReader) close() ([]byte, error) {
-	w.closed = true
-	out, err := w.feed(nil)
-	w.stop()
-	return out, err
+	return w.taken(w.push.Close())
 }
 
-// An inputFunc is a Read method.
-type inputFunc func([]byte) (int, error)
-
-func (f inputFunc) Read(p []byte) (int, error) { return f(p) }
+// taken returns what has been decompressed since the last time.
+func (w *wholeReader) taken(err error) ([]byte, error) {
+	out := w.out
+	w.out = nil
+	if err == nil || w.failed {
+		return out, nil
+	}
+	w.failed = true
+	return out, err
+}

@@ -29,7 +29,8 @@ func ParseNumber(s string) (*Number, error) {
 		n.varints = append(n.varints, uint64(v))
 		n.varints = append(n.varints, uint64(v)<<1^uint64(v>>63)) // zigzag
 		if v < 0 && v >= math.MinInt32 {
-			n.varints = append(n.varints, uint64(uint32(v))) // an int32 that was not extended
+			// An int32 that was not extended.
+			n.varints = append(n.varints, uint64(uint32(v)))
 		}
 		if v >= math.MinInt32 && v <= math.MaxUint32 {
 			n.fixed32 = append(n.fixed32, uint64(uint32(v)))

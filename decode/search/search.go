@@ -33,30 +33,39 @@ type Query struct {
 // A Match is a place where something was found.
 type Match struct {
 	Dir    captures.Direction
-	Frame  int    // in which it begins
-	Frames []int  // all that it spans
-	Path   string // field numbers joined by dots; (hex) and the like where the value was something else inside; "" for a body without fields
-	Kind   string // "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed", "json", "text", "header", "url"
-	Value  string // the text around the match, or the value
-	Start  int    // of the match in Value, and its
-	End    int    // end
+	Frame  int   // in which it begins
+	Frames []int // all that it spans
+
+	// Path is field numbers joined by dots; (hex) and the like where the value was
+	// something else inside; "" for a body without fields
+	Path string
+
+	// Kind is one of "string", "bytes", "message", "varint", "fixed32", "fixed64", "packed",
+	// "json", "text", "header", "url"
+	Kind  string
+	Value string // the text around the match, or the value
+	Start int    // of the match in Value, and its
+	End   int    // end
 }
 
 const (
+	// tailLen bounds the bytes of a path's text that are kept for what goes on in
+	// the next frame.
+	tailLen = 4 << 10
+
 	contextLen    = 60       // bytes of text on either side of a match
 	maxDepth      = 4        // levels of data inside data
-	tailLen       = 4 << 10  // bytes of a path's text that are kept for what goes on in the next frame
 	maxTails      = 4096     // paths of an exchange whose text is joined
 	maxPerValue   = 1000     // matches in one value
 	maxPackedText = 16       // bytes
 	maxJSONLen    = 16 << 20 // bytes of a JSON document that is taken apart
 )
 
-// A Searcher looks into the frames of one exchange, in order. A text that goes
+// A searcher looks into the frames of one exchange, in order. A text that goes
 // on in the same field of the direction's next frames is found, too.
 //
 // Limits: of what spans frames at most 4 KiB; 1,000 matches in one value.
-type Searcher struct {
+type searcher struct {
 	q     Query
 	emit  func(Match) bool // false ends the search
 	over  bool
@@ -83,15 +92,15 @@ type step struct {
 }
 
 // New returns a Searcher that hands what it finds to emit.
-func New(q Query, emit func(Match) bool) *Searcher {
-	return &Searcher{q: q, emit: emit, tails: map[tailKey]*tail{}}
+func New(q Query, emit func(Match) bool) *searcher {
+	return &searcher{q: q, emit: emit, tails: map[tailKey]*tail{}}
 }
 
 // Done reports whether emit has ended the search.
-func (s *Searcher) Done() bool { return s.over }
+func (s *searcher) Done() bool { return s.over }
 
 // Frame looks into one frame.
-func (s *Searcher) Frame(f *decode.Frame) {
+func (s *searcher) Frame(f *decode.Frame) {
 	if s.over {
 		return
 	}
@@ -109,7 +118,7 @@ func (s *Searcher) Frame(f *decode.Frame) {
 
 // carried looks into messages that only their place tells to be some: those of
 // fewer bytes than would be believed elsewhere.
-func (s *Searcher) carried(f *decode.Frame) {
+func (s *searcher) carried(f *decode.Frame) {
 	for _, in := range f.Inner {
 		if in.Tree == nil {
 			continue
@@ -125,14 +134,14 @@ func (s *Searcher) carried(f *decode.Frame) {
 }
 
 // tree looks into a message, which was in enc.
-func (s *Searcher) tree(t *wire.Tree, enc string) {
+func (s *searcher) tree(t *wire.Tree, enc string) {
 	if len(s.q.Bytes) > 0 {
 		s.bytes(t, enc)
 	}
 	s.children(t, 0, enc)
 }
 
-func (s *Searcher) children(t *wire.Tree, i int32, enc string) {
+func (s *searcher) children(t *wire.Tree, i int32, enc string) {
 	for c := t.Nodes[i].First; c != wire.None && !s.over; c = t.Nodes[c].Next {
 		n := &t.Nodes[c]
 		if n.Type == wire.Garbage {
@@ -147,7 +156,7 @@ func (s *Searcher) children(t *wire.Tree, i int32, enc string) {
 	}
 }
 
-func (s *Searcher) node(t *wire.Tree, c int32, n *wire.Node) {
+func (s *searcher) node(t *wire.Tree, c int32, n *wire.Node) {
 	if s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0 {
 		s.listed(t, c, n)
 	}
@@ -165,7 +174,7 @@ func (s *Searcher) node(t *wire.Tree, c int32, n *wire.Node) {
 
 // payload looks into a length-delimited value: at its fields where it is a
 // message, else at its text and what that may stand for.
-func (s *Searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
+func (s *searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 	data := t.Payload(c)
 	if len(data) == 0 {
 		return
@@ -195,7 +204,7 @@ func (s *Searcher) payload(t *wire.Tree, c int32, n *wire.Node) {
 }
 
 // depth is how many times data is inside data here.
-func (s *Searcher) depth() (d int) {
+func (s *searcher) depth() (d int) {
 	for i := range s.steps {
 		if s.steps[i].enc != "" {
 			d++
@@ -205,7 +214,7 @@ func (s *Searcher) depth() (d int) {
 }
 
 // inside looks at what a value holds in another form.
-func (s *Searcher) inside(data []byte) {
+func (s *searcher) inside(data []byte) {
 	in, ok := s.find.Find(data)
 	if !ok {
 		return
@@ -243,7 +252,7 @@ func (s *Searcher) inside(data []byte) {
 }
 
 // body looks into a body without fields: JSON, or any text.
-func (s *Searcher) body(data []byte, enc string, depth int) {
+func (s *searcher) body(data []byte, enc string, depth int) {
 	if k := bytes.Index(data, s.q.Bytes); len(s.q.Bytes) > 0 && k >= 0 && depth == 0 {
 		s.hit("text", data, k, k+len(s.q.Bytes), true)
 	}
@@ -258,13 +267,13 @@ func (s *Searcher) body(data []byte, enc string, depth int) {
 }
 
 // json looks at the strings and numbers of a JSON document.
-func (s *Searcher) json(data []byte, enc string) {
+func (s *searcher) json(data []byte, enc string) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	s.jsonValue(dec, enc)
 }
 
-func (s *Searcher) jsonValue(dec *json.Decoder, enc string) bool {
+func (s *searcher) jsonValue(dec *json.Decoder, enc string) bool {
 	tok, err := dec.Token()
 	if err != nil || s.over {
 		return false
@@ -310,13 +319,13 @@ func (s *Searcher) jsonValue(dec *json.Decoder, enc string) bool {
 }
 
 // jsonKey finds text in the name of a member.
-func (s *Searcher) jsonKey(name string) {
+func (s *searcher) jsonKey(name string) {
 	if lo, hi, ok := s.q.Text.find([]byte(name), 0); ok {
 		s.hit("json", []byte(name), lo, hi, false)
 	}
 }
 
-func (s *Searcher) jsonText(v string) {
+func (s *searcher) jsonText(v string) {
 	switch {
 	case s.q.Text != nil:
 		s.text([]byte(v), "json", true)
@@ -329,12 +338,12 @@ func (s *Searcher) jsonText(v string) {
 }
 
 // everything reports that all values at the path are wanted.
-func (s *Searcher) everything() bool {
+func (s *searcher) everything() bool {
 	return s.q.Text == nil && s.q.Number == nil && len(s.q.Bytes) == 0
 }
 
 // bytes finds Bytes in a message's bytes: each once, at the innermost field.
-func (s *Searcher) bytes(t *wire.Tree, enc string) {
+func (s *searcher) bytes(t *wire.Tree, enc string) {
 	for from := 0; from < len(t.Data) && !s.over; {
 		k := bytes.Index(t.Data[from:], s.q.Bytes)
 		if k < 0 {
@@ -363,7 +372,7 @@ func (s *Searcher) bytes(t *wire.Tree, enc string) {
 }
 
 // packed finds the number in a value that is rather packed than anything else.
-func (s *Searcher) packed(t *wire.Tree, c int32, data []byte) {
+func (s *searcher) packed(t *wire.Tree, c int32, data []byte) {
 	if len(data) > maxPackedText && isPlain(data) {
 		return // numbers do not look like that much text
 	}
@@ -391,10 +400,10 @@ func packedType(typ string) wire.Type {
 	return wire.Varint
 }
 
-func (s *Searcher) number(typ wire.Type, v uint64) { s.value(kindOf(typ), numberText(typ, v)) }
+func (s *searcher) number(typ wire.Type, v uint64) { s.value(kindOf(typ), numberText(typ, v)) }
 
 // listed gives a field out because of its path alone.
-func (s *Searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
+func (s *searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 	if !s.wanted() {
 		return
 	}
@@ -416,7 +425,7 @@ func (s *Searcher) listed(t *wire.Tree, c int32, n *wire.Node) {
 }
 
 // best is the likeliest reading of a node, by its tree alone.
-func (s *Searcher) best(t *wire.Tree, c int32) (k kind.Kind, typ string) {
+func (s *searcher) best(t *wire.Tree, c int32) (k kind.Kind, typ string) {
 	if s.readOf != t {
 		s.reader, s.readOf = kind.NewReader(t, nil), t
 	}
@@ -435,10 +444,10 @@ func kindOf(typ wire.Type) string {
 }
 
 // wanted reports whether the path here is one that is asked for.
-func (s *Searcher) wanted() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
+func (s *searcher) wanted() bool { return s.q.Path == nil || matchSteps(s.q.Path, s.steps) }
 
 // value gives out a value as a whole.
-func (s *Searcher) value(kind, v string) {
+func (s *searcher) value(kind, v string) {
 	if s.wanted() {
 		s.send(Match{Kind: kind, Value: cut(v), End: len(cut(v))}, nil)
 	}
@@ -452,7 +461,7 @@ func cut(s string) string {
 }
 
 // hit gives out a stretch of data with what is around it.
-func (s *Searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
+func (s *searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
 	if !s.wanted() {
 		return
 	}
@@ -461,7 +470,7 @@ func (s *Searcher) hit(kind string, data []byte, lo, hi int, asHex bool) {
 	s.send(m, nil)
 }
 
-func (s *Searcher) send(m Match, frames []int) {
+func (s *searcher) send(m Match, frames []int) {
 	m.Dir, m.Frame, m.Frames = s.frame.Dir, s.frame.Seq, frames
 	if frames == nil {
 		m.Frames = []int{s.frame.Seq}
@@ -476,7 +485,7 @@ func (s *Searcher) send(m Match, frames []int) {
 }
 
 // path writes the steps: 3(hex).1.2, with an index where a field is repeated.
-func (s *Searcher) path() string {
+func (s *searcher) path() string {
 	var b strings.Builder
 	for i := range s.steps {
 		st := &s.steps[i]

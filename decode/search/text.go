@@ -188,7 +188,7 @@ type segment struct{ off, frame int }
 
 // text finds Text in a value. A value that may go on in the next frame's field
 // is joined to what came before.
-func (s *Searcher) text(data []byte, kind string, joined bool) {
+func (s *searcher) text(data []byte, kind string, joined bool) {
 	if !s.wanted() {
 		return
 	}
@@ -208,7 +208,7 @@ func (s *Searcher) text(data []byte, kind string, joined bool) {
 }
 
 // join looks for what begins in an earlier frame and ends in this one.
-func (s *Searcher) join(data []byte, kind string) {
+func (s *searcher) join(data []byte, kind string) {
 	key := tailKey{s.frame.Dir, s.pathHash()}
 	t := s.tails[key]
 	if t == nil {
@@ -232,7 +232,7 @@ func (s *Searcher) join(data []byte, kind string) {
 	t.add(data, s.frame.Seq)
 }
 
-func (s *Searcher) across(t *tail, data []byte, kind string) {
+func (s *searcher) across(t *tail, data []byte, kind string) {
 	before, reach := t.text, tailLen
 	if s.q.Text.literal != nil {
 		// It cannot reach further than it is long.
@@ -284,7 +284,7 @@ func (t *tail) add(data []byte, frame int) {
 }
 
 // pathHash tells paths apart, without indexes.
-func (s *Searcher) pathHash() uint64 {
+func (s *searcher) pathHash() uint64 {
 	h := uint64(14695981039346656037)
 	for i := range s.steps {
 		st := &s.steps[i]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -79,8 +78,10 @@ type cleaner struct {
 	edits  map[int64][2][]captures.Edit
 	values int
 
-	typed    map[int64]bool      // exchanges of which a field was replaced
-	messages map[int64][2]string // of Connect GETs: the parameter's value, and what replaces it
+	typed map[int64]bool // exchanges of which a field was replaced
+
+	// messages are, of Connect GETs, the parameter's value, and what replaces it.
+	messages map[int64][2]string
 	// runs are the parts of bodies that are left out, by exchange.
 	runs  map[int64][]captures.Unsearched
 	inURL map[int64]int64 // bytes that are left out of URLs
@@ -231,7 +232,7 @@ func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e capt
 	}
 	at := int64(0)
 	if f.Framed {
-		at = f.Offset + envelope.HeaderLen
+		at = f.Offset + envelope.PrefixLen
 	}
 	end := at + int64(len(f.Raw))
 	if f.Partial || end > int64(len(raw)) || !bytes.Equal(raw[at:end], f.Raw) || !f.Framed && end != int64(len(raw)) {
@@ -240,6 +241,5 @@ func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e capt
 	if !f.Framed {
 		return captures.Edit{Start: 0, End: end, Data: payload}, true, nil
 	}
-	length := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
-	return captures.Edit{Start: f.Offset + 1, End: end, Data: append(length, payload...)}, true, nil
+	return captures.Edit{Start: f.Offset, End: end, Data: envelope.Append(nil, f.Flags, payload)}, true, nil
 }

@@ -64,7 +64,7 @@ func FuzzFrame(f *testing.F) {
 				t.Fatalf("%d bytes became %d", len(raw), len(clean))
 			}
 			if framed {
-				clean = clean[envelope.HeaderLen:]
+				clean = clean[envelope.PrefixLen:]
 			}
 			tree := wire.Parse(clean, wire.Options{})
 			if left := rules.typed(captures.DefaultRedactor(), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {

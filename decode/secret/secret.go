@@ -19,17 +19,28 @@ import (
 
 // Rules by decoding, beside those of captures.
 const (
-	RuleField   captures.Rule = "field"         // the definitions say that the field holds a secret
-	RuleName    captures.Rule = "field-name"    // the field's name tells
-	RuleUnknown captures.Rule = "field-unknown" // a token in a field without definition, in a message that holds secrets
+	// RuleField is for fields of which the definitions say that they hold a secret.
+	ruleField captures.Rule = "field"
+
+	// RuleName is for fields whose name says so.
+	ruleName captures.Rule = "field-name"
+
+	// RuleUnknown is for tokens in fields without definition, in a message that
+	// holds secrets.
+	ruleUnknown captures.Rule = "field-unknown"
 )
 
 // Rules say what is a secret where definitions are known. The zero value knows
 // of none.
 type Rules struct {
-	Fields    map[protoreflect.FullName]bool // those that hold secrets; of a message, every text in it
+	// Fields are those that hold secrets; of a message, every text in it.
+	Fields map[protoreflect.FullName]bool
+
+	// FrameType, if set, returns the type of a call's frames, or nil.
 	FrameType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
-	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor // of messages inside fields of a frame
+
+	// InnerType, if set, returns that of messages inside fields of a frame.
+	InnerType func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor
 }
 
 // frameType is the type of a call's frames, or nil.
@@ -94,7 +105,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		switch {
 		case fd == nil:
 			if holds && n.Type == wire.Len && captures.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, RuleUnknown, string(md.FullName()))
+				w.add(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
 			w.secret(c, string(fd.FullName()))
@@ -105,7 +116,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
 			surely, perhaps := w.red.TellsSecret(string(fd.Name()))
 			if surely || perhaps && captures.LooksRandom(w.tree.Payload(c)) {
-				w.add(c, RuleName, string(fd.FullName()))
+				w.add(c, ruleName, string(fd.FullName()))
 			}
 		}
 	}
@@ -115,7 +126,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 func (w *walker) secret(i int32, field string) {
 	n := w.tree.Node(i)
 	if n.Type == wire.Len && (n.First == wire.None || !w.ratherMessage(i)) {
-		w.add(i, RuleField, field)
+		w.add(i, ruleField, field)
 		return
 	}
 	for c := range w.tree.Children(i) {

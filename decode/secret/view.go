@@ -10,11 +10,16 @@ import (
 
 // A View is a capture without its secrets, as Clean copies it.
 type View struct {
-	from     *captures.Store
-	c        cleaner
-	ids      []int64
-	replaced map[int64]bool // exchanges of which something was replaced, as far as they were read
-	omitted  map[int64]bool // exchanges of which something was left out, as far as they were read
+	from *captures.Store
+	c    cleaner
+	ids  []int64
+
+	// replaced are the exchanges of which something was replaced, as far as they
+	// were read.
+	replaced map[int64]bool
+
+	// omitted are those of which something was left out.
+	omitted map[int64]bool
 }
 
 // NewView looks through a capture for secrets, and returns a view without them.

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -70,8 +69,8 @@ func (d *Document) framePart(p piece, off int) Part {
 	if !p.framed {
 		return Part{Off: off, DataOff: off, Raw: p.raw, Data: p.raw, Kind: "bytes", Title: "the rest is no envelope"}
 	}
-	part := Part{Off: off, Head: d.data[off : off+envelope.HeaderLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.HeaderLen}
-	part.Title = fmt.Sprintf("envelope, flags %s, %d bytes", p.flags, binary.BigEndian.Uint32(part.Head[1:]))
+	part := Part{Off: off, Head: d.data[off : off+envelope.PrefixLen], Raw: p.raw, Data: p.data, DataOff: off + envelope.PrefixLen}
+	part.Title = fmt.Sprintf("envelope, flags %s, %d bytes", p.flags, envelope.ParsePrefix(part.Head).Length)
 	if uint64(p.length) != uint64(len(p.raw)) {
 		part.Title += fmt.Sprintf(", of which %d are there", len(p.raw))
 	}

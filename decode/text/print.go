@@ -94,7 +94,7 @@ type printer struct {
 // piece writes an envelope.
 func (p *printer) piece(f piece, o Options) {
 	if !f.framed {
-		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.HeaderLen, len(f.raw))
+		fmt.Fprintf(p.w, "# an envelope's head cut off: %d bytes, %d left\n", envelope.PrefixLen, len(f.raw))
 		p.hex(f.raw, 0)
 		return
 	}

@@ -394,7 +394,11 @@ func inflateKept(value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), maxKept+1))
+	r, err := new(envelope.Decompressor).Open(envelope.RawDeflate, bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(r, maxKept+1))
 	if err != nil {
 		return nil, err
 	}

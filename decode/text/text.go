@@ -26,7 +26,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -152,11 +151,11 @@ func isCutFrames(data []byte) bool {
 		if data[0]&^0x83 != 0 {
 			return false
 		}
-		if len(data) < envelope.HeaderLen {
+		if len(data) < envelope.PrefixLen {
 			return something
 		}
-		length := int64(binary.BigEndian.Uint32(data[1:]))
-		data = data[envelope.HeaderLen:]
+		length := int64(envelope.ParsePrefix(data).Length)
+		data = data[envelope.PrefixLen:]
 		something = something || length > 0 && len(data) > 0
 		if length > int64(len(data)) {
 			return something && length <= maxCutFrame
@@ -236,16 +235,17 @@ type piece struct {
 // pieces calls f for every envelope in data, in order.
 func (d *Document) pieces(f func(piece) error) error {
 	for rest := d.data; len(rest) > 0; {
-		if len(rest) < envelope.HeaderLen {
+		if len(rest) < envelope.PrefixLen {
 			return f(piece{raw: rest})
 		}
-		p := piece{framed: true, flags: envelope.Flags(rest[0]), length: binary.BigEndian.Uint32(rest[1:])}
-		p.raw = rest[envelope.HeaderLen:]
+		prefix := envelope.ParsePrefix(rest)
+		p := piece{framed: true, flags: prefix.Flags, length: prefix.Length}
+		p.raw = rest[envelope.PrefixLen:]
 		whole := uint64(p.length) <= uint64(len(p.raw))
 		if whole {
 			p.raw = p.raw[:p.length:p.length]
 		}
-		rest = rest[envelope.HeaderLen+len(p.raw):]
+		rest = rest[envelope.PrefixLen+len(p.raw):]
 		p.data = p.raw
 		if whole && p.flags&envelope.Compressed != 0 {
 			d.inflate(&p)

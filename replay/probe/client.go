@@ -303,7 +303,7 @@ func (c *client) body(codec string, message []byte) []byte {
 	if c.protocol == ConnectUnary {
 		return message
 	}
-	return envelope.Append(make([]byte, 0, envelope.HeaderLen+len(message)), 0, message)
+	return envelope.Append(make([]byte, 0, envelope.PrefixLen+len(message)), 0, message)
 }
 
 func (c *client) contentType(codec string) string {

@@ -6,6 +6,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"unwire/decode/envelope"
 )
 
 // compressions are what the server can offer. Its own gzip is connect-go's.
@@ -31,15 +33,11 @@ func (c *Compression) options() []connect.HandlerOption {
 	return list
 }
 
-func newBrotliReader() connect.Decompressor { return &brotliReader{brotli.NewReader(nil)} }
+func newBrotliReader() connect.Decompressor { return newDecompressor("br") }
 
 func newBrotliWriter() connect.Compressor { return brotli.NewWriter(nil) }
 
-type brotliReader struct{ *brotli.Reader }
-
-func (*brotliReader) Close() error { return nil }
-
-func newZstdReader() connect.Decompressor { return &zstdReader{} }
+func newZstdReader() connect.Decompressor { return newDecompressor("zstd") }
 
 func newZstdWriter() connect.Compressor {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -49,23 +47,28 @@ func newZstdWriter() connect.Compressor {
 	return w
 }
 
-// A zstdReader makes its decoder with the first input: connect resets a
-// decompressor between uses, and one that was closed can never be reset.
-type zstdReader struct{ d *zstd.Decoder }
-
-func (z *zstdReader) Reset(r io.Reader) (err error) {
-	if z.d == nil {
-		z.d, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMessageBytes))
-		return err
-	}
-	return z.d.Reset(r)
+// A decompressor opens its decoder with the first input: connect resets a decompressor
+// between uses, and one that was closed can never be reset.
+type decompressor struct {
+	encoding string
+	decoder  envelope.Decompressor
+	r        io.Reader
 }
 
-func (z *zstdReader) Read(p []byte) (int, error) {
-	if z.d == nil {
+func newDecompressor(encoding string) *decompressor {
+	return &decompressor{encoding: encoding, decoder: envelope.Decompressor{MaxWindow: maxMessageBytes}}
+}
+
+func (d *decompressor) Reset(r io.Reader) (err error) {
+	d.r, err = d.decoder.Open(d.encoding, r)
+	return err
+}
+
+func (d *decompressor) Read(p []byte) (int, error) {
+	if d.r == nil {
 		return 0, io.EOF
 	}
-	return z.d.Read(p)
+	return d.r.Read(p)
 }
 
-func (*zstdReader) Close() error { return nil }
+func (*decompressor) Close() error { return nil }

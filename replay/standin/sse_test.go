@@ -72,8 +72,8 @@ func (a *appender) all(list []*message) {
 	}
 }
 
-// envelope frames a message as a client that has no library for it does.
-func envelope(t testing.TB, m *message) string {
+// enveloped frames a message as a client that has no library for it does.
+func enveloped(t testing.TB, m *message) string {
 	data, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func runOverSSE(t *testing.T, s *Server, http2 bool, contentType string, unwrap 
 	set(id, "request_id", a.id)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+procedureRunSSE, strings.NewReader(envelope(t, id)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+procedureRunSSE, strings.NewReader(enveloped(t, id)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +296,11 @@ func TestOneStreamARequest(t *testing.T) {
 	s.sessions.all["r-2"].take()
 	md := s.api.Method("agent.v1.AgentService", "RunSSE")
 	hc := httpClient(t, s, true)
-	status, body := post(t, hc, s.URL()+procedureRunSSE, "application/connect+proto", envelope(t, build(t, md.Input(), `{"requestId":"r-2"}`)))
+	status, body := post(t, hc, s.URL()+procedureRunSSE, "application/connect+proto", enveloped(t, build(t, md.Input(), `{"requestId":"r-2"}`)))
 	if status != 200 || !strings.Contains(body, "already_exists") {
 		t.Errorf("%d %q", status, body)
 	}
-	status, body = post(t, hc, s.URL()+procedureRunSSE, "application/connect+proto", envelope(t, build(t, md.Input(), `{}`)))
+	status, body = post(t, hc, s.URL()+procedureRunSSE, "application/connect+proto", enveloped(t, build(t, md.Input(), `{}`)))
 	if status != 200 || !strings.Contains(body, "request_id is empty") {
 		t.Errorf("%d %q", status, body)
 	}

@@ -3,9 +3,10 @@ package standin
 import (
 	"context"
 	"encoding/base64"
-	"encoding/binary"
 	"net/http"
 	"slices"
+
+	"unwire/decode/envelope"
 )
 
 // statusBidiNeedsHTTP2 is what the live agent endpoint's load balancer is
@@ -60,8 +61,8 @@ func (w *writer) Write(p []byte) (int, error) {
 		return w.ResponseWriter.Write(p)
 	}
 	w.partial = append(w.partial, p...)
-	for len(w.partial) >= 5 {
-		n := 5 + int(binary.BigEndian.Uint32(w.partial[1:]))
+	for len(w.partial) >= envelope.PrefixLen {
+		n := envelope.PrefixLen + int(envelope.ParsePrefix(w.partial).Length)
 		if len(w.partial) < n {
 			break
 		}
@@ -74,10 +75,10 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // event writes an envelope as seed 000 describes it.
-func (w *writer) event(envelope []byte) error {
-	line := append([]byte("data: "), base64.StdEncoding.EncodeToString(envelope)...)
+func (w *writer) event(frame []byte) error {
+	line := append([]byte("data: "), base64.StdEncoding.EncodeToString(frame)...)
 	line = append(line, "\n\n"...)
-	if envelope[0]&0b10 != 0 {
+	if envelope.ParsePrefix(frame).Flags&envelope.EndStream != 0 {
 		line = append(line, "event: end\ndata:\n\n"...)
 	}
 	_, err := w.ResponseWriter.Write(line)

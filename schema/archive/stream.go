@@ -10,8 +10,6 @@ import (
 	"io"
 	"path"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // tarBlock is what a tar's first header takes.
@@ -24,7 +22,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	var err error
 	switch kind {
 	case kindGzip:
-		r, err = gzip.NewReader(in)
+		r, err = decompress("gzip", in)
 	case kindBzip2:
 		r = bzip2.NewReader(in)
 	case kindXz:
@@ -33,7 +31,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 		}
 		r, err = openXz(bufio.NewReader(in))
 	case kindZstd:
-		r, err = openZstd(in)
+		r, err = decompress("zstd", in)
 	default:
 		return fmt.Errorf("unknown kind %q", kind)
 	}

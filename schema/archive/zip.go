@@ -6,9 +6,9 @@ import (
 	"compress/bzip2"
 	"io"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"unwire/decode/envelope"
 )
 
 // Methods of compression in a zip, beside those that archive/zip has.
@@ -23,9 +23,9 @@ func (w *walk) zip(data []byte) error {
 	if err != nil && zr == nil {
 		return err
 	}
-	zr.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	zr.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser { return opened(decompress(envelope.RawDeflate, r)) })
 	zr.RegisterDecompressor(zipBzip2, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
-	zr.RegisterDecompressor(zipZstd, func(r io.Reader) io.ReadCloser { return opened(openZstd(r)) })
+	zr.RegisterDecompressor(zipZstd, func(r io.Reader) io.ReadCloser { return opened(decompress("zstd", r)) })
 	zr.RegisterDecompressor(zipXz, func(r io.Reader) io.ReadCloser { return opened(openXz(r)) })
 	read := int64(0)
 	for _, f := range zr.File {
@@ -76,12 +76,24 @@ func opened(r io.Reader, err error) io.ReadCloser {
 // maxWindow bounds the memory that a decompressor may take for its dictionary.
 const maxWindow = 128 << 20
 
-func openZstd(r io.Reader) (io.Reader, error) {
-	d, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1))
+func decompress(encoding string, r io.Reader) (io.Reader, error) {
+	d := envelope.Decompressor{MaxWindow: maxWindow}
+	out, err := d.Open(encoding, r)
 	if err != nil {
 		return nil, err
 	}
-	return d.IOReadCloser(), nil
+	return &decompressed{out, &d}, nil
+}
+
+// decompressed is a reader that frees its decoder when it is closed.
+type decompressed struct {
+	io.Reader
+	d *envelope.Decompressor
+}
+
+func (r *decompressed) Close() error {
+	r.d.Close()
+	return nil
 }
 
 // xzDictionary is the size of the dictionary that the first block of an xz file

@@ -214,27 +214,3 @@ func typeClass(fd protoreflect.FieldDescriptor) string {
 		return k.String()
 	}
 }
-
-// LabelOfField is the declared label, in the contract's words. A oneof's
-// members are singular; a required field is optional with a promise.
-func LabelOfField(fd protoreflect.FieldDescriptor) string {
-	switch {
-	case fd.IsMap():
-		return Map
-	case fd.IsList():
-		return Repeated
-	case InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
-		return Singular
-	}
-	return Optional
-}
-
-// IsMany reports whether a field with this label can have several values.
-func IsMany(label string) bool { return label == Map || label == Repeated }
-
-// InOneof reports whether a field belongs to a oneof that is written in the source,
-// as opposed to that of an optional field.
-func InOneof(fd protoreflect.FieldDescriptor) bool {
-	o := fd.ContainingOneof()
-	return o != nil && !o.IsSynthetic()
-}

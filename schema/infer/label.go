@@ -5,6 +5,8 @@ import (
 
 	"unwire/decode/kind"
 	"unwire/decode/wire"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Labels in the contract's words.
@@ -228,4 +230,28 @@ func (v vocabulary) share(f *classField) float64 {
 		}
 	}
 	return float64(n) / float64(len(f.Len.Values.Items))
+}
+
+// LabelOfField is the declared label, in the contract's words. A oneof's
+// members are singular; a required field is optional with a promise.
+func LabelOfField(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.IsMap():
+		return Map
+	case fd.IsList():
+		return Repeated
+	case InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
+		return Singular
+	}
+	return Optional
+}
+
+// IsMany reports whether a field with this label can have several values.
+func IsMany(label string) bool { return label == Map || label == Repeated }
+
+// InOneof reports whether a field belongs to a oneof that is written in the source,
+// as opposed to that of an optional field.
+func InOneof(fd protoreflect.FieldDescriptor) bool {
+	o := fd.ContainingOneof()
+	return o != nil && !o.IsSynthetic()
 }

@@ -79,10 +79,10 @@ var table = map[string]row{
 		imports: []string{"captures", "decode/"},
 		why:     "frames and streams are derived from captures",
 	},
-	"decode/diff":   {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
-	"decode/score":  {imports: []string{"captures", "decode", "decode/"}, why: "scores the texts of decoded exchanges"},
-	"decode/secret": {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
-	"decode/search": {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
+	"decode/diff":       {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
+	"decode/transcript": {imports: []string{"captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
+	"decode/secret":     {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
+	"decode/search":     {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
 	"schema": {
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
 		why: "definitions are loaded from every source that package extract reads",
@@ -100,7 +100,7 @@ var table = map[string]row{
 		why: "compares schemas; Touched looks for changed elements in captures",
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
-	"schema/archive":             {imports: []string{"schema/interrupt"}, why: "archives hold files of any kind"},
+	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
 	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {

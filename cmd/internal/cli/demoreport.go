@@ -12,7 +12,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/diff"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 	"unwire/replay"
 	"unwire/replay/edit"
 	"unwire/schema"
@@ -175,7 +175,7 @@ const mostAnswer = 3
 
 // extracted prints the answer and why it is taken for one.
 func (r *demoReport) extracted(context.Context) error {
-	tr := score.Extract(r.stream, score.Options{})
+	tr := transcript.Extract(r.stream, transcript.Options{})
 	r.title("3 EXTRACTED", "the answer, without any schema")
 	for i, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
 		if i == mostAnswer {
@@ -184,9 +184,9 @@ func (r *demoReport) extracted(context.Context) error {
 		}
 		r.line(r.app.out, "  "+l)
 	}
-	seen := map[score.Role]bool{}
+	seen := map[transcript.Role]bool{}
 	for _, c := range tr.Candidates {
-		if seen[c.Role] || c.Role == score.ID || c.Role == score.Metadata {
+		if seen[c.Role] || c.Role == transcript.ID || c.Role == transcript.Metadata {
 			continue
 		}
 		seen[c.Role] = true

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/decode"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 	"unwire/schema"
 )
 
@@ -17,7 +17,7 @@ import (
 type transcriptLine struct {
 	V        int   `json:"v"`
 	Exchange int64 `json:"exchange"`
-	*score.Transcript
+	*transcript.Transcript
 	Error *failureLine `json:"error,omitempty"` // in place of the transcript's
 }
 
@@ -32,7 +32,7 @@ type extractFlags struct {
 type extraction struct {
 	*app
 	extractFlags
-	options score.Options
+	options transcript.Options
 	defs    *schema.Schema // of error details; nil for none
 }
 
@@ -110,15 +110,15 @@ func (a *app) runExtract(ctx context.Context, args []string, f extractFlags) err
 }
 
 // loadWeights reads a weights file; "" is the built-in weights.
-func (a *app) loadWeights(name string) (*score.Weights, error) {
+func (a *app) loadWeights(name string) (*transcript.Weights, error) {
 	if name == "" {
-		return score.DefaultWeights(), nil
+		return transcript.DefaultWeights(), nil
 	}
 	data, err := a.readInput(name)
 	if err != nil {
 		return nil, err
 	}
-	w, err := score.ParseWeights(data)
+	w, err := transcript.ParseWeights(data)
 	if err != nil {
 		return nil, fail(exitInput, fmt.Errorf("%s: %w", inputName(name), err), "'unwire extract weights --json' prints a file that is right")
 	}
@@ -154,7 +154,7 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 }
 
 func (e *extraction) one(ex *decode.Exchange) error {
-	tr := score.Extract(ex, e.options)
+	tr := transcript.Extract(ex, e.options)
 	if e.json {
 		return e.printJSON(e.line(ex, tr))
 	}
@@ -166,7 +166,7 @@ func (e *extraction) one(ex *decode.Exchange) error {
 	return w.Flush()
 }
 
-func (e *extraction) line(ex *decode.Exchange, tr *score.Transcript) transcriptLine {
+func (e *extraction) line(ex *decode.Exchange, tr *transcript.Transcript) transcriptLine {
 	return transcriptLine{1, ex.ID, tr, newFailureLine(tr.Error, e.defs)}
 }
 

@@ -16,7 +16,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode/envelope"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 )
 
 // framed is an envelope around a message of one text, inside others.
@@ -130,17 +130,17 @@ func TestFollowInterrupted(t *testing.T) {
 
 func TestParseLabel(t *testing.T) {
 	for in, want := range map[string]labelling{
-		"1.1.1=assistant":          {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", score.Assistant},
-		"up/2.1:user":              {address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", score.User},
-		"down/a.b=tool_result":     {address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", score.ToolResult},
-		"choices.delta:x=metadata": {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", score.Metadata},
+		"1.1.1=assistant":          {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "1.1.1", transcript.Assistant},
+		"up/2.1:user":              {address{File: "a.uwc", Exchange: 2, Frame: -1}, "up", "2.1", transcript.User},
+		"down/a.b=tool_result":     {address{File: "a.uwc", Exchange: 2, Frame: -1}, "down", "a.b", "tool_result"},
+		"choices.delta:x=metadata": {address{File: "a.uwc", Exchange: 2, Frame: -1}, "", "choices.delta:x", transcript.Metadata},
 	} {
 		if got, err := parseLabel(in, []string{"a.uwc", "2"}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", in, got, err, want)
 		}
 	}
 	got, err := parseLabel("d/b.uwc#7=1.2=thinking", nil)
-	if want := (labelling{address{File: "d/b.uwc", Exchange: 7, Frame: -1}, "", "1.2", score.Thinking}); err != nil || got != want {
+	if want := (labelling{address{File: "d/b.uwc", Exchange: 7, Frame: -1}, "", "1.2", transcript.Thinking}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	for _, in := range []string{"", "1.1", "1.1=boss", "=", "b.uwc=1.1=user"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/decode"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 )
 
 func (a *app) extractWeightsCommand() *cobra.Command {
@@ -25,7 +25,7 @@ prints the rows that differ from the built-in weights, as OLD>NEW.`,
 		Example: "  unwire extract weights\n  unwire extract weights --json > weights.json\n  unwire extract weights weights.json",
 		Args:    argsBetween(0, "FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			built := score.DefaultWeights()
+			built := transcript.DefaultWeights()
 			w := built
 			if len(args) == 1 {
 				var err error
@@ -43,7 +43,7 @@ prints the rows that differ from the built-in weights, as OLD>NEW.`,
 	return cmd
 }
 
-func (a *app) printWeights(w, built *score.Weights, changes bool) error {
+func (a *app) printWeights(w, built *transcript.Weights, changes bool) error {
 	header := []string{"FEATURE"}
 	for _, r := range w.Roles() {
 		header = append(header, strings.ToUpper(string(r)))
@@ -87,15 +87,15 @@ which is what to expect of other captures like these.`,
 			if err != nil {
 				return err
 			}
-			labels, err := score.ParseLabels(data)
+			labels, err := transcript.ParseLabels(data)
 			if err != nil {
 				return fail(exitInput, fmt.Errorf("%s: %w", inputName(args[0]), err), "a labels file is made by 'unwire extract --label'")
 			}
-			o := score.FitOptions{Hold: hold}
+			o := transcript.FitOptions{Hold: hold}
 			if o.Start, err = a.loadWeights(start); err != nil {
 				return err
 			}
-			w, report, err := score.Fit(labels, o)
+			w, report, err := transcript.Fit(labels, o)
 			if err != nil {
 				return fail(exitInput, err, "label more candidates: 'unwire extract F.uwc ID --label PATH=ROLE'")
 			}
@@ -117,7 +117,7 @@ which is what to expect of other captures like these.`,
 	return cmd
 }
 
-func (a *app) writeWeights(w *score.Weights, out string) error {
+func (a *app) writeWeights(w *transcript.Weights, out string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent("", " ")
@@ -136,7 +136,7 @@ type labelling struct {
 	addr address
 	dir  string // "" for either
 	path string
-	role score.Role
+	role transcript.Role
 }
 
 // parseLabel reads [F.uwc#ID=][up/|down/]PATH=ROLE, or a colon before the role.
@@ -150,7 +150,7 @@ func parseLabel(s string, args []string) (labelling, error) {
 	}
 	l := labelling{path: s[:cut]}
 	var err error
-	if l.role, err = score.ParseRole(s[cut+1:]); err != nil {
+	if l.role, err = transcript.ParseRole(s[cut+1:]); err != nil {
 		return bad(err.Error())
 	}
 	if len(args) == 0 {
@@ -215,7 +215,7 @@ func labelSource(addr address) string {
 	return fmt.Sprintf("%s#%d", filepath.Base(addr.File), addr.Exchange)
 }
 
-func (e *extraction) transcriptAt(ctx context.Context, addr address) (*score.Transcript, error) {
+func (e *extraction) transcriptAt(ctx context.Context, addr address) (*transcript.Transcript, error) {
 	store, err := openCapture(addr.File)
 	if err != nil {
 		return nil, err
@@ -226,5 +226,5 @@ func (e *extraction) transcriptAt(ctx context.Context, addr address) (*score.Tra
 	if err != nil {
 		return nil, err
 	}
-	return score.Extract(ex.Exchange, e.options), nil
+	return transcript.Extract(ex.Exchange, e.options), nil
 }

@@ -12,7 +12,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 )
 
 const (
@@ -199,14 +199,14 @@ func (f *follower) flush(last bool) error {
 // print scores a tail, or the conversation that it is of, and prints what its
 // answer has more than was printed. It returns nothing for a piece that is printed
 // with another.
-func (f *follower) print(t *tail, whole bool) (*decode.Exchange, *score.Transcript, error) {
+func (f *follower) print(t *tail, whole bool) (*decode.Exchange, *transcript.Transcript, error) {
 	t.dirty = false
 	t.ex.Call = t.stream.Call()
 	ex, state := f.whole(t)
 	if ex == nil {
 		return nil, nil, nil
 	}
-	tr := score.Extract(ex, f.options)
+	tr := transcript.Extract(ex, f.options)
 	answer := tr.Answer
 	if !whole {
 		answer = strings.TrimRight(answer, "\uFFFD") // a rune whose rest is to come

@@ -16,15 +16,15 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/envelope"
-	"unwire/decode/score"
 	"unwire/decode/text"
+	"unwire/decode/transcript"
 	"unwire/decode/wire"
 	"unwire/schema"
 )
 
 // A failureLine is the error of an exchange, with its details decoded.
 type failureLine struct {
-	*score.Failure
+	*transcript.Failure
 	Details []detailLine `json:"details,omitempty"` // in place of the failure's
 }
 
@@ -33,7 +33,7 @@ type detailLine struct {
 	Text string `json:"text"` // decoded: by the definitions, by what is known of Google's, as the server did, or without any
 }
 
-func newFailureLine(f *score.Failure, defs *schema.Schema) *failureLine {
+func newFailureLine(f *transcript.Failure, defs *schema.Schema) *failureLine {
 	if f == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ const (
 )
 
 // printTranscript prints who said what, and the candidates.
-func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *score.Transcript) {
+func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *transcript.Transcript) {
 	fmt.Fprintf(w, "%s\n", e.out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(callName(ex)))))
 	for _, t := range tr.Turns {
 		e.printTurn(w, tr, t)
@@ -112,19 +112,19 @@ func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *score
 }
 
 // turnNames are the headings of a transcript.
-func turnName(r score.Role) string {
+func turnName(r transcript.Role) string {
 	switch r {
-	case score.User:
+	case transcript.User:
 		return "You"
-	case score.Thinking:
+	case transcript.Thinking:
 		return "Thinking"
-	case score.Assistant:
+	case transcript.Assistant:
 		return "Answer"
 	}
 	return string(r)
 }
 
-func (e *extraction) printTurn(w io.Writer, tr *score.Transcript, t score.Turn) {
+func (e *extraction) printTurn(w io.Writer, tr *transcript.Transcript, t transcript.Turn) {
 	place := e.out.Dim(fmt.Sprintf("%s %s  %s", dirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
 	if t.Tool == 0 {
 		fmt.Fprintf(w, "%s  %s\n%s\n", e.out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
@@ -150,7 +150,7 @@ func (e *extraction) printTurn(w io.Writer, tr *score.Transcript, t score.Turn) 
 	}
 }
 
-func (e *extraction) printUsage(w io.Writer, u *score.Usage) {
+func (e *extraction) printUsage(w io.Writer, u *transcript.Usage) {
 	var parts []string
 	for _, n := range []struct {
 		name  string
@@ -203,7 +203,7 @@ func frameSpan(frames []int) string {
 }
 
 // reasonLine lists the weightiest reasons.
-func reasonLine(reasons []score.Reason, top int) string {
+func reasonLine(reasons []transcript.Reason, top int) string {
 	parts := make([]string, 0, top)
 	for i, r := range reasons {
 		if i == top {

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
+	"unwire/decode/envelope"
 )
 
 const (
@@ -16,75 +15,52 @@ const (
 	maxZstdWindow = 128 << 20
 )
 
-// A compression is a form in which captures are kept.
-type compression struct {
-	name  string
-	magic []byte
-	open  func(io.Reader) (io.Reader, error)
-}
-
-func compressions() []compression {
-	return []compression{
-		{"gzip", []byte{0x1f, 0x8b}, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-		{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, func(r io.Reader) (io.Reader, error) {
-			d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
-			if err != nil {
-				return nil, err
-			}
-			return d.IOReadCloser(), nil
-		}},
-	}
-}
-
 // An inflated reads a compressed file as what is in it.
 //
 // Limits: 64 GiB.
 type inflated struct {
-	c     compression
-	raw   io.Reader
-	r     io.Reader
-	at    int64
-	limit int64
+	compression string
+	decoder     envelope.Decompressor
+	raw         io.Reader
+	r           io.Reader
+	at          int64
+	limit       int64
 }
 
 // inflate returns a reader of what a file holds, if it begins with head as a
 // compressed one does, and the beginning of that.
 func inflate(in io.Reader, head []byte) (io.Reader, []byte, error) {
-	for _, c := range compressions() {
-		if !bytes.HasPrefix(head, c.magic) {
-			continue
-		}
-		f := &inflated{c: c, raw: in, limit: maxInflated}
-		if err := f.restart(); err != nil {
-			return nil, nil, err
-		}
-		begin := make([]byte, sniffBytes)
-		n, err := io.ReadFull(f, begin)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return nil, nil, err
-		}
-		begin = begin[:n]
-		if s, ok := in.(io.Seeker); ok {
-			if _, err := s.Seek(0, io.SeekStart); err != nil {
-				return nil, nil, err
-			}
-			return f, begin, f.restart()
-		}
-		return io.MultiReader(bytes.NewReader(begin), onlyReader{f}), begin, nil
+	compression := envelope.Sniff(head)
+	if compression == "" {
+		return in, head, nil
 	}
-	return in, head, nil
+	f := &inflated{compression: compression, decoder: envelope.Decompressor{MaxWindow: maxZstdWindow}, raw: in, limit: maxInflated}
+	if err := f.restart(); err != nil {
+		return nil, nil, err
+	}
+
+	begin := make([]byte, sniffBytes)
+	n, err := io.ReadFull(f, begin)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, nil, err
+	}
+	begin = begin[:n]
+	if s, ok := in.(io.Seeker); ok {
+		if _, err := s.Seek(0, io.SeekStart); err != nil {
+			return nil, nil, err
+		}
+		return f, begin, f.restart()
+	}
+	return io.MultiReader(bytes.NewReader(begin), onlyReader{f}), begin, nil
 }
 
 // An onlyReader hides that a reader could seek.
 type onlyReader struct{ io.Reader }
 
 func (f *inflated) restart() error {
-	r, err := f.c.open(bufio.NewReaderSize(f.raw, 1<<16))
+	r, err := f.decoder.Open(f.compression, bufio.NewReaderSize(f.raw, 1<<16))
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.c.name, err)
-	}
-	if old, ok := f.r.(io.Closer); ok {
-		_ = old.Close() // of a reader that is not read further
+		return fmt.Errorf("%s: %w", f.compression, err)
 	}
 	f.r, f.at = r, 0
 	return nil
@@ -92,12 +68,12 @@ func (f *inflated) restart() error {
 
 func (f *inflated) Read(p []byte) (int, error) {
 	if f.at >= f.limit {
-		return 0, fmt.Errorf("%s: more than %d bytes, decompressed", f.c.name, f.limit)
+		return 0, fmt.Errorf("%s: more than %d bytes, decompressed", f.compression, f.limit)
 	}
 	n, err := f.r.Read(p[:min(int64(len(p)), f.limit-f.at)])
 	f.at += int64(n)
 	if err != nil && err != io.EOF {
-		err = fmt.Errorf("%s: %w", f.c.name, err)
+		err = fmt.Errorf("%s: %w", f.compression, err)
 	}
 	return n, err
 }

@@ -24,7 +24,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/diff"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	definitions "unwire/proto"
@@ -269,7 +269,7 @@ func TestFallbackIsOneStream(t *testing.T) {
 			if c.Service != stream.Service || c.RPC != stream.RPC || c.Code != "ok" || c.Outcome != captures.Complete {
 				t.Errorf("%s/%s %s %s", c.Service, c.RPC, c.Code, c.Outcome)
 			}
-			if got, want := score.Extract(c.Exchange, score.Options{}).Answer, score.Extract(stream, score.Options{}).Answer; got != want || len(want) < 100 {
+			if got, want := transcript.Extract(c.Exchange, transcript.Options{}).Answer, transcript.Extract(stream, transcript.Options{}).Answer; got != want || len(want) < 100 {
 				t.Errorf("answer %q, want %q", got, want)
 			}
 			for _, ch := range diff.Exchanges(stream, c.Exchange, diff.Options{Answer: true}) {
@@ -387,7 +387,7 @@ func TestFallbackOutOfOrder(t *testing.T) {
 	if f := conv.Frame(captures.Up, 0); f == nil || !bytes.Contains(f.Data, []byte("What does Backoff")) {
 		t.Errorf("the first frame is %v", f)
 	}
-	if score.Extract(conv.Exchange, score.Options{}).Answer == "" {
+	if transcript.Extract(conv.Exchange, transcript.Options{}).Answer == "" {
 		t.Error("no answer")
 	}
 	// The missing one carried the tool's result: the server waits for it in vain,

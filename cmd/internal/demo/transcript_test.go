@@ -13,7 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
-	"unwire/decode/score"
+	"unwire/decode/transcript"
 	"unwire/replay/standin"
 )
 
@@ -133,20 +133,20 @@ func (c *client) turnOver(ctx context.Context, protocol connect.ClientOption) er
 
 // transcript is what is found in the recorded exchange, or in the conversation
 // that goes by it.
-func (r *recorder) transcript(id int64) *score.Transcript {
+func (r *recorder) transcript(id int64) *transcript.Transcript {
 	r.t.Helper()
 	if c, err := decode.DecodeConversation(r.t.Context(), r.store, id, decode.Options{}); err == nil && c != nil {
-		return score.Extract(c.Exchange, score.Options{})
+		return transcript.Extract(c.Exchange, transcript.Options{})
 	}
 	ex, err := decode.Decode(r.t.Context(), r.store, id, decode.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return score.Extract(ex, score.Options{})
+	return transcript.Extract(ex, transcript.Options{})
 }
 
 // wrong lists what of a turn was not found as it was said.
-func (s *saidTurn) wrong(tr *score.Transcript) (list []string) {
+func (s *saidTurn) wrong(tr *transcript.Transcript) (list []string) {
 	check := func(what, got, want string, whole bool) {
 		if whole && strings.TrimSpace(got) != strings.TrimSpace(want) || !whole && !strings.HasPrefix(got, want) {
 			list = append(list, what+": "+got)
@@ -159,7 +159,7 @@ func (s *saidTurn) wrong(tr *score.Transcript) (list []string) {
 	}
 	var asked []string
 	for _, turn := range tr.Turns {
-		if turn.Role == score.User && turn.Dir == captures.Up.String() {
+		if turn.Role == transcript.User && turn.Dir == captures.Up.String() {
 			asked = append(asked, turn.Text)
 		}
 	}

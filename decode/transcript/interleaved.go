@@ -1,0 +1,159 @@
+package transcript
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"unwire/decode/transcript/language"
+)
+
+const (
+	// Changes of a number between pieces of texts that are sent at once.
+	minChanges      = 2
+	minSharedFrames = 2   // frames that have pieces of several texts
+	minFalls        = 2   // times that an index goes back
+	minBreaks       = 2   // borders at which mixed texts jar
+	minOpenShare    = 0.4 // of the borders within the first text that read on
+)
+
+// isInterleaved reports whether the number at tells texts apart that were sent at the
+// same time, as those of several candidates are: pieces with the same number read
+// on in each other, and those behind each other do not, or stand in one frame.
+func (c *collection) isInterleaved(s *stream, at int32, changes int) bool {
+	if changes < minChanges {
+		return false
+	}
+	parts := make(map[int64][]piece)
+	frames := make(map[int]map[int64]bool)
+	several, falls := 0, 0
+	last := int64(0)
+	for _, p := range s.pieces {
+		v := max(c.scalarOf(p.group, at), 0)
+		if v < last {
+			falls++
+		}
+		last = v
+		if parts[v] = append(parts[v], p); len(parts) > maxVariants {
+			return false
+		}
+		if frames[p.frame] == nil {
+			frames[p.frame] = make(map[int64]bool)
+		}
+		if frames[p.frame][v] {
+			return false // two of one text in a frame are a list
+		}
+		if frames[p.frame][v] = true; len(frames[p.frame]) == 2 {
+			several++
+		}
+	}
+	apart := 0.0
+	var most []piece
+	low, high := int64(maxVariants), int64(0)
+	for v, part := range parts {
+		low, high = min(low, v), max(high, v)
+		if v >= maxVariants {
+			return false // it does not count texts
+		}
+		apart += countBreaks(part)
+		if len(part) > len(most) || len(part) == len(most) && comparePieces(part[0], most[0]) < 0 {
+			most = part
+		}
+	}
+	if several == 0 && changes == len(s.pieces)-1 && s.bytesEach() >= minWhole {
+		return false // they take turns
+	}
+	if len(most) < 2 || s.bytesEach() >= minWhole && endsSentence(strings.TrimSpace(most[0].text)) && endsSentence(strings.TrimSpace(most[1].text)) {
+		return false // messages, each whole
+	}
+	if open, _ := borders(most); open < minOpenShare {
+		if _, ok := grown(most); !ok {
+			return false
+		}
+	}
+	together := countBreaks(s.pieces)
+	if several >= minSharedFrames && several*4 >= len(frames) {
+		return true
+	}
+	counts := low <= 1 && high-low == int64(len(parts))-1 // as an index does
+	return c.marksEnds(s, at, parts) || together >= minBreaks && apart*2 < together || counts && falls >= minFalls && apart <= 1+1.2*together
+}
+
+// marksEnds reports whether some number stands beside the last piece of each of
+// several parts and beside no other piece.
+func (c *collection) marksEnds(s *stream, at int32, parts map[int64][]piece) bool {
+	for _, mark := range c.groups[s.pieces[len(s.pieces)-1].group].scalars {
+		if mark.at == at || mark.value == 0 {
+			continue
+		}
+		ends := 0
+		for _, part := range parts {
+			for i, p := range part {
+				switch marked := c.scalarOf(p.group, mark.at) > 0; {
+				case marked && i < len(part)-1:
+					return false
+				case marked:
+					ends++
+				}
+			}
+		}
+		if ends >= 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// countBreaks counts the borders at which pieces do not read on.
+func countBreaks(pieces []piece) float64 {
+	n := 0.0
+	for i := 1; i < len(pieces); i++ {
+		n += breakBetween(pieces[i-1].text, pieces[i].text)
+	}
+	return n
+}
+
+// breakBetween says from 0 to 1 how little b reads on from a.
+func breakBetween(a, b string) float64 {
+	before, _ := utf8.DecodeLastRuneInString(a)
+	after, size := utf8.DecodeRuneInString(b)
+	spaced := unicode.IsSpace(before)
+	if unicode.IsSpace(after) {
+		if spaced && after == ' ' && before == ' ' {
+			return 0.5
+		}
+		spaced = true
+		after, _ = utf8.DecodeRuneInString(b[size:])
+	}
+	if trimmed := strings.TrimRight(a, " \n\t"); trimmed != "" {
+		before, _ = utf8.DecodeLastRuneInString(trimmed)
+	}
+	switch {
+	case before == utf8.RuneError || after == utf8.RuneError:
+		return 0
+	case strings.ContainsRune(".!?", before) && unicode.IsLower(after):
+		return 1
+	case unicode.IsLower(before) && unicode.IsUpper(after):
+		if spaced {
+			return 0.3
+		}
+		return 1
+	case strings.HasPrefix(b, "```") && before != '\n' && !strings.HasSuffix(a, "\n"):
+		return 1
+	case !spaced && unicode.IsLetter(before) && unicode.IsLetter(after) && language.IsUnspaced(before) != language.IsUnspaced(after):
+		return 0.3
+	}
+	return 0
+}
+
+// compareInterleaved puts the first of several candidates before the others.
+func compareInterleaved(a, b *stream) int {
+	if !a.interleaved || !b.interleaved || a.path != b.path || a.label != b.label {
+		return 0
+	}
+	x, _ := strconv.Atoi(a.variant)
+	y, _ := strconv.Atoi(b.variant)
+	return cmp.Compare(x, y)
+}

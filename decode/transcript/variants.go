@@ -1,0 +1,285 @@
+package transcript
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+const (
+	maxScalar     = 1 << 26
+	maxScalars    = 12 // small numbers and flags of one message that are kept
+	maxVariants   = 8  // values of a number that tells kinds apart
+	maxVoices     = 4  // of them that take turns
+	variantLevels = 6  // messages outwards in which such a number is looked for
+	// Where a message does not have the number: proto3 leaves out zero.
+	absent = -1
+)
+
+// A scalar is a small number or a flag of a message.
+type scalar struct {
+	at    int32 // into numbers
+	value int64
+}
+
+// addNumber records a number of a message: for what it may say of the texts beside
+// it, and for the numbers of the whole exchange.
+func (c *collection) addNumber(f *decode.Frame, index int, path, name string, group int32, value int64) {
+	key := streamKey{f.Dir, path}
+	at, ok := c.numberAt[key]
+	if !ok {
+		if len(c.numbers) >= maxStreams {
+			c.truncated = true
+			return
+		}
+		at = int32(len(c.numbers))
+		c.numbers = append(c.numbers, &numbers{dir: f.Dir, path: path, name: name, first: index})
+		c.numberAt[key] = at
+	}
+	c.numbers[at].addValue(index, group, value)
+	g := &c.groups[group]
+	if value < 0 || value > maxScalar || len(g.scalars) >= maxScalars {
+		return
+	}
+	g.scalars = append(g.scalars, scalar{at, value})
+}
+
+func (c *collection) addJSONNumber(f *decode.Frame, index int, path, name string, group int32, n json.Number) {
+	if v, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
+		c.addNumber(f, index, path, name, group, v)
+	}
+}
+
+// splitVariants parts the pieces of s by the number or flag beside them that says what
+// they are, as {1: 2, 3: "Hi"} has it where field 1 is an enum, and returns
+// nil where there is none.
+//
+// A number that counts, or that changes in the middle of sentences, says
+// nothing of the kind.
+func (c *collection) splitVariants(s *stream) (parts []*stream) {
+	if len(s.pieces) < 2 || s.discriminates || s.listed() {
+		return nil
+	}
+	best, ascending := c.variantNumber(s)
+	if best < 0 {
+		return nil
+	}
+	index := make(map[int64]*stream)
+	for _, p := range s.pieces {
+		v := c.scalarOf(p.group, best)
+		part := index[v]
+		if part == nil {
+			part = &stream{dir: s.dir, path: s.path, name: s.name, label: s.label, stored: s.stored, discriminates: s.discriminates, whole: s.whole, variant: strconv.FormatInt(v, 10), ascending: ascending}
+			index[v] = part
+			parts = append(parts, part)
+		}
+		part.pieces = append(part.pieces, p)
+	}
+	changes, _, _, _ := c.changes(s, best)
+	mixed := c.isInterleaved(s, best, changes)
+	for _, part := range parts {
+		part.interleaved = mixed
+		part.whole = part.whole || !mixed && changes > 1 && changes == len(s.pieces)-1
+	}
+	return parts
+}
+
+// variantNumber is the number that parts the pieces of s best, or -1.
+func (c *collection) variantNumber(s *stream) (best int32, ascending bool) {
+	best = -1
+	least := len(s.pieces)
+	mix, mixed := int32(-1), 0
+	for _, at := range c.scalarsBeside(s) {
+		changes, open, distinct, monotone := c.changes(s, at)
+		n := len(s.pieces)
+		switch {
+		case distinct < 2 || distinct > maxVariants || changes < 1:
+		case monotone && distinct == n && n > 2: // it counts
+		case changes == 1 && c.marksEnd(s, at): // the last piece is marked as such
+		case monotone && n == 2 && !endsSentence(strings.TrimSpace(s.pieces[0].text)) && c.scalarOf(s.pieces[1].group, at)-max(c.scalarOf(s.pieces[0].group, at), 0) == 1:
+		case distinct <= maxVoices && changes > 1 && open == 0 && s.bytesEach() >= minWhole:
+			// They take turns.
+			best, least, ascending = at, min(least, changes), monotone
+		case c.isInterleaved(s, at, changes):
+			if changes > mixed {
+				mix, mixed = at, changes
+			}
+		case float64(changes) > float64(distinct-1)+float64(n)/4:
+		case changes > 1 && open*2 > changes, changes == 1 && open == 1 && n < 4:
+		case changes < least:
+			best, least, ascending = at, changes, monotone
+		}
+	}
+	if mix >= 0 {
+		return mix, false
+	}
+	return best, ascending
+}
+
+// scalarsBeside are the numbers in the messages that hold the pieces, in order.
+func (c *collection) scalarsBeside(s *stream) []int32 {
+	seen := make(map[int32]bool)
+	for _, p := range s.pieces {
+		g := p.group
+		for range variantLevels {
+			if g < 0 {
+				break
+			}
+			for _, n := range c.groups[g].scalars {
+				seen[n.at] = true
+			}
+			g = c.groups[g].parent
+		}
+	}
+	var out []int32
+	for at := range seen {
+		if c.numbers[at].dir == s.dir {
+			out = append(out, at)
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(len(c.numbers[b].path), len(c.numbers[a].path)), cmp.Compare(a, b))
+	})
+	return out[:min(len(out), maxScalars)]
+}
+
+func (c *collection) scalarOf(group, at int32) int64 {
+	for range variantLevels {
+		if group < 0 {
+			break
+		}
+		for _, n := range c.groups[group].scalars {
+			if n.at == at {
+				return n.value
+			}
+		}
+		group = c.groups[group].parent
+	}
+	return absent
+}
+
+// marksEnd reports whether the number at stands beside the last of the pieces and
+// beside none before, as the reason why a stream has ended does.
+func (c *collection) marksEnd(s *stream, at int32) bool {
+	n := len(s.pieces)
+	before, last := s.pieces[n-2], s.pieces[n-1]
+	if c.scalarOf(before.group, at) > 0 || c.scalarOf(last.group, at) <= 0 {
+		return false
+	}
+	return strings.HasPrefix(last.text, before.text) || !endsSentence(strings.TrimSpace(before.text)) || n > 2 && unicode.IsSpace(rune(last.text[0]))
+}
+
+// changes counts how often the number at changes between pieces, and how many
+// of these changes run through a sentence.
+func (c *collection) changes(s *stream, at int32) (changes, open, distinct int, monotone bool) {
+	values := make(map[int64]bool)
+	last := c.scalarOf(s.pieces[0].group, at)
+	values[last] = true
+	monotone = true
+	for i, p := range s.pieces[1:] {
+		v := c.scalarOf(p.group, at)
+		if v == last {
+			continue
+		}
+		monotone = monotone && v > last
+		last = v
+		if values[v] = true; len(values) > maxVariants {
+			return changes, open, len(values), monotone
+		}
+		changes++
+		if readsOn(s.pieces[i].text, p.text) {
+			open++
+		}
+	}
+	return changes, open, len(values), monotone
+}
+
+// readsOn reports whether b continues a in mid-sentence, beyond doubt.
+func readsOn(a, b string) bool {
+	if strings.HasPrefix(b, a) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(a)
+	after, size := utf8.DecodeRuneInString(b)
+	switch {
+	case unicode.IsSpace(after):
+		next, _ := utf8.DecodeRuneInString(b[size:])
+		return (unicode.IsLower(next) || next == utf8.RuneError) && after == ' '
+	case unicode.IsLower(after):
+		return unicode.IsLower(before) || before == ' '
+	}
+	return false
+}
+
+// mergeVariants puts parts of one path together again that turned out to be the same:
+// blocks of one text, each with a number of its own.
+func mergeVariants(streams []*stream) (out []*stream, changed bool) {
+	type key struct {
+		dir         captures.Direction
+		path, label string
+		role        int
+		streamed    bool
+	}
+	index := make(map[key]*stream)
+	for _, s := range streams {
+		if s.variant == "" || s.interleaved || (s.kind < delta || s.kind == separate) && s.features[headline]+s.features[status] > 0 {
+			out = append(out, s)
+			continue
+		}
+		k := key{s.dir, s.path, s.label, s.role, s.kind == delta || s.kind == growing}
+		whole := index[k]
+		if whole == nil {
+			copied := *s
+			whole = &copied
+			whole.pieces = slices.Clone(s.pieces)
+			index[k] = whole
+			out = append(out, whole)
+			continue
+		}
+		changed = true
+		whole.pieces = append(whole.pieces, s.pieces...)
+	}
+	for _, s := range out {
+		if s.variant != "" {
+			slices.SortStableFunc(s.pieces, comparePieces)
+		}
+	}
+	return out, changed
+}
+
+// comparePieces orders pieces as they were sent.
+func comparePieces(a, b piece) int {
+	return cmp.Or(cmp.Compare(a.frame, b.frame), cmp.Compare(a.group, b.group))
+}
+
+func (s *stream) bytesEach() int {
+	bytes := 0
+	for _, p := range s.pieces {
+		bytes += len(p.text)
+	}
+	return bytes / len(s.pieces)
+}
+
+const minWhole = 15 // bytes a value, on average, where each is a message
+
+const minListed = 12 // bytes a value, on average, of a list of what was said
+
+// listed reports whether the pieces of s are a list of short values in one frame:
+// what stands beside them are their properties.
+func (s *stream) listed() bool {
+	bytes := 0
+	for _, p := range s.pieces {
+		if p.frame != s.pieces[0].frame {
+			return false
+		}
+		bytes += len(p.text)
+	}
+	return bytes < minListed*len(s.pieces)
+}
