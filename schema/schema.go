@@ -333,3 +333,10 @@ func (s *Schema) FrameType(call decode.Call, dir captures.Direction) protoreflec
 	}
 	return m.Output()
 }
+
+// InOneof reports whether a field belongs to a oneof that is written in the source,
+// as opposed to that of an optional field.
+func InOneof(fd protoreflect.FieldDescriptor) bool {
+	o := fd.ContainingOneof()
+	return o != nil && !o.IsSynthetic()
+}

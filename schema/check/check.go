@@ -215,7 +215,7 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 			fd: fd, kind: fd.Kind(), wire: WireOf(fd.Kind()), packable: Packable(fd),
 			single: !fd.IsList() && !fd.IsMap(), isMap: fd.IsMap(), message: fd.Message(),
 		}
-		if infer.InOneof(fd) {
+		if schema.InOneof(fd) {
 			f.oneof = oneofs[fd.ContainingOneof().Index()]
 		}
 		m.fields[int32(fd.Number())] = f

@@ -5,6 +5,7 @@ import (
 
 	"unwire/decode/kind"
 	"unwire/decode/wire"
+	"unwire/schema"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -240,7 +241,7 @@ func LabelOfField(fd protoreflect.FieldDescriptor) string {
 		return Map
 	case fd.IsList():
 		return Repeated
-	case InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
+	case schema.InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
 		return Singular
 	}
 	return Optional
@@ -248,10 +249,3 @@ func LabelOfField(fd protoreflect.FieldDescriptor) string {
 
 // IsMany reports whether a field with this label can have several values.
 func IsMany(label string) bool { return label == Map || label == Repeated }
-
-// InOneof reports whether a field belongs to a oneof that is written in the source,
-// as opposed to that of an optional field.
-func InOneof(fd protoreflect.FieldDescriptor) bool {
-	o := fd.ContainingOneof()
-	return o != nil && !o.IsSynthetic()
-}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/schema"
 	"unwire/schema/compare"
 )
 
@@ -157,7 +158,7 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	if dd == nil {
 		return
 	}
-	if !m.src.Guessed && inOneof(w) && !inOneof(h) {
+	if !m.src.Guessed && schema.InOneof(w) && !schema.InOneof(h) {
 		m.addConflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
 	}
 	op, same := m.compare(w, h)
@@ -174,7 +175,7 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		}
 		return
 	}
-	if inOneof(h) && (w.IsList() || w.IsMap()) {
+	if schema.InOneof(h) && (w.IsList() || w.IsMap()) {
 		m.addConflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
 		return
 	}
@@ -222,7 +223,7 @@ func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 		return opRelabel, m.src.Guessed && !w.IsList()
 	}
 	proto3 := w.ParentFile().Syntax() == protoreflect.Proto3 && h.ParentFile().Syntax() == protoreflect.Proto3
-	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !inOneof(w) && !inOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
+	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !schema.InOneof(w) && !schema.InOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
 		return opRelabel, false
 	}
 	return opRelabel, true

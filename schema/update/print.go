@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/schema"
 	"unwire/schema/check"
 	"unwire/schema/compare"
 	"unwire/schema/jsonname"
@@ -308,7 +309,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	}
 	for i := range w.Fields().Len() {
 		f := w.Fields().Get(i)
-		if !inOneof(f) {
+		if !schema.InOneof(f) {
 			if line, ok := inner.field(f, false); ok {
 				inner.confirm(f)
 				b.WriteString(line + "\n")

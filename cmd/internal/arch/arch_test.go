@@ -91,6 +91,10 @@ var table = map[string]row{
 		imports: []string{"schema", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
+	"schema/infer/agreement": {
+		imports: []string{"schema/infer", "decode/wire"}, tests: []string{"schema", "schema/internal/schematest", "proto"},
+		why: "compares what was inferred with a reference, and inference does without it",
+	},
 	"schema/check": {
 		imports: []string{"schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
 		why: "unknown fields are collected as evidence for inference",
@@ -112,7 +116,7 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
+	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
