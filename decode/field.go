@@ -31,12 +31,12 @@ type Line struct {
 	Raw        []byte         `json:"raw"`
 	Data       []byte         `json:"data"`
 	Tree       []*field.Field `json:"tree"`
-	Inner      []InnerLine    `json:"inner,omitempty"`
+	Inner      []innerLine    `json:"inner,omitempty"`
 	Error      string         `json:"error"`
 }
 
-// An InnerLine is an Inner of a Line.
-type InnerLine struct {
+// An innerLine is an Inner of a Line.
+type innerLine struct {
 	Path     string         `json:"path"`
 	Encoding string         `json:"encoding"`
 	Data     []byte         `json:"data"`
@@ -64,7 +64,7 @@ func (v View) Line(f *Frame) Line {
 	}
 	l.Tree = v.Fields(f.Tree)
 	for _, in := range f.Inner {
-		line := InnerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
+		line := innerLine{Path: f.Tree.PathOf(in.Node).String(), Encoding: in.Encoding, Data: in.Data}
 		if in.Tree != nil {
 			line.Tree = TreeJSON(in.Tree, nil)
 		}

@@ -22,10 +22,9 @@ const (
 	PartNumber             // a number
 	PartBytes              // bytes
 	PartBad                // what does not parse
-	PartOther              // what belongs to none
 )
 
-// HexOptions says how a HexView writes. The zero value is the default.
+// HexOptions says how a hexView writes. The zero value is the default.
 type HexOptions struct {
 	Columns int                       // bytes on a line; default 16
 	All     bool                      // every byte of every value, and the values in full
@@ -41,30 +40,30 @@ const (
 	maxInsideIndent = 12 // columns, of messages within messages
 )
 
-// A HexView writes bytes beside the fields that they are, a line or more a
+// A hexView writes bytes beside the fields that they are, a line or more a
 // field: offset, hex, what it is. Nothing in it can control a terminal.
-type HexView struct {
+type hexView struct {
 	w    *bufio.Writer
 	o    HexOptions
 	find nested.Finder
 }
 
-// NewHexView returns a HexView that writes to w.
-func NewHexView(w io.Writer, o HexOptions) *HexView {
+// NewHexView returns a hexView that writes to w.
+func NewHexView(w io.Writer, o HexOptions) *hexView {
 	if o.Columns <= 0 {
 		o.Columns = defaultColumns
 	}
 	if o.Paint == nil {
 		o.Paint = func(_ Part, s string) string { return s }
 	}
-	return &HexView{w: bufio.NewWriter(w), o: o}
+	return &hexView{w: bufio.NewWriter(w), o: o}
 }
 
 // Flush writes what is still held.
-func (v *HexView) Flush() error { return v.w.Flush() }
+func (v *hexView) Flush() error { return v.w.Flush() }
 
 // Line writes a line about no bytes.
-func (v *HexView) Line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
+func (v *hexView) Line(text string) { v.w.WriteString(v.o.Indent + text + "\n") }
 
 // A Run is bytes of one Part.
 type Run struct {
@@ -75,7 +74,7 @@ type Run struct {
 // Rows writes runs of bytes that follow each other, from offset off on, with
 // text beside the first line. What of the last run is more than a few lines is
 // left out, unless All was asked for.
-func (v *HexView) Rows(off int, runs []Run, text string) {
+func (v *hexView) Rows(off int, runs []Run, text string) {
 	total := 0
 	for _, r := range runs {
 		total += len(r.Data)
@@ -123,11 +122,11 @@ func hexBytes(b []byte) string {
 }
 
 // Tree writes a tree, read as by has it, whose bytes begin at offset base.
-func (v *HexView) Tree(t *wire.Tree, by View, base int) {
+func (v *hexView) Tree(t *wire.Tree, by View, base int) {
 	v.fields(t, 0, by.Fields(t), base, 0)
 }
 
-func (v *HexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, depth int) {
+func (v *hexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, depth int) {
 	k := 0
 	for c := range t.Children(i) {
 		v.field(t, c, fields[k], base, depth)
@@ -135,7 +134,7 @@ func (v *HexView) fields(t *wire.Tree, i int32, fields []*field.Field, base, dep
 	}
 }
 
-func (v *HexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) {
+func (v *hexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) {
 	n := t.Node(c)
 	if f.Cut != nil {
 		v.cut(t.Data[n.Off:n.End], f, base+n.Off, depth)
@@ -164,7 +163,7 @@ func (v *HexView) field(t *wire.Tree, c int32, f *field.Field, base, depth int) 
 }
 
 // cut writes what is there of a field that is cut off, whose first byte is at offset off.
-func (v *HexView) cut(data []byte, f *field.Field, off, depth int) {
+func (v *hexView) cut(data []byte, f *field.Field, off, depth int) {
 	_, tag := wire.ConsumeVarint(data)
 	head := f.Cut.Val - f.Cut.Off
 	part := partOf(wire.Len, f.Cut)
@@ -179,12 +178,12 @@ func (v *HexView) cut(data []byte, f *field.Field, off, depth int) {
 }
 
 // inside writes a message that a value holds in another form.
-func (v *HexView) inside(data []byte) {
+func (v *hexView) inside(data []byte) {
 	c, ok := v.find.Find(data)
 	if !ok || c.Form != nested.Message {
 		return
 	}
-	sub := &HexView{w: v.w, o: v.o, find: v.find}
+	sub := &hexView{w: v.w, o: v.o, find: v.find}
 	sub.o.Indent += "    "
 	sub.o.Inside = len(sub.o.Indent) <= maxInsideIndent
 	sub.Line(fmt.Sprintf("%s of a message of %d bytes, with offsets of its own:", c.Encoding, len(c.Data)))
@@ -205,7 +204,7 @@ func partOf(typ wire.Type, f *field.Field) Part {
 }
 
 // label is what stands beside a field's bytes.
-func (v *HexView) label(f *field.Field, part Part) string {
+func (v *hexView) label(f *field.Field, part Part) string {
 	limit := 60
 	if v.o.All {
 		limit = -1

@@ -37,8 +37,8 @@ func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 	return p.roots[dir&1]
 }
 
-// A Neighbourhood is a Source whose exchanges can be walked from one of them.
-type Neighbourhood interface {
+// A neighbourhood is a Source whose exchanges can be walked from one of them.
+type neighbourhood interface {
 	Source
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error]
 }
@@ -62,7 +62,7 @@ func MethodOf(ex *captures.Exchange, c Call) string {
 // Limits: 256 frames of the exchange and 64 of others per direction, 1 MiB of them,
 // from 100 exchanges to either side, whose number decides, not what time it takes.
 // Errors: none; what cannot be read is left out.
-func NewPool(ctx context.Context, src Neighbourhood, ex *Exchange) *Pool {
+func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 	p := &pooling{ev: kind.NewEvidence()}
 	for i := range ex.Frames {
 		p.add(&ex.Frames[i], poolFrames)
@@ -108,7 +108,7 @@ func (p *pooling) add(f *Frame, most int) {
 }
 
 // near enters frames of the exchanges around ex that are of its method.
-func (p *pooling) near(ctx context.Context, src Neighbourhood, ex *Exchange) {
+func (p *pooling) near(ctx context.Context, src neighbourhood, ex *Exchange) {
 	most := [2]int{p.frames[0] + poolNear, p.frames[1] + poolNear}
 	method := MethodOf(&ex.Exchange, ex.Call)
 	seen := 0

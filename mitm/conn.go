@@ -1,6 +1,7 @@
 package mitm
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -9,58 +10,49 @@ import (
 	"sync/atomic"
 )
 
-// A target is where a connection's requests go.
-type target struct {
-	scheme string // "http" or "https"
-	addr   string // host:port to dial
-	sni    string // the client's server name, "" if it sent none
-}
-
-// host is the name that the server's certificate must be for.
-func (t target) host() string {
-	if t.sni != "" {
-		return t.sni
-	}
-	return hostOf(t.addr)
-}
+// chunkSize is how much of a body is read and recorded at once, in bytes.
+const chunkSize = 64 << 10
 
 // A clientConn is a client's connection whose first bytes were read already:
 // they are read again first. It tells the proxy when it is closed.
 type clientConn struct {
 	net.Conn
-	head   []byte
+	peeked []byte
 	target target
-	origin *url.URL // that the client takes the proxy for; nil: none
 
-	// control says that it came in through a listener with control endpoints.
-	control bool
+	// origin is the server that the client takes the proxy for; nil: none.
+	origin *url.URL
 
-	// unreached is why there is no connection to the server of an HTTP/2
+	// allowsControl says that it came in through a listener with control endpoints.
+	allowsControl bool
+
+	// unreachedErr is why there is no connection to the server of an HTTP/2
 	// client's: its requests are answered with that.
-	unreached error
+	unreachedErr error
 
-	onClose func()
-	onHush  atomic.Pointer[func()] // called besides, once set
-	once    sync.Once
+	// onClose and, once set, onUnusedClose are called when the connection is closed.
+	onClose       func()
+	onUnusedClose atomic.Pointer[func()]
+	closeOnce     sync.Once
 }
 
 func (c *clientConn) Read(p []byte) (int, error) {
-	if len(c.head) > 0 {
-		n := copy(p, c.head)
-		c.head = c.head[n:]
+	if len(c.peeked) > 0 {
+		n := copy(p, c.peeked)
+		c.peeked = c.peeked[n:]
 		return n, nil
 	}
 	return c.Conn.Read(p)
 }
 
-// fill reads once more behind the bytes that are still to be read.
-func (c *clientConn) fill(limit int) error {
-	if len(c.head) >= limit {
+// readMore reads once more and appends to the peeked bytes.
+func (c *clientConn) readMore(limit int) error {
+	if len(c.peeked) >= limit {
 		return errors.New("mitm: too many bytes before the protocol is known")
 	}
 	var buf [2048]byte
-	n, err := c.Conn.Read(buf[:min(len(buf), limit-len(c.head))])
-	c.head = append(c.head, buf[:n]...)
+	n, err := c.Conn.Read(buf[:min(len(buf), limit-len(c.peeked))])
+	c.peeked = append(c.peeked, buf[:n]...)
 	if n > 0 {
 		return nil
 	}
@@ -70,10 +62,10 @@ func (c *clientConn) fill(limit int) error {
 // WriteTo and ReadFrom let the kernel move the bytes of a tunnel by itself.
 func (c *clientConn) WriteTo(w io.Writer) (int64, error) {
 	var n int
-	if len(c.head) > 0 {
+	if len(c.peeked) > 0 {
 		var err error
-		n, err = w.Write(c.head)
-		c.head = c.head[n:]
+		n, err = w.Write(c.peeked)
+		c.peeked = c.peeked[n:]
 		if err != nil {
 			return int64(n), err
 		}
@@ -104,11 +96,11 @@ func (c *clientConn) CloseRead() error {
 }
 
 func (c *clientConn) Close() error {
-	c.once.Do(func() {
+	c.closeOnce.Do(func() {
 		if c.onClose != nil {
 			c.onClose()
 		}
-		if f := c.onHush.Load(); f != nil {
+		if f := c.onUnusedClose.Load(); f != nil {
 			(*f)()
 		}
 	})
@@ -157,12 +149,12 @@ func (q *connQueue) Close() error {
 	return nil
 }
 
-// Addr has nothing to tell: the connections came in through other listeners.
+// Addr is unspecified: the connections came in through other listeners.
 func (q *connQueue) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero} }
 
-// join copies both ways until both ends are closed, half-closing as they go; an
-// error on one side resets the other.
-func join(a *clientConn, b net.Conn) {
+// tunnelConns copies both ways until both ends are closed. The end of one direction
+// half-closes the other side; an error on one side resets the other.
+func tunnelConns(a *clientConn, b net.Conn) {
 	down := make(chan struct{})
 	go func() {
 		defer close(down)
@@ -190,4 +182,43 @@ func copyHalf(dst, src net.Conn) {
 		return
 	}
 	_ = dst.Close()
+}
+
+type clientKey struct{}
+
+// withClient hands a client's connection to its requests.
+func withClient(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, clientKey{}, clientOf(c))
+}
+
+// A replayConn is a connection of which some was read, to be read again.
+type replayConn struct {
+	net.Conn
+	head []byte
+}
+
+func (c *replayConn) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// NetConn returns what is below, as a *tls.Conn's does.
+func (c *replayConn) NetConn() net.Conn { return c.Conn }
+
+// clientOf returns the client's connection below whatever was put on it.
+func clientOf(c net.Conn) *clientConn {
+	for {
+		if client, ok := c.(*clientConn); ok {
+			return client
+		}
+		above, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = above.NetConn()
+	}
 }

@@ -11,16 +11,23 @@ import (
 
 // Paths of the control endpoints, for the hook in a launched program.
 const (
-	redirectPath = "/.well-known/unwire/redirect" // where the redirect listener is
-	routePath    = "/.well-known/unwire/route"    // where a redirected connection goes
-	reachPath    = "/.well-known/unwire/reach"    // whether a server can be connected to
+	// redirectPath returns where the redirect listener is.
+	redirectPath = "/.well-known/unwire/redirect"
+
+	// routePath takes where a redirected connection goes.
+	routePath = "/.well-known/unwire/route"
+
+	// reachPath returns whether a server can be connected to.
+	reachPath = "/.well-known/unwire/reach"
 )
 
 const (
 	// tokenHeader carries Options.ControlToken. A browser sends a header of its
 	// own choice to another site only after asking that site, which refuses.
-	tokenHeader     = "Unwire-Token"
-	minControlToken = 16 // bytes
+	tokenHeader = "Unwire-Token"
+
+	// minControlToken is the shortest token, in bytes.
+	minControlToken = 16
 
 	maxControlBody = 4 << 10
 )
@@ -41,7 +48,7 @@ func isControl(r *http.Request) bool {
 //
 // Source: RESEARCH.md#node-hook
 func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientConn) {
-	if !p.mayControl(r, c.LocalAddr()) {
+	if !p.isFromLaunchedProgram(r, c.LocalAddr()) {
 		p.log.Warn("a control request is refused", "path", r.URL.Path, "from", r.RemoteAddr)
 		http.Error(w, "this endpoint is only for the program that unwire launched", http.StatusForbidden)
 		return
@@ -65,11 +72,11 @@ func (p *Proxy) serveControl(w http.ResponseWriter, r *http.Request, c *clientCo
 	}
 }
 
-// mayControl reports whether a request comes from the launched program. The
-// token alone proves that; the rest would keep a web page out that learned it:
-// a page reaches loopback by a name of its own (DNS rebinding), which Host
-// shows, or from another site, which the browser says.
-func (p *Proxy) mayControl(r *http.Request, local net.Addr) bool {
+// isFromLaunchedProgram reports whether a request comes from the launched program.
+// The token alone proves that; the rest would keep a web page out that learned it:
+// a page reaches loopback by a name of its own (DNS rebinding), which Host shows, or
+// from another site, which the browser's headers show.
+func (p *Proxy) isFromLaunchedProgram(r *http.Request, local net.Addr) bool {
 	to, ok := local.(*net.TCPAddr)
 	if !ok || !to.IP.IsLoopback() || r.Host != to.String() {
 		return false
@@ -83,9 +90,9 @@ func (p *Proxy) mayControl(r *http.Request, local net.Addr) bool {
 	return len(tokens) == 1 && subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(p.opts.ControlToken)) == 1
 }
 
-// serveRedirect says where the redirect listener is.
+// serveRedirect answers where the redirect listener is.
 func (p *Proxy) serveRedirect(w http.ResponseWriter) {
-	addr, err := p.redirect()
+	addr, err := p.redirectAddr()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return

@@ -358,12 +358,12 @@ func TestPortIsUsedAgain(t *testing.T) {
 			}
 		},
 	} {
-		old, err := r.connect(1)
-		if err != nil || r.announce(t.Context(), 1, "old:1") != nil || r.wait(old) != "old:1" {
+		old, err := r.connectSlot(1)
+		if err != nil || r.announce(t.Context(), 1, "old:1") != nil || r.awaitRoute(old) != "old:1" {
 			t.Fatal(i, err)
 		}
 		next(old)
-		s, err := r.connect(1)
+		s, err := r.connectSlot(1)
 		if err != nil || s == old {
 			t.Fatal(i, err)
 		}
@@ -372,7 +372,7 @@ func TestPortIsUsedAgain(t *testing.T) {
 				t.Error(i, err)
 			}
 		}
-		if got := r.wait(s); got != "new:1" {
+		if got := r.awaitRoute(s); got != "new:1" {
 			t.Errorf("%d: to %q", i, got)
 		}
 		r.remove(1, old) // which is late, and not the new one
@@ -399,14 +399,14 @@ func TestRoutesAreBounded(t *testing.T) {
 		if err := r.announce(t.Context(), maxRoutes, "x:1"); !errors.Is(err, errRoutesFull) {
 			t.Errorf("one more: %v", err)
 		}
-		if _, err := r.connect(maxRoutes); !errors.Is(err, errRoutesFull) {
+		if _, err := r.connectSlot(maxRoutes); !errors.Is(err, errRoutesFull) {
 			t.Errorf("one more connection: %v", err)
 		}
-		open, err := r.connect(1)
+		open, err := r.connectSlot(1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.connect(maxRoutes); err != nil {
+		if _, err := r.connectSlot(maxRoutes); err != nil {
 			t.Errorf("a connection with its route counts: %v", err)
 		}
 		time.Sleep(routeWait + time.Second)

@@ -16,28 +16,34 @@ import (
 	"unwire/captures"
 )
 
-// errStopped is the cause of what ends because recording ends.
-var errStopped = errors.New("recording stopped")
-
 // An exchange feeds one request and its response to the recorder. Both
 // directions do so at the same time; what comes after its end is not recorded,
 // nor is anything where rec is nil from the beginning.
 type exchange struct {
 	proxy *Proxy
-	ctx   context.Context // the client's request: ends when the client goes away
 
-	mu      sync.Mutex
-	rec     *captures.Recording
-	reached bool  // a connection to the server was used
-	asked   bool  // the client was told to send its body, by net/http or by the server
-	upErr   error // why reading the request's body failed
+	// ctx is that of the client's request: it ends when the client goes away.
+	ctx context.Context
+
+	mu  sync.Mutex
+	rec *captures.Recording
+
+	// serverReached says that a connection to the server was used.
+	serverReached bool
+
+	// continueSent says that the client was told to send its body, by net/http or
+	// by the server.
+	continueSent bool
+
+	// uploadErr is why reading the request's body failed.
+	uploadErr error
 }
 
-// begin starts the recording of a request, if it is to be recorded and can be:
+// beginExchange starts the recording of a request, if it is to be recorded and can be:
 // that a disk is full must not stop the client.
-func (p *Proxy) begin(r *http.Request, t target, shown *url.URL) *exchange {
+func (p *Proxy) beginExchange(r *http.Request, t target, shown *url.URL) *exchange {
 	x := &exchange{proxy: p, ctx: r.Context()}
-	if !p.hosts.recorded(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
+	if !p.hosts.recordsRequest(shown.EscapedPath(), withPort(shown.Host, portFor(shown)), t.addr) {
 		return x
 	}
 	rec, err := p.opts.Store.Begin(captures.Exchange{
@@ -64,8 +70,8 @@ func httpVersion(major, minor int) string {
 	return string(rune('0'+major)) + map[bool]string{true: ".1"}[major == 1]
 }
 
-// with runs f unless the exchange has ended.
-func (x *exchange) with(f func(*captures.Recording)) {
+// record runs f unless the exchange has ended.
+func (x *exchange) record(f func(*captures.Recording)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.rec != nil {
@@ -73,35 +79,35 @@ func (x *exchange) with(f func(*captures.Recording)) {
 	}
 }
 
-func (x *exchange) connected(conn net.Conn) {
+func (x *exchange) recordConnection(conn net.Conn) {
 	x.mu.Lock()
-	x.reached = true
+	x.serverReached = true
 	x.mu.Unlock()
-	x.with(func(rec *captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
+	x.record(func(rec *captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
-// mayContinue reports, once, that nobody has told the client yet to send its
-// body: net/http does so by itself when the body is first read.
-func (x *exchange) mayContinue() bool {
+// firstContinue reports, once, that the client was not yet told to send its body:
+// net/http does so by itself when the body is first read.
+func (x *exchange) firstContinue() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	first := !x.asked
-	x.asked = true
+	first := !x.continueSent
+	x.continueSent = true
 	return first
 }
 
-func (x *exchange) response(res *http.Response) {
+func (x *exchange) recordResponse(res *http.Response) {
 	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
-	x.with(func(rec *captures.Recording) { rec.Response(res.StatusCode, h) })
+	x.record(func(rec *captures.Recording) { rec.Response(res.StatusCode, h) })
 }
 
-func (x *exchange) chunk(d captures.Direction, p []byte) {
-	x.with(func(rec *captures.Recording) { rec.Chunk(d, p) })
+func (x *exchange) recordChunk(d captures.Direction, p []byte) {
+	x.record(func(rec *captures.Recording) { rec.Chunk(d, p) })
 }
 
-func (x *exchange) trailers(d captures.Direction, major int, trailer http.Header) {
+func (x *exchange) recordTrailers(d captures.Direction, major int, trailer http.Header) {
 	if h := (section{header: trailer, major: major}).headers(); len(h) > 0 {
-		x.with(func(rec *captures.Recording) { rec.Trailers(d, h) })
+		x.record(func(rec *captures.Recording) { rec.Trailers(d, h) })
 	}
 }
 
@@ -110,20 +116,20 @@ func (x *exchange) end(o captures.Outcome, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	x.with(func(rec *captures.Recording) {
+	x.record(func(rec *captures.Recording) {
 		rec.End(o, text)
 		x.rec = nil
 	})
 }
 
-// broken ends the exchange after an error on the way, telling who is to blame.
-func (x *exchange) broken(err error) {
+// endBroken ends the exchange after an error; the outcome says which side it was on.
+func (x *exchange) endBroken(err error) {
 	x.mu.Lock()
-	reached, upErr := x.reached, x.upErr
+	reached, upErr := x.serverReached, x.uploadErr
 	x.mu.Unlock()
 	switch {
 	case x.proxy.ctx.Err() != nil:
-		x.end(captures.Incomplete, errStopped)
+		x.end(captures.Incomplete, errRecordingStopped)
 	case x.ctx.Err() != nil || upErr != nil:
 		x.end(captures.Canceled, errors.New("the client went away"))
 	case reached:
@@ -136,11 +142,14 @@ func (x *exchange) broken(err error) {
 // A bodyTap is a request's body that is recorded as it is read.
 type bodyTap struct {
 	io.ReadCloser
-	x      *exchange
-	r      *http.Request
-	closed atomic.Bool // by the transport, when the server wants no more of it
-	ended  chan struct{}
-	once   sync.Once
+	x *exchange
+	r *http.Request
+
+	// closed says that the transport closed the body: the server wants no more of it.
+	closed atomic.Bool
+
+	ended   chan struct{}
+	endOnce sync.Once
 }
 
 // awaitEnd waits until nobody reads the body any more, and reports whether.
@@ -165,26 +174,26 @@ func (t *bodyTap) awaitEnd(d time.Duration) bool {
 
 func (t *bodyTap) Close() error {
 	t.closed.Store(true)
-	t.once.Do(func() { close(t.ended) })
+	t.endOnce.Do(func() { close(t.ended) })
 	return t.ReadCloser.Close()
 }
 
 func (t *bodyTap) Read(p []byte) (int, error) {
-	t.x.mayContinue()
+	t.x.firstContinue()
 	n, err := t.ReadCloser.Read(p)
 	if n > 0 {
-		t.x.chunk(captures.Up, p[:n])
+		t.x.recordChunk(captures.Up, p[:n])
 	}
 	if err != nil {
-		defer t.once.Do(func() { close(t.ended) })
+		defer t.endOnce.Do(func() { close(t.ended) })
 	}
 	switch {
 	case err == io.EOF:
 		// net/http fills in the trailers just before it says EOF.
-		t.x.trailers(captures.Up, t.r.ProtoMajor, t.r.Trailer)
+		t.x.recordTrailers(captures.Up, t.r.ProtoMajor, t.r.Trailer)
 	case err != nil && !t.closed.Load():
 		t.x.mu.Lock()
-		t.x.upErr = err
+		t.x.uploadErr = err
 		t.x.mu.Unlock()
 	}
 	return n, err

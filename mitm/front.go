@@ -7,24 +7,25 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/elazarl/goproxy"
 )
 
 const infoText = "This is unwire's recording proxy. Set it as the HTTP and HTTPS proxy of a client.\n"
 
-// serveFront takes what comes in through the listeners apart.
+// serveFront serves a request that came in through a listener, by its kind.
 func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(clientKey{}).(*clientConn)
 	switch {
 	case r.Method == http.MethodConnect:
-		p.gate.ServeHTTP(&hijackable{w, p}, r)
-	case r.URL.IsAbs() && p.hosts.captured(withPort(r.URL.Host, portFor(r.URL))):
+		p.passthrough.ServeHTTP(&bufferedHijacker{w, p}, r)
+	case r.URL.IsAbs() && p.hosts.recordsHost(withPort(r.URL.Host, portFor(r.URL))):
 		shown := *r.URL
 		p.relay(w, r, targetOf(&shown), &shown)
 	case r.URL.IsAbs():
-		p.gate.ServeHTTP(w, r)
-	case c.control && isControl(r):
+		p.passthrough.ServeHTTP(w, r)
+	case c.allowsControl && isControl(r):
 		p.serveControl(w, r, c)
 	case c.origin != nil:
 		p.serveReverse(w, r, c.origin)
@@ -33,34 +34,29 @@ func (p *Proxy) serveFront(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func portFor(u *url.URL) string {
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
-}
-
-// newGate sets goproxy up: it answers CONNECT, and carries what is not recorded.
-func (p *Proxy) newGate() *goproxy.ProxyHttpServer {
-	gate := goproxy.NewProxyHttpServer()
-	gate.Logger = silent{}
-	gate.KeepAcceptEncoding = true
-	gate.ConnectDial = nil // by its default from the environment: that may name this proxy
-	gate.Tr = &http.Transport{
+// newPassthrough returns the goproxy that answers CONNECT and carries what is not
+// recorded.
+func (p *Proxy) newPassthrough() *goproxy.ProxyHttpServer {
+	passthrough := goproxy.NewProxyHttpServer()
+	passthrough.Logger = discardLogger{}
+	passthrough.KeepAcceptEncoding = true
+	// The default is from the environment, which may name this proxy.
+	passthrough.ConnectDial = nil
+	passthrough.Tr = &http.Transport{
 		DialContext:        p.dialer.dial,
 		DisableCompression: true,
-		IdleConnTimeout:    keepIdle,
+		IdleConnTimeout:    idleConnTimeout,
 	}
 	hijack := &goproxy.ConnectAction{Action: goproxy.ConnectHijack, Hijack: p.connect}
 	tunnel := &goproxy.ConnectAction{Action: goproxy.ConnectAccept}
-	gate.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
+	passthrough.OnRequest().HandleConnectFunc(func(addr string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
 		addr = withPort(addr, "443")
-		if p.hosts.captured(addr) || !p.hosts.decided(addr) {
+		if p.hosts.recordsHost(addr) || !p.hosts.isDecidedByAddress(addr) {
 			return hijack, addr
 		}
 		return tunnel, addr
 	})
-	return gate
+	return passthrough
 }
 
 // connect serves a CONNECT whose traffic is recorded.
@@ -77,14 +73,14 @@ func (p *Proxy) connect(r *http.Request, client net.Conn, _ *goproxy.ProxyCtx) {
 	p.intercept(c, withPort(r.URL.Host, "443"))
 }
 
-// A hijackable response's connection keeps the bytes that came behind the
-// request, which goproxy would lose, and is closed by Shutdown.
-type hijackable struct {
+// A bufferedHijacker is a response whose connection, once hijacked, keeps the bytes
+// that came behind the request, which goproxy would lose, and is closed by Shutdown.
+type bufferedHijacker struct {
 	http.ResponseWriter
 	p *Proxy
 }
 
-func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
@@ -98,28 +94,38 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !ok {
 		c = h.p.adopt(conn, nil)
 	}
-	c.head = append(append([]byte(nil), head...), c.head...)
+	c.peeked = append(append([]byte(nil), head...), c.peeked...)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil
 }
 
-// adopt wraps a client's connection, which Shutdown closes. released, unless it
-// is nil, is called when the connection is closed.
-func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
-	c := &clientConn{Conn: conn}
-	untrack := p.track(c)
-	c.onClose = func() {
-		untrack()
-		if released != nil {
-			released()
-		}
+// discardLogger drops goproxy's lines: it prints them only when told to be verbose.
+type discardLogger struct{}
+
+func (discardLogger) Printf(string, ...any) {}
+
+// serveTunnelled relays a request that came through a tunnel.
+func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(clientKey{}).(*clientConn)
+	if c.origin != nil { // by HTTP/2, where the origin has none
+		p.serveReverse(w, r, c.origin)
+		return
 	}
-	if p.ctx.Err() != nil {
-		_ = c.Close()
+	t := c.target
+	shown := *r.URL
+	shown.Scheme, shown.Host = t.scheme, r.Host
+	if shown.Host == "" {
+		shown.Host = t.addr
 	}
-	return c
+	p.relay(w, r, t, &shown)
 }
 
-// silent drops goproxy's lines: it prints them only when told to be verbose.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
+// serveReverse relays a request to the origin that the listener stands before.
+func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
+	shown := *r.URL
+	shown.Scheme, shown.Host = origin.Scheme, origin.Host
+	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {
+		shown.RawPath = strings.TrimSuffix(origin.EscapedPath(), "/") + r.URL.EscapedPath()
+		shown.Path = prefix + r.URL.Path
+	}
+	p.relay(w, r, targetOf(origin), &shown)
+}

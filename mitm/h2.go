@@ -26,12 +26,12 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 	defer cancel()
 	server, err := o.dialH2(ctx)
 	if err != nil {
-		o.asked.Store(true)
-		c.target, c.origin, c.unreached = t, origin, err
+		o.gotRequest.Store(true)
+		c.target, c.origin, c.unreachedErr = t, origin, err
 		if errors.Is(err, errNoHTTP2) {
-			c.unreached = nil // by HTTP/1 it can be
+			c.unreachedErr = nil // by HTTP/1 it can be
 		}
-		p.conns.push(&replayConn{conn, buf})
+		p.tunnelled.push(&replayConn{conn, buf})
 		return
 	}
 
@@ -44,7 +44,7 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 			TLS:    p.tlsOf(server),
 			Source: p.opts.Source,
 		}),
-		Enter: p.enter, Leave: p.leave,
+		Admit: p.admitExchange, Release: p.releaseExchange,
 		Logger: p.log.With("addr", t.addr),
 	})
 	if !p.addRelay(r) {
@@ -62,13 +62,13 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) *captures.Recording {
 	t := o.target
 	return func(method, authority, path string, header captures.Headers) *captures.Recording {
-		o.asked.Store(true)
+		o.gotRequest.Store(true)
 		host := authority
 		if host == "" {
 			host = t.addr
 		}
 		shown, escapedPath := shownURL(t.scheme, host, path)
-		if !p.hosts.recorded(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
+		if !p.hosts.recordsRequest(escapedPath, withPort(host, portFor(&url.URL{Scheme: t.scheme})), t.addr) {
 			return nil
 		}
 		ex := connection
@@ -105,7 +105,7 @@ func (p *Proxy) addRelay(r *h2.Relay) bool {
 		return false
 	}
 	p.relays[r] = struct{}{}
-	p.relaying.Add(1)
+	p.relayGroup.Add(1)
 	return true
 }
 
@@ -113,5 +113,5 @@ func (p *Proxy) removeRelay(r *h2.Relay) {
 	p.mu.Lock()
 	delete(p.relays, r)
 	p.mu.Unlock()
-	p.relaying.Done()
+	p.relayGroup.Done()
 }

@@ -12,9 +12,13 @@ import (
 // A hostFilter says which hosts are recorded; the others are tunnelled as they
 // are. Patterns with a path choose among the requests of a recorded host.
 type hostFilter struct {
-	only, skip         []string // hosts; only has those of onlyPaths too
-	onlyAll            []string // hosts of only whose every path is recorded
-	onlyPaths, skipped []pathPattern
+	// only and skip are patterns for hosts; only has the hosts of onlyPaths too.
+	only, skip []string
+
+	// onlyAll are the patterns of only without a path.
+	onlyAll []string
+
+	onlyPaths, skipPaths []pathPattern
 }
 
 // A pathPattern is a glob for hosts, as it is in hostFilter, and one for paths
@@ -40,7 +44,7 @@ func newHostFilter(only, skip []string) (hostFilter, error) {
 		if pattern == nil {
 			f.skip = append(f.skip, host)
 		} else {
-			f.skipped = append(f.skipped, *pattern)
+			f.skipPaths = append(f.skipPaths, *pattern)
 		}
 	}
 	for _, p := range slices.Concat(only, skip) {
@@ -69,10 +73,10 @@ func splitPattern(p string) (host string, pattern *pathPattern) {
 	return host, &pathPattern{host, strings.ReplaceAll("/"+rest, "/", slashMark)}
 }
 
-// recorded reports whether a request is recorded whose host, which is captured,
-// goes by these names.
-func (f hostFilter) recorded(requestPath string, addrs ...string) bool {
-	if len(f.onlyPaths) == 0 && len(f.skipped) == 0 {
+// recordsRequest reports whether a request is recorded, given the names of its host,
+// which recordsHost has accepted.
+func (f hostFilter) recordsRequest(requestPath string, addrs ...string) bool {
+	if len(f.onlyPaths) == 0 && len(f.skipPaths) == 0 {
 		return true
 	}
 	marked := strings.ReplaceAll(requestPath, "/", slashMark)
@@ -82,26 +86,26 @@ func (f hostFilter) recorded(requestPath string, addrs ...string) bool {
 			return ok && slices.ContainsFunc(addrs, func(addr string) bool { return matchHost([]string{p.host}, addr) })
 		})
 	}
-	if chosen(f.skipped) {
+	if chosen(f.skipPaths) {
 		return false
 	}
 	return len(f.only) == 0 || chosen(f.onlyPaths) ||
 		slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(f.onlyAll, addr) })
 }
 
-// captured reports whether the traffic of a host is recorded, given all the
-// names it goes by, host or host:port. A pattern is compared with the host and
+// recordsHost reports whether the traffic of a host is recorded, given all its names,
+// host or host:port. A pattern is compared with the host and
 // with host:port; its * also spans dots.
-func (f hostFilter) captured(addrs ...string) bool {
+func (f hostFilter) recordsHost(addrs ...string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(addrs, func(addr string) bool { return matchHost(patterns, addr) })
 	}
 	return (len(f.only) == 0 || matches(f.only)) && !matches(f.skip)
 }
 
-// decided reports whether captured needs no server name to be certain: a
-// connection to an address may turn out to be for a host that has a name.
-func (f hostFilter) decided(addr string) bool {
+// isDecidedByAddress reports whether recordsHost needs no server name to be certain: a
+// connection to an IP address may turn out to be for a host that has a name.
+func (f hostFilter) isDecidedByAddress(addr string) bool {
 	if len(f.only) == 0 && len(f.skip) == 0 {
 		return true
 	}
@@ -119,28 +123,4 @@ func matchHost(patterns []string, addr string) bool {
 		}
 	}
 	return false
-}
-
-// hostOf returns the host of host:port, or of a host alone.
-func hostOf(addr string) string {
-	if host, _, err := net.SplitHostPort(addr); err == nil {
-		return strings.TrimSuffix(host, ".")
-	}
-	return strings.TrimSuffix(strings.Trim(addr, "[]"), ".")
-}
-
-// withPort adds the port that a scheme implies.
-func withPort(addr, port string) string {
-	if _, _, err := net.SplitHostPort(addr); err == nil {
-		return addr
-	}
-	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
-}
-
-// portOf returns the port of host:port, or that of HTTPS.
-func portOf(addr string) string {
-	if _, port, err := net.SplitHostPort(addr); err == nil {
-		return port
-	}
-	return "443"
 }

@@ -11,9 +11,9 @@ import (
 	"unwire/mitm/h2"
 )
 
-// silence is how long a client may say nothing before the server is asked
-// whether it speaks first.
-const silence = 400 * time.Millisecond
+// silentClientDelay is how long a client may send nothing before the server is
+// checked for sending first.
+const silentClientDelay = 400 * time.Millisecond
 
 const (
 	alertNoApplicationProtocol tls.AlertError = 120 // RFC 7301, section 3.2
@@ -23,9 +23,9 @@ const (
 // intercept serves what a client sends through a tunnel to addr: HTTP in TLS or
 // in clear is recorded, anything else is passed on as it is.
 func (p *Proxy) intercept(c *clientConn, addr string) {
-	kind, err := c.sniffing(silence)
+	kind, err := c.sniffProtocol(silentClientDelay)
 	if err == nil && kind == undecided {
-		kind, err = p.whoSpeaks(c, addr)
+		kind, err = p.sniffSilentClient(c, addr)
 	}
 	if err != nil {
 		_ = c.Close()
@@ -35,33 +35,33 @@ func (p *Proxy) intercept(c *clientConn, addr string) {
 	case protocolTLS:
 		p.interceptTLS(c, addr)
 	case protocolHTTP:
-		if !p.hosts.captured(addr) {
-			p.pass(c, addr)
+		if !p.hosts.recordsHost(addr) {
+			p.forwardUnread(c, addr)
 			return
 		}
 		c.target = target{scheme: "http", addr: addr}
-		if bytes.HasPrefix(c.head, []byte(prefaceH2)) {
+		if bytes.HasPrefix(c.peeked, []byte(prefaceH2)) {
 			p.interceptH2(c, &h2.Conn{Conn: c}, c.target, nil)
 			return
 		}
-		p.conns.push(c)
+		p.tunnelled.push(c)
 	case protocolOther:
-		p.pass(c, addr)
-	case undecided: // whoSpeaks has served it
+		p.forwardUnread(c, addr)
+	case undecided: // sniffSilentClient has served it
 	}
 }
 
-// whoSpeaks settles it for a client that says nothing: it connects to the
-// server, and if that speaks first, passes everything on. Otherwise the
-// client's words decide after all.
-func (p *Proxy) whoSpeaks(c *clientConn, addr string) (protocol, error) {
-	for len(c.head) == 0 {
+// sniffSilentClient decides for a client that sends nothing: it connects to the
+// server, and if that sends first, forwards everything unread. Otherwise the client's
+// first bytes decide after all.
+func (p *Proxy) sniffSilentClient(c *clientConn, addr string) (protocol, error) {
+	for len(c.peeked) == 0 {
 		server, err := p.dialer.dial(p.ctx, "tcp", addr)
 		if err != nil {
 			c.reset()
 			return undecided, err
 		}
-		fromServer, first, err := firstWords(c, server)
+		fromServer, first, err := awaitFirstBytes(c, server)
 		if err != nil {
 			_ = server.Close()
 			return undecided, err
@@ -69,7 +69,7 @@ func (p *Proxy) whoSpeaks(c *clientConn, addr string) (protocol, error) {
 		if fromServer {
 			if _, err := c.Write(first); err == nil {
 				p.log.Info("passed on unread: the server speaks first", "addr", addr)
-				join(c, server)
+				tunnelConns(c, server)
 			}
 			_ = server.Close()
 			_ = c.Close()
@@ -77,15 +77,15 @@ func (p *Proxy) whoSpeaks(c *clientConn, addr string) (protocol, error) {
 		}
 		_ = server.Close()
 	}
-	kind, err := c.sniffing(handshakeTimeout)
+	kind, err := c.sniffProtocol(handshakeTimeout)
 	if err == nil && kind == undecided {
 		kind = protocolOther
 	}
 	return kind, err
 }
 
-// pass tunnels a connection as it is.
-func (p *Proxy) pass(c *clientConn, addr string) {
+// forwardUnread tunnels a connection as it is, unrecorded.
+func (p *Proxy) forwardUnread(c *clientConn, addr string) {
 	server, err := p.dialer.dial(p.ctx, "tcp", addr)
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
@@ -93,7 +93,7 @@ func (p *Proxy) pass(c *clientConn, addr string) {
 		return
 	}
 	p.log.Info("passed on unread", "addr", addr)
-	join(c, server)
+	tunnelConns(c, server)
 }
 
 func (p *Proxy) interceptTLS(c *clientConn, addr string) {
@@ -102,44 +102,47 @@ func (p *Proxy) interceptTLS(c *clientConn, addr string) {
 	h, err := c.readHello(ctx)
 	if err != nil {
 		p.log.Warn("no TLS after all", "addr", addr, "err", err)
-		p.pass(c, addr)
+		p.forwardUnread(c, addr)
 		return
 	}
 	c.target = target{scheme: "https", addr: addr, sni: h.sni}
-	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.captured(addr, name) || !h.speaksHTTP() {
-		p.pass(c, addr)
+	if name := withPort(c.target.host(), portOf(addr)); !p.hosts.recordsHost(addr, name) || !h.speaksHTTP() {
+		p.forwardUnread(c, addr)
 		return
 	}
-	conn, err := p.handshake(ctx, c, h)
+	conn, err := p.handshakeRecorded(ctx, c, h)
 	if err != nil {
 		p.log.Warn("client refused the connection", "addr", addr, "sni", h.sni, "err", err)
 		_ = c.Close()
 		return
 	}
-	p.watchSilence(c)
+	p.watchForRefusal(c)
 	if conn.ConnectionState().NegotiatedProtocol == protoH2 {
 		p.interceptH2(c, conn, c.target, nil)
 		return
 	}
-	p.conns.push(conn)
+	p.tunnelled.push(conn)
 }
 
-// handshake is terminate with the client's refusal on record.
-func (p *Proxy) handshake(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
-	if !p.enter() {
-		return p.terminate(ctx, c, h) // it is the proxy that hangs up
+// handshakeRecorded is terminateTLS, and records that the client refused.
+func (p *Proxy) handshakeRecorded(ctx context.Context, c *clientConn, h clientHello) (*tls.Conn, error) {
+	if !p.admitExchange() {
+		// It is the proxy that hangs up.
+		return p.terminateTLS(ctx, c, h)
 	}
-	defer p.leave() // so that a refusal that is on its way is awaited
-	conn, err := p.terminate(ctx, c, h)
+	// Shutdown waits for a refusal that is on its way.
+	defer p.releaseExchange()
+
+	conn, err := p.terminateTLS(ctx, c, h)
 	if err != nil {
-		p.recordRefusal(c, refusal(err, p.opts.CA.CertFile()))
+		p.recordRefusal(c, refusalText(err, p.opts.CA.CertFile()))
 	}
 	return conn, err
 }
 
-// terminate ends the client's TLS here, with a certificate for the name that it
+// terminateTLS ends the client's TLS here, with a certificate for the name that it
 // asked for and the protocol that the server picks from its offer.
-func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Conn, error) {
+func (p *Proxy) terminateTLS(ctx context.Context, c *clientConn, h clientHello) (*tls.Conn, error) {
 	leaf, err := p.opts.CA.Leaf(c.target.host())
 	if err != nil {
 		return nil, err
@@ -147,19 +150,20 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 	cfg := &tls.Config{
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
-		SessionTicketsDisabled: true, // each connection has a configuration of its own
+		SessionTicketsDisabled: true, // per connection, like this configuration
 		KeyLogWriter:           p.opts.KeyLog,
 
 		DynamicRecordSizingDisabled: true,
 	}
 	if offer := h.offer(); len(offer) > 0 {
-		pick, err := p.origins.get(c.target).ask(ctx, offer)
+		pick, err := p.origins.get(c.target).negotiate(ctx, offer)
 		var remote *net.OpError
 		switch {
 		case errors.As(err, &remote) && remote.Err != nil && remote.Err.Error() == alertNoApplicationProtocol.Error():
 			pick = noProtocol // refused as the server refuses it
 		case err != nil:
-			pick = offer[0] // accepted, so that the reason can be told in an answer
+			// Accepted, so that an answer can give the reason.
+			pick = offer[0]
 		}
 		if pick != "" {
 			cfg.NextProtos = []string{pick}
@@ -170,4 +174,13 @@ func (p *Proxy) terminate(ctx context.Context, c *clientConn, h hello) (*tls.Con
 		return nil, err
 	}
 	return conn, nil
+}
+
+// serveTo serves a connection that is known to go to an address.
+func (p *Proxy) serveTo(c *clientConn, addr string) {
+	if !p.hosts.recordsHost(addr) && p.hosts.isDecidedByAddress(addr) {
+		p.forwardUnread(c, addr)
+		return
+	}
+	p.intercept(c, addr)
 }

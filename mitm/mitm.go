@@ -27,15 +27,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,19 +46,27 @@ const (
 	readHeaderTimeout = time.Minute
 	idleTimeout       = 5 * time.Minute
 	acceptPause       = 50 * time.Millisecond
-	maxStreams        = 10_000                 // on one connection: the server's own limit holds behind it
-	flushGrace        = 250 * time.Millisecond // for answers on their way out
-	stopGrace         = 2 * time.Second        // for handlers that were told to end
+
+	// maxStreams is on one connection: the server's own limit holds behind it.
+	maxStreams = 10_000
+
+	// flushTimeout is for answers on their way out, stopTimeout for handlers that
+	// were told to end.
+	flushTimeout = 250 * time.Millisecond
+	stopTimeout  = 2 * time.Second
 )
 
 // Options say what a Proxy is to do.
 type Options struct {
-	CA *ca.Authority // required
+	// CA is required.
+	CA *ca.Authority
 
-	// Store is required; the caller closes it, after Shutdown. What it fails to
-	// begin passes unrecorded: that is for the store's owner to know and to tell
-	// (captures.Options.Failed).
-	Store Recorder
+	// Store is required: a *captures.Store or a *captures.Series. The caller closes
+	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
+	// store's owner to know and to report (captures.Options.Failed).
+	Store interface {
+		Begin(captures.Exchange) (*captures.Recording, error)
+	}
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.
 	UpstreamRoots *x509.CertPool
@@ -76,7 +80,8 @@ type Options struct {
 	// works as a proxy too.
 	Reverse *url.URL
 
-	Source string // of the recorded exchanges; "" means "proxy"
+	// Source is that of the recorded exchanges; "" means "proxy".
+	Source string
 
 	// Only and Skip are globs for hosts or host:port, * spanning dots: hosts
 	// that are not in Only (if it has any) or that are in Skip pass unread. A
@@ -102,12 +107,8 @@ type Options struct {
 	// side can be decrypted. Nil, the default, writes none.
 	KeyLog io.Writer
 
-	Logger *slog.Logger // nil: silence
-}
-
-// A Recorder takes exchanges in: a *captures.Store or a *captures.Series.
-type Recorder interface {
-	Begin(captures.Exchange) (*captures.Recording, error)
+	// Logger, if set, is told what happens.
+	Logger *slog.Logger
 }
 
 // A Proxy records the traffic that passes through it.
@@ -120,82 +121,42 @@ type Proxy struct {
 	routes  *routeTable
 	buffers sync.Pool // of *[chunkSize]byte
 
-	gate  *goproxy.ProxyHttpServer
-	front *http.Server // what comes in through the listeners
-	inner *http.Server // what comes through tunnels
-	conns *connQueue   // ... and how it gets there
+	// passthrough answers CONNECT and carries what is not recorded.
+	passthrough *goproxy.ProxyHttpServer
 
-	ctx  context.Context // ends when what still runs is cut off
+	// frontServer serves what comes in through the listeners, tunnelServer what
+	// comes through tunnels and is queued in tunnelled.
+	frontServer  *http.Server
+	tunnelServer *http.Server
+	tunnelled    *connQueue
+
+	// ctx ends when what still runs is cut off.
+	ctx  context.Context
 	stop context.CancelCauseFunc
 
 	mu       sync.Mutex
 	started  bool
 	stopping bool
-	running  int           // exchanges
-	quiet    chan struct{} // closed when stopping and none is running
-	open     map[net.Conn]struct{}
-	relays   map[*h2.Relay]struct{}
-	relaying sync.WaitGroup // of relays
-	addrs    []*net.TCPAddr // the proxy's own
-	taps     []net.Listener // of ServeTransparent
-	hushed   []func()       // connections that ended without a word, to be judged
-}
 
-// New makes a proxy; Serve starts it.
-func New(o Options) (*Proxy, error) {
-	switch {
-	case o.CA == nil:
-		return nil, errors.New("mitm: Options.CA is missing")
-	case o.Store == nil:
-		return nil, errors.New("mitm: Options.Store is missing")
-	case o.Reverse != nil:
-		if err := checkOrigin(o.Reverse); err != nil {
-			return nil, err
-		}
-	}
-	if n := len(o.ControlToken); n > 0 && n < minControlToken {
-		return nil, fmt.Errorf("mitm: Options.ControlToken has %d bytes: want %d or more", n, minControlToken)
-	}
-	if o.Source == "" {
-		o.Source = "proxy"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	hosts, err := newHostFilter(o.Only, o.Skip)
-	if err != nil {
-		return nil, err
-	}
-	p := &Proxy{
-		opts: o, log: o.Logger, hosts: hosts,
-		conns: newConnQueue(), routes: newRouteTable(),
-		quiet: make(chan struct{}), open: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
-	}
-	p.buffers.New = func() any { return new([chunkSize]byte) }
-	p.ctx, p.stop = context.WithCancelCause(context.Background())
-	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, itself: p.isItself}
-	p.origins = newOriginCache(p.dialer)
-	p.gate = p.newGate()
-	p.front = p.newServer(http.HandlerFunc(p.serveFront), false)
-	p.front.ConnContext = withClient
-	p.inner = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
-	p.inner.ConnContext = withClient
-	return p, nil
-}
+	// idle is closed when the proxy is stopping and no exchange runs.
+	idle             chan struct{}
+	runningExchanges int
 
-func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
-	s := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
-		Protocols:         new(http.Protocols),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-	}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetHTTP2(http2)
-	s.Protocols.SetUnencryptedHTTP2(http2)
-	return s
+	// trackedConns are the connections that no http.Server knows.
+	trackedConns map[net.Conn]struct{}
+
+	relays     map[*h2.Relay]struct{}
+	relayGroup sync.WaitGroup
+
+	// ownAddrs are the addresses of the proxy's listeners.
+	ownAddrs []*net.TCPAddr
+
+	// transparentListeners are those of ServeTransparent.
+	transparentListeners []net.Listener
+
+	// pendingRefusals decide for connections that were closed unused whether their
+	// clients refused the certificate.
+	pendingRefusals []func()
 }
 
 // addListener notes an address of the proxy's own, and starts what is behind
@@ -207,26 +168,26 @@ func (p *Proxy) addListener(ln net.Listener) bool {
 		return false
 	}
 	if a, ok := ln.Addr().(*net.TCPAddr); ok {
-		p.addrs = append(p.addrs, a)
+		p.ownAddrs = append(p.ownAddrs, a)
 	}
-	p.startInner()
+	p.startTunnelServer()
 	return true
 }
 
-// startInner starts what is behind the listeners; p.mu is held.
-func (p *Proxy) startInner() {
+// startTunnelServer starts the server of what comes through tunnels; p.mu is held.
+func (p *Proxy) startTunnelServer() {
 	if !p.started {
 		p.started = true
-		go func() { _ = p.inner.Serve(p.conns) }()
+		go func() { _ = p.tunnelServer.Serve(p.tunnelled) }()
 	}
 }
 
-// isItself reports whether an address that was connected to is one of the
+// isOwnAddress reports whether an address that was connected to is one of the
 // proxy's own.
-func (p *Proxy) isItself(to *net.TCPAddr) bool {
+func (p *Proxy) isOwnAddress(to *net.TCPAddr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, own := range p.addrs {
+	for _, own := range p.ownAddrs {
 		if own.Port == to.Port && (own.IP.Equal(to.IP) || own.IP.IsUnspecified() && isLocal(to.IP)) {
 			return true
 		}
@@ -250,147 +211,53 @@ func isLocal(ip net.IP) bool {
 	return false
 }
 
-// Shutdown takes no more connections, lets the exchanges end that are running,
-// and when ctx ends cuts off what is left, recorded as incomplete. All of it is
-// recorded when Shutdown returns.
-//
-// Errors: that of ctx, if something was cut off.
-func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.decideHushed()
-	p.mu.Lock()
-	if !p.stopping {
-		p.stopping = true
-		if p.running == 0 {
-			close(p.quiet)
-		}
-	}
-	for _, ln := range p.taps {
-		_ = ln.Close()
-	}
-	for r := range p.relays {
-		go r.Drain()
-	}
-	p.mu.Unlock()
-	p.routes.close()
-
-	graceful, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		var both sync.WaitGroup // all three
-		both.Go(func() { _ = p.front.Shutdown(graceful) })
-		both.Go(func() { _ = p.inner.Shutdown(graceful) })
-		both.Go(p.relaying.Wait)
-		both.Wait()
-	}()
-	var cut error
-	select {
-	case <-p.quiet:
-		select { // what was answered last is still being written
-		case <-ended:
-		case <-time.After(flushGrace):
-		case <-ctx.Done():
-		}
-	case <-ctx.Done():
-		cut = ctx.Err()
-	}
-	p.stop(errStopped)
-	select {
-	case <-p.quiet:
-	case <-time.After(stopGrace):
-	}
-	_ = p.front.Close()
-	_ = p.inner.Close()
-	_ = p.conns.Close()
-	p.origins.close()
-	p.dialer.spares.close()
-	p.mu.Lock()
-	left := slices.Collect(maps.Keys(p.open))
-	p.mu.Unlock()
-	for _, c := range left {
-		_ = c.Close()
-	}
-	return cut
-}
-
-// enter counts an exchange, unless the proxy is stopping.
-func (p *Proxy) enter() bool {
+// admitExchange counts an exchange, unless the proxy is stopping.
+func (p *Proxy) admitExchange() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopping {
 		return false
 	}
-	p.running++
+	p.runningExchanges++
 	return true
 }
 
-func (p *Proxy) leave() {
+func (p *Proxy) releaseExchange() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.running--; p.running == 0 && p.stopping {
-		close(p.quiet)
+	if p.runningExchanges--; p.runningExchanges == 0 && p.stopping {
+		close(p.idle)
 	}
 }
 
 // track notes a connection that no http.Server knows, so that Shutdown closes it.
 func (p *Proxy) track(c net.Conn) (untrack func()) {
 	p.mu.Lock()
-	p.open[c] = struct{}{}
+	p.trackedConns[c] = struct{}{}
 	p.mu.Unlock()
 	return func() {
 		p.mu.Lock()
-		delete(p.open, c)
+		delete(p.trackedConns, c)
 		p.mu.Unlock()
 	}
 }
 
-type clientKey struct{}
-
-// withClient hands a client's connection to its requests.
-func withClient(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, clientKey{}, clientOf(c))
+// adopt wraps a client's connection, which Shutdown closes. released, unless it
+// is nil, is called when the connection is closed.
+func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
+	c := &clientConn{Conn: conn}
+	untrack := p.track(c)
+	c.onClose = func() {
+		untrack()
+		if released != nil {
+			released()
+		}
+	}
+	if p.ctx.Err() != nil {
+		_ = c.Close()
+	}
+	return c
 }
 
-// serveTunnelled relays a request that came through a tunnel.
-func (p *Proxy) serveTunnelled(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(clientKey{}).(*clientConn)
-	if c.origin != nil { // by HTTP/2, where the origin has none
-		p.serveReverse(w, r, c.origin)
-		return
-	}
-	t := c.target
-	shown := *r.URL
-	shown.Scheme, shown.Host = t.scheme, r.Host
-	if shown.Host == "" {
-		shown.Host = t.addr
-	}
-	p.relay(w, r, t, &shown)
-}
-
-// serveReverse relays a request to the origin that the listener stands before.
-func (p *Proxy) serveReverse(w http.ResponseWriter, r *http.Request, origin *url.URL) {
-	shown := *r.URL
-	shown.Scheme, shown.Host = origin.Scheme, origin.Host
-	if prefix := strings.TrimSuffix(origin.Path, "/"); prefix != "" {
-		shown.RawPath = strings.TrimSuffix(origin.EscapedPath(), "/") + r.URL.EscapedPath()
-		shown.Path = prefix + r.URL.Path
-	}
-	p.relay(w, r, targetOf(origin), &shown)
-}
-
-// targetOf is where the requests for a URL go.
-func targetOf(u *url.URL) target {
-	if u.Scheme == "https" {
-		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
-	}
-	return target{scheme: "http", addr: withPort(u.Host, "80")}
-}
-
-// sniOf is the server name sent for a host: none for an address.
-func sniOf(host string) string {
-	if net.ParseIP(host) != nil {
-		return ""
-	}
-	return host
-}
+// errStopped is the cause of what ends because recording ends.
+var errRecordingStopped = errors.New("recording stopped")

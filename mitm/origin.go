@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	dialTimeout      = 30 * time.Second
-	handshakeTimeout = 15 * time.Second
-	keepIdle         = 90 * time.Second
-	keepParked       = 5 * time.Second
-	maxIdlePerOrigin = 256
-	maxOrigins       = 512
+	dialTimeout       = 30 * time.Second
+	handshakeTimeout  = 15 * time.Second
+	idleConnTimeout   = 90 * time.Second
+	unusedConnTimeout = 5 * time.Second
+	maxIdlePerOrigin  = 256
+	maxOrigins        = 512
 
 	protoH2 = "h2"
 	protoH1 = "http/1.1"
 )
 
 // errItself ends a loop: the proxy was asked to connect to itself.
-var errItself = errors.New("the request is for the proxy itself")
+var errOwnAddress = errors.New("the request is for the proxy itself")
 
 // errNoHTTP2 refuses an HTTP/2 connection to a server that does not speak it.
 var errNoHTTP2 = errors.New("does not speak HTTP/2")
@@ -60,24 +60,30 @@ type origin struct {
 	target target
 	dialer *dialer
 	h1     *http.Transport
-	asked  atomic.Bool // a client got as far as a request
 
-	asking singleflight.Group
-	mu     sync.Mutex
-	picks  map[string]string // offered protocols -> the one that the server picked
-	parked *tls.Conn         // from asking, for the first request to use
-	expiry *time.Timer
+	// gotRequest says that a client has sent a request.
+	gotRequest atomic.Bool
+
+	negotiations singleflight.Group
+	mu           sync.Mutex
+
+	// negotiated has the protocol that the server picked from each offer.
+	negotiated map[string]string
+
+	// unusedConn is left from negotiating, for the first request to use until expiry.
+	unusedConn *tls.Conn
+	expiry     *time.Timer
 }
 
 // newOrigin builds the transport from nothing: a cloned one keeps "h2".
 func newOrigin(t target, d *dialer) *origin {
-	o := &origin{target: t, dialer: d, picks: make(map[string]string)}
+	o := &origin{target: t, dialer: d, negotiated: make(map[string]string)}
 	o.h1 = &http.Transport{
 		DialContext:           d.dial,
 		DialTLSContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dialTLS(ctx, protoH1) },
-		DisableCompression:    true, // accept-encoding and content-encoding pass as they are
+		DisableCompression:    true, // the headers stay as they are
 		MaxIdleConnsPerHost:   maxIdlePerOrigin,
-		IdleConnTimeout:       keepIdle,
+		IdleConnTimeout:       idleConnTimeout,
 		ExpectContinueTimeout: time.Second,
 		ReadBufferSize:        chunkSize,
 		WriteBufferSize:       chunkSize,
@@ -87,17 +93,17 @@ func newOrigin(t target, d *dialer) *origin {
 	return o
 }
 
-// ask returns the protocol that the server picks from an offer, "" for none.
+// negotiate returns the protocol that the server picks from an offer, "" for none.
 // The server is asked once for each offer, and the connection is kept a while.
-func (o *origin) ask(ctx context.Context, offer []string) (string, error) {
+func (o *origin) negotiate(ctx context.Context, offer []string) (string, error) {
 	key := strings.Join(offer, ",")
 	o.mu.Lock()
-	pick, known := o.picks[key]
+	pick, known := o.negotiated[key]
 	o.mu.Unlock()
 	if known {
 		return pick, nil
 	}
-	answer, err, _ := o.asking.Do(key, func() (any, error) {
+	answer, err, _ := o.negotiations.Do(key, func() (any, error) {
 		// Others wait for this answer, so it does not end with one of them.
 		conn, err := o.handshake(context.WithoutCancel(ctx), offer)
 		if err != nil {
@@ -105,19 +111,19 @@ func (o *origin) ask(ctx context.Context, offer []string) (string, error) {
 		}
 		pick := conn.ConnectionState().NegotiatedProtocol
 		o.mu.Lock()
-		o.picks[key] = pick
+		o.negotiated[key] = pick
 		o.mu.Unlock()
-		o.park(conn)
+		o.keepConn(conn)
 		return pick, nil
 	})
 	return answer.(string), err
 }
 
-// picked reports whether the server has picked a protocol from any offer.
-func (o *origin) picked(proto string) bool {
+// hasNegotiated reports whether the server has picked a protocol from any offer.
+func (o *origin) hasNegotiated(proto string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, p := range o.picks {
+	for _, p := range o.negotiated {
 		if p == proto {
 			return true
 		}
@@ -125,32 +131,32 @@ func (o *origin) picked(proto string) bool {
 	return false
 }
 
-// forget has the server asked anew: it is no longer what it was.
-func (o *origin) forget() {
+// forgetNegotiated has the protocol negotiated again: the server has changed.
+func (o *origin) forgetNegotiated() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	clear(o.picks)
+	clear(o.negotiated)
 }
 
-func (o *origin) park(conn *tls.Conn) {
+func (o *origin) keepConn(conn *tls.Conn) {
 	o.mu.Lock()
-	old := o.parked
-	o.parked = conn
+	old := o.unusedConn
+	o.unusedConn = conn
 	if o.expiry != nil {
 		o.expiry.Stop()
 	}
-	o.expiry = time.AfterFunc(keepParked, func() { o.unpark(conn) })
+	o.expiry = time.AfterFunc(unusedConnTimeout, func() { o.dropConn(conn) })
 	o.mu.Unlock()
 	if old != nil {
 		_ = old.Close()
 	}
 }
 
-func (o *origin) unpark(conn *tls.Conn) {
+func (o *origin) dropConn(conn *tls.Conn) {
 	o.mu.Lock()
-	mine := o.parked == conn
+	mine := o.unusedConn == conn
 	if mine {
-		o.parked = nil
+		o.unusedConn = nil
 	}
 	o.mu.Unlock()
 	if mine {
@@ -158,31 +164,31 @@ func (o *origin) unpark(conn *tls.Conn) {
 	}
 }
 
-// takeParked returns the connection that asking left, if it speaks proto.
-func (o *origin) takeParked(proto string) *tls.Conn {
+// claimConn returns the unused connection, if it speaks proto.
+func (o *origin) claimConn(proto string) *tls.Conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	conn := o.parked
+	conn := o.unusedConn
 	if conn == nil || (conn.ConnectionState().NegotiatedProtocol == protoH2) != (proto == protoH2) {
 		return nil
 	}
-	o.parked = nil
+	o.unusedConn = nil
 	o.expiry.Stop()
 	return conn
 }
 
 func (o *origin) dialTLS(ctx context.Context, proto string) (net.Conn, error) {
-	if conn := o.takeParked(proto); conn != nil {
+	if conn := o.claimConn(proto); conn != nil {
 		return conn, nil
 	}
 	conn, err := o.handshake(ctx, []string{proto})
 	if err != nil {
-		o.forget()
+		o.forgetNegotiated()
 		return nil, err
 	}
 	if got := conn.ConnectionState().NegotiatedProtocol; proto == protoH2 && got != protoH2 {
 		_ = conn.Close()
-		o.forget()
+		o.forgetNegotiated()
 		return nil, fmt.Errorf("%s %w", o.target.addr, errNoHTTP2)
 	}
 	return conn, nil
@@ -198,8 +204,8 @@ func (o *origin) dialH2(ctx context.Context) (net.Conn, error) {
 		}
 		return &h2.Conn{Conn: raw}, nil
 	}
-	if !o.picked(protoH2) {
-		switch pick, err := o.ask(ctx, []string{protoH2, protoH1}); {
+	if !o.hasNegotiated(protoH2) {
+		switch pick, err := o.negotiate(ctx, []string{protoH2, protoH1}); {
 		case err != nil:
 			return nil, err
 		case pick != protoH2:
@@ -222,7 +228,8 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 		MinVersion:   tls.VersionTLS12,
 		KeyLogWriter: o.dialer.keyLog,
 
-		InsecureSkipVerify:          o.dialer.insecure, //nolint:gosec // asked for, and each exchange says so
+		// Each exchange records it.
+		InsecureSkipVerify:          o.dialer.insecure, //nolint:gosec // an option
 		DynamicRecordSizingDisabled: true,
 	})
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
@@ -241,25 +248,25 @@ func (o *origin) handshake(ctx context.Context, offer []string) (*tls.Conn, erro
 func (o *origin) close() {
 	o.h1.CloseIdleConnections()
 	o.mu.Lock()
-	parked := o.parked
+	parked := o.unusedConn
 	o.mu.Unlock()
 	if parked != nil {
-		o.unpark(parked)
+		o.dropConn(parked)
 	}
 }
 
 // A dialer connects to servers, but never to the proxy's own listeners.
 type dialer struct {
 	net.Dialer
-	roots    *x509.CertPool
-	insecure bool // servers are not verified
-	keyLog   io.Writer
-	spares   spareConns
-	itself   func(*net.TCPAddr) bool
+	roots        *x509.CertPool
+	insecure     bool // servers are not verified
+	keyLog       io.Writer
+	spares       spareConns
+	isOwnAddress func(*net.TCPAddr) bool
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if conn := d.spares.take(addr); conn != nil {
+	if conn := d.spares.claim(addr); conn != nil {
 		return conn, nil
 	}
 	return d.dialNew(ctx, network, addr)
@@ -271,9 +278,9 @@ func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, e
 		return nil, err
 	}
 	// Looked at after the fact, since a name may stand for any address.
-	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.itself(a) {
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok && d.isOwnAddress(a) {
 		_ = conn.Close()
-		return nil, fmt.Errorf("%s: %w", addr, errItself)
+		return nil, fmt.Errorf("%s: %w", addr, errOwnAddress)
 	}
 	return conn, nil
 }

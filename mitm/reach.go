@@ -6,18 +6,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 	"syscall"
-	"time"
 )
 
-const (
-	maxSpares  = 1024
-	spareLives = 2 * time.Second
-)
-
-// A failure to connect, as a program would have seen it by itself.
-type unreachable struct {
+// A connectFailure is a failure to connect, as the program itself would have seen it.
+type connectFailure struct {
 	Code    string `json:"code"`    // as the C library spells it
 	Syscall string `json:"syscall"` // connect or getaddrinfo
 	Address string `json:"address,omitempty"`
@@ -35,13 +28,13 @@ var connectErrors = []struct {
 	{syscall.ETIMEDOUT, "ETIMEDOUT"},
 }
 
-// unreachableOf returns how a program's own connect would have failed; nil if
+// connectFailureOf returns how a program's own connect would have failed; nil if
 // it is not known.
-func unreachableOf(err error) *unreachable {
+func connectFailureOf(err error) *connectFailure {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		if dns.IsNotFound {
-			return &unreachable{Code: "ENOTFOUND", Syscall: "getaddrinfo"}
+			return &connectFailure{Code: "ENOTFOUND", Syscall: "getaddrinfo"}
 		}
 		return nil
 	}
@@ -49,7 +42,7 @@ func unreachableOf(err error) *unreachable {
 		if !errors.Is(err, c.err) {
 			continue
 		}
-		u := &unreachable{Code: c.code, Syscall: "connect"}
+		u := &connectFailure{Code: c.code, Syscall: "connect"}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Addr != nil {
 			u.Address = hostOf(op.Addr.String())
@@ -59,7 +52,7 @@ func unreachableOf(err error) *unreachable {
 	return nil
 }
 
-// serveReach tells a hook whether a server can be connected to, before the
+// serveReach answers a hook whether a server can be connected to, before the
 // program believes that it is. The connection is kept a while, so that asking
 // costs the server none.
 //
@@ -78,94 +71,12 @@ func (p *Proxy) serveReach(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(p.ctx, cancel)()
 	conn, err := p.dialer.dialNew(ctx, "tcp", want.To)
 	if err == nil {
-		p.dialer.spares.put(want.To, conn)
-	} else if u := unreachableOf(err); u != nil {
+		p.dialer.spares.keep(want.To, conn)
+	} else if u := connectFailureOf(err); u != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)
 		_ = json.NewEncoder(w).Encode(u)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// spareConns are connections to servers that nobody has used yet. The zero
-// value is ready.
-type spareConns struct {
-	mu     sync.Mutex
-	closed bool
-	n      int
-	byAddr map[string][]*spareConn
-}
-
-type spareConn struct {
-	net.Conn
-	expiry *time.Timer
-}
-
-// put keeps a connection for the next that wants one to addr, but not for long.
-func (s *spareConns) put(addr string, conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.n >= maxSpares {
-		_ = conn.Close()
-		return
-	}
-	if s.byAddr == nil {
-		s.byAddr = make(map[string][]*spareConn)
-	}
-	c := &spareConn{Conn: conn}
-	c.expiry = time.AfterFunc(spareLives, func() {
-		if s.remove(addr, c) {
-			_ = c.Close()
-		}
-	})
-	s.byAddr[addr] = append(s.byAddr[addr], c)
-	s.n++
-}
-
-// take returns a connection to addr, or nil.
-func (s *spareConns) take(addr string) net.Conn {
-	s.mu.Lock()
-	list := s.byAddr[addr]
-	s.mu.Unlock()
-	for _, c := range list {
-		if s.remove(addr, c) {
-			c.expiry.Stop()
-			return c.Conn
-		}
-	}
-	return nil
-}
-
-// remove reports whether c was there.
-func (s *spareConns) remove(addr string, c *spareConn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, other := range s.byAddr[addr] {
-		if other != c {
-			continue
-		}
-		rest := append([]*spareConn(nil), s.byAddr[addr][:i]...)
-		if rest = append(rest, s.byAddr[addr][i+1:]...); len(rest) > 0 {
-			s.byAddr[addr] = rest
-		} else {
-			delete(s.byAddr, addr)
-		}
-		s.n--
-		return true
-	}
-	return false
-}
-
-func (s *spareConns) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, list := range s.byAddr {
-		for _, c := range list {
-			c.expiry.Stop()
-			_ = c.Close()
-		}
-	}
-	clear(s.byAddr)
 }

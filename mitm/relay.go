@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	chunkSize = 64 << 10
 	// headDelay is how long the head of a response with a known length waits
 	// for its body, so that a small answer leaves in one piece.
 	headDelay = 2 * time.Millisecond
@@ -33,17 +32,18 @@ const (
 // when it comes, and records both. An error on the way ends in a reset, never
 // in what looks like a clean end.
 func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *url.URL) {
-	if !p.enter() {
-		panic(http.ErrAbortHandler) // recording has ended
+	if !p.admitExchange() {
+		panic(http.ErrAbortHandler)
 	}
-	defer p.leave()
+	defer p.releaseExchange()
 	if r.ProtoMajor >= 2 && expectsContinue(r.Body) {
 		r.Header.Set("Expect", "100-continue")
 	}
-	x := p.begin(r, t, shown)
-	if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok && c.unreached != nil {
-		w.Header().Set("Connection", "close") // a new one tries anew
-		p.refuse(w, x, shown, c.unreached)
+	x := p.beginExchange(r, t, shown)
+	if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok && c.unreachedErr != nil {
+		// A new connection tries again.
+		w.Header().Set("Connection", "close")
+		p.answerFailure(w, x, shown, c.unreachedErr)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -54,25 +54,25 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 		_ = rc.EnableFullDuplex() // net/http's own server always can
 	}
 	early := &earlyHints{w: w, x: x}
-	out := p.outgoing(early.trace(ctx, x), r, x, t, shown)
+	out := p.upstreamRequest(early.trace(ctx, x), r, x, t, shown)
 	o := p.origins.get(t)
-	o.asked.Store(true)
+	o.gotRequest.Store(true)
 	res, err := o.h1.RoundTrip(out)
 	early.stop()
 	if err != nil {
-		p.refuse(w, x, shown, err)
+		p.answerFailure(w, x, shown, err)
 		return
 	}
 	defer res.Body.Close()
-	x.response(res)
+	x.recordResponse(res)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		p.upgrade(w, x, res)
 		return
 	}
-	d := &delivery{ctx: ctx, w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
+	d := &responseRelay{ctx: ctx, w: w, rc: rc, x: x, res: res, buf: p.buffers.Get().(*[chunkSize]byte)}
 	defer p.buffers.Put(d.buf)
 	if err := d.run(); err != nil {
-		x.broken(err)
+		x.endBroken(err)
 		panic(http.ErrAbortHandler)
 	}
 	if tap, ok := out.Body.(*bodyTap); ok && !tap.awaitEnd(0) {
@@ -83,8 +83,8 @@ func (p *Proxy) relay(w http.ResponseWriter, r *http.Request, t target, shown *u
 	x.end(captures.Complete, nil)
 }
 
-// outgoing is the request as the server gets it.
-func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t target, shown *url.URL) *http.Request {
+// upstreamRequest returns the request as it is sent to the server.
+func (p *Proxy) upstreamRequest(ctx context.Context, r *http.Request, x *exchange, t target, shown *url.URL) *http.Request {
 	u := *shown
 	u.Scheme, u.Host, u.User = t.scheme, t.addr, nil
 	out := (&http.Request{
@@ -102,13 +102,13 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, x *exchange, t ta
 	return out
 }
 
-// refuse answers a request that got no response. One that never reached the
+// answerFailure answers a request that got no response. One that never reached the
 // server is answered in words; one that did ends as it ended there.
-func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
+func (p *Proxy) answerFailure(w http.ResponseWriter, x *exchange, shown *url.URL, err error) {
 	x.mu.Lock()
-	reached := x.reached
+	reached := x.serverReached
 	x.mu.Unlock()
-	x.broken(err)
+	x.endBroken(err)
 	if reached || x.ctx.Err() != nil || p.ctx.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -123,21 +123,26 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, shown *url.URL, err e
 	http.Error(w, text, http.StatusBadGateway)
 }
 
-// A delivery brings a response to the client.
-type delivery struct {
-	ctx context.Context // ends with the client's request, or with the recording
+// A responseRelay copies a response to the client.
+type responseRelay struct {
+	// ctx ends with the client's request, or with the recording.
+	ctx context.Context
+
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	x   *exchange
 	res *http.Response
 	buf *[chunkSize]byte
 
-	mu   sync.Mutex // the head's timer and the body both write
-	sent bool       // something of the body was, or the head by the timer
+	// mu is held by the timer of the head and by the body, which both write.
+	mu sync.Mutex
+
+	// sent says that something of the body was sent, or the head by its timer.
+	sent bool
 }
 
-func (d *delivery) run() error {
-	announced := d.head()
+func (d *responseRelay) run() error {
+	announced := d.writeHead()
 	bodiless := d.res.ContentLength == 0 || d.res.Request.Method == http.MethodHead
 	switch {
 	case bodiless && len(d.res.Trailer) == 0:
@@ -146,23 +151,23 @@ func (d *delivery) run() error {
 		timer := time.AfterFunc(headDelay, d.flushHead)
 		defer func() {
 			timer.Stop()
-			d.flushed() // the timer may be at it: wait
+			d.markSent() // the timer may be at it: wait
 		}()
 	default:
 		if err := d.rc.Flush(); err != nil {
 			return err
 		}
 	}
-	if err := d.body(); err != nil {
+	if err := d.copyBody(); err != nil {
 		return err
 	}
-	d.tail(announced)
+	d.writeTrailers(announced)
 	return nil
 }
 
-// head writes the status and the header section, but does not flush them. It
+// writeHead writes the status and the header section, but does not flush them. It
 // returns the trailers announced in it.
-func (d *delivery) head() map[string]bool {
+func (d *responseRelay) writeHead() map[string]bool {
 	h := d.w.Header()
 	for name, values := range forwardHeader(d.res.Header) {
 		h[name] = values
@@ -188,30 +193,30 @@ func (d *delivery) head() map[string]bool {
 	return announced
 }
 
-func (d *delivery) flushHead() {
+func (d *responseRelay) flushHead() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.sent {
 		d.sent = true
-		_ = d.rc.Flush() // the next write tells
+		_ = d.rc.Flush() // the next write returns the error
 	}
 }
 
-func (d *delivery) flushed() {
+func (d *responseRelay) markSent() {
 	d.mu.Lock()
 	d.sent = true
 	d.mu.Unlock()
 }
 
-// body passes the body on piece by piece. The last piece of a known length is
+// copyBody forwards the body piece by piece. The last piece of a known length is
 // left for the end of the stream to flush.
-func (d *delivery) body() error {
+func (d *responseRelay) copyBody() error {
 	left := d.res.ContentLength
 	for {
 		n, err := d.res.Body.Read(d.buf[:])
 		if n > 0 {
-			d.x.chunk(captures.Down, d.buf[:n])
-			d.flushed()
+			d.x.recordChunk(captures.Down, d.buf[:n])
+			d.markSent()
 			if _, werr := d.w.Write(d.buf[:n]); werr != nil {
 				return werr
 			}
@@ -230,21 +235,22 @@ func (d *delivery) body() error {
 			return nil
 		}
 		if err != nil {
-			_ = d.rc.Flush() // what came before the error reaches the client before it
+			// What came before the error reaches the client before it.
+			_ = d.rc.Flush()
 			return err
 		}
 	}
 }
 
-// tail hands the trailers over, announced or not, and records them.
-func (d *delivery) tail(announced map[string]bool) {
+// writeTrailers forwards the trailers, announced or not, and records them.
+func (d *responseRelay) writeTrailers(announced map[string]bool) {
 	for name, values := range d.res.Trailer {
 		if !announced[name] {
 			name = http.TrailerPrefix + name
 		}
 		d.w.Header()[name] = values
 	}
-	d.x.trailers(captures.Down, d.res.ProtoMajor, d.res.Trailer)
+	d.x.recordTrailers(captures.Down, d.res.ProtoMajor, d.res.Trailer)
 }
 
 // earlyHints relays the informational responses that precede a response.
@@ -257,7 +263,7 @@ type earlyHints struct {
 
 func (e *earlyHints) trace(ctx context.Context, x *exchange) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:        func(info httptrace.GotConnInfo) { x.connected(info.Conn) },
+		GotConn:        func(info httptrace.GotConnInfo) { x.recordConnection(info.Conn) },
 		Got1xxResponse: e.send,
 	})
 }
@@ -268,7 +274,7 @@ func (e *earlyHints) send(status int, header textproto.MIMEHeader) error {
 	if e.done { // the request has failed meanwhile
 		return nil
 	}
-	if status == http.StatusContinue && !e.x.mayContinue() {
+	if status == http.StatusContinue && !e.x.firstContinue() {
 		return nil // net/http has sent it by itself
 	}
 	h := e.w.Header()

@@ -24,9 +24,14 @@ const (
 // A RouteConflict is an announcement that was refused, because the connection
 // has a route already.
 type RouteConflict struct {
-	Port    int    // the local one of the connection's client
-	To      string // host:port, where the connection goes
-	Refused string // host:port, where the refused announcement would send it
+	// Port is the local one of the connection's client.
+	Port int
+
+	// To is where the connection goes, host:port.
+	To string
+
+	// Refused is where the refused announcement would send it, host:port.
+	Refused string
 }
 
 var (
@@ -57,28 +62,39 @@ type routeTable struct {
 	mu       sync.Mutex
 	listener net.Listener
 	closed   bool
-	slots    map[int]*routeSlot // by the client's port
-	waiting  int                // slots that lack the connection or the route
+
+	// slots are by the client's port; waiting of them lack the connection or the
+	// route.
+	slots   map[int]*routeSlot
+	waiting int
 }
 
 // A routeSlot is where a connection and its route meet. Its fields are guarded
 // by the table's mutex.
 type routeSlot struct {
-	to        string        // "": not announced yet
-	connected bool          // the connection is there
-	announced chan struct{} // closed when to is set
-	removed   chan struct{} // closed when it is in the table no more
-	expiry    *time.Timer   // removes it, unless both have come
+	// to is where the connection goes; "": not announced yet. announced is closed
+	// when it is set.
+	to        string
+	announced chan struct{}
+
+	// connected says that the connection has come.
+	connected bool
+
+	// removed is closed when the slot is removed from the table.
+	removed chan struct{}
+
+	// expiry removes the slot, unless both have come.
+	expiry *time.Timer
 }
 
 func newRouteTable() *routeTable {
 	return &routeTable{slots: make(map[int]*routeSlot)}
 }
 
-// add makes the slot of a port. t.mu is held.
+// addSlot adds a slot for a port. t.mu is held.
 //
 // Errors: errRoutesFull; errRoutesClosed.
-func (t *routeTable) add(port int) (*routeSlot, error) {
+func (t *routeTable) addSlot(port int) (*routeSlot, error) {
 	switch {
 	case t.closed:
 		return nil, errRoutesClosed
@@ -95,8 +111,9 @@ func (t *routeTable) add(port int) (*routeSlot, error) {
 // complete reports whether a slot has both the connection and its route.
 func (s *routeSlot) complete() bool { return s.connected && s.to != "" }
 
-// meet notes that a slot may be complete by now. t.mu is held.
-func (t *routeTable) meet(s *routeSlot) {
+// stopExpiryIfComplete stops the expiry of a slot that has both the connection and its
+// route. t.mu is held.
+func (t *routeTable) stopExpiryIfComplete(s *routeSlot) {
 	if s.complete() {
 		s.expiry.Stop()
 		t.waiting--
@@ -163,14 +180,14 @@ func (t *routeTable) tryAnnounce(port int, to string) (taken *routeTakenError, e
 	defer t.mu.Unlock()
 	s := t.slots[port]
 	if s == nil {
-		if s, err = t.add(port); err != nil {
+		if s, err = t.addSlot(port); err != nil {
 			return nil, nil, err
 		}
 	}
 	if s.to == "" {
 		s.to = to
 		close(s.announced)
-		t.meet(s)
+		t.stopExpiryIfComplete(s)
 		return nil, nil, nil
 	}
 	if s.connected {
@@ -179,9 +196,9 @@ func (t *routeTable) tryAnnounce(port int, to string) (taken *routeTakenError, e
 	return &routeTakenError{port, s.to}, ended, nil
 }
 
-// connect returns the slot of a new connection from a port. A connection that
+// connectSlot returns the slot of a new connection from a port. A connection that
 // had the port before has ended.
-func (t *routeTable) connect(port int) (s *routeSlot, err error) {
+func (t *routeTable) connectSlot(port int) (s *routeSlot, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s = t.slots[port]
@@ -190,17 +207,18 @@ func (t *routeTable) connect(port int) (s *routeSlot, err error) {
 		s = nil
 	}
 	if s == nil {
-		if s, err = t.add(port); err != nil {
+		if s, err = t.addSlot(port); err != nil {
 			return nil, err
 		}
 	}
 	s.connected = true
-	t.meet(s)
+	t.stopExpiryIfComplete(s)
 	return s, nil
 }
 
-// wait returns where the connection of a slot is to go, "" if nobody says.
-func (t *routeTable) wait(s *routeSlot) string {
+// awaitRoute returns where the connection of a slot is to go, "" if no route was
+// announced in time.
+func (t *routeTable) awaitRoute(s *routeSlot) string {
 	select {
 	case <-s.announced:
 	case <-s.removed:
@@ -223,66 +241,4 @@ func (t *routeTable) close() {
 	for port, s := range t.slots {
 		t.removeLocked(port, s)
 	}
-}
-
-// redirect returns the address of the redirect listener, opening it first.
-func (p *Proxy) redirect() (string, error) {
-	t := p.routes
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return "", net.ErrClosed
-	}
-	if t.listener == nil {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		if !p.addListener(ln) {
-			_ = ln.Close()
-			return "", net.ErrClosed
-		}
-		t.listener = ln
-		go p.serveRedirected(ln)
-	}
-	return t.listener.Addr().String(), nil
-}
-
-func (p *Proxy) serveRedirected(ln net.Listener) {
-	for {
-		conn, err := ln.Accept()
-		if err != nil {
-			return // closed by Shutdown
-		}
-		p.acceptRedirected(conn)
-	}
-}
-
-// acceptRedirected serves a connection when its route is known. A route is for a
-// port of 127.0.0.1, where hooks connect from: any other loopback address has
-// the same ports.
-func (p *Proxy) acceptRedirected(conn net.Conn) {
-	from, ok := conn.RemoteAddr().(*net.TCPAddr)
-	to, _ := conn.LocalAddr().(*net.TCPAddr)
-	if !ok || to == nil || !from.IP.Equal(to.IP) {
-		p.log.Warn("a redirected connection is refused", "from", conn.RemoteAddr())
-		(&clientConn{Conn: conn}).reset()
-		return
-	}
-	s, err := p.routes.connect(from.Port)
-	if err != nil {
-		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
-		(&clientConn{Conn: conn}).reset()
-		return
-	}
-	c := p.adopt(conn, func() { p.routes.remove(from.Port, s) })
-	go func() {
-		to := p.routes.wait(s)
-		if to == "" {
-			p.log.Warn("a redirected connection has no route", "from", from)
-			c.reset()
-			return
-		}
-		p.serveTo(c, to)
-	}()
 }

@@ -126,13 +126,13 @@ func TestServerLosesHTTP2(t *testing.T) {
 	b := newBench(t, []*httptest.Server{origin}, nil)
 	o := b.proxy.origins.get(target{scheme: "https", addr: origin.Listener.Addr().String()})
 	o.mu.Lock()
-	o.picks["h2"] = "h2"
+	o.negotiated["h2"] = "h2"
 	o.mu.Unlock()
 	origin.TLS.NextProtos = []string{"http/1.1"}
 	if _, err := o.dialTLS(t.Context(), protoH2); err == nil {
 		t.Fatal("no error")
 	}
-	if o.picked(protoH2) {
+	if o.hasNegotiated(protoH2) {
 		t.Error("still taken for HTTP/2")
 	}
 }

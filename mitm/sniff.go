@@ -67,19 +67,19 @@ func sniff(head []byte) protocol {
 
 func notMethod(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' && r != '_' }
 
-// sniffing reads until the protocol is known. It stops early, undecided, when
-// the client says nothing for a while: a server that speaks first may be what
+// sniffProtocol reads until the protocol is known. It stops early, undecided, when
+// the client sends nothing for a while: a server that speaks first may be what
 // it waits for.
-func (c *clientConn) sniffing(wait time.Duration) (protocol, error) {
+func (c *clientConn) sniffProtocol(wait time.Duration) (protocol, error) {
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
 	for {
-		if kind := sniff(c.head); kind != undecided {
+		if kind := sniff(c.peeked); kind != undecided {
 			return kind, nil
 		}
 		if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			return undecided, err
 		}
-		if err := c.fill(maxRequestLine + 1); err != nil {
+		if err := c.readMore(maxRequestLine + 1); err != nil {
 			if isTimeout(err) {
 				return undecided, nil
 			}
@@ -88,18 +88,18 @@ func (c *clientConn) sniffing(wait time.Duration) (protocol, error) {
 	}
 }
 
-// beginsH2 reports whether a client begins with HTTP/2's preface, reading on
+// hasHTTP2Preface reports whether a client begins with HTTP/2's preface, reading on
 // while it may.
-func (c *clientConn) beginsH2() bool {
+func (c *clientConn) hasHTTP2Preface() bool {
 	for {
-		n := min(len(c.head), len(prefaceH2))
-		if string(c.head[:n]) != prefaceH2[:n] {
+		n := min(len(c.peeked), len(prefaceH2))
+		if string(c.peeked[:n]) != prefaceH2[:n] {
 			return false
 		}
 		if n == len(prefaceH2) {
 			return true
 		}
-		if err := c.fill(maxRequestLine); err != nil {
+		if err := c.readMore(maxRequestLine); err != nil {
 			return false
 		}
 	}
@@ -110,8 +110,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// A hello is what a client says first in TLS.
-type hello struct {
+// A clientHello is what the proxy needs of TLS's ClientHello.
+type clientHello struct {
 	sni  string
 	alpn []string
 }
@@ -119,14 +119,14 @@ type hello struct {
 var errHelloRead = errors.New("mitm: hello read")
 
 // readHello reads a ClientHello and leaves it to be read again.
-func (c *clientConn) readHello(ctx context.Context) (hello, error) {
-	var h hello
-	rec := &helloReader{Conn: c.Conn, head: c.head}
+func (c *clientConn) readHello(ctx context.Context) (clientHello, error) {
+	var h clientHello
+	rec := &helloReader{Conn: c.Conn, head: c.peeked}
 	err := tls.Server(rec, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
-		h = hello{info.ServerName, info.SupportedProtos}
+		h = clientHello{info.ServerName, info.SupportedProtos}
 		return nil, errHelloRead
 	}}).HandshakeContext(ctx)
-	c.head = append(rec.seen, rec.head...)
+	c.peeked = append(rec.seen, rec.head...)
 	if !errors.Is(err, errHelloRead) {
 		return h, err
 	}
@@ -158,12 +158,12 @@ func (h *helloReader) Close() error                { return nil }
 
 // speaksHTTP reports whether an offer of protocols is for HTTP: no offer is
 // HTTP/1, and one without HTTP is for something that is passed on unread.
-func (h hello) speaksHTTP() bool {
+func (h clientHello) speaksHTTP() bool {
 	return len(h.alpn) == 0 || len(h.offer()) > 0
 }
 
 // offer is the part of the client's offer that can be served, in its order.
-func (h hello) offer() []string {
+func (h clientHello) offer() []string {
 	var out []string
 	for _, p := range h.alpn {
 		if p == protoH2 || p == protoH1 {
@@ -173,9 +173,9 @@ func (h hello) offer() []string {
 	return out
 }
 
-// firstWords waits for either side to say something and reports whether it was
-// the server, with what that said; what the client said is left to be read.
-func firstWords(client *clientConn, server net.Conn) (fromServer bool, first []byte, err error) {
+// awaitFirstBytes waits for either side to send something. It reports whether that was
+// the server, with the server's bytes; the client's are left to be read.
+func awaitFirstBytes(client *clientConn, server net.Conn) (fromServer bool, first []byte, err error) {
 	type read struct {
 		p   []byte
 		err error
@@ -188,7 +188,7 @@ func firstWords(client *clientConn, server net.Conn) (fromServer bool, first []b
 		_ = client.SetReadDeadline(time.Unix(1, 0))
 		answer <- read{p[:n], err}
 	}()
-	fillErr := client.fill(maxRequestLine + 1)
+	fillErr := client.readMore(maxRequestLine + 1)
 	_ = server.SetReadDeadline(time.Unix(1, 0))
 	got := <-answer
 	_ = client.SetReadDeadline(time.Time{})

@@ -13,27 +13,27 @@ import (
 
 // SOCKS 5, as RFC 1928 has it.
 const (
-	socksVersion   = 0x05
-	socksNoAuth    = 0x00
-	socksNoMethod  = 0xff
-	socksConnect   = 0x01
-	socksIPv4      = 0x01
-	socksName      = 0x03
-	socksIPv6      = 0x04
-	socksTimeout   = handshakeTimeout
-	maxSOCKSMethod = 255
+	socksVersion            = 0x05
+	socksNoAuth             = 0x00
+	socksNoAcceptableMethod = 0xff
+	socksConnect            = 0x01
+	socksIPv4               = 0x01
+	socksName               = 0x03
+	socksIPv6               = 0x04
+	socksTimeout            = handshakeTimeout
+	maxSOCKSMethod          = 255
 )
 
 // What a SOCKS server answers to a request.
 const (
-	socksDone           byte = 0x00
-	socksFailure        byte = 0x01
-	socksNotAllowed     byte = 0x02
-	socksNoNetwork      byte = 0x03
-	socksNoHost         byte = 0x04
-	socksRefused        byte = 0x05
-	socksNotCommand     byte = 0x07
-	socksNotAddressType byte = 0x08
+	socksSucceeded               byte = 0x00
+	socksFailure                 byte = 0x01
+	socksNotAllowed              byte = 0x02
+	socksNetworkUnreachable      byte = 0x03
+	socksHostUnreachable         byte = 0x04
+	socksConnectionRefused       byte = 0x05
+	socksCommandNotSupported     byte = 0x07
+	socksAddressTypeNotSupported byte = 0x08
 )
 
 // A socksError is a request that is not served, with the answer to it.
@@ -51,18 +51,18 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 	if err != nil {
 		p.log.Warn("SOCKS request not served", "err", err)
 		var refused *socksError
-		if errors.As(err, &refused) && refused.reply != socksNoMethod {
+		if errors.As(err, &refused) && refused.reply != socksNoAcceptableMethod {
 			_, _ = c.Write(socksReply(refused.reply))
 		}
 		_ = c.Close()
 		return
 	}
-	if !p.hosts.captured(addr) && p.hosts.decided(addr) {
-		p.passSOCKS(c, addr)
+	if !p.hosts.recordsHost(addr) && p.hosts.isDecidedByAddress(addr) {
+		p.forwardSOCKS(c, addr)
 		return
 	}
-	// As for CONNECT: an error of the server's is told in an HTTP answer.
-	if _, err := c.Write(socksReply(socksDone)); err != nil {
+	// As for CONNECT: an error of the server's is reported in an HTTP answer.
+	if _, err := c.Write(socksReply(socksSucceeded)); err != nil {
 		_ = c.Close()
 		return
 	}
@@ -70,8 +70,8 @@ func (p *Proxy) serveSOCKS(c *clientConn) {
 	p.intercept(c, addr)
 }
 
-// passSOCKS tunnels a connection as it is, once the server is reached.
-func (p *Proxy) passSOCKS(c *clientConn, addr string) {
+// forwardSOCKS tunnels a connection as it is, once the server is reached.
+func (p *Proxy) forwardSOCKS(c *clientConn, addr string) {
 	server, err := p.dialer.dial(p.ctx, "tcp", addr)
 	if err != nil {
 		p.log.Warn("server not reached", "addr", addr, "err", err)
@@ -81,12 +81,12 @@ func (p *Proxy) passSOCKS(c *clientConn, addr string) {
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	if _, err := c.Write(socksReply(socksDone)); err != nil {
+	if _, err := c.Write(socksReply(socksSucceeded)); err != nil {
 		_ = server.Close()
 		_ = c.Close()
 		return
 	}
-	join(c, server)
+	tunnelConns(c, server)
 }
 
 // greetSOCKS reads a client's greeting and its request, and returns the address
@@ -105,7 +105,7 @@ func greetSOCKS(c io.ReadWriter) (addr string, err error) {
 	if _, err := io.ReadFull(c, methods[:head[1]]); err != nil {
 		return "", fmt.Errorf("mitm: SOCKS greeting: %w", err)
 	}
-	method := byte(socksNoMethod)
+	method := byte(socksNoAcceptableMethod)
 	for _, m := range methods[:head[1]] {
 		if m == socksNoAuth {
 			method = socksNoAuth
@@ -114,8 +114,8 @@ func greetSOCKS(c io.ReadWriter) (addr string, err error) {
 	if _, err := c.Write([]byte{socksVersion, method}); err != nil {
 		return "", err
 	}
-	if method == socksNoMethod {
-		return "", &socksError{socksNoMethod, "the client insists on authentication"}
+	if method == socksNoAcceptableMethod {
+		return "", &socksError{socksNoAcceptableMethod, "the client insists on authentication"}
 	}
 	return readSOCKSRequest(c)
 }
@@ -137,7 +137,7 @@ func readSOCKSRequest(r io.Reader) (addr string, err error) {
 		return "", fmt.Errorf("mitm: SOCKS request: %w", err)
 	}
 	if head[1] != socksConnect {
-		return "", &socksError{socksNotCommand, fmt.Sprintf("command %d: only CONNECT (1) is served", head[1])}
+		return "", &socksError{socksCommandNotSupported, fmt.Sprintf("command %d: only CONNECT (1) is served", head[1])}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1]))), nil
 }
@@ -156,7 +156,7 @@ func readSOCKSHost(r io.Reader, kind byte) (string, error) {
 		}
 		size = int(buf[0])
 	default:
-		return "", &socksError{socksNotAddressType, fmt.Sprintf("address of kind %d", kind)}
+		return "", &socksError{socksAddressTypeNotSupported, fmt.Sprintf("address of kind %d", kind)}
 	}
 	if _, err := io.ReadFull(r, buf[:size]); err != nil {
 		return "", fmt.Errorf("mitm: SOCKS request: %w", err)
@@ -192,14 +192,14 @@ func socksReply(reply byte) []byte {
 func socksReplyFor(err error) byte {
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, errItself):
+	case errors.Is(err, errOwnAddress):
 		return socksNotAllowed
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return socksRefused
+		return socksConnectionRefused
 	case errors.Is(err, syscall.ENETUNREACH):
-		return socksNoNetwork
+		return socksNetworkUnreachable
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.As(err, &dns):
-		return socksNoHost
+		return socksHostUnreachable
 	}
 	return socksFailure
 }

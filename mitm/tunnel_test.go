@@ -181,7 +181,7 @@ func TestSlowClientIsStillRecorded(t *testing.T) {
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	b := newBench(t, []*httptest.Server{origin}, nil)
 	raw := b.tunnel(origin.Listener.Addr().String())
-	time.Sleep(silence + 100*time.Millisecond)
+	time.Sleep(silentClientDelay + 100*time.Millisecond)
 	conn := b.handshake(raw, "127.0.0.1")
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
@@ -372,7 +372,7 @@ func FuzzFirstBytes(f *testing.F) {
 			t.Skip("longer than any head that matters")
 		}
 		c := &clientConn{Conn: scriptConn{r: bytes.NewReader(in)}}
-		kind, _ := c.sniffing(time.Second)
+		kind, _ := c.sniffProtocol(time.Second)
 		if kind == protocolTLS {
 			if h, err := c.readHello(t.Context()); err == nil && len(h.sni) > 1<<16 {
 				t.Error("a server name of more than 64 KB")

@@ -78,8 +78,8 @@ func TestPathPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		captured := f.captured(c.host)
-		if recorded := captured && f.recorded(c.path, c.host); captured != c.captured || recorded != c.recorded {
+		captured := f.recordsHost(c.host)
+		if recorded := captured && f.recordsRequest(c.path, c.host); captured != c.captured || recorded != c.recorded {
 			t.Errorf("only %v, skip %v: %s%s: decrypted %v, recorded %v", c.only, c.skip, c.host, c.path, captured, recorded)
 		}
 	}

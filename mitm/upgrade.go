@@ -15,12 +15,12 @@ import (
 func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) {
 	server, ok := res.Body.(io.ReadWriteCloser)
 	if !ok {
-		x.broken(errors.New("the server changed the protocol, but not the connection"))
+		x.endBroken(errors.New("the server changed the protocol, but not the connection"))
 		panic(http.ErrAbortHandler)
 	}
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		x.broken(err)
+		x.endBroken(err)
 		panic(http.ErrAbortHandler)
 	}
 	defer p.track(client)()
@@ -38,14 +38,14 @@ func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		upErr = x.pump(captures.Up, server, buffered.Reader)
+		upErr = x.copyRecorded(captures.Up, server, buffered.Reader)
 		if h, ok := server.(interface{ CloseWrite() error }); ok && upErr == nil {
 			_ = h.CloseWrite()
 		} else {
 			_ = server.Close()
 		}
 	}()
-	downErr := x.pump(captures.Down, client, server)
+	downErr := x.copyRecorded(captures.Down, client, server)
 	if h, ok := client.(halfCloser); ok && downErr == nil {
 		_ = h.CloseWrite()
 	} else {
@@ -54,7 +54,7 @@ func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) 
 	<-done
 	switch {
 	case p.ctx.Err() != nil:
-		x.end(captures.Incomplete, errStopped)
+		x.end(captures.Incomplete, errRecordingStopped)
 	case upErr != nil && !errors.Is(upErr, net.ErrClosed):
 		x.end(captures.Canceled, upErr)
 	case downErr != nil && !errors.Is(downErr, net.ErrClosed):
@@ -64,13 +64,13 @@ func (p *Proxy) upgrade(w http.ResponseWriter, x *exchange, res *http.Response) 
 	}
 }
 
-// pump copies and records until the source ends.
-func (x *exchange) pump(d captures.Direction, dst io.Writer, src io.Reader) error {
+// copyRecorded copies and records until the source ends.
+func (x *exchange) copyRecorded(d captures.Direction, dst io.Writer, src io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			x.chunk(d, buf[:n])
+			x.recordChunk(d, buf[:n])
 			if _, werr := dst.Write(buf[:n]); werr != nil {
 				return werr
 			}

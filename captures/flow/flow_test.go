@@ -58,6 +58,7 @@ func TestImport(t *testing.T) {
 
 // TestVariants: what versions and kinds of flows do differently.
 func TestVariants(t *testing.T) {
+	t.Parallel()
 	plain := edit("request", "authority", "")
 	plain["request"] = plain["request"].(dict).with("scheme", "http").with("port", 8080).with("http_version", "HTTP/1.1")
 	old := sample().with("version", 4).with("client_conn", dict{"address": []any{"127.0.0.1", 9}})
@@ -174,6 +175,7 @@ func TestErrors(t *testing.T) {
 
 // TestBodies: any body and any header come through.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
 	id := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {

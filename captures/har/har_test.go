@@ -31,6 +31,7 @@ func export(t testing.TB, src transfer.Source, o har.Options) []byte {
 // TestRoundTrip: what is exported is valid and comes back, to the byte and the
 // nanosecond; so the frames are the same ones too.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		o := captures.Options{KeepSecrets: seed%2 == 0}
 		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
@@ -49,6 +50,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestFrames: the extension has the frames as the contract prints them.
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	from := samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 2, 10)
 	var file struct {

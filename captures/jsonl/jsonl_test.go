@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"unwire/captures/jsonl"
 )
 
+var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
+
 func export(t testing.TB, s *captures.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -27,6 +30,7 @@ func export(t testing.TB, s *captures.Store) []byte {
 
 // TestRoundTrip: what was exported comes back, to the byte and the nanosecond.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(10) {
 		o := captures.Options{KeepSecrets: seed%2 == 0}
 		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
@@ -43,6 +47,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestOrder: members in another order, as jq -S writes them, and unknown ones.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	from, to := samples.Store(t, t.TempDir(), captures.Options{}), samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 3, 8)
 	var sorted bytes.Buffer
@@ -129,7 +134,14 @@ func TestShape(t *testing.T) {
 	if _, err := jsonl.Import(context.Background(), bytes.NewReader(want), s); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), string(export(t, s))); d != "" {
+	got := export(t, s)
+	if *update {
+		if err := os.WriteFile("testdata/shape.jsonl", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want = got
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
 		t.Error(d)
 	}
 }

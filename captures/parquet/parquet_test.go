@@ -39,6 +39,7 @@ func export(t testing.TB, s *captures.Store) (frames []frameRow, fields []fieldR
 
 // TestTables: the rows are the frames and the fields that decode finds.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	from := samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 6, 40)

@@ -410,3 +410,112 @@ func (p *tap) clientTLS(c *tls.Config) *tls.Config {
 	c.KeyLogWriter = p
 	return c
 }
+
+// A line is what one side sends; what the other sends stands behind it.
+type line struct {
+	dir  captures.Direction
+	text string
+}
+
+// conversation makes the packets of a connection over IPv6, a millisecond apart.
+func conversation(t testing.TB, lines ...line) []rawPacket {
+	w := newPacketWriter(t, linkEthernet, netip.MustParseAddrPort("[fd00::1]:40000"), netip.MustParseAddrPort("[fd00::2]:80"))
+	at := time.Unix(1_700_000_000, 123_456_789)
+	w.open(at)
+	for _, l := range lines {
+		at = at.Add(time.Millisecond)
+		w.send(l.dir, at, []byte(l.text))
+	}
+	w.close(captures.Up, at)
+	w.close(captures.Down, at)
+	return w.out
+}
+
+// fuzzStore is a capture that takes what a fuzz target imports.
+func fuzzStore(f *testing.F) *captures.Store {
+	store, err := captures.Create(filepath.Join(f.TempDir(), "fuzz.uwc"), captures.Options{KeepSecrets: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// fuzzConn is a connection whose session is fed by hand.
+func fuzzConn(store *captures.Store, keys *KeyLog) *conn {
+	c := &conn{
+		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
+		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},
+	}
+	c.session = newSession(c, false, 0)
+	return c
+}
+
+// feedBoth feeds both directions in steps, and ends them.
+func feedBoth(t *testing.T, c *conn, toServer, toClient []byte, step uint8) {
+	at := time.Unix(1_700_000_000, 0)
+	n := int(step) + 1
+	for len(toServer)+len(toClient) > 0 {
+		k := min(n, len(toServer))
+		c.session.feed(captures.Up, at, toServer[:k])
+		toServer = toServer[k:]
+		k = min(n, len(toClient))
+		c.session.feed(captures.Down, at, toClient[:k])
+		toClient = toClient[k:]
+		at = at.Add(time.Microsecond)
+	}
+	c.session.end(captures.Up, ending{t: at})
+	c.session.end(captures.Down, ending{t: at})
+	if c.budget.left != maxBuffered {
+		t.Errorf("%d bytes are still held", maxBuffered-c.budget.left)
+	}
+}
+
+// bytesOf returns what both sides of a tapped connection sent.
+func bytesOf(p *tap) (both [2][]byte) {
+	for _, e := range p.conns[0].events {
+		both[e.dir] = append(both[e.dir], e.data...)
+	}
+	return both
+}
+
+// cutIP makes fragments of the Ethernet frame of an IP packet.
+func cutIP(t testing.TB, p rawPacket, id uint32, size int) (out []rawPacket) {
+	t.Helper()
+	const ethernet, v6header = 14, 40
+	ip := p.data[ethernet:]
+	head, body := ethernet+20, ip[20:]
+	if ip[0]>>4 == 6 {
+		head, body = ethernet+v6header, ip[v6header:]
+	}
+	if len(body) <= size {
+		return []rawPacket{p}
+	}
+	for at := 0; at < len(body); at += size {
+		part := body[at:min(len(body), at+size)]
+		more := at+size < len(body)
+		f := bytes.Clone(p.data[:head])
+		if ip[0]>>4 == 4 {
+			binary.BigEndian.PutUint16(f[ethernet+2:], uint16(20+len(part)))
+			binary.BigEndian.PutUint16(f[ethernet+4:], uint16(id))
+			flags := uint16(at / 8)
+			if more {
+				flags |= 1 << 13
+			}
+			binary.BigEndian.PutUint16(f[ethernet+6:], flags)
+		} else {
+			const fragmentHeader = 44
+			binary.BigEndian.PutUint16(f[ethernet+4:], uint16(8+len(part)))
+			ext := []byte{f[ethernet+6], 0}
+			f[ethernet+6] = fragmentHeader
+			offset := uint16(at)
+			if more {
+				offset |= 1
+			}
+			ext = binary.BigEndian.AppendUint16(ext, offset)
+			f = append(f, binary.BigEndian.AppendUint32(ext, id)...)
+		}
+		out = append(out, rawPacket{p.t, append(f, part...), p.dir, p.size})
+	}
+	return out
+}

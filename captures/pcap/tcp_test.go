@@ -94,6 +94,7 @@ func (s *sink) end(_ time.Time, _ bool) { s.ended = true }
 // TestReassembly cuts a text into segments that overlap, repeat and come in any
 // order: it comes out as it was, and nothing stays held.
 func TestReassembly(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "text")
 		first := rapid.Uint32().Draw(t, "isn")

@@ -197,6 +197,7 @@ func there(t testing.TB, from transfer.Source, dir string) (*captures.Store, []p
 // TestRoundTrip: what is exported and imported is the same exchanges with the
 // same chunks at the same times.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "unwire-pcapng-")
 		if err != nil {
@@ -224,6 +225,7 @@ func TestRoundTrip(t *testing.T) {
 // TestOddExchanges: what cannot be sent as it was recorded is sent in another
 // form, or left out, and counted.
 func TestOddExchanges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	from := samples.Store(t, dir, captures.Options{KeepSecrets: true})
 	begin := func(n int, ex captures.Exchange) *captures.Recording {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"unwire/captures/need"
 	"unwire/cmd/internal/cli"
 )
+
+var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -39,7 +42,7 @@ func TestScript(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
-		UpdateScripts:       os.Getenv("UNWIRE_UPDATE") != "",
+		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition:           conditions(),

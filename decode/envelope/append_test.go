@@ -18,7 +18,7 @@ func appendEvent(dst []byte, name string, data []byte) []byte {
 }
 
 // appendTrailer appends the data of a gRPC-Web trailer frame.
-func appendTrailer(dst []byte, fields []Field) []byte {
+func appendTrailer(dst []byte, fields []trailerField) []byte {
 	for _, f := range fields {
 		dst = append(append(append(append(dst, f.Name...), ": "...), f.Value...), "\r\n"...)
 	}

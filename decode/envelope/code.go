@@ -23,9 +23,9 @@ var codes = [...]string{
 	"unauthenticated",
 }
 
-// CodeName returns the name of a gRPC status number: 3 is "invalid_argument".
+// codeName returns the name of a gRPC status number: 3 is "invalid_argument".
 // Numbers that no code has are "unknown", as gRPC wants them read.
-func CodeName(number int) string {
+func codeName(number int) string {
 	if number < 0 || number >= len(codes) {
 		return codes[2]
 	}

@@ -90,7 +90,7 @@ func parseCode(raw json.RawMessage) string {
 		return name
 	}
 	if n, err := strconv.Atoi(string(raw)); err == nil {
-		return CodeName(n)
+		return codeName(n)
 	}
 	return string(raw)
 }

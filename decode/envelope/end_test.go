@@ -81,7 +81,7 @@ func TestParseStatus(t *testing.T) {
 }
 
 func TestTrailer(t *testing.T) {
-	want := []Field{{"grpc-status", "0"}, {"x", "a: b"}}
+	want := []trailerField{{"grpc-status", "0"}, {"x", "a: b"}}
 	got, err := ParseTrailer(appendTrailer(nil, want))
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
@@ -94,11 +94,11 @@ func TestTrailer(t *testing.T) {
 
 func TestCodes(t *testing.T) {
 	for n := range 17 {
-		if got, ok := CodeNumber(CodeName(n)); got != n || !ok {
-			t.Errorf("%d is %s is %d", n, CodeName(n), got)
+		if got, ok := CodeNumber(codeName(n)); got != n || !ok {
+			t.Errorf("%d is %s is %d", n, codeName(n), got)
 		}
 	}
-	if CodeName(3) != "invalid_argument" || CodeOfStatus(404) != "unimplemented" || CodeName(-1) != "unknown" {
+	if codeName(3) != "invalid_argument" || CodeOfStatus(404) != "unimplemented" || codeName(-1) != "unknown" {
 		t.Error("the table is wrong")
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Field is one line of a gRPC-Web trailer frame.
-type Field struct{ Name, Value string }
+// A trailerField is one line of a gRPC-Web trailer frame.
+type trailerField struct{ Name, Value string }
 
 // ParseTrailer reads the data of a gRPC-Web trailer frame: `name: value` lines.
 //
 // Errors: names the first line that is none; the others are returned.
 // Source: RESEARCH.md#grpc-web
-func ParseTrailer(data []byte) ([]Field, error) {
-	var fields []Field
+func ParseTrailer(data []byte) ([]trailerField, error) {
+	var fields []trailerField
 	var err error
 	off := 0
 	for line := range strings.SplitSeq(string(data), "\n") {
@@ -27,7 +27,7 @@ func ParseTrailer(data []byte) ([]Field, error) {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {
 		case ok && name != "":
-			fields = append(fields, Field{name, strings.TrimSpace(value)})
+			fields = append(fields, trailerField{name, strings.TrimSpace(value)})
 		case strings.TrimSpace(line) != "" && err == nil:
 			err = fmt.Errorf("envelope: trailer at %#x: %q is no `name: value` line", off, line)
 		}
@@ -54,7 +54,7 @@ func ParseStatus(get func(name string) string) (*End, error) {
 	if n == 0 {
 		return &End{}, err
 	}
-	e := &Error{Code: CodeName(n), Message: get("grpc-message")}
+	e := &Error{Code: codeName(n), Message: get("grpc-message")}
 	// The message is percent-encoded; what does not decode is shown as it came.
 	if m, uerr := url.PathUnescape(e.Message); uerr == nil {
 		e.Message = m

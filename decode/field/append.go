@@ -12,13 +12,13 @@ import (
 	"unwire/decode/wire"
 )
 
-// Rewrap returns the payload of a field whose Inner was edited, or payload as it is.
-type Rewrap func(f *Field, payload []byte) ([]byte, error)
+// A rewrapFunc returns the payload of a field whose Inner was edited, or payload as it is.
+type rewrapFunc func(f *Field, payload []byte) ([]byte, error)
 
 // AppendFields is Append for several fields.
 //
 // Errors: with the indexes on the way to the field.
-func AppendFields(dst []byte, fields []*Field, rewrap Rewrap) ([]byte, error) {
+func AppendFields(dst []byte, fields []*Field, rewrap rewrapFunc) ([]byte, error) {
 	for i, f := range fields {
 		if f == nil {
 			return dst, fmt.Errorf("fields[%d]: null", i)
@@ -39,7 +39,7 @@ var wireTypes = map[string]wire.Type{"varint": wire.Varint, "i64": wire.I64, "le
 // Shape: N, Wire, Kind, Type, Literal, Fields, Open and the Long counts decide the
 // bytes; the others are not looked at.
 // Errors: where a member has a value that no bytes have.
-func (f *Field) Append(dst []byte, rewrap Rewrap) ([]byte, error) {
+func (f *Field) Append(dst []byte, rewrap rewrapFunc) ([]byte, error) {
 	if f.Wire == wire.Garbage.String() {
 		b, err := base64Value(f.Literal)
 		return append(dst, b...), err
@@ -83,7 +83,7 @@ func (f *Field) Append(dst []byte, rewrap Rewrap) ([]byte, error) {
 }
 
 // payload is the value of a length-delimited field.
-func (f *Field) payload(rewrap Rewrap) ([]byte, error) {
+func (f *Field) payload(rewrap rewrapFunc) ([]byte, error) {
 	switch wire.Kind(f.Kind) {
 	case wire.KindMessage:
 		return AppendFields(nil, f.Fields, rewrap)

@@ -2,23 +2,23 @@ package kind
 
 import "math/bits"
 
-// A Bitset is a set of field numbers below LowNumbers.
-type Bitset [LowNumbers / 64]uint64
+// A bitset is a set of field numbers below LowNumbers.
+type bitset [LowNumbers / 64]uint64
 
 // Set adds n.
-func (b *Bitset) Set(n int32) { b[n/64] |= 1 << (n % 64) }
+func (b *bitset) Set(n int32) { b[n/64] |= 1 << (n % 64) }
 
 // Has reports whether n is in the set.
-func (b *Bitset) Has(n int32) bool { return n < LowNumbers && b[n/64]&(1<<(n%64)) != 0 }
+func (b *bitset) Has(n int32) bool { return n < LowNumbers && b[n/64]&(1<<(n%64)) != 0 }
 
-func (b *Bitset) or(o *Bitset) {
+func (b *bitset) or(o *bitset) {
 	for i := range b {
 		b[i] |= o[i]
 	}
 }
 
 // List returns the set's numbers, ascending.
-func (b *Bitset) List() []int32 {
+func (b *bitset) List() []int32 {
 	var out []int32
 	for i, w := range b {
 		for ; w != 0; w &= w - 1 {

@@ -16,18 +16,18 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(len(k.path), len(o.path)), slices.Compare(k.path, o.path), cmp.Compare(k.root, o.root))
 }
 
-// trim forgets the fields with the greatest keys, so that MaxFields are left.
+// trim forgets the fields with the greatest keys, so that maxFields are left.
 func (e *Evidence) trim() {
 	var keys []key
 	for root, m := range e.roots {
 		collectKeys(m, root, nil, &keys)
 	}
-	if len(keys) <= MaxFields {
+	if len(keys) <= maxFields {
 		e.count = len(keys)
 		return
 	}
 	slices.SortFunc(keys, key.compare)
-	e.forget(keys[MaxFields-1])
+	e.forget(keys[maxFields-1])
 }
 
 func collectKeys(m *Message, root string, path []int32, keys *[]key) {

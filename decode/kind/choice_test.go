@@ -221,7 +221,7 @@ func TestPackedList(t *testing.T) {
 		"packed sfixed64": {"\xff\xff\xff\xff\xff\xff\xff\xff", []int64{-1}},
 		"packed string":   {"abc", nil},
 	} {
-		if ElementOf(typ) == NotPacked {
+		if ElementOf(typ) == notPacked {
 			if c.want != nil {
 				t.Errorf("%s is no packed type", typ)
 			}

@@ -306,7 +306,7 @@ func costVarints(s *Varints) (each, least float64) {
 }
 
 // costFixeds is costVarints for fixed-width values.
-func costFixeds(s *Fixeds) (each, least float64) {
+func costFixeds(s *fixeds) (each, least float64) {
 	each = float64(min(s.Float, s.Int)) / nat
 	least = each
 	if !s.Values.Full {
@@ -317,7 +317,7 @@ func costFixeds(s *Fixeds) (each, least float64) {
 
 // costDistinct is the cost of values out of a small set: each is described
 // once at the given price, and every occurrence then chooses one.
-func costDistinct(s *Sketch, each float64) float64 {
+func costDistinct(s *sketch, each float64) float64 {
 	var n, cost float64
 	for _, it := range s.Items {
 		n += float64(it.Count)

@@ -12,7 +12,7 @@ import (
 // known has 300 fields, the deepest object 20 levels. Fields with the smallest
 // (depth, path) are kept, so what is kept does not depend on the order of input.
 const (
-	MaxFields = 100_000 // in all
+	maxFields = 100_000 // in all
 	MaxDepth  = 48      // levels of nesting below the root
 	maxRoots  = 4096
 )
@@ -75,7 +75,7 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	e.scratch.sample++
 	e.scratch.rank = rankOf(t.Data)
 	e.add(m, t, 0, e.scratch.path[:0])
-	if e.count > 2*MaxFields {
+	if e.count > 2*maxFields {
 		e.trim()
 	}
 	return nil

@@ -77,7 +77,7 @@ func TestSpans(t *testing.T) {
 func TestSketchCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Uint64Range(0, 60), 0, 300).Draw(t, "values")
-		s, counts := &Sketch{}, map[uint64]int64{}
+		s, counts := &sketch{}, map[uint64]int64{}
 		for _, v := range values {
 			s.add(v)
 			counts[v]++

@@ -19,11 +19,11 @@ type Field struct {
 	// Before holds the fields that began earlier in some message with this one:
 	// two fields met if one is in the other's set, and a smaller number behind a
 	// greater one tells a oneof, which the Go runtime writes last.
-	Before Bitset
+	Before bitset
 
 	Varint  *Varints
-	Fixed32 *Fixeds
-	Fixed64 *Fixeds
+	Fixed32 *fixeds
+	Fixed64 *fixeds
 	Len     *Payloads
 	Child   *Message // payloads read as messages; nil once one could not be
 	Group   *Message
@@ -46,12 +46,12 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		f.Varint.add(t.Uint(i), n.End-n.Val)
 	case wire.I32:
 		if f.Fixed32 == nil {
-			f.Fixed32 = &Fixeds{}
+			f.Fixed32 = &fixeds{}
 		}
 		f.Fixed32.add32(uint32(t.Uint(i)))
 	case wire.I64:
 		if f.Fixed64 == nil {
-			f.Fixed64 = &Fixeds{}
+			f.Fixed64 = &fixeds{}
 		}
 		f.Fixed64.add64(t.Uint(i))
 	case wire.Len:

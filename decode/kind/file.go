@@ -109,9 +109,9 @@ func (f *fileFormat) has(p []byte) bool {
 		(f.fits == nil || f.fits(p))
 }
 
-// FileFormat names the format of a file or of compressed data that p is by its first
+// fileFormatOf names the format of a file or of compressed data that p is by its first
 // bytes, or by its structure where it is small: "png", "zstd", "cbor"; else "".
-func FileFormat(p []byte) string {
+func fileFormatOf(p []byte) string {
 	if len(p) < 3 {
 		return ""
 	}

@@ -103,7 +103,7 @@ func TestFileFormat(t *testing.T) {
 			if len(p) == 0 {
 				continue // snappy writes nothing of nothing
 			}
-			if got := FileFormat(p); got != want {
+			if got := fileFormatOf(p); got != want {
 				t.Errorf("%s of %s is %q: %x", want, what, got, p)
 			}
 			message := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), p)
@@ -146,7 +146,7 @@ func TestFileFormatOfOthers(t *testing.T) {
 				p = binary.LittleEndian.AppendUint32(p, uint32(r.IntN(1000)))
 			}
 		}
-		if f := FileFormat(p); f != "" {
+		if f := fileFormatOf(p); f != "" {
 			hits[f]++
 		}
 	}
@@ -158,7 +158,7 @@ func TestFileFormatOfOthers(t *testing.T) {
 		t.Errorf("%d of %d: %v", sum, n, hits)
 	}
 	for _, s := range []string{"0", "BM", "MZ", "PK", "x^2 + y^2", "ID3 tags", "0\x00", "RIFF", "hello, world", "{}", "7z", "BZh9 and more", "%PDF", "Obj", "PAR1"} {
-		if f := FileFormat([]byte(s)); f != "" {
+		if f := fileFormatOf([]byte(s)); f != "" {
 			t.Errorf("%q is %s", s, f)
 		}
 	}
@@ -173,11 +173,11 @@ func FuzzFileFormat(f *testing.F) {
 	f.Add([]byte("MZ" + strings.Repeat("\xff", 70)))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		before := bytes.Clone(p)
-		name := FileFormat(p)
+		name := fileFormatOf(p)
 		if !bytes.Equal(p, before) {
 			t.Error("the data changed")
 		}
-		if name != FileFormat(before) {
+		if name != fileFormatOf(before) {
 			t.Error("not the same twice")
 		}
 	})

@@ -9,7 +9,7 @@ type Forms struct {
 	JSON int64 `json:"json,omitempty"`
 	Time int64 `json:"time,omitempty"` // RFC 3339
 
-	// Files counts by their FileFormat those that have one; nil where none has.
+	// Files counts by their file format those that have one; nil where none has.
 	Files map[string]int64 `json:"files,omitempty"`
 }
 
@@ -32,7 +32,7 @@ func (f *Forms) add(p []byte) (file bool) {
 			f.Time++
 		}
 	}
-	if format := FileFormat(p); format != "" {
+	if format := fileFormatOf(p); format != "" {
 		if f.Files == nil {
 			f.Files = map[string]int64{}
 		}

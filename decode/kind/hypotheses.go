@@ -32,30 +32,30 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 	raw := min(float64(l.Raw)*unit, masked)
 	text := float64(l.Text) * unit
 	if !l.NotText {
-		add(wire.KindString, NotPacked, priorString, emptyString, 0, text)
+		add(wire.KindString, notPacked, priorString, emptyString, 0, text)
 	}
-	add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, l.costSize(), raw)
+	add(wire.KindBytes, notPacked, priorBytes, emptyBytes, l.costSize(), raw)
 	if !l.NotMessage {
-		add(wire.KindMessage, NotPacked, priorMessage, emptyMessage, 0, messageCost)
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
+		add(wire.KindMessage, notPacked, priorMessage, emptyMessage, 0, messageCost)
+		add(wire.KindBytes, notPacked, priorBytes+bytesOfMessage, emptyBytes, 0, messageCost)
 	}
 	if !l.NotText {
 		rarer := bytesOfText
 		if l.Forms.JSON == l.N-l.Empty {
 			rarer = bytesOfJSON
 		}
-		add(wire.KindBytes, NotPacked, priorBytes+rarer, emptyBytes, 0, text)
+		add(wire.KindBytes, notPacked, priorBytes+rarer, emptyBytes, 0, text)
 	}
 	if l.Empty == l.N {
 		return list
 	}
 	if block := l.block(); block >= leastBlock {
 		fit := min(float64(l.sizes()-1), maxSizes) * math.Log(float64(block))
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, raw)
+		add(wire.KindBytes, notPacked, priorBytes+bytesOfBlocks, emptyBytes, -fit, raw)
 	}
 	if !l.NotWide {
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.UTF16)*unit)
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.Words)*unit)
+		add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.UTF16)*unit)
+		add(wire.KindBytes, notPacked, priorBytes+bytesOfWords, emptyBytes, 0, float64(l.Words)*unit)
 	}
 	if !l.NotVarints {
 		values, shape := costLengths(l.Elements, scale, thin)
@@ -80,12 +80,12 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 			cost = min(cost, masked+costHashes)
 		}
 		add(wire.KindPacked, e, priorFixed, emptyPacked, fit, cost)
-		add(wire.KindBytes, NotPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost)
+		add(wire.KindBytes, notPacked, priorBytes+bytesOfNumbers, emptyBytes, fit, cost)
 	}
 	if !l.NotFixed32 {
 		fixed(PackedFixed32, 32, l.Float32, l.Int32, l.Tops32)
 		if l.Numbers > 0 {
-			add(wire.KindBytes, NotPacked, priorBytes+bytesOfEach, emptyBytes, -sizes*math.Log(4), float64(l.Numbers)*unit)
+			add(wire.KindBytes, notPacked, priorBytes+bytesOfEach, emptyBytes, -sizes*math.Log(4), float64(l.Numbers)*unit)
 		}
 	}
 	if !l.NotFixed64 {
@@ -97,7 +97,7 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 			h := &list[i]
 			least = min(least, h.cost-h.prior-h.empty-h.sizes)
 		}
-		add(wire.KindBytes, NotPacked, priorBytes, emptyBytes, 0, least)
+		add(wire.KindBytes, notPacked, priorBytes, emptyBytes, 0, least)
 	}
 	return list
 }

@@ -15,57 +15,57 @@ const maxCount = 1 << 52
 
 // A Doc is Evidence as it is written in JSON.
 type Doc struct {
-	Roots map[string]*MessageDoc `json:"roots"`
-	Cut   *CutDoc                `json:"cut,omitempty"`
+	Roots map[string]*messageDoc `json:"roots"`
+	Cut   *cutDoc                `json:"cut,omitempty"`
 }
 
-// A CutDoc is the last field that was kept, where fields were forgotten.
-type CutDoc struct {
+// A cutDoc is the last field that was kept, where fields were forgotten.
+type cutDoc struct {
 	Path []int32 `json:"path"`
 	Root string  `json:"root"`
 }
 
-// A MessageDoc is a Message in JSON.
-type MessageDoc struct {
+// A messageDoc is a Message in JSON.
+type messageDoc struct {
 	Samples int64               `json:"samples"`
-	Fields  map[int32]*FieldDoc `json:"fields,omitempty"`
+	Fields  map[int32]*fieldDoc `json:"fields,omitempty"`
 }
 
-// A FieldDoc is a Field in JSON.
-type FieldDoc struct {
+// A fieldDoc is a Field in JSON.
+type fieldDoc struct {
 	Seen    int64       `json:"seen"`
 	Occurs  int64       `json:"occurs"`
 	Most    int64       `json:"most"`
 	Before  []int32     `json:"before,omitempty"`
 	Varint  *Varints    `json:"varint,omitempty"`
-	Fixed32 *Fixeds     `json:"fixed32,omitempty"`
-	Fixed64 *Fixeds     `json:"fixed64,omitempty"`
+	Fixed32 *fixeds     `json:"fixed32,omitempty"`
+	Fixed64 *fixeds     `json:"fixed64,omitempty"`
 	Len     *Payloads   `json:"len,omitempty"`
-	Child   *MessageDoc `json:"message,omitempty"`
-	Group   *MessageDoc `json:"group,omitempty"`
+	Child   *messageDoc `json:"message,omitempty"`
+	Group   *messageDoc `json:"group,omitempty"`
 	Groups  int64       `json:"groups,omitempty"`
 }
 
 // Doc returns the evidence for JSON. The same evidence is the same bytes.
 func (e *Evidence) Doc() Doc {
-	doc := Doc{Roots: map[string]*MessageDoc{}}
+	doc := Doc{Roots: map[string]*messageDoc{}}
 	for name, m := range e.roots {
 		doc.Roots[name] = m.doc()
 	}
 	if e.cut != nil {
-		doc.Cut = &CutDoc{e.cut.path, e.cut.root}
+		doc.Cut = &cutDoc{e.cut.path, e.cut.root}
 	}
 	return doc
 }
 
-func (m *Message) doc() *MessageDoc {
+func (m *Message) doc() *messageDoc {
 	if m == nil {
 		return nil
 	}
-	d := &MessageDoc{Samples: m.Samples, Fields: map[int32]*FieldDoc{}}
+	d := &messageDoc{Samples: m.Samples, Fields: map[int32]*fieldDoc{}}
 	for _, n := range m.Numbers() {
 		f := m.Field(n)
-		d.Fields[n] = &FieldDoc{
+		d.Fields[n] = &fieldDoc{
 			Seen: f.Seen, Occurs: f.Occurs, Most: f.Most, Before: f.Before.List(),
 			Varint: f.Varint, Fixed32: f.Fixed32, Fixed64: f.Fixed64, Len: f.Len,
 			Child: f.Child.doc(), Group: f.Group.doc(), Groups: f.Groups,
@@ -113,14 +113,14 @@ func (p *placeError) Error() string {
 	return b.String() + ": " + p.reason
 }
 
-func (d *MessageDoc) message(e *Evidence, path []int32) (*Message, *placeError) {
+func (d *messageDoc) message(e *Evidence, path []int32) (*Message, *placeError) {
 	if d == nil || !countsValid(d.Samples) {
 		return nil, &placeError{reason: "samples out of range"}
 	}
 	m := &Message{Samples: d.Samples}
 	for n, fd := range d.Fields {
-		if e.count++; e.count > 2*MaxFields {
-			return nil, &placeError{reason: fmt.Sprintf("more than %d fields in all", 2*MaxFields)}
+		if e.count++; e.count > 2*maxFields {
+			return nil, &placeError{reason: fmt.Sprintf("more than %d fields in all", 2*maxFields)}
 		}
 		if n < 1 || n > int32(protowire.MaxValidNumber) || len(path) >= MaxDepth {
 			return nil, &placeError{path: []int32{n}, reason: "field number or depth out of range"}
@@ -135,7 +135,7 @@ func (d *MessageDoc) message(e *Evidence, path []int32) (*Message, *placeError) 
 	return m, nil
 }
 
-func (d *FieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
+func (d *fieldDoc) field(e *Evidence, path []int32) (*Field, *placeError) {
 	bad := func(what string) (*Field, *placeError) { return nil, &placeError{reason: what + " out of range"} }
 	if d == nil || !countsValid(d.Seen, d.Occurs, d.Most, d.Groups) || d.Most > d.Occurs || d.Seen > d.Occurs || d.Seen == 0 {
 		return bad("counts")
@@ -211,7 +211,7 @@ func (s *Varints) valid() bool {
 		s.Lowest <= 0 && int64(s.Max) >= 0
 }
 
-func (s *Fixeds) valid() bool {
+func (s *fixeds) valid() bool {
 	return s.N > 0 && countsValid(s.N, s.Zero, s.Float, s.Int, s.Small) && s.Zero <= s.N && s.Small <= s.N && s.Values.valid()
 }
 
@@ -227,7 +227,7 @@ func (l *Payloads) summed(s *sums) bool {
 	return (s.Elements != nil) == !l.NotVarints && (s.Tops32 != nil) == !l.NotFixed32 && (s.Tops64 != nil) == !l.NotFixed64
 }
 
-func (s *Sketch) valid() bool {
+func (s *sketch) valid() bool {
 	if s == nil || len(s.Items) > sketchSize || !s.Texts.valid(len(s.Items)) {
 		return false
 	}

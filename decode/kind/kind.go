@@ -86,7 +86,7 @@ const (
 type Element uint8
 
 const (
-	NotPacked Element = iota
+	notPacked Element = iota
 	PackedVarint
 	PackedFixed32
 	PackedFixed64

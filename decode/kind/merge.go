@@ -84,13 +84,13 @@ func (f *Field) MergeFlat(o *Field) {
 	}
 	if o.Fixed32 != nil {
 		if f.Fixed32 == nil {
-			f.Fixed32 = &Fixeds{}
+			f.Fixed32 = &fixeds{}
 		}
 		f.Fixed32.merge(o.Fixed32)
 	}
 	if o.Fixed64 != nil {
 		if f.Fixed64 == nil {
-			f.Fixed64 = &Fixeds{}
+			f.Fixed64 = &fixeds{}
 		}
 		f.Fixed64.merge(o.Fixed64)
 	}

@@ -24,14 +24,14 @@ type Varints struct {
 	Odd      int64     `json:"odd,omitempty"`
 	Twos     int64     `json:"twos,omitempty"`  // even, and not a multiple of four
 	Small    int64     `json:"small,omitempty"` // below 8: parity says nothing
-	Values   *Sketch   `json:"values,omitempty"`
+	Values   *sketch   `json:"values,omitempty"`
 	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
 	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
 	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
 }
 
 func newVarints() *Varints {
-	return &Varints{Min: math.MaxUint64, Values: &Sketch{}}
+	return &Varints{Min: math.MaxUint64, Values: &sketch{}}
 }
 
 // newElements is Varints that do not know their distinct values.
@@ -178,9 +178,9 @@ func (s *Varints) merge(o *Varints) {
 	s.Micros += o.Micros
 }
 
-// Fixeds is what was seen of a field's 4- or 8-byte values. The costs are
+// fixeds is what was seen of a field's 4- or 8-byte values. The costs are
 // description lengths in thousandths of a nat, integers so that sums commute.
-type Fixeds struct {
+type fixeds struct {
 	N      int64   `json:"n"`
 	Zero   int64   `json:"zero,omitempty"`
 	Float  int64   `json:"float"`           // cost as floating point
@@ -188,10 +188,10 @@ type Fixeds struct {
 	Small  int64   `json:"small,omitempty"` // negative integers near zero
 	Max    uint64  `json:"max"`
 	Min    uint64  `json:"min"`
-	Values *Sketch `json:"values,omitempty"`
+	Values *sketch `json:"values,omitempty"`
 }
 
-func (s *Fixeds) add64(v uint64) {
+func (s *fixeds) add64(v uint64) {
 	s.Float += costDouble(v)
 	s.Int += costFixed(v, 64)
 	if int64(v) < 0 && int64(v) > -1<<48 {
@@ -200,7 +200,7 @@ func (s *Fixeds) add64(v uint64) {
 	s.addBits(v)
 }
 
-func (s *Fixeds) add32(v uint32) {
+func (s *fixeds) add32(v uint32) {
 	s.Float += costFloat(v)
 	s.Int += costFixed(uint64(v), 32)
 	if int32(v) < 0 && int32(v) > -1<<20 {
@@ -209,7 +209,7 @@ func (s *Fixeds) add32(v uint32) {
 	s.addBits(uint64(v))
 }
 
-func (s *Fixeds) addBits(v uint64) {
+func (s *fixeds) addBits(v uint64) {
 	if s.N++; s.N == 1 {
 		s.Min = v
 	}
@@ -218,13 +218,13 @@ func (s *Fixeds) addBits(v uint64) {
 	}
 	s.Max, s.Min = max(s.Max, v), min(s.Min, v)
 	if s.Values == nil {
-		s.Values = &Sketch{}
+		s.Values = &sketch{}
 	}
 	s.Values.add(v)
 }
 
 // random reports whether the values are neither like integers nor like real numbers.
-func (s *Fixeds) random() bool {
+func (s *fixeds) random() bool {
 	width := int64(4)
 	if s.Max > math.MaxUint32 {
 		width = 8
@@ -232,7 +232,7 @@ func (s *Fixeds) random() bool {
 	return min(s.Float, s.Int) >= s.N*width*costRawByte
 }
 
-func (s *Fixeds) merge(o *Fixeds) {
+func (s *fixeds) merge(o *fixeds) {
 	if s.N == 0 {
 		s.Min = o.Min
 	}
@@ -244,7 +244,7 @@ func (s *Fixeds) merge(o *Fixeds) {
 	s.Small += o.Small
 	s.Max = max(s.Max, o.Max)
 	if s.Values == nil {
-		s.Values = &Sketch{}
+		s.Values = &sketch{}
 	}
 	s.Values.merge(o.Values)
 }

@@ -23,14 +23,14 @@ var packedElements = map[string]Element{
 // ElementType returns the type of the elements of a packed list of type typ: "float"
 // of "packed float". It is "" for any other type.
 func ElementType(typ string) string {
-	if element, ok := strings.CutPrefix(typ, packedPrefix); ok && packedElements[element] != NotPacked {
+	if element, ok := strings.CutPrefix(typ, packedPrefix); ok && packedElements[element] != notPacked {
 		return element
 	}
 	return ""
 }
 
 // ElementOf returns how the elements of a packed list of type typ are on the wire;
-// NotPacked for any other type.
+// notPacked for any other type.
 func ElementOf(typ string) Element { return packedElements[ElementType(typ)] }
 
 // packedType is the type of a field's payloads as packed lists of e: the numbers tell

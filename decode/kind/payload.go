@@ -42,7 +42,7 @@ type Payloads struct {
 	Anys []byte `json:"anys,omitempty"`
 
 	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
-	Values *Sketch `json:"values,omitempty"`
+	Values *sketch `json:"values,omitempty"`
 	Forms  Forms   `json:"forms,omitzero"`
 }
 
@@ -54,7 +54,7 @@ const (
 )
 
 func newPayloads() *Payloads {
-	return &Payloads{Shortest: math.MaxInt64, Values: &Sketch{}}
+	return &Payloads{Shortest: math.MaxInt64, Values: &sketch{}}
 }
 
 // add enters a payload of a message of a rank; message says that it parses as one and

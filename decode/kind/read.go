@@ -42,7 +42,7 @@ func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
 	lv := e.scratch.levels[depth]
 	lv.touched, lv.entries = lv.touched[:0], lv.entries[:0]
 	m.Samples++
-	var seen Bitset
+	var seen bitset
 	for c := t.Nodes[i].First; c != wire.None; c = t.Nodes[c].Next {
 		n := &t.Nodes[c]
 		if n.Type == wire.Garbage || n.Number == 0 || n.Number > maxNumber {
@@ -92,7 +92,7 @@ func (e *Evidence) newField(m *Message, number int32, path []int32) *Field {
 	}
 	f := &Field{}
 	m.set(number, f)
-	if e.count++; e.count > 2*MaxFields {
+	if e.count++; e.count > 2*maxFields {
 		e.trim()
 		return m.Field(number)
 	}

@@ -357,7 +357,7 @@ func (r *Reader) value(i int32, typ string) any {
 	case "bytes":
 		return data
 	}
-	if ElementOf(typ) != NotPacked {
+	if ElementOf(typ) != notPacked {
 		return packedList(typ, data)
 	}
 	return nil

@@ -184,7 +184,7 @@ func timeUnit(v uint64) string {
 }
 
 // fixedScalars weighs the types of fixed values of so many bits.
-func fixedScalars(s *Fixeds, width int) []scalar {
+func fixedScalars(s *fixeds, width int) []scalar {
 	names := [...]string{"float", "fixed32", "sfixed32"}
 	if width == 64 {
 		names = [...]string{"double", "fixed64", "sfixed64"}

@@ -12,7 +12,7 @@ import (
 
 // A Remark is what a field's value looks like, besides its kind.
 //
-// Shape: Form is of a string, or the FileFormat of bytes, Shape of a message: the full name of a well-known type,
+// Shape: Form is of a string, or the file format of bytes, Shape of a message: the full name of a well-known type,
 // or "map entry", and P how likely that is. Note says what that, or a number that is a
 // time, means in words. All are guesses: they never change how a value is written.
 type Remark struct {
@@ -38,7 +38,7 @@ func (r *Reader) Remark(i int32, is Kind, typ string) Remark {
 		}
 	case wire.KindBytes:
 		if n.Type == wire.Len {
-			return Remark{Form: FileFormat(r.t.Payload(i))}
+			return Remark{Form: fileFormatOf(r.t.Payload(i))}
 		}
 	case wire.KindMessage:
 		return r.shape(i)

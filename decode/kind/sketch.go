@@ -5,47 +5,47 @@ import (
 	"slices"
 )
 
-// sketchSize is how many distinct values a Sketch knows exactly.
+// sketchSize is how many distinct values a sketch knows exactly.
 const sketchSize = 24
 
-// A Sketch is a bounded summary of the distinct values of a field: the values
+// A sketch is a bounded summary of the distinct values of a field: the values
 // with the smallest hashes, and how often each was seen. Whatever the order of
 // input, the same values are kept, and each kept value's count is that of all of it
 // that was entered.
-type Sketch struct {
-	Items []Item `json:"items,omitempty"` // by hash
+type sketch struct {
+	Items []item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
 	Texts texts  `json:"texts,omitempty"` // of the first Items, where they are payloads
 
 	recent [8]uint8 // which of Items a value was, by its last bits
 }
 
-type Item struct {
+type item struct {
 	Hash  uint64 `json:"h"`
 	Value uint64 `json:"v,omitempty"` // a number itself, or the length of a payload
 	Count int64  `json:"n"`
 }
 
-func (s *Sketch) add(v uint64) {
+func (s *sketch) add(v uint64) {
 	// No two numbers have one hash.
 	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
 		s.Items[i].Count++
 		return
 	}
-	if i, _ := s.insert(Item{mix(v), v, 1}); i < sketchSize {
+	if i, _ := s.insert(item{mix(v), v, 1}); i < sketchSize {
 		s.recent[v%8] = uint8(i)
 	}
 }
 
-func (s *Sketch) addBytes(p []byte, weight int64) {
-	if i, fresh := s.insert(Item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
+func (s *sketch) addBytes(p []byte, weight int64) {
+	if i, fresh := s.insert(item{hashBytes(p), uint64(len(p)), weight}); fresh && i < maxTexts {
 		s.Texts.insert(i, exampleText(p))
 	}
 }
 
 // insert returns the item's place among Items, sketchSize if it has none, and
 // whether it is new there.
-func (s *Sketch) insert(it Item) (place int, fresh bool) {
+func (s *sketch) insert(it item) (place int, fresh bool) {
 	if len(s.Items) == sketchSize && it.Hash > s.Items[sketchSize-1].Hash {
 		s.Full = true
 		return sketchSize, false
@@ -77,7 +77,7 @@ func (s *Sketch) insert(it Item) (place int, fresh bool) {
 	return lo, true
 }
 
-func (s *Sketch) merge(o *Sketch) {
+func (s *sketch) merge(o *sketch) {
 	if o == nil {
 		return
 	}

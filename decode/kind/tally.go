@@ -58,8 +58,8 @@ func (c Costs) Payloads(f *Field) float64 {
 	return c.Message(f.Child).Of(f.Len.Novelty())
 }
 
-// A Tally sums the cost of the fields of one message type.
-type Tally struct {
+// A tally sums the cost of the fields of one message type.
+type tally struct {
 	samples int64
 	last    int32 // the number that was added last
 	sum     Cost
@@ -73,10 +73,10 @@ type end struct {
 }
 
 // NewTally is for fields of so many messages.
-func NewTally(samples int64) *Tally { return &Tally{samples: samples} }
+func NewTally(samples int64) *tally { return &tally{samples: samples} }
 
 // Add adds a field, given the cost of its payloads as messages. Numbers ascend.
-func (t *Tally) Add(f *Field, number int32, messageCost float64) {
+func (t *tally) Add(f *Field, number int32, messageCost float64) {
 	c := Cost{
 		Once:  costNewField + costNumber*math.Log(float64(number-t.last)),
 		Shape: costPresence(f.Seen, t.samples),
@@ -97,7 +97,7 @@ func (t *Tally) Add(f *Field, number int32, messageCost float64) {
 		c.Values += values
 		c.Shape += float64(f.Varint.Zero) / 2
 	}
-	for _, s := range []*Fixeds{f.Fixed32, f.Fixed64} {
+	for _, s := range []*fixeds{f.Fixed32, f.Fixed64} {
 		if s != nil {
 			each, values := costFixeds(s)
 			if c.Once += costFixedField; s.random() {
@@ -128,7 +128,7 @@ func (t *Tally) Add(f *Field, number int32, messageCost float64) {
 
 // Sum is the cost of the messages. How long a message is is known, so the length of
 // what ends it need not be told: that it reaches just to the end is no accident.
-func (t *Tally) Sum() Cost {
+func (t *tally) Sum() Cost {
 	sum, rest := t.sum, t.samples
 	for _, e := range slices.Backward(t.ends) {
 		n := min(rest, e.seen)

@@ -11,7 +11,7 @@ const (
 	maxTextSize = 40 // bytes; what is longer is prose, or no example
 )
 
-// texts are the first few payloads of a Sketch as they are, "" for those that are
+// texts are the first few payloads of a sketch as they are, "" for those that are
 // no short text: by hash, so that the order of input does not show.
 type texts []string
 

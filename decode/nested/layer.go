@@ -17,27 +17,27 @@ import (
 type Layer string
 
 const (
-	Hex           Layer = "hex"
-	HexUpper      Layer = "HEX"
-	Base64        Layer = "base64"
-	Base64Bare    Layer = "base64 unpadded"
-	Base64URL     Layer = "base64url"
-	Base64URLBare Layer = "base64url unpadded"
-	Gzip          Layer = "gzip"
-	Zstd          Layer = "zstd"
+	layerHex           Layer = "hex"
+	layerHexUpper      Layer = "HEX"
+	layerBase64        Layer = "base64"
+	layerBase64Bare    Layer = "base64 unpadded"
+	layerBase64URL     Layer = "base64url"
+	layerBase64URLBare Layer = "base64url unpadded"
+	layerGzip          Layer = "gzip"
+	layerZstd          Layer = "zstd"
 
 	// JSON is the innermost layer of a document: what is in it is the document
 	// without white space.
-	JSONCompact Layer = "JSON"                // {"a":1,"b":[2]}
-	JSONSpaced  Layer = "JSON with spaces"    // {"a": 1, "b": [2]}
-	JSONLines   Layer = "JSON on lines"       // a line a member, indented by two spaces
-	JSONLines4  Layer = "JSON on wider lines" // by four
+	JSONCompact     Layer = "JSON"                // {"a":1,"b":[2]}
+	layerJSONSpaced Layer = "JSON with spaces"    // {"a": 1, "b": [2]}
+	layerJSONLines  Layer = "JSON on lines"       // a line a member, indented by two spaces
+	layerJSONLines4 Layer = "JSON on wider lines" // by four
 )
 
 // IsJSON reports a layer of JSON.
 func (l Layer) IsJSON() bool {
 	switch l {
-	case JSONCompact, JSONSpaced, JSONLines, JSONLines4:
+	case JSONCompact, layerJSONSpaced, layerJSONLines, layerJSONLines4:
 		return true
 	}
 	return false
@@ -45,19 +45,19 @@ func (l Layer) IsJSON() bool {
 
 // Known reports a layer that Wrap knows.
 func (l Layer) Known() bool {
-	return l == Hex || l == HexUpper || l == Gzip || l == Zstd || l.IsJSON() || l.encoding() != nil
+	return l == layerHex || l == layerHexUpper || l == layerGzip || l == layerZstd || l.IsJSON() || l.encoding() != nil
 }
 
 // encoding is that of a layer of base64, else nil.
 func (l Layer) encoding() *base64.Encoding {
 	switch l {
-	case Base64:
+	case layerBase64:
 		return base64.StdEncoding
-	case Base64Bare:
+	case layerBase64Bare:
 		return base64.RawStdEncoding
-	case Base64URL:
+	case layerBase64URL:
 		return base64.URLEncoding
-	case Base64URLBare:
+	case layerBase64URLBare:
 		return base64.RawURLEncoding
 	}
 	return nil
@@ -80,11 +80,11 @@ func Wrap(layers []Layer, data []byte) ([]byte, error) {
 
 func (l Layer) wrap(data []byte) ([]byte, error) {
 	switch l {
-	case Hex:
+	case layerHex:
 		return hex.AppendEncode(nil, data), nil
-	case HexUpper:
+	case layerHexUpper:
 		return bytes.ToUpper(hex.AppendEncode(nil, data)), nil
-	case Gzip, Zstd:
+	case layerGzip, layerZstd:
 		return envelope.Compress(string(l), data)
 	}
 	if enc := l.encoding(); enc != nil {
@@ -98,11 +98,11 @@ func (l Layer) wrap(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	switch l {
-	case JSONSpaced:
+	case layerJSONSpaced:
 		return spaced(out.Bytes()), nil
-	case JSONLines, JSONLines4:
+	case layerJSONLines, layerJSONLines4:
 		indent := "  "
-		if l == JSONLines4 {
+		if l == layerJSONLines4 {
 			indent = "    "
 		}
 		var lines bytes.Buffer
@@ -149,9 +149,9 @@ func Unwrap(layers []Layer, payload []byte) ([]byte, error) {
 
 func (l Layer) unwrap(payload []byte) ([]byte, error) {
 	switch l {
-	case Hex, HexUpper:
+	case layerHex, layerHexUpper:
 		return hex.AppendDecode(nil, payload)
-	case Gzip, Zstd:
+	case layerGzip, layerZstd:
 		return envelope.Decompress(string(l), payload, MaxInflated)
 	}
 	if enc := l.encoding(); enc != nil {
@@ -207,25 +207,25 @@ func (c Content) Layers(payload []byte) (layers []Layer, ok bool) {
 func TextLayer(encoding string, payload []byte) Layer {
 	if encoding == "hex" {
 		if bytes.ContainsAny(payload, "ABCDEF") {
-			return HexUpper
+			return layerHexUpper
 		}
-		return Hex
+		return layerHex
 	}
 	padded := bytes.HasSuffix(payload, []byte("="))
 	switch url := encoding == "base64url" || bytes.ContainsAny(payload, "-_"); {
 	case url && padded:
-		return Base64URL
+		return layerBase64URL
 	case url:
-		return Base64URLBare
+		return layerBase64URLBare
 	case padded || len(payload)%4 == 0:
-		return Base64
+		return layerBase64
 	}
-	return Base64Bare
+	return layerBase64Bare
 }
 
 // jsonLayer is the style of a document, if it is a regular one.
 func jsonLayer(doc []byte) (Layer, bool) {
-	for _, l := range [...]Layer{JSONCompact, JSONSpaced, JSONLines, JSONLines4} {
+	for _, l := range [...]Layer{JSONCompact, layerJSONSpaced, layerJSONLines, layerJSONLines4} {
 		if again, err := l.wrap(doc); err == nil && bytes.Equal(again, doc) {
 			return l, true
 		}

@@ -14,7 +14,7 @@ import (
 // probabilities are those of readings in doubt: the model's, and not what is held here.
 var probabilities = regexp.MustCompile(`(, | +# )[a-z][a-z0-9 -]* 0\.\d\d( [a-z][a-z0-9 -]* 0\.\d\d)*`)
 
-var update = flag.Bool("update", false, "write the goldens anew")
+var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
 
 // Of what is malformed, the text says the place, what was expected and what was found,
 // and has the rest of the tree. Protoscope reads it, envelopes apart.

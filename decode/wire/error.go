@@ -5,29 +5,29 @@ import (
 	"fmt"
 )
 
-// ErrDepth and ErrNodes are the Err of a Len node whose payload was not
+// ErrDepth and errNodes are the Err of a Len node whose payload was not
 // followed because a limit of Options was reached.
 var (
 	ErrDepth = errors.New("wire: nesting limit reached, payload not followed")
-	ErrNodes = errors.New("wire: node limit reached, payload not followed")
+	errNodes = errors.New("wire: node limit reached, payload not followed")
 )
 
 // A Reason says in which way bytes are malformed.
 type Reason uint8
 
 const (
-	TagCut       Reason = iota // the input ends inside a tag
-	TagTooLong                 // a tag of more than 64 bits
-	NumberRange                // a field number of 0 or above 2^29-1
-	BadType                    // wire type 6 or 7
+	tagCut       Reason = iota // the input ends inside a tag
+	tagTooLong                 // a tag of more than 64 bits
+	numberRange                // a field number of 0 or above 2^29-1
+	badType                    // wire type 6 or 7
 	ValueCut                   // the input ends inside a varint or fixed value
 	ValueTooLong               // a varint of more than 64 bits
 	LengthCut                  // the input ends inside a length
 	LengthRange                // a length beyond the end of what encloses it, or of more than 64 bits
 	StrayEnd                   // a group's end tag where no such group is open
-	GroupOpen                  // a group without its end tag
-	TooDeep                    // groups nested deeper than Options.MaxDepth
-	TooMany                    // more nodes than Options.MaxNodes
+	groupOpen                  // a group without its end tag
+	tooDeep                    // groups nested deeper than Options.MaxDepth
+	tooMany                    // more nodes than Options.MaxNodes
 )
 
 // An Error is the place at which bytes stop being protobuf, with what was
@@ -44,13 +44,13 @@ type Error struct {
 func (e *Error) Error() string {
 	field := fmt.Sprintf("wire: field %d at %#x: ", e.Number, e.Off)
 	switch e.Reason {
-	case TagCut:
+	case tagCut:
 		return fmt.Sprintf("wire: tag at %#x: cut off after %d bytes", e.Off, e.Left)
-	case TagTooLong:
+	case tagTooLong:
 		return fmt.Sprintf("wire: tag at %#x: varint of more than 64 bits", e.Off)
-	case NumberRange:
+	case numberRange:
 		return field + "number outside 1 to 536870911"
-	case BadType:
+	case badType:
 		return field + fmt.Sprintf("wire type %d does not exist, %d bytes left", e.Found, e.Left)
 	case ValueCut:
 		return field + fmt.Sprintf("value of %d bytes or more, %d bytes left", e.Found, e.Left)
@@ -62,11 +62,11 @@ func (e *Error) Error() string {
 		return field + fmt.Sprintf("length %d, %d bytes left", e.Found, e.Left)
 	case StrayEnd:
 		return field + "end of a group that is not open"
-	case GroupOpen:
+	case groupOpen:
 		return field + "group without its end tag"
-	case TooDeep:
+	case tooDeep:
 		return field + fmt.Sprintf("groups nested deeper than %d", e.Found)
-	case TooMany:
+	case tooMany:
 		return fmt.Sprintf("wire: at %#x: more than %d nodes, %d bytes left", e.Off, e.Found, e.Left)
 	}
 	return field + "malformed"
@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 // Cut reports that the bytes end within the field, and nothing else is wrong.
 func (e *Error) Cut() bool {
 	switch e.Reason {
-	case TagCut, ValueCut, LengthCut, LengthRange:
+	case tagCut, ValueCut, LengthCut, LengthRange:
 		return true
 	}
 	return false

@@ -31,7 +31,7 @@ func (t *Tree) Reset(data []byte, o Options) {
 	if p.nodes == nil {
 		p.nodes = make([]Node, 0, min(len(data)/32+8, 1<<12))
 	}
-	p.add(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})
+	p.addNode(Node{Type: Message, End: len(data), Parent: None, First: None, Next: None})
 	p.fields(0, len(data), 0, 0, noGroup, false)
 	t.Data, t.Nodes = data, p.nodes
 }
@@ -40,12 +40,25 @@ type parser struct {
 	data               []byte
 	nodes              []Node
 	maxDepth, maxNodes int
-	full               bool // a strict parse was given up for want of nodes
+
+	// full reports that a strict parse was given up for want of nodes.
+	full bool
 }
 
-func (p *parser) add(n Node) int32 {
+func (p *parser) addNode(n Node) int32 {
 	p.nodes = append(p.nodes, n)
 	return int32(len(p.nodes) - 1)
+}
+
+// grow adds a node whose memory may hold another one's fields.
+func (p *parser) grow() (i int32) {
+	i = int32(len(p.nodes))
+	if len(p.nodes) < cap(p.nodes) {
+		p.nodes = p.nodes[:i+1]
+	} else {
+		p.nodes = append(p.nodes, Node{})
+	}
+	return i
 }
 
 // fields reads fields from pos until end, or until the end tag of group, as
@@ -54,39 +67,24 @@ func (p *parser) add(n Node) int32 {
 // In a strict parse the first irregularity ends it with ok false; the caller
 // takes the nodes back. Otherwise irregularities become nodes and ok is true.
 // next is where it stopped, and closed whether it met group's end tag.
+//
+// This is the loop that parsing spends its time in: tags, varints and lengths of
+// one byte are read here, all others by functions.
 func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, strict bool) (next int, closed, ok bool) {
-	data := p.data
-	prev := None
+	data, prev := p.data, None
 	for pos < end {
 		if len(p.nodes) >= p.maxNodes {
-			if strict {
-				p.full = true
-				return pos, false, false
-			}
-			p.link(parent, prev, p.garbage(pos, end, parent, &Error{Reason: TooMany, Off: pos, Found: uint64(p.maxNodes), Left: end - pos}))
-			return end, false, true
+			return p.giveUp(pos, end, parent, prev, strict, tooMany)
 		}
-		off := pos
-		overlong := false
-		var tag uint64
-		if c := data[pos]; c < 0x80 {
-			tag = uint64(c)
-			pos++
-		} else {
-			v, n := consumeVarint(data, pos, end)
-			if n <= 0 {
-				if strict {
-					return off, false, false
-				}
-				reason := TagCut
-				if n < 0 {
-					reason = TagTooLong
-				}
-				p.link(parent, prev, p.garbage(off, end, parent, &Error{Reason: reason, Off: off, Left: end - off}))
-				return end, false, true
+		off, overlong := pos, false
+		tag := uint64(data[pos])
+		pos++
+		if tag >= 0x80 {
+			var n int
+			if tag, n = consumeVarint(data, off, end); n <= 0 {
+				return p.giveUp(off, end, parent, prev, strict, badTag(n))
 			}
-			tag = v
-			pos += n
+			pos = off + n
 			overlong = data[pos-1] == 0
 		}
 		number, typ := tag>>3, Type(tag&7)
@@ -94,122 +92,168 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 			return off, false, false
 		}
 		if typ == EndGroup && number == group {
-			if overlong {
-				p.nodes[parent].Overlong = true
-			}
+			p.nodes[parent].Overlong = p.nodes[parent].Overlong || overlong
 			return pos, true, true
 		}
 
-		at := pos // end of the tag
-		val := pos
-		var bad Reason
-		var found uint64
-		failed := false
-		switch typ {
-		case Varint:
-			if pos < end && data[pos] < 0x80 {
-				pos++
-				break
-			}
-			_, n := consumeVarint(data, pos, end)
-			if n > 0 {
-				pos += n
-				overlong = overlong || data[pos-1] == 0
-				break
-			}
-			bad, found, failed = ValueCut, uint64(end-pos)+1, true
-			if n < 0 {
-				bad = ValueTooLong
-			}
-		case I64:
-			if end-pos >= 8 {
-				pos += 8
-			} else {
-				bad, found, failed = ValueCut, 8, true
-			}
-		case I32:
-			if end-pos >= 4 {
-				pos += 4
-			} else {
-				bad, found, failed = ValueCut, 4, true
-			}
-		case Len:
-			if pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1 {
-				val = pos + 1
-				pos = val + int(data[pos])
-				break
-			}
-			v, n := consumeVarint(data, pos, end)
-			switch {
-			case n > 0 && v <= uint64(end-pos-n):
-				val = pos + n
-				overlong = overlong || n > 1 && data[val-1] == 0
-				pos = val + int(v)
-			case n == varintCut:
-				bad, failed = LengthCut, true
-			case n == varintLong:
-				bad, found, failed = LengthRange, ^uint64(0), true
-			default:
-				bad, found, failed = LengthRange, v, true
-				val = pos + n
-			}
-		case StartGroup:
-		case EndGroup:
-			bad, failed = StrayEnd, true
+		at, val, bad := pos, pos, Reason(0)
+		switch {
+		case typ == Varint && isShort(data, pos, end):
+			pos++
+		case typ == Len && isShortLen(data, pos, end):
+			val = pos + 1
+			pos = val + int(data[pos])
 		default:
-			bad, found, failed = BadType, uint64(typ), true
-		}
-		if failed {
-			if strict {
-				return off, false, false
+			if val, pos, overlong, bad = p.value(typ, pos, end, overlong); bad != 0 {
+				if strict {
+					return off, false, false
+				}
+				prev, pos = p.malformed(bad, tag, off, at, end, parent, prev)
+				continue
 			}
-			stop := p.extent(bad, at, end)
-			left := end - val
-			i := p.garbage(off, stop, parent, &Error{Reason: bad, Off: off, Number: number, Found: found, Left: left})
-			p.link(parent, prev, i)
-			prev, pos = i, stop
-			continue
 		}
 
-		i := int32(len(p.nodes))
-		if len(p.nodes) < cap(p.nodes) {
-			p.nodes = p.nodes[:i+1]
-		} else {
-			p.nodes = append(p.nodes, Node{})
-		}
-		n := &p.nodes[i]
-		n.Number, n.Off, n.Tag, n.Val, n.End = number, off, at, val, pos
-		n.Parent, n.First, n.Next = parent, None, None
-		n.Type, n.Overlong = typ, overlong
-		if n.Err != nil {
-			n.Err = nil
-		}
-		if prev == None {
-			p.nodes[parent].First = i
-		} else {
-			p.nodes[prev].Next = i
-		}
+		i := p.grow()
+		p.nodes[i].set(number, off, at, val, pos, parent, typ, overlong)
+		p.link(parent, prev, i)
 		prev = i
-		switch typ {
-		case Len:
-			if val < pos {
-				p.payload(i, val, pos, depth+1)
-			}
-		case StartGroup:
+		if typ == Len {
+			p.payload(i, val, pos, depth+1)
+		} else if typ == StartGroup {
 			if pos, ok = p.group(i, end, depth+1, strict); !ok {
 				return pos, false, false
 			}
 		}
-		if !strict && number-1 >= maxNumber && p.nodes[i].Err == nil {
-			p.nodes[i].Err = &Error{Reason: NumberRange, Off: off, Number: number, Found: number, Left: end - off}
+		if !strict && number-1 >= maxNumber {
+			p.badNumber(i, off, end)
 		}
 	}
 	return pos, false, group == noGroup || !strict
 }
 
+// isShort reports a varint of one byte at pos.
+func isShort(data []byte, pos, end int) bool { return pos < end && data[pos] < 0x80 }
+
+// isShortLen reports a length of one byte at pos with all of its payload.
+func isShortLen(data []byte, pos, end int) bool {
+	return pos < end && data[pos] < 0x80 && int(data[pos]) <= end-pos-1
+}
+
+// set makes n a field without children. It does not write Err where nothing is in it:
+// that costs a write barrier.
+func (n *Node) set(number uint64, off, tag, val, end int, parent int32, typ Type, overlong bool) {
+	n.Number, n.Off, n.Tag, n.Val, n.End = number, off, tag, val, end
+	n.Parent, n.First, n.Next = parent, None, None
+	n.Type, n.Overlong = typ, overlong
+	if n.Err != nil {
+		n.Err = nil
+	}
+}
+
+// value reads the length and the value of a field whose tag ends at pos; overlong is
+// that of these and the tag together, and bad is why it is malformed, or 0.
+func (p *parser) value(typ Type, pos, end int, longTag bool) (val, next int, overlong bool, bad Reason) {
+	switch typ {
+	case Varint:
+		_, n := consumeVarint(p.data, pos, end)
+		switch {
+		case n > 0:
+			return pos, pos + n, longTag || p.data[pos+n-1] == 0, 0
+		case n == varintLong:
+			return pos, pos, false, ValueTooLong
+		}
+		return pos, pos, false, ValueCut
+	case I64, I32:
+		if next = pos + typ.FixedLen(); next > end {
+			return pos, pos, false, ValueCut
+		}
+		return pos, next, longTag, 0
+	case Len:
+		v, n := consumeVarint(p.data, pos, end)
+		switch {
+		case n > 0 && v <= uint64(end-pos-n):
+			return pos + n, pos + n + int(v), longTag || n > 1 && p.data[pos+n-1] == 0, 0
+		case n == varintCut:
+			return pos, pos, false, LengthCut
+		}
+		return pos, pos, false, LengthRange
+	case StartGroup:
+		return pos, pos, longTag, 0
+	case EndGroup:
+		return pos, pos, false, StrayEnd
+	}
+	return pos, pos, false, badType
+}
+
+// found is what an Error says of a malformed value of type typ that begins at pos, and
+// how many bytes it had.
+func (p *parser) found(bad Reason, typ Type, pos, end int) (found uint64, left int) {
+	left = end - pos
+	switch bad {
+	case badType:
+		return uint64(typ), left
+	case ValueTooLong:
+		return uint64(left) + 1, left
+	case ValueCut:
+		if width := typ.FixedLen(); width > 0 {
+			return uint64(width), left
+		}
+		return uint64(left) + 1, left
+	case LengthRange:
+		if v, n := consumeVarint(p.data, pos, end); n > 0 {
+			return v, left - n
+		}
+		return ^uint64(0), left
+	}
+	return 0, left
+}
+
+// giveUp makes what is left garbage, or ends a strict parse.
+func (p *parser) giveUp(off, end int, parent, prev int32, strict bool, reason Reason) (next int, closed, ok bool) {
+	found := uint64(0)
+	if reason == tooMany {
+		found = uint64(p.maxNodes)
+		p.full = p.full || strict
+	}
+	if strict {
+		return off, false, false
+	}
+	p.link(parent, prev, p.garbage(off, end, parent, &Error{Reason: reason, Off: off, Found: found, Left: end - off}))
+	return end, false, true
+}
+
+// badTag is the reason for a tag that consumeVarint returned n for.
+func badTag(n int) Reason {
+	if n == varintLong {
+		return tagTooLong
+	}
+	return tagCut
+}
+
+// malformed makes garbage of the field from off on, whose tag ends at pos, as far as
+// it goes. It returns that node, and where parsing goes on.
+func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, prev int32) (i int32, next int) {
+	found, left := p.found(bad, Type(tag&7), pos, end)
+	next = p.extent(bad, pos, end)
+	i = p.garbage(off, next, parent, &Error{Reason: bad, Off: off, Number: tag >> 3, Found: found, Left: left})
+	p.link(parent, prev, i)
+	return i, next
+}
+
+// badNumber marks node i, whose field number protobuf does not have, unless something
+// else is wrong with it.
+func (p *parser) badNumber(i int32, off, end int) {
+	if n := &p.nodes[i]; n.Err == nil {
+		n.Err = &Error{Reason: numberRange, Off: off, Number: n.Number, Found: n.Number, Left: end - off}
+	}
+}
+
 // payload tries the payload of Len node i as a message and takes the nodes
 // back if it is none. Failing costs no second look at any byte at this level.
 func (p *parser) payload(i int32, lo, hi, depth int) {
+	if lo == hi {
+		return
+	}
 	if depth > p.maxDepth {
 		p.nodes[i].Err = ErrDepth
 		return
@@ -222,7 +266,7 @@ func (p *parser) payload(i int32, lo, hi, depth int) {
 	p.nodes[i].First = None
 	if p.full {
 		p.full = false
-		p.nodes[i].Err = ErrNodes
+		p.nodes[i].Err = errNodes
 	}
 }
 
@@ -235,7 +279,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 			return off, false
 		}
 		n.Type, n.Tag, n.Val, n.End, n.Overlong = Garbage, off, off, end, false
-		n.Err = &Error{Reason: TooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
+		n.Err = &Error{Reason: tooDeep, Off: off, Number: number, Found: uint64(p.maxDepth), Left: end - off}
 		n.Number = 0
 		return end, true
 	}
@@ -243,7 +287,7 @@ func (p *parser) group(i int32, end, depth int, strict bool) (next int, ok bool)
 	n = &p.nodes[i] // the arena may have moved
 	n.End = next
 	if !closed && !strict {
-		n.Err = &Error{Reason: GroupOpen, Off: off, Number: number, Left: end - off}
+		n.Err = &Error{Reason: groupOpen, Off: off, Number: number, Left: end - off}
 	}
 	return next, ok
 }
@@ -265,7 +309,7 @@ func (p *parser) extent(bad Reason, at, end int) int {
 }
 
 func (p *parser) garbage(off, end int, parent int32, err error) int32 {
-	return p.add(Node{Type: Garbage, Off: off, Tag: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
+	return p.addNode(Node{Type: Garbage, Off: off, Tag: off, Val: off, End: end, Parent: parent, First: None, Next: None, Err: err})
 }
 
 // link makes i the child of parent that follows prev.

@@ -36,8 +36,8 @@ type Edit struct {
 	Data []byte
 }
 
-// ErrOverlap is wrapped where two edits change the same bytes.
-var ErrOverlap = errors.New("edits overlap")
+// errOverlap is wrapped where two edits change the same bytes.
+var errOverlap = errors.New("edits overlap")
 
 // A cut replaces Data[lo:hi].
 type cut struct {
@@ -54,7 +54,7 @@ type cut struct {
 // them. A length that was written longer than need be keeps its width if the
 // new one fits; any other has as few bytes as it takes. Several insertions at
 // one place stand in the order of the edits. The tree is not changed.
-// Errors: an edit of a node that does not allow it, and ErrOverlap.
+// Errors: an edit of a node that does not allow it, and errOverlap.
 func Splice(t *Tree, edits []Edit) ([]byte, error) {
 	cuts := make([]cut, 0, len(edits)+8)
 	for k, e := range edits {
@@ -146,7 +146,7 @@ func (t *Tree) overlap(cuts []cut, edits []Edit) error {
 		at := func(e Edit) string {
 			return fmt.Sprintf("%s field %d at %#x", e.Op, t.Nodes[e.Node].Number, t.Nodes[e.Node].Off)
 		}
-		return fmt.Errorf("wire: %s, %s: %w", at(edits[a]), at(edits[b]), ErrOverlap)
+		return fmt.Errorf("wire: %s, %s: %w", at(edits[a]), at(edits[b]), errOverlap)
 	}
 	replaced := map[int32]int{}
 	for k, e := range edits {

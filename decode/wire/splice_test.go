@@ -69,7 +69,7 @@ func TestSplice(t *testing.T) {
 		{tree, []Edit{{Set, 1, nil}, {After, 2, []byte{8, 1}}}},
 		{empty, []Edit{{Set, 1, []byte{8, 1}}, {Set, 1, []byte{8, 2}}}},
 	} {
-		if got, err := Splice(c.t, c.edits); !errors.Is(err, ErrOverlap) {
+		if got, err := Splice(c.t, c.edits); !errors.Is(err, errOverlap) {
 			t.Errorf("%v: %x, %v", c.edits, got, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSpliceEqualsRebuilding(t *testing.T) {
 				continue
 			}
 			if _, err := Splice(tree, append(bytes2(list), e)); err != nil {
-				if !errors.Is(err, ErrOverlap) && len(list) > 0 {
+				if !errors.Is(err, errOverlap) && len(list) > 0 {
 					if _, alone := Splice(tree, []Edit{e}); alone == nil {
 						t.Fatalf("%v: %v", e, err)
 					}

@@ -63,7 +63,7 @@ func (t *Tree) EndTag(i int32) int {
 // IsOpen reports whether n is a group that lacks its end tag.
 func IsOpen(n *Node) bool {
 	e, ok := n.Err.(*Error)
-	return ok && n.Type == StartGroup && e.Reason == GroupOpen
+	return ok && n.Type == StartGroup && e.Reason == groupOpen
 }
 
 // Uint is the number a node's value encodes: a varint, a fixed 32- or 64-bit
@@ -121,8 +121,8 @@ down:
 	}
 }
 
-// A Span is a run of bytes that belongs to one node.
-type Span struct {
+// A span is a run of bytes that belongs to one node.
+type span struct {
 	Node     int32
 	Off, End int
 }
@@ -130,13 +130,13 @@ type Span struct {
 // Spans yields every node's own bytes in the order of the input: the tag and
 // length of a node with children, a group's end tag, all of a leaf. The spans
 // meet and do not overlap, and are never empty.
-func (t *Tree) Spans() iter.Seq[Span] {
-	return func(yield func(Span) bool) { t.spans(0, yield) }
+func (t *Tree) Spans() iter.Seq[span] {
+	return func(yield func(span) bool) { t.spans(0, yield) }
 }
 
-func (t *Tree) spans(i int32, yield func(Span) bool) bool {
+func (t *Tree) spans(i int32, yield func(span) bool) bool {
 	n := &t.Nodes[i]
-	own := func(lo, hi int) bool { return lo == hi || yield(Span{i, lo, hi}) }
+	own := func(lo, hi int) bool { return lo == hi || yield(span{i, lo, hi}) }
 	if n.First == None {
 		return own(n.Off, n.End)
 	}

@@ -242,7 +242,7 @@ func TestNodeLimit(t *testing.T) {
 		t.Errorf("Err = %s", got)
 	}
 	wrapped := append([]byte{0x0a, 100}, data...)
-	if err := Parse(wrapped, Options{MaxNodes: 10}).Err(); !errors.Is(err, ErrNodes) {
+	if err := Parse(wrapped, Options{MaxNodes: 10}).Err(); !errors.Is(err, errNodes) {
 		t.Errorf("Err = %v", err)
 	}
 }

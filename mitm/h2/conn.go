@@ -5,44 +5,49 @@ import (
 	"sync"
 )
 
-// wireSize is how much is read from, or written to, a connection at once.
-const wireSize = 64 << 10
+// connBufferSize is how much is read from, or written to, a connection at once.
+const connBufferSize = 64 << 10
 
 // A Conn lets what is above it, TLS or not, read and write a connection in
-// pieces larger than its own. Until bulk is called it only passes through.
+// pieces larger than its own. Until a relay uses it, it buffers nothing.
 type Conn struct {
 	net.Conn
-	in    []byte // nil: reads pass through
-	r, w  int    // what of in is still to be read
-	block func() // called before a read that may wait
 
-	mu     sync.Mutex
-	corked bool
-	out    []byte
+	// readBuf[readPos:readEnd] was read and not returned yet. Nil readBuf: reads
+	// are not buffered.
+	readBuf          []byte
+	readPos, readEnd int
+
+	// beforeRead is called before a read that may wait.
+	beforeRead func()
+
+	mu       sync.Mutex
+	corked   bool
+	writeBuf []byte
 }
 
-// bulk has reads go through a buffer. Before one has to wait, block is called:
-// the last moment to pass on what earlier ones returned.
-func (c *Conn) bulk(block func()) {
-	c.in, c.block = make([]byte, wireSize), block
+// bufferReads has reads go through a buffer. beforeRead is called before a read has
+// to wait: the last moment to forward what earlier ones returned.
+func (c *Conn) bufferReads(beforeRead func()) {
+	c.readBuf, c.beforeRead = make([]byte, connBufferSize), beforeRead
 }
 
 func (c *Conn) Read(p []byte) (int, error) {
-	if c.in == nil {
+	if c.readBuf == nil {
 		return c.Conn.Read(p)
 	}
-	if c.r == c.w {
-		c.block()
-		if len(p) >= len(c.in) {
+	if c.readPos == c.readEnd {
+		c.beforeRead()
+		if len(p) >= len(c.readBuf) {
 			return c.Conn.Read(p)
 		}
-		n, err := c.Conn.Read(c.in)
-		if c.r, c.w = 0, n; n == 0 {
+		n, err := c.Conn.Read(c.readBuf)
+		if c.readPos, c.readEnd = 0, n; n == 0 {
 			return 0, err
 		}
 	}
-	n := copy(p, c.in[c.r:c.w])
-	c.r += n
+	n := copy(p, c.readBuf[c.readPos:c.readEnd])
+	c.readPos += n
 	return n, nil
 }
 
@@ -52,14 +57,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if !c.corked {
 		return c.Conn.Write(p)
 	}
-	c.out = append(c.out, p...)
-	if len(c.out) < wireSize {
+	c.writeBuf = append(c.writeBuf, p...)
+	if len(c.writeBuf) < connBufferSize {
 		return len(p), nil
 	}
 	return len(p), c.flush()
 }
 
-// cork gathers what is written until uncork.
+// cork collects what is written until uncork.
 func (c *Conn) cork() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,11 +79,11 @@ func (c *Conn) uncork() error {
 }
 
 func (c *Conn) flush() error {
-	if len(c.out) == 0 {
+	if len(c.writeBuf) == 0 {
 		return nil
 	}
-	_, err := c.Conn.Write(c.out)
-	c.out = c.out[:0]
+	_, err := c.Conn.Write(c.writeBuf)
+	c.writeBuf = c.writeBuf[:0]
 	return err
 }
 

@@ -40,22 +40,22 @@ const (
 	maxStreamID      = 1<<31 - 1
 )
 
-// An h2Code says why a stream or a connection ended.
-type h2Code uint32
+// An errorCode says why a stream or a connection ended.
+type errorCode uint32
 
 const (
-	codeNone        h2Code = 0x0
-	codeProtocol    h2Code = 0x1
-	codeFrameSize   h2Code = 0x6
-	codeRefused     h2Code = 0x7
-	codeCompression h2Code = 0x9
-	codeCalm        h2Code = 0xb
+	codeNone            errorCode = 0x0
+	codeProtocol        errorCode = 0x1
+	codeFrameSize       errorCode = 0x6
+	codeRefusedStream   errorCode = 0x7
+	codeCompression     errorCode = 0x9
+	codeEnhanceYourCalm errorCode = 0xb
 )
 
 // String returns the RFC's name of the code.
 //
 // Source: RFC 9113, section 7
-func (c h2Code) String() string {
+func (c errorCode) String() string {
 	names := [...]string{
 		"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
 		"FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
@@ -67,27 +67,27 @@ func (c h2Code) String() string {
 	return fmt.Sprintf("code %#x", uint32(c))
 }
 
-// A serverCode is a server that says by its code that something went wrong.
-type serverCode struct {
+// A serverAbort is a server's reset or GOAWAY with an error code.
+type serverAbort struct {
 	what string
-	code h2Code
+	code errorCode
 }
 
-func (e *serverCode) Error() string { return e.what + ": " + e.code.String() }
+func (e *serverAbort) Error() string { return e.what + ": " + e.code.String() }
 
-// An h2Error ends a connection whose one side does not speak HTTP/2.
-type h2Error struct {
-	code h2Code
+// A protocolError ends a connection one side of which breaks HTTP/2's rules.
+type protocolError struct {
+	code errorCode
 	text string
 }
 
-func (e *h2Error) Error() string { return "HTTP/2: " + e.text }
+func (e *protocolError) Error() string { return "HTTP/2: " + e.text }
 
-func badFrame(code h2Code, format string, args ...any) error {
-	return &h2Error{code, fmt.Sprintf(format, args...)}
+func protocolErrorf(code errorCode, format string, args ...any) error {
+	return &protocolError{code, fmt.Sprintf(format, args...)}
 }
 
-// A frameHeader stands before each frame's payload.
+// A frameHeader precedes each frame's payload.
 type frameHeader struct {
 	length int // of the payload
 	kind   frameType
@@ -97,7 +97,7 @@ type frameHeader struct {
 
 func (h frameHeader) has(flag uint8) bool { return h.flags&flag != 0 }
 
-// parseFrameHeader reads the header at the beginning of p, which is all there.
+// parseFrameHeader parses the header at the beginning of p, which has all of it.
 func parseFrameHeader(p []byte) frameHeader {
 	return frameHeader{
 		length: int(p[0])<<16 | int(p[1])<<8 | int(p[2]),
@@ -138,13 +138,13 @@ func appendHeaderBlock(dst []byte, flags uint8, stream uint32, priority, block [
 	}
 }
 
-// unpad returns a DATA, HEADERS or PUSH_PROMISE payload without its padding.
-func unpad(h frameHeader, payload []byte) ([]byte, error) {
+// stripPadding returns a DATA, HEADERS or PUSH_PROMISE payload without its padding.
+func stripPadding(h frameHeader, payload []byte) ([]byte, error) {
 	if !h.has(flagPadded) {
 		return payload, nil
 	}
 	if len(payload) == 0 || int(payload[0]) >= len(payload) {
-		return nil, badFrame(codeProtocol, "a frame of %d bytes is padded with more", len(payload))
+		return nil, protocolErrorf(codeProtocol, "a frame of %d bytes is padded with more", len(payload))
 	}
 	return payload[1 : len(payload)-int(payload[0])], nil
 }

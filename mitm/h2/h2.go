@@ -35,10 +35,10 @@ type Config struct {
 	// It returns nil if the exchange is not recorded.
 	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
 
-	// Enter counts an exchange, which Leave takes back when the last of its bytes
-	// are written. An exchange that Enter refuses is refused to the client.
-	Enter func() bool
-	Leave func()
+	// Admit counts an exchange, and Release ends it when the last of its bytes are
+	// written. If Admit returns false, the client's stream is refused.
+	Admit   func() bool
+	Release func()
 
 	Logger *slog.Logger
 }
@@ -48,14 +48,14 @@ func New(c Config) *Relay {
 	return &Relay{
 		config: c,
 		// The server's SETTINGS come first.
-		client:  &h2End{wire: wireBelow(c.Client), conn: c.Client, inside: true},
-		server:  &h2End{wire: wireBelow(c.Server), conn: c.Server},
-		streams: make(map[uint32]*h2Stream),
+		client:  &side{buffered: connBelow(c.Client), conn: c.Client, midFrame: true},
+		server:  &side{buffered: connBelow(c.Server), conn: c.Server},
+		streams: make(map[uint32]*stream),
 	}
 }
 
-// wireBelow returns the Conn that a connection is, or that its TLS is on.
-func wireBelow(conn net.Conn) *Conn {
+// connBelow returns the Conn that a connection is, or that its TLS is on.
+func connBelow(conn net.Conn) *Conn {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()
 	}
@@ -72,7 +72,7 @@ func ReadPreface(conn net.Conn, timeout time.Duration) ([]byte, error) {
 		return nil, err
 	}
 	if string(buf[:len(clientPreface)]) != clientPreface {
-		return nil, badFrame(codeProtocol, "no preface")
+		return nil, protocolErrorf(codeProtocol, "no preface")
 	}
 	return buf[:n], nil
 }

@@ -21,21 +21,21 @@ import (
 // testTimeout is how long a test waits for what should come at once.
 const testTimeout = 30 * time.Second
 
-// A record is a capture that the relays of a test record to.
-type record struct {
+// A testCapture is a capture that the relays of a test record to.
+type testCapture struct {
 	tb       testing.TB
 	store    *captures.Store
 	running  atomic.Int64 // exchanges
 	stopping atomic.Bool
 }
 
-func newRecord(tb testing.TB) *record {
+func newTestCapture(tb testing.TB) *testCapture {
 	tb.Helper()
 	store, err := captures.Create(filepath.Join(tb.TempDir(), "test.uwc"), captures.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &record{tb: tb, store: store}
+	r := &testCapture{tb: tb, store: store}
 	tb.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			tb.Errorf("store: %v", err)
@@ -48,15 +48,15 @@ func newRecord(tb testing.TB) *record {
 }
 
 // config is what a relay between two connections is made with.
-func (r *record) config(client, server net.Conn) Config {
+func (r *testCapture) config(client, server net.Conn) Config {
 	return Config{
 		Client: client, Server: server,
-		Begin: r.begin, Enter: r.enter, Leave: func() { r.running.Add(-1) },
+		Begin: r.begin, Admit: r.enter, Release: func() { r.running.Add(-1) },
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
-func (r *record) enter() bool {
+func (r *testCapture) enter() bool {
 	if r.stopping.Load() {
 		return false
 	}
@@ -64,7 +64,7 @@ func (r *record) enter() bool {
 	return true
 }
 
-func (r *record) begin(method, authority, path string, header captures.Headers) *captures.Recording {
+func (r *testCapture) begin(method, authority, path string, header captures.Headers) *captures.Recording {
 	rec, err := r.store.Begin(captures.Exchange{
 		Method: method, URL: "https://" + authority + path, HTTP: "2", RequestHeaders: header, Started: time.Now(),
 	})
@@ -76,7 +76,7 @@ func (r *record) begin(method, authority, path string, header captures.Headers) 
 }
 
 // ended waits until there are n exchanges and all have ended, and returns them by ID.
-func (r *record) ended(n int) []*captures.Exchange {
+func (r *testCapture) ended(n int) []*captures.Exchange {
 	r.tb.Helper()
 	for deadline := time.Now().Add(testTimeout); ; time.Sleep(5 * time.Millisecond) {
 		if err := r.store.Flush(context.Background()); err != nil {
@@ -103,10 +103,10 @@ func (r *record) ended(n int) []*captures.Exchange {
 	}
 }
 
-func (r *record) one() *captures.Exchange { r.tb.Helper(); return r.ended(1)[0] }
+func (r *testCapture) one() *captures.Exchange { r.tb.Helper(); return r.ended(1)[0] }
 
 // body is what was recorded of a direction.
-func (r *record) body(id int64, d captures.Direction) []byte {
+func (r *testCapture) body(id int64, d captures.Direction) []byte {
 	r.tb.Helper()
 	var out bytes.Buffer
 	for c, err := range r.store.Chunks(context.Background(), id, 0) {
@@ -120,36 +120,36 @@ func (r *record) body(id int64, d captures.Direction) []byte {
 	return out.Bytes()
 }
 
-// A talk is an HTTP/2 connection through a relay of which the test is both ends.
-type talk struct {
+// A relayed connection is one of HTTP/2 whose two ends are the test.
+type relayed struct {
 	t              *testing.T
-	record         *record
+	capture        *testCapture
 	relay          *Relay
 	ended          chan struct{} // closed when the relay has
 	client, server net.Conn
 }
 
-// newTalk connects a client to a server, and both have said their prefaces.
-func newTalk(t *testing.T) *talk {
+// newRelayed connects a client to a server, and both have sent their prefaces.
+func newRelayed(t *testing.T) *relayed {
 	t.Helper()
-	k := beginTalk(t)
-	k.says(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
+	k := newSilentServer(t)
+	k.send(k.server, appendFrame(nil, frameSettings, 0, 0, nil))
 	return k
 }
 
-// beginTalk is newTalk for a server that has said nothing yet.
-func beginTalk(t *testing.T) *talk {
+// newSilentServer is newRelayed for a server that has sent nothing yet.
+func newSilentServer(t *testing.T) *relayed {
 	t.Helper()
 	client, fromClient := connectTLS(t)
 	toServer, server := connectTLS(t)
-	k := &talk{t: t, record: newRecord(t), ended: make(chan struct{}), client: client, server: server}
+	k := &relayed{t: t, capture: newTestCapture(t), ended: make(chan struct{}), client: client, server: server}
 	hello := clientPreface + string(appendFrame(nil, frameSettings, 0, 0, []byte{0x0a, 0x0a, 1, 2, 3, 4}))
 	_, _ = io.WriteString(k.client, hello)
 	head, err := ReadPreface(fromClient, testTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.relay = New(k.record.config(fromClient, toServer))
+	k.relay = New(k.capture.config(fromClient, toServer))
 	go func() {
 		defer close(k.ended)
 		k.relay.Run(context.Background(), head)
@@ -159,7 +159,7 @@ func beginTalk(t *testing.T) *talk {
 		server.Close()
 		<-k.ended
 	})
-	k.hears(k.server, []byte(hello))
+	k.expect(k.server, []byte(hello))
 	return k
 }
 
@@ -194,20 +194,20 @@ func connectTLS(t *testing.T) (client, server net.Conn) {
 	return dialled, secure
 }
 
-// says writes on one side, and expects to hear just that on the other.
-func (k *talk) says(from net.Conn, p []byte) {
+// send writes on one side, and expects just that on the other.
+func (k *relayed) send(from net.Conn, p []byte) {
 	k.t.Helper()
 	if _, err := from.Write(p); err != nil {
 		k.t.Fatal(err)
 	}
 	if from == k.client {
-		k.hears(k.server, p)
+		k.expect(k.server, p)
 	} else {
-		k.hears(k.client, p)
+		k.expect(k.client, p)
 	}
 }
 
-func (k *talk) hears(at net.Conn, want []byte) {
+func (k *relayed) expect(at net.Conn, want []byte) {
 	k.t.Helper()
 	got := make([]byte, len(want))
 	_ = at.SetReadDeadline(time.Now().Add(testTimeout))
@@ -217,13 +217,13 @@ func (k *talk) hears(at net.Conn, want []byte) {
 }
 
 // stop has the relay refuse what begins from now on.
-func (k *talk) stop() {
-	k.record.stopping.Store(true)
+func (k *relayed) stop() {
+	k.capture.stopping.Store(true)
 	k.relay.Drain()
 }
 
 // wait waits until the relay has ended.
-func (k *talk) wait() {
+func (k *relayed) wait() {
 	k.t.Helper()
 	select {
 	case <-k.ended:

@@ -9,143 +9,162 @@ import (
 )
 
 const (
-	pumpSize       = 64 << 10
-	maxHeaderFrame = 1 << 20 // a frame that has to be read as a whole
-	maxHeaderList  = 8 << 20 // a header section, decoded
-	maxHeaderTable = 1 << 20 // HPACK's
-	headerOverhead = 32      // of a field, as HPACK counts it
+	pumpSize = 64 << 10
+
+	// maxHeaderFrame bounds a frame that has to be read as a whole, maxHeaderList a
+	// decoded header section, maxHeaderTable HPACK's table; all in bytes.
+	maxHeaderFrame = 1 << 20
+	maxHeaderList  = 8 << 20
+	maxHeaderTable = 1 << 20
+
+	// headerOverhead is what HPACK adds to a field's length.
+	headerOverhead = 32
 )
 
-// A pump passes one direction of an HTTP/2 connection on, frame by frame, and
-// has it recorded. What is not changed is written as it was read, many frames
-// at a time: whatever has come in when the next read would wait.
+// A pump forwards one direction of an HTTP/2 connection, frame by frame, and
+// records it. What is not changed is written as it was read, many frames at a
+// time: whatever has come in when the next read would wait.
 type pump struct {
 	relay    *Relay
 	dir      captures.Direction
-	src, dst *h2End
+	src, dst *side
 
-	buf                []byte
-	sent, parsed, have int // written on, understood, read
-	left               int // of a frame that is longer than buf
-	long               longFrame
-	recode             bool   // out is written, instead of buf as it is
-	out                []byte // frames
-	err                error  // of writing
+	// buf holds what was read: up to forwarded it was written, up to parsed
+	// handled, and up to filled it is there.
+	buf                       []byte
+	forwarded, parsed, filled int
 
-	block  *headerBlock // the one that is passing; nil: none
-	dec    *hpack.Decoder
-	fields []hpack.HeaderField
-	size   int // of fields
-	enc    *hpack.Encoder
-	encBuf []byte
+	// longLeft bytes of long, a frame that is longer than buf, are to come.
+	longLeft int
+	long     longFrame
 
-	refused uint32 // the first stream that is not passed on; 0: none
-	body    bodyRun
-	ended   int // exchanges that end with what is not written yet
+	// reencode has encoded written, which holds frames, instead of buf.
+	reencode bool
+	encoded  []byte
+	enc      *hpack.Encoder
+	encBuf   []byte
+	writeErr error
+
+	// block is the header block that is being read; nil: none. fields are those
+	// decoded so far, of fieldsSize bytes as HPACK counts them.
+	block      *headerBlock
+	dec        *hpack.Decoder
+	fields     []hpack.HeaderField
+	fieldsSize int
+
+	// refusedFrom is the first stream that was refused, with all later ones; 0:
+	// none.
+	refusedFrom uint32
+
+	data dataRun
+
+	// endedExchanges counts those that end with what is not written yet.
+	endedExchanges int
 }
 
-// A bodyRun is the DATA of one stream that came together.
-type bodyRun struct {
-	stream *h2Stream
-	data   []byte // of the frame itself, or
-	joined []byte // of several
+// A dataRun is what came together of one stream's DATA: data, in the frame itself,
+// or joined, if it is not empty, from several frames.
+type dataRun struct {
+	stream *stream
+	data   []byte
+	joined []byte
 }
 
-func newPump(r *Relay, dir captures.Direction, src, dst *h2End) *pump {
+func newPump(r *Relay, dir captures.Direction, src, dst *side) *pump {
 	p := &pump{relay: r, dir: dir, src: src, dst: dst, buf: make([]byte, pumpSize)}
-	p.dec = hpack.NewDecoder(hpackDefault, p.emit)
+	p.dec = hpack.NewDecoder(defaultHeaderTable, p.addField)
 	p.dec.SetMaxStringLength(maxHeaderList)
-	src.wire.bulk(p.flush)
+	src.buffered.bufferReads(p.flush)
 	return p
 }
 
-// Run pumps until the connection ends, and returns whose end it was that broke.
-func (p *pump) run() (broken *h2End, err error) {
+// run forwards until the connection ends, and returns the side that broke.
+func (p *pump) run() (broken *side, err error) {
 	defer func() {
-		if p.block != nil && p.block.opens {
-			p.ended++
+		if p.block != nil && p.block.opensStream {
+			p.endedExchanges++
 		}
-		p.settle()
+		p.releaseEnded()
 	}()
-	err = p.parse() // what was read before
-	for err == nil && p.err == nil {
+	err = p.parseFrames() // what was read before
+	for err == nil && p.writeErr == nil {
 		p.compact()
-		n, readErr := p.src.conn.Read(p.buf[p.have:])
-		p.have += n
-		if err = p.parse(); err == nil && readErr != nil {
+		n, readErr := p.src.conn.Read(p.buf[p.filled:])
+		p.filled += n
+		if err = p.parseFrames(); err == nil && readErr != nil {
 			err = readErr
-			p.remains()
+			p.forwardCutFrame()
 		}
 	}
 	p.flush()
 	if err == nil {
-		return p.dst, p.err
+		return p.dst, p.writeErr
 	}
 	return p.src, err
 }
 
 // compact makes room for the next read.
 func (p *pump) compact() {
-	if p.have > len(p.buf)-defaultFrameSize {
+	if p.filled > len(p.buf)-defaultFrameSize {
 		p.flush()
 	}
-	if p.sent == p.parsed && p.parsed > 0 {
-		p.have = copy(p.buf, p.buf[p.parsed:p.have])
-		p.sent, p.parsed = 0, 0
+	if p.forwarded == p.parsed && p.parsed > 0 {
+		p.filled = copy(p.buf, p.buf[p.parsed:p.filled])
+		p.forwarded, p.parsed = 0, 0
 	}
 }
 
 // flush records and writes what was understood. It may be called from within a
 // read, so it moves nothing.
 func (p *pump) flush() {
-	p.record()
-	if p.err != nil {
+	p.recordData()
+	if p.writeErr != nil {
 		return
 	}
-	inside := p.left > 0 && !p.long.refused || p.block != nil && !p.recode
+	midFrame := p.longLeft > 0 && !p.long.dropped || p.block != nil && !p.reencode
 	switch {
-	case p.recode && len(p.out) > 0:
-		p.err = p.dst.write(p.out, inside)
-		p.out = p.out[:0]
-	case !p.recode && p.parsed > p.sent:
-		p.err = p.dst.write(p.buf[p.sent:p.parsed], inside)
+	case p.reencode && len(p.encoded) > 0:
+		p.writeErr = p.dst.write(p.encoded, midFrame)
+		p.encoded = p.encoded[:0]
+	case !p.reencode && p.parsed > p.forwarded:
+		p.writeErr = p.dst.write(p.buf[p.forwarded:p.parsed], midFrame)
 	}
-	p.sent = p.parsed
-	p.settle()
+	p.forwarded = p.parsed
+	p.releaseEnded()
 }
 
-// settle lets those exchanges go whose last bytes were written.
-func (p *pump) settle() {
-	if n := p.ended; n > 0 {
-		p.ended = 0
-		p.relay.settled(n)
+// releaseEnded releases the exchanges whose last bytes were written.
+func (p *pump) releaseEnded() {
+	if n := p.endedExchanges; n > 0 {
+		p.endedExchanges = 0
+		p.relay.releaseExchanges(n)
 	}
 }
 
-// remains passes on what the end of the connection has cut: a part of a frame.
-func (p *pump) remains() {
-	rest := p.buf[p.parsed:p.have]
-	if len(rest) == 0 || p.recode && p.block != nil || p.refused != 0 {
+// forwardCutFrame forwards the part of a frame that came before the connection ended.
+func (p *pump) forwardCutFrame() {
+	rest := p.buf[p.parsed:p.filled]
+	if len(rest) == 0 || p.reencode && p.block != nil || p.refusedFrom != 0 {
 		return
 	}
 	if len(rest) > frameHeaderSize {
 		if h := parseFrameHeader(rest); h.kind == frameData && !h.has(flagPadded) {
-			p.data(p.relay.stream(h.stream), rest[frameHeaderSize:])
+			p.addData(p.relay.findStream(h.stream), rest[frameHeaderSize:])
 		}
 	}
-	p.pass(rest)
-	p.parsed = p.have
+	p.forward(rest)
+	p.parsed = p.filled
 }
 
-// parse understands the frames that are there.
-func (p *pump) parse() error {
+// parseFrames handles the frames that were read in full.
+func (p *pump) parseFrames() error {
 	for {
-		rest := p.buf[p.parsed:p.have]
-		if p.left > 0 {
+		rest := p.buf[p.parsed:p.filled]
+		if p.longLeft > 0 {
 			if len(rest) == 0 {
 				return nil
 			}
-			p.piece(rest[:min(len(rest), p.left)])
+			p.forwardLongPart(rest[:min(len(rest), p.longLeft)])
 			continue
 		}
 		if len(rest) < frameHeaderSize {
@@ -153,11 +172,11 @@ func (p *pump) parse() error {
 		}
 		h := parseFrameHeader(rest)
 		if p.block != nil && (h.kind != frameContinuation || h.stream != p.block.stream) {
-			return badFrame(codeProtocol, "a frame of type %d within a header block", h.kind)
+			return protocolErrorf(codeProtocol, "a frame of type %d within a header block", h.kind)
 		}
 		n := frameHeaderSize + h.length
 		if n > len(p.buf) {
-			if ready, err := p.tooLong(h, rest); err != nil || !ready {
+			if ready, err := p.beginLongFrame(h, rest); err != nil || !ready {
 				return err
 			}
 			continue
@@ -165,82 +184,84 @@ func (p *pump) parse() error {
 		if len(rest) < n {
 			return nil
 		}
-		keep, err := p.frame(h, rest[frameHeaderSize:n])
+		keep, err := p.handleFrame(h, rest[frameHeaderSize:n])
 		if err != nil {
 			return err
 		}
 		if keep {
-			p.pass(rest[:n])
+			p.forward(rest[:n])
 		}
 		p.parsed += n
 	}
 }
 
-// pass sends bytes of buf on that come next.
-func (p *pump) pass(b []byte) {
-	if p.recode {
-		p.out = append(p.out, b...)
+// forward sends the next bytes of buf.
+func (p *pump) forward(b []byte) {
+	if p.reencode {
+		p.encoded = append(p.encoded, b...)
 	}
 }
 
-// rewrite ends the passing on of bytes as they are.
-func (p *pump) rewrite() {
-	if p.recode {
+// startReencoding has frames written from encoded, with header blocks of the relay's
+// own, instead of as they were read.
+func (p *pump) startReencoding() {
+	if p.reencode {
 		return
 	}
 	p.flush()
-	p.recode = true
-	p.enc = hpack.NewEncoder(appender{&p.encBuf})
-	p.enc.SetMaxDynamicTableSize(0) // the receiver forgets what it was told so far
+	p.reencode = true
+	p.enc = hpack.NewEncoder(byteAppender{&p.encBuf})
+	p.enc.SetMaxDynamicTableSize(0) // the receiver drops its table
 }
 
-// frame handles one frame and reports whether it is passed on as it is.
-func (p *pump) frame(h frameHeader, payload []byte) (keep bool, err error) {
+// handleFrame handles one frame and reports whether it is forwarded as it is.
+func (p *pump) handleFrame(h frameHeader, payload []byte) (keep bool, err error) {
 	if h.kind != frameData {
-		p.record()
+		p.recordData()
 	}
 	switch h.kind {
 	case frameHeaders, framePushPromise, frameContinuation:
-		return p.headers(h, payload)
+		return p.handleHeaderFrame(h, payload)
 	case frameSettings:
-		return true, p.settings(h, payload)
+		return true, p.limitHeaderTable(h, payload)
 	case frameGoAway:
 		if len(payload) >= 8 {
-			p.relay.goneAway(p.dir, h2Code(binary.BigEndian.Uint32(payload[4:])))
+			p.relay.noteGoAway(p.dir, errorCode(binary.BigEndian.Uint32(payload[4:])))
 		}
 	}
-	if p.refuses(h) {
+	if p.dropsFrame(h) {
 		return false, nil
 	}
 	switch h.kind {
 	case frameData:
-		data, err := unpad(h, payload)
+		data, err := stripPadding(h, payload)
 		if err != nil {
 			return false, err
 		}
-		s := p.relay.stream(h.stream)
-		p.data(s, data)
+		s := p.relay.findStream(h.stream)
+		p.addData(s, data)
 		if h.has(flagEndStream) {
-			p.record()
-			p.ended += p.relay.sideEnded(s, h.stream, p.dir)
+			p.recordData()
+			p.endedExchanges += p.relay.endDirection(s, h.stream, p.dir)
 		}
 	case frameRSTStream:
 		if len(payload) != 4 {
-			return false, badFrame(codeFrameSize, "RST_STREAM of %d bytes", len(payload))
+			return false, protocolErrorf(codeFrameSize, "RST_STREAM of %d bytes", len(payload))
 		}
-		p.ended += p.relay.reset(h.stream, p.dir, h2Code(binary.BigEndian.Uint32(payload)))
+		p.endedExchanges += p.relay.resetStream(h.stream, p.dir, errorCode(binary.BigEndian.Uint32(payload)))
 	}
 	return true, nil
 }
 
-// data takes bytes of a stream's body, nil if it is none that is recorded.
-func (p *pump) data(s *h2Stream, data []byte) {
-	b := &p.body
+// addData adds bytes of a stream's body to what is to be recorded; s is nil if the
+// stream is not known.
+func (p *pump) addData(s *stream, data []byte) {
+	b := &p.data
 	switch {
 	case len(data) == 0 || s == nil || s.rec == nil:
 		return
 	case b.stream != s:
-		p.record()
+		p.recordData()
 		b.stream, b.data = s, data
 		return
 	case len(b.joined) == 0:
@@ -249,9 +270,9 @@ func (p *pump) data(s *h2Stream, data []byte) {
 	b.joined = append(b.joined, data...)
 }
 
-// record hands what has gathered of a body to the recorder.
-func (p *pump) record() {
-	b := &p.body
+// recordData records the data that came together.
+func (p *pump) recordData() {
+	b := &p.data
 	if b.stream == nil {
 		return
 	}
@@ -259,15 +280,15 @@ func (p *pump) record() {
 	if len(b.joined) > 0 {
 		data = b.joined
 	}
-	b.stream.chunk(p.dir, data)
+	b.stream.recordChunk(p.dir, data)
 	b.stream, b.data, b.joined = nil, nil, b.joined[:0]
 }
 
-// settings notes what the receiver of the other direction's header blocks can
-// take, so that they can be decoded here too, within bounds.
-func (p *pump) settings(h frameHeader, payload []byte) error {
+// limitHeaderTable notes the header table that SETTINGS allow the other direction, so
+// that its blocks can be decoded here too, and bounds it.
+func (p *pump) limitHeaderTable(h frameHeader, payload []byte) error {
 	if len(payload)%6 != 0 {
-		return badFrame(codeFrameSize, "SETTINGS of %d bytes", len(payload))
+		return protocolErrorf(codeFrameSize, "SETTINGS of %d bytes", len(payload))
 	}
 	if h.has(flagAck) {
 		return nil
@@ -284,10 +305,10 @@ func (p *pump) settings(h frameHeader, payload []byte) error {
 	return nil
 }
 
-// refuses reports whether a frame is of a stream that is not passed on, and
-// gives back what it took of the window that the other streams share.
-func (p *pump) refuses(h frameHeader) bool {
-	if p.refused == 0 || h.stream < p.refused || h.stream%2 == 0 {
+// dropsFrame reports whether a frame belongs to a refused stream. If so, it gives back
+// what the frame took of the connection's window.
+func (p *pump) dropsFrame(h frameHeader) bool {
+	if p.refusedFrom == 0 || h.stream < p.refusedFrom || h.stream%2 == 0 {
 		return false
 	}
 	if h.kind == frameData && h.length > 0 {

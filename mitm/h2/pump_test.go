@@ -13,37 +13,37 @@ import (
 	"unwire/captures"
 )
 
-// A deafConn says what it was given, at most n bytes at once, and keeps what is
+// A scriptedConn says what it was given, at most n bytes at once, and keeps what is
 // written to it.
-type deafConn struct {
+type scriptedConn struct {
 	net.Conn
 	in  io.Reader
 	n   int
 	out bytes.Buffer
 }
 
-func (c *deafConn) Read(p []byte) (int, error) {
+func (c *scriptedConn) Read(p []byte) (int, error) {
 	if c.n > 0 {
 		p = p[:min(len(p), c.n)]
 	}
 	return c.in.Read(p)
 }
-func (c *deafConn) Write(p []byte) (int, error)     { return c.out.Write(p) }
-func (c *deafConn) Close() error                    { return nil }
-func (c *deafConn) SetReadDeadline(time.Time) error { return nil }
+func (c *scriptedConn) Write(p []byte) (int, error)     { return c.out.Write(p) }
+func (c *scriptedConn) Close() error                    { return nil }
+func (c *scriptedConn) SetReadDeadline(time.Time) error { return nil }
 
 // pumped returns what a pump wrote, and with what it ended.
-func pumped(rec *record, d captures.Direction, in []byte, atOnce int, refusing bool) (out, back []byte, err error) {
-	src, dst := &deafConn{in: bytes.NewReader(in), n: atOnce}, new(deafConn)
+func pumped(rec *testCapture, d captures.Direction, in []byte, atOnce int, refusing bool) (out, back []byte, err error) {
+	src, dst := &scriptedConn{in: bytes.NewReader(in), n: atOnce}, new(scriptedConn)
 	client, server := src, dst
 	if d == captures.Down {
 		client, server = dst, src
 	}
 	r := New(rec.config(&Conn{Conn: client}, &Conn{Conn: server}))
-	r.client.inside = false
+	r.client.midFrame = false
 	if d == captures.Down {
-		r.config.Enter()
-		_ = r.open(1, nil, false)
+		r.config.Admit()
+		_ = r.openStream(1, nil, false)
 	}
 	from, to := r.client, r.server
 	if d == captures.Down {
@@ -51,10 +51,10 @@ func pumped(rec *record, d captures.Direction, in []byte, atOnce int, refusing b
 	}
 	pump := newPump(r, d, from, to)
 	if refusing {
-		pump.rewrite()
+		pump.startReencoding()
 	}
 	_, err = pump.run()
-	r.end(captures.Incomplete, errors.New("stopped"))
+	r.endAll(captures.Incomplete, errors.New("stopped"))
 	return dst.out.Bytes(), src.out.Bytes(), err
 }
 
@@ -70,7 +70,7 @@ func FuzzPump(f *testing.F) {
 	f.Add(appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8)), true)
 	f.Add([]byte{0xff, 0xff, 0xff, 0, 9, 0, 0, 0, 1, 3, 'd', 'a', 't', 'a'}, true)
 	f.Add(appendFrame(appendFrame(nil, frameHeaders, 0, 1, []byte{0x82}), frameContinuation, flagEndHeaders, 1, []byte{0x84}), false)
-	rec := newRecord(f)
+	rec := newTestCapture(f)
 	f.Fuzz(func(t *testing.T, in []byte, down bool) {
 		d := captures.Up
 		if down {

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// lastWords is how long a server that takes nothing more may go on talking.
-	lastWords = time.Second
-	// lastAnswer is how long a client has to read the last answer and to close:
-	// closing first, with something of it unread here, would reset it.
-	lastAnswer = 100 * time.Millisecond
+	// serverLinger is how long a server that accepts nothing more may go on sending.
+	serverLinger = time.Second
+	// clientLinger is how long a client has to read the last answer and to close:
+	// closing first, with something of the client's unread, would reset it.
+	clientLinger = 100 * time.Millisecond
 )
 
-// A Relay passes HTTP/2 on between one connection of a client and one to its
-// server, frame by frame: what one says is what the other hears, SETTINGS, PING,
+// A Relay forwards HTTP/2 between one connection of a client and one to its
+// server, frame by frame: what one sends is what the other receives, SETTINGS, PING,
 // PRIORITY, windows and reset codes too, so that flow control is theirs. Header
-// blocks pass as they are, HPACK's state being theirs as well, and are decoded
-// on the side, for the record.
+// blocks are forwarded as they are, HPACK's state being theirs as well, and are
+// decoded in addition, for the record.
 //
 // It changes something in two cases only. In front of an origin, requests are
 // addressed to that. When recording stops, streams that begin are refused. In
@@ -35,139 +35,147 @@ const (
 // it is not for it.
 type Relay struct {
 	config         Config
-	client, server *h2End
+	client, server *side
 
-	// tables has by direction how large HPACK's table may be.
+	// tables are the allowed sizes of HPACK's table, by direction.
 	tables [2]atomic.Uint32
 
 	mu      sync.Mutex
-	streams map[uint32]*h2Stream
-	newest  uint32 // of the client's streams
-	leaving bool   // it ends when the last stream has
-	over    bool
-	away    error // the server's GOAWAY
+	streams map[uint32]*stream
+
+	// newestStream is the last one that the client opened.
+	newestStream uint32
+
+	// draining says that the connection ends when the last stream has.
+	draining bool
+
+	ended bool
+
+	// goAway is why the server ends the connection, from its GOAWAY.
+	goAway error
 }
 
-// Run pumps until the connection has ended; head is what was read of it. The end
-// of ctx ends it, by its cause.
+// Run forwards until the connection has ended. head is what ReadPreface returned.
+// When ctx ends, what still runs is recorded as incomplete, by the cause of ctx.
 func (r *Relay) Run(ctx context.Context, head []byte) {
-	defer context.AfterFunc(ctx, func() { r.end(captures.Incomplete, context.Cause(ctx)) })()
+	defer context.AfterFunc(ctx, func() { r.endAll(captures.Incomplete, context.Cause(ctx)) })()
 	up := newPump(r, captures.Up, r.client, r.server)
 	down := newPump(r, captures.Down, r.server, r.client)
-	up.have = copy(up.buf, head)
+	up.filled = copy(up.buf, head)
 	if r.config.Origin != nil {
-		up.rewrite()
+		up.startReencoding()
 	}
-	up.pass(head[:len(clientPreface)])
+	up.forward(head[:len(clientPreface)])
 	up.parsed = len(clientPreface)
 	both := make(chan struct{})
 	go func() {
 		defer close(both)
 		side, err := down.run()
-		r.broke(down, side, err)
+		r.endBroken(down, side, err)
 	}()
 	side, err := up.run()
-	r.broke(up, side, err)
+	r.endBroken(up, side, err)
 	<-both
 }
 
-// broke ends the connection whose one side broke. A server that takes nothing
-// more may have said why not, which the other pump is still to hear.
-func (r *Relay) broke(p *pump, side *h2End, err error) {
-	var bad *h2Error
+// endBroken ends the connection after one side broke. A server that accepts nothing
+// more may have sent a GOAWAY with the reason, which the other pump is still to read.
+func (r *Relay) endBroken(p *pump, side *side, err error) {
+	var bad *protocolError
 	if errors.As(err, &bad) {
 		r.config.Logger.Warn("the connection is ended", "err", err)
 		side.inject(goAwayFrame(0, bad.code, bad.text))
 	}
 	switch {
 	case side == r.client && bad == nil:
-		r.end(captures.Canceled, errors.New("the client went away"))
+		r.endAll(captures.Canceled, errors.New("the client went away"))
 	case side == r.client:
-		r.end(captures.Canceled, err)
+		r.endAll(captures.Canceled, err)
 	case p.dst == side && bad == nil:
 		r.mu.Lock()
-		if r.away == nil {
-			r.away = err
+		if r.goAway == nil {
+			r.goAway = err
 		}
 		r.mu.Unlock()
-		_ = r.server.conn.SetReadDeadline(time.Now().Add(lastWords))
+		_ = r.server.conn.SetReadDeadline(time.Now().Add(serverLinger))
 	default:
-		r.end(captures.Reset, r.serverError(err))
+		r.endAll(captures.Reset, r.serverFailure(err))
 	}
 }
 
-// goneAway notes what one side says before it ends the connection.
-func (r *Relay) goneAway(d captures.Direction, code h2Code) {
+// noteGoAway notes the error code of a server's GOAWAY.
+func (r *Relay) noteGoAway(d captures.Direction, code errorCode) {
 	if d == captures.Down && code != 0 {
 		r.mu.Lock()
-		r.away = &serverCode{"the server closed the connection", code}
+		r.goAway = &serverAbort{"the server closed the connection", code}
 		r.mu.Unlock()
 	}
 }
 
-func (r *Relay) serverError(err error) error {
+func (r *Relay) serverFailure(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.away != nil && !errors.As(err, new(*h2Error)):
-		return r.away
+	case r.goAway != nil && !errors.As(err, new(*protocolError)):
+		return r.goAway
 	case errors.Is(err, io.EOF):
 		return errors.New("the server closed the connection")
 	}
 	return err
 }
 
-// end ends the connection, and with it what still goes on.
-func (r *Relay) end(o captures.Outcome, err error) {
+// endAll ends the connection, and the exchanges that still run on it.
+func (r *Relay) endAll(o captures.Outcome, err error) {
 	r.mu.Lock()
-	if r.over {
+	if r.ended {
 		r.mu.Unlock()
 		return
 	}
-	r.over = true
+	r.ended = true
 	left := r.streams
 	r.streams = nil
 	r.mu.Unlock()
 	for _, s := range left {
-		s.end(o, err)
+		s.endRecording(o, err)
 	}
 	_ = r.client.conn.Close()
 	_ = r.server.conn.Close()
 	for range left {
-		r.config.Leave()
+		r.config.Release()
 	}
 }
 
-// settled lets exchanges go whose last bytes were written, and ends a
+// releaseExchanges takes n exchanges back whose last bytes were written, and ends a
 // connection that only waited for them.
-func (r *Relay) settled(n int) {
+func (r *Relay) releaseExchanges(n int) {
 	for range n {
-		r.config.Leave()
+		r.config.Release()
 	}
-	if n > 0 && r.idle() {
-		time.AfterFunc(lastAnswer, func() { r.end(captures.Complete, nil) })
+	if n > 0 && r.isDrained() {
+		time.AfterFunc(clientLinger, func() { r.endAll(captures.Complete, nil) })
 	}
 }
 
-// idle reports whether the connection ended but for its being closed.
-func (r *Relay) idle() bool {
+// isDrained reports whether the connection is draining and no stream is left.
+func (r *Relay) isDrained() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.leaving && len(r.streams) == 0
+	return r.draining && len(r.streams) == 0
 }
 
-// Drain asks the client to begin no more, and ends when what it has begun has.
+// Drain asks the client by GOAWAY to open no more streams, and ends the connection
+// when the last one has ended.
 func (r *Relay) Drain() {
 	r.mu.Lock()
-	r.leaving = true
+	r.draining = true
 	r.mu.Unlock()
 	r.client.inject(goAwayFrame(maxStreamID, 0, ""))
-	if r.idle() {
-		r.end(captures.Complete, nil)
+	if r.isDrained() {
+		r.endAll(captures.Complete, nil)
 	}
 }
 
-func goAwayFrame(last uint32, code h2Code, text string) []byte {
+func goAwayFrame(last uint32, code errorCode, text string) []byte {
 	payload := binary.BigEndian.AppendUint32(nil, last)
 	payload = binary.BigEndian.AppendUint32(payload, uint32(code))
 	return appendFrame(nil, frameGoAway, 0, 0, append(payload, text...))

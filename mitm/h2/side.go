@@ -5,46 +5,51 @@ import (
 	"sync"
 )
 
-// An h2End is one side of a relayed connection. What the other side says is
-// written to it by one pump; frames of the proxy's own come between.
-type h2End struct {
-	wire *Conn
-	conn net.Conn // wire, or the TLS on it
+// A side is one side of a relayed connection. One pump writes to it what the other
+// side sent; frames of the relay's own come between.
+type side struct {
+	// conn is buffered, or the TLS on it.
+	conn     net.Conn
+	buffered *Conn
 
-	mu     sync.Mutex
-	inside bool   // a frame or a header block is written in part
-	own    []byte // frames that wait for its end
+	mu sync.Mutex
+
+	// midFrame says that a frame or a header block is written in part. queued are
+	// the frames that wait for its end.
+	midFrame bool
+	queued   []byte
 }
 
-// write writes what the other side said. Inside says that it ends within a
-// frame or a header block, where nothing may come between.
-func (e *h2End) write(p []byte, inside bool) error {
+// write writes what the other side sent. midFrame says that p ends within a frame or
+// a header block, where nothing may come between.
+func (e *side) write(p []byte, midFrame bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p) > defaultFrameSize {
-		e.wire.cork()
+		e.buffered.cork()
 	}
 	_, err := e.conn.Write(p)
 	if len(p) > defaultFrameSize {
-		if flushErr := e.wire.uncork(); err == nil {
+		if flushErr := e.buffered.uncork(); err == nil {
 			err = flushErr
 		}
 	}
-	if e.inside = inside; err != nil || inside || len(e.own) == 0 {
+	if e.midFrame = midFrame; err != nil || midFrame || len(e.queued) == 0 {
 		return err
 	}
-	_, err = e.conn.Write(e.own)
-	e.own = nil
+	_, err = e.conn.Write(e.queued)
+	e.queued = nil
 	return err
 }
 
-// inject writes frames of the proxy's own, as soon as they may be.
-func (e *h2End) inject(frames []byte) {
+// inject writes frames of the relay's own, as soon as no other frame is written in
+// part.
+func (e *side) inject(frames []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.inside {
-		e.own = append(e.own, frames...)
+	if e.midFrame {
+		e.queued = append(e.queued, frames...)
 		return
 	}
-	_, _ = e.conn.Write(frames) // who reads from it notices
+	_, _ = e.conn.Write(frames) // an error is seen by the reader of this side
 }

@@ -11,6 +11,7 @@ import (
 // stream off, or the connection, before END_STREAM comes. What it has lost
 // nothing of is complete; what has its end in trailers or in a last message is not.
 func TestAnswerIsWholeBeforeItsEnd(t *testing.T) {
+	t.Parallel()
 	plain := []string{"content-length", "5", "content-type", "text/plain"}
 	stream := []string{"content-type", "application/connect+proto"}
 	message, last := "\x00\x00\x00\x00\x02hi", "\x02\x00\x00\x00\x02{}"
@@ -45,15 +46,16 @@ func TestAnswerIsWholeBeforeItsEnd(t *testing.T) {
 		"Connect stream, packed":       {"POST", "200", append([]string{"content-encoding", "gzip"}, stream...), []string{message, last}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			endings := map[string]func(k *talk){
-				"CANCEL":        func(k *talk) { k.says(k.client, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 8})) },
-				"NO_ERROR":      func(k *talk) { k.says(k.client, appendFrame(nil, frameRSTStream, 0, 1, make([]byte, 4))) },
-				"close":         func(k *talk) { k.client.Close() },
-				"server closes": func(k *talk) { k.server.Close() },
-				"server aborts": func(k *talk) { k.says(k.server, appendFrame(nil, frameRSTStream, 0, 1, make([]byte, 4))) },
+			t.Parallel()
+			endings := map[string]func(k *relayed){
+				"CANCEL":        func(k *relayed) { k.send(k.client, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 8})) },
+				"NO_ERROR":      func(k *relayed) { k.send(k.client, appendFrame(nil, frameRSTStream, 0, 1, make([]byte, 4))) },
+				"close":         func(k *relayed) { k.client.Close() },
+				"server closes": func(k *relayed) { k.server.Close() },
+				"server aborts": func(k *relayed) { k.send(k.server, appendFrame(nil, frameRSTStream, 0, 1, make([]byte, 4))) },
 			}
 			for ending, end := range endings {
-				k := newTalk(t)
+				k := newRelayed(t)
 				k.answer(c.method, c.status, c.fields, c.body)
 				end(k)
 				want := captures.Canceled
@@ -63,7 +65,7 @@ func TestAnswerIsWholeBeforeItsEnd(t *testing.T) {
 				case strings.HasPrefix(ending, "server"):
 					want = captures.Reset
 				}
-				if ex := k.record.one(); ex.Outcome != want || (ex.Error == "") != (want == captures.Complete) {
+				if ex := k.capture.one(); ex.Outcome != want || (ex.Error == "") != (want == captures.Complete) {
 					t.Errorf("%s: recorded %q, %q; want %q", ending, ex.Outcome, ex.Error, want)
 				}
 			}
@@ -73,50 +75,52 @@ func TestAnswerIsWholeBeforeItsEnd(t *testing.T) {
 
 // answer has the client ask, without the end of its request, and the server
 // answer, without the end of the answer.
-func (k *talk) answer(method, status string, fields, body []string) {
+func (k *relayed) answer(method, status string, fields, body []string) {
 	k.t.Helper()
-	k.says(k.client, appendFrame(nil, frameHeaders, flagEndHeaders, 1, newBlocks()(":method", method, ":path", "/", ":scheme", "https", ":authority", "x", "content-length", "2")))
-	k.says(k.client, appendFrame(nil, frameData, 0, 1, []byte("up"))) // all that was declared
-	k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders, 1, newBlocks()(append([]string{":status", status}, fields...)...)))
+	k.send(k.client, appendFrame(nil, frameHeaders, flagEndHeaders, 1, newBlocks()(":method", method, ":path", "/", ":scheme", "https", ":authority", "x", "content-length", "2")))
+	k.send(k.client, appendFrame(nil, frameData, 0, 1, []byte("up"))) // all that was declared
+	k.send(k.server, appendFrame(nil, frameHeaders, flagEndHeaders, 1, newBlocks()(append([]string{":status", status}, fields...)...)))
 	for _, b := range body {
-		k.says(k.server, appendFrame(nil, frameData, 0, 1, []byte(b)))
+		k.send(k.server, appendFrame(nil, frameData, 0, 1, []byte(b)))
 	}
 }
 
 // TestEndAfterWholeAnswer: an empty DATA frame that ends the answer later, a
 // server that says that something went wrong, and trailers that come.
 func TestEndAfterWholeAnswer(t *testing.T) {
+	t.Parallel()
 	plain := []string{"content-length", "5"}
-	end := func(k *talk) { k.says(k.client, appendFrame(nil, frameData, flagEndStream, 1, nil)) }
+	end := func(k *relayed) { k.send(k.client, appendFrame(nil, frameData, flagEndStream, 1, nil)) }
 	for name, c := range map[string]struct {
-		then    func(k *talk)
+		then    func(k *relayed)
 		outcome captures.Outcome
 	}{
-		"empty DATA": {func(k *talk) {
-			k.says(k.server, appendFrame(nil, frameData, flagEndStream, 1, nil))
+		"empty DATA": {func(k *relayed) {
+			k.send(k.server, appendFrame(nil, frameData, flagEndStream, 1, nil))
 			end(k)
 		}, captures.Complete},
-		"empty DATA after the client's RST_STREAM": {func(k *talk) {
-			k.says(k.client, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 8}))
-			k.says(k.server, appendFrame(nil, frameData, flagEndStream, 1, nil))
+		"empty DATA after the client's RST_STREAM": {func(k *relayed) {
+			k.send(k.client, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 8}))
+			k.send(k.server, appendFrame(nil, frameData, flagEndStream, 1, nil))
 		}, captures.Complete},
-		"trailers": {func(k *talk) {
-			k.says(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()("x-sum", "1")))
+		"trailers": {func(k *relayed) {
+			k.send(k.server, appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, newBlocks()("x-sum", "1")))
 			end(k)
 		}, captures.Complete},
-		"INTERNAL_ERROR": {func(k *talk) {
-			k.says(k.server, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 2}))
+		"INTERNAL_ERROR": {func(k *relayed) {
+			k.send(k.server, appendFrame(nil, frameRSTStream, 0, 1, []byte{0, 0, 0, 2}))
 		}, captures.Reset},
-		"GOAWAY with an error": {func(k *talk) {
-			k.says(k.server, appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 2}))
+		"GOAWAY with an error": {func(k *relayed) {
+			k.send(k.server, appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 2}))
 			k.server.Close()
 		}, captures.Reset},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newTalk(t)
+			t.Parallel()
+			k := newRelayed(t)
 			k.answer("POST", "200", plain, []string{"hello"})
 			c.then(k)
-			if ex := k.record.one(); ex.Outcome != c.outcome || string(k.record.body(ex.ID, captures.Down)) != "hello" {
+			if ex := k.capture.one(); ex.Outcome != c.outcome || string(k.capture.body(ex.ID, captures.Down)) != "hello" {
 				t.Errorf("recorded %q, %q", ex.Outcome, ex.Error)
 			}
 		})

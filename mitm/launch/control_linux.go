@@ -18,12 +18,18 @@ const (
 // A message is what RunTransparent and NamespaceInit tell each other. Sockets
 // come with it, as open files.
 type message struct {
-	Bind string `json:"bind,omitempty"` // asks for a UDP socket at this address
+	// Bind asks for a UDP socket at this address.
+	Bind string `json:"bind,omitempty"`
 
-	Sockets []string `json:"sockets,omitempty"` // what the files are: tcp, udp or packets
-	Status  int      `json:"status,omitempty"`  // the command was not run: its exit status
-	Error   string   `json:"error,omitempty"`
-	Missing string   `json:"missing,omitempty"` // what the system lacks
+	// Sockets are what the files are: tcp, udp or packets.
+	Sockets []string `json:"sockets,omitempty"`
+
+	// Status is the exit status if the command was not run, and Error the reason.
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+
+	// Missing is what the system lacks.
+	Missing string `json:"missing,omitempty"`
 }
 
 // A control is one end of the way between the two processes.

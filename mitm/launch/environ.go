@@ -23,13 +23,13 @@ const (
 	redirectTimeout = 5 * time.Second
 	maxAnswer       = 4 << 10
 
-	// The files by which the hook says that Node has loaded it, and that it has
-	// found no token.
-	hookMark    = "loaded"
-	noTokenMark = "no-token"
+	// The hook makes these files when Node has loaded it, and when it has found no
+	// token.
+	hookLoadedFile = "loaded"
+	noTokenFile    = "no-token"
 
-	// tokenVariable tells the hook the token of the control endpoints, and
-	// tokenHeader carries it.
+	// tokenVariable is the variable that has the token of the control endpoints for
+	// the hook, and tokenHeader the header field in which the hook sends it.
 	tokenVariable = "UNWIRE_HOOK_TOKEN"
 	tokenHeader   = "Unwire-Token"
 )
@@ -59,29 +59,35 @@ var extraVariables = []string{"NODE_EXTRA_CA_CERTS", "DENO_CERT"}
 
 // systemBundles are where systems keep their CAs in one file.
 var systemBundles = []string{
-	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch, Alpine
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
-	"/etc/pki/tls/certs/ca-bundle.crt",                  // older RHEL
-	"/etc/ssl/ca-bundle.pem",                            // SUSE
-	"/etc/ssl/cert.pem",                                 // macOS, BSD
+	// Debian, Ubuntu, Arch, Alpine.
+	"/etc/ssl/certs/ca-certificates.crt",
+	// Fedora, RHEL.
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	// Older RHEL.
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	// SUSE.
+	"/etc/ssl/ca-bundle.pem",
+	// macOS, BSD.
+	"/etc/ssl/cert.pem",
 }
 
-// environment is the command's, with files of its own in dir.
-func environment(ctx context.Context, o Options, dir string) ([]string, error) {
+// proxyEnvironment is the environment of a command that uses the proxy; its files are
+// in dir.
+func proxyEnvironment(ctx context.Context, o Options, dir string) ([]string, error) {
 	proxy, err := url.Parse(o.ProxyURL)
 	if err != nil || proxy.Scheme != "http" || proxy.Port() == "" {
 		return nil, fmt.Errorf("proxy URL %q: want http://host:port", o.ProxyURL)
 	}
-	env := environ(o.Env)
+	env := newEnv(o.Env)
 	for _, name := range proxyVariables {
 		env.set(name, "http://"+proxy.Host)
 	}
 	env.set("NO_PROXY", "")
 	env.set("no_proxy", "")
-	if err := env.trust(o.CAFile, dir); err != nil {
+	if err := env.trustCA(o.CAFile, dir); err != nil {
 		return nil, err
 	}
-	if err := env.hookNode(ctx, proxy, o.ControlToken, dir); err != nil {
+	if err := env.loadNodeHook(ctx, proxy, o.ControlToken, dir); err != nil {
 		return nil, err
 	}
 	return env.list, nil
@@ -90,11 +96,11 @@ func environment(ctx context.Context, o Options, dir string) ([]string, error) {
 // directEnvironment is that of a command whose connections are captured
 // without its doing: it is to know of no proxy.
 func directEnvironment(o Options, dir string) ([]string, error) {
-	env := environ(o.Env)
+	env := newEnv(o.Env)
 	for _, name := range proxyVariables {
 		env.unset(name)
 	}
-	if err := env.trust(o.CAFile, dir); err != nil {
+	if err := env.trustCA(o.CAFile, dir); err != nil {
 		return nil, err
 	}
 	return env.list, nil
@@ -103,7 +109,7 @@ func directEnvironment(o Options, dir string) ([]string, error) {
 // An env is a list of NAME=value, each name once.
 type env struct{ list []string }
 
-func environ(list []string) *env {
+func newEnv(list []string) *env {
 	if list == nil {
 		list = os.Environ()
 	}
@@ -129,18 +135,18 @@ func (e *env) unset(name string) {
 	e.list = slices.DeleteFunc(e.list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// trust makes the command trust the CA besides those that it trusts already: a
-// host that is not captured still shows its own certificate.
-func (e *env) trust(caFile, dir string) error {
+// trustCA makes the command trust the CA in addition to those that it trusts already:
+// a host that is not captured still shows its own certificate.
+func (e *env) trustCA(caFile, dir string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		return fmt.Errorf("CA: %w", err)
 	}
-	bundle, err := e.bundle(ca, bundleVariables, systemBundle())
+	bundle, err := e.bundleCAs(ca, bundleVariables, systemBundle())
 	if err != nil {
 		return err
 	}
-	extra, err := e.bundle(ca, extraVariables, "")
+	extra, err := e.bundleCAs(ca, extraVariables, "")
 	if err != nil {
 		return err
 	}
@@ -160,9 +166,9 @@ func (e *env) trust(caFile, dir string) error {
 	return nil
 }
 
-// bundle joins the CA with the files that the variables name now and with the
+// bundleCAs joins the CA with the files that the variables name now and with the
 // system's, if one is given.
-func (e *env) bundle(ca []byte, variables []string, system string) ([]byte, error) {
+func (e *env) bundleCAs(ca []byte, variables []string, system string) ([]byte, error) {
 	var files []string
 	for _, name := range variables {
 		if f := e.get(name); f != "" && !slices.Contains(files, f) {
@@ -196,12 +202,12 @@ func systemBundle() string {
 	return ""
 }
 
-// hookNode has Node programs load the hook, which redirects their connections:
+// loadNodeHook has Node programs load the hook, which redirects their connections:
 // http2.connect knows nothing of proxy variables. The token is in the environment
 // alone: arguments are for all users to see, and files remain.
 //
 // Source: RESEARCH.md#node-hook
-func (e *env) hookNode(ctx context.Context, proxy *url.URL, token, dir string) error {
+func (e *env) loadNodeHook(ctx context.Context, proxy *url.URL, token, dir string) error {
 	redirect, err := redirectAddr(ctx, proxy, token)
 	if err != nil {
 		return err
@@ -222,12 +228,12 @@ func (e *env) hookNode(ctx context.Context, proxy *url.URL, token, dir string) e
 		return err
 	}
 	e.set(tokenVariable, token)
-	e.set("NODE_OPTIONS", strings.TrimSpace("--require "+quoteNode(path)+" "+e.get("NODE_OPTIONS")))
+	e.set("NODE_OPTIONS", strings.TrimSpace("--require "+quoteNodeOption(path)+" "+e.get("NODE_OPTIONS")))
 	return nil
 }
 
-// quoteNode quotes a word of NODE_OPTIONS.
-func quoteNode(s string) string {
+// quoteNodeOption quotes a word of NODE_OPTIONS.
+func quoteNodeOption(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 

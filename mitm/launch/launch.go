@@ -67,12 +67,12 @@ func Run(ctx context.Context, o Options) (exit int, err error) {
 	defer os.RemoveAll(dir)
 	if o.Report != nil {
 		defer func() {
-			_, hooked := os.Stat(filepath.Join(dir, hookMark))
-			_, noToken := os.Stat(filepath.Join(dir, noTokenMark))
+			_, hooked := os.Stat(filepath.Join(dir, hookLoadedFile))
+			_, noToken := os.Stat(filepath.Join(dir, noTokenFile))
 			*o.Report = Report{Runtime: Inspect(o.Argv[0]), Hooked: hooked == nil, NoToken: noToken == nil}
 		}()
 	}
-	env, err := environment(ctx, o, dir)
+	env, err := proxyEnvironment(ctx, o, dir)
 	if err != nil {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
@@ -90,7 +90,7 @@ func runCommand(cmd *exec.Cmd, started func() error) (exit int, err error) {
 
 	// Caught from before the start, so that none comes between.
 	caught := make(chan os.Signal, 16)
-	signal.Notify(caught, forwarded()...)
+	signal.Notify(caught, forwardedSignals()...)
 	defer signal.Stop(caught)
 	if err := cmd.Start(); err != nil {
 		return startStatus(err), fmt.Errorf("launch: %w", err)
@@ -140,7 +140,7 @@ func exitStatus(state *os.ProcessState, err error) (int, error) {
 	if state == nil || err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return statusNotExecutable, fmt.Errorf("launch: %w", err)
 	}
-	if n := signalOf(state); n > 0 {
+	if n := terminationSignal(state); n > 0 {
 		return statusSignalled + n, nil
 	}
 	return state.ExitCode(), nil

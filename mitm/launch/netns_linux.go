@@ -44,30 +44,31 @@ func namespaceInit(args []string) int {
 	route6 := os.Getenv(wantsRoute6) != ""
 	withPackets := os.Getenv(wantsPackets) != ""
 	if err := errors.Join(os.Unsetenv(wantsRoute6), os.Unsetenv(wantsPackets)); err != nil {
-		return c.fail(statusNotExecutable, err, "")
+		return c.sendFailure(statusNotExecutable, err, "")
 	}
-	kinds, files, err := takeEverything(route6)
+	kinds, files, err := setUpNetwork(route6)
 	if err != nil {
-		return c.fail(statusNotExecutable, err, missingFor(err))
+		return c.sendFailure(statusNotExecutable, err, missingFeature(err))
 	}
 	if withPackets {
-		tap, err := openPackets()
+		packets, err := openPackets()
 		if err != nil {
-			return c.fail(statusNotExecutable, err, missingPackets)
+			return c.sendFailure(statusNotExecutable, err, missingPackets)
 		}
-		files, kinds = append(files, tap), append(kinds, packetSocket)
+		files, kinds = append(files, packets), append(kinds, packetSocket)
 	}
-	runtime.LockOSThread() // rights are a thread's, and so is the death signal
-	if err := keepRightsFromCommand(); err != nil {
-		return c.fail(statusNotExecutable, err, missingRights)
+	// Capabilities are a thread's, and so is the death signal.
+	runtime.LockOSThread()
+	if err := dropInheritableCapabilities(); err != nil {
+		return c.sendFailure(statusNotExecutable, err, missingRights)
 	}
 	cmd := exec.CommandContext(context.Background(), args[0])
 	cmd.Args = args[1:]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	told := false
+	started := false
 	code, err := runCommand(cmd, func() error {
-		told = true
+		started = true
 		defer closeAll(files)
 		if err := c.send(message{Sockets: kinds}, files...); err != nil {
 			return err
@@ -75,20 +76,21 @@ func namespaceInit(args []string) int {
 		go c.serveBinds()
 		return nil
 	})
-	if err != nil && !told {
-		return c.fail(code, err, "")
+	if err != nil && !started {
+		return c.sendFailure(code, err, "")
 	}
 	return code
 }
 
-func (c *control) fail(status int, err error, missing string) int {
-	_ = c.send(message{Status: status, Error: err.Error(), Missing: missing}) // else the other side has ended
+func (c *control) sendFailure(status int, err error, missing string) int {
+	// If this fails, the other side has ended.
+	_ = c.send(message{Status: status, Error: err.Error(), Missing: missing})
 	return status
 }
 
-// missingFor is what the system lacks if setting up fails with err; "" is
-// nothing, but something that should not happen.
-func missingFor(err error) string {
+// missingFeature returns what the system lacks if setting up fails with err; "" if the
+// error should not happen.
+func missingFeature(err error) string {
 	is := func(e error) bool { return errors.Is(err, e) }
 	var rules *rulesError
 	inRules := errors.As(err, &rules)
@@ -105,9 +107,9 @@ func missingFor(err error) string {
 	return missingSockets
 }
 
-// takeEverything makes all addresses local, and returns the sockets that take
-// what is sent to them.
-func takeEverything(route6 bool) (kinds []string, files []*os.File, err error) {
+// setUpNetwork makes all addresses local, and returns the sockets that receive what is
+// sent to them.
+func setUpNetwork(route6 bool) (kinds []string, files []*os.File, err error) {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return nil, nil, fmt.Errorf("loopback device: %w", err)
@@ -130,7 +132,7 @@ func takeEverything(route6 bool) (kinds []string, files []*os.File, err error) {
 		}
 		files, kinds = append(files, udp), append(kinds, "udp")
 		f.tcp, f.udp = tcpPort, udpPort
-		if err := f.redirect(); err != nil {
+		if err := f.redirectAll(); err != nil {
 			return nil, nil, err
 		}
 		if f.own.Addr().Is6() && !route6 {
@@ -255,8 +257,8 @@ func (c *control) serveBind(addr string) error {
 	return c.send(message{Sockets: []string{"udp"}}, f)
 }
 
-// keepRightsFromCommand lets what this thread starts have none of its rights.
-func keepRightsFromCommand() error {
+// dropInheritableCapabilities gives what this thread starts none of its capabilities.
+func dropInheritableCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}

@@ -15,9 +15,11 @@ import (
 const (
 	packetSocket = "packets" // as messages name it
 
-	blockBytes  = 1 << 20
-	blockCount  = 64
-	retireAfter = 50 * time.Millisecond // a block that is not full is handed over
+	blockBytes = 1 << 20
+	blockCount = 64
+
+	// retireAfter is when the kernel hands over a block that is not full.
+	retireAfter = 50 * time.Millisecond
 )
 
 // Layout of a block: version(4) private(4) status(4) packets(4) first(4) …; of a
@@ -54,7 +56,8 @@ func bindPackets(s, device int) error {
 	if err := unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
 		return err
 	}
-	_ = unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1) // before Linux 4.20 they are passed over in the ring
+	// Before Linux 4.20, the reader skips them in the ring.
+	_ = unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	err := unix.SetsockoptTpacketReq3(s, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq3{
 		Block_size: blockBytes, Block_nr: blockCount,
 		Frame_size: 2048, Frame_nr: blockBytes / 2048 * blockCount,
@@ -67,21 +70,21 @@ func bindPackets(s, device int) error {
 	return unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: device})
 }
 
-// A packetTap reads the ring of a packet socket.
-type packetTap struct {
+// A packetReader reads the ring of a packet socket.
+type packetReader struct {
 	packet  func(t time.Time, data []byte, length int)
-	payload atomic.Int64 // bytes of TCP in the packets so far
+	payload atomic.Int64 // bytes of TCP so far
 
 	socket int
 	ring   []byte
 	stop   chan struct{}
 	done   chan struct{}
-	count  Packets
+	counts Packets
 	last   time.Time // of a packet
 }
 
 // start begins to read the ring of a socket, of which it keeps a copy.
-func (p *packetTap) start(f *os.File) error {
+func (p *packetReader) start(f *os.File) error {
 	s, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("packet socket: %w", err)
@@ -92,31 +95,32 @@ func (p *packetTap) start(f *os.File) error {
 		return fmt.Errorf("ring of packets: %w", err)
 	}
 	p.socket, p.ring, p.stop, p.done = s, ring, make(chan struct{}), make(chan struct{})
-	go p.run()
+	go p.readRing()
 	return nil
 }
 
 // finish takes what was recorded until now, and ends.
-func (p *packetTap) finish() Packets {
+func (p *packetReader) finish() Packets {
 	if p.done == nil {
-		return p.count // never started
+		return p.counts // never started
 	}
 	time.Sleep(2 * retireAfter) // the last block is handed over
 	close(p.stop)
 	<-p.done
 	if stats, err := unix.GetsockoptTpacketStatsV3(p.socket, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		p.count.Dropped = int64(stats.Drops)
+		p.counts.Dropped = int64(stats.Drops)
 	}
 	_ = unix.Munmap(p.ring)
 	_ = unix.Close(p.socket)
-	return p.count
+	return p.counts
 }
 
-func (p *packetTap) run() {
+func (p *packetReader) readRing() {
 	defer close(p.done)
 	for n := 0; ; n = (n + 1) % blockCount {
 		block := p.ring[n*blockBytes:][:blockBytes]
-		status := (*uint32)(unsafe.Pointer(&block[blockStatusAt])) // aligned: a block begins with a page
+		// It is aligned: a block begins with a page.
+		status := (*uint32)(unsafe.Pointer(&block[blockStatusAt]))
 		for atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
 			select {
 			case <-p.stop:
@@ -124,33 +128,36 @@ func (p *packetTap) run() {
 			default:
 			}
 			poll := []unix.PollFd{{Fd: int32(p.socket), Events: unix.POLLIN | unix.POLLERR}}
-			_, _ = unix.Poll(poll, int(retireAfter.Milliseconds())) // interrupted: the block is looked at again
+			// If this is interrupted, the block is checked again.
+			_, _ = unix.Poll(poll, int(retireAfter.Milliseconds()))
 		}
-		p.block(block)
+		p.readBlock(block)
 		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
 	}
 }
 
-// block takes the packets of a block. The kernel wrote it, so a length that
+// readBlock reads the packets of a block. The kernel wrote it, so a length that
 // leads out of it ends it only.
-func (p *packetTap) block(b []byte) {
+func (p *packetReader) readBlock(b []byte) {
 	at := int(binary.NativeEndian.Uint32(b[blockFirstAt:]))
 	for range binary.NativeEndian.Uint32(b[blockPacketsAt:]) {
 		if at < 0 || at+minPacket > len(b) {
 			return
 		}
-		h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[at])) // aligned: the kernel aligns to 16
+		// It is aligned: the kernel aligns to 16.
+		h := (*unix.Tpacket3Hdr)(unsafe.Pointer(&b[at]))
 		from, kept := at+int(h.Mac), int(h.Snaplen)
 		if from+kept > len(b) {
 			return
 		}
 		if b[at+packetTypeAt] != unix.PACKET_OUTGOING {
-			p.count.Recorded++
+			p.counts.Recorded++
 			if h.Snaplen < h.Len {
-				p.count.Cut++
+				p.counts.Cut++
 			}
-			p.payload.Add(payloadOf(b[from : from+kept]))
-			if now := time.Unix(int64(h.Sec), int64(h.Nsec)); now.After(p.last) { // processors' stamps can be microseconds apart
+			p.payload.Add(tcpPayloadLength(b[from : from+kept]))
+			// Processors' stamps can be microseconds apart.
+			if now := time.Unix(int64(h.Sec), int64(h.Nsec)); now.After(p.last) {
 				p.last = now
 			}
 			p.packet(p.last, b[from:from+kept], int(h.Len))
@@ -162,9 +169,9 @@ func (p *packetTap) block(b []byte) {
 	}
 }
 
-// payloadOf is how many bytes of TCP an Ethernet frame carries, as far as its
+// tcpPayloadLength returns how many bytes of TCP an Ethernet frame carries, as far as its
 // headers are the usual ones.
-func payloadOf(frame []byte) int64 {
+func tcpPayloadLength(frame []byte) int64 {
 	const ethernet, minTCP = 14, 20
 	at := ethernet
 	switch {

@@ -46,15 +46,17 @@ func RunPassive(ctx context.Context, o Options, p Passive) (exit int, n Packets,
 	var unsupported *UnsupportedError
 	if errors.As(err, &unsupported) {
 		unsupported.Mode = "passive capture"
-		err = fmt.Errorf("launch: %w", unsupported) // an error around it has the other mode in its text
+
+		// Made anew: an error around the old one has the other mode in its text.
+		err = fmt.Errorf("launch: %w", unsupported)
 	}
 	return exit, n, err
 }
 
 // keyLogEnvironment is that of a command which is to write its TLS secrets to a file.
 func keyLogEnvironment(list []string, keyLog string) []string {
-	env := environ(list)
+	env := newEnv(list)
 	env.set("SSLKEYLOGFILE", keyLog)
-	env.set("NODE_OPTIONS", strings.TrimSpace("--tls-keylog="+quoteNode(keyLog)+" "+env.get("NODE_OPTIONS")))
+	env.set("NODE_OPTIONS", strings.TrimSpace("--tls-keylog="+quoteNodeOption(keyLog)+" "+env.get("NODE_OPTIONS")))
 	return env.list
 }

@@ -11,46 +11,51 @@ import (
 )
 
 const (
-	dialTimeout = 30 * time.Second
-	carryDelay  = 5 * time.Second // what bytes under way get when the command has ended
-	carryBytes  = 64 << 10
+	dialTimeout    = 30 * time.Second
+	copyBufferSize = 64 << 10
 
-	// maxAhead is how many bytes are carried that were not taken from the ring:
-	// a quarter of it, as other packets are there too. Packets may be lost or be
-	// of somebody else, so it is waited for a while only.
-	maxAhead  = blockBytes * blockCount / 4
-	aheadWait = 100 * time.Millisecond
-	aheadStep = time.Millisecond
+	// drainTimeout is for bytes under way when the command has ended.
+	drainTimeout = 5 * time.Second
+
+	// maxUnrecorded is how many bytes are forwarded before their packets were read
+	// from the ring: a quarter of it, as other packets are there too. Packets may be
+	// lost or belong to other connections, so forwarding waits for them no longer
+	// than paceTimeout.
+	maxUnrecorded = blockBytes * blockCount / 4
+	paceTimeout   = 100 * time.Millisecond
+	paceInterval  = time.Millisecond
 )
 
 func runPassive(ctx context.Context, o Options, p Passive) (int, Packets, error) {
 	if p.KeyLog == "" || p.Packet == nil {
 		return statusNotExecutable, Packets{}, errors.New("launch: a passive capture wants a key log and a receiver of packets")
 	}
-	tap := &packetTap{packet: p.Packet}
-	carried := carrier{recorded: &tap.payload}
-	code, err := runNamespaced(ctx, o, namespaced{
+	packets := &packetReader{packet: p.Packet}
+	forwarder := tcpForwarder{recorded: &packets.payload}
+	code, err := runInNamespace(ctx, o, namespaceRun{
 		init:        p.Init,
 		environment: func(o Options, _ string) ([]string, error) { return keyLogEnvironment(o.Env, p.KeyLog), nil },
-		server:      &namespaceServer{serve: carried.serve, packets: tap},
+		server:      &namespaceServer{serve: forwarder.serve, packets: packets},
 	})
-	carried.wait()
-	return code, tap.finish(), err
+	forwarder.awaitIdle()
+	return code, packets.finish(), err
 }
 
-// A carrier carries TCP connections to where they were meant to go, and not
+// A tcpForwarder forwards TCP connections to where they were meant to go, and not
 // faster than their packets are recorded.
-type carrier struct {
-	carried  atomic.Int64
-	recorded *atomic.Int64
+type tcpForwarder struct {
+	forwarded atomic.Int64
+	recorded  *atomic.Int64
 
 	mu      sync.Mutex
-	running int
-	idle    chan struct{} // closed when nothing runs, if somebody waits
+	running int // connections
+
+	// idle is closed when nothing runs; nil: nothing waits for it.
+	idle chan struct{}
 }
 
-// serve carries what ln accepts, until that is closed.
-func (c *carrier) serve(ln net.Listener) {
+// serve forwards what ln accepts, until that is closed.
+func (c *tcpForwarder) serve(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -60,15 +65,15 @@ func (c *carrier) serve(ln net.Listener) {
 			time.Sleep(10 * time.Millisecond) // too many open files: some will be closed
 			continue
 		}
-		c.add(1)
+		c.countConns(1)
 		go func() {
-			defer c.add(-1)
-			c.carry(conn.(*net.TCPConn))
+			defer c.countConns(-1)
+			c.forward(conn.(*net.TCPConn))
 		}()
 	}
 }
 
-func (c *carrier) add(n int) {
+func (c *tcpForwarder) countConns(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running += n; c.running == 0 && c.idle != nil {
@@ -77,8 +82,8 @@ func (c *carrier) add(n int) {
 	}
 }
 
-// wait gives what is under way a while to arrive.
-func (c *carrier) wait() {
+// awaitIdle waits until no connection is left, for drainTimeout at most.
+func (c *tcpForwarder) awaitIdle() {
 	c.mu.Lock()
 	if c.running == 0 {
 		c.mu.Unlock()
@@ -89,13 +94,13 @@ func (c *carrier) wait() {
 	c.mu.Unlock()
 	select {
 	case <-idle:
-	case <-time.After(carryDelay):
+	case <-time.After(drainTimeout):
 	}
 }
 
-// carry connects to where inside was meant to go, and copies in both directions:
+// forward connects to where inside was meant to go, and copies in both directions:
 // an end stays an end and a reset a reset.
-func (c *carrier) carry(inside *net.TCPConn) {
+func (c *tcpForwarder) forward(inside *net.TCPConn) {
 	defer inside.Close()
 	conn, err := net.DialTimeout("tcp", inside.LocalAddr().String(), dialTimeout)
 	if err != nil {
@@ -105,8 +110,8 @@ func (c *carrier) carry(inside *net.TCPConn) {
 	outside := conn.(*net.TCPConn)
 	defer outside.Close()
 	var both sync.WaitGroup
-	pass := func(to, from *net.TCPConn) {
-		if err := c.copy(to, from); err == nil {
+	forwardHalf := func(to, from *net.TCPConn) {
+		if err := c.copyPaced(to, from); err == nil {
 			_ = to.CloseWrite()
 			return
 		}
@@ -115,13 +120,13 @@ func (c *carrier) carry(inside *net.TCPConn) {
 			_ = end.Close()
 		}
 	}
-	both.Go(func() { pass(outside, inside) })
-	both.Go(func() { pass(inside, outside) })
+	both.Go(func() { forwardHalf(outside, inside) })
+	both.Go(func() { forwardHalf(inside, outside) })
 	both.Wait()
 }
 
-func (c *carrier) copy(to, from *net.TCPConn) error {
-	buf := make([]byte, carryBytes)
+func (c *tcpForwarder) copyPaced(to, from *net.TCPConn) error {
+	buf := make([]byte, copyBufferSize)
 	for {
 		n, err := from.Read(buf)
 		c.pace(n)
@@ -140,13 +145,13 @@ func (c *carrier) copy(to, from *net.TCPConn) error {
 }
 
 // pace counts bytes, and waits while the recording is far behind.
-func (c *carrier) pace(n int) {
-	carried := c.carried.Add(int64(n))
-	for waited := time.Duration(0); carried-c.recorded.Load() > maxAhead; waited += aheadStep {
-		if waited >= aheadWait {
-			c.carried.Store(c.recorded.Load()) // what is missing will not come
+func (c *tcpForwarder) pace(n int) {
+	forwarded := c.forwarded.Add(int64(n))
+	for waited := time.Duration(0); forwarded-c.recorded.Load() > maxUnrecorded; waited += paceInterval {
+		if waited >= paceTimeout {
+			c.forwarded.Store(c.recorded.Load()) // what is missing will not come
 			return
 		}
-		time.Sleep(aheadStep)
+		time.Sleep(paceInterval)
 	}
 }

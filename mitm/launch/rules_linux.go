@@ -15,16 +15,26 @@ const quicPort = 443
 
 // A family is an IP version as the namespace has it.
 type family struct {
-	table    nftables.TableFamily
-	proto    byte         // for tproxy
-	loopback netip.Prefix // shared with the host where nothing listens inside
-	listen   netip.Addr   // of the sockets that take everything
-	own      netip.Prefix // the namespace's own address, the source of what goes out
-	dstAt    uint32       // offset of the destination in the header
-	icmp     uint8        // code for "administratively prohibited"
-	port     uint8        // code for "port unreachable"
+	table nftables.TableFamily
+	proto byte // for tproxy
 
-	tcp, udp uint16 // ports of the sockets that take everything
+	// loopback is shared with the host where nothing listens inside.
+	loopback netip.Prefix
+
+	// listen is the address of the sockets that receive everything.
+	listen netip.Addr
+
+	// own is the namespace's own address, the source of what goes out.
+	own netip.Prefix
+
+	// dstAt is the offset of the destination in the header.
+	dstAt uint32
+
+	// prohibited and portUnreachable are ICMP codes.
+	prohibited, portUnreachable uint8
+
+	// tcp and udp are the ports of the sockets that receive everything.
+	tcp, udp uint16
 }
 
 // The own address of IPv4 is the dummy of RFC 7600, that of IPv6 of the range for local use.
@@ -32,7 +42,7 @@ func ipv4() *family {
 	return &family{
 		table: nftables.TableFamilyIPv4, proto: unix.NFPROTO_IPV4, dstAt: 16,
 		loopback: netip.MustParsePrefix("127.0.0.0/8"), listen: netip.IPv4Unspecified(), own: netip.MustParsePrefix("192.0.0.8/32"),
-		icmp: 13, port: 3,
+		prohibited: 13, portUnreachable: 3,
 	}
 }
 
@@ -40,7 +50,7 @@ func ipv6() *family {
 	return &family{
 		table: nftables.TableFamilyIPv6, proto: unix.NFPROTO_IPV6, dstAt: 24,
 		loopback: netip.MustParsePrefix("::1/128"), listen: netip.IPv6Unspecified(), own: netip.MustParsePrefix("fd75:6e77:6972:6500::1/128"),
-		icmp: 1, port: 4,
+		prohibited: 1, portUnreachable: 4,
 	}
 }
 
@@ -50,11 +60,10 @@ type rulesError struct{ err error }
 func (e *rulesError) Error() string { return fmt.Sprintf("nf_tables rules: %v", e.err) }
 func (e *rulesError) Unwrap() error { return e.err }
 
-// redirect has the kernel hand everything that is sent to the sockets that take
-// it. All addresses are local by the routes, so that each packet comes in again
+// redirectAll has the kernel hand everything that is sent to the transparent sockets. All addresses are local by the routes, so that each packet comes in again
 // through the loopback device; there TPROXY picks the socket, and neither the
 // packet nor its addresses are changed.
-func (f *family) redirect() error {
+func (f *family) redirectAll() error {
 	c, err := nftables.New()
 	if err != nil {
 		return &rulesError{err}
@@ -70,13 +79,14 @@ func (f *family) redirect() error {
 		return []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMP_UNREACH, Code: code}}
 	}
 	for _, rule := range [][][]expr.Any{
-		{f.to(f.loopback), socketOfItsOwn(), accept}, // someone inside listens, or awaits an answer
-		{f.to(f.own), accept},
-		{protocol(unix.IPPROTO_TCP), f.tproxy(f.tcp), accept},
-		{protocol(unix.IPPROTO_UDP), toPort(quicPort), refuse(f.port)},
-		{protocol(unix.IPPROTO_UDP), f.tproxy(f.udp), accept},
-		{f.to(f.loopback), accept},
-		{refuse(f.icmp)},
+		// A program inside listens, or awaits an answer.
+		{f.matchDestination(f.loopback), matchOwnSocket(), accept},
+		{f.matchDestination(f.own), accept},
+		{matchProtocol(unix.IPPROTO_TCP), f.tproxy(f.tcp), accept},
+		{matchProtocol(unix.IPPROTO_UDP), matchPort(quicPort), refuse(f.portUnreachable)},
+		{matchProtocol(unix.IPPROTO_UDP), f.tproxy(f.udp), accept},
+		{f.matchDestination(f.loopback), accept},
+		{refuse(f.prohibited)},
 	} {
 		var exprs []expr.Any
 		for _, part := range rule {
@@ -90,8 +100,8 @@ func (f *family) redirect() error {
 	return nil
 }
 
-// to matches a destination.
-func (f *family) to(p netip.Prefix) []expr.Any {
+// matchDestination matches packets to a prefix.
+func (f *family) matchDestination(p netip.Prefix) []expr.Any {
 	addr := p.Addr().AsSlice()
 	size := uint32(len(addr))
 	mask := net.CIDRMask(p.Bits(), p.Addr().BitLen())
@@ -102,23 +112,22 @@ func (f *family) to(p netip.Prefix) []expr.Any {
 	}
 }
 
-// socketOfItsOwn matches a packet for which there is a socket that does not
-// take everything.
-func socketOfItsOwn() []expr.Any {
+// matchOwnSocket matches a packet for which there is a socket of a program inside.
+func matchOwnSocket() []expr.Any {
 	return []expr.Any{
 		&expr.Socket{Key: expr.SocketKeyTransparent, Register: 1},
 		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: []byte{0}},
 	}
 }
 
-func protocol(number byte) []expr.Any {
+func matchProtocol(number byte) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: []byte{number}},
 	}
 }
 
-func toPort(port uint16) []expr.Any {
+func matchPort(port uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
 		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: binaryutil.BigEndian.PutUint16(port)},

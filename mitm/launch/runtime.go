@@ -16,14 +16,16 @@ import (
 type Runtime string
 
 const (
-	Unknown  Runtime = ""
+	unknown  Runtime = ""
 	Node     Runtime = "node"
 	NodeSEA  Runtime = "node (bundled)" // a program with Node inside
 	Bun      Runtime = "bun"
 	Deno     Runtime = "deno"
 	Electron Runtime = "electron"
 	Go       Runtime = "go"
-	Static   Runtime = "static" // links no library: hooks and interposers cannot reach it
+
+	// Static links no library: hooks and interposers cannot reach it.
+	Static Runtime = "static"
 )
 
 const (
@@ -56,7 +58,7 @@ var (
 func Inspect(command string) Runtime {
 	path, err := exec.LookPath(command)
 	if err != nil {
-		return Unknown
+		return unknown
 	}
 	return inspectFile(path, true)
 }
@@ -71,11 +73,11 @@ func inspectFile(path string, follow bool) Runtime {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return Unknown
+		return unknown
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return Unknown
+		return unknown
 	}
 	head := make([]byte, maxScript)
 	n, _ := io.ReadFull(f, head)
@@ -83,7 +85,7 @@ func inspectFile(path string, follow bool) Runtime {
 		return inspectScript(head, follow)
 	}
 	_, notGo := buildinfo.Read(f)
-	switch tail := tailOf(f); {
+	switch tail := readTail(f); {
 	case notGo == nil: // it may well hold the marks, as this program does
 		return Go
 	case isElectron(path):
@@ -92,17 +94,16 @@ func inspectFile(path string, follow bool) Runtime {
 		return Bun
 	case bytes.Contains(tail, markDeno):
 		return Deno
-	case contains(f, markSEA):
+	case containsMark(f, markSEA):
 		return NodeSEA
 	}
 	if isStatic(f) {
 		return Static
 	}
-	return Unknown
+	return unknown
 }
 
-// inspectScript reads the first line of a script, and in one for the shell
-// looks for a line that hands over to a program beside it.
+// inspectScript returns what the interpreter in the first line of a script is.
 func inspectScript(head []byte, follow bool) Runtime {
 	line, _, _ := bytes.Cut(head[:min(len(head), maxShebang)], []byte("\n"))
 	words := strings.Fields(string(line[2:]))
@@ -110,19 +111,19 @@ func inspectScript(head []byte, follow bool) Runtime {
 		words = words[1:]
 	}
 	if len(words) == 0 || !follow {
-		return Unknown
+		return unknown
 	}
 	if r, ok := runtimeNames[filepath.Base(words[0])]; ok {
 		return r
 	}
 	path, err := exec.LookPath(words[0])
 	if err != nil {
-		return Unknown
+		return unknown
 	}
 	if r := inspectFile(path, false); r != Static && r != Go {
 		return r
 	}
-	return Unknown // a shell's own linking says nothing of what it runs
+	return unknown // a shell's own linking says nothing of what it runs
 }
 
 // isElectron looks for what Electron and Chromium programs lie beside.
@@ -142,7 +143,7 @@ func isElectron(path string) bool {
 	return false
 }
 
-func tailOf(f *os.File) []byte {
+func readTail(f *os.File) []byte {
 	info, err := f.Stat()
 	if err != nil {
 		return nil
@@ -153,8 +154,8 @@ func tailOf(f *os.File) []byte {
 	return tail[:got]
 }
 
-// contains searches a file block by block, with an overlap of the mark.
-func contains(f *os.File, mark []byte) bool {
+// containsMark searches a file block by block, with an overlap of the mark.
+func containsMark(f *os.File, mark []byte) bool {
 	buf := make([]byte, searchBlock+len(mark))
 	for off := int64(0); off < maxSearched; off += searchBlock {
 		n, err := f.ReadAt(buf, off)

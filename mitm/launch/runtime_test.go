@@ -46,23 +46,23 @@ func TestInspect(t *testing.T) {
 		"script of node":   {write("cli", []byte("#!/usr/bin/env -S node --no-warnings\nx")), launch.Node},
 		"script of bun":    {write("cli2", []byte("#!/usr/bin/env bun\n")), launch.Bun},
 		"script of deno":   {write("cli3", []byte("#!/opt/x/deno run\n")), launch.Deno},
-		"shell script":     {write("cli4", []byte("#!/bin/sh\nexec true\n")), launch.Unknown},
-		"empty shebang":    {write("cli5", []byte("#!\n")), launch.Unknown},
+		"shell script":     {write("cli4", []byte("#!/bin/sh\nexec true\n")), launch.Runtime("")},
+		"empty shebang":    {write("cli5", []byte("#!\n")), launch.Runtime("")},
 		"compiled by bun":  {write("b", join("\n---- Bun! ----\n", "12345678")), launch.Bun},
 		"compiled by deno": {write("d", join("d3n0l4nd", "0000000000000000")), launch.Deno},
 		"node inside":      {write("sea", join("NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:1", string(filler))), launch.NodeSEA},
-		"node, fuse unset": {write("nosea", join("NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0", string(filler))), launch.Unknown},
+		"node, fuse unset": {write("nosea", join("NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0", string(filler))), launch.Runtime("")},
 		"electron":         {write("app/editor", filler), launch.Electron},
 		"go":               {os.Args[0], launch.Go},
-		"empty":            {write("empty", nil), launch.Unknown},
-		"absent":           {filepath.Join(dir, "absent"), launch.Unknown},
+		"empty":            {write("empty", nil), launch.Runtime("")},
+		"absent":           {filepath.Join(dir, "absent"), launch.Runtime("")},
 	} {
 		if got := launch.Inspect(c.path); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	if sh, err := exec.LookPath("sh"); err == nil {
-		if got := launch.Inspect(sh); got != launch.Unknown && got != launch.Static {
+		if got := launch.Inspect(sh); got != launch.Runtime("") && got != launch.Static {
 			t.Errorf("sh is taken for %q", got)
 		}
 	}

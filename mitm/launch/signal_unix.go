@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forwarded are the signals passed on to the command.
-func forwarded() []os.Signal {
+// forwardedSignals are the signals passed on to the command.
+func forwardedSignals() []os.Signal {
 	return []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
@@ -39,7 +39,7 @@ func sharesTerminalSignal(s os.Signal) bool {
 
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
-func signalOf(state *os.ProcessState) int {
+func terminationSignal(state *os.ProcessState) int {
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return int(w.Signal())
 	}

@@ -19,19 +19,19 @@ import (
 const setUpTimeout = 30 * time.Second
 
 func runTransparent(ctx context.Context, o Options, n Namespace) (exit int, err error) {
-	return runNamespaced(ctx, o, namespaced{
+	return runInNamespace(ctx, o, namespaceRun{
 		init: n.Init, environment: directEnvironment, server: &namespaceServer{serve: n.Serve},
 	})
 }
 
-// A namespaced says how a command is run in a namespace, and what serves it.
-type namespaced struct {
+// A namespaceRun says how a command is run in a namespace, and what serves it.
+type namespaceRun struct {
 	init        []string
 	environment func(o Options, dir string) ([]string, error)
 	server      *namespaceServer
 }
 
-func runNamespaced(ctx context.Context, o Options, n namespaced) (exit int, err error) {
+func runInNamespace(ctx context.Context, o Options, n namespaceRun) (exit int, err error) {
 	if len(o.Argv) == 0 || len(n.init) == 0 {
 		return statusNotFound, errors.New("launch: no command")
 	}
@@ -92,7 +92,7 @@ func runNamespaced(ctx context.Context, o Options, n namespaced) (exit int, err 
 // namespaceAttr asks for a network of its own. Whoever is not root needs a user
 // namespace for that, in which everybody stays who they are.
 func namespaceAttr() *syscall.SysProcAttr {
-	if os.Geteuid() == 0 && hasRights(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN) {
+	if os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN) {
 		return &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	}
 	uid, gid := os.Geteuid(), os.Getegid()
@@ -104,7 +104,7 @@ func namespaceAttr() *syscall.SysProcAttr {
 	}
 }
 
-func hasRights(rights ...int) bool {
+func hasCapabilities(rights ...int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -161,11 +161,11 @@ func (e *startError) Unwrap() error { return e.err }
 
 // A namespaceServer serves the sockets that take what is sent in a namespace.
 type namespaceServer struct {
-	control   *control
-	serve     func(net.Listener)
-	packets   *packetTap // nil: packets are not recorded
-	listeners []net.Listener
-	relays    []*relay
+	control        *control
+	serve          func(net.Listener)
+	packets        *packetReader // nil: packets are not recorded
+	listeners      []net.Listener
+	datagramRelays []*datagramRelay
 }
 
 // start waits until the namespace is set up and the command runs in it.
@@ -206,11 +206,11 @@ func (s *namespaceServer) start() error {
 			go s.serve(ln)
 			continue
 		}
-		r, err := newRelay(files[i], binder)
+		r, err := newDatagramRelay(files[i], binder)
 		if err != nil {
 			return &startError{statusNotExecutable, err}
 		}
-		s.relays = append(s.relays, r)
+		s.datagramRelays = append(s.datagramRelays, r)
 		go r.run()
 	}
 	return nil
@@ -220,7 +220,7 @@ func (s *namespaceServer) close() {
 	for _, ln := range s.listeners {
 		_ = ln.Close()
 	}
-	for _, r := range s.relays {
+	for _, r := range s.datagramRelays {
 		r.close()
 	}
 }

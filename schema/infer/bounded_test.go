@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"unwire/decode/kind"
 	"unwire/schema/internal/schematest"
 )
 
@@ -100,7 +99,7 @@ func TestHostileShapes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := ev.kinds.Fields(); !ev.Truncated() || n > 2*kind.MaxFields {
+	if n := ev.kinds.Fields(); !ev.Truncated() || n > 2*maxKindFields {
 		t.Errorf("truncated %v, %d fields", ev.Truncated(), n)
 	}
 	good := NewEvidence()

@@ -75,6 +75,10 @@ var table = map[string]row{
 		why:     "payloads in other encodings are recognised by their bytes",
 	},
 	"decode/known": {why: "the well-known types are a table"},
+	"decode/filter": {
+		imports: []string{"decode", "decode/fieldpath"},
+		why:     "one language selects exchanges and frames, wherever they are listed, searched or ruled on",
+	},
 	"decode": {
 		imports: []string{"captures", "decode/"},
 		why:     "frames and streams are derived from captures",

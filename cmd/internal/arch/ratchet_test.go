@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write testdata/ratchet.txt, in which numbers can only become smaller")
+	update = flag.Bool("update", false, "update testdata: write what the tests expect anew; numbers can only become smaller")
 	reset  = flag.Bool("reset", false, "with -update: also accept what has grown")
 )
 

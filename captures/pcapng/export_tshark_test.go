@@ -24,6 +24,7 @@ import (
 // requests and header fields, and a DATA frame for each chunk, with its bytes
 // and its time.
 func TestTshark(t *testing.T) {
+	t.Parallel()
 	tshark := need.Runs(t, "tshark", "tshark", "--version")
 	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
 	var requests, frames []string

@@ -61,9 +61,9 @@ func udpConn(f *os.File) (*net.UDPConn, error) {
 	return u, nil
 }
 
-// A relay carries datagrams from the namespace to where they were meant to go,
-// and the answers back. What cannot be carried is lost, as datagrams may be.
-type relay struct {
+// A datagramRelay forwards datagrams from the namespace to where they were meant to go,
+// and the answers back. What cannot be forwarded is lost, as datagrams may be.
+type datagramRelay struct {
 	inside *net.UDPConn // takes what is sent in the namespace
 	binder *binder
 
@@ -82,15 +82,15 @@ type flow struct {
 	idle    time.Duration
 }
 
-func newRelay(f *os.File, b *binder) (*relay, error) {
+func newDatagramRelay(f *os.File, b *binder) (*datagramRelay, error) {
 	conn, err := udpConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return &relay{inside: conn, binder: b, flows: make(map[flowKey]*flow)}, nil
+	return &datagramRelay{inside: conn, binder: b, flows: make(map[flowKey]*flow)}, nil
 }
 
-func (r *relay) run() {
+func (r *datagramRelay) run() {
 	data, oob := make([]byte, maxDatagram), make([]byte, unix.CmsgSpace(unix.SizeofSockaddrInet6))
 	for {
 		n, oobn, _, from, err := r.inside.ReadMsgUDPAddrPort(data, oob)
@@ -104,7 +104,7 @@ func (r *relay) run() {
 		if !ok {
 			continue
 		}
-		if f := r.flow(flowKey{from, to}); f != nil {
+		if f := r.flowFor(flowKey{from, to}); f != nil {
 			_ = f.outside.SetReadDeadline(time.Now().Add(f.idle))
 			_, _ = f.outside.Write(data[:n]) // refused: the reader sees it
 		}
@@ -132,8 +132,8 @@ func originalDestination(oob []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// flow returns the sockets for a sender and a destination, nil if there are none.
-func (r *relay) flow(key flowKey) *flow {
+// flowFor returns the sockets for a sender and a destination, nil if there are none.
+func (r *datagramRelay) flowFor(key flowKey) *flow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f := r.flows[key]; f != nil || r.closed || len(r.flows) >= maxFlows {
@@ -155,7 +155,7 @@ func (r *relay) flow(key flowKey) *flow {
 	r.flows[key] = f
 	_ = outside.SetReadDeadline(time.Now().Add(f.idle))
 	go func() {
-		f.answer()
+		f.forwardAnswers()
 		r.mu.Lock()
 		delete(r.flows, key)
 		r.mu.Unlock()
@@ -164,8 +164,8 @@ func (r *relay) flow(key flowKey) *flow {
 	return f
 }
 
-// answer carries what comes back until nothing has passed for a while.
-func (f *flow) answer() {
+// forwardAnswers forwards what comes back until nothing has come for a while.
+func (f *flow) forwardAnswers() {
 	data := make([]byte, maxDatagram)
 	for {
 		n, err := f.outside.Read(data)
@@ -182,7 +182,7 @@ func (f *flow) close() {
 	_ = f.answers.Close()
 }
 
-func (r *relay) close() {
+func (r *datagramRelay) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true

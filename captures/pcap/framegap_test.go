@@ -102,6 +102,7 @@ func checkCall(t *testing.T, got *imported, ex *captures.Exchange) (complete boo
 // TestLossAnywhere loses a few packets of each conversation, anywhere behind the
 // handshake: nothing that is said is wrong, and HTTP/2 goes on behind the loss.
 func TestLossAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports()[2:] {
 		t.Run(tr.name, func(t *testing.T) {
 			list, keys := recordCalls(t, tr)
@@ -143,6 +144,7 @@ func TestLossAnywhere(t *testing.T) {
 // TestLossInData loses a part of one DATA frame of HTTP/2 in clear: the other
 // stream and the header table are not concerned.
 func TestLossInData(t *testing.T) {
+	t.Parallel()
 	c, s := newH2Side(), newH2Side()
 	c.out.Write(h2Preface)
 	_ = c.f.WriteSettings()
@@ -175,6 +177,7 @@ func TestLossInData(t *testing.T) {
 // TestLossInBody loses a part of a body of HTTP/1 that tells its length: what
 // follows it is read.
 func TestLossInBody(t *testing.T) {
+	t.Parallel()
 	body := strings.Repeat("y", 5*mss)
 	for name, down := range map[string]string{
 		"length": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body),

@@ -20,6 +20,7 @@ import (
 // TestSuitesOfOpenSSL reads the TLS 1.3 suites that Go's client cannot be told
 // to use, from curl.
 func TestSuitesOfOpenSSL(t *testing.T) {
+	t.Parallel()
 	curl := need.Curl(t, "HTTP2", "OpenSSL")
 	for _, cipher := range []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"} {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(serve))
@@ -55,6 +56,7 @@ func TestSuitesOfOpenSSL(t *testing.T) {
 // TestKeyUpdate has openssl change keys within a connection, in both
 // directions and in one.
 func TestKeyUpdate(t *testing.T) {
+	t.Parallel()
 	openssl := need.OutputHas(t, "-keylogfile", "openssl", "openssl", "s_client", "-help")
 	s := httptest.NewTLSServer(http.HandlerFunc(serve))
 	defer s.Close()
@@ -125,4 +127,22 @@ func TestKeyUpdate(t *testing.T) {
 			t.Errorf("exchange %d: %+v", i, ex)
 		}
 	}
+}
+
+// FuzzTLS changes the bytes of real TLS connections, whose keys are known.
+func FuzzTLS(f *testing.F) {
+	keys := new(KeyLog)
+	for _, tr := range transports()[:5] {
+		s, c, p := tr.start(f, http.HandlerFunc(serve))
+		ask(f, c, s.URL, 2)
+		both := bytesOf(p)
+		f.Add(both[0], both[1], uint8(200))
+		if err := keys.Read(&p.keys); err != nil {
+			f.Fatal(err)
+		}
+	}
+	store := fuzzStore(f)
+	f.Fuzz(func(t *testing.T, toServer, toClient []byte, step uint8) {
+		feedBoth(t, fuzzConn(store, keys), toServer, toClient, step)
+	})
 }

@@ -164,6 +164,7 @@ func validate(t *testing.T, data []byte) {
 
 // TestSchemaTells: the check refuses what is not valid.
 func TestSchemaTells(t *testing.T) {
+	t.Parallel()
 	good := `{"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[]}}`
 	validate(t, []byte(good))
 	for _, bad := range []string{

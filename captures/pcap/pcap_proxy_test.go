@@ -182,6 +182,7 @@ func tapped(t testing.TB, p *tap, roots *x509.CertPool, maxVersion uint16, proxy
 // and compares what both captures decode to. The way leads through a CONNECT
 // tunnel.
 func TestSameAsProxy(t *testing.T) {
+	t.Parallel()
 	for name, version := range map[string]uint16{"tls12": tls.VersionTLS12, "tls13": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {
 			s, roots := startStandin(t)

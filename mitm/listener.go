@@ -42,25 +42,30 @@ func (p *Proxy) serve(ln net.Listener, origin *url.URL, control bool) error {
 	if !p.addListener(ln) {
 		return ln.Close() // shut down before it began
 	}
-	e := &entrance{Listener: ln, origin: origin, control: control, queue: newConnQueue(), failed: make(chan error, 1)}
+	e := &sniffingListener{Listener: ln, origin: origin, allowsControl: control, queue: newConnQueue(), failed: make(chan error, 1)}
 	go e.run(p)
-	if err := p.front.Serve(e); !errors.Is(err, http.ErrServerClosed) {
+	if err := p.frontServer.Serve(e); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mitm: %w", err)
 	}
 	return nil
 }
 
-// An entrance is a listener whose connections are looked at before the HTTP
-// server gets them.
-type entrance struct {
+// A sniffingListener is a listener whose connections are looked at before the HTTP
+// server accepts them.
+type sniffingListener struct {
 	net.Listener
-	origin  *url.URL // that clients take the proxy for; nil: none
-	control bool     // the listener has the control endpoints
-	queue   *connQueue
-	failed  chan error
+
+	// origin is the server that clients take the proxy for; nil: none.
+	origin *url.URL
+
+	// allowsControl says that the listener has the control endpoints.
+	allowsControl bool
+
+	queue  *connQueue
+	failed chan error
 }
 
-func (e *entrance) Accept() (net.Conn, error) {
+func (e *sniffingListener) Accept() (net.Conn, error) {
 	conn, err := e.queue.Accept()
 	if err != nil {
 		select {
@@ -71,16 +76,16 @@ func (e *entrance) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-func (e *entrance) Close() error {
+func (e *sniffingListener) Close() error {
 	return errors.Join(e.Listener.Close(), e.queue.Close())
 }
 
-func (e *entrance) run(p *Proxy) {
+func (e *sniffingListener) run(p *Proxy) {
 	defer e.queue.Close()
 	for {
 		conn, err := e.Listener.Accept()
 		if err != nil {
-			if isPassing(err) {
+			if isTemporary(err) {
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -88,16 +93,16 @@ func (e *entrance) run(p *Proxy) {
 			return
 		}
 		c := p.adopt(conn, nil)
-		c.origin, c.control = e.origin, e.control
+		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
-			if err := c.fill(maxRequestLine); err != nil {
+			if err := c.readMore(maxRequestLine); err != nil {
 				_ = c.Close()
 				return
 			}
-			prefaced := e.origin != nil && c.beginsH2()
+			prefaced := e.origin != nil && c.hasHTTP2Preface()
 			_ = c.SetReadDeadline(time.Time{})
-			if c.head[0] == socksVersion {
+			if c.peeked[0] == socksVersion {
 				p.serveSOCKS(c)
 				return
 			}
@@ -110,8 +115,8 @@ func (e *entrance) run(p *Proxy) {
 	}
 }
 
-// isPassing reports whether a listener may accept again after an error.
-func isPassing(err error) bool {
+// isTemporary reports whether a listener may accept again after an error.
+func isTemporary(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ECONNRESET},
 		func(e error) bool { return errors.Is(err, e) })
 }
@@ -130,8 +135,8 @@ func (p *Proxy) ServeTransparent(ln net.Listener) {
 		_ = ln.Close()
 		return
 	}
-	p.startInner()
-	p.taps = append(p.taps, ln)
+	p.startTunnelServer()
+	p.transparentListeners = append(p.transparentListeners, ln)
 	p.mu.Unlock()
 	for {
 		conn, err := ln.Accept()
@@ -149,12 +154,12 @@ func (p *Proxy) ServeTransparent(ln net.Listener) {
 				_ = c.Close()
 				return
 			}
-			p.serveTo(c, p.onHost(to))
+			p.serveTo(c, p.hostAddr(to))
 		}()
 	}
 }
 
-func (p *Proxy) onHost(to *net.TCPAddr) string {
+func (p *Proxy) hostAddr(to *net.TCPAddr) string {
 	if to.IP.Equal(net.IPv6loopback) {
 		conn, err := net.DialTimeout("tcp", to.String(), dialTimeout)
 		if err != nil {
@@ -163,13 +168,4 @@ func (p *Proxy) onHost(to *net.TCPAddr) string {
 		_ = conn.Close()
 	}
 	return to.String()
-}
-
-// serveTo serves a connection that is known to go to an address.
-func (p *Proxy) serveTo(c *clientConn, addr string) {
-	if !p.hosts.captured(addr) && p.hosts.decided(addr) {
-		p.pass(c, addr)
-		return
-	}
-	p.intercept(c, addr)
 }

@@ -3,99 +3,14 @@ package pcap
 import (
 	"bytes"
 	"encoding/binary"
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
 	"unwire/captures"
 )
-
-// A line is what one side sends; what the other sends stands behind it.
-type line struct {
-	dir  captures.Direction
-	text string
-}
-
-// conversation makes the packets of a connection over IPv6, a millisecond apart.
-func conversation(t testing.TB, lines ...line) []rawPacket {
-	w := newPacketWriter(t, linkEthernet, netip.MustParseAddrPort("[fd00::1]:40000"), netip.MustParseAddrPort("[fd00::2]:80"))
-	at := time.Unix(1_700_000_000, 123_456_789)
-	w.open(at)
-	for _, l := range lines {
-		at = at.Add(time.Millisecond)
-		w.send(l.dir, at, []byte(l.text))
-	}
-	w.close(captures.Up, at)
-	w.close(captures.Down, at)
-	return w.out
-}
-
-func TestPipelining(t *testing.T) {
-	file := pcapng(t, linkEthernet, conversation(t,
-		line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nPOST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n"},
-		line{captures.Up, "2\r\nde\r\n0\r\nX-T: 1\r\n\r\nHEAD /c HTTP/1.1\r\nHost: h\r\n\r\nGET /d HTTP/1.1\r\nHost: h\r\n\r\n"},
-		line{captures.Down, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"},
-		line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nSet-Cookie: s=a-long-secret-value-1\r\nX-Order: 1\r\nX-Order: 2\r\n\r\nB"},
-		line{captures.Down, "BBHTTP/1.1 204 No\r\nContent-Length: 77\r\n\r\nHTTP/1.0 200 OK\n\nto the "},
-		line{captures.Down, "end"},
-	), nil)
-	got := importFile(t, file, nil)
-	want := []struct {
-		what, up, down string
-		status         int
-		ms             time.Duration
-	}{{"GET http://h/a", "", "AA", 200, 2}, {"POST http://h/b", "abcde", "BBB", 200, 4}, {"HEAD http://h/c", "", "", 204, 3}, {"GET http://h/d", "", "to the end", 200, 4}}
-	if len(got.exchanges) != len(want) {
-		t.Fatalf("%d exchanges: %+v", len(got.exchanges), got.conns)
-	}
-	for i, w := range want {
-		ex := got.exchanges[i]
-		up, down := string(bodyOf(t, got.store, ex.ID, captures.Up)), string(bodyOf(t, got.store, ex.ID, captures.Down))
-		if ex.Method+" "+ex.URL != w.what || up != w.up || down != w.down || ex.Status != w.status || ex.Outcome != captures.Complete || ex.Duration != w.ms*time.Millisecond {
-			t.Errorf("%d: %q %q %+v, want %+v", i, up, down, ex, w)
-		}
-	}
-	post := got.exchanges[1]
-	if post.RequestTrailers.Get("X-T") != "1" || !strings.Contains(post.ResponseHeaders.Get("Set-Cookie"), "redacted") ||
-		post.ResponseHeaders[2] != (captures.Header{Name: "X-Order", Value: "1"}) || post.ResponseHeaders[3].Value != "2" {
-		t.Errorf("%+v", post)
-	}
-	if !got.exchanges[0].Started.Equal(time.Unix(1_700_000_000, 124_456_789)) {
-		t.Errorf("started %v", got.exchanges[0].Started)
-	}
-}
-
-func TestHTTP1Faults(t *testing.T) {
-	for _, c := range []struct {
-		name, up, down, reason string
-		outcome                captures.Outcome
-	}{
-		{"body cut", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nAA", "", captures.Reset},
-		{"request cut", "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nAA", "", "", captures.Canceled},
-		{"chunk", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", `HTTP/1: chunk of length "xyz"`, captures.Incomplete},
-		{"length", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nxyz\r\n", `content-length "6"`, captures.Incomplete},
-		{"status", "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "status line", captures.Incomplete},
-		{"upgrade", "GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: x\r\n\r\nraw up", "HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\nraw down", "", captures.Complete},
-		{"refused tunnel", "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n", "HTTP/1.1 407 No\r\nContent-Length: 1\r\n\r\nx", "", captures.Complete},
-	} {
-		got := importFile(t, pcapng(t, linkEthernet, conversation(t, line{captures.Up, c.up}, line{captures.Down, c.down}), nil), nil)
-		if len(got.exchanges) != 1 || got.exchanges[0].Outcome != c.outcome {
-			t.Errorf("%s: %+v %+v", c.name, got.conns, got.exchanges)
-		}
-		if list := strings.Join(reasons(got.conns), "; "); !strings.Contains(list, c.reason) || c.reason == "" && list != "" {
-			t.Errorf("%s: reasons %q, want %q", c.name, list, c.reason)
-		}
-	}
-	got := importFile(t, pcapng(t, linkEthernet, conversation(t, line{captures.Up, "\x00\x01 something else altogether"}), nil), nil)
-	expectReason(t, got, "neither TLS, HTTP/1 nor HTTP/2")
-}
 
 // h2Side writes the frames of one side.
 type h2Side struct {
@@ -256,35 +171,6 @@ func reversed(list []rawPacket) []rawPacket {
 		out[len(list)-1-i] = p
 	}
 	return out
-}
-
-// TestClassicFiles reads the four forms of pcap files.
-func TestClassicFiles(t *testing.T) {
-	list := conversation(t, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"}, line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"})
-	var micros, nanos bytes.Buffer
-	for _, w := range []*pcapgo.Writer{pcapgo.NewWriter(&micros), pcapgo.NewWriterNanos(&nanos)} {
-		if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range list {
-			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: p.t, CaptureLength: len(p.data), Length: len(p.data)}, p.data); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, f := range map[string]struct {
-		file []byte
-		unit time.Duration
-	}{
-		"micros": {micros.Bytes(), time.Microsecond}, "nanos": {nanos.Bytes(), time.Nanosecond},
-		"micros, big endian": {bigEndian(micros.Bytes()), time.Microsecond}, "nanos, big endian": {bigEndian(nanos.Bytes()), time.Nanosecond},
-	} {
-		got := importFile(t, f.file, nil)
-		if len(got.exchanges) != 1 || got.exchanges[0].Source != "import pcap" ||
-			!got.exchanges[0].Started.Equal(list[3].t.Truncate(f.unit)) || string(bodyOf(t, got.store, 1, captures.Down)) != "AA" {
-			t.Errorf("%s: %+v", name, got.exchanges)
-		}
-	}
 }
 
 // bigEndian turns the headers of a little-endian pcap file around.

@@ -2,18 +2,28 @@ package pcap
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/pcap/packet"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
 )
 
 // serve answers with what was asked, a trailer and a length that is not told,
@@ -164,6 +174,7 @@ func expectCalls(t testing.TB, tr transport, got *imported, n int) {
 // A conversation is recorded once for each transport, and its packets are
 // imported in the order and in the forms that networks and tools produce.
 func TestEveryTransport(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports() {
 		t.Run(tr.name, func(t *testing.T) {
 			s, c, p := tr.start(t, http.HandlerFunc(serve))
@@ -206,6 +217,7 @@ func repeated(list []rawPacket) (out []rawPacket) {
 }
 
 func TestLinkTypes(t *testing.T) {
+	t.Parallel()
 	tr := transport{"tls13-h2", "2", "1.3", "", 0}
 	s, c, p := tr.start(t, http.HandlerFunc(serve))
 	ask(t, c, s.URL, 3)
@@ -220,3 +232,156 @@ func TestLinkTypes(t *testing.T) {
 }
 
 const linkRawByte = 101
+
+// TestClassicFiles reads the four forms of pcap files.
+func TestClassicFiles(t *testing.T) {
+	list := conversation(t, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"}, line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"})
+	var micros, nanos bytes.Buffer
+	for _, w := range []*pcapgo.Writer{pcapgo.NewWriter(&micros), pcapgo.NewWriterNanos(&nanos)} {
+		if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: p.t, CaptureLength: len(p.data), Length: len(p.data)}, p.data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, f := range map[string]struct {
+		file []byte
+		unit time.Duration
+	}{
+		"micros": {micros.Bytes(), time.Microsecond}, "nanos": {nanos.Bytes(), time.Nanosecond},
+		"micros, big endian": {bigEndian(micros.Bytes()), time.Microsecond}, "nanos, big endian": {bigEndian(nanos.Bytes()), time.Nanosecond},
+	} {
+		got := importFile(t, f.file, nil)
+		if len(got.exchanges) != 1 || got.exchanges[0].Source != "import pcap" ||
+			!got.exchanges[0].Started.Equal(list[3].t.Truncate(f.unit)) || string(bodyOf(t, got.store, 1, captures.Down)) != "AA" {
+			t.Errorf("%s: %+v", name, got.exchanges)
+		}
+	}
+}
+
+// FuzzFile imports any bytes as a file. Whatever they are, nothing stays held.
+func FuzzFile(f *testing.F) {
+	list := conversation(f, line{captures.Up, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"}, line{captures.Down, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nAA"})
+	f.Add(pcapng(f, linkEthernet, list, []byte("CLIENT_RANDOM 00 11\n")))
+	for _, tr := range transports()[4:] {
+		s, c, p := tr.start(f, http.HandlerFunc(serve))
+		ask(f, c, s.URL, 1)
+		f.Add(pcapng(f, linkSLL, p.packets(f, linkSLL), p.keys.Bytes()))
+	}
+	f.Add(append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0}, make([]byte, 60)...))
+	store := fuzzStore(f)
+	f.Fuzz(func(t *testing.T, file []byte) {
+		im := &importer{options: Options{Store: store, Keys: new(KeyLog)}, conns: map[pair]*conn{}, budget: &budget{left: maxBuffered}}
+		packets, err := packet.NewReader(bytes.NewReader(file), im.options.Keys.addBlock)
+		if err != nil {
+			return
+		}
+		_ = im.read(context.Background(), packets)
+		im.finishAll()
+		if im.budget.left != maxBuffered {
+			t.Errorf("%d bytes are still held", maxBuffered-im.budget.left)
+		}
+	})
+}
+
+// TestHostileLengths imports files that claim much and hold little.
+func TestHostileLengths(t *testing.T) {
+	section, _ := hex.DecodeString("0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000")
+	iface, _ := hex.DecodeString("01000000140000000100000000000000" + "14000000")
+	for name, block := range map[string]string{
+		"packet of 4 GiB":    "06000000fcffffff",
+		"secrets of 4 GiB":   "0a000000fcffffff",
+		"unknown of 4 GiB":   "ff000000fcffffff",
+		"length 0":           "0600000000000000",
+		"odd length":         "0600000021000000",
+		"kept over the rest": "0600000024000000" + "00000000" + "0000000000000000" + "ffffffff" + "ffffffff" + "00000000" + "24000000",
+		"no such interface":  "0600000020000000" + "09000000" + "0000000000000000" + "00000000" + "00000000" + "20000000",
+	} {
+		b, err := hex.DecodeString(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tryImport(t, append(append(bytes.Clone(section), iface...), b...), nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestManyConnections opens more connections than are read at once.
+func TestManyConnections(t *testing.T) {
+	t.Parallel()
+	var list []rawPacket
+	at := time.Unix(1_700_000_000, 0)
+	for i := range maxConns + 500 {
+		w := newPacketWriter(t, linkRaw, netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(1000+i)), netip.MustParseAddrPort("10.0.0.2:80"))
+		at = at.Add(time.Millisecond)
+		w.open(at)
+		w.send(captures.Up, at, fmt.Appendf(nil, "GET /%d HTTP/1.1\r\nHost: h\r\n\r\n", i))
+		list = append(list, w.out...)
+	}
+	got := importFile(t, pcapng(t, linkRaw, list, nil), nil)
+	if len(got.exchanges) != maxConns+500 || len(got.conns) != maxConns+500 {
+		t.Errorf("%d exchanges, %d connections", len(got.exchanges), len(got.conns))
+	}
+	if ex := got.exchanges[0]; ex.Outcome != captures.Incomplete || ex.Error == "" {
+		t.Errorf("%+v", ex)
+	}
+}
+
+// TestFragments reads connections over IPv4 and IPv6 whose packets are in
+// fragments, out of order, some twice; then one fragment is missing.
+func TestFragments(t *testing.T) {
+	t.Parallel()
+	body := bytes.Repeat([]byte("0123456789abcdef"), 600)
+	for _, addrs := range [][2]string{{"10.0.0.1:40000", "10.0.0.2:80"}, {"[fd00::1]:40000", "[fd00::2]:80"}} {
+		w := newPacketWriter(t, linkEthernet, netip.MustParseAddrPort(addrs[0]), netip.MustParseAddrPort(addrs[1]))
+		at := time.Unix(1_700_000_000, 0)
+		w.open(at)
+		w.send(captures.Up, at, []byte("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"))
+		w.send(captures.Down, at, append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 9600\r\n\r\n"), body...))
+		w.close(captures.Up, at)
+		w.close(captures.Down, at)
+		var list []rawPacket
+		for i, p := range w.out {
+			list = append(list, cutIP(t, p, uint32(i), 504)...)
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		shuffled := append(slices.Clone(list), list[7:12]...)
+		r.Shuffle(len(shuffled)-1, func(i, j int) { shuffled[i+1], shuffled[j+1] = shuffled[j+1], shuffled[i+1] })
+		for name, order := range map[string][]rawPacket{"in order": list, "shuffled": shuffled} {
+			got := importFile(t, pcapng(t, linkEthernet, order, nil), nil)
+			if len(got.exchanges) != 1 || got.exchanges[0].Outcome != captures.Complete || !bytes.Equal(bodyOf(t, got.store, 1, captures.Down), body) {
+				t.Errorf("%s: %+v %+v", name, got.conns, got.sum)
+			}
+			if name == "in order" && got.sum.Fragments != 0 {
+				t.Errorf("%d fragments are left", got.sum.Fragments)
+			}
+		}
+		lost := slices.IndexFunc(list, func(p rawPacket) bool { return p.dir == captures.Down && len(p.data) > 500 })
+		got := importFile(t, pcapng(t, linkEthernet, slices.Delete(slices.Clone(list), lost+4, lost+5), nil), nil)
+		if got.sum.Fragments != 2 || len(got.conns) != 1 || len(got.conns[0].Gaps) != 1 || got.conns[0].Gaps[0].Bytes != mss {
+			t.Errorf("one fragment lost: %+v %+v", got.sum, got.conns)
+		}
+	}
+}
+
+// TestQUIC counts datagrams of HTTP/3.
+func TestQUIC(t *testing.T) {
+	udp := func(port uint16, payload ...byte) rawPacket {
+		p := binary.BigEndian.AppendUint16(nil, 40000)
+		p = binary.BigEndian.AppendUint16(p, port)
+		p = append(binary.BigEndian.AppendUint16(p, uint16(8+len(payload))), 0, 0)
+		p = append(p, payload...)
+		ip := append([]byte{0x45, 0, 0, byte(20 + len(p)), 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, p...)
+		return rawPacket{time.Unix(1, 0), append(linkHead(linkEthernet, 0x0800), ip...), captures.Up, len(p)}
+	}
+	got := importFile(t, pcapng(t, linkEthernet, []rawPacket{
+		udp(443, 0xc0, 0, 0, 0, 1, 8), udp(443, 0x41, 2, 3, 4, 5), udp(8443, 0xc3, 0, 0, 0, 1, 8), udp(8443, 0x41, 2, 3, 4, 5), udp(53, 0xc0, 1, 2, 3, 4, 5), udp(443, 1),
+	}, nil), nil)
+	if got.sum.QUIC != 3 || got.sum.NotTCP != 3 {
+		t.Errorf("%+v", got.sum)
+	}
+}

@@ -32,6 +32,7 @@ func expectReason(t *testing.T, got *imported, want string) {
 // TestLoss leaves out a packet of the server in the third call: what came
 // before it is kept, and the loss is listed.
 func TestLoss(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports() {
 		t.Run(tr.name, func(t *testing.T) {
 			s, c, p := tr.start(t, http.HandlerFunc(serve))

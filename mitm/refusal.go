@@ -18,28 +18,32 @@ import (
 // connection whose client did not accept the proxy's certificate.
 const CertificateRefused = "the client refused the certificate"
 
-// silenceAfterHandshake is within what time a client that checks a certificate
-// after the handshake hangs up.
-const alertBadRecordMAC tls.AlertError = 20 // RFC 8446, section 6.2
+// Source: RFC 8446, section 6.2
+const alertBadRecordMAC tls.AlertError = 20
 
 const (
-	silenceAfterHandshake = 5 * time.Second
-	hushDelay             = time.Second
-	maxHushed             = 1000
+	// refusalWindow is how soon after the handshake a client that does not accept
+	// the certificate hangs up.
+	refusalWindow = 5 * time.Second
+
+	// refusalDelay is how long another connection of a client has to send a request.
+	refusalDelay = time.Second
+
+	maxPendingRefusals = 1000
 )
 
-// refusal says how TLS with a client failed.
-func refusal(err error, certFile string) string {
-	if refuses(err) {
+// refusalText words how TLS with a client failed.
+func refusalText(err error, certFile string) string {
+	if isRefusal(err) {
 		return fmt.Sprintf("%s: %v: it may not trust %s, or expect one certain certificate", CertificateRefused, err, certFile)
 	}
 	return fmt.Sprintf("TLS with the client failed: %v", err)
 }
 
-// refuses reports whether a handshake failed because the client ended it: by an
+// isRefusal reports whether a handshake failed because the client ended it: by an
 // alert, by hanging up, or by an alert that OpenSSL sends in clear where TLS 1.3
 // has keys already, which reads as a record that was tampered with.
-func refuses(err error) bool {
+func isRefusal(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {
 		switch op.Op {
@@ -52,37 +56,37 @@ func refuses(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// watchSilence looks for clients that finish the handshake, look at the
-// certificate then, and hang up without a word. An idle connection that was
-// never used looks the same, so one counts only if no client sends a request to
-// the server, before or shortly after.
-func (p *Proxy) watchSilence(c *clientConn) {
+// watchForRefusal looks for clients that finish the handshake, check the certificate
+// then, and hang up without having sent anything. An idle connection that was never
+// used looks the same, so one counts only if no client sends a request to the server,
+// before or shortly after.
+func (p *Proxy) watchForRefusal(c *clientConn) {
 	done, o := time.Now(), p.origins.get(c.target)
-	hush := func() {
-		if o.asked.Load() || time.Since(done) > silenceAfterHandshake {
+	onClose := func() {
+		if o.gotRequest.Load() || time.Since(done) > refusalWindow {
 			return
 		}
 		decide := sync.OnceFunc(func() {
-			if !o.asked.Load() && p.enter() {
-				defer p.leave()
+			if !o.gotRequest.Load() && p.admitExchange() {
+				defer p.releaseExchange()
 				p.recordRefusal(c, CertificateRefused+", it seems: it closed the connection after the handshake and sent nothing: it may expect one certain certificate")
 			}
 		})
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if len(p.hushed) < maxHushed && !p.stopping {
-			p.hushed = append(p.hushed, decide)
-			time.AfterFunc(hushDelay, decide)
+		if len(p.pendingRefusals) < maxPendingRefusals && !p.stopping {
+			p.pendingRefusals = append(p.pendingRefusals, decide)
+			time.AfterFunc(refusalDelay, decide)
 		}
 	}
-	c.onHush.Store(&hush)
+	c.onUnusedClose.Store(&onClose)
 }
 
-// decideHushed decides what is still undecided when recording ends.
-func (p *Proxy) decideHushed() {
+// decidePendingRefusals decides the refusals that are pending when recording ends.
+func (p *Proxy) decidePendingRefusals() {
 	p.mu.Lock()
-	left := p.hushed
-	p.hushed = nil
+	left := p.pendingRefusals
+	p.pendingRefusals = nil
 	p.mu.Unlock()
 	for _, decide := range left {
 		decide()

@@ -18,6 +18,7 @@ import (
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of
 // RESEARCH.md runs.
 func TestDuckDB(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/duckdb")
 	from := samples.Store(t, t.TempDir(), captures.Options{})
 	samples.Record(t, from, 6, 40)

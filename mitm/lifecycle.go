@@ -1,0 +1,138 @@
+package mitm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"unwire/mitm/h2"
+)
+
+// New makes a proxy; Serve starts it.
+func New(o Options) (*Proxy, error) {
+	switch {
+	case o.CA == nil:
+		return nil, errors.New("mitm: Options.CA is missing")
+	case o.Store == nil:
+		return nil, errors.New("mitm: Options.Store is missing")
+	case o.Reverse != nil:
+		if err := checkOrigin(o.Reverse); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(o.ControlToken); n > 0 && n < minControlToken {
+		return nil, fmt.Errorf("mitm: Options.ControlToken has %d bytes: want %d or more", n, minControlToken)
+	}
+	if o.Source == "" {
+		o.Source = "proxy"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	hosts, err := newHostFilter(o.Only, o.Skip)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		opts: o, log: o.Logger, hosts: hosts,
+		tunnelled: newConnQueue(), routes: newRouteTable(),
+		idle: make(chan struct{}), trackedConns: make(map[net.Conn]struct{}), relays: make(map[*h2.Relay]struct{}),
+	}
+	p.buffers.New = func() any { return new([chunkSize]byte) }
+	p.ctx, p.stop = context.WithCancelCause(context.Background())
+	p.dialer = &dialer{Dialer: net.Dialer{Timeout: dialTimeout}, roots: o.UpstreamRoots, insecure: o.UpstreamInsecure, keyLog: o.KeyLog, isOwnAddress: p.isOwnAddress}
+	p.origins = newOriginCache(p.dialer)
+	p.passthrough = p.newPassthrough()
+	p.frontServer = p.newServer(http.HandlerFunc(p.serveFront), false)
+	p.frontServer.ConnContext = withClient
+	p.tunnelServer = p.newServer(http.HandlerFunc(p.serveTunnelled), true)
+	p.tunnelServer.ConnContext = withClient
+	return p, nil
+}
+
+func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
+	s := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(http2)
+	s.Protocols.SetUnencryptedHTTP2(http2)
+	return s
+}
+
+// Shutdown takes no more connections, lets the exchanges end that are running,
+// and when ctx ends cuts off what is left, recorded as incomplete. All of it is
+// recorded when Shutdown returns.
+//
+// Errors: that of ctx, if something was cut off.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.decidePendingRefusals()
+	p.mu.Lock()
+	if !p.stopping {
+		p.stopping = true
+		if p.runningExchanges == 0 {
+			close(p.idle)
+		}
+	}
+	for _, ln := range p.transparentListeners {
+		_ = ln.Close()
+	}
+	for r := range p.relays {
+		go r.Drain()
+	}
+	p.mu.Unlock()
+	p.routes.close()
+
+	graceful, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var all sync.WaitGroup
+		all.Go(func() { _ = p.frontServer.Shutdown(graceful) })
+		all.Go(func() { _ = p.tunnelServer.Shutdown(graceful) })
+		all.Go(p.relayGroup.Wait)
+		all.Wait()
+	}()
+	var cut error
+	select {
+	case <-p.idle:
+		// What was answered last is still being written.
+		select {
+		case <-ended:
+		case <-time.After(flushTimeout):
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+		cut = ctx.Err()
+	}
+	p.stop(errRecordingStopped)
+	select {
+	case <-p.idle:
+	case <-time.After(stopTimeout):
+	}
+	_ = p.frontServer.Close()
+	_ = p.tunnelServer.Close()
+	_ = p.tunnelled.Close()
+	p.origins.close()
+	p.dialer.spares.close()
+	p.mu.Lock()
+	left := slices.Collect(maps.Keys(p.trackedConns))
+	p.mu.Unlock()
+	for _, c := range left {
+		_ = c.Close()
+	}
+	return cut
+}

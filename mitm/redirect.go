@@ -1,0 +1,65 @@
+package mitm
+
+import "net"
+
+// redirectAddr returns the address of the redirect listener, opening it first.
+func (p *Proxy) redirectAddr() (string, error) {
+	t := p.routes
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return "", net.ErrClosed
+	}
+	if t.listener == nil {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		if !p.addListener(ln) {
+			_ = ln.Close()
+			return "", net.ErrClosed
+		}
+		t.listener = ln
+		go p.serveRedirected(ln)
+	}
+	return t.listener.Addr().String(), nil
+}
+
+func (p *Proxy) serveRedirected(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return // closed by Shutdown
+		}
+		p.acceptRedirected(conn)
+	}
+}
+
+// acceptRedirected serves a connection when its route is known. A route is for a
+// port of 127.0.0.1, where hooks connect from: any other loopback address has
+// the same ports.
+func (p *Proxy) acceptRedirected(conn net.Conn) {
+	from, ok := conn.RemoteAddr().(*net.TCPAddr)
+	to, _ := conn.LocalAddr().(*net.TCPAddr)
+	if !ok || to == nil || !from.IP.Equal(to.IP) {
+		p.log.Warn("a redirected connection is refused", "from", conn.RemoteAddr())
+		(&clientConn{Conn: conn}).reset()
+		return
+	}
+	s, err := p.routes.connectSlot(from.Port)
+	if err != nil {
+		p.log.Warn("a redirected connection is refused", "from", from, "err", err)
+		(&clientConn{Conn: conn}).reset()
+		return
+	}
+	c := p.adopt(conn, func() { p.routes.remove(from.Port, s) })
+	go func() {
+		to := p.routes.awaitRoute(s)
+		if to == "" {
+			p.log.Warn("a redirected connection has no route", "from", from)
+			c.reset()
+			return
+		}
+		p.serveTo(c, to)
+	}()
+}

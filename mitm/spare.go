@@ -1,0 +1,94 @@
+package mitm
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	maxSpares     = 1024
+	spareLifetime = 2 * time.Second
+)
+
+// spareConns are connections to servers that nobody has used yet. The zero
+// value is ready.
+type spareConns struct {
+	mu     sync.Mutex
+	closed bool
+	n      int
+	byAddr map[string][]*spareConn
+}
+
+type spareConn struct {
+	net.Conn
+	expiry *time.Timer
+}
+
+// keep keeps a connection to addr for the next user, for spareLifetime.
+func (s *spareConns) keep(addr string, conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.n >= maxSpares {
+		_ = conn.Close()
+		return
+	}
+	if s.byAddr == nil {
+		s.byAddr = make(map[string][]*spareConn)
+	}
+	c := &spareConn{Conn: conn}
+	c.expiry = time.AfterFunc(spareLifetime, func() {
+		if s.remove(addr, c) {
+			_ = c.Close()
+		}
+	})
+	s.byAddr[addr] = append(s.byAddr[addr], c)
+	s.n++
+}
+
+// claim removes and returns a connection to addr, or nil.
+func (s *spareConns) claim(addr string) net.Conn {
+	s.mu.Lock()
+	list := s.byAddr[addr]
+	s.mu.Unlock()
+	for _, c := range list {
+		if s.remove(addr, c) {
+			c.expiry.Stop()
+			return c.Conn
+		}
+	}
+	return nil
+}
+
+// remove reports whether c was there.
+func (s *spareConns) remove(addr string, c *spareConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.byAddr[addr] {
+		if other != c {
+			continue
+		}
+		rest := append([]*spareConn(nil), s.byAddr[addr][:i]...)
+		if rest = append(rest, s.byAddr[addr][i+1:]...); len(rest) > 0 {
+			s.byAddr[addr] = rest
+		} else {
+			delete(s.byAddr, addr)
+		}
+		s.n--
+		return true
+	}
+	return false
+}
+
+func (s *spareConns) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, list := range s.byAddr {
+		for _, c := range list {
+			c.expiry.Stop()
+			_ = c.Close()
+		}
+	}
+	clear(s.byAddr)
+}

@@ -1,0 +1,69 @@
+package mitm
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// A target is where a connection's requests go.
+type target struct {
+	scheme string // "http" or "https"
+	addr   string // host:port to dial
+	sni    string // the client's server name, "" if it sent none
+}
+
+// host is the name that the server's certificate must be for.
+func (t target) host() string {
+	if t.sni != "" {
+		return t.sni
+	}
+	return hostOf(t.addr)
+}
+
+// targetOf is where the requests for a URL go.
+func targetOf(u *url.URL) target {
+	if u.Scheme == "https" {
+		return target{scheme: "https", addr: withPort(u.Host, "443"), sni: sniOf(u.Hostname())}
+	}
+	return target{scheme: "http", addr: withPort(u.Host, "80")}
+}
+
+// sniOf is the server name sent for a host: none for an address.
+func sniOf(host string) string {
+	if net.ParseIP(host) != nil {
+		return ""
+	}
+	return host
+}
+
+// hostOf returns the host of host:port, or of a host alone.
+func hostOf(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return strings.TrimSuffix(host, ".")
+	}
+	return strings.TrimSuffix(strings.Trim(addr, "[]"), ".")
+}
+
+// withPort adds the port that a scheme implies.
+func withPort(addr, port string) string {
+	if _, _, err := net.SplitHostPort(addr); err == nil {
+		return addr
+	}
+	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
+}
+
+// portOf returns the port of host:port, or that of HTTPS.
+func portOf(addr string) string {
+	if _, port, err := net.SplitHostPort(addr); err == nil {
+		return port
+	}
+	return "443"
+}
+
+func portFor(u *url.URL) string {
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
