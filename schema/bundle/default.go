@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/schema/bundle/lexer"
+
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
@@ -42,7 +44,7 @@ func (x *scan) literal(n *node, t descriptorpb.FieldDescriptorProto_Type) (strin
 	v := s.value(n)
 	if v != nil && v.kind == nCall { // protoInt64.parse("123"), BigInt("123")
 		for _, arg := range v.kids[1:] {
-			if text, ok := s.str(arg); ok && number(text) == math.Trunc(number(text)) {
+			if text, ok := s.str(arg); ok && lexer.Number(text) == math.Trunc(lexer.Number(text)) {
 				return text, true
 			}
 			if no, ok := s.integer(arg); ok {

@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"unwire/schema/bundle/lexer"
+
 	"github.com/tdewolff/parse/v2/js"
 )
 
@@ -115,7 +117,7 @@ func (s *script) derefName(n *node, t *trail) *node {
 		if b.init >= 0 {
 			name := s.text(b.arg)
 			if s.typ(b.arg) == js.StringToken {
-				name = unquote(name)
+				name = lexer.Unquote(name)
 			}
 			if v := s.member(s.expr(b.init), name, t); v != nil {
 				return v

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"unwire/schema/bundle/lexer"
+
 	"github.com/tdewolff/parse/v2/js"
 )
 
@@ -148,7 +150,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
 			continue
 		}
-		if name := unquote(s.text(n.end + 2)); name != unrecognized {
+		if name := lexer.Unquote(s.text(n.end + 2)); name != unrecognized {
 			values = append(values, enumValue{name, int32(no)})
 		}
 	}

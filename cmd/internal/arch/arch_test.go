@@ -109,7 +109,8 @@ var table = map[string]row{
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
 	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
-	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle":              {imports: []string{"schema/bundle/lexer", "schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle/lexer":        {why: "tokens of JavaScript are a leaf"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
 		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt", "schema/jsonname"},

@@ -1,4 +1,4 @@
-package bundle
+package lexer
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ type evaluated struct {
 // bytes.
 const leastEvaluated = 40
 
-// unevaluate returns a script with the strings that it hands to eval as code in
+// Unevaluate returns a script with the strings that it hands to eval as code in
 // their place. Nothing is evaluated.
-func unevaluate(src []byte) ([]byte, []evaluated) {
+func Unevaluate(src []byte) ([]byte, Evaluated) {
 	word := []byte("eval(")
 	if !bytes.Contains(src, word) {
 		return src, nil
 	}
-	var list []evaluated
+	var list Evaluated
 	out := make([]byte, 0, len(src)+1)
 	done := 0
 	for at := 0; ; {
@@ -55,7 +55,7 @@ func unevaluate(src []byte) ([]byte, []evaluated) {
 		out = append(append(out, src[done:begin]...), '\n')
 		done = end + 1 + calls
 		e := evaluated{start: uint32(len(out)), from: uint32(quote), next: uint32(done)}
-		out = append(append(out, unquote(string(src[quote:end+1]))...), '\n')
+		out = append(append(out, Unquote(string(src[quote:end+1]))...), '\n')
 		e.end = uint32(len(out))
 		list = append(list, e)
 		at = done
@@ -85,14 +85,17 @@ func closing(src []byte, quote int) int {
 	return -1
 }
 
-// source returns where in the source something stands: what was in a string of
-// eval where that string does.
-func (s *script) source(off uint32) uint32 {
-	i := sort.Search(len(s.evaluated), func(i int) bool { return s.evaluated[i].start > off }) - 1
+// Evaluated are the scripts that were in strings of another, in order.
+type Evaluated []evaluated
+
+// Offset returns where in the source something stands: what was in a string where
+// that string does.
+func (list Evaluated) Offset(off uint32) uint32 {
+	i := sort.Search(len(list), func(i int) bool { return list[i].start > off }) - 1
 	if i < 0 {
 		return off
 	}
-	if e := s.evaluated[i]; off < e.end {
+	if e := list[i]; off < e.end {
 		return e.from
 	} else {
 		return e.next + off - e.end
