@@ -15,9 +15,9 @@ import (
 	"maps"
 	"slices"
 
-	"unwire/schema/bundle/lexer"
-
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // MaxScript bounds the size of a script in bytes.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/schema/bundle/lexer"
-
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // es1Default sets a field's default, as a descriptor writes it.

@@ -1,9 +1,9 @@
 package bundle
 
 import (
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // maxHops bounds how many names and expressions one reference leads over.

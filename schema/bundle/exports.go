@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // An outlet is what a script exports under a name: a definition, the members of

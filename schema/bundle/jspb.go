@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 const formJSPB = "google-protobuf"

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // A token is one significant token of a script: white space and comments are

@@ -3,9 +3,9 @@ package bundle
 import (
 	"strconv"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 func (r *reader) template(at int32) *node {

@@ -3,9 +3,9 @@ package bundle
 import (
 	"strconv"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // membersGiven are the values of foo.name = value, by what foo stands for and by

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 const formPBJS = "protobufjs"

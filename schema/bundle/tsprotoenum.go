@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // unrecognized is the value that ts-proto adds to enums, with number -1.

@@ -1,9 +1,9 @@
 package bundle
 
 import (
-	"unwire/schema/bundle/lexer"
-
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // caseWord is the member by which ts-proto tells the members of a oneof apart,

@@ -3,11 +3,11 @@ package infer
 import (
 	"math"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 	"unwire/schema"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Labels in the contract's words.

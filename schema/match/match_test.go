@@ -10,14 +10,13 @@ import (
 	"testing/fstest"
 	"time"
 
+	_ "google.golang.org/genproto/googleapis/rpc/context/attribute_context"
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
+	_ "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	_ "google.golang.org/genproto/googleapis/rpc/context/attribute_context"
-	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
-	_ "google.golang.org/genproto/googleapis/rpc/status"
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/structpb"
 	_ "google.golang.org/protobuf/types/known/typepb"
