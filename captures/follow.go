@@ -8,45 +8,6 @@ import (
 	"time"
 )
 
-// An EventKind says what happened in a capture. The values stand in the file.
-type EventKind uint8
-
-const (
-	Began     EventKind = iota // an exchange: its request's headers are known
-	Responded                  // its response's headers are known
-	Changed                    // its connection or trailers are known
-	Received                   // a chunk
-	Ended                      // nothing more will come
-)
-
-// String returns the kind in lower case.
-func (k EventKind) String() string {
-	switch k {
-	case Began:
-		return "began"
-	case Responded:
-		return "responded"
-	case Changed:
-		return "changed"
-	case Received:
-		return "chunk"
-	default:
-		return "ended"
-	}
-}
-
-// An Event is one thing that was recorded.
-//
-// Shape: Exchange is set unless Kind is Received, Chunk only then. An exchange
-// is given as it is now, which may be later than the event: the Began of one
-// that has ended meanwhile shows its outcome already.
-type Event struct {
-	Kind     EventKind
-	Exchange *Exchange
-	Chunk    Chunk
-	N        int64 // its number in the capture; numbers grow, with gaps
-}
-
 // Follow yields everything in the capture and then, looking again as often as
 // every (0: 100 ms), what is recorded meanwhile, until ctx is done, the loop
 // is left, or an error is yielded.

@@ -40,23 +40,23 @@ type sketch struct {
 }
 
 // An exchangePair is an exchange of each capture, by its number; 0 where only the other
-// capture has it. Nth counts the calls of its name in A, or in B of what A has not.
+// capture has it. nth counts the calls of its name in A, or in B of what A has not.
 type exchangePair struct {
-	Name string
-	Nth  int
-	A, B int64
+	name string
+	nth  int
+	a, b int64
 }
 
-// NewPairing returns an empty Pairing.
-func NewPairing() *pairing {
+// newPairing returns an empty Pairing.
+func newPairing() *pairing {
 	return &pairing{c: newComparison(Options{}), sides: [2]map[string][]sketch{{}, {}}}
 }
 
-// AddA adds an exchange of capture A, in the capture's order; name is its call.
-func (p *pairing) AddA(name string, ex *decode.Exchange) { p.add(0, name, ex) }
+// addA adds an exchange of capture A, in the capture's order; name is its call.
+func (p *pairing) addA(name string, ex *decode.Exchange) { p.add(0, name, ex) }
 
-// AddB adds an exchange of capture B.
-func (p *pairing) AddB(name string, ex *decode.Exchange) { p.add(1, name, ex) }
+// addB adds an exchange of capture B.
+func (p *pairing) addB(name string, ex *decode.Exchange) { p.add(1, name, ex) }
 
 func (p *pairing) add(side int, name string, ex *decode.Exchange) {
 	if p.sides[0][name] == nil && p.sides[1][name] == nil {
@@ -129,25 +129,25 @@ func (s sketch) common(o sketch) float64 {
 	return float64(both) / float64(all)
 }
 
-// Pairs returns the pairs and what has none: by name as they were added, then
+// pairs returns the pairs and what has none: by name as they were added, then
 // in the order of A, and what only B has behind.
-func (p *pairing) Pairs() []exchangePair {
+func (p *pairing) pairs() []exchangePair {
 	var list []exchangePair
 	for _, name := range p.names {
 		as, bs := p.sides[0][name], p.sides[1][name]
 		mates := pairSketches(as, bs)
 		used := map[int]bool{}
 		for i, a := range as {
-			pair := exchangePair{Name: name, Nth: a.nth, A: a.id}
+			pair := exchangePair{name: name, nth: a.nth, a: a.id}
 			if j := mates[i]; j >= 0 {
-				pair.B = bs[j].id
+				pair.b = bs[j].id
 				used[j] = true
 			}
 			list = append(list, pair)
 		}
 		for j, b := range bs {
 			if !used[j] {
-				list = append(list, exchangePair{Name: name, Nth: b.nth, B: b.id})
+				list = append(list, exchangePair{name: name, nth: b.nth, b: b.id})
 			}
 		}
 	}

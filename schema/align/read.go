@@ -17,6 +17,16 @@ const (
 // errNoReport is wrapped where JSON is no report of joins and doubts.
 var errNoReport = errors.New("no joins of align")
 
+// IsReport reports whether JSON begins as the lines of `unwire align --json` do.
+func IsReport(data []byte) bool {
+	var first struct {
+		Message string          `json:"message"`
+		Name    json.RawMessage `json:"json_name"`
+		Names   json.RawMessage `json:"json_names"`
+	}
+	return json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && first.Message != "" && (first.Name != nil || first.Names != nil)
+}
+
 // ParseReport reads joins and doubts as `unwire align --json` writes them.
 //
 // Shape: an object a line; what is no join is a doubt.

@@ -21,8 +21,9 @@ import (
 
 // CheckOptions tunes a check. The zero value is the default.
 type CheckOptions struct {
-	// Address names a frame in the report. Default: "#1/down/2".
-	Address func(ex *decode.Exchange, f *decode.Frame) string
+	// Address names a frame in the report; part says that it is the call's own, and
+	// not its conversation's. Default: "#1/down/2".
+	Address func(ex *decode.Exchange, f *decode.Frame, part bool) string
 	// MaxFrames bounds the addresses listed for one finding. Default: 20.
 	MaxFrames int
 	// MaxFindings bounds the unknown and the contradicted fields. Default: 10,000.
@@ -49,6 +50,9 @@ type Checker struct {
 
 	jsonFrames, brokenFrames int
 	details, detailsDecoded  int
+
+	// part says that frames are a call's own, whose conversation was checked before.
+	part bool
 
 	frame    func() string // the address of the frame that is being read
 	instance int           // messages read so far
@@ -103,7 +107,7 @@ type oneofInfo struct {
 // NewChecker returns a Checker against s.
 func NewChecker(s *schema.Schema, o CheckOptions) *Checker {
 	if o.Address == nil {
-		o.Address = func(ex *decode.Exchange, f *decode.Frame) string {
+		o.Address = func(ex *decode.Exchange, f *decode.Frame, _ bool) string {
 			return fmt.Sprintf("#%d/%s/%d", ex.ID, f.Dir, f.Seq)
 		}
 	}
@@ -127,7 +131,7 @@ func (k *Checker) Add(ex *decode.Exchange) {
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		k.frame = func() string { return k.o.Address(ex, f) }
+		k.frame = func() string { return k.o.Address(ex, f, k.part) }
 		if ex.IsControl(f) {
 			k.addEnd(f.End)
 			continue

@@ -92,7 +92,7 @@ func (k *Checker) addStatus(ex *decode.Exchange) {
 	default:
 		return
 	}
-	k.frame = func() string { return k.o.Address(ex, &decode.Frame{Dir: captures.Down, Seq: -1}) }
+	k.frame = func() string { return k.o.Address(ex, &decode.Frame{Dir: captures.Down, Seq: -1}, k.part) }
 	for _, h := range []captures.Headers{ex.ResponseTrailers, ex.ResponseHeaders} {
 		if end, _ := envelope.ParseStatus(h.Get); end != nil {
 			k.addEnd(end)

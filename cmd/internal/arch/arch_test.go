@@ -127,7 +127,12 @@ var table = map[string]row{
 		why: "pairs calls in both codecs; tests record them through the proxy",
 	},
 	"schema/jsonname": {why: "a rule of names is a leaf"},
-	"schema/update":   {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
+	"schema/update/source": {
+		imports: []string{"schema", "schema/align", "schema/check", "schema/compare", "schema/infer", "schema/update", "decode", "captures"},
+		tests:   []string{"decode/"},
+		why:     "makes what an update is made from of traffic, evidence and joins",
+	},
+	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
 	"replay": {
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",

@@ -77,23 +77,35 @@ once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
   unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.capture(cmd.Context(), f, args) },
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
-	cmd.Flags().StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
-	cmd.Flags().StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
-	cmd.Flags().BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
-	cmd.Flags().BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
-	cmd.Flags().StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
-	cmd.Flags().StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
-	cmd.Flags().BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
-	cmd.Flags().BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
-	cmd.Flags().BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
-	cmd.Flags().StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
-	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
-	cmd.Flags().StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
-	cmd.Flags().StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
-	cmd.Flags().StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
+	f.modeFlags(cmd)
+	f.recordingFlags(cmd)
 	return cmd
+}
+
+// modeFlags are those of how traffic comes by.
+func (f *captureFlags) modeFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
+	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
+	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
+	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
+	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
+	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
+	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
+}
+
+// recordingFlags are those of what is recorded, and where.
+func (f *captureFlags) recordingFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
+	flags.BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
+	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
+	flags.StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
+	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
+	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
+	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
 }
 
 func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error {

@@ -151,30 +151,32 @@ func nothingChecked(r *check.Report, exchanges int) error {
 // them. For a damaged capture it returns the report of what could be read and an error.
 func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []string) (_ *check.Report, exchanges int, _ error) {
 	var damage error
-	file, part := "", false
+	file := ""
 	k := check.NewChecker(defs, check.CheckOptions{
-		Address: func(ex *decode.Exchange, f *decode.Frame) string {
+		Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
 			return address{file, ex.ID, part, f.Dir, f.Seq}.String()
 		},
 	})
 	for _, name := range inputs {
 		file = parseAddress(name).File
-		err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-			exchanges++
-			if part = piece; piece {
-				decode.DropJoined(ex)
-			} else {
-				a.remark(ex) // of a conversation, with what its pieces have to say
-			}
-			k.Add(ex)
-			return nil
-		})
-		if err != nil && !errors.Is(err, captures.ErrDamaged) {
+		n, err := checkCapture(ctx, k, name, a.remark)
+		if exchanges += n; err != nil && !errors.Is(err, captures.ErrDamaged) {
 			return nil, exchanges, err
 		}
 		damage = errors.Join(damage, err)
 	}
 	return k.Report(), exchanges, damage
+}
+
+// checkCapture has k check the exchanges of a capture, or the one that an address names.
+func checkCapture(ctx context.Context, k *check.Checker, name string, onExchange func(*decode.Exchange)) (exchanges int, err error) {
+	addr := parseAddress(name)
+	store, err := openCapture(addr.File)
+	if err != nil {
+		return 0, err
+	}
+	defer store.Close()
+	return k.AddCapture(ctx, store, addr.Exchange, addr.Part, onExchange)
 }
 
 func methodRows(r *check.Report) [][]string {

@@ -78,18 +78,8 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 		return err
 	}
 	whole = cmp.Or(whole, "auto")
-	opts := text.Options{In: f.in, As: whole}
-	if err := oneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
+	if err := f.check(whole); err != nil {
 		return err
-	}
-	if err := oneOf("--as", whole, "auto", "message", "frames", "delimited"); err != nil {
-		return err
-	}
-	if err := oneOf("--format", f.format, "text", "json"); err != nil {
-		return err
-	}
-	if f.hex && f.format != "text" || f.all && !f.hex {
-		return usagef("--hex is a format of its own, and --all goes with it")
 	}
 	if f.follow {
 		return a.followDecode(ctx, f, parseAddress(name))
@@ -97,9 +87,10 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 	if f.schema != "" && f.typeName == "" && parseAddress(name).Exchange == 0 {
 		return usagef("--schema needs --type, the full name of the message")
 	}
-	if f.explain != "" && (f.hex || f.follow) {
+	if f.explain != "" && f.hex {
 		return usagef("--explain goes neither with --hex nor with --follow")
 	}
+	opts := text.Options{In: f.in, As: whole}
 	if opts.Type, err = f.message(ctx); err != nil {
 		return err
 	}
@@ -133,6 +124,23 @@ func (a *app) decode(ctx context.Context, f decodeFlags, name string) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// check checks what the flags mean together; whole is what --as says of the bytes.
+func (f decodeFlags) check(whole string) error {
+	if err := oneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
+		return err
+	}
+	if err := oneOf("--as", whole, "auto", "message", "frames", "delimited"); err != nil {
+		return err
+	}
+	if err := oneOf("--format", f.format, "text", "json"); err != nil {
+		return err
+	}
+	if f.hex && f.format != "text" || f.all && !f.hex {
+		return usagef("--hex is a format of its own, and --all goes with it")
+	}
+	return nil
 }
 
 // writeDocument writes a document in the form that the flags name.

@@ -156,6 +156,11 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	case la.Exchange != 0 && la.Frame < 0 || ra.Exchange != 0 && ra.Frame < 0:
 		return nil, usagef("one is a whole exchange and the other is not: %s, %s", left, right)
 	}
+	return a.compareMessages(ctx, left, right, defs, f)
+}
+
+// compareMessages compares two frames, or files that hold messages.
+func (a *app) compareMessages(ctx context.Context, left, right string, defs *schema.Schema, f diffFlags) ([]changeGroup, error) {
 	l, err := a.readMessage(ctx, left)
 	if err != nil {
 		return nil, err
@@ -168,12 +173,12 @@ func (a *app) compare(ctx context.Context, left, right string, f diffFlags) ([]c
 	if names.root, err = f.root(defs); err != nil {
 		return nil, err
 	}
-	ex := l.of
+	ex, from := l.of, left
 	if ex == nil {
-		ex, la = r.of, ra
+		ex, from = r.of, right
 	}
 	if ex != nil && names.root == nil {
-		names.root = frameType(defs, ex.Call, la.Dir)
+		names.root = frameType(defs, ex.Call, parseAddress(from).Dir)
 	}
 	o := f.options()
 	if l.stream != nil || r.stream != nil {
@@ -233,52 +238,12 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 	defer rs.Close()
 	a.remarkEmpty(ctx, ls)
 	a.remarkEmpty(ctx, rs)
-	pairing := diff.NewPairing()
-	if err := eachCall(ctx, ls, pairing.AddA); err != nil {
-		return nil, err
+	calls, err := diff.Captures(ctx, ls, rs, o)
+	groups := make([]changeGroup, len(calls))
+	for i, c := range calls {
+		groups[i] = changeGroup{title: fmt.Sprintf("%s[%d]", c.Name, c.Nth), changes: c.Changes, names: namer{defs: defs, call: c.Call}}
 	}
-	if err := eachCall(ctx, rs, pairing.AddB); err != nil {
-		return nil, err
-	}
-	var groups []changeGroup
-	for _, p := range pairing.Pairs() {
-		title := fmt.Sprintf("%s[%d]", p.Name, p.Nth)
-		switch {
-		case p.B == 0:
-			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Remove}}})
-			continue
-		case p.A == 0:
-			groups = append(groups, changeGroup{title: title, changes: []diff.Change{{Op: diff.Add}}})
-			continue
-		}
-		l, err := decode.Resolve(ctx, ls, p.A, false)
-		if err != nil {
-			return groups, err
-		}
-		r, err := decode.Resolve(ctx, rs, p.B, false)
-		if err != nil {
-			return groups, err
-		}
-		if changes := diff.Exchanges(l.Exchange, r.Exchange, o); len(changes) > 0 {
-			groups = append(groups, changeGroup{title: title, changes: changes, names: namer{defs: defs, call: l.Call}})
-		}
-	}
-	return groups, nil
-}
-
-// eachCall names and decodes the calls of a capture.
-func eachCall(ctx context.Context, store *captures.Store, do func(name string, ex *decode.Exchange)) error {
-	return decode.EachWhole(ctx, store, false, func(ex *decode.Exchange) error {
-		do(titleOf(ex), ex)
-		return nil
-	})
-}
-
-func titleOf(ex *decode.Exchange) string {
-	if ex.Service == "" {
-		return ex.Method + " " + ex.URL
-	}
-	return ex.Service + "/" + ex.RPC
+	return groups, err
 }
 
 // valueText shows a value of a difference on one short line.

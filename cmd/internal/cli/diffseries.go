@@ -105,8 +105,8 @@ func (a *app) addSeries(ctx context.Context, s *seriesInput, arg, method string)
 			return err
 		}
 		defer store.Close()
-		return eachCall(ctx, store, func(name string, ex *decode.Exchange) {
-			if (name == method || strings.HasSuffix(name, "/"+method)) && len(s.exchanges) < maxSeries {
+		return diff.EachOfMethod(ctx, store, method, func(ex *decode.Exchange) {
+			if len(s.exchanges) < maxSeries {
 				s.exchanges = append(s.exchanges, ex)
 			}
 		})

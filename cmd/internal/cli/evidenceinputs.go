@@ -10,7 +10,6 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/term"
-	"unwire/decode"
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
@@ -23,7 +22,6 @@ type evidenceInputs struct {
 	named   bool           // the root has a name of the user's
 	checker *check.Checker // for --into; nil without
 	file    string         // the capture that is being read, for the checker's addresses
-	piece   bool
 
 	total  *infer.Evidence
 	added  int64  // messages of files
@@ -207,20 +205,18 @@ func (g *evidenceInputs) sayOthers() {
 	}
 }
 
+// nothingInferred is the error where no input holds a message.
+func (g *evidenceInputs) nothingInferred() error {
+	if g.others > 0 {
+		return fail(exitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.othersText()), othersHint)
+	}
+	return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
+}
+
 // checkCapture checks every exchange of a capture against definitions.
 func (g *evidenceInputs) checkCapture(ctx context.Context, name string) error {
-	empty := true
-	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-		if empty = false; !piece {
-			g.a.remark(ex)
-		}
-		if g.piece = piece; piece {
-			decode.DropJoined(ex)
-		}
-		g.checker.Add(ex)
-		return ctx.Err()
-	})
-	if err == nil && empty {
+	n, err := checkCapture(ctx, g.checker, name, g.a.remark)
+	if err == nil && n == 0 {
 		g.a.say("unwire: warning: %s holds no exchanges", term.Clean(name))
 	}
 	return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	root := f.root
-	if root == "" {
-		root = defaultRoot
-	}
+	root := cmp.Or(f.root, defaultRoot)
 	if !protoreflect.Name(root).IsValid() {
 		return usagef("--root %s: no message can have that name", root)
 	}
@@ -120,39 +118,39 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 		return err
 	}
 	if len(in.Files) == 0 || reading != nil && len(g.total.Roots()) == 0 {
-		if reading != nil {
-			return reading
-		}
-		if g.others > 0 {
-			return fail(exitInput, fmt.Errorf("no protobuf message of an RPC in the input, but %s", g.othersText()), othersHint)
-		}
-		return fail(exitInput, errors.New("no protobuf message of an RPC in the input"), "'unwire ls F.uwc' shows each exchange's codec")
+		return cmp.Or(reading, g.nothingInferred())
 	}
-	switch f.evidence {
-	case "":
-	case "-":
-		err = in.WriteEvidence(a.out)
-	default:
-		err = wholeFile(f.evidence, forAll, in.WriteEvidence)
-	}
-	if err != nil {
+	if err := a.writeEvidence(in, f.evidence); err != nil {
 		return err
 	}
 	g.sayOthers()
+	a.sayLeftOut(in)
+	a.sayMixtures(in, f.raw)
+	if f.evidence != "-" || f.out != "" {
+		err = a.writeInferred(in, f.out)
+	}
+	return cmp.Or(err, reading)
+}
+
+// writeEvidence writes how sure each field is to a file, or to stdout for "-".
+func (a *app) writeEvidence(in *infer.Inferred, name string) error {
+	switch name {
+	case "":
+		return nil
+	case "-":
+		return in.WriteEvidence(a.out)
+	}
+	return wholeFile(name, forAll, in.WriteEvidence)
+}
+
+// sayLeftOut says what the inference had no room for.
+func (a *app) sayLeftOut(in *infer.Inferred) {
 	if in.Truncated {
 		a.say("unwire: some fields were left out: there were too many")
 	}
 	if in.Deep {
 		a.say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
 	}
-	a.sayMixtures(in, f.raw)
-	if f.evidence == "-" && f.out == "" {
-		return reading
-	}
-	if err := a.writeInferred(in, f.out); err != nil {
-		return err
-	}
-	return reading
 }
 
 // maxMixtures bounds what is said of messages of several types.
@@ -205,8 +203,8 @@ func (a *app) inferInto(ctx context.Context, g *evidenceInputs, f inferFlags, in
 		return err
 	}
 	g.checker = check.NewChecker(defs, check.CheckOptions{
-		Address: func(ex *decode.Exchange, fr *decode.Frame) string {
-			return address{g.file, ex.ID, g.piece, fr.Dir, fr.Seq}.String()
+		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
+			return address{g.file, ex.ID, part, fr.Dir, fr.Seq}.String()
 		},
 	})
 	reading := g.gather(ctx, inputs)

@@ -76,6 +76,22 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.to, "to", "", "URL of the server (default: where --from was captured)")
 	flags.StringVar(&f.method, "method", "", "/package.Service/Method (default: of --from)")
 	flags.StringVar(&f.from, "from", "", "F.uwc#ID: an exchange to take the method, headers and protocol from")
+	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
+	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
+	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
+	flags.BoolVar(&f.dryRun, "plan", false, "say how many requests there would be, what each can tell, and what could have effects; send nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "the same as --plan")
+	flags.BoolVar(&f.json, "json", false, "the result as JSON")
+	f.questionFlags(cmd)
+	f.limitFlags(cmd)
+	return cmd
+}
+
+// questionFlags are those of what is asked.
+func (f *probeFlags) questionFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.path, "path", "", "numbers of the message fields that lead to the message to ask about: 1.2")
 	flags.StringVar(&f.fields, "fields", "1-1100", "numbers to ask about: ranges, joined by commas")
 	flags.IntVar(&f.depth, "depth", 0, "levels of messages below it to ask about, too")
@@ -86,8 +102,11 @@ learn nothing, 2 where it was refused.`,
 	flags.StringSliceVar(&f.known, "known", nil, "JSON names of the request that exist, of no float fields")
 	flags.BoolVar(&f.refine, "refine", false, "ask one request more a field where that tells text from bytes")
 	flags.StringVar(&f.proto, "proto", "", "folder of .proto files whose names 'builtin' means (default: the built-in ones)")
-	flags.StringVar(&f.protocol, "protocol", "", "connect-unary, connect-stream, grpc or grpc-web (default: what works)")
-	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+}
+
+// limitFlags are those of how much is sent, to whom, and with which credentials.
+func (f *probeFlags) limitFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.IntVar(&f.budget, "budget", 2000, "requests at most")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second (default: 1 to another machine, no limit to this one)")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
@@ -97,13 +116,6 @@ learn nothing, 2 where it was refused.`,
 	flags.StringVar(&f.credentials, "credentials", "", "file of secrets, NAME: value a line, mode 0600")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
-	flags.StringVarP(&f.output, "output", "o", "", "file for the result as JSON; its journal is beside it, FILE.journal")
-	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
-	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "plan", false, "say how many requests there would be, what each can tell, and what could have effects; send nothing")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "the same as --plan")
-	flags.BoolVar(&f.json, "json", false, "the result as JSON")
-	return cmd
 }
 
 func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {

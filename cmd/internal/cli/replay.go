@@ -88,6 +88,27 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "URL to send to instead of where it was captured")
+	f.editFlags(cmd)
+	f.firstFlags(cmd)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+	f.liveFlags(cmd)
+	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
+	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
+	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
+	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
+	f.headerFlag(cmd)
+	f.trustFlags(cmd)
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
+	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
+	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
+	cmd.AddCommand(a.replaySuiteCommand(), a.replayVerifyCommand())
+	return cmd
+}
+
+// editFlags are those of what is changed in the request.
+func (f *replayFlags) editFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.Var(&editFlag{"set", "PATH[:KIND]=VALUE", &f.edits}, "set", "give a field another value")
 	flags.Var(&editFlag{"add", "PATH:KIND=VALUE", &f.edits}, "add", "put in a field")
 	flags.Var(&editFlag{"del", "PATH", &f.edits}, "del", "take out a field")
@@ -98,24 +119,15 @@ A capture whose name is that of a subcommand is named ./suite.`,
 	flags.Var(&patchFlag{&f.edits}, "patch", "file of edits, one a line as in 'set 1.2=x'")
 	flags.StringVar(&f.edit, "edit", "", "open a frame as text in $VISUAL or $EDITOR; --edit=@2 names one")
 	flags.Lookup("edit").NoOptDefVal = "first"
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be sent, and send nothing")
+}
+
+// firstFlags are those of what is sent before the request.
+func (f *replayFlags) firstFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, whose live ids go into this one: IDs, or auto for those that issued what it carries")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
-	f.liveFlags(cmd)
-	flags.StringVarP(&f.out, "output", "o", "", "capture to which the answer is added")
-	flags.StringVar(&f.proto, "proto", "", "folder of .proto files for names (default: the built-in ones)")
-	flags.StringVar(&f.credentials, "credentials", "", "where secrets are: a file (NAME: value a line, mode 0600), env:NAME, keyring:SERVICE/ACCOUNT, or cursor")
 	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
-	flags.BoolVar(&f.omitSecrets, "omit-secrets", false, "leave out headers whose secret is not given")
-	f.headerFlag(cmd)
-	f.trustFlags(cmd)
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
-	flags.BoolVar(&f.parts, "parts", false, "the call alone, where several calls are one stream")
-	flags.BoolVar(&f.all, "all", false, "list ignored differences too")
-	flags.BoolVar(&f.json, "json", false, "the result (with --dry-run, the plan) as JSON")
-	cmd.AddCommand(a.replaySuiteCommand(), a.replayVerifyCommand())
-	return cmd
 }
 
 // headerFlag is that of headers whose value is made.
@@ -209,19 +221,8 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err != nil {
 		return err
 	}
-	for _, w := range plan.Warnings {
-		a.say("unwire: warning: %s", term.Clean(w))
-	}
-	if f.dryRun && f.json {
-		return a.printJSON(plan)
-	}
-	if f.dryRun {
-		return printPlan(a.out, plan, f.live)
-	}
-	if f.live && plan.Refusal == "" {
-		if err := printPlan(a.err, plan, true); err != nil {
-			return err
-		}
+	if done, err := a.showPlan(plan, f); done || err != nil {
+		return err
 	}
 	result, err := a.send(ctx, plan, f.out)
 	if err != nil {
@@ -232,11 +233,33 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	}
 	a.sayHint(result, plan)
 	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
-		if first, err := replay.Issuers(ctx, store, addr.Exchange); err == nil && len(first) > 0 {
-			a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
-		}
+		a.sayIssuers(ctx, store, addr.Exchange)
 	}
 	return verdictStatus(result)
+}
+
+// showPlan shows what is going to be sent to another machine, and says what is amiss
+// with it; done says that showing it was all that was asked for.
+func (a *app) showPlan(plan *replay.Plan, f replayFlags) (done bool, err error) {
+	for _, w := range plan.Warnings {
+		a.say("unwire: warning: %s", term.Clean(w))
+	}
+	switch {
+	case f.dryRun && f.json:
+		return true, a.printJSON(plan)
+	case f.dryRun:
+		return true, printPlan(a.out, plan, f.live)
+	case f.live && plan.Refusal == "":
+		return false, printPlan(a.err, plan, true)
+	}
+	return false, nil
+}
+
+// sayIssuers names the exchanges that issued what a rejected request carries.
+func (a *app) sayIssuers(ctx context.Context, store *captures.Store, id int64) {
+	if first, err := replay.Issuers(ctx, store, id); err == nil && len(first) > 0 {
+		a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
+	}
 }
 
 func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {

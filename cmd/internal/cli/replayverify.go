@@ -18,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/schema"
 )
 
 type verifyFlags struct {
@@ -74,6 +75,18 @@ refused.`,
 	flags.IntVar(&f.depth, "depth", 2, "levels of messages below the request to verify, too")
 	flags.BoolVar(&f.refine, "refine", true, "tell text from bytes where the server does: a request a field more")
 	flags.BoolVar(&f.http2, "http2", false, "speak HTTP/2, over http:// without asking")
+	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
+	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
+	flags.BoolVar(&f.all, "all", false, "all that the server said of each field")
+	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
+	f.limitFlags(cmd)
+	return cmd
+}
+
+// limitFlags are those of how much is sent, to whom, and with which credentials.
+func (f *verifyFlags) limitFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "allow hosts other than this machine (see --allow-host)")
 	flags.StringSliceVar(&f.allow, "allow-host", nil, "host, or host:port, that --live may send to")
 	flags.BoolVar(&f.allowExecute, "allow-execute", false, "start handlers of bidirectional methods on another machine, too")
@@ -83,12 +96,6 @@ refused.`,
 	flags.BoolVar(&f.noAuth, "no-auth", false, "send no credentials: many servers parse before they look at them")
 	flags.StringVar(&f.upstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for the server")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Second, "of one request")
-	flags.StringVar(&f.journal, "journal", "", "file to which every request and answer is appended")
-	flags.BoolVar(&f.resume, "resume", false, "go on with a journal: what it answers is not asked again")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be sent, and send nothing")
-	flags.BoolVar(&f.all, "all", false, "all that the server said of each field")
-	flags.BoolVar(&f.json, "json", false, "a JSON line a method")
-	return cmd
 }
 
 // A verifyCall is a method of a capture whose request the definitions know.
@@ -167,10 +174,7 @@ func allLocal(calls []*verifyCall) bool {
 
 // verifyCalls finds the methods of a capture, or of one exchange.
 func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
-	byMethod := map[string]*verifyCall{}
-	looked := map[string]int{}
-	var calls []*verifyCall
-	var unknown []string
+	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {
 		if err != nil {
@@ -180,45 +184,66 @@ func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr addre
 			continue
 		}
 		found = true
-		u, err := url.Parse(row.URL)
-		if err != nil || looked[u.Path] >= maxSeen {
-			continue
-		}
-		looked[u.Path]++
-		ex, err := decode.Decode(ctx, store, row.ID, decode.Options{})
-		if err != nil {
+		if err := calls.addExchange(ctx, store, row); err != nil {
 			return nil, err
 		}
-		md := reach.Schema.FrameType(ex.Call, captures.Up)
-		method := "/" + ex.Service + "/" + ex.RPC
-		if md == nil || !canAsk(ex.Protocol) {
-			if ex.RPC != "" && looked[u.Path] == 1 {
-				unknown = append(unknown, method)
-			}
-			continue
-		}
-		c := byMethod[method]
-		if c == nil {
-			c = &verifyCall{exchange: row.ID, method: method, captured: u, protocol: ex.Protocol, request: md, seen: map[string]probe.Hint{}}
-			byMethod[method] = c
-			calls = append(calls, c)
-		}
-		for i := range ex.Frames {
-			if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
-				probe.SeenIn(c.seen, fr.Data, md)
-			}
-		}
 	}
-	for _, m := range unknown {
+	for _, m := range calls.unknown {
 		a.say("%s is left out: the definitions do not know its request, or it is not asked this way", term.Clean(m))
 	}
 	switch {
 	case addr.Exchange != 0 && !found:
 		return nil, fail(exitInput, fmt.Errorf("%s has no exchange %d", addr.File, addr.Exchange), fmt.Sprintf("'unwire ls %s' lists them", addr.File))
-	case len(calls) == 0:
+	case len(calls.list) == 0:
 		return nil, fail(exitInput, fmt.Errorf("%s has no request that the definitions know", addr.File), "--proto names the folder of definitions")
 	}
-	return calls, nil
+	return calls.list, nil
+}
+
+// verifyCalls are the methods that were found so far.
+type verifyCalls struct {
+	schema   *schema.Schema
+	list     []*verifyCall
+	byMethod map[string]*verifyCall
+
+	// looked counts the exchanges that were looked into, by path.
+	looked map[string]int
+	// unknown are the methods that cannot be asked about.
+	unknown []string
+}
+
+// addExchange looks into an exchange, unless enough of its method were looked into.
+func (v *verifyCalls) addExchange(ctx context.Context, store *captures.Store, row *captures.Exchange) error {
+	u, err := url.Parse(row.URL)
+	if err != nil || v.looked[u.Path] >= maxSeen {
+		return nil
+	}
+	v.looked[u.Path]++
+	ex, err := decode.Decode(ctx, store, row.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	md := v.schema.FrameType(ex.Call, captures.Up)
+	method := "/" + ex.Service + "/" + ex.RPC
+	if md == nil || !canAsk(ex.Protocol) {
+		if ex.RPC != "" && v.looked[u.Path] == 1 {
+			v.unknown = append(v.unknown, method)
+		}
+		return nil
+	}
+
+	c := v.byMethod[method]
+	if c == nil {
+		c = &verifyCall{exchange: row.ID, method: method, captured: u, protocol: ex.Protocol, request: md, seen: map[string]probe.Hint{}}
+		v.byMethod[method] = c
+		v.list = append(v.list, c)
+	}
+	for i := range ex.Frames {
+		if fr := &ex.Frames[i]; fr.Up() && fr.End == nil && ex.Code == "ok" && ex.Codec == "proto" {
+			probe.SeenIn(c.seen, fr.Data, md)
+		}
+	}
+	return nil
 }
 
 func canAsk(p decode.Protocol) bool {
@@ -231,71 +256,93 @@ func canAsk(p decode.Protocol) bool {
 
 // verifyEach verifies the methods one after the other.
 func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
-	left, told, status := f.budget, false, 0
-	var stopped string
-	var rows [][]string
+	r := &verifyRun{app: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
 	for _, call := range calls {
-		if stopped != "" || left <= 0 {
-			a.say("%s was not asked about: %s", term.Clean(call.method), term.Clean(orText(stopped, "the budget is used up")))
-			status = exitFinding
+		if r.stopped != "" || r.left <= 0 {
+			a.say("%s was not asked about: %s", term.Clean(call.method), term.Clean(orText(r.stopped, "the budget is used up")))
+			r.finding = true
 			continue
 		}
-		o, err := call.options(ctx, store, reach, f)
-		if err != nil {
-			return refusal(err)
-		}
-		o.Budget = left
-		plan, err := probe.NewVerifyPlan(o)
-		if err != nil {
-			return refusal(err)
-		}
-		if f.dryRun {
-			if err := a.printVerifyPlan(a.out, plan, f.json); err != nil {
-				return err
-			}
-			told = true
-			continue
-		}
-		if plan.Live {
-			if err := a.printVerifyPlan(a.err, plan, false); err != nil {
-				return err
-			}
-		}
-		if journal != nil {
-			if _, err := journal.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
-			o.Journal = journal
-		}
-		v, err := probe.Verify(ctx, *o)
-		if err != nil {
-			return refusal(err)
-		}
-		left -= v.Requests - v.Resumed
-		if rows = append(rows, verifyRows(v, f.all)...); f.json {
-			if err := a.printJSON(v); err != nil {
-				return err
-			}
-		}
-		a.sayVerified(v)
-		told = told || v.Runtime != probe.Unknown && v.Runtime != ""
-		if v.Contradicted > 0 || v.Stopped != "" {
-			status = exitFinding
-		}
-		if v.Stopped != "" && plan.Live { // what one method hears counts for all
-			stopped = v.Stopped
+		if err := r.verify(ctx, call); err != nil {
+			return err
 		}
 	}
-	if len(rows) > 0 && !f.json {
-		if err := a.out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, rows); err != nil {
+	if len(r.rows) > 0 && !f.json {
+		if err := a.out.Wide([]string{"METHOD", "PATH", "FIELD", "TYPE", "VERDICT", "WE CONCLUDED", "THE SERVER SAID"}, r.rows); err != nil {
 			return err
 		}
 	}
 	switch {
-	case status != 0:
-		return fail(status, nil, "")
-	case !told:
+	case r.finding:
+		return fail(exitFinding, nil, "")
+	case !r.answered:
 		return fail(exitFinding, errors.New("no server said anything of its parser"), "")
+	}
+	return nil
+}
+
+// A verifyRun is what the verification of several methods has in common.
+type verifyRun struct {
+	*app
+	*verifyFlags
+	store   *captures.Store
+	reach   replay.Options
+	journal io.ReadWriteSeeker
+
+	// left is the budget that is left.
+	left int
+	// stopped is why no other method is asked about; "" if they are.
+	stopped string
+	// answered says that a server said something of its parser, or a plan was shown.
+	answered bool
+	// finding says that something was contradicted, or not asked to its end.
+	finding bool
+	rows    [][]string
+}
+
+// verify asks about one method, or shows what would be asked.
+func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
+	o, err := call.options(ctx, r.store, r.reach, r.verifyFlags)
+	if err != nil {
+		return refusal(err)
+	}
+	o.Budget = r.left
+	plan, err := probe.NewVerifyPlan(o)
+	if err != nil {
+		return refusal(err)
+	}
+	if r.dryRun {
+		r.answered = true
+		return r.printVerifyPlan(r.out, plan, r.json)
+	}
+	if plan.Live {
+		if err := r.printVerifyPlan(r.err, plan, false); err != nil {
+			return err
+		}
+	}
+	if r.journal != nil {
+		if _, err := r.journal.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		o.Journal = r.journal
+	}
+
+	v, err := probe.Verify(ctx, *o)
+	if err != nil {
+		return refusal(err)
+	}
+	r.left -= v.Requests - v.Resumed
+	if r.rows = append(r.rows, verifyRows(v, r.all)...); r.json {
+		if err := r.printJSON(v); err != nil {
+			return err
+		}
+	}
+	r.sayVerified(v)
+	r.answered = r.answered || v.Runtime != probe.Unknown && v.Runtime != ""
+	r.finding = r.finding || v.Contradicted > 0 || v.Stopped != ""
+	if plan.Live {
+		// What one method hears counts for all.
+		r.stopped = v.Stopped
 	}
 	return nil
 }

@@ -88,10 +88,7 @@ type unresolvedJSON struct {
 }
 
 func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []string) error {
-	var sources []*extract.Source
-	var lines []extracted
-	var faults []*extract.Fault
-	total := 0
+	x := schemaExtraction{app: a, schemaExtractFlags: f}
 	progress, done := a.extractProgress()
 	defer done()
 	for _, input := range inputs {
@@ -101,65 +98,96 @@ func (a *app) schemaExtract(ctx context.Context, f schemaExtractFlags, inputs []
 			return fail(exitInput, err, "")
 		}
 		done()
-		if c.Looked() == 0 {
-			switch n := c.Skipped(); n {
-			case 0:
-				return fail(exitInput, fmt.Errorf("%s: no files in it", input), "give files, or a folder or archive of files")
-			case 1:
-				return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
-			default:
-				return fail(exitInput, fmt.Errorf("%s: of no known kind, none of its %d files", input, n), "known are "+formatNames())
-			}
+		if err := nothingLookedAt(c, input); err != nil {
+			return err
 		}
-		src, err := c.Source(ctx)
-		if err != nil {
-			return fail(exitInput, err, "")
+		if err := x.addInput(ctx, c, input); err != nil {
+			return err
 		}
-		faults = append(faults, c.Faults()...)
-		alone, err := extract.Merge(ctx, src)
-		if err != nil {
-			return fail(exitInput, fmt.Errorf("%s: %w", input, err), "")
-		}
-		n := alone.Count()
-		total += n.Messages + n.Enums + n.Services + len(alone.Imports)
-		line := extracted{
-			V: 1, Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
-			Unresolved: []unresolvedJSON{},
-		}
-		for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
-			if u.Place.File == "" {
-				u.Place.File = input
-			}
-			line.Unresolved = append(line.Unresolved, unresolvedJSON{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason})
-			if !f.asJSON {
-				a.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
-			}
-		}
-		sources, lines = append(sources, src), append(lines, line)
 	}
-	if err := a.printExtracted(lines, f.asJSON); err != nil {
+	if err := a.printExtracted(x.lines, f.asJSON); err != nil {
 		return err
 	}
-	if err := notRead(faults); total == 0 && err != nil {
+	if err := notRead(x.faults); x.total == 0 && err != nil {
 		return err
 	}
-	if total == 0 {
+	if x.total == 0 {
 		return fail(exitInput, fmt.Errorf("%s: %w", strings.Join(inputs, ", "), extract.ErrNothing),
 			"looked for the output of "+strings.Join(bundle.Codegens(), ", ")+",\nand for descriptors in "+formatNames())
 	}
-	set, err := extract.Merge(ctx, sources...)
+	set, err := extract.Merge(ctx, x.sources...)
 	if err != nil {
 		return fail(exitInput, err, "")
 	}
-	if len(sources) > 1 && !f.asJSON {
+	if len(x.sources) > 1 {
 		for _, u := range set.Unresolved {
-			a.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
+			x.sayUnresolved(u)
 		}
 	}
 	if err := a.writeExtracted(set, f); err != nil {
 		return err
 	}
-	return notRead(faults)
+	return notRead(x.faults)
+}
+
+// A schemaExtraction is what was extracted from several inputs.
+type schemaExtraction struct {
+	*app
+	schemaExtractFlags
+	sources []*extract.Source
+	lines   []extracted
+	faults  []*extract.Fault
+	total   int
+}
+
+// addInput adds what was collected from an input.
+func (x *schemaExtraction) addInput(ctx context.Context, c *extract.Collector, input string) error {
+	src, err := c.Source(ctx)
+	if err != nil {
+		return fail(exitInput, err, "")
+	}
+	x.faults = append(x.faults, c.Faults()...)
+	alone, err := extract.Merge(ctx, src)
+	if err != nil {
+		return fail(exitInput, fmt.Errorf("%s: %w", input, err), "")
+	}
+	n := alone.Count()
+	x.total += n.Messages + n.Enums + n.Services + len(alone.Imports)
+	line := extracted{
+		V: 1, Input: input, Form: src.Form(), Messages: n.Messages, Enums: n.Enums, Services: n.Services, Fields: n.Fields,
+		Unresolved: []unresolvedJSON{},
+	}
+	for _, u := range slices.Concat(src.Unresolved, alone.Unresolved) {
+		if u.Place.File == "" {
+			u.Place.File = input
+		}
+		line.Unresolved = append(line.Unresolved, unresolvedJSON{u.Element, u.Place.File, u.Place.Line, u.Place.Column, u.Place.Offset, u.Reason})
+		x.sayUnresolved(u)
+	}
+	x.sources, x.lines = append(x.sources, src), append(x.lines, line)
+	return nil
+}
+
+// sayUnresolved says what could not be resolved, unless it is said in JSON.
+func (x *schemaExtraction) sayUnresolved(u bundle.Unresolved) {
+	if !x.asJSON {
+		x.say("unwire: %s", term.Clean(fmt.Sprintf("%s: %s: %s", u.Place, u.Element, u.Reason)))
+	}
+}
+
+// nothingLookedAt is the error where an input has no file that could hold a schema.
+func nothingLookedAt(c *extract.Collector, input string) error {
+	if c.Looked() > 0 {
+		return nil
+	}
+	switch n := c.Skipped(); n {
+	case 0:
+		return fail(exitInput, fmt.Errorf("%s: no files in it", input), "give files, or a folder or archive of files")
+	case 1:
+		return fail(exitInput, fmt.Errorf("%s: of no known kind", input), "known are "+formatNames())
+	default:
+		return fail(exitInput, fmt.Errorf("%s: of no known kind, none of its %d files", input, n), "known are "+formatNames())
+	}
 }
 
 func formatNames() string {

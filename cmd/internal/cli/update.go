@@ -17,6 +17,7 @@ import (
 	"unwire/schema/align"
 	"unwire/schema/interrupt"
 	"unwire/schema/update"
+	"unwire/schema/update/source"
 )
 
 // An updateLine is a line of `unwire schema update --json`.
@@ -102,11 +103,12 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 		return err
 	}
 	r, err := interrupt.Run(ctx, func() (*update.Result, error) {
-		r, err := update.Run(texts, string(evidence), sources, update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes})
+		o := update.Options{TakeNames: f.takeNames, TakeTypes: f.takeTypes}
+		r, err := update.Run(texts, string(evidence), sources, o)
 		if err != nil {
 			return nil, err
 		}
-		return a.nameByCalls(r, texts, &calls, f)
+		return source.NameByCalls(r, texts, &calls, f.complete, o)
 	})
 	if err != nil {
 		return err

@@ -13,12 +13,11 @@ import (
 	"unwire/decode"
 	"unwire/schema"
 	"unwire/schema/align"
-	"unwire/schema/check"
-	"unwire/schema/compare"
 	"unwire/schema/extract"
 	"unwire/schema/infer"
 	"unwire/schema/interrupt"
 	"unwire/schema/update"
+	"unwire/schema/update/source"
 )
 
 // updateSources loads what an update is made from; calls gets those of captures,
@@ -30,18 +29,18 @@ func (a *app) updateSources(ctx context.Context, have *schema.Schema, f updateFl
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, f.stamped(src))
+		f.complete(src)
+		list = append(list, *src)
 	}
 	return list, nil
 }
 
-// stamped is a source with what the flags say of it.
-func (f updateFlags) stamped(src *update.Source) update.Source {
+// complete enters in a source what the flags say of it.
+func (f updateFlags) complete(src *update.Source) {
 	src.Version, src.Date = f.version, f.date
 	if f.name != "" {
 		src.Name = f.name
 	}
-	return *src
 }
 
 // updateSource loads one source.
@@ -67,10 +66,7 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 	if err != nil {
 		return nil, err
 	}
-	if isAligned(s) {
-		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}, nil
-	}
-	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !f.partial}, nil
+	return source.FromDefinitions(s, f.partial), nil
 }
 
 // firstBytes is the beginning of a file; a folder has none.
@@ -88,58 +84,22 @@ func firstBytes(name string) ([]byte, error) {
 
 // trafficSource is what captures have that the definitions lack.
 func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name string, calls *align.Calls) (*update.Source, error) {
-	k := check.NewChecker(have, check.CheckOptions{})
-	methods := infer.NewEvidence()
-	file := parseAddress(name).File
-	err := eachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
-		if piece {
-			decode.DropJoined(ex)
-		} else {
-			a.remark(ex)
-			calls.Add(file, ex)
-		}
-		k.Add(ex)
-		if have.Method(ex.Service, ex.RPC) == nil {
-			if err := methods.AddExchange(ex); err != nil {
-				a.say("unwire: %s#%d: %v", name, ex.ID, err)
-			}
-		}
-		return nil
-	})
+	addr := parseAddress(name)
+	store, err := openCapture(addr.File)
 	if err != nil {
 		return nil, err
 	}
-	methods.Merge(k.Unknown())
-	src, err := inferredSource(methods)
-	if err != nil {
+	defer store.Close()
+	t := source.NewTraffic(have)
+	t.OnExchange = func(ex *decode.Exchange) {
+		a.remark(ex)
+		calls.Add(addr.File, ex)
+	}
+	t.OnRejected = func(exchange int64, err error) { a.say("unwire: %s#%d: %v", name, exchange, err) }
+	if err := t.AddCapture(ctx, store, addr.Exchange, addr.Part); err != nil {
 		return nil, err
 	}
-	for _, c := range k.Report().Contradicted {
-		element := c.Message
-		if c.Name != "" {
-			element += "." + c.Name
-		}
-		change := update.Change{Op: update.Conflict, Element: element, Kind: compare.FieldElement, Number: c.Number, Source: src.Name, Note: c.Reason}
-		if c.Number == 0 {
-			change.Kind = compare.MessageElement
-		}
-		src.Conflicts = append(src.Conflicts, change)
-	}
-	return src, nil
-}
-
-// inferredSource is what evidence comes to. Roots that are no method's are
-// messages by their full names.
-func inferredSource(ev *infer.Evidence) (*update.Source, error) {
-	in, err := infer.Infer(ev, infer.Options{})
-	if err != nil {
-		return nil, err
-	}
-	src := &update.Source{Name: "traffic", Certainty: "inferred", Schema: in.Schema, Guessed: true, Known: map[string]string{}}
-	for root, full := range in.Roots {
-		src.Known[full] = root
-	}
-	return src, nil
+	return t.Source()
 }
 
 // findingsSource reads a probe's result, evidence of either form, or what align
@@ -154,9 +114,9 @@ func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, 
 		if err != nil {
 			return nil, err
 		}
-		return inferredSource(ev)
+		return source.FromEvidence(ev)
 	}
-	if isReport(data) {
+	if align.IsReport(data) {
 		return a.reportSource(have, name, data)
 	}
 	src, err := update.ParseFindings(data, have)
@@ -170,6 +130,18 @@ func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, 
 		a.say("unwire: %s: left out: %s", name, term.CleanText(left))
 	}
 	return src, nil
+}
+
+// reportSource reads what align wrote; have may be nil.
+func (a *app) reportSource(have *schema.Schema, name string, data []byte) (*update.Source, error) {
+	r, err := align.ParseReport(data)
+	if err != nil {
+		return nil, fail(exitInput, fmt.Errorf("%s: %w", name, err), "'unwire align --json' writes such files")
+	}
+	if have != nil && !slices.ContainsFunc(r.Joins, func(j align.Join) bool { return have.Message(j.Message) != nil }) {
+		a.say("unwire: %s: none of its messages is in the files; 'unwire align --proto DIR' calls them as DIR does", name)
+	}
+	return source.FromJoins(r)
 }
 
 // extractedSource is what shipped code holds.

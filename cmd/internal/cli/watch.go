@@ -18,18 +18,9 @@ import (
 
 const frameEvery = 100 * time.Millisecond
 
-// A watcher is told what happens in a capture while it is recorded. Any of the
-// functions may be nil.
-type watcher struct {
-	began  func(ex *captures.Exchange, call decode.Call) error
-	status func(ex *captures.Exchange, call decode.Call) error // the response's headers have come
-	frame  func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error
-	ended  func(ex *captures.Exchange, s *decode.Stream) error
-}
-
-// watch tells f of an exchange until it has ended, or of all of them until the
-// interrupt. It waits for a capture that does not exist yet.
-func (a *app) watch(ctx context.Context, addr address, f watcher) error {
+// watch has w called with what happens in an exchange until it has ended, or in all of
+// them until the interrupt. It waits for a capture that does not exist yet.
+func (a *app) watch(ctx context.Context, addr address, w decode.Watcher) error {
 	store, err := a.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
@@ -38,79 +29,19 @@ func (a *app) watch(ctx context.Context, addr address, f watcher) error {
 	if _, err := store.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
 		a.say("unwire: waiting for exchange %d", addr.Exchange)
 	}
-	running := map[int64]*watched{}
-	for e, err := range store.Follow(ctx, frameEvery) {
-		if err != nil {
-			return err
-		}
-		id := e.Chunk.Exchange
-		if e.Exchange != nil {
-			id = e.Exchange.ID
-		}
-		if addr.Exchange != 0 && id != addr.Exchange {
-			continue
-		}
-		if err := f.event(running, id, e); err != nil {
-			return err
-		}
-		if e.Kind == captures.Ended && addr.Exchange != 0 {
+	ended := false
+	onEnded := w.Ended
+	w.Ended = func(ex *captures.Exchange, s *decode.Stream) error {
+		if ended = addr.Exchange != 0; onEnded == nil {
 			return nil
 		}
+		return onEnded(ex, s)
+	}
+	if err := decode.Watch(store.Follow(ctx, frameEvery), addr.Exchange, w); err != nil || ended {
+		return err
 	}
 	if ctx.Err() != nil {
 		return fail(exitInterrupted, nil, "")
-	}
-	return nil
-}
-
-// A watched exchange is one that has not ended.
-type watched struct {
-	ex *captures.Exchange
-	s  *decode.Stream
-}
-
-func (f watcher) event(running map[int64]*watched, id int64, e captures.Event) error {
-	r := running[id]
-	if r == nil {
-		if e.Exchange == nil {
-			return nil // a chunk of an exchange that has ended
-		}
-		r = &watched{e.Exchange, decode.NewStream(e.Exchange, decode.Options{})}
-		running[id] = r
-	}
-	if e.Exchange != nil {
-		r.ex = e.Exchange
-	}
-	ex, s := r.ex, r.s
-	frames := func(fs []decode.Frame) error {
-		for i := range fs {
-			if err := f.frame(ex, s.Call(), &fs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	switch e.Kind {
-	case captures.Began:
-		if f.began != nil {
-			return f.began(ex, s.Call())
-		}
-	case captures.Responded:
-		s.Update(ex)
-		if f.status != nil {
-			return f.status(ex, s.Call())
-		}
-	case captures.Received:
-		return frames(s.Feed(e.Chunk))
-	case captures.Ended:
-		s.Update(ex)
-		if err := frames(s.Close()); err != nil {
-			return err
-		}
-		delete(running, id)
-		if f.ended != nil {
-			return f.ended(ex, s)
-		}
 	}
 	return nil
 }
@@ -161,8 +92,8 @@ func (a *app) followDecode(ctx context.Context, f decodeFlags, addr address) err
 	}
 	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
 	w := bufio.NewWriter(a.out)
-	return a.watch(ctx, addr, watcher{
-		frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
+	return a.watch(ctx, addr, decode.Watcher{
+		Frame: func(ex *captures.Exchange, call decode.Call, fr *decode.Frame) error {
 			at := address{File: addr.File, Exchange: ex.ID, Dir: fr.Dir, Frame: fr.Seq}
 			if f.format != "json" {
 				fmt.Fprintf(w, "# %s  %.1f ms, %d bytes\n", term.Clean(at.String()), millis(fr.T), len(fr.Raw))
@@ -196,7 +127,7 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 	seen := followedViews{file: addr.File, defs: defs, chosen: chosen, by: map[string]*views{}}
 	w := bufio.NewWriter(a.out)
 	if o.json {
-		return a.watch(ctx, addr, watcher{frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+		return a.watch(ctx, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			return a.printJSON(newFrameLine(decode.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
 		}})
 	}
@@ -208,26 +139,26 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 		}
 		last = id
 	}
-	return a.watch(ctx, addr, watcher{
-		began: func(ex *captures.Exchange, call decode.Call) error {
+	return a.watch(ctx, addr, decode.Watcher{
+		Began: func(ex *captures.Exchange, call decode.Call) error {
 			last = ex.ID
 			fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
 			fmt.Fprintf(w, "exchange %d · %s · HTTP/%s\n", ex.ID, call.Protocol, term.Clean(ex.HTTP))
 			a.printHeaders(w, "↑", "", ex.RequestHeaders)
 			return w.Flush()
 		},
-		status: func(ex *captures.Exchange, _ decode.Call) error {
+		Responded: func(ex *captures.Exchange, _ decode.Call) error {
 			turn(ex.ID)
 			fmt.Fprintf(w, "↓ status %d\n", ex.Status)
 			a.printHeaders(w, "↓", "", ex.ResponseHeaders)
 			return w.Flush()
 		},
-		frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
+		Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
 			turn(ex.ID)
 			a.printFrame(w, &decode.Exchange{Exchange: *ex, Call: call}, f, seen.of(ctx, ex, call), o)
 			return w.Flush()
 		},
-		ended: func(ex *captures.Exchange, s *decode.Stream) error {
+		Ended: func(ex *captures.Exchange, s *decode.Stream) error {
 			turn(ex.ID)
 			a.printHeaders(w, "↓", "trailer ", ex.ResponseTrailers)
 			code, message := s.Verdict()

@@ -1,0 +1,107 @@
+package decode
+
+import (
+	"iter"
+
+	"unwire/captures"
+)
+
+// A Watcher is called with what happens in exchanges while they are recorded. Any of
+// the functions may be nil; an error of one ends the watching.
+type Watcher struct {
+	// Began is called when the request's headers are known.
+	Began func(ex *captures.Exchange, call Call) error
+	// Responded is called when the response's headers are known.
+	Responded func(ex *captures.Exchange, call Call) error
+	// Frame is called with each frame as soon as it is complete.
+	Frame func(ex *captures.Exchange, call Call, f *Frame) error
+	// Ended is called after the last frame, with the stream that was read.
+	Ended func(ex *captures.Exchange, s *Stream) error
+}
+
+// Watch decodes the events of a capture while they come, and calls w: of the exchange
+// with the number id until it has ended, or of all exchanges until the events end if
+// id is 0.
+//
+// Errors: the one among the events, and those of w's functions.
+func Watch(events iter.Seq2[captures.Event, error], id int64, w Watcher) error {
+	running := map[int64]*watchedExchange{}
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		of := e.Chunk.Exchange
+		if e.Exchange != nil {
+			of = e.Exchange.ID
+		}
+		if id != 0 && of != id {
+			continue
+		}
+		if err := w.event(running, of, e); err != nil {
+			return err
+		}
+		if e.Kind == captures.Ended && id != 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// A watchedExchange is one that has not ended.
+type watchedExchange struct {
+	*captures.Exchange
+	stream *Stream
+}
+
+// event takes an event of the exchange id.
+func (w Watcher) event(running map[int64]*watchedExchange, id int64, e captures.Event) error {
+	ex := running[id]
+	if ex == nil {
+		if e.Exchange == nil {
+			// It is a chunk of an exchange that has ended.
+			return nil
+		}
+		ex = &watchedExchange{e.Exchange, NewStream(e.Exchange, Options{})}
+		running[id] = ex
+	}
+	if e.Exchange != nil {
+		ex.Exchange = e.Exchange
+	}
+
+	switch e.Kind {
+	case captures.Began:
+		if w.Began != nil {
+			return w.Began(ex.Exchange, ex.stream.Call())
+		}
+	case captures.Responded:
+		ex.stream.Update(ex.Exchange)
+		if w.Responded != nil {
+			return w.Responded(ex.Exchange, ex.stream.Call())
+		}
+	case captures.Received:
+		return w.frames(ex, ex.stream.Feed(e.Chunk))
+	case captures.Ended:
+		ex.stream.Update(ex.Exchange)
+		if err := w.frames(ex, ex.stream.Close()); err != nil {
+			return err
+		}
+		delete(running, id)
+		if w.Ended != nil {
+			return w.Ended(ex.Exchange, ex.stream)
+		}
+	}
+	return nil
+}
+
+// frames hands out frames.
+func (w Watcher) frames(ex *watchedExchange, list []Frame) error {
+	if w.Frame == nil {
+		return nil
+	}
+	for i := range list {
+		if err := w.Frame(ex.Exchange, ex.stream.Call(), &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

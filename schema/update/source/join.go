@@ -1,0 +1,58 @@
+package source
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"unwire/schema"
+	"unwire/schema/align"
+	"unwire/schema/update"
+)
+
+// NameByCalls goes on with an update of files: the definitions that it comes to are
+// joined with the names in calls that were recorded in both codecs. complete, if set,
+// completes the source that the joins make.
+func NameByCalls(r *update.Result, files map[string]string, calls *align.Calls, complete func(*update.Source), o update.Options) (*update.Result, error) {
+	now := maps.Clone(files)
+	for _, file := range r.Files {
+		now[file.Name] = file.After
+	}
+	have, err := schema.FromTexts(now)
+	if err != nil {
+		return nil, err
+	}
+
+	calls.NameBy(have)
+	var aligner align.Aligner
+	if _, err := calls.Pair(&aligner); err != nil {
+		return nil, err
+	}
+	report := aligner.Solve()
+	if len(report.Joins) == 0 {
+		return r, nil
+	}
+	src, err := FromJoins(report)
+	if err != nil {
+		return nil, err
+	}
+	if complete != nil {
+		complete(src)
+	}
+
+	next, err := update.Run(now, r.Evidence, []update.Source{*src}, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range next.Files {
+		i := slices.IndexFunc(r.Files, func(old update.File) bool { return old.Name == file.Name })
+		if i < 0 {
+			r.Files = append(r.Files, file)
+			continue
+		}
+		r.Files[i].After = file.After
+	}
+	slices.SortFunc(r.Files, func(a, b update.File) int { return strings.Compare(a.Name, b.Name) })
+	r.Changes, r.Evidence = append(r.Changes, next.Changes...), next.Evidence
+	return r, nil
+}

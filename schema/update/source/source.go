@@ -1,0 +1,69 @@
+// Package source makes sources for updates: of definitions, of traffic and the
+// evidence that it leaves, of the joins of calls in two codecs, and of shipped code.
+//
+//	t := source.NewTraffic(have)
+//	err := t.AddCapture(ctx, capture, 0, false)
+//	src, err := t.Source()
+package source
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"unwire/schema"
+	"unwire/schema/align"
+	"unwire/schema/infer"
+	"unwire/schema/update"
+)
+
+// FromDefinitions is what definitions say, or what align wrote as definitions. With
+// partial, what they do not have is not gone.
+func FromDefinitions(s *schema.Schema, partial bool) *update.Source {
+	if isAligned(s) {
+		return &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true}
+	}
+	return &update.Source{Name: "definitions", Certainty: "reported", Schema: s, Complete: !partial}
+}
+
+// isAligned reports whether definitions are those that align makes of joins.
+func isAligned(s *schema.Schema) bool {
+	found := false
+	for _, f := range s.Files() {
+		switch base := path.Base(f.Path()); {
+		case base == align.DefinitionsFile:
+			found = true
+		case !strings.HasPrefix(f.Path(), "google/protobuf/"):
+			return false
+		}
+	}
+	return found
+}
+
+// FromEvidence is what evidence comes to. Roots that are no method's are messages by
+// their full names.
+func FromEvidence(ev *infer.Evidence) (*update.Source, error) {
+	in, err := infer.Infer(ev, infer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	src := &update.Source{Name: "traffic", Certainty: "inferred", Schema: in.Schema, Guessed: true, Known: map[string]string{}}
+	for root, full := range in.Roots {
+		src.Known[full] = root
+	}
+	return src, nil
+}
+
+// FromJoins is what the joins of align come to.
+func FromJoins(r *align.Report) (*update.Source, error) {
+	s, err := schema.FromDescriptorSet(r.DescriptorSet())
+	if err != nil {
+		return nil, fmt.Errorf("the joins make no definitions: %w", err)
+	}
+	src := &update.Source{Name: "traffic", Certainty: "inferred", Schema: s, Guessed: true, Spelled: true, Fits: map[string][]string{}}
+	for _, j := range r.Joins {
+		src.Fits[j.Message+"."+j.Name] = append(slices.Clone(j.Alternatives), j.Type)
+	}
+	return src, nil
+}

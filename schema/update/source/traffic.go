@@ -1,0 +1,74 @@
+package source
+
+import (
+	"context"
+
+	"unwire/decode"
+	"unwire/schema"
+	"unwire/schema/check"
+	"unwire/schema/compare"
+	"unwire/schema/infer"
+	"unwire/schema/update"
+)
+
+// Traffic collects what captures have that definitions lack: unknown fields, methods,
+// and what contradicts the definitions.
+type Traffic struct {
+	// OnExchange, if set, is called with each exchange before it is entered, but not
+	// with the heads of conversations: of these the conversation was entered before.
+	OnExchange func(*decode.Exchange)
+	// OnRejected, if set, is called with why messages of an exchange are left out.
+	OnRejected func(exchange int64, err error)
+
+	have    *schema.Schema
+	checker *check.Checker
+
+	// methods is evidence of the methods that the definitions do not know.
+	methods *infer.Evidence
+}
+
+// NewTraffic returns a Traffic for definitions.
+func NewTraffic(have *schema.Schema) *Traffic {
+	return &Traffic{have: have, checker: check.NewChecker(have, check.CheckOptions{}), methods: infer.NewEvidence()}
+}
+
+// AddCapture enters the exchanges of a capture, or only the one with the number id if
+// that is not 0, as decode.EachCall walks them.
+func (t *Traffic) AddCapture(ctx context.Context, src decode.Capture, id int64, part bool) error {
+	return decode.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+		if joined {
+			decode.DropJoined(ex)
+		} else if t.OnExchange != nil {
+			t.OnExchange(ex)
+		}
+		t.checker.Add(ex)
+		if t.have.Method(ex.Service, ex.RPC) != nil {
+			return nil
+		}
+		if err := t.methods.AddExchange(ex); err != nil && t.OnRejected != nil {
+			t.OnRejected(ex.ID, err)
+		}
+		return nil
+	})
+}
+
+// Source is what was collected.
+func (t *Traffic) Source() (*update.Source, error) {
+	t.methods.Merge(t.checker.Unknown())
+	src, err := FromEvidence(t.methods)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range t.checker.Report().Contradicted {
+		element := c.Message
+		if c.Name != "" {
+			element += "." + c.Name
+		}
+		change := update.Change{Op: update.Conflict, Element: element, Kind: compare.FieldElement, Number: c.Number, Source: src.Name, Note: c.Reason}
+		if c.Number == 0 {
+			change.Kind = compare.MessageElement
+		}
+		src.Conflicts = append(src.Conflicts, change)
+	}
+	return src, nil
+}
