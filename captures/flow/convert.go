@@ -32,7 +32,7 @@ type node struct {
 	err     error
 }
 
-func (n *node) wrong(member, want string) {
+func (n *node) reportType(member, want string) {
 	if n.err == nil {
 		n.err = fmt.Errorf("%s%s is no %s", n.name, member, want)
 	}
@@ -46,7 +46,7 @@ func (n *node) dict(member string) *node {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		n.wrong(member, "dictionary")
+		n.reportType(member, "dictionary")
 		return nil
 	}
 	return &node{name: n.name + member + ".", members: m}
@@ -58,7 +58,7 @@ func (n *node) text(members ...string) string {
 		if v := n.members[member]; v != nil {
 			s, ok := text(v)
 			if !ok {
-				n.wrong(member, "text")
+				n.reportType(member, "text")
 			}
 			return s
 		}
@@ -73,7 +73,7 @@ func (n *node) integer(member string) int64 {
 	case int64:
 		return v
 	}
-	n.wrong(member, "integer")
+	n.reportType(member, "integer")
 	return 0
 }
 
@@ -87,12 +87,12 @@ func (n *node) seconds(member string) (s float64, ok bool) {
 	case float64:
 		s = v
 	default:
-		n.wrong(member, "number")
+		n.reportType(member, "number")
 		return 0, false
 	}
 	const year2262 = 9.2e9
 	if math.IsNaN(s) || s < 0 || s > year2262 {
-		n.wrong(member, "time")
+		n.reportType(member, "time")
 		return 0, false
 	}
 	return s, true
@@ -105,19 +105,19 @@ func (n *node) headers(member string) captures.Headers {
 	}
 	list, ok := n.members[member].([]any)
 	if !ok {
-		n.wrong(member, "list")
+		n.reportType(member, "list")
 	}
 	var out captures.Headers
 	for _, v := range list {
 		pair, _ := v.([]any)
 		if len(pair) != 2 {
-			n.wrong(member, "list of pairs")
+			n.reportType(member, "list of pairs")
 			return out
 		}
 		name, ok1 := text(pair[0])
 		value, ok2 := text(pair[1])
 		if !ok1 || !ok2 {
-			n.wrong(member, "list of texts")
+			n.reportType(member, "list of texts")
 			return out
 		}
 		if !strings.HasPrefix(name, ":") {
@@ -165,14 +165,14 @@ func (c *conversion) convert(v any) error {
 		c.rep.Problem(c.place, "request.timestamp_start: missing: 1970 is taken")
 		start = 1 // 0 is no time to a capture
 	}
-	c.ex.Started = instant(start)
+	c.ex.Started = timeOf(start)
 	c.request(request, start)
 	response := flow.dict("response")
 	if response != nil {
 		c.response(response, start)
 	}
 	c.connections(flow)
-	c.ended(flow, response != nil, start)
+	c.setOutcome(flow, response != nil, start)
 	if flow.members["websocket"] != nil {
 		c.rep.Problem(c.place, "websocket: its messages are left out")
 	}
@@ -217,7 +217,7 @@ func (c *conversion) request(n *node, start float64) {
 		scheme = "https"
 	}
 	if host == "" {
-		n.wrong("host", "host")
+		n.reportType("host", "host")
 	}
 	ex.URL = scheme + "://" + host
 	if strings.HasPrefix(path, "/") {
@@ -244,7 +244,7 @@ func (c *conversion) response(n *node, start float64) {
 	ex := &c.ex
 	status := n.integer("status_code")
 	if status < 0 || status > 999 {
-		n.wrong("status_code", "status")
+		n.reportType("status_code", "status")
 	}
 	ex.Status = int(status)
 	ex.ResponseHeaders, ex.ResponseTrailers = n.headers("headers"), n.headers("trailers")
@@ -268,7 +268,7 @@ func (c *conversion) body(n *node, dir captures.Direction, start float64) {
 	case content != nil:
 		body, ok := text(content)
 		if !ok {
-			n.wrong("content", "text")
+			n.reportType("content", "text")
 		}
 		if body != "" {
 			c.chunks = append(c.chunks, captures.Chunk{Dir: dir, T: at, Data: []byte(body)})
@@ -295,8 +295,8 @@ func (c *conversion) connections(flow *node) {
 	}
 }
 
-// ended tells how the exchange ended.
-func (c *conversion) ended(flow *node, answered bool, start float64) {
+// setOutcome tells how the exchange ended.
+func (c *conversion) setOutcome(flow *node, answered bool, start float64) {
 	c.outcome = captures.Complete
 	if !answered {
 		c.outcome = captures.Incomplete
@@ -323,11 +323,11 @@ func httpVersion(s string) string {
 	return strings.TrimSuffix(v, ".0")
 }
 
-// instant is a time in seconds, to the microsecond that it is good for.
-func instant(s float64) time.Time {
+// timeOf is a time in seconds, to the microsecond that it is good for.
+func timeOf(s float64) time.Time {
 	return time.UnixMicro(int64(math.Round(s * 1e6))).UTC()
 }
 
 func since(start, end float64) time.Duration {
-	return max(0, instant(end).Sub(instant(start)))
+	return max(0, timeOf(end).Sub(timeOf(start)))
 }

@@ -52,8 +52,8 @@ func (c *conversion) convert() bool {
 	}
 	c.ex.Started = c.started()
 	c.duration = max(0, fromMillis(e.Time))
-	c.bodies[captures.Up], c.bodies[captures.Down] = c.up(), c.down()
-	c.ended()
+	c.bodies[captures.Up], c.bodies[captures.Down] = c.requestBody(), c.responseBody()
+	c.setOutcome()
 	if c.ours {
 		c.extension()
 	}
@@ -183,8 +183,8 @@ func fromMillis(n number) time.Duration {
 	return time.Duration(float64(min(max(n, 0), 365*day)) * 1e6)
 }
 
-// up is the request's body.
-func (c *conversion) up() []byte {
+// requestBody is the request's body.
+func (c *conversion) requestBody() []byte {
 	p := c.e.Request.PostData
 	switch {
 	case p == nil:
@@ -203,8 +203,8 @@ func (c *conversion) up() []byte {
 	return c.body("request.postData", p.Text, encoding)
 }
 
-// down is the response's body. Other tools have undone its content-encoding.
-func (c *conversion) down() []byte {
+// responseBody is the response's body. Other tools have undone its content-encoding.
+func (c *conversion) responseBody() []byte {
 	body := c.body("response.content", c.e.Response.Content.Text, c.e.Response.Content.Encoding)
 	if c.ours {
 		return body
@@ -260,8 +260,8 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// ended tells how the exchange ended, as far as a HAR does.
-func (c *conversion) ended() {
+// setOutcome tells how the exchange ended, as far as a HAR does.
+func (c *conversion) setOutcome() {
 	c.outcome = captures.Complete
 	if c.ex.Status != 0 {
 		return
@@ -295,7 +295,7 @@ func (c *conversion) extension() {
 		ex.Started = x.Started
 	}
 	c.duration = time.Duration(max(x.DurationNS, 0))
-	if known(x.Outcome) {
+	if isKnownOutcome(x.Outcome) {
 		c.outcome = x.Outcome
 	} else {
 		c.problem("_unwire.outcome", "%q is none", transfer.Clip(string(x.Outcome)))
@@ -312,15 +312,15 @@ func (c *conversion) extension() {
 		c.problem("_unwire.omitted", "the bodies were too large for the file")
 		return
 	}
-	if chunks, err := c.cut(x.Chunks); err != nil {
+	if chunks, err := c.cutChunks(x.Chunks); err != nil {
 		c.problem("_unwire.chunks", "%v: each body is one chunk", err)
 	} else {
 		c.chunks = chunks
 	}
 }
 
-// cut divides the bodies into chunks.
-func (c *conversion) cut(marks []mark) ([]captures.Chunk, error) {
+// cutChunks divides the bodies into chunks.
+func (c *conversion) cutChunks(marks []mark) ([]captures.Chunk, error) {
 	rest := c.bodies
 	chunks := make([]captures.Chunk, 0, len(marks))
 	for i, m := range marks {

@@ -14,7 +14,7 @@ import (
 const extensionVersion = 1
 
 // extension describes what an entry has no place for, but for the bodies.
-func (o *Options) extension(ctx context.Context, h *held) (*extension, error) {
+func (o *Options) extension(ctx context.Context, h *loadedExchange) (*extension, error) {
 	ex := h.ex
 	x := &extension{
 		V: extensionVersion, ID: ex.ID, HTTP: ex.HTTP, Started: ex.Started.UTC(), DurationNS: int64(ex.Duration), Outcome: ex.Outcome,
@@ -47,10 +47,12 @@ func (o *Options) extension(ctx context.Context, h *held) (*extension, error) {
 }
 
 // Exchange makes h a source of its one exchange.
-func (h *held) Exchange(context.Context, int64) (*captures.Exchange, error) { return h.ex, nil }
+func (h *loadedExchange) Exchange(context.Context, int64) (*captures.Exchange, error) {
+	return h.ex, nil
+}
 
 // Chunks yields the chunks that are held.
-func (h *held) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+func (h *loadedExchange) Chunks(_ context.Context, _, fromSeq int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		for _, c := range h.chunks {
 			if c.Seq >= fromSeq && !yield(c, nil) {

@@ -195,8 +195,8 @@ func fieldsOf(hs captures.Headers) []header {
 	return out
 }
 
-// known reports whether o is one of the outcomes.
-func known(o captures.Outcome) bool {
+// isKnownOutcome reports whether o is one of the outcomes.
+func isKnownOutcome(o captures.Outcome) bool {
 	switch o {
 	case captures.InFlight, captures.Complete, captures.Reset, captures.Canceled, captures.Incomplete, captures.Failed:
 		return true

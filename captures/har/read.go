@@ -48,11 +48,11 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 	}
 	in.v = transfer.NewValues(buffered)
 	in.v.Allow(maxOther)
-	err := in.object("", func(name string) error {
+	err := in.readObject("", func(name string) error {
 		if name != "log" {
 			return in.skip()
 		}
-		return in.object("log", in.log)
+		return in.readObject("log", in.readLog)
 	})
 	switch {
 	case err != nil:
@@ -71,8 +71,8 @@ type importer struct {
 	entries bool // they were there
 }
 
-// log reads a member of the log.
-func (in *importer) log(name string) error {
+// readLog reads a member of the log.
+func (in *importer) readLog(name string) error {
 	if name != "entries" {
 		return in.skip()
 	}
@@ -89,16 +89,16 @@ func (in *importer) log(name string) error {
 		if !in.v.More() {
 			break
 		}
-		if err := in.entry(i); err != nil {
+		if err := in.readEntry(i); err != nil {
 			return err
 		}
 	}
 	return in.v.Delim(']')
 }
 
-// entry reads and records an entry. What is wrong with the entry alone is
+// readEntry reads and records an entry. What is wrong with the entry alone is
 // reported; what is wrong with the file is an error.
-func (in *importer) entry(i int) error {
+func (in *importer) readEntry(i int) error {
 	place := fmt.Sprintf("entries[%d]", i)
 	var raw json.RawMessage
 	if err := in.v.Next(maxEntry, &raw); err != nil {
@@ -140,8 +140,8 @@ func (c *conversion) record(store *captures.Store) error {
 	return store.Err()
 }
 
-// object reads an object and has do read the value of each member.
-func (in *importer) object(place string, do func(name string) error) error {
+// readObject reads an object and has do read the value of each member.
+func (in *importer) readObject(place string, do func(name string) error) error {
 	at := func(err error) error {
 		if place == "" {
 			return err

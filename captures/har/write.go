@@ -98,17 +98,17 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 	return done, nil
 }
 
-// A held is an exchange whose chunks are in memory.
-type held struct {
+// A loadedExchange is an exchange whose chunks are in memory.
+type loadedExchange struct {
 	ex     *captures.Exchange
 	chunks []captures.Chunk
 	bodies [2][]byte
 	large  bool
 }
 
-// hold reads the chunks of an exchange, until they are too large.
-func hold(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*held, error) {
-	h := &held{ex: ex, large: ex.BytesUp > limit || ex.BytesDown > limit}
+// loadExchange reads the chunks of an exchange, until they are too large.
+func loadExchange(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit int64) (*loadedExchange, error) {
+	h := &loadedExchange{ex: ex, large: ex.BytesUp > limit || ex.BytesDown > limit}
 	if h.large {
 		return h, nil
 	}
@@ -119,14 +119,14 @@ func hold(ctx context.Context, src transfer.Source, ex *captures.Exchange, limit
 		h.chunks = append(h.chunks, c)
 		h.bodies[c.Dir] = append(h.bodies[c.Dir], c.Data...)
 		if int64(len(h.bodies[c.Dir])) > limit {
-			return &held{ex: ex, large: true}, nil
+			return &loadedExchange{ex: ex, large: true}, nil
 		}
 	}
 	return h, nil
 }
 
 func (o *Options) entry(ctx context.Context, src transfer.Source, ex *captures.Exchange) (*entry, error) {
-	h, err := hold(ctx, src, ex, o.MaxBody)
+	h, err := loadExchange(ctx, src, ex, o.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (o *Options) entry(ctx context.Context, src transfer.Source, ex *captures.E
 
 // putBodies writes the bodies where a HAR has them, and beside them as they
 // were on the wire where that is something else.
-func (h *held) putBodies(e *entry, x *extension) {
+func (h *loadedExchange) putBodies(e *entry, x *extension) {
 	e.Response.Content.MimeType = h.ex.ResponseHeaders.Get("content-type")
 	if h.large {
 		e.Response.Content.Size, e.Response.Content.Comment = number(h.ex.BytesDown), "left out: too large"
@@ -195,7 +195,7 @@ func textOf(b []byte) (text, encoding string) {
 // timings tells the time until the request was sent, until the answer began,
 // and until it ended. In a stream that goes both ways the request is taken as
 // sent when the answer begins.
-func (h *held) timings() timings {
+func (h *loadedExchange) timings() timings {
 	send, wait := time.Duration(0), time.Duration(-1)
 	for _, c := range h.chunks {
 		if c.Dir == captures.Down {

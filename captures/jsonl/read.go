@@ -118,7 +118,7 @@ func (l *lineReader) read() error {
 				return errors.New("chunks: twice")
 			}
 			chunks = true
-			if err := l.chunks(len(l.missing(targets)) == 0); err != nil {
+			if err := l.readChunks(len(l.missing(targets)) == 0); err != nil {
 				return err
 			}
 			continue
@@ -142,7 +142,7 @@ func (l *lineReader) read() error {
 		return err
 	}
 	for _, c := range l.held {
-		l.pass(c)
+		l.recordChunk(c)
 	}
 	return nil
 }
@@ -176,8 +176,8 @@ func (l *lineReader) begin() error {
 	return err
 }
 
-// chunks reads the chunks; complete says that everything else is known.
-func (l *lineReader) chunks(complete bool) error {
+// readChunks reads the chunks; complete says that everything else is known.
+func (l *lineReader) readChunks(complete bool) error {
 	if complete {
 		if err := l.begin(); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (l *lineReader) chunks(complete bool) error {
 		}
 		c := captures.Chunk{Dir: dir, T: time.Duration(raw.TNS), Data: raw.Data}
 		if complete {
-			l.pass(c)
+			l.recordChunk(c)
 			continue
 		}
 		l.bytes += len(c.Data) + 64
@@ -217,7 +217,7 @@ func (l *lineReader) chunks(complete bool) error {
 	return l.v.Delim(']')
 }
 
-func (l *lineReader) pass(c captures.Chunk) {
+func (l *lineReader) recordChunk(c captures.Chunk) {
 	l.rec.ChunkAt(c.Dir, c.T, c.Data)
 }
 

@@ -132,7 +132,7 @@ type Written struct{ Exchanges, Frames, Fields int }
 // is no Parquet file.
 func Export(ctx context.Context, frames, fields io.Writer, src transfer.Source, o Options) (Written, error) {
 	e := &exporter{o: o, frames: newTable[frameRow](frames), fields: newTable[fieldRow](fields)}
-	err := e.all(ctx, src)
+	err := e.exportAll(ctx, src)
 	if err == nil {
 		err = errors.Join(e.frames.close(), e.fields.close())
 	}
@@ -154,8 +154,8 @@ func newTable[T any](w io.Writer) *table[T] {
 	return &table[T]{w: pq.NewGenericWriter[T](w, pq.Compression(&pq.Zstd), pq.CreatedBy("unwire", "", ""))}
 }
 
-// add takes a row that holds about n bytes.
-func (t *table[T]) add(row T, n int) error {
+// addRow takes a row that holds about n bytes.
+func (t *table[T]) addRow(row T, n int) error {
 	t.rows = append(t.rows, row)
 	t.bytes += n
 	t.group++

@@ -21,7 +21,7 @@ type exporter struct {
 	done   Written
 }
 
-func (e *exporter) all(ctx context.Context, src transfer.Source) error {
+func (e *exporter) exportAll(ctx context.Context, src transfer.Source) error {
 	for rec, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (e *exporter) all(ctx context.Context, src transfer.Source) error {
 			return err
 		}
 		for i := range ex.Frames {
-			if err := e.frame(ex, &ex.Frames[i]); err != nil {
+			if err := e.addFrame(ex, &ex.Frames[i]); err != nil {
 				return err
 			}
 		}
@@ -40,7 +40,7 @@ func (e *exporter) all(ctx context.Context, src transfer.Source) error {
 	return nil
 }
 
-func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
+func (e *exporter) addFrame(ex *decode.Exchange, f *decode.Frame) error {
 	row := frameRow{
 		Exchange: ex.ID, Dir: f.Dir.String(), Seq: int32(f.Seq), Time: ex.Started.Add(f.T).UTC(), TNS: int64(f.T),
 		Flags: int32(f.Flags), Compressed: f.Compressed(), Encoding: f.Encoding, End: f.End != nil, Event: f.Event, Partial: f.Partial,
@@ -58,7 +58,7 @@ func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
 	if md != nil {
 		row.Type = string(md.FullName())
 	}
-	if err := e.frames.add(row, len(f.Data)+256); err != nil {
+	if err := e.frames.addRow(row, len(f.Data)+256); err != nil {
 		return err
 	}
 	e.done.Frames++
@@ -66,7 +66,7 @@ func (e *exporter) frame(ex *decode.Exchange, f *decode.Frame) error {
 		return nil
 	}
 	t := tree{e: e, of: fieldRow{Exchange: ex.ID, Dir: row.Dir, Seq: row.Seq}, data: f.Data}
-	return t.add(decode.TreeJSON(f.Tree, md), "", -1)
+	return t.addFields(decode.TreeJSON(f.Tree, md), "", -1)
 }
 
 // A tree numbers the fields of one frame.
@@ -77,8 +77,8 @@ type tree struct {
 	next int32
 }
 
-// add writes fields and what is inside them.
-func (t *tree) add(fields []*field.Field, prefix string, parent int32) error {
+// addFields writes fields and what is inside them.
+func (t *tree) addFields(fields []*field.Field, prefix string, parent int32) error {
 	count, at := map[uint64]int{}, map[uint64]int{}
 	for i := range fields {
 		count[fields[i].N]++
@@ -94,20 +94,20 @@ func (t *tree) add(fields []*field.Field, prefix string, parent int32) error {
 		}
 		row.Number, row.Name, row.Wire, row.Off, row.Len = int64(f.N), f.Name, f.Wire, int64(f.Off), int64(f.Len)
 		row.Kind, row.Type, row.P, row.Symbol, row.Error = f.Kind, f.Type, f.P, f.Symbol, f.Error
-		row.value(f, t.data)
-		if err := t.e.fields.add(row, len(row.Bytes)+128); err != nil {
+		row.setValue(f, t.data)
+		if err := t.e.fields.addRow(row, len(row.Bytes)+128); err != nil {
 			return err
 		}
 		t.e.done.Fields++
-		if err := t.add(f.Fields, row.Path+".", row.Node); err != nil {
+		if err := t.addFields(f.Fields, row.Path+".", row.Node); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// value sets the column that holds the field's value.
-func (row *fieldRow) value(f *field.Field, data []byte) {
+// setValue sets the column that holds the field's value.
+func (row *fieldRow) setValue(f *field.Field, data []byte) {
 	switch v := f.Value.(type) {
 	case nil:
 	case bool:

@@ -92,7 +92,7 @@ func (e *exporter) run() (err error) {
 		return err
 	}
 	e.done.LeftOut, e.done.Connections = e.plan.leftOut, len(e.plan.conns)
-	var running agenda
+	var running schedule
 	defer func() {
 		for _, t := range running {
 			t.stop() // after an error
@@ -104,7 +104,7 @@ func (e *exporter) run() (err error) {
 			return err
 		}
 		if len(items) > 0 && (len(running) == 0 || !items[0].started.After(running[0].next)) {
-			t, err := e.begin(items[0])
+			t, err := e.beginExchange(items[0])
 			if err != nil {
 				return fmt.Errorf("pcapng: exchange %d: %w", items[0].id, err)
 			}
@@ -122,27 +122,27 @@ func (e *exporter) run() (err error) {
 			continue
 		}
 		heap.Pop(&running)
-		if err := e.ended(t); err != nil {
+		if err := e.finishExchange(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin opens the connection of an exchange, if it is the first there, and the
+// beginExchange opens the connection of an exchange, if it is the first there, and the
 // exchange.
-func (e *exporter) begin(it item) (*talk, error) {
+func (e *exporter) beginExchange(it item) (*exchangeWriter, error) {
 	ex, err := e.src.Exchange(e.ctx, it.id)
 	if err != nil {
 		return nil, err
 	}
 	c := it.conn
 	if c.speaker == nil {
-		if err := e.open(c, it.started); err != nil {
+		if err := e.openConnection(c, it.started); err != nil {
 			return nil, err
 		}
 	}
-	t := &talk{ctx: e.ctx, src: e.src, ex: ex, conn: c, order: e.done.Exchanges, next: ex.Started}
+	t := &exchangeWriter{ctx: e.ctx, src: e.src, ex: ex, conn: c, order: e.done.Exchanges, next: ex.Started}
 	e.done.Exchanges++
 	if err := t.begin(&e.done); err != nil {
 		if t.stop != nil {
@@ -153,14 +153,14 @@ func (e *exporter) begin(it item) (*talk, error) {
 	return t, nil
 }
 
-func (e *exporter) open(c *connection, at time.Time) error {
+func (e *exporter) openConnection(c *connection, at time.Time) error {
 	l, err := newLink(e.out, c.client, c.server, at)
 	if err != nil {
 		return err
 	}
 	c.link = l
 	if c.version != 0 {
-		if err := l.secure(c.version, c.name, c.alpn, e.cert); err != nil {
+		if err := l.startTLS(c.version, c.name, c.alpn, e.cert); err != nil {
 			return err
 		}
 	}
@@ -172,9 +172,9 @@ func (e *exporter) open(c *connection, at time.Time) error {
 	return err
 }
 
-// ended closes the connection behind its last exchange, unless something on it
+// finishExchange closes the connection behind its last exchange, unless something on it
 // was never seen to end: then the capture ends before the connection does.
-func (e *exporter) ended(t *talk) error {
+func (e *exporter) finishExchange(t *exchangeWriter) error {
 	c := t.conn
 	if o := t.ex.Outcome; o == captures.Incomplete || o == captures.InFlight {
 		c.open = true
@@ -194,19 +194,19 @@ func (e *exporter) ended(t *talk) error {
 	return nil
 }
 
-// An agenda is the exchanges that go on, the one that is due first at its head.
-type agenda []*talk
+// A schedule is the exchanges that go on, the one that is due first at its head.
+type schedule []*exchangeWriter
 
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
+func (a schedule) Len() int { return len(a) }
+func (a schedule) Less(i, j int) bool {
 	if !a[i].next.Equal(a[j].next) {
 		return a[i].next.Before(a[j].next)
 	}
 	return a[i].order < a[j].order
 }
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(*talk)) }
-func (a *agenda) Pop() any {
+func (a schedule) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *schedule) Push(x any)   { *a = append(*a, x.(*exchangeWriter)) }
+func (a *schedule) Pop() any {
 	last := (*a)[len(*a)-1]
 	*a = (*a)[:len(*a)-1]
 	return last

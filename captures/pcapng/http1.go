@@ -64,7 +64,7 @@ func (h *http1) send(dir captures.Direction, p []byte) error {
 	return err
 }
 
-func (h *http1) request(t *talk) error {
+func (h *http1) request(t *exchangeWriter) error {
 	_, host, target := splitURL(t.ex.URL)
 	if t.ex.Method == http.MethodOptions && target == "/" && !strings.HasSuffix(t.ex.URL, "/") {
 		target = "*"
@@ -78,7 +78,7 @@ func (h *http1) request(t *talk) error {
 	return h.send(captures.Up, b.Bytes())
 }
 
-func (h *http1) response(t *talk) error {
+func (h *http1) response(t *exchangeWriter) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/%s %03d %s\r\n", version1(t.ex), t.ex.Status, http.StatusText(t.ex.Status))
 	writeFields(&b, t.ex.ResponseHeaders, t.framing[captures.Down])
@@ -109,7 +109,7 @@ func writeFields(b *bytes.Buffer, fields captures.Headers, f framing) {
 func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
 func oneWord(s string) string { return strings.NewReplacer("\r", "_", "\n", "_", " ", "_").Replace(s) }
 
-func (h *http1) data(t *talk, dir captures.Direction, p []byte, _ bool) error {
+func (h *http1) data(t *exchangeWriter, dir captures.Direction, p []byte, _ bool) error {
 	switch t.framing[dir] {
 	case noBody:
 		if t.ex.Status != http.StatusSwitchingProtocols {
@@ -122,7 +122,7 @@ func (h *http1) data(t *talk, dir captures.Direction, p []byte, _ bool) error {
 	return h.send(dir, p)
 }
 
-func (h *http1) end(t *talk, dir captures.Direction) error {
+func (h *http1) end(t *exchangeWriter, dir captures.Direction) error {
 	switch t.framing[dir] {
 	case asChunks, addedChunks:
 		var b bytes.Buffer
@@ -136,4 +136,4 @@ func (h *http1) end(t *talk, dir captures.Direction) error {
 }
 
 // cut breaks the connection: nothing else ends an exchange of HTTP/1 early.
-func (h *http1) cut(_ *talk, by captures.Direction) error { return h.link.reset(by) }
+func (h *http1) cut(_ *exchangeWriter, by captures.Direction) error { return h.link.reset(by) }

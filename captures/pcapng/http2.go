@@ -69,7 +69,7 @@ func (s *http2Speaker) send(dir captures.Direction, err error) error {
 	return err
 }
 
-func (s *http2Speaker) request(t *talk) error {
+func (s *http2Speaker) request(t *exchangeWriter) error {
 	scheme, authority, path := splitURL(t.ex.URL)
 	pseudo := []hpack.HeaderField{{Name: ":method", Value: t.ex.Method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority}, {Name: ":path", Value: path}}
 	t.stream = s.stream()
@@ -84,7 +84,7 @@ func (s *http2Speaker) stream() uint32 {
 	return id
 }
 
-func (s *http2Speaker) response(t *talk) error {
+func (s *http2Speaker) response(t *exchangeWriter) error {
 	if t.stream == 0 { // its request was not captured
 		t.stream = s.stream()
 	}
@@ -114,7 +114,7 @@ func (s *http2Speaker) headers(dir captures.Direction, id uint32, pseudo []hpack
 	}))
 }
 
-func (s *http2Speaker) data(t *talk, dir captures.Direction, p []byte, last bool) error {
+func (s *http2Speaker) data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error {
 	if t.stream == 0 {
 		t.stream = s.stream()
 	}
@@ -129,14 +129,14 @@ func (s *http2Speaker) data(t *talk, dir captures.Direction, p []byte, last bool
 	return nil
 }
 
-func (s *http2Speaker) end(t *talk, dir captures.Direction) error {
+func (s *http2Speaker) end(t *exchangeWriter, dir captures.Direction) error {
 	if fields := t.trailers(dir); len(fields) > 0 {
 		return s.headers(dir, t.stream, nil, fields, true)
 	}
 	return s.send(dir, s.sides[dir].framer.WriteData(t.stream, true, nil))
 }
 
-func (s *http2Speaker) cut(t *talk, by captures.Direction) error {
+func (s *http2Speaker) cut(t *exchangeWriter, by captures.Direction) error {
 	code := http2.ErrCodeCancel
 	if by == captures.Down {
 		code = http2.ErrCodeInternal

@@ -63,16 +63,16 @@ func newLink(out *Writer, client, server netip.AddrPort, t time.Time) (*link, er
 		{captures.Up, func(h *layers.TCP) { h.SYN, h.ACK = true, false }},
 		{captures.Down, func(h *layers.TCP) { h.SYN = true }},
 	} {
-		if err := l.packet(p.dir, nil, p.set); err != nil {
+		if err := l.writePacket(p.dir, nil, p.set); err != nil {
 			return nil, err
 		}
 		l.seq[p.dir]++
 	}
-	return l, l.packet(captures.Up, nil, nil)
+	return l, l.writePacket(captures.Up, nil, nil)
 }
 
-// at moves the clock on.
-func (l *link) at(t time.Time) {
+// advanceTo moves the clock on.
+func (l *link) advanceTo(t time.Time) {
 	if t.After(l.now) {
 		l.now = t
 	}
@@ -86,12 +86,12 @@ type segments struct {
 
 func (s segments) Write(p []byte) (int, error) {
 	for part := range slices.Chunk(p, maxSegment) {
-		if err := s.l.packet(s.dir, part, func(h *layers.TCP) { h.PSH = true }); err != nil {
+		if err := s.l.writePacket(s.dir, part, func(h *layers.TCP) { h.PSH = true }); err != nil {
 			return 0, err
 		}
 		s.l.seq[s.dir] += uint32(len(part))
 	}
-	return len(p), s.l.packet(1-s.dir, nil, nil)
+	return len(p), s.l.writePacket(1-s.dir, nil, nil)
 }
 
 // close ends a direction.
@@ -105,7 +105,7 @@ func (l *link) close(dir captures.Direction) error {
 			return err
 		}
 	}
-	err := l.packet(dir, nil, func(h *layers.TCP) { h.FIN = true })
+	err := l.writePacket(dir, nil, func(h *layers.TCP) { h.FIN = true })
 	l.seq[dir]++
 	return err
 }
@@ -113,10 +113,10 @@ func (l *link) close(dir captures.Direction) error {
 // reset has one side break the connection.
 func (l *link) reset(dir captures.Direction) error {
 	l.fin = [2]bool{true, true}
-	return l.packet(dir, nil, func(h *layers.TCP) { h.RST = true })
+	return l.writePacket(dir, nil, func(h *layers.TCP) { h.RST = true })
 }
 
-func (l *link) packet(dir captures.Direction, payload []byte, set func(*layers.TCP)) error {
+func (l *link) writePacket(dir captures.Direction, payload []byte, set func(*layers.TCP)) error {
 	src, dst := l.addr[dir], l.addr[1-dir]
 	h := layers.TCP{
 		SrcPort: layers.TCPPort(src.Port()), DstPort: layers.TCPPort(dst.Port()),
@@ -128,7 +128,7 @@ func (l *link) packet(dir captures.Direction, payload []byte, set func(*layers.T
 	if !h.ACK {
 		h.Ack = 0
 	}
-	eth := layers.Ethernet{SrcMAC: hardware(dir), DstMAC: hardware(1 - dir), EthernetType: layers.EthernetTypeIPv4}
+	eth := layers.Ethernet{SrcMAC: hardwareAddr(dir), DstMAC: hardwareAddr(1 - dir), EthernetType: layers.EthernetTypeIPv4}
 	var ip gopacket.SerializableLayer
 	if src.Addr().Is4() {
 		v4 := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolTCP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
@@ -151,15 +151,15 @@ func (l *link) packet(dir captures.Direction, payload []byte, set func(*layers.T
 	return l.out.Packet(l.now, l.buf.Bytes(), len(l.buf.Bytes()))
 }
 
-// hardware is a side's address: locally administered ones of nobody.
-func hardware(dir captures.Direction) net.HardwareAddr {
+// hardwareAddr is a side's address: locally administered ones of nobody.
+func hardwareAddr(dir captures.Direction) net.HardwareAddr {
 	return net.HardwareAddr{2, 0, 0, 0, 0, byte(dir) + 1}
 }
 
-// secure puts TLS onto the connection: a real client and a real server of
+// startTLS puts TLS onto the connection: a real client and a real server of
 // crypto/tls shake hands over it, and their secrets are written before their
 // packets.
-func (l *link) secure(version uint16, name, protocol string, cert tls.Certificate) error {
+func (l *link) startTLS(version uint16, name, protocol string, cert tls.Certificate) error {
 	var keys bytes.Buffer
 	client := &tls.Config{
 		ServerName: name,
@@ -176,9 +176,9 @@ func (l *link) secure(version uint16, name, protocol string, cert tls.Certificat
 		client.NextProtos, server.NextProtos = []string{protocol}, []string{protocol}
 	}
 	l.holding = true
-	w := &wire{l: l}
+	w := &tlsPipe{l: l}
 	w.cond = sync.NewCond(&w.mu)
-	ends := [2]*tls.Conn{tls.Client(&wireEnd{w, captures.Up}, client), tls.Server(&wireEnd{w, captures.Down}, server)}
+	ends := [2]*tls.Conn{tls.Client(&tlsPipeEnd{w, captures.Up}, client), tls.Server(&tlsPipeEnd{w, captures.Down}, server)}
 	done := make(chan error, 1)
 	go func() {
 		err := ends[captures.Down].Handshake()
@@ -190,7 +190,7 @@ func (l *link) secure(version uint16, name, protocol string, cert tls.Certificat
 	if err = errors.Join(err, <-done); err != nil {
 		return fmt.Errorf("pcapng: handshake: %w", err)
 	}
-	w.settled = true
+	w.handshakeDone = true
 	l.holding = false
 	if err := l.out.Secrets(keys.Bytes()); err != nil {
 		return err
@@ -207,19 +207,19 @@ func (l *link) secure(version uint16, name, protocol string, cert tls.Certificat
 	return nil
 }
 
-// A wire carries the handshake from end to end, and makes packets of it. Later
+// A tlsPipe carries the handshake from end to end, and makes packets of it. Later
 // nobody reads what is written.
-type wire struct {
-	l       *link
-	mu      sync.Mutex
-	cond    *sync.Cond
-	pending [2][]byte // written by the client, by the server
-	err     error
-	settled bool
+type tlsPipe struct {
+	l             *link
+	mu            sync.Mutex
+	cond          *sync.Cond
+	pending       [2][]byte // written by the client, by the server
+	err           error
+	handshakeDone bool
 }
 
 // fail ends the waiting of the other end.
-func (w *wire) fail(err error) {
+func (w *tlsPipe) fail(err error) {
 	if err == nil {
 		return
 	}
@@ -229,23 +229,23 @@ func (w *wire) fail(err error) {
 	w.cond.Broadcast()
 }
 
-// A wireEnd is one end of a wire.
-type wireEnd struct {
-	w   *wire
+// A tlsPipeEnd is one end of a tlsPipe.
+type tlsPipeEnd struct {
+	w   *tlsPipe
 	dir captures.Direction // of what it writes
 }
 
-func (e *wireEnd) Write(p []byte) (int, error) {
+func (e *tlsPipeEnd) Write(p []byte) (int, error) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
-	if !e.w.settled {
+	if !e.w.handshakeDone {
 		e.w.pending[e.dir] = append(e.w.pending[e.dir], p...)
 		e.w.cond.Broadcast()
 	}
 	return segments{e.w.l, e.dir}.Write(p)
 }
 
-func (e *wireEnd) Read(p []byte) (int, error) {
+func (e *tlsPipeEnd) Read(p []byte) (int, error) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	from := &e.w.pending[1-e.dir]
@@ -260,10 +260,10 @@ func (e *wireEnd) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (e *wireEnd) Close() error        { return nil }
-func (e *wireEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
+func (e *tlsPipeEnd) Close() error        { return nil }
+func (e *tlsPipeEnd) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(e.w.l.addr[e.dir]) }
 
-func (e *wireEnd) RemoteAddr() net.Addr             { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
-func (e *wireEnd) SetDeadline(time.Time) error      { return nil }
-func (e *wireEnd) SetReadDeadline(time.Time) error  { return nil }
-func (e *wireEnd) SetWriteDeadline(time.Time) error { return nil }
+func (e *tlsPipeEnd) RemoteAddr() net.Addr             { return net.TCPAddrFromAddrPort(e.w.l.addr[1-e.dir]) }
+func (e *tlsPipeEnd) SetDeadline(time.Time) error      { return nil }
+func (e *tlsPipeEnd) SetReadDeadline(time.Time) error  { return nil }
+func (e *tlsPipeEnd) SetWriteDeadline(time.Time) error { return nil }

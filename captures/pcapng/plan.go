@@ -51,19 +51,19 @@ type connection struct {
 	left    int  // exchanges that have not ended
 	open    bool // something on it has no end
 	link    *link
-	speaker speaker
+	speaker protocolWriter
 
-	until time.Time // HTTP/1: when the last exchange has ended
-	spent bool      // HTTP/1: nothing may follow
+	until  time.Time // HTTP/1: when the last exchange has ended
+	closed bool      // HTTP/1: nothing may follow
 }
 
-// A speaker puts the parts of exchanges onto a connection.
-type speaker interface {
-	request(t *talk) error
-	response(t *talk) error
-	data(t *talk, dir captures.Direction, p []byte, last bool) error
-	end(t *talk, dir captures.Direction) error // of a direction, with its trailers
-	cut(t *talk, by captures.Direction) error
+// A protocolWriter puts the parts of exchanges onto a connection.
+type protocolWriter interface {
+	request(t *exchangeWriter) error
+	response(t *exchangeWriter) error
+	data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error
+	end(t *exchangeWriter, dir captures.Direction) error // of a direction, with its trailers
+	cut(t *exchangeWriter, by captures.Direction) error
 }
 
 func makePlan(ctx context.Context, src transfer.Source) (*plan, error) {
@@ -131,24 +131,24 @@ func (p *plan) connection(ex *captures.Exchange) *connection {
 	if ex.Method == "" {
 		key += fmt.Sprintf("|%d", ex.ID) // an answer without its request stands alone
 	}
-	if old := p.byKey[key]; old != nil && (old.h2 || !old.spent && old.until.Before(ex.Started)) {
-		old.last(ex)
+	if old := p.byKey[key]; old != nil && (old.h2 || !old.closed && old.until.Before(ex.Started)) {
+		old.setCloseAfter(ex)
 		return old
 	}
-	p.place(c, ex, u)
-	c.last(ex)
+	p.placeOnConnection(c, ex, u)
+	c.setCloseAfter(ex)
 	p.byKey[key] = c
 	p.conns = append(p.conns, c)
 	return c
 }
 
-func (c *connection) last(ex *captures.Exchange) {
-	c.until, c.spent = ex.Started.Add(ex.Duration), ex.Error == lastOnConnection
+func (c *connection) setCloseAfter(ex *captures.Exchange) {
+	c.until, c.closed = ex.Started.Add(ex.Duration), ex.Error == lastOnConnection
 }
 
-// place gives a connection its addresses: those that were recorded as far as
+// placeOnConnection gives a connection its addresses: those that were recorded as far as
 // they are addresses of one family and of no other connection.
-func (p *plan) place(c *connection, ex *captures.Exchange, u *url.URL) {
+func (p *plan) placeOnConnection(c *connection, ex *captures.Exchange, u *url.URL) {
 	server, err := netip.ParseAddrPort(ex.Server)
 	if err != nil {
 		server = p.server(cmp.Or(ex.Server, u.Host), c.version != 0)

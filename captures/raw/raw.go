@@ -66,7 +66,7 @@ type Written struct{ Exchanges, Frames int }
 // and of the file system, what had been written by then stays.
 func Export(ctx context.Context, dir string, src transfer.Source) (Written, error) {
 	var done Written
-	if err := prepare(dir); err != nil {
+	if err := createDir(dir); err != nil {
 		return done, fmt.Errorf("raw: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, indexName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -74,15 +74,15 @@ func Export(ctx context.Context, dir string, src transfer.Source) (Written, erro
 		return done, fmt.Errorf("raw: %w", err)
 	}
 	index := bufio.NewWriter(f)
-	err = done.all(ctx, dir, index, src)
+	err = done.writeAll(ctx, dir, index, src)
 	if err := errors.Join(err, index.Flush(), f.Close()); err != nil {
 		return done, fmt.Errorf("raw: after %d frames: %w", done.Frames, err)
 	}
 	return done, nil
 }
 
-// prepare makes the folder.
-func prepare(dir string) error {
+// createDir makes the folder.
+func createDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -95,7 +95,7 @@ func prepare(dir string) error {
 	return nil
 }
 
-func (done *Written) all(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
+func (done *Written) writeAll(ctx context.Context, dir string, index *bufio.Writer, src transfer.Source) error {
 	enc := json.NewEncoder(index)
 	enc.SetEscapeHTML(false)
 	for rec, err := range src.Exchanges(ctx) {
@@ -108,7 +108,7 @@ func (done *Written) all(ctx context.Context, dir string, index *bufio.Writer, s
 		}
 		for i := range ex.Frames {
 			l := lineOf(ex, &ex.Frames[i])
-			if err := write(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
+			if err := writeFile(filepath.Join(dir, l.File), ex.Frames[i].Data); err != nil {
 				return err
 			}
 			if err := enc.Encode(l); err != nil {
@@ -134,7 +134,7 @@ func lineOf(ex *decode.Exchange, f *decode.Frame) line {
 	return l
 }
 
-func write(name string, data []byte) error {
+func writeFile(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (m *maskedSource) Exchange(ctx context.Context, id int64) (*captures.Exchan
 	if err != nil {
 		return nil, err
 	}
-	return m.mask(ex), nil
+	return m.maskHeaders(ex), nil
 }
 
 // Exchanges yields all exchanges, masked.
@@ -51,7 +51,7 @@ func (m *maskedSource) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchan
 	return func(yield func(*captures.Exchange, error) bool) {
 		for ex, err := range m.src.Exchanges(ctx) {
 			if err == nil {
-				ex = m.mask(ex)
+				ex = m.maskHeaders(ex)
 			}
 			if !yield(ex, err) {
 				return
@@ -65,19 +65,19 @@ func (m *maskedSource) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[
 	return m.src.Chunks(ctx, id, fromSeq)
 }
 
-func (m *maskedSource) mask(ex *captures.Exchange) *captures.Exchange {
+func (m *maskedSource) maskHeaders(ex *captures.Exchange) *captures.Exchange {
 	out := *ex
 	for _, section := range []*captures.Headers{&out.RequestHeaders, &out.RequestTrailers, &out.ResponseHeaders, &out.ResponseTrailers} {
 		*section = slices.Clone(*section)
 		for i, h := range *section {
-			(*section)[i].Value = m.header(h)
+			(*section)[i].Value = m.maskHeader(h)
 		}
 	}
 	return &out
 }
 
-// header is the value of a field as it may leave.
-func (m *maskedSource) header(h captures.Header) string {
+// maskHeader is the value of a field as it may leave.
+func (m *maskedSource) maskHeader(h captures.Header) string {
 	if h.Value == "" || isHarmless(h.Name) || isPlaceholder(h.Value) {
 		return h.Value
 	}

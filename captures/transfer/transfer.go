@@ -20,14 +20,14 @@ type Source interface {
 }
 
 // One is the part of a capture that is a single exchange.
-func One(src Source, id int64) Source { return one{src, id} }
+func One(src Source, id int64) Source { return singleExchange{src, id} }
 
-type one struct {
+type singleExchange struct {
 	Source
 	id int64
 }
 
-func (o one) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+func (o singleExchange) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
 	return func(yield func(*captures.Exchange, error) bool) { yield(o.Exchange(ctx, o.id)) }
 }
 

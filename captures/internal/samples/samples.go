@@ -72,9 +72,9 @@ func Record(t testing.TB, s *captures.Store, seed uint64, n int) {
 		if !stream {
 			up = message(r, r.IntN(50))
 		}
-		at := pieces(r, rec, captures.Up, up, 0)
+		at := recordPieces(r, rec, captures.Up, up, 0)
 		rec.Response(200, down)
-		pieces(r, rec, captures.Down, body, at)
+		recordPieces(r, rec, captures.Down, body, at)
 		if r.IntN(2) == 0 {
 			rec.Trailers(captures.Up, captures.Headers{{Name: "x-up", Value: "\xfe"}})
 			rec.Trailers(captures.Down, captures.Headers{{Name: "grpc-status", Value: "0"}, {Name: "x-t", Value: "v"}})
@@ -122,8 +122,8 @@ func frames(r *rand.Rand) []byte {
 	return envelope.Append(b, envelope.EndStream, []byte("{}"))
 }
 
-// pieces records a body in chunks of any size, and returns when it was done.
-func pieces(r *rand.Rand, rec *captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
+// recordPieces records a body in chunks of any size, and returns when it was done.
+func recordPieces(r *rand.Rand, rec *captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
 	for len(body) > 0 {
 		n := 1 + r.IntN(min(len(body), 150))
 		at += time.Duration(r.Int64N(1e7))

@@ -10,9 +10,9 @@ import (
 	"unwire/captures/transfer"
 )
 
-// A talk is an exchange that goes on: it puts one part after the other onto its
-// connection, each when its time has come.
-type talk struct {
+// An exchangeWriter writes an exchange onto its connection, one part after the other,
+// each when its time has come.
+type exchangeWriter struct {
 	ctx   context.Context
 	src   transfer.Source
 	ex    *captures.Exchange
@@ -21,7 +21,7 @@ type talk struct {
 
 	next  time.Time // of the next part
 	pull  func() (captures.Chunk, error, bool)
-	stop  func()         // lets go of pull
+	stop  func()         // ends pull
 	chunk captures.Chunk // that is next
 	whole bool           // there is none
 
@@ -33,9 +33,9 @@ type talk struct {
 }
 
 // begin puts the request onto the connection.
-func (t *talk) begin(w *Written) error {
-	t.conn.link.at(t.ex.Started)
-	if err := t.measure(); err != nil {
+func (t *exchangeWriter) begin(w *Written) error {
+	t.conn.link.advanceTo(t.ex.Started)
+	if err := t.measureBodies(); err != nil {
 		return err
 	}
 	if !t.conn.h2 {
@@ -53,16 +53,16 @@ func (t *talk) begin(w *Written) error {
 			}
 		}
 	}
-	if err := t.load(); err != nil {
+	if err := t.loadChunks(); err != nil {
 		return err
 	}
-	t.due()
+	t.schedule()
 	return nil
 }
 
-// measure takes the sizes of the bodies from their chunks: a view of a capture
+// measureBodies takes the sizes of the bodies from their chunks: a view of a capture
 // may have others than were recorded.
-func (t *talk) measure() error {
+func (t *exchangeWriter) measureBodies() error {
 	ex := *t.ex
 	ex.BytesUp, ex.BytesDown = 0, 0
 	for c, err := range t.src.Chunks(t.ctx, ex.ID, 0) {
@@ -80,7 +80,7 @@ func (t *talk) measure() error {
 }
 
 // endsUp reports whether the client's side is known to have ended.
-func (t *talk) endsUp() bool {
+func (t *exchangeWriter) endsUp() bool {
 	switch t.ex.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
 		return true
@@ -88,9 +88,9 @@ func (t *talk) endsUp() bool {
 	return t.ex.Outcome == captures.Complete
 }
 
-// load takes the next chunk. A store gives them by pages, so that nothing of it
+// loadChunks takes the next chunk. A store gives them by pages, so that nothing of it
 // is held in between.
-func (t *talk) load() error {
+func (t *exchangeWriter) loadChunks() error {
 	if t.pull == nil {
 		t.pull, t.stop = iter.Pull2(t.src.Chunks(t.ctx, t.ex.ID, 0))
 	}
@@ -99,10 +99,10 @@ func (t *talk) load() error {
 	return err
 }
 
-// due sets when the next part is to come.
-func (t *talk) due() {
+// schedule sets when the next part is to come.
+func (t *exchangeWriter) schedule() {
 	if !t.whole {
-		t.next = t.ex.Started.Add(t.when(t.chunk))
+		t.next = t.ex.Started.Add(t.chunkTime(t.chunk))
 		return
 	}
 	end := t.ex.Started.Add(t.ex.Duration)
@@ -112,8 +112,8 @@ func (t *talk) due() {
 	t.next = end
 }
 
-// when is a chunk's time, within its exchange's.
-func (t *talk) when(c captures.Chunk) time.Duration {
+// chunkTime is a chunk's time, within its exchange's.
+func (t *exchangeWriter) chunkTime(c captures.Chunk) time.Duration {
 	if t.ex.Ended() {
 		return max(0, min(c.T, t.ex.Duration))
 	}
@@ -121,26 +121,26 @@ func (t *talk) when(c captures.Chunk) time.Duration {
 }
 
 // step puts the next part onto the connection; over says that it was the last.
-func (t *talk) step() (over bool, err error) {
-	t.conn.link.at(t.next)
+func (t *exchangeWriter) step() (over bool, err error) {
+	t.conn.link.advanceTo(t.next)
 	if t.whole {
 		t.stop()
 		return true, t.finish()
 	}
-	if err := t.put(t.chunk); err != nil {
+	if err := t.writeChunk(t.chunk); err != nil {
 		return false, err
 	}
-	if err := t.load(); err != nil {
+	if err := t.loadChunks(); err != nil {
 		return false, err
 	}
-	t.due()
+	t.schedule()
 	return false, nil
 }
 
-// put puts a chunk onto the connection, and what it ends.
-func (t *talk) put(c captures.Chunk) error {
+// writeChunk puts a chunk onto the connection, and what it ends.
+func (t *exchangeWriter) writeChunk(c captures.Chunk) error {
 	if (c.Dir == captures.Down || t.ex.Status == http.StatusSwitchingProtocols) && !t.responded && t.ex.Status != 0 {
-		if err := t.respond(); err != nil {
+		if err := t.writeResponse(); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (t *talk) put(c captures.Chunk) error {
 // closesWith reports whether a direction's last chunk is its end: the client's
 // is where it is known to have ended, the server's only if it came when the
 // exchange ended.
-func (t *talk) closesWith(c captures.Chunk) bool {
+func (t *exchangeWriter) closesWith(c captures.Chunk) bool {
 	if t.ex.Status == http.StatusSwitchingProtocols {
 		return false
 	}
@@ -168,35 +168,35 @@ func (t *talk) closesWith(c captures.Chunk) bool {
 	return t.ex.Outcome == captures.Complete && c.T >= t.ex.Duration
 }
 
-func (t *talk) total(dir captures.Direction) int64 {
+func (t *exchangeWriter) total(dir captures.Direction) int64 {
 	if dir == captures.Up {
 		return t.ex.BytesUp
 	}
 	return t.ex.BytesDown
 }
 
-func (t *talk) trailers(dir captures.Direction) captures.Headers {
+func (t *exchangeWriter) trailers(dir captures.Direction) captures.Headers {
 	if dir == captures.Up {
 		return t.ex.RequestTrailers
 	}
 	return t.ex.ResponseTrailers
 }
 
-func (t *talk) respond() error {
+func (t *exchangeWriter) writeResponse() error {
 	t.responded = true
 	return t.conn.speaker.response(t)
 }
 
 // end ends a direction, with its trailers.
-func (t *talk) end(dir captures.Direction) error {
+func (t *exchangeWriter) end(dir captures.Direction) error {
 	t.done[dir] = true
 	return t.conn.speaker.end(t, dir)
 }
 
 // finish puts what an exchange ended with onto the connection.
-func (t *talk) finish() error {
+func (t *exchangeWriter) finish() error {
 	if !t.responded && t.ex.Status != 0 {
-		if err := t.respond(); err != nil {
+		if err := t.writeResponse(); err != nil {
 			return err
 		}
 	}
