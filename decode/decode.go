@@ -40,12 +40,15 @@ type Call struct {
 
 // A Frame is one message of an exchange as it passed, decoded as far as it goes.
 type Frame struct {
-	Dir   captures.Direction
-	Seq   int           // from 0, per direction
-	T     time.Duration // when its last byte passed, since the exchange's start
-	Tree  *wire.Tree    // nil where the data is not protobuf
-	End   *envelope.End // set on a Connect end-of-stream frame, a gRPC-Web trailer and a unary error
-	Inner []Inner       // messages found inside fields, in hex, base64 or gzip
+	Dir  captures.Direction
+	Seq  int           // from 0, per direction
+	T    time.Duration // when its last byte passed, since the exchange's start
+	Tree *wire.Tree    // nil where the data is not protobuf
+
+	// Set on a Connect end-of-stream frame, a gRPC-Web trailer and a unary error.
+	End *envelope.End
+
+	Inner []Inner // messages found inside fields, in hex, base64 or gzip
 	envelope.Frame
 
 	at int64 // sequence number of the chunk that completed it
@@ -68,14 +71,27 @@ type Exchange struct {
 
 // Options bounds decoding. The zero value is the default.
 type Options struct {
-	NoTrees     bool         // frames only: neither trees nor what is inside them
-	NoInner     bool         // trees, but not what is inside their fields
-	MaxFrame    int64        // bytes of a frame, or of a unary body; default 64 MiB
-	MaxInflated int64        // bytes of a frame after decompression; default 64 MiB
-	MaxFrames   int          // of an exchange; more are left out, and Err says so; default 1,000,000
-	MaxTotal    int64        // bytes of an exchange's frames after decompression; frames past it keep 64 KiB; default 128 MiB
-	MaxNodes    int          // of an exchange's trees; frames past it have no tree; default 1,000,000
-	Wire        wire.Options // MaxNodes: what is left of the exchange's, by default
+	NoTrees bool // frames only: neither trees nor what is inside them
+	NoInner bool // trees, but not what is inside their fields
+
+	// Bytes of a frame, or of a unary body; default 64 MiB.
+	MaxFrame int64
+
+	// Bytes of a frame after decompression; default 64 MiB.
+	MaxInflated int64
+
+	// Of an exchange; more are left out, and Err says so; default 1,000,000.
+	MaxFrames int
+
+	// Bytes of an exchange's frames after decompression; frames past it keep 64 KiB;
+	// default 128 MiB.
+	MaxTotal int64
+
+	// Of an exchange's trees; frames past it have no tree; default 1,000,000.
+	MaxNodes int
+
+	// MaxNodes: what is left of the exchange's, by default.
+	Wire wire.Options
 }
 
 // A Source has exchanges with their chunks: a *captures.Store, for one.

@@ -33,8 +33,9 @@ func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Ex
 	ex := &Exchange{Exchange: *rec, Call: s.Call()}
 	cut := false
 	var stop error
-	s.pass = func(f *Frame) {
-		f.Partial = f.Partial || cut && !f.Framed // nothing tells where a body was to end
+	s.onFrame = func(f *Frame) {
+		// Nothing tells where a body was to end.
+		f.Partial = f.Partial || cut && !f.Framed
 		if stop == nil {
 			stop = do(ex, f)
 		}

@@ -26,11 +26,17 @@ const (
 
 // HexOptions says how a hexView writes. The zero value is the default.
 type HexOptions struct {
-	Columns int                       // bytes on a line; default 16
-	All     bool                      // every byte of every value, and the values in full
-	Indent  string                    // in front of every line
-	Inside  bool                      // messages that values hold in hex, base64 or compressed, too
-	Paint   func(Part, string) string // colours; nil for none
+	Columns int // bytes on a line; default 16
+
+	// Every byte of every value, and the values in full.
+	All bool
+
+	Indent string // in front of every line
+
+	// Messages that values hold in hex, base64 or compressed, too.
+	Inside bool
+
+	Paint func(Part, string) string // colours; nil for none
 }
 
 const (
@@ -219,7 +225,8 @@ func (v *hexView) label(f *field.Field, part Part) string {
 	}
 	value := summary(f, RenderOptions{MaxText: limit})
 	if f.Fields == nil && part == PartBytes || part == PartBad {
-		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val) // they stand beside it
+		// They stand beside it.
+		value = fmt.Sprintf("%s[%d]", f.Type, f.Off+f.Len-f.Val)
 	}
 	if f.Fields != nil {
 		part = PartLength

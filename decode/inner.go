@@ -16,10 +16,13 @@ import (
 //
 // Shape: Tree has Data as its bytes; its offsets are not those of the frame.
 type Inner struct {
-	Node     int32  // of the frame's tree
-	Encoding string // "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first
-	Data     []byte
-	Tree     *wire.Tree // nil where Data is no message
+	Node int32 // of the frame's tree
+
+	// "hex", "base64", "gzip", "zstd", or two of them joined by "+", outermost first.
+	Encoding string
+
+	Data []byte
+	Tree *wire.Tree // nil where Data is no message
 }
 
 const (

@@ -172,7 +172,7 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 
 func (c *Conversation) fault(err error) {
 	if err != nil {
-		c.s.add(err)
+		c.s.recordError(err)
 	}
 }
 

@@ -63,9 +63,9 @@ func MethodOf(ex *captures.Exchange, c Call) string {
 // from 100 exchanges to either side, whose number decides, not what time it takes.
 // Errors: none; what cannot be read is left out.
 func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
-	p := &pooling{ev: kind.NewEvidence()}
+	p := &poolBuilder{ev: kind.NewEvidence()}
 	for i := range ex.Frames {
-		p.add(&ex.Frames[i], poolFrames)
+		p.addFrame(&ex.Frames[i], poolFrames)
 	}
 	if src != nil && p.trees > 0 {
 		p.near(ctx, src, ex)
@@ -80,8 +80,8 @@ func NewPool(ctx context.Context, src neighbourhood, ex *Exchange) *Pool {
 	return pool
 }
 
-// A pooling is a Pool in the making.
-type pooling struct {
+// A poolBuilder accumulates a Pool.
+type poolBuilder struct {
 	ev     *kind.Evidence
 	frames [2]int
 	bytes  [2]int
@@ -90,8 +90,8 @@ type pooling struct {
 	read   int
 }
 
-// add enters a frame while there is room for it.
-func (p *pooling) add(f *Frame, most int) {
+// addFrame enters a frame while there is room for it.
+func (p *poolBuilder) addFrame(f *Frame, most int) {
 	d := f.Dir & 1
 	if f.Tree == nil || f.End != nil || f.Err != nil {
 		return
@@ -108,7 +108,7 @@ func (p *pooling) add(f *Frame, most int) {
 }
 
 // near enters frames of the exchanges around ex that are of its method.
-func (p *pooling) near(ctx context.Context, src neighbourhood, ex *Exchange) {
+func (p *poolBuilder) near(ctx context.Context, src neighbourhood, ex *Exchange) {
 	most := [2]int{p.frames[0] + poolNear, p.frames[1] + poolNear}
 	method := MethodOf(&ex.Exchange, ex.Call)
 	seen := 0
@@ -123,7 +123,7 @@ func (p *pooling) near(ctx context.Context, src neighbourhood, ex *Exchange) {
 		enter := func(frames []Frame) {
 			for i := range frames {
 				if f := &frames[i]; len(f.Data) <= poolOne {
-					p.add(f, most[f.Dir&1])
+					p.addFrame(f, most[f.Dir&1])
 				}
 			}
 		}

@@ -18,13 +18,18 @@ import (
 
 // RenderOptions says how Render writes. The zero value is the default.
 type RenderOptions struct {
-	MaxText int    // characters of a text, bytes of other values, before they are cut; default 160, negative for all
-	Indent  string // in front of every line
+	// Characters of a text, bytes of other values, before they are cut; default 160,
+	// negative for all.
+	MaxText int
+
+	Indent string // in front of every line
 }
 
 const (
 	defaultMaxText = 160
-	surely         = 0.95 // readings as likely as this are given without their probability
+
+	// Readings as likely as this are given without their probability.
+	surely = 0.95
 )
 
 // Render writes a tree for people, a line a field: offset, number and name,

@@ -55,8 +55,11 @@ type Stream struct {
 	scratch  wire.Tree
 	slab     []wire.Node // of trees that are kept
 
-	pass func(*Frame) // takes each frame, whose tree is not kept; nil: they are returned
-	one  Frame        // that is passed
+	// onFrame, if set, is called for each frame; the frame and its tree are reused
+	// afterwards. Without it, frames are returned.
+	onFrame func(*Frame)
+
+	one Frame // that is passed
 }
 
 // A direction is one body.
@@ -176,7 +179,7 @@ func (s *Stream) open(dir captures.Direction) {
 	if m.name == "" && (dir == captures.Up || s.ex.Status == 0 || s.ex.Status == http.StatusOK) {
 		m.protocol, m.codec = s.call.Protocol, s.call.Codec
 	}
-	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.pass != nil}
+	eo := envelope.Options{MaxFrame: s.o.MaxFrame, MaxInflated: s.o.MaxInflated, Reuse: s.onFrame != nil}
 	d.codec = m.codec
 	switch m.protocol {
 	case ConnectStream:
@@ -223,7 +226,7 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	for i := range in {
 		if s.dirs[captures.Up].seq+s.dirs[captures.Down].seq >= s.o.MaxFrames {
 			if !s.full {
-				s.add(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
+				s.recordError(fmt.Errorf("%s frame %d: more than %d frames, the rest is left out", dir, d.seq, s.o.MaxFrames))
 			}
 			s.full = true
 			break
@@ -232,13 +235,13 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 		*f = Frame{Dir: dir, Seq: d.seq, T: d.t, Frame: in[i], at: d.at}
 		d.seq++
 		d.frame = d.frame || f.Framed
-		s.room(f)
+		s.enforceTotalLimit(f)
 		s.interpret(f, d)
 		if f.Err != nil {
-			s.add(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
+			s.recordError(fmt.Errorf("%s frame %d: %w", dir, f.Seq, f.Err))
 		}
-		if s.pass != nil {
-			s.pass(f)
+		if s.onFrame != nil {
+			s.onFrame(f)
 		} else {
 			out = append(out, *f)
 		}
@@ -246,9 +249,9 @@ func (s *Stream) finish(dir captures.Direction, in []envelope.Frame) []Frame {
 	return out
 }
 
-// room keeps the beginning alone of a compressed frame for which the exchange
+// enforceTotalLimit keeps the beginning alone of a compressed frame for which the exchange
 // has no room left: many frames can each inflate to just below their limit.
-func (s *Stream) room(f *Frame) {
+func (s *Stream) enforceTotalLimit(f *Frame) {
 	if f.Encoding == "" {
 		return
 	}
@@ -268,7 +271,7 @@ func (s *Stream) parse(data []byte) *wire.Tree {
 		o.MaxNodes = left
 	}
 	s.scratch.Reset(data, o)
-	if s.pass != nil {
+	if s.onFrame != nil {
 		return &s.scratch
 	}
 	// Trees are kept, so they take no more room than their nodes.
@@ -295,22 +298,9 @@ func (s *Stream) keep(nodes []wire.Node) []wire.Node {
 
 // interpret finds out what a frame's data is.
 func (s *Stream) interpret(f *Frame, d *direction) {
-	var err error
-	switch {
-	case f.Framed && f.Flags&envelope.EndStream != 0:
-		f.End, err = envelope.ParseEnd(f.Data)
-	case f.Framed && f.Flags&envelope.Trailer != 0:
-		f.End, err = trailerEnd(f.Data)
-	case f.Event == "end" && !f.Framed:
-		f.End = eventEnd(f.Data)
-	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
-		// A Connect unary error is JSON whatever the codec; any other error
-		// body may be anything, and says nothing then.
-		if e, eerr := envelope.ParseError(f.Data); e != nil {
-			f.End, err = &envelope.End{Error: e}, eerr
-		}
-	}
-	if f.End != nil {
+	end, err := s.endOf(f, d)
+	if end != nil {
+		f.End = end
 		if f.Dir == captures.Down && !f.Partial {
 			s.end = f.End
 		}
@@ -334,6 +324,25 @@ func (s *Stream) interpret(f *Frame, d *direction) {
 	if f.Tree != nil && !s.o.NoInner {
 		f.Inner = s.inner(f)
 	}
+}
+
+// endOf is how the call ended, if the frame tells; else nil.
+func (s *Stream) endOf(f *Frame, d *direction) (*envelope.End, error) {
+	switch {
+	case f.Framed && f.Flags&envelope.EndStream != 0:
+		return envelope.ParseEnd(f.Data)
+	case f.Framed && f.Flags&envelope.Trailer != 0:
+		return trailerEnd(f.Data)
+	case f.Event == "end" && !f.Framed:
+		return eventEnd(f.Data), nil
+	case f.Dir == captures.Down && d.unary && s.ex.Status >= 400 && s.call.Protocol != HTTP:
+		// A Connect unary error is JSON whatever the codec; any other error
+		// body may be anything, and says nothing then.
+		if e, err := envelope.ParseError(f.Data); e != nil {
+			return &envelope.End{Error: e}, err
+		}
+	}
+	return nil, nil
 }
 
 // treeFor parses the data if it is protobuf, and reports whether it ought to be.
@@ -419,11 +428,11 @@ func (s *Stream) query() []Frame {
 func (s *Stream) fault(dir captures.Direction, err error) {
 	// What is wrong within a frame is reported with the frame.
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, envelope.ErrTooLarge) {
-		s.add(fmt.Errorf("%s: %w", dir, err))
+		s.recordError(fmt.Errorf("%s: %w", dir, err))
 	}
 }
 
-func (s *Stream) add(err error) {
+func (s *Stream) recordError(err error) {
 	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, err)
 	} else {

@@ -22,8 +22,11 @@ type Listed struct {
 	Call
 	Code                 string
 	FramesUp, FramesDown int
-	Joined               int64   // the head of the conversation that it is a piece of; 0 for none
-	Parts                []int64 // of a head, all pieces
+
+	// The head of the conversation that it is a piece of; 0 for none.
+	Joined int64
+
+	Parts []int64 // of a head, all pieces
 }
 
 // A List is the exchanges of a capture, as a listing has them.
@@ -58,7 +61,7 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 				return l, ctx.Err()
 			}
 			m = &derived
-			failed.add(err)
+			failed.addError(err)
 			if err == nil && rec.Exchange.Ended() {
 				l.derived = append(l.derived, derived)
 			} else {
@@ -89,7 +92,7 @@ type unread struct {
 	capture   error
 }
 
-func (u *unread) add(err error) {
+func (u *unread) addError(err error) {
 	if err == nil {
 		return
 	}

@@ -18,15 +18,20 @@ import (
 //
 // Shape: a choice comes before the declaration, that before the evidence.
 type View struct {
-	Type     protoreflect.MessageDescriptor // its definition, or nil
-	Evidence *kind.Pooled                   // of other messages of its kind; nil for none
-	Choices  []kind.Choice                  // what somebody said of its fields
+	Type protoreflect.MessageDescriptor // its definition, or nil
+
+	// Of other messages of its kind; nil for none.
+	Evidence *kind.Pooled
+
+	Choices []kind.Choice // what somebody said of its fields
 
 	// Find gives the definition of a message that an Any holds by its full name, or
 	// nil; a nil Find knows those of package known.
 	Find func(name string) protoreflect.MessageDescriptor
 
-	base, cuts int // of what is there of a field that is cut off: where it begins, and such fields around it
+	// Of what is there of a field that is cut off: where it begins, and such fields
+	// around it.
+	base, cuts int
 }
 
 // Reader reads t as the view says, but for its Type.
@@ -57,41 +62,14 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 	}
 	for c := range t.Children(i) {
 		n := t.Node(c)
-		f := &field.Field{N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val, P: 1, Alternatives: []field.Alternative{}}
+		f := &field.Field{
+			N: n.Number, Wire: n.Type.String(), Off: v.base + n.Off, Len: n.End - n.Off, Val: v.base + n.Val,
+			P: 1, Alternatives: []field.Alternative{},
+		}
 		if n.Err != nil {
 			f.Error = wire.ErrorText(n.Err, v.base)
 		}
-		isChosen, unfit := r.Chosen(c)
-		if unfit != nil && f.Error == "" {
-			f.Error = unfit.Error()
-		}
-		var sub protoreflect.MessageDescriptor
-		var fd protoreflect.FieldDescriptor
-		if md != nil && n.Type != wire.Garbage && n.Number <= uint64(protowire.MaxValidNumber) {
-			fd = md.Fields().ByNumber(protowire.Number(n.Number))
-		}
-		declared := false
-		if fd != nil {
-			f.Name, sub = string(fd.Name()), fd.Message()
-			if !isChosen {
-				declared = setDeclared(f, t, c, fd)
-			}
-			if !declared && !isChosen {
-				if f.Error == "" {
-					f.Error = "the schema declares " + declarationOf(fd)
-				}
-				sub = nil
-			}
-		}
-		if held != nil && n.Number == anyValue && !isChosen && t.IsMessage(c) {
-			f.Kind, f.Type, f.P, f.Value, f.Error = string(wire.KindMessage), string(held.FullName()), 1, nil, ""
-			sub, declared = held, true
-		}
-		if !declared {
-			f.Symbol = ""
-			setReadings(f, r.Readings(c))
-			f.Chosen = isChosen
-		}
+		sub := v.read(f, t, r, c, md, held)
 		setRemark(f, r, c)
 		if n.Type == wire.Garbage {
 			f.Cut = v.cutField(t, c, md)
@@ -102,6 +80,50 @@ func (v View) fieldsOf(t *wire.Tree, r *kind.Reader, i int32, md protoreflect.Me
 		out = append(out, f)
 	}
 	return out
+}
+
+// read sets in f how node c, a field of an md, is read: as chosen, as declared, or as
+// the evidence has it. Held is the type of what an Any holds. It returns the type of
+// the message that f is, or nil.
+func (v View) read(f *field.Field, t *wire.Tree, r *kind.Reader, c int32, md, held protoreflect.MessageDescriptor) protoreflect.MessageDescriptor {
+	isChosen, unfit := r.Chosen(c)
+	if unfit != nil && f.Error == "" {
+		f.Error = unfit.Error()
+	}
+	fd := declarationIn(md, t.Node(c))
+	if fd != nil {
+		f.Name = string(fd.Name())
+	}
+
+	declared := fd != nil && !isChosen && setDeclared(f, t, c, fd)
+
+	switch {
+	case isChosen:
+		setReadings(f, r.Readings(c))
+		f.Chosen = true
+		if fd != nil {
+			return fd.Message()
+		}
+		return nil
+	case held != nil && f.N == anyValue && t.IsMessage(c):
+		f.Kind, f.Type, f.Value, f.Error = string(wire.KindMessage), string(held.FullName()), nil, ""
+		return held
+	case declared:
+		return fd.Message()
+	case fd != nil && f.Error == "":
+		f.Error = "the schema declares " + declarationOf(fd)
+	}
+	f.Symbol = ""
+	setReadings(f, r.Readings(c))
+	return nil
+}
+
+// declarationIn is the declaration of a field of md; nil without one.
+func declarationIn(md protoreflect.MessageDescriptor, n *wire.Node) protoreflect.FieldDescriptor {
+	if md == nil || n.Type == wire.Garbage || n.Number > uint64(protowire.MaxValidNumber) {
+		return nil
+	}
+	return md.Fields().ByNumber(protowire.Number(n.Number))
 }
 
 // setRemark sets what a field's value looks like.

@@ -11,20 +11,33 @@ var ErrTooLarge = errors.New("larger than the limit")
 
 const (
 	defaultMaxFrame = 64 << 20
-	keptOfTooLarge  = 64 << 10 // of a frame that is too large, or inflates past its limit, to look at
+
+	// Of a frame that is too large, or inflates past its limit, to look at.
+	keptOfTooLarge = 64 << 10
 )
 
 // Options says how one direction's body is framed. The zero value reads a
 // unary body without compression.
 type Options struct {
-	Encoding    string // compression of frames, or of a unary body: gzip, br, zstd, deflate, identity
-	Framed      bool   // a run of envelopes; else one unary body
-	Base64      bool   // Framed, and the envelopes are in base64 (grpc-web-text)
-	Events      bool   // text/event-stream: events, or envelopes under that label
-	Whole       string // compression of the whole of a framed body, around the frames; HTTP's content-encoding
-	MaxFrame    int64  // bytes of a frame, or of a unary body; default 64 MiB
-	Reuse       bool   // the frames that a call of Feed returns are there until the next
-	MaxInflated int64  // bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB of a larger frame are kept
+	// Compression of frames, or of a unary body: gzip, br, zstd, deflate, identity.
+	Encoding string
+
+	Framed bool // a run of envelopes; else one unary body
+	Base64 bool // Framed, and the envelopes are in base64 (grpc-web-text)
+	Events bool // text/event-stream: events, or envelopes under that label
+
+	// Compression of the whole of a framed body, around the frames; HTTP's
+	// content-encoding.
+	Whole string
+
+	MaxFrame int64 // bytes of a frame, or of a unary body; default 64 MiB
+
+	// The frames that a call of Feed returns are there until the next.
+	Reuse bool
+
+	// Bytes of a frame after decompression, and of a Whole body; default 64 MiB; 64 KiB
+	// of a larger frame are kept.
+	MaxInflated int64
 }
 
 // A Decoder splits one direction's body into frames as it arrives.

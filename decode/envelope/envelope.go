@@ -53,7 +53,10 @@ func (f Flags) String() string {
 // sent; Data is Raw after decompression, the same slice where there is none.
 // Limits: see Options.
 type Frame struct {
-	Offset   int64 // of the frame's first byte in its direction's body, whose own compression is undone
+	// Of the frame's first byte in its direction's body, whose own compression is
+	// undone.
+	Offset int64
+
 	Len      int   // bytes on the wire, header included
 	Flags    Flags // 0 for a unary body
 	Framed   bool  // false for a unary body and for an event without an envelope
@@ -80,9 +83,11 @@ type Error struct {
 
 // A Detail is one error detail: a message type with its bytes.
 type Detail struct {
-	Type  string          `json:"type"`
-	Value []byte          `json:"value"`
-	Debug json.RawMessage `json:"debug,omitempty"` // the server's own JSON rendering, if it sent one
+	Type  string `json:"type"`
+	Value []byte `json:"value"`
+
+	// The server's own JSON rendering, if it sent one.
+	Debug json.RawMessage `json:"debug,omitempty"`
 }
 
 // Split reads b as a run of whole envelopes that leaves nothing over.

@@ -73,8 +73,8 @@ func (e *Evidence) AddTree(root string, t *wire.Tree) error {
 	}
 	e.scratch.root = root
 	e.scratch.sample++
-	e.scratch.rank = rankOf(t.Data)
-	e.add(m, t, 0, e.scratch.path[:0])
+	e.scratch.samplingLevel = samplingLevel(t.Data)
+	e.addMessage(m, t, 0, e.scratch.path[:0])
 	if e.count > 2*maxFields {
 		e.trim()
 	}
@@ -96,24 +96,6 @@ func (e *Evidence) Roots() []string {
 
 // Root returns the evidence of the named root type, or nil.
 func (e *Evidence) Root(name string) *Message { return e.roots[name] }
-
-// At returns the evidence of the field at path below m, payloads read as
-// messages, or nil where nothing was seen.
-func (m *Message) At(path ...int32) *Field {
-	var f *Field
-	for i, n := range path {
-		if m == nil {
-			return nil
-		}
-		if f = m.Field(n); f == nil || i == len(path)-1 {
-			return f
-		}
-		if m = f.Child; m == nil {
-			m = f.Group
-		}
-	}
-	return f
-}
 
 // Fields returns how many fields there is evidence of, message fields within
 // payloads included.

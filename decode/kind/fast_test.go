@@ -79,7 +79,7 @@ func TestSketchCounts(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Uint64Range(0, 60), 0, 300).Draw(t, "values")
 		s, counts := &sketch{}, map[uint64]int64{}
 		for _, v := range values {
-			s.add(v)
+			s.addValue(v)
 			counts[v]++
 		}
 		if s.Full != (len(counts) > sketchSize) || len(s.Items) != min(len(counts), sketchSize) {
@@ -99,7 +99,7 @@ func TestKeySet(t *testing.T) {
 	for range 2 {
 		for _, twice := range []bool{false, true} {
 			for i := range uint64(40) {
-				if s.add(protowire.AppendVarint(nil, i)) == twice {
+				if s.addKey(protowire.AppendVarint(nil, i)) == twice {
 					t.Fatalf("key %d: twice %v", i, twice)
 				}
 			}

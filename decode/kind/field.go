@@ -14,7 +14,9 @@ type Field struct {
 	Seen   int64 // messages with the field
 	Occurs int64 // occurrences in all
 	Most   int64 // occurrences in the message with the most
-	now    int64 // occurrences in the message that is being read; 0 between messages
+
+	// Occurrences in the message that is being read; 0 between messages.
+	now int64
 
 	// Before holds the fields that began earlier in some message with this one:
 	// two fields met if one is in the other's set, and a smaller number behind a
@@ -29,9 +31,9 @@ type Field struct {
 	Group   *Message
 	Groups  int64
 
-	turn   turn
-	left   bool   // it is below a payload that proved to be no message
-	judged judged // by the Reader whose evidence alone it is of
+	sampler stratifiedSampler
+	left    bool   // it is below a payload that proved to be no message
+	judged  judged // by the Reader whose evidence alone it is of
 }
 
 // addNode enters one occurrence, node i of t.
@@ -43,7 +45,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Varint == nil {
 			f.Varint = newVarints()
 		}
-		f.Varint.add(t.Uint(i), n.End-n.Val)
+		f.Varint.addValue(t.Uint(i), n.End-n.Val)
 	case wire.I32:
 		if f.Fixed32 == nil {
 			f.Fixed32 = &fixeds{}
@@ -64,7 +66,7 @@ func (f *Field) addNode(e *Evidence, t *wire.Tree, i int32, path []int32) {
 		if f.Group == nil {
 			f.Group = &Message{}
 		}
-		e.add(f.Group, t, i, path)
+		e.addMessage(f.Group, t, i, path)
 	}
 }
 
@@ -79,9 +81,9 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	}
 	weight := int64(1)
 	if len(p) > 0 {
-		weight = f.turn.weight(e.scratch.sample)
+		weight = f.sampler.weight(e.scratch.sample)
 	}
-	l.add(p, n.First != wire.None, weight, e.scratch.rank)
+	l.addPayload(p, n.First != wire.None, weight, e.scratch.samplingLevel)
 	if l.NotMessage {
 		return
 	}
@@ -94,7 +96,7 @@ func (f *Field) addPayload(e *Evidence, t *wire.Tree, i int32, path []int32) {
 	if f.Child == nil {
 		f.Child = &Message{}
 	}
-	e.add(f.Child, t, i, path)
+	e.addMessage(f.Child, t, i, path)
 }
 
 // Children returns the messages below the field.
@@ -165,7 +167,8 @@ func addEntries(m *Message, lv *level) {
 		for n < len(list) && list[n].number == list[0].number {
 			n++
 		}
-		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap { // nil: forgotten since
+		// Nil: forgotten since.
+		if f := m.Field(list[0].number); f != nil && !f.Len.NotMap {
 			f.Len.addMap(list[:n], &lv.keys)
 		}
 		list = list[n:]
@@ -179,7 +182,7 @@ func (l *Payloads) addMap(list []entry, keys *keySet) {
 	var last []byte
 	for i, en := range list {
 		key := en.key
-		if len(list) > 1 && !keys.add(key) {
+		if len(list) > 1 && !keys.addKey(key) {
 			l.notMap()
 			return
 		}
@@ -214,8 +217,8 @@ func (s *keySet) reset() {
 	s.slots = s.slots[:0]
 }
 
-// add reports whether the key is a new one.
-func (s *keySet) add(key []byte) bool {
+// addKey reports whether the key is a new one.
+func (s *keySet) addKey(key []byte) bool {
 	if len(s.list) < fewKeys {
 		for _, k := range s.list {
 			if bytes.Equal(k, key) {

@@ -18,7 +18,10 @@ type fileFormat struct {
 // that hardly anything else begins with, or by its structure to the last byte.
 var fileFormats = [...]fileFormat{
 	{name: "gzip", magic: "\x1f\x8b\x08"},
-	{name: "zstd", magic: "\x28\xb5\x2f\xfd"}, // to a parser a field 5 and the beginning of a tag
+
+	// To a parser a field 5 and the beginning of a tag.
+	{name: "zstd", magic: "\x28\xb5\x2f\xfd"},
+
 	{name: "zlib", magic: "\x78", fits: isZlib},
 	{name: "lz4", magic: "\x04\x22\x4d\x18"},
 	{name: "snappy", magic: "\xff\x06\x00\x00sNaPpY"},

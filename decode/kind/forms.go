@@ -13,8 +13,8 @@ type Forms struct {
 	Files map[string]int64 `json:"files,omitempty"`
 }
 
-// add looks at a payload that is not empty, and reports whether it is a file.
-func (f *Forms) add(p []byte) (file bool) {
+// countForm looks at a payload that is not empty, and reports whether it is a file.
+func (f *Forms) countForm(p []byte) (file bool) {
 	switch c := p[0]; c {
 	case 'h':
 		if len(p) > 8 && (string(p[:7]) == "http://" || string(p[:8]) == "https://") {

@@ -63,13 +63,15 @@ func hypotheses(l *Payloads, messageCost float64) []hypothesis {
 		if e := l.Elements; e.N >= 16 && e.Lowest == 0 && e.Max > 0 && e.Max < smallNumber {
 			again -= costSmallNumbers // few and small, as bytes hardly are
 		}
-		one := masked - float64(l.N-l.Empty)*novelty*math.Ln2 // what ends a number has its top bit clear
+		// What ends a number has its top bit clear.
+		one := masked - float64(l.N-l.Empty)*novelty*math.Ln2
 		add(wire.KindPacked, PackedVarint, priorVarints, emptyPacked, l.costOneSize(), min(float64(l.Varints)*unit, values*novelty+shape, again, one))
 	}
 	// That sizes differ and all are multiples of the width is a coincidence under
 	// any other hypothesis, but for blocks of a cipher or a file.
 	sizes := float64(min(max(l.sizes()-1, 0), maxSizes))
-	full := min((float64(l.Bytes)*costRawByte/nat)*novelty+costHashes, repeated) // numbers that are hashes
+	// Numbers that are hashes.
+	full := min((float64(l.Bytes)*costRawByte/nat)*novelty+costHashes, repeated)
 	fixed := func(e Element, width int, reals, ints int64, tops *histogram) {
 		fit := -sizes * math.Log(float64(width)/8)
 		cost := min(float64(min(reals, ints))*unit, costTops(tops, width, l.Bytes, thin)*novelty, full)
@@ -119,7 +121,8 @@ func (l *Payloads) varintOrder() float64 {
 	switch {
 	case ends >= all:
 		return 0
-	case ends < fewVarints || all > 3*ends: // what few bytes are like says nothing of their order
+	case ends < fewVarints || all > 3*ends:
+		// What few bytes are like says nothing of their order.
 		return filled * math.Ln2
 	}
 	return -filled*math.Log(ends/all) - (1-ends/all)*float64(l.Bytes)*math.Log1p(-min(zeros/all, mostZeros))

@@ -217,13 +217,13 @@ func (s *fixeds) valid() bool {
 
 func (l *Payloads) valid() bool {
 	return l.N > 0 && countsValid(l.N, l.Empty, l.Overlong, l.Bytes, l.Skipped, l.Shortest, l.Longest, l.Ascending, l.Descending) &&
-		l.sums.valid() && (l.N == l.Empty || l.summed(&l.sums)) && l.tiersValid() &&
+		l.costSums.valid() && (l.N == l.Empty || l.summed(&l.costSums)) && l.levelsValid() &&
 		l.Forms.valid(l.N) && l.Empty <= l.N && l.Overlong <= l.N && l.Control <= l.N && l.Shortest <= l.Longest &&
 		len(l.Prefix) <= PrefixLen && len(l.Ones) <= maskLen && len(l.Ones) == len(l.Anys) && l.Values.valid()
 }
 
 // summed: what is not refuted has been summed up, and what is has not.
-func (l *Payloads) summed(s *sums) bool {
+func (l *Payloads) summed(s *costSums) bool {
 	return (s.Elements != nil) == !l.NotVarints && (s.Tops32 != nil) == !l.NotFixed32 && (s.Tops64 != nil) == !l.NotFixed64
 }
 

@@ -39,47 +39,63 @@ const (
 	priorVarints               = 3.5
 	priorFixed                 = 4.4
 	emptyPacked                = 8.0
-	mostEmpty                  = 2.4 // times one that all empty payloads tell: who writes one writes many
+
+	// Times one that all empty payloads tell: who writes one writes many.
+	mostEmpty = 2.4
 
 	// Costs of the shape of a message: a field is described once, its presence
 	// and its length every time.
-	costNewField   = 2.3
-	costNumber     = 1.6 // times the logarithm of how far its number is from the one before
+	costNewField = 2.3
+
+	// Times the logarithm of how far its number is from the one before.
+	costNumber = 1.6
+
 	costOutOfOrder = 2.5
 	costOddWire    = 8.0 // an occurrence with another wire type than the field's
 	costNewGroup   = 12.0
 	costFixedField = 2.5 // fixed-width fields are rarer than others
 	costOverlong   = 8.0
 
-	bytesOfText    = 2.5 // bytes that hold text, a message or numbers are rarer than other bytes
+	// Bytes that hold text, a message or numbers are rarer than other bytes.
+	bytesOfText = 2.5
+
 	bytesOfJSON    = 1.3
 	bytesOfMessage = 2.5
 	bytesOfWords   = 1.0
 	bytesOfNumbers = 4.2
 	bytesOfEach    = 5.4 // of other numbers in each
 	bytesOfBlocks  = 1.5 // and so are those of a cipher
-	costMagic      = 10  // of anything else that starts as a file or a compressed frame does
-	costShort      = 2.0 // bytes that are too few for what bytes are used for
-	costDigest     = 3.3
-	costUneven     = 1.6
-	costHashes     = 3.0
-	costRepeated   = 0.5 // that numbers repeat byte by byte
+
+	// Of anything else that starts as a file or a compressed frame does.
+	costMagic = 10
+
+	costShort    = 2.0 // bytes that are too few for what bytes are used for
+	costDigest   = 3.3
+	costUneven   = 1.6
+	costHashes   = 3.0
+	costRepeated = 0.5 // that numbers repeat byte by byte
 
 	smallNumber      = 32
 	costSmallNumbers = 2.5
-	mixedBonus       = 2.5 // for packed, of a field whose numbers also came one by one
-	mixedMost        = 3.0 // and more the more of them
-	costSameSize     = 2.0 // that numbers of several lengths have one size together
-	maxSizes         = 6   // sizes that count as a coincidence
+
+	// For packed, of a field whose numbers also came one by one.
+	mixedBonus = 2.5
+
+	mixedMost = 3.0 // and more the more of them
+
+	// That numbers of several lengths have one size together.
+	costSameSize = 2.0
+
+	maxSizes = 6 // sizes that count as a coincidence
 )
 
 // Samples of one field resemble each other, so their costs do not simply add
 // up to certainty: a sum over n samples counts as n to the power of poolPower.
 const (
-	poolPower = 0.75
-	heat      = 0.55 // how much of a difference in cost is believed
+	poolPower          = 0.75
+	inverseTemperature = 0.55 // how much of a difference in cost is believed
 
-	doubtOfOne = 0.015 // what is held back for what was not thought of
+	unmodelledMass = 0.015 // what is held back for what was not thought of
 )
 
 // An Element is what a packed field holds.
@@ -108,7 +124,9 @@ type hypothesis struct {
 	cost    float64 // all of it
 
 	prior, empty, sizes float64 // parts of cost
-	file                float64 // the part of prior that tells against all but bytes
+
+	// The part of prior that tells against all but bytes.
+	file float64
 }
 
 // JudgeField judges a field. messageCost is the cost of its payloads as messages.
@@ -180,9 +198,9 @@ func share(n, odd int64) float64 {
 // judge turns costs over n samples into probabilities: how common a kind is
 // counts in full, the content less, the more samples there are.
 func judge(list []hypothesis, n int64) Verdict {
-	scale := heat * math.Pow(float64(max(n, 1)), poolPower-1)
+	scale := inverseTemperature * math.Pow(float64(max(n, 1)), poolPower-1)
 	score := func(h *hypothesis) float64 {
-		return -(h.prior + (h.empty+h.sizes)*heat + scale*(h.cost-h.prior-h.empty-h.sizes))
+		return -(h.prior + (h.empty+h.sizes)*inverseTemperature + scale*(h.cost-h.prior-h.empty-h.sizes))
 	}
 	best := math.Inf(-1)
 	for i := range list {
@@ -212,7 +230,7 @@ func judge(list []hypothesis, n int64) Verdict {
 	slices.SortStableFunc(kinds, func(a, b one) int { return cmp.Compare(b.weight, a.weight) })
 	v := Verdict{Kind: kinds[0].kind, Element: kinds[0].element}
 	// Nothing is certain from few samples: another kind may still show.
-	doubt := doubtOfOne / (float64(n) + 1)
+	doubt := unmodelledMass / (float64(n) + 1)
 	for i, k := range kinds {
 		p := round(k.weight/sum*(1-doubt) + doubt/8)
 		if i == 0 {

@@ -13,21 +13,33 @@ import (
 // Varints is what was seen of a field's varints. Counts only: it merges by
 // addition, minimum and maximum.
 type Varints struct {
-	N        int64     `json:"n"`
-	Zero     int64     `json:"zero,omitempty"`
-	Overlong int64     `json:"overlong,omitempty"` // longer than need be
-	Max      uint64    `json:"max"`                // greatest value with the top bit clear
-	Min      uint64    `json:"min"`                // smallest value with the top bit clear
-	Negative int64     `json:"negative,omitempty"` // values with the top bit set: ten bytes
-	Lowest   int64     `json:"lowest,omitempty"`   // the smallest of those as int64
-	Bits     histogram `json:"bits"`               // values by bit length
-	Odd      int64     `json:"odd,omitempty"`
-	Twos     int64     `json:"twos,omitempty"`  // even, and not a multiple of four
-	Small    int64     `json:"small,omitempty"` // below 8: parity says nothing
-	Values   *sketch   `json:"values,omitempty"`
-	Epoch    int64     `json:"epoch,omitempty"`  // values that are seconds of 2001 to 2100
-	Nanos    int64     `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
-	Micros   int64     `json:"micros,omitempty"` // of those, multiples of 1000
+	N        int64 `json:"n"`
+	Zero     int64 `json:"zero,omitempty"`
+	Overlong int64 `json:"overlong,omitempty"` // longer than need be
+
+	// Greatest value with the top bit clear.
+	Max uint64 `json:"max"`
+
+	// Smallest value with the top bit clear.
+	Min uint64 `json:"min"`
+
+	// Values with the top bit set: ten bytes.
+	Negative int64 `json:"negative,omitempty"`
+
+	// The smallest of those as int64.
+	Lowest int64 `json:"lowest,omitempty"`
+
+	Bits   histogram `json:"bits"` // values by bit length
+	Odd    int64     `json:"odd,omitempty"`
+	Twos   int64     `json:"twos,omitempty"`  // even, and not a multiple of four
+	Small  int64     `json:"small,omitempty"` // below 8: parity says nothing
+	Values *sketch   `json:"values,omitempty"`
+
+	// Values that are seconds of 2001 to 2100.
+	Epoch int64 `json:"epoch,omitempty"`
+
+	Nanos  int64 `json:"nanos,omitempty"`  // values of 1e3 to 1e9-1
+	Micros int64 `json:"micros,omitempty"` // of those, multiples of 1000
 }
 
 func newVarints() *Varints {
@@ -37,11 +49,11 @@ func newVarints() *Varints {
 // newElements is Varints that do not know their distinct values.
 func newElements() *Varints { return &Varints{Min: math.MaxUint64} }
 
-func (s *Varints) add(v uint64, size int) {
+func (s *Varints) addValue(v uint64, size int) {
 	if size != protowire.SizeVarint(v) {
 		s.Overlong++
 	}
-	s.Values.add(v)
+	s.Values.addValue(v)
 	s.count(v, 1)
 	if v >= 1_000_000_000 && v < 4_102_444_800 {
 		s.Epoch++
@@ -99,7 +111,8 @@ var smallCounts = func() (t [128]uint32) {
 // returns how many there are.
 func (s *Varints) countSmall(p []byte, weight int64) int {
 	p = p[:min(len(p), 255)]
-	kinds, lengths, longest := uint32(0), uint64(0), uint64(0) // counts of eight bits
+	// Counts of eight bits.
+	kinds, lengths, longest := uint32(0), uint64(0), uint64(0)
 	least, most := byte(127), byte(0)
 	n := 0
 	for _, c := range p {
@@ -162,7 +175,7 @@ func (s *Varints) merge(o *Varints) {
 	s.Max, s.Min = max(s.Max, o.Max), min(s.Min, o.Min)
 	s.Negative += o.Negative
 	s.Lowest = min(s.Lowest, o.Lowest)
-	s.Bits.add(&o.Bits)
+	s.Bits.addHistogram(&o.Bits)
 	s.Odd += o.Odd
 	s.Twos += o.Twos
 	s.Small += o.Small
@@ -220,7 +233,7 @@ func (s *fixeds) addBits(v uint64) {
 	if s.Values == nil {
 		s.Values = &sketch{}
 	}
-	s.Values.add(v)
+	s.Values.addValue(v)
 }
 
 // random reports whether the values are neither like integers nor like real numbers.
@@ -253,7 +266,7 @@ func (s *fixeds) merge(o *fixeds) {
 // zeros at its end out.
 type histogram [65]int64
 
-func (h *histogram) add(o *histogram) {
+func (h *histogram) addHistogram(o *histogram) {
 	for i := range h {
 		h[i] += o[i]
 	}
@@ -267,7 +280,7 @@ func (h *histogram) plus(o *histogram) *histogram {
 	if h == nil {
 		h = &histogram{}
 	}
-	h.add(o)
+	h.addHistogram(o)
 	return h
 }
 

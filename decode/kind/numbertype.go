@@ -72,9 +72,12 @@ func varintType(s *Varints, u Use) TypeVerdict {
 
 // A Use is what surrounds a field of numbers. The zero value knows nothing.
 type Use struct {
-	Number int32   // the field's
-	Fresh  float64 // the share of its messages that are no copies of others; 0 is all
-	Key    bool    // it is the key of a map
+	Number int32 // the field's
+
+	// The share of its messages that are no copies of others; 0 is all.
+	Fresh float64
+
+	Key bool // it is the key of a map
 }
 
 // The share of bools among single varint fields, by field number up to five and
@@ -85,13 +88,18 @@ var boolShare = [...]float64{0.36, 0.21, 0.24, 0.40, 0.38, 0.37}
 // ints have one value for all of their samples that is the first above zero, or
 // only the two first: chosen by hand on the generated tuning corpora.
 const (
-	enumShare             = 0.35
-	enumAlwaysOne         = 0.33
-	intAlwaysOne          = 0.12
-	enumZeroOne           = 0.15
-	intZeroOne            = 0.08
-	rarer                 = -0.3 // the power of the samples with which that gets rarer
-	leastBool             = 0.6  // below it an int is written, which reads whatever comes
+	enumShare     = 0.35
+	enumAlwaysOne = 0.33
+	intAlwaysOne  = 0.12
+	enumZeroOne   = 0.15
+	intZeroOne    = 0.08
+
+	// The power of the samples with which that gets rarer.
+	rarer = -0.3
+
+	// Below it an int is written, which reads whatever comes.
+	leastBool = 0.6
+
 	boolZeroes, intZeroes = 0.3, 0.45
 )
 

@@ -13,17 +13,24 @@ import (
 // a veto for each hypothesis. A veto is final, and the numbers that it makes
 // pointless are zeroed, so that the order of samples does not show.
 type Payloads struct {
-	N        int64 `json:"n"`
-	Empty    int64 `json:"empty,omitempty"`
-	Overlong int64 `json:"overlong,omitempty"` // length prefixes longer than need be
+	N     int64 `json:"n"`
+	Empty int64 `json:"empty,omitempty"`
+
+	// Length prefixes longer than need be.
+	Overlong int64 `json:"overlong,omitempty"`
+
 	Bytes    int64 `json:"bytes"`
 	Shortest int64 `json:"shortest"`
 	Longest  int64 `json:"longest"`
 	Skipped  int64 `json:"skipped,omitempty"` // that Values has not
 
-	sums
-	Floor int    `json:"floor,omitempty"` // the least rank of messages whose payloads are in the sums
-	Tiers []tier `json:"tiers,omitempty"` // what is in them of greater ranks, ascending
+	costSums
+
+	// Threshold is the least level of messages whose payloads are in the sums.
+	Threshold int `json:"floor,omitempty"`
+
+	// Levels is what is in them of greater levels, ascending.
+	Levels []levelSums `json:"tiers,omitempty"`
 
 	NotWide    bool `json:"not_wide,omitempty"` // not words of 16 bits
 	NotMessage bool `json:"not_message,omitempty"`
@@ -33,7 +40,9 @@ type Payloads struct {
 	NotFixed32 bool `json:"not_fixed32,omitempty"`
 	NotFixed64 bool `json:"not_fixed64,omitempty"`
 
-	Ascending  int64 `json:"ascending,omitempty"`  // neighbouring map keys in order
+	// Neighbouring map keys in order.
+	Ascending int64 `json:"ascending,omitempty"`
+
 	Descending int64 `json:"descending,omitempty"` // and not
 
 	// Ones and Anys are the bits that all payloads have, and those that any has, while all
@@ -41,7 +50,9 @@ type Payloads struct {
 	Ones []byte `json:"ones,omitempty"`
 	Anys []byte `json:"anys,omitempty"`
 
-	Prefix []byte  `json:"prefix,omitempty"` // all payloads begin so; at most PrefixLen bytes; unset while N is 0
+	// All payloads begin so; at most PrefixLen bytes; unset while N is 0.
+	Prefix []byte `json:"prefix,omitempty"`
+
 	Values *sketch `json:"values,omitempty"`
 	Forms  Forms   `json:"forms,omitzero"`
 }
@@ -57,10 +68,10 @@ func newPayloads() *Payloads {
 	return &Payloads{Shortest: math.MaxInt64, Values: &sketch{}}
 }
 
-// add enters a payload of a message of a rank; message says that it parses as one and
+// addPayload enters a payload of a message of a level; message says that it parses as one and
 // is not empty. It is scored as if it were weight payloads, or only looked at for what
-// refutes a hypothesis: with weight 0, and where the rank is too low.
-func (l *Payloads) add(p []byte, message bool, weight int64, rank int) {
+// refutes a hypothesis: with weight 0, and where the level is below the threshold.
+func (l *Payloads) addPayload(p []byte, message bool, weight int64, level int) {
 	if l.N == 0 {
 		l.Prefix = bytes.Clone(p[:min(len(p), PrefixLen)])
 		l.addMask(p, p, true)
@@ -77,16 +88,16 @@ func (l *Payloads) add(p []byte, message bool, weight int64, rank int) {
 	case weight == 0:
 		l.check(p, message)
 	default:
-		known := l.refute(p, message, rank >= l.Floor)
-		if rank < l.Floor {
+		known := l.refute(p, message, level >= l.Threshold)
+		if level < l.Threshold {
 			return
 		}
-		l.score(&l.sums, p, known, file, weight)
-		if rank > l.Floor {
-			t := l.tier(rank)
+		l.score(&l.costSums, p, known, file, weight)
+		if level > l.Threshold {
+			t := l.level(level)
 			t.Payloads++
-			l.score(&t.sums, p, known, file, weight)
-			l.rise()
+			l.score(&t.costSums, p, known, file, weight)
+			l.adaptThreshold()
 		}
 	}
 }
@@ -136,7 +147,7 @@ func (l *Payloads) see(p []byte) (file bool) {
 	if len(l.Ones) > 0 {
 		l.addMask(p, p, false)
 	}
-	return n > 0 && l.Forms.add(p)
+	return n > 0 && l.Forms.countForm(p)
 }
 
 // check is refute for one of many payloads in a message, without a look at the text.
@@ -182,21 +193,21 @@ const (
 func (l *Payloads) notWide() {
 	if !l.NotWide {
 		l.NotWide = true
-		l.eachSums((*sums).noWords)
+		l.eachSums((*costSums).noWords)
 	}
 }
 
 func (l *Payloads) notVarints() {
 	if !l.NotVarints {
 		l.NotVarints = true
-		l.eachSums((*sums).noVarints)
+		l.eachSums((*costSums).noVarints)
 	}
 }
 
 func (l *Payloads) notFixed() {
 	if !l.NotFixed32 {
 		l.NotFixed32 = true
-		l.eachSums((*sums).noFixed32)
+		l.eachSums((*costSums).noFixed32)
 		l.notFixed64()
 	}
 }
@@ -204,7 +215,7 @@ func (l *Payloads) notFixed() {
 func (l *Payloads) notFixed64() {
 	if !l.NotFixed64 {
 		l.NotFixed64 = true
-		l.eachSums((*sums).noFixed64)
+		l.eachSums((*costSums).noFixed64)
 	}
 }
 
@@ -229,7 +240,7 @@ func (l *Payloads) notMap() {
 func (l *Payloads) notText() {
 	if !l.NotText {
 		l.NotText = true
-		l.eachSums((*sums).noText)
+		l.eachSums((*costSums).noText)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestBytesOrNumbers(t *testing.T) {
 			for range 8 {
 				samples = append(samples, [][]byte{c.make()})
 			}
-			f := evidenceOf(t, samples...).Root("R").At(1)
+			f := fieldAt(evidenceOf(t, samples...).Root("R"), 1)
 			if got := f.Readings(); got[0].Kind != c.want {
 				t.Errorf("%s", describe(got))
 			}

@@ -11,13 +11,15 @@ const maxNumber = 1<<29 - 1
 
 // scratch is memory that Add reuses between messages, one entry a level.
 type scratch struct {
-	path   [MaxDepth + 1]int32
-	levels []*level
-	tree   wire.Tree // of the message that is being read
-	root   string    // of the message that is being read
-	sample int64     // how many were read before it
-	rank   int       // of it
-	nodes  []*Field  // where not nil: the field of each node of the tree that is being read
+	path          [MaxDepth + 1]int32
+	levels        []*level
+	tree          wire.Tree // of the message that is being read
+	root          string    // of the message that is being read
+	sample        int64     // how many were read before it
+	samplingLevel int       // of it
+
+	// Where not nil: the field of each node of the tree that is being read.
+	nodes []*Field
 }
 
 // A level holds the fields of the message that is being read at one depth.
@@ -33,8 +35,8 @@ type entry struct {
 	key    []byte // as it is encoded
 }
 
-// add enters the fields of node i of t. path is its place below its root.
-func (e *Evidence) add(m *Message, t *wire.Tree, i int32, path []int32) {
+// addMessage enters the fields of node i of t. path is its place below its root.
+func (e *Evidence) addMessage(m *Message, t *wire.Tree, i int32, path []int32) {
 	depth := len(path)
 	for len(e.scratch.levels) <= depth {
 		e.scratch.levels = append(e.scratch.levels, &level{})

@@ -24,8 +24,11 @@ type Reader struct {
 	costs  Costs
 	judged map[*Field]*judged // of a Reader by pooled evidence
 	parts  map[partKey]*part  // of fields with several wire types
-	shared *Pooled            // whose readings are kept between Readers; may be nil
-	chosen map[int32]chosen   // nodes whose reading somebody chose
+
+	// Whose readings are kept between Readers; may be nil.
+	shared *Pooled
+
+	chosen map[int32]chosen // nodes whose reading somebody chose
 }
 
 // NewReader looks at all of t. With evidence, which may be nil, it is that
@@ -54,7 +57,7 @@ func (r *Reader) look(fields []*Field) {
 	e := NewEvidence()
 	e.scratch.nodes = fields
 	own := &Message{}
-	e.add(own, r.t, 0, e.scratch.path[:0])
+	e.addMessage(own, r.t, 0, e.scratch.path[:0])
 	if e.Truncated() { // some that were noted are forgotten
 		clear(fields)
 		r.assign(fields, 0, own)
@@ -71,7 +74,7 @@ func rootField(t *wire.Tree, m *Message) *Field {
 			f.Len.NotMessage, f.Child, whole = true, nil, false
 		}
 	}
-	f.Len.add(t.Data, whole, 1, 0)
+	f.Len.addPayload(t.Data, whole, 1, 0)
 	return f
 }
 

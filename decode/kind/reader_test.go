@@ -32,8 +32,8 @@ func TestPooledEvidenceDecides(t *testing.T) {
 	if got := readingsOf(wire.Parse(field(nil), wire.Options{}), 1); got[0].Kind != wire.KindMessage {
 		t.Errorf("alone: %s", describe(got))
 	}
-	f := ev.Root("R").At(1)
-	if f == nil || ev.Root("R").At(1, 2) != nil || ev.Root("R").At(9) != nil {
+	f := fieldAt(ev.Root("R"), 1)
+	if f == nil || fieldAt(ev.Root("R"), 1, 2) != nil || fieldAt(ev.Root("R"), 9) != nil {
 		t.Error("At")
 	}
 	if r := f.Readings()[0]; r.Kind != wire.KindString || r.P < 0.9 || len(r.Why) < 2 || r.Why[0].Weight < 10 {

@@ -80,7 +80,9 @@ const (
 
 // shape finds the well-known type that a message looks like.
 func (r *Reader) shape(i int32) Remark {
-	var one, two, three int32 = wire.None, wire.None, wire.None // the last of each number
+	// The last of each number.
+	var one, two, three int32 = wire.None, wire.None, wire.None
+
 	count := 0
 	for c := range r.t.Children(i) {
 		n := r.t.Node(c)

@@ -15,18 +15,24 @@ const sketchSize = 24
 type sketch struct {
 	Items []item `json:"items,omitempty"` // by hash
 	Full  bool   `json:"full,omitempty"`  // there were more distinct values
-	Texts texts  `json:"texts,omitempty"` // of the first Items, where they are payloads
+
+	// Of the first Items, where they are payloads.
+	Texts texts `json:"texts,omitempty"`
 
 	recent [8]uint8 // which of Items a value was, by its last bits
 }
 
 type item struct {
-	Hash  uint64 `json:"h"`
-	Value uint64 `json:"v,omitempty"` // a number itself, or the length of a payload
-	Count int64  `json:"n"`
+	Hash uint64 `json:"h"`
+
+	// A number itself, or the length of a payload.
+	Value uint64 `json:"v,omitempty"`
+
+	Count int64 `json:"n"`
 }
 
-func (s *sketch) add(v uint64) {
+// addValue counts one value.
+func (s *sketch) addValue(v uint64) {
 	// No two numbers have one hash.
 	if i := int(s.recent[v%8]); i < len(s.Items) && s.Items[i].Value == v {
 		s.Items[i].Count++

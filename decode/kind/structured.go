@@ -14,8 +14,8 @@ type itemReader struct {
 	texts int // keys of maps that are text
 }
 
-// take returns the next n bytes, or nil where there are fewer.
-func (r *itemReader) take(n uint64) []byte {
+// next returns the next n bytes, or nil where there are fewer.
+func (r *itemReader) next(n uint64) []byte {
 	if n > uint64(len(r.p)) {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (r *itemReader) take(n uint64) []byte {
 
 // number reads a big-endian number of so many bytes.
 func (r *itemReader) number(size uint64) (v uint64, ok bool) {
-	b := r.take(size)
+	b := r.next(size)
 	if b == nil {
 		return 0, false
 	}
@@ -50,7 +50,7 @@ func (r *itemReader) messagePack(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
 	}
-	head := r.take(1)
+	head := r.next(1)
 	if head == nil || depth == 0 {
 		return false
 	}
@@ -63,7 +63,7 @@ func (r *itemReader) messagePack(depth int) bool {
 	case c < 0xa0:
 		return r.packList(uint64(c&0xf), depth)
 	case c < 0xc0:
-		return r.take(uint64(c&0x1f)) != nil
+		return r.next(uint64(c&0x1f)) != nil
 	}
 	switch n := uint64(1) << (c & 3); c {
 	case 0xc0, 0xc2, 0xc3:
@@ -73,11 +73,11 @@ func (r *itemReader) messagePack(depth int) bool {
 	case 0xc7, 0xc8, 0xc9: // a type of its own
 		return r.counted(1<<(c-0xc7), 1)
 	case 0xca, 0xcb: // float, double
-		return r.take(4<<(c-0xca)) != nil
+		return r.next(4<<(c-0xca)) != nil
 	case 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3:
-		return r.take(n) != nil
+		return r.next(n) != nil
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-		return r.take(1+1<<(c-0xd4)) != nil
+		return r.next(1+1<<(c-0xd4)) != nil
 	case 0xd9, 0xda, 0xdb: // text
 		return r.counted(1<<(c-0xd9), 0)
 	case 0xdc, 0xdd:
@@ -93,7 +93,7 @@ func (r *itemReader) messagePack(depth int) bool {
 // counted skips bytes behind their number, and so many more.
 func (r *itemReader) counted(width, more uint64) bool {
 	n, ok := r.number(width)
-	return ok && r.take(n+more) != nil
+	return ok && r.next(n+more) != nil
 }
 
 func (r *itemReader) packList(n uint64, depth int) bool {
@@ -140,7 +140,7 @@ func (r *itemReader) cbor(depth int) bool {
 	if r.left--; r.left <= 0 {
 		return true
 	}
-	head := r.take(1)
+	head := r.next(1)
 	if head == nil || depth == 0 {
 		return false
 	}
@@ -160,7 +160,7 @@ func (r *itemReader) cbor(depth int) bool {
 	}
 	switch major {
 	case cborBytes, cborText:
-		return r.take(n) != nil
+		return r.next(n) != nil
 	case cborTag:
 		return r.cbor(depth - 1)
 	case cborArray, cborMap:

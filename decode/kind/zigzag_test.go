@@ -40,7 +40,7 @@ func TestZigzagAndRoundNumbers(t *testing.T) {
 				if c.zigzag {
 					v = protowire.EncodeZigZag(int64(v))
 				}
-				s.add(v, protowire.SizeVarint(v))
+				s.addValue(v, protowire.SizeVarint(v))
 			}
 			if got := varintType(s, Use{}).Name; (got == "sint32" || got == "sint64") != c.zigzag {
 				wrong++

@@ -7,7 +7,9 @@ package known
 import (
 	"strings"
 
-	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // registers the details of errors
+	// Registers the details of errors.
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
+
 	_ "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"

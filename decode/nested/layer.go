@@ -28,9 +28,12 @@ const (
 
 	// JSON is the innermost layer of a document: what is in it is the document
 	// without white space.
-	JSONCompact     Layer = "JSON"                // {"a":1,"b":[2]}
-	layerJSONSpaced Layer = "JSON with spaces"    // {"a": 1, "b": [2]}
-	layerJSONLines  Layer = "JSON on lines"       // a line a member, indented by two spaces
+	JSONCompact     Layer = "JSON"             // {"a":1,"b":[2]}
+	layerJSONSpaced Layer = "JSON with spaces" // {"a": 1, "b": [2]}
+
+	// A line a member, indented by two spaces.
+	layerJSONLines Layer = "JSON on lines"
+
 	layerJSONLines4 Layer = "JSON on wider lines" // by four
 )
 

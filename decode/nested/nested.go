@@ -39,10 +39,13 @@ const (
 
 // A Content is what a payload holds in another form.
 type Content struct {
-	Encoding string // "hex", "base64", "gzip", "zstd", or two joined by "+", outermost first; "" where the payload is it as it stands
-	Form     Form
-	Data     []byte
-	Tree     *wire.Tree // of a message; its offsets are those of Data
+	// "hex", "base64", "gzip", "zstd", or two joined by "+", outermost first; "" where
+	// the payload is it as it stands.
+	Encoding string
+
+	Form Form
+	Data []byte
+	Tree *wire.Tree // of a message; its offsets are those of Data
 }
 
 // A Finder looks into payloads, within a bound for all of them together. The

@@ -11,9 +11,12 @@ var errNoDump = errors.New("no dump")
 
 // A dumpLine is a line of a dump: where its bytes stand, and they.
 type dumpLine struct {
-	off    [2]int // read as hex, and as octal; -1 for neither
-	data   []byte
-	words  bool // of two bytes, the second one first where that is the machine's order
+	off  [2]int // read as hex, and as octal; -1 for neither
+	data []byte
+
+	// Of two bytes, the second one first where that is the machine's order.
+	words bool
+
 	colon  bool
 	repeat bool // a line that is * alone: the one before, up to the next offset
 }
@@ -40,7 +43,8 @@ func undump(in []byte) ([]byte, error) {
 	if len(lines) == 0 {
 		return nil, errNoDump
 	}
-	swapped := !lines[0].colon // hexdump and od print words as the machine has them; xxd does not
+	// Hexdump and od print words as the machine has them; xxd does not.
+	swapped := !lines[0].colon
 	for _, l := range lines {
 		swapped = swapped && (l.words || l.repeat || len(l.data) == 0)
 	}
@@ -125,7 +129,8 @@ func readDumpLine(line []byte) (dumpLine, error) {
 	if len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t' {
 		return l, errNoDump
 	}
-	wide := bytes.HasPrefix(rest, []byte("    ")) // hexdump -x: four spaces between words
+	// Hexdump -x: four spaces between words.
+	wide := bytes.HasPrefix(rest, []byte("    "))
 	for len(rest) > 0 {
 		spaces := len(rest) - len(bytes.TrimLeft(rest, " \t"))
 		rest = rest[spaces:]

@@ -22,9 +22,12 @@ type largeField struct {
 }
 
 const (
-	maxLarge    = 50       // such fields within each other
-	largeSample = 64 << 10 // bytes that are looked at to tell whether a field is one
-	largeFields = 10_000   // fields, where the first is larger
+	maxLarge = 50 // such fields within each other
+
+	// Bytes that are looked at to tell whether a field is one.
+	largeSample = 64 << 10
+
+	largeFields = 10_000 // fields, where the first is larger
 )
 
 // largeMessage looks for a largeField. Where evidence or somebody's choice says what fields

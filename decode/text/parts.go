@@ -11,8 +11,11 @@ import (
 // A Part is a stretch of a document: an envelope, a delimited message, or what
 // stands in none.
 type Part struct {
-	Off     int    // of Head in the document's bytes
-	Head    []byte // an envelope's flags and length, a delimited message's length; empty for neither
+	Off int // of Head in the document's bytes
+
+	// An envelope's flags and length, a delimited message's length; empty for neither.
+	Head []byte
+
 	Raw     []byte // what follows it
 	Data    []byte // Raw, decompressed
 	DataOff int    // of Data in the document's bytes; -1 where it was decompressed

@@ -88,7 +88,8 @@ type printer struct {
 	cuts int      // fields around this that are cut off
 	base int      // of the tree's bytes in the message that they are told by
 
-	passed func(off int) // told of a message's segments that were written; may be nil
+	// Told of a message's segments that were written; may be nil.
+	passed func(off int)
 }
 
 // piece writes an envelope.

@@ -13,7 +13,8 @@ import (
 	"unwire/decode/wire"
 )
 
-const leastShown = 0.005 // readings less likely than this are left out of a comment
+// Readings less likely than this are left out of a comment.
+const leastShown = 0.005
 
 // declaredKind is the kind and type that its declaration gives a length-delimited node,
 // unless its bytes refute that, or its reading was chosen.

@@ -30,8 +30,11 @@ type source struct {
 	kept   []byte // the text itself, or nil
 	ofHash string // of the bytes that kept stands for
 
-	packed     string // the compression of all of it: "gzip", "zstd"; "" for none
-	packedRaw  []byte // what the sender's compressor gave; nil where ours gives the same
+	packed string // the compression of all of it: "gzip", "zstd"; "" for none
+
+	// What the sender's compressor gave; nil where ours gives the same.
+	packedRaw []byte
+
 	packedHash string // of the bytes that packedRaw stands for
 	why        string // it is still compressed; "" where it is not
 }

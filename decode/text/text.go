@@ -42,15 +42,25 @@ const maxDepth = 1000
 
 // Options says how to understand an input. The zero value finds out.
 type Options struct {
-	In   string                         // how the bytes are written: "auto" (""), "raw", "hex", "base64"
-	As   string                         // what they are: "auto" (""), "message", "frames", "delimited" (messages, each behind its length)
-	Type protoreflect.MessageDescriptor // of the message or of all frames, for names in comments; may be nil
+	// How the bytes are written: "auto" (""), "raw", "hex", "base64".
+	In string
+
+	// What they are: "auto" (""), "message", "frames", "delimited" (messages, each
+	// behind its length).
+	As string
+
+	// Of the message or of all frames, for names in comments; may be nil.
+	Type protoreflect.MessageDescriptor
 
 	Evidence *kind.Pooled  // of other messages of the kind; may be nil
 	Choices  []kind.Choice // what somebody said of fields, by path in the message
 
-	MaxInflated int64        // bytes of a frame after decompression; larger ones stay compressed; default 64 MiB
-	Wire        wire.Options // of its MaxDepth at most 1,000 counts: JSON readers have limits
+	// Bytes of a frame after decompression; larger ones stay compressed; default 64
+	// MiB.
+	MaxInflated int64
+
+	// Of its MaxDepth at most 1,000 counts: JSON readers have limits.
+	Wire wire.Options
 
 	// Done, if it is not nil, is told while the document is written which beginning
 	// of the input is not needed any more. The document can be written once then.
@@ -128,7 +138,8 @@ func shapeOf(data []byte, o Options, scratch *wire.Tree) string {
 			}
 		}
 		if hasControls(sample) {
-			return "message" // cut off or damaged, it may be: lengths and tags are such characters
+			// Cut off or damaged, it may be: lengths and tags are such characters.
+			return "message"
 		}
 		scratch.Reset(sample, o.Wire)
 		if kind, _, _ := kind.NewReader(scratch, nil).Best(0); kind == wire.KindString {
@@ -229,7 +240,9 @@ type piece struct {
 	data     []byte // after decompression
 	encoding string // that was undone; "" for none
 	exact    bool   // compressing data gives raw again
-	why      string // it is still compressed; "" where it is not, or nothing is known
+
+	// It is still compressed; "" where it is not, or nothing is known.
+	why string
 }
 
 // pieces calls f for every envelope in data, in order.

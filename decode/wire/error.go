@@ -23,11 +23,14 @@ const (
 	ValueCut                   // the input ends inside a varint or fixed value
 	ValueTooLong               // a varint of more than 64 bits
 	LengthCut                  // the input ends inside a length
-	LengthRange                // a length beyond the end of what encloses it, or of more than 64 bits
-	StrayEnd                   // a group's end tag where no such group is open
-	groupOpen                  // a group without its end tag
-	tooDeep                    // groups nested deeper than Options.MaxDepth
-	tooMany                    // more nodes than Options.MaxNodes
+
+	// A length beyond the end of what encloses it, or of more than 64 bits.
+	LengthRange
+
+	StrayEnd  // a group's end tag where no such group is open
+	groupOpen // a group without its end tag
+	tooDeep   // groups nested deeper than Options.MaxDepth
+	tooMany   // more nodes than Options.MaxNodes
 )
 
 // An Error is the place at which bytes stop being protobuf, with what was

@@ -60,7 +60,7 @@ func (t *Tree) FieldPath(i int32) fieldpath.Path {
 	if t.Nodes[i].Type == Garbage {
 		i = t.Nodes[i].Parent
 	}
-	p := make(fieldpath.Path, t.Depth(i))
+	p := make(fieldpath.Path, t.depth(i))
 	for k := len(p) - 1; k >= 0; k-- {
 		p[k] = fieldpath.Field(t.Nodes[i].Number)
 		i = t.Nodes[i].Parent

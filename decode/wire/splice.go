@@ -13,10 +13,15 @@ type Op uint8
 const (
 	Replace Op = iota // the whole node, tag included, by Data
 	Delete            // the whole node
-	Set               // the node's value by Data; a length and an end tag stay and are adapted
-	Before            // Data in front of the node
-	After             // Data behind the node
-	Into              // Data behind the last field in the node: the root, a message, a group
+
+	// The node's value by Data; a length and an end tag stay and are adapted.
+	Set
+
+	Before // Data in front of the node
+	After  // Data behind the node
+
+	// Data behind the last field in the node: the root, a message, a group.
+	Into
 )
 
 var opNames = [...]string{"replace", "delete", "set", "insert before", "insert after", "insert into"}
@@ -62,7 +67,7 @@ func Splice(t *Tree, edits []Edit) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.edit, c.depth = k, t.Depth(c.owner)
+		c.edit, c.depth = k, t.depth(c.owner)
 		cuts = append(cuts, c)
 	}
 	sortCuts(cuts)
@@ -199,7 +204,7 @@ func (t *Tree) lengths(cuts []cut) []cut {
 				width = 0
 			}
 			length := AppendVarintWidth(nil, was+uint64(by), width)
-			out = append(out, cut{lo: n.Tag, hi: n.Val, data: length, owner: n.Parent, depth: t.Depth(n.Parent), edit: -1})
+			out = append(out, cut{lo: n.Tag, hi: n.Val, data: length, owner: n.Parent, depth: t.depth(n.Parent), edit: -1})
 			by += len(length) - (n.Val - n.Tag)
 		}
 		delta[n.Parent] += by

@@ -82,8 +82,8 @@ func (t *Tree) Uint(i int32) uint64 {
 	return 0
 }
 
-// Depth is how many nodes enclose node i; 0 for the root.
-func (t *Tree) Depth(i int32) int {
+// depth is how many nodes enclose node i; 0 for the root.
+func (t *Tree) depth(i int32) int {
 	d := 0
 	for p := t.Nodes[i].Parent; p != None; p = t.Nodes[p].Parent {
 		d++

@@ -68,8 +68,13 @@ type Node struct {
 	Parent      int32
 	First, Next int32 // first child and next sibling, or None
 	Type        Type
-	Overlong    bool  // a varint of the tag, length, value or end tag is longer than it need be
-	Err         error // why a Garbage node is garbage, or what is wrong with (or not followed in) another
+
+	// A varint of the tag, length, value or end tag is longer than it need be.
+	Overlong bool
+
+	// Why a Garbage node is garbage, or what is wrong with (or not followed in)
+	// another.
+	Err error
 }
 
 // A Tree is a parsed message. Nodes[0] is the root.
@@ -80,6 +85,9 @@ type Tree struct {
 
 // Options bounds a parse. The zero value is the default.
 type Options struct {
-	MaxDepth int // nesting that is followed; deeper payloads stay unparsed; default 100
-	MaxNodes int // nodes in all; the rest of the input becomes one Garbage node; default 4,000,000
+	// Nesting that is followed; deeper payloads stay unparsed; default 100.
+	MaxDepth int
+
+	// Nodes in all; the rest of the input becomes one Garbage node; default 4,000,000.
+	MaxNodes int
 }

@@ -224,7 +224,7 @@ func TestHostileInputIsLinear(t *testing.T) {
 func TestDepthLimit(t *testing.T) {
 	tree := Parse(nested(10), Options{MaxDepth: 4})
 	last := int32(len(tree.Nodes) - 1)
-	if d := tree.Depth(last); d != 5 {
+	if d := tree.depth(last); d != 5 {
 		t.Errorf("the deepest node is %d below the root, want 5", d)
 	}
 	if !errors.Is(tree.Err(), ErrDepth) || !errors.Is(tree.Node(last).Err, ErrDepth) {

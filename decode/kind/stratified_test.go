@@ -16,7 +16,7 @@ import (
 // are scored, and what they stand for is about all.
 func TestTurnWeighs(t *testing.T) {
 	for _, n := range []int64{1, scoredFirst, 100, 1000, 1_000_000} {
-		var u turn
+		var u stratifiedSampler
 		scored, sum := int64(0), int64(0)
 		for k := range n {
 			w := u.weight(1)
@@ -87,7 +87,7 @@ func TestEveryPayloadRefutes(t *testing.T) {
 			if err := ev.Add("R", list(n, at, c.usual, c.odd)); err != nil {
 				t.Fatal(err)
 			}
-			if f := ev.Root("R").At(1); !c.is(f.Len) || f.Len.N != n {
+			if f := fieldAt(ev.Root("R"), 1); !c.is(f.Len) || f.Len.N != n {
 				t.Errorf("%s at %d: %+v", c.name, at, f.Len)
 			}
 			odd++
@@ -96,7 +96,7 @@ func TestEveryPayloadRefutes(t *testing.T) {
 		if err := ev.Add("R", list(n, -1, c.usual, nil)); err != nil || odd == 0 {
 			t.Fatal(err)
 		}
-		if c.is(ev.Root("R").At(1).Len) {
+		if c.is(fieldAt(ev.Root("R"), 1).Len) {
 			t.Errorf("%s: without it too", c.name)
 		}
 	}
@@ -152,7 +152,7 @@ func TestLargeListReadsAsItsParts(t *testing.T) {
 			if err := ev.Add("R", list(n, -1, c.usual, nil)); err != nil {
 				t.Fatal(err)
 			}
-			if g := ev.Root("R").At(1).Readings(); g[0].Kind != c.want || g[0].P < 0.8 {
+			if g := fieldAt(ev.Root("R"), 1).Readings(); g[0].Kind != c.want || g[0].P < 0.8 {
 				t.Errorf("%d of %s: %s", n, c.want, describe(g))
 			}
 		}

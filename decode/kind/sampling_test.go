@@ -81,8 +81,8 @@ func TestRanksAreOfTheSet(t *testing.T) {
 		}
 		all := of(samples)
 		want := docOf(t, all)
-		if f := all.Root("R").At(2).Len; f.Floor == 0 || f.Scored >= f.Bytes/2 || len(f.Tiers) == 0 {
-			t.Fatalf("of %d bytes %d are scored, from rank %d on, %d tiers", f.Bytes, f.Scored, f.Floor, len(f.Tiers))
+		if f := fieldAt(all.Root("R"), 2).Len; f.Threshold == 0 || f.Scored >= f.Bytes/2 || len(f.Levels) == 0 {
+			t.Fatalf("of %d bytes %d are scored, from rank %d on, %d tiers", f.Bytes, f.Scored, f.Threshold, len(f.Levels))
 		}
 		r.Shuffle(len(samples), func(i, j int) { samples[i], samples[j] = samples[j], samples[i] })
 		if docOf(t, of(samples)) != want {
@@ -144,7 +144,7 @@ func TestFewScoredReadAsAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := i + 1; n == 100 || n == 1500 || n == 20_000 {
-				f := ev.Root("R").At(1)
+				f := fieldAt(ev.Root("R"), 1)
 				if g := f.Readings(); g[0].Kind != c.want || g[0].P < 0.8 {
 					t.Errorf("%d of %s: %s", n, c.want, describe(g))
 				}

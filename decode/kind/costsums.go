@@ -4,13 +4,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// sums is what payloads cost under each hypothesis that none refutes: what is added up,
+// costSums is what payloads cost under each hypothesis that none refutes: what is added up,
 // of those that were scored. The costs are in thousandths of a nat.
-type sums struct {
-	Scored   int64 `json:"scored,omitempty"`   // bytes that the costs are of, each as often as it stands for others
-	Uneven   int64 `json:"uneven,omitempty"`   // the same with the squares of that
-	Raw      int64 `json:"raw,omitempty"`      // cost as arbitrary bytes
-	Repeated int64 `json:"repeated,omitempty"` // that of their bytes, and how they repeat
+type costSums struct {
+	// Bytes that the costs are of, each as often as it stands for others.
+	Scored int64 `json:"scored,omitempty"`
+
+	Uneven int64 `json:"uneven,omitempty"` // the same with the squares of that
+	Raw    int64 `json:"raw,omitempty"`    // cost as arbitrary bytes
+
+	// That of their bytes, and how they repeat.
+	Repeated int64 `json:"repeated,omitempty"`
 
 	// Of payloads that are words of 16 bits: their cost as UTF-16, and as numbers.
 	UTF16 int64 `json:"utf16,omitempty"`
@@ -28,7 +32,9 @@ type sums struct {
 	// either order of bytes; zero where it was not looked for.
 	Numbers int64 `json:"numbers,omitempty"`
 
-	Tops32 *histogram `json:"tops32,omitempty"` // packed values by their top six bits; nil where there are none
+	// Packed values by their top six bits; nil where there are none.
+	Tops32 *histogram `json:"tops32,omitempty"`
+
 	Tops64 *histogram `json:"tops64,omitempty"`
 
 	// Elements are packed varints; nil where there are none. Their greatest and least
@@ -38,7 +44,7 @@ type sums struct {
 
 // score adds the cost of a payload that counts as weight; known says that it is surely
 // text or a message, and file that it is a file. What refutes a hypothesis is found by then.
-func (l *Payloads) score(s *sums, p []byte, known, file bool, weight int64) {
+func (l *Payloads) score(s *costSums, p []byte, known, file bool, weight int64) {
 	n := int64(len(p))
 	s.Scored += weight * n
 	s.Uneven = min(s.Uneven+weight*weight*n, maxCount)
@@ -69,7 +75,7 @@ func (l *Payloads) score(s *sums, p []byte, known, file bool, weight int64) {
 }
 
 // addVarints adds p as packed varints, which it is.
-func (s *sums) addVarints(p []byte, weight int64) {
+func (s *costSums) addVarints(p []byte, weight int64) {
 	if s.Elements == nil {
 		s.Elements = newElements()
 	}
@@ -90,7 +96,7 @@ func (s *sums) addVarints(p []byte, weight int64) {
 }
 
 // addFixed adds p as values of four bytes, and of eight.
-func (s *sums) addFixed(p []byte, weight int64, wide bool) {
+func (s *costSums) addFixed(p []byte, weight int64, wide bool) {
 	if s.Tops32 == nil {
 		s.Tops32 = &histogram{}
 	}
@@ -116,11 +122,11 @@ func (s *sums) addFixed(p []byte, weight int64, wide bool) {
 			s.Int64 += weight * whole(asInt, len(p))
 		}
 	}
-	s.Numbers += weight * whole(min(own, costBigEndian(head))+costOwnNumbers, len(p))
+	s.Numbers += weight * whole(min(own, costBigEndian(head))+costNumberKind, len(p))
 }
 
-// add adds other sums; o stays as it is.
-func (s *sums) add(o *sums) {
+// addSums adds other sums; o stays as it is.
+func (s *costSums) addSums(o *costSums) {
 	s.Scored += o.Scored
 	s.Uneven = min(s.Uneven+o.Uneven, maxCount)
 	s.Raw += o.Raw
@@ -146,13 +152,13 @@ func (s *sums) add(o *sums) {
 }
 
 // What is refuted costs nothing any more, so that the order of payloads does not show.
-func (s *sums) noText()    { s.Text, s.Control = 0, 0 }
-func (s *sums) noWords()   { s.UTF16, s.Words = 0, 0 }
-func (s *sums) noVarints() { s.Varints, s.Elements = 0, nil }
-func (s *sums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
-func (s *sums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
+func (s *costSums) noText()    { s.Text, s.Control = 0, 0 }
+func (s *costSums) noWords()   { s.UTF16, s.Words = 0, 0 }
+func (s *costSums) noVarints() { s.Varints, s.Elements = 0, nil }
+func (s *costSums) noFixed32() { s.Float32, s.Int32, s.Numbers, s.Tops32 = 0, 0, 0, nil }
+func (s *costSums) noFixed64() { s.Float64, s.Int64, s.Tops64 = 0, 0, nil }
 
-func (s *sums) valid() bool {
+func (s *costSums) valid() bool {
 	return countsValid(s.Scored, s.Uneven, s.Raw, s.Repeated, s.UTF16, s.Words, s.Text, s.Control,
 		s.Tops32.sum(), s.Tops64.sum(), s.Varints, s.Float32, s.Int32, s.Float64, s.Int64, s.Numbers) &&
 		(s.Elements == nil || s.Elements.valid() && s.Elements.Values == nil)

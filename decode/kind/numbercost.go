@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// costOwnNumbers is the cost of saying which numbers a payload holds.
-const costOwnNumbers = 1500
+// costNumberKind is the cost of saying which numbers a payload holds.
+const costNumberKind = 1500
 
 // costNumbers is the cost of a payload as numbers of whichever kind suits it best, as
 // arrays in bytes are beside a field that says which.
@@ -21,7 +21,7 @@ func costNumbers(p []byte) int64 {
 		asFloat, asInt = costWidth64(head)
 		cost = min(cost, asFloat, asInt)
 	}
-	return whole(cost+costOwnNumbers, len(p))
+	return whole(cost+costNumberKind, len(p))
 }
 
 // costWidth32 is the cost of a payload as values of 32 bits.
