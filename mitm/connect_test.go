@@ -232,6 +232,7 @@ const callsInConversation = 7
 // TestConnectGo: connect-go's clients get the same answers and send the same
 // bytes with the proxy as without, and what is recorded is these bytes.
 func TestConnectGo(t *testing.T) {
+	t.Parallel()
 	gzip := connect.WithSendGzip()
 	for name, opts := range map[string][]connect.ClientOption{
 		"Connect":       nil,
@@ -244,7 +245,7 @@ func TestConnectGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			origin, tap := newTappedEcho(t)
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			want := converse(ctx, direct(t, origin, true), "direct", origin.URL, opts)
@@ -262,7 +263,7 @@ func TestConnectGo(t *testing.T) {
 
 // compare holds the recorded bytes against those that the server saw, and both
 // against those of the direct calls.
-func (tap *wiretap) compare(t *testing.T, b *bench, n int) {
+func (tap *wiretap) compare(t *testing.T, b *testProxy, n int) {
 	t.Helper()
 	recorded := b.recorded(n)
 	tap.mu.Lock()
@@ -293,7 +294,7 @@ func (tap *wiretap) compare(t *testing.T, b *bench, n int) {
 // TestGRPCStatusIsRecorded: gRPC's verdict is in the trailers.
 func TestGRPCStatusIsRecorded(t *testing.T) {
 	origin, _ := newTappedEcho(t)
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	c := connect.NewClient[text, text](b.client(true), origin.URL+echoService+"Unary", connect.WithGRPC())
 	if _, err := c.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("x"))); err != nil {
 		t.Fatal(err)
@@ -307,11 +308,12 @@ func TestGRPCStatusIsRecorded(t *testing.T) {
 // TestConnectES runs connect-es clients on Node, directly and launched with
 // their traffic captured.
 func TestConnectES(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/node")
 	for _, protocol := range []string{"connect", "grpc", "grpc-web", "connect-http1"} {
 		t.Run(protocol, func(t *testing.T) {
 			origin, tap := newTappedEcho(t)
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			caFile := filepath.Join(t.TempDir(), "origin.pem")
 			if err := os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: origin.Certificate().Raw}), 0o600); err != nil {
 				t.Fatal(err)

@@ -11,9 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"unwire/captures"
@@ -84,6 +82,7 @@ func controlRequest(method, path, host, fields, body string) string {
 // TestControlIsForTheHookOnly: what a web page, another program or another user
 // can send has no effect, even with the token.
 func TestControlIsForTheHookOnly(t *testing.T) {
+	t.Parallel()
 	const token = tokenHeader + ": " + controlToken + "\r\n"
 	own := "" // the proxy's address, which is not known yet
 	for name, c := range map[string]struct {
@@ -114,7 +113,7 @@ func TestControlIsForTheHookOnly(t *testing.T) {
 		"OPTIONS with the token":       {"OPTIONS", own, token, 405},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, v := newBench(t, nil, nil), newVictim(t)
+			b, v := newTestProxy(t, nil, nil), newVictim(t)
 			_, port, _ := net.SplitHostPort(b.addr)
 			host := b.addr
 			if c.host != "" {
@@ -157,7 +156,7 @@ func sendHead(t *testing.T, addr, method, words string) (int, string) {
 
 // unaffected checks that nobody announced a route, opened the redirect listener
 // or had the proxy connect to v.
-func (b *bench) unaffected(v *victim) {
+func (b *testProxy) unaffected(v *victim) {
 	b.tb.Helper()
 	r := b.proxy.routes
 	r.mu.Lock()
@@ -170,7 +169,7 @@ func (b *bench) unaffected(v *victim) {
 
 // TestControlRedirectEndpoint: only GET with the token opens the listener.
 func TestControlRedirectEndpoint(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	token := tokenHeader + ": " + controlToken + "\r\n"
 	for fields, want := range map[string]int{"": 403, token + "Sec-Fetch-Dest: image\r\n": 403} {
 		if got, _ := send(t, b.addr, controlRequest("GET", redirectPath, b.addr, fields, "")); got != want {
@@ -192,7 +191,7 @@ func TestControlRedirectEndpoint(t *testing.T) {
 func TestControlThroughTheProxy(t *testing.T) {
 	for name, skip := range map[string][]string{"recorded": nil, "passed on unread": {"127.0.0.1", "localhost"}} {
 		t.Run(name, func(t *testing.T) {
-			b, v := newBench(t, nil, func(o *Options) { o.Skip = skip }), newVictim(t)
+			b, v := newTestProxy(t, nil, func(o *Options) { o.Skip = skip }), newVictim(t)
 			request := func(target, host string) string {
 				return controlRequest("POST", target, host, tokenHeader+": "+controlToken+"\r\n", fmt.Sprintf(`{"port":40000,"to":%q}`, v.addr))
 			}
@@ -211,7 +210,7 @@ func TestControlThroughTheProxy(t *testing.T) {
 }
 
 // insideTunnel is what comes back through a CONNECT tunnel, which may be refused.
-func (b *bench) insideTunnel(addr, words string) string {
+func (b *testProxy) insideTunnel(addr, words string) string {
 	b.tb.Helper()
 	conn, err := net.Dial("tcp", b.addr)
 	if err != nil {
@@ -236,6 +235,7 @@ func (b *bench) insideTunnel(addr, words string) string {
 // TestNoControlWithoutAHook: without a token there are no control endpoints, and
 // a reverse listener passes such requests on to its origin.
 func TestNoControlWithoutAHook(t *testing.T) {
+	t.Parallel()
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "the origin's "+r.URL.Path)
 	}))
@@ -250,20 +250,20 @@ func TestNoControlWithoutAHook(t *testing.T) {
 			request := func(host string) string {
 				return controlRequest("POST", path, host, fields, fmt.Sprintf(`{"port":40000,"to":%q}`, v.addr))
 			}
-			b := newBench(t, nil, func(o *Options) { o.ControlToken = "" })
+			b := newTestProxy(t, nil, func(o *Options) { o.ControlToken = "" })
 			if got, body := send(t, b.addr, request(b.addr)); got != 400 || body != infoText+"\n" {
 				t.Errorf("%s, %s: status %d, %s", path, name, got, body)
 			}
 			b.unaffected(v)
 
-			r := newBench(t, nil, func(o *Options) { o.ControlToken, o.Reverse = "", u })
+			r := newTestProxy(t, nil, func(o *Options) { o.ControlToken, o.Reverse = "", u })
 			if got, body := send(t, r.addr, request(r.addr)); got != 200 || body != "the origin's "+path {
 				t.Errorf("reverse, %s, %s: status %d, %s", path, name, got, body)
 			}
 			r.unaffected(v)
 		}
 	}
-	if _, err := New(Options{CA: newBench(t, nil, nil).ca, Store: unrecorded{}, ControlToken: "short"}); err == nil {
+	if _, err := New(Options{CA: newTestProxy(t, nil, nil).ca, Store: unrecorded{}, ControlToken: "short"}); err == nil {
 		t.Error("a token that can be guessed is taken")
 	}
 }
@@ -285,7 +285,7 @@ func TestControlIsOnOneListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t, nil, func(o *Options) { o.Reverse = u })
+	b := newTestProxy(t, nil, func(o *Options) { o.Reverse = u })
 	also, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -301,147 +301,5 @@ func TestControlIsOnOneListener(t *testing.T) {
 	}
 	if got, _ := send(t, b.addr, controlRequest("POST", routePath, b.addr, token, `{"port":1,"to":"a:1"}`)); got != 204 {
 		t.Errorf("the main listener with the token: status %d", got)
-	}
-}
-
-// TestSecondRouteIsRefused: a connection goes where its first route says, before
-// it has come and for as long as it is open; the second one is reported.
-func TestSecondRouteIsRefused(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	conflicts := make(chan RouteConflict, 10)
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.RouteConflict = func(c RouteConflict) { conflicts <- c } })
-	raw, err := net.Dial("tcp", b.redirectAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	port, to, v := raw.LocalAddr().(*net.TCPAddr).Port, origin.Listener.Addr().String(), newVictim(t)
-	if got := b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, port, to)); got != http.StatusNoContent {
-		t.Fatalf("the first route: status %d", got)
-	}
-	second := func() {
-		t.Helper()
-		if got := b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, port, v.addr)); got != http.StatusConflict {
-			t.Errorf("the second route: status %d", got)
-		}
-		if c := <-conflicts; c != (RouteConflict{port, to, v.addr}) {
-			t.Errorf("reported %+v", c)
-		}
-	}
-	second()
-	conn := b.handshake(raw, "127.0.0.1", "http/1.1")
-	second()
-	if got, body := sendOn(t, conn, "GET /a HTTP/1.1\r\nHost: "+to+"\r\n\r\n"); got != 200 || body != "hello /a" {
-		t.Errorf("status %d: %s", got, body)
-	}
-	if v.n.Load() != 0 {
-		t.Error("the second route was used")
-	}
-	if len(conflicts) != 0 {
-		t.Errorf("reported besides: %+v", <-conflicts)
-	}
-}
-
-// TestPortIsUsedAgain: a port whose connection has ended is free for the next
-// one, in whatever order that, its route and the end of the old one are noticed.
-func TestPortIsUsedAgain(t *testing.T) {
-	r := newRouteTable()
-	for i, next := range []func(old *routeSlot){
-		func(old *routeSlot) { // the end is noticed first
-			r.remove(1, old)
-		},
-		func(*routeSlot) {}, // the new connection
-		func(old *routeSlot) { // the new route
-			time.AfterFunc(10*time.Millisecond, func() { r.remove(1, old) })
-			if err := r.announce(t.Context(), 1, "new:1"); err != nil {
-				t.Error(err)
-			}
-		},
-	} {
-		old, err := r.connectSlot(1)
-		if err != nil || r.announce(t.Context(), 1, "old:1") != nil || r.awaitRoute(old) != "old:1" {
-			t.Fatal(i, err)
-		}
-		next(old)
-		s, err := r.connectSlot(1)
-		if err != nil || s == old {
-			t.Fatal(i, err)
-		}
-		if i < 2 {
-			if err := r.announce(t.Context(), 1, "new:1"); err != nil {
-				t.Error(i, err)
-			}
-		}
-		if got := r.awaitRoute(s); got != "new:1" {
-			t.Errorf("%d: to %q", i, got)
-		}
-		r.remove(1, old) // which is late, and not the new one
-		if r.slots[1] != s {
-			t.Errorf("%d: the new connection was forgotten with the old one", i)
-		}
-		r.remove(1, s)
-	}
-	if len(r.slots) != 0 || r.waiting != 0 {
-		t.Errorf("%d slots, %d wait", len(r.slots), r.waiting)
-	}
-}
-
-// TestRoutesAreBounded: in number and in age, also those of connections; open
-// connections with a route do not count.
-func TestRoutesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRouteTable()
-		for port := range maxRoutes {
-			if err := r.announce(t.Context(), port, "x:1"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := r.announce(t.Context(), maxRoutes, "x:1"); !errors.Is(err, errRoutesFull) {
-			t.Errorf("one more: %v", err)
-		}
-		if _, err := r.connectSlot(maxRoutes); !errors.Is(err, errRoutesFull) {
-			t.Errorf("one more connection: %v", err)
-		}
-		open, err := r.connectSlot(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.connectSlot(maxRoutes); err != nil {
-			t.Errorf("a connection with its route counts: %v", err)
-		}
-		time.Sleep(routeWait + time.Second)
-		synctest.Wait()
-		if len(r.slots) != 1 || r.slots[1] != open || r.waiting != 0 {
-			t.Errorf("%d slots, %d wait", len(r.slots), r.waiting)
-		}
-		r.close()
-		if err := r.announce(t.Context(), 2, "x:1"); !errors.Is(err, errRoutesClosed) {
-			t.Errorf("after the end: %v", err)
-		}
-	})
-}
-
-// TestRouteOfAnotherAddress: a route is for 127.0.0.1, where hooks connect from;
-// another address of loopback has the same ports.
-func TestRouteOfAnotherAddress(t *testing.T) {
-	b, v := newBench(t, nil, nil), newVictim(t)
-	redirect := b.redirectAddr()
-	thief := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	raw, err := thief.Dial("tcp", redirect)
-	if errors.Is(err, syscall.ECONNRESET) {
-		return // it was refused before the dialer saw the connection
-	}
-	if err != nil {
-		t.Skipf("127.0.0.2 is no address here: %v", err)
-	}
-	defer raw.Close()
-	b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, raw.LocalAddr().(*net.TCPAddr).Port, v.addr))
-	_ = raw.SetDeadline(time.Now().Add(matrixTimeout))
-	_, _ = raw.Write([]byte("\x00binary"))
-	if n, err := raw.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-		t.Errorf("read %d, %v", n, err)
-	}
-	if v.n.Load() != 0 {
-		t.Error("it went to another's server")
 	}
 }

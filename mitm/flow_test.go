@@ -27,7 +27,7 @@ func TestSlowReaderSlowsTheSender(t *testing.T) {
 				}
 			}
 		}))
-		b := newBench(t, []*httptest.Server{origin}, nil)
+		b := newTestProxy(t, []*httptest.Server{origin}, nil)
 		res, err := b.client(h2).Get(origin.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestLargeBodyInBoundedMemory(t *testing.T) {
 		size, most = 1<<30, 200<<20
 	}
 	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

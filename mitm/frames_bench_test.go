@@ -30,8 +30,8 @@ func BenchmarkFrames(b *testing.B) {
 			}
 		}
 	}))
-	recording := newBench(b, []*httptest.Server{origin}, nil)
-	opaque := newBench(b, []*httptest.Server{origin}, func(o *Options) { o.Skip = []string{"*"} })
+	recording := newTestProxy(b, []*httptest.Server{origin}, nil)
+	opaque := newTestProxy(b, []*httptest.Server{origin}, func(o *Options) { o.Skip = []string{"*"} })
 	through := direct(b, origin, true)
 	through.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
 	paths := []struct {
@@ -95,7 +95,7 @@ func BenchmarkDownload(b *testing.B) {
 			_ = rc.Flush()
 		}
 	}))
-	recording := newBench(b, []*httptest.Server{origin}, nil)
+	recording := newTestProxy(b, []*httptest.Server{origin}, nil)
 	clients := []*http.Client{direct(b, origin, true), recording.client(true)}
 	var took [2]time.Duration
 	n := 0
@@ -123,7 +123,7 @@ func BenchmarkDownload(b *testing.B) {
 // handshakes, one request.
 func BenchmarkConnect(b *testing.B) {
 	origin := newTLSOrigin(b, true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
-	recording := newBench(b, []*httptest.Server{origin}, nil)
+	recording := newTestProxy(b, []*httptest.Server{origin}, nil)
 	for b.Loop() {
 		c := recording.client(true)
 		res, err := c.Get(origin.URL)

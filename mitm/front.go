@@ -90,9 +90,9 @@ func (h *bufferedHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_ = conn.Close()
 		return nil, nil, err
 	}
-	c, ok := conn.(*clientConn) // adopted when it came in
+	c, ok := conn.(*clientConn) // wrapped when it was accepted
 	if !ok {
-		c = h.p.adopt(conn, nil)
+		c = h.p.wrapClient(conn, nil)
 	}
 	c.peeked = append(append([]byte(nil), head...), c.peeked...)
 	return c, bufio.NewReadWriter(bufio.NewReaderSize(c, 16), bufio.NewWriter(c)), nil

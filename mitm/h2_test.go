@@ -26,8 +26,8 @@ import (
 // TestUnreachableServerIsTriedAnew: an HTTP/2 client is told why there is no
 // connection, on one that then ends, and its next one is served.
 func TestUnreachableServerIsTriedAnew(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(sayHello))
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	c := b.client(true)
 	var again net.Listener
 	addr := ""
@@ -47,7 +47,7 @@ func TestUnreachableServerIsTriedAnew(t *testing.T) {
 			again = nil
 		}
 	}
-	s := &http.Server{Handler: http.HandlerFunc(sayHello)}
+	s := &http.Server{Handler: http.HandlerFunc(serveHello)}
 	go func() { _ = s.Serve(again) }()
 	t.Cleanup(func() { s.Close() })
 	var body []byte
@@ -135,7 +135,7 @@ func TestCurlClosesAtContentLength(t *testing.T) {
 	const body = "all of the answer"
 	length := hpack.HeaderField{Name: "content-length", Value: fmt.Sprint(len(body))}
 	s := newLateEnder(t, identity, body, length)
-	b := newBench(t, []*httptest.Server{identity}, nil)
+	b := newTestProxy(t, []*httptest.Server{identity}, nil)
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
 	pem, err := os.ReadFile(b.ca.CertFile())
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"unwire/mitm/ca"
 )
 
-// A bench is a running proxy that records into a store.
-type bench struct {
+// A testProxy is a running proxy that records into a store.
+type testProxy struct {
 	tb    testing.TB
 	proxy *Proxy
 	ca    *ca.Authority
@@ -28,8 +28,8 @@ type bench struct {
 	addr  string
 }
 
-// newBench starts a proxy that trusts the given origins.
-func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *bench {
+// newTestProxy starts a proxy that trusts the given origins.
+func newTestProxy(tb testing.TB, origins []*httptest.Server, set func(*Options)) *testProxy {
 	tb.Helper()
 	dir := tb.TempDir()
 	ca, err := ca.Load(filepath.Join(dir, "ca"))
@@ -59,7 +59,7 @@ func newBench(tb testing.TB, origins []*httptest.Server, set func(*Options)) *be
 	}
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(ln) }()
-	b := &bench{tb, p, ca, store, ln.Addr().String()}
+	b := &testProxy{tb, p, ca, store, ln.Addr().String()}
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
@@ -91,16 +91,16 @@ func newTLSOrigin(tb testing.TB, h2 bool, h http.Handler) *httptest.Server {
 	return s
 }
 
-func (b *bench) roots() *x509.CertPool {
+func (b *testProxy) roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(b.ca.Certificate())
 	return pool
 }
 
-func (b *bench) url() *url.URL { return &url.URL{Scheme: "http", Host: b.addr} }
+func (b *testProxy) url() *url.URL { return &url.URL{Scheme: "http", Host: b.addr} }
 
 // client is an HTTP client that uses the proxy and trusts its CA.
-func (b *bench) client(h2 bool) *http.Client {
+func (b *testProxy) client(h2 bool) *http.Client {
 	return newClient(b.tb, h2, b.roots(), http.ProxyURL(b.url()))
 }
 
@@ -125,7 +125,7 @@ func newClient(tb testing.TB, h2 bool, roots *x509.CertPool, proxy func(*http.Re
 }
 
 // tunnel opens a CONNECT tunnel by hand.
-func (b *bench) tunnel(addr string) net.Conn {
+func (b *testProxy) tunnel(addr string) net.Conn {
 	b.tb.Helper()
 	conn, err := net.Dial("tcp", b.addr)
 	if err != nil {
@@ -150,13 +150,13 @@ func expectLine(tb testing.TB, conn net.Conn, want string) {
 }
 
 // recorded waits until n exchanges have ended, and returns them by ID.
-func (b *bench) recorded(n int) []*captures.Exchange {
+func (b *testProxy) recorded(n int) []*captures.Exchange {
 	b.tb.Helper()
 	return b.await(n, func(all, ended int) bool { return ended == n && all == n })
 }
 
 // ended waits until at least n exchanges have ended, and returns how many have.
-func (b *bench) ended(n int) (have int) {
+func (b *testProxy) ended(n int) (have int) {
 	b.tb.Helper()
 	b.await(n, func(_, ended int) bool { have = ended; return ended >= n })
 	return have
@@ -164,7 +164,7 @@ func (b *bench) ended(n int) (have int) {
 
 // await waits until enough says that there are enough exchanges, and enough of
 // them that have ended.
-func (b *bench) await(n int, enough func(all, ended int) bool) []*captures.Exchange {
+func (b *testProxy) await(n int, enough func(all, ended int) bool) []*captures.Exchange {
 	b.tb.Helper()
 	for deadline := time.Now().Add(matrixTimeout); ; time.Sleep(5 * time.Millisecond) {
 		var all []*captures.Exchange
@@ -191,10 +191,10 @@ func (b *bench) await(n int, enough func(all, ended int) bool) []*captures.Excha
 	}
 }
 
-func (b *bench) one() *captures.Exchange { b.tb.Helper(); return b.recorded(1)[0] }
+func (b *testProxy) one() *captures.Exchange { b.tb.Helper(); return b.recorded(1)[0] }
 
 // body is what was recorded of a direction.
-func (b *bench) body(id int64, d captures.Direction) []byte {
+func (b *testProxy) body(id int64, d captures.Direction) []byte {
 	b.tb.Helper()
 	var out bytes.Buffer
 	for c, err := range b.store.Chunks(context.Background(), id, 0) {
@@ -220,4 +220,26 @@ func get(tb testing.TB, c *http.Client, url string) (*http.Response, []byte) {
 		tb.Fatal(err)
 	}
 	return res, body
+}
+
+// eachVersion runs a test over HTTP/1.1 and over HTTP/2.
+func eachVersion(t *testing.T, f func(t *testing.T, h2 bool)) {
+	t.Run("HTTP 1.1", func(t *testing.T) { f(t, false) })
+	t.Run("HTTP 2", func(t *testing.T) { f(t, true) })
+}
+
+// handshake does TLS by hand inside a tunnel.
+func (b *testProxy) handshake(conn net.Conn, sni string, alpn ...string) *tls.Conn {
+	b.tb.Helper()
+	c := tls.Client(conn, &tls.Config{RootCAs: b.roots(), ServerName: sni, NextProtos: alpn})
+	ctx, cancel := context.WithTimeout(context.Background(), matrixTimeout)
+	defer cancel()
+	if err := c.HandshakeContext(ctx); err != nil {
+		b.tb.Fatal(err)
+	}
+	return c
+}
+
+func serveHello(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.WriteString(w, "hello "+r.URL.Path)
 }

@@ -79,6 +79,23 @@ func (p *Proxy) newServer(h http.Handler, http2 bool) *http.Server {
 // Errors: that of ctx, if something was cut off.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.decidePendingRefusals()
+	p.stopAdmitting()
+	cut := p.drain(ctx)
+
+	// Handlers of what is cut off get a while to record it as incomplete.
+	p.stop(errRecordingStopped)
+	select {
+	case <-p.idle:
+	case <-time.After(stopTimeout):
+	}
+
+	p.closeConnections()
+	return cut
+}
+
+// stopAdmitting closes the proxy's listeners to new connections, and refuses new
+// exchanges on those that are open.
+func (p *Proxy) stopAdmitting() {
 	p.mu.Lock()
 	if !p.stopping {
 		p.stopping = true
@@ -94,7 +111,13 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	p.routes.close()
+}
 
+// drain waits for the exchanges that are running, and then a while for the end of
+// their connections.
+//
+// Errors: that of ctx, if exchanges still run when it ends.
+func (p *Proxy) drain(ctx context.Context) error {
 	graceful, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
@@ -106,23 +129,24 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		all.Go(p.relayGroup.Wait)
 		all.Wait()
 	}()
-	var cut error
+
 	select {
 	case <-p.idle:
-		// What was answered last is still being written.
-		select {
-		case <-ended:
-		case <-time.After(flushTimeout):
-		case <-ctx.Done():
-		}
 	case <-ctx.Done():
-		cut = ctx.Err()
+		return ctx.Err()
 	}
-	p.stop(errRecordingStopped)
+
+	// What was answered last is still being written.
 	select {
-	case <-p.idle:
-	case <-time.After(stopTimeout):
+	case <-ended:
+	case <-time.After(flushTimeout):
+	case <-ctx.Done():
 	}
+	return nil
+}
+
+// closeConnections closes everything that is still open.
+func (p *Proxy) closeConnections() {
 	_ = p.frontServer.Close()
 	_ = p.tunnelServer.Close()
 	_ = p.tunnelled.Close()
@@ -134,5 +158,4 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	for _, c := range left {
 		_ = c.Close()
 	}
-	return cut
 }

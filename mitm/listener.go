@@ -92,7 +92,7 @@ func (e *sniffingListener) run(p *Proxy) {
 			e.failed <- err
 			return
 		}
-		c := p.adopt(conn, nil)
+		c := p.wrapClient(conn, nil)
 		c.origin, c.allowsControl = e.origin, e.allowsControl
 		go func() {
 			_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
@@ -147,7 +147,7 @@ func (p *Proxy) ServeTransparent(ln net.Listener) {
 			time.Sleep(acceptPause) // out of files, most likely
 			continue
 		}
-		c := p.adopt(conn, nil)
+		c := p.wrapClient(conn, nil)
 		go func() {
 			to, ok := c.LocalAddr().(*net.TCPAddr)
 			if !ok {

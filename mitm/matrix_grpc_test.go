@@ -101,8 +101,8 @@ func serveGRPC(_ any, s grpc.ServerStream) error {
 func grpcChecks(t *testing.T) []check {
 	origin := grpcServer(t)
 	lanes := make(map[string]*lane)
-	through := newBench(t, []*httptest.Server{origin}, nil)
-	reverse := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
+	through := newTestProxy(t, []*httptest.Server{origin}, nil)
+	reverse := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
 	for _, l := range newLanes(t, origin) {
 		switch {
 		case l.reverse():

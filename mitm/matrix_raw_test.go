@@ -25,7 +25,7 @@ import (
 func rawChecks(origin *httptest.Server) []check {
 	addr := origin.Listener.Addr().String()
 	say := func(words string) func(*testing.T, *lane) string {
-		return func(t *testing.T, l *lane) string { return l.say(t, addr, words) }
+		return func(t *testing.T, l *lane) string { return l.sendRaw(t, addr, words) }
 	}
 	const end = "Connection: close\r\n\r\n"
 	return []check{
@@ -69,8 +69,8 @@ func orderly(answer string) string {
 	})
 }
 
-// say writes words on a new HTTP/1 connection, and returns the answer.
-func (l *lane) say(t *testing.T, addr, words string) string {
+// sendRaw writes words on a new HTTP/1 connection, and returns the answer.
+func (l *lane) sendRaw(t *testing.T, addr, words string) string {
 	conn, err := l.dial(t, addr, "127.0.0.1", protoH1)
 	if err != nil {
 		return inWords(err)

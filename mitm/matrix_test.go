@@ -20,8 +20,8 @@ import (
 // A lane is one way from a client to the origin of the matrix.
 type lane struct {
 	name    string
-	bench   *bench // nil: straight
-	base    string // the origin's URL as the client knows it
+	bench   *testProxy // nil: straight
+	base    string     // the origin's URL as the client knows it
 	roots   *x509.CertPool
 	caFile  string // the same, as a file
 	proxy   func(*http.Request) (*url.URL, error)
@@ -98,10 +98,10 @@ func newLanes(t *testing.T, origin *httptest.Server) []*lane {
 	straight := &lane{name: "direct", base: origin.URL}
 	straight.roots, straight.caFile = trust("origin.pem", origin.Certificate())
 
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	through := &lane{name: "proxy", bench: b, base: origin.URL, proxy: http.ProxyURL(b.url()), caFile: b.ca.CertFile(), roots: b.roots()}
 
-	r := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
+	r := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
 	reverse := &lane{name: "reverse", bench: r, base: "http://" + r.addr}
 
 	lanes := []*lane{straight, through, reverse}
@@ -114,6 +114,7 @@ func newLanes(t *testing.T, origin *httptest.Server) []*lane {
 // TestMatrix runs every check in every lane, and prints what it found as a
 // table (make matrix).
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	origin := newMatrixOrigin(t)
 	lanes := newLanes(t, origin)
 	checks := slices.Concat(goChecks(), rawChecks(origin), grpcChecks(t), curlChecks(t), nodeChecks(t))

@@ -1,24 +1,25 @@
-// Package mitm is the recording proxy: what clients and servers say to each
-// other passes through it byte for byte and without delay, and is recorded as
-// it passes.
+// Package mitm is the recording proxy. Clients connect to it, it connects to their
+// servers, and the bytes in between are forwarded without change or delay and handed
+// to a store, one exchange at a time.
 //
 // goproxy is the front: it routes, answers CONNECT, and carries what is not
-// recorded. In a recorded tunnel may be TLS (with a certificate made for the
-// name that the client asks for, and the protocol that the server picks from
-// the client's offer) or not, and in that HTTP. Anything else is passed on
+// recorded. A recorded tunnel may hold TLS (ended with a certificate of package ca
+// for the name that the client asks for, and with the protocol that the server picks
+// from the client's offer) or not, and in that HTTP. Anything else is forwarded
 // unread.
 //
-// HTTP/2, in TLS or with prior knowledge, is relayed frame by frame between one
-// connection of the client and one to the server, nothing being changed:
-// SETTINGS, PING, PRIORITY, windows, reset codes, header blocks and frames that
-// nobody knows are the other side's own. HTTP/1 ends in a net/http server, as
-// does an HTTP/2 client whose server cannot be reached, to be told so.
+// HTTP/2, in TLS or with prior knowledge, is relayed frame by frame by package h2.
+// HTTP/1 ends in a net/http server, as does an HTTP/2 client whose server cannot be
+// reached, so that an answer can say so.
+//
+//	proxy, err := mitm.New(mitm.Options{CA: authority, Store: store})
+//	...
+//	go proxy.Serve(listener)
+//	...
+//	err = proxy.Shutdown(ctx)
 //
 // Limits: over HTTP/1, header fields are recorded in the order of their names,
-// and their case is not passed on. HTTP/2 is not passed on any more after a
-// header block that HPACK does not explain, a header section of more than 8 MiB,
-// or a frame of more than 1 MiB that is not DATA; a header table of more than
-// 1 MiB is not offered.
+// and their case is not forwarded. Those of HTTP/2 are package h2's.
 //
 // Source: RESEARCH.md#proxy
 package mitm
@@ -242,9 +243,9 @@ func (p *Proxy) track(c net.Conn) (untrack func()) {
 	}
 }
 
-// adopt wraps a client's connection, which Shutdown closes. released, unless it
+// wrapClient wraps a client's connection, which Shutdown closes. released, unless it
 // is nil, is called when the connection is closed.
-func (p *Proxy) adopt(conn net.Conn, released func()) *clientConn {
+func (p *Proxy) wrapClient(conn net.Conn, released func()) *clientConn {
 	c := &clientConn{Conn: conn}
 	untrack := p.track(c)
 	c.onClose = func() {

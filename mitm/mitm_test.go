@@ -2,11 +2,15 @@ package mitm
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"unwire/captures"
@@ -26,7 +30,7 @@ func TestRecordsWhatPasses(t *testing.T) {
 				w.WriteHeader(http.StatusTeapot)
 				_, _ = w.Write(append([]byte("echo "), body...))
 			}))
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			req, _ := http.NewRequest("POST", origin.URL+"/a%2Fb?q=1", strings.NewReader("hello"))
 			req.Header.Set("User-Agent", "tester")
 			req.Header.Set("Accept-Encoding", "br")
@@ -71,7 +75,7 @@ func TestPlainHTTP(t *testing.T) {
 		_, _ = io.WriteString(w, r.RequestURI)
 	}))
 	defer origin.Close()
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	req, _ := http.NewRequest("GET", origin.URL+"/x?y", nil)
 	req.Header.Set("Proxy-Connection", "keep-alive")
 	req.Header.Set("Proxy-Authorization", "Basic Zm9vOmJhcg==")
@@ -95,7 +99,7 @@ func TestReverse(t *testing.T) {
 	}))
 	host := strings.TrimPrefix(origin.URL, "https://")
 	for _, h2 := range []bool{false, true} {
-		b := newBench(t, []*httptest.Server{origin}, func(o *Options) {
+		b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) {
 			o.Reverse, _ = url.Parse(origin.URL + "/base")
 			o.Source = "reverse"
 		})
@@ -120,7 +124,7 @@ func TestReverseToHTTP1Origin(t *testing.T) {
 	origin := newTLSOrigin(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.Reverse, _ = url.Parse(origin.URL) })
 	c := newClient(t, false, nil, nil)
 	c.Transport.(*http.Transport).Protocols.SetHTTP1(false)
 	c.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(true)
@@ -130,7 +134,7 @@ func TestReverseToHTTP1Origin(t *testing.T) {
 }
 
 func TestNotAProxyRequest(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	res, body := get(t, newClient(t, false, nil, nil), "http://"+b.addr+"/x")
 	if res.StatusCode != http.StatusBadRequest || !bytes.Contains(body, []byte("recording proxy")) {
 		t.Errorf("%d %q", res.StatusCode, body)
@@ -138,7 +142,7 @@ func TestNotAProxyRequest(t *testing.T) {
 }
 
 func TestLoopIsRefused(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newTestProxy(t, nil, nil)
 	res, body := get(t, b.client(false), "http://"+strings.Replace(b.addr, "127.0.0.1", "localhost", 1)+"/")
 	if res.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("the proxy itself")) {
 		t.Errorf("%d %q", res.StatusCode, body)
@@ -162,6 +166,70 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		if _, err := New(o); err == nil || !strings.HasPrefix(err.Error(), "mitm: ") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTwoCapturesAtOnce: two proxies, one behind the other's back, and one
+// through the other, each with all of it.
+func TestTwoCapturesAtOnce(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	first := newTestProxy(t, []*httptest.Server{origin}, nil)
+	second := newTestProxy(t, []*httptest.Server{origin}, nil)
+	clients := []*http.Client{first.client(true), second.client(true)}
+	var wg sync.WaitGroup
+	for i, c := range clients {
+		wg.Go(func() {
+			for n := range 20 {
+				res, err := c.Post(origin.URL, "", strings.NewReader(fmt.Sprint(i, n)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if string(body) != fmt.Sprint(i, n) {
+					t.Errorf("capture %d: %q", i, body)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, b := range []*testProxy{first, second} {
+		for n, ex := range b.recorded(20) {
+			if got := string(b.body(ex.ID, captures.Down)); got != fmt.Sprint(i, n) {
+				t.Errorf("capture %d, exchange %d: %q", i, n, got)
+			}
+		}
+	}
+}
+
+// TestOwnPortsByAnyName: the proxy does not connect to its own listeners,
+// whatever they are called.
+func TestOwnPortsByAnyName(t *testing.T) {
+	b := newTestProxy(t, nil, nil)
+	redirect := b.redirectAddr()
+	hosts := []string{"127.0.0.1", "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "[::1]", "127.1", "2130706433"}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	for _, own := range []string{b.addr, redirect} {
+		_, port, _ := net.SplitHostPort(own)
+		for _, host := range hosts {
+			req, _ := http.NewRequest("GET", "http://"+host+":"+port+"/", nil)
+			res, err := b.client(false).Do(req)
+			if err != nil {
+				t.Errorf("%s: %v", host, err)
+				continue
+			}
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if res.StatusCode != http.StatusBadGateway || strings.Contains(string(body), "recording proxy.") {
+				t.Errorf("%s: %d %q", host, res.StatusCode, body)
+			}
+			if host == "127.0.0.1" && !strings.Contains(string(body), "the proxy itself") {
+				t.Errorf("%s: %q", host, body)
+			}
 		}
 	}
 }

@@ -64,6 +64,7 @@ func seenCalls(t *testing.T, s *captures.Store) map[string]seenCall {
 // TestPassiveConnectES records connect-es clients on Node by the proxy and by
 // their packets: the frames are the same.
 func TestPassiveConnectES(t *testing.T) {
+	t.Parallel()
 	node := need.Node(t, "testdata/node")
 	dir := t.TempDir()
 	unwire := filepath.Join(dir, "unwire")
@@ -73,7 +74,7 @@ func TestPassiveConnectES(t *testing.T) {
 	for _, protocol := range []string{"connect", "grpc", "connect-http1"} {
 		t.Run(protocol, func(t *testing.T) {
 			origin, _ := newTappedEcho(t)
-			b := newBench(t, []*httptest.Server{origin}, nil)
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
 			caFile, file := filepath.Join(dir, "origin.pem"), filepath.Join(dir, protocol+".uwc")
 			if err := os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: origin.Certificate().Raw}), 0o600); err != nil {
 				t.Fatal(err)

@@ -259,7 +259,7 @@ func (p *plan) ask(ctx context.Context, c *http.Client, base, key string) string
 	req.Trailer = p.upTrailer.Clone()
 	res, err := c.Do(req)
 	if err != nil {
-		return out.String() + "no answer: " + p.word(err)
+		return out.String() + "no answer: " + p.errorText(err)
 	}
 	defer res.Body.Close()
 	mu.Lock()
@@ -277,13 +277,13 @@ func (p *plan) ask(ctx context.Context, c *http.Client, base, key string) string
 		return out.String()
 	}
 	body, err := io.ReadAll(res.Body)
-	fmt.Fprintf(&out, "body %x %s\ntrailer %s", body, p.word(err), inOrder(res.Trailer))
+	fmt.Fprintf(&out, "body %x %s\ntrailer %s", body, p.errorText(err), inOrder(res.Trailer))
 	return out.String()
 }
 
-// word is an error's text, except where the client's own breaking off and what
+// errorText is an error's text, except where the client's own breaking off and what
 // the server makes of it race.
-func (p *plan) word(err error) string {
+func (p *plan) errorText(err error) string {
 	if p.end == bodyFails && err != nil {
 		return "an error"
 	}
@@ -334,6 +334,7 @@ func abridged(text string) string {
 // TestRandomExchanges: neither side can tell from an exchange whether it went
 // through the proxy. UNWIRE_LONG=1 makes 10,000 of them (make matrix).
 func TestRandomExchanges(t *testing.T) {
+	t.Parallel()
 	n := uint64(300)
 	if os.Getenv("UNWIRE_LONG") != "" {
 		n = 10_000
@@ -341,7 +342,7 @@ func TestRandomExchanges(t *testing.T) {
 	server := &randomServer{t: t, runs: make(map[string]*run)}
 	origin := newTLSOrigin(t, true, server)
 	origin.TLS.NextProtos = []string{protoH2, protoH1}
-	b := newBench(t, []*httptest.Server{origin}, nil)
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
 	var clients [2][2]*http.Client // straight and through the proxy, by version
 	for i := range 2 {
 		clients[0][i], clients[1][i] = direct(t, origin, i == 1), b.client(i == 1)

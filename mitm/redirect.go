@@ -52,7 +52,7 @@ func (p *Proxy) acceptRedirected(conn net.Conn) {
 		(&clientConn{Conn: conn}).reset()
 		return
 	}
-	c := p.adopt(conn, func() { p.routes.remove(from.Port, s) })
+	c := p.wrapClient(conn, func() { p.routes.remove(from.Port, s) })
 	go func() {
 		to := p.routes.awaitRoute(s)
 		if to == "" {

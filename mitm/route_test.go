@@ -1,138 +1,129 @@
 package mitm
 
 import (
-	"bufio"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"unwire/captures"
 )
 
-// redirectAddr asks the proxy for its redirect listener, as a launcher does.
-func (b *bench) redirectAddr() string {
-	b.tb.Helper()
-	status, body := send(b.tb, b.addr, controlRequest(http.MethodGet, redirectPath, b.addr, tokenHeader+": "+controlToken+"\r\n", ""))
-	var answer struct{ Addr string }
-	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
-		b.tb.Fatalf("%d %q", status, body)
-	}
-	return answer.Addr
-}
-
-func (b *bench) announce(body string) int {
-	b.tb.Helper()
-	status, _ := send(b.tb, b.addr, controlRequest(http.MethodPost, routePath, b.addr, tokenHeader+": "+controlToken+"\r\n", body))
-	return status
-}
-
-func TestRedirectedConnections(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	b := newBench(t, []*httptest.Server{origin}, func(o *Options) {
-		o.Reverse, _ = url.Parse(origin.URL) // which takes redirected connections too
-	})
-	addr := b.redirectAddr()
-	if again := b.redirectAddr(); again != addr {
-		t.Errorf("another listener: %s, then %s", addr, again)
-	}
-	to := origin.Listener.Addr().String()
-	for i, delay := range []time.Duration{0, 100 * time.Millisecond} { // of the announcement
-		raw, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer raw.Close()
-		time.AfterFunc(delay, func() {
-			if got := b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, raw.LocalAddr().(*net.TCPAddr).Port, to)); got != http.StatusNoContent {
-				t.Errorf("announcing: status %d", got)
-			}
-		})
-		conn := b.handshake(raw, "127.0.0.1", "http/1.1")
-		_, _ = fmt.Fprintf(conn, "GET /%d HTTP/1.1\r\nHost: %s\r\n\r\n", i, to)
-		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, ex := range b.recorded(2) {
-		if ex.URL != fmt.Sprintf("https://%s/%d", to, i) || ex.Outcome != captures.Complete {
-			t.Errorf("recorded %+v", ex)
-		}
-	}
-}
-
-// TestRedirectedToNowhere: the client sees a reset where it would have been
-// refused.
-func TestRedirectedToNowhere(t *testing.T) {
-	b := newBench(t, nil, nil)
+// TestSecondRouteIsRefused: a connection goes where its first route says, before
+// it has come and for as long as it is open; the second one is reported.
+func TestSecondRouteIsRefused(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.HandlerFunc(serveHello))
+	conflicts := make(chan RouteConflict, 10)
+	b := newTestProxy(t, []*httptest.Server{origin}, func(o *Options) { o.RouteConflict = func(c RouteConflict) { conflicts <- c } })
 	raw, err := net.Dial("tcp", b.redirectAddr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	b.announce(fmt.Sprintf(`{"port":%d,"to":"127.0.0.1:1"}`, raw.LocalAddr().(*net.TCPAddr).Port))
-	_, _ = raw.Write([]byte("\x00binary"))
-	_ = raw.SetReadDeadline(time.Now().Add(matrixTimeout))
-	if n, err := raw.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-		t.Errorf("read %d, %v", n, err)
+	port, to, v := raw.LocalAddr().(*net.TCPAddr).Port, origin.Listener.Addr().String(), newVictim(t)
+	if got := b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, port, to)); got != http.StatusNoContent {
+		t.Fatalf("the first route: status %d", got)
 	}
-}
-
-func TestBadRoutes(t *testing.T) {
-	b := newBench(t, nil, nil)
-	for _, body := range []string{"", "{", `{"port":1}`, `{"port":1,"to":"nowhere"}`, `{"port":1,"to":"` + strings.Repeat("a", maxControlBody) + `:1"}`} {
-		if got := b.announce(body); got != http.StatusBadRequest {
-			t.Errorf("%.30q: status %d", body, got)
+	second := func() {
+		t.Helper()
+		if got := b.announce(fmt.Sprintf(`{"port":%d,"to":%q}`, port, v.addr)); got != http.StatusConflict {
+			t.Errorf("the second route: status %d", got)
+		}
+		if c := <-conflicts; c != (RouteConflict{port, to, v.addr}) {
+			t.Errorf("reported %+v", c)
 		}
 	}
+	second()
+	conn := b.handshake(raw, "127.0.0.1", "http/1.1")
+	second()
+	if got, body := sendOn(t, conn, "GET /a HTTP/1.1\r\nHost: "+to+"\r\n\r\n"); got != 200 || body != "hello /a" {
+		t.Errorf("status %d: %s", got, body)
+	}
+	if v.n.Load() != 0 {
+		t.Error("the second route was used")
+	}
+	if len(conflicts) != 0 {
+		t.Errorf("reported besides: %+v", <-conflicts)
+	}
 }
 
-// TestAskingCostsNoConnection: the connection that learned the server's
-// protocol carries the first request.
-func TestAskingCostsNoConnection(t *testing.T) {
-	for _, offer := range [][]string{{"h2"}, {"http/1.1"}, {"h2", "http/1.1"}} {
-		var conns atomic.Int32
-		origin := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		origin.EnableHTTP2 = true
-		origin.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-			if s == http.StateNew {
-				conns.Add(1)
+// TestPortIsUsedAgain: a port whose connection has ended is free for the next
+// one, in whatever order that, its route and the end of the old one are noticed.
+func TestPortIsUsedAgain(t *testing.T) {
+	r := newRouteTable()
+	for i, next := range []func(old *routeSlot){
+		func(old *routeSlot) { // the end is noticed first
+			r.remove(1, old)
+		},
+		func(*routeSlot) {}, // the new connection
+		func(old *routeSlot) { // the new route
+			time.AfterFunc(10*time.Millisecond, func() { r.remove(1, old) })
+			if err := r.announce(t.Context(), 1, "new:1"); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		old, err := r.connectSlot(1)
+		if err != nil || r.announce(t.Context(), 1, "old:1") != nil || r.awaitRoute(old) != "old:1" {
+			t.Fatal(i, err)
+		}
+		next(old)
+		s, err := r.connectSlot(1)
+		if err != nil || s == old {
+			t.Fatal(i, err)
+		}
+		if i < 2 {
+			if err := r.announce(t.Context(), 1, "new:1"); err != nil {
+				t.Error(i, err)
 			}
 		}
-		origin.StartTLS()
-		defer origin.Close()
-		origin.TLS.NextProtos = []string{"h2", "http/1.1"}
-		b := newBench(t, []*httptest.Server{origin}, nil)
-		c := b.client(offer[0] == "h2")
-		c.Transport.(*http.Transport).TLSClientConfig.NextProtos = offer
-		get(t, c, origin.URL)
-		if n := conns.Load(); n != 1 {
-			t.Errorf("offer %q: %d connections", offer, n)
+		if got := r.awaitRoute(s); got != "new:1" {
+			t.Errorf("%d: to %q", i, got)
 		}
+		r.remove(1, old) // which is late, and not the new one
+		if r.slots[1] != s {
+			t.Errorf("%d: the new connection was forgotten with the old one", i)
+		}
+		r.remove(1, s)
+	}
+	if len(r.slots) != 0 || r.waiting != 0 {
+		t.Errorf("%d slots, %d wait", len(r.slots), r.waiting)
 	}
 }
 
-// TestServerLosesHTTP2: what was learned of a server is learned anew when it
-// turns out to be wrong.
-func TestServerLosesHTTP2(t *testing.T) {
-	origin := newTLSOrigin(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
-	b := newBench(t, []*httptest.Server{origin}, nil)
-	o := b.proxy.origins.get(target{scheme: "https", addr: origin.Listener.Addr().String()})
-	o.mu.Lock()
-	o.negotiated["h2"] = "h2"
-	o.mu.Unlock()
-	origin.TLS.NextProtos = []string{"http/1.1"}
-	if _, err := o.dialTLS(t.Context(), protoH2); err == nil {
-		t.Fatal("no error")
-	}
-	if o.hasNegotiated(protoH2) {
-		t.Error("still taken for HTTP/2")
-	}
+// TestRoutesAreBounded: in number and in age, also those of connections; open
+// connections with a route do not count.
+func TestRoutesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRouteTable()
+		for port := range maxRoutes {
+			if err := r.announce(t.Context(), port, "x:1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.announce(t.Context(), maxRoutes, "x:1"); !errors.Is(err, errRoutesFull) {
+			t.Errorf("one more: %v", err)
+		}
+		if _, err := r.connectSlot(maxRoutes); !errors.Is(err, errRoutesFull) {
+			t.Errorf("one more connection: %v", err)
+		}
+		open, err := r.connectSlot(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.connectSlot(maxRoutes); err != nil {
+			t.Errorf("a connection with its route counts: %v", err)
+		}
+		time.Sleep(routeWait + time.Second)
+		synctest.Wait()
+		if len(r.slots) != 1 || r.slots[1] != open || r.waiting != 0 {
+			t.Errorf("%d slots, %d wait", len(r.slots), r.waiting)
+		}
+		r.close()
+		if err := r.announce(t.Context(), 2, "x:1"); !errors.Is(err, errRoutesClosed) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
 }

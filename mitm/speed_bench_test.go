@@ -32,9 +32,9 @@ func benchPaths(b *testing.B, h http.Handler) (string, []*benchPath) {
 	s.TLS = &tls.Config{}
 	s.StartTLS()
 	b.Cleanup(func() { s.CloseClientConnections(); s.Close() })
-	recording := newBench(b, []*httptest.Server{s}, nil)
-	unrecorded := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Store = brokenRecorder{} })
-	opaque := newBench(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
+	recording := newTestProxy(b, []*httptest.Server{s}, nil)
+	unrecorded := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Store = brokenRecorder{} })
+	opaque := newTestProxy(b, []*httptest.Server{s}, func(o *Options) { o.Skip = []string{"*"} })
 	tunnel := direct(b, s, true)
 	tunnel.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return opaque.url(), nil }
 	floor := newClient(b, true, recording.roots(), http.ProxyURL(&url.URL{Scheme: "http", Host: newTLSRelay(b, s, recording.ca)}))

@@ -62,7 +62,8 @@ type protocolWriter interface {
 	request(t *exchangeWriter) error
 	response(t *exchangeWriter) error
 	data(t *exchangeWriter, dir captures.Direction, p []byte, last bool) error
-	end(t *exchangeWriter, dir captures.Direction) error // of a direction, with its trailers
+	// end ends a direction, with its trailers.
+	end(t *exchangeWriter, dir captures.Direction) error
 	cut(t *exchangeWriter, by captures.Direction) error
 }
 

@@ -36,7 +36,7 @@ type Decompressor struct {
 // Known reports whether an encoding, as an HTTP header names it, can be opened.
 func Known(encoding string) bool {
 	switch encoding {
-	case "gzip", "br", "zstd", "deflate":
+	case "gzip", "x-gzip", "br", "zstd", "deflate":
 		return true
 	}
 	return false
@@ -50,7 +50,7 @@ func Known(encoding string) bool {
 // Errors: of an unknown encoding, and of a beginning that is not of that encoding.
 func (d *Decompressor) Open(encoding string, src io.Reader) (io.Reader, error) {
 	switch encoding {
-	case "gzip":
+	case "gzip", "x-gzip":
 		if d.gzip == nil {
 			d.gzip = new(gzip.Reader)
 		}

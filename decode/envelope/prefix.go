@@ -27,3 +27,24 @@ func (p Prefix) Append(dst []byte) []byte {
 func Append(dst []byte, f Flags, payload []byte) []byte {
 	return append(Prefix{f, uint32(len(payload))}.Append(dst), payload...)
 }
+
+// A PrefixReader gathers prefixes that arrive in pieces. The zero value is ready to
+// use.
+type PrefixReader struct {
+	bytes [PrefixLen]byte
+	have  int
+}
+
+// Feed reads as many bytes of p as the prefix lacks, and returns how many these are.
+// When the prefix is whole, it is returned, and the next call begins another one.
+func (r *PrefixReader) Feed(p []byte) (n int, prefix Prefix, whole bool) {
+	n = copy(r.bytes[r.have:], p)
+	if r.have += n; r.have < PrefixLen {
+		return n, Prefix{}, false
+	}
+	r.have = 0
+	return n, ParsePrefix(r.bytes[:]), true
+}
+
+// Pending is what has come of a prefix that is not whole.
+func (r *PrefixReader) Pending() []byte { return r.bytes[:r.have] }

@@ -13,6 +13,7 @@ type Push struct {
 	closed bool
 	done   bool
 	err    error
+	yield  func(struct{}) bool
 	next   func() (struct{}, bool)
 	stop   func()
 }
@@ -21,18 +22,24 @@ type Push struct {
 func NewPush(read func(src io.Reader) error) *Push {
 	p := &Push{}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
-		p.err = read(readerFunc(func(b []byte) (int, error) {
-			for len(p.in) == 0 {
-				if p.closed || !yield(struct{}{}) {
-					return 0, io.EOF
-				}
-			}
-			n := copy(b, p.in)
-			p.in = p.in[n:]
-			return n, nil
-		}))
+		p.yield = yield
+		p.err = read((*pushed)(p))
 	})
 	return p
+}
+
+// pushed is what a Push's function reads.
+type pushed Push
+
+func (p *pushed) Read(b []byte) (int, error) {
+	for len(p.in) == 0 {
+		if p.closed || !p.yield(struct{}{}) {
+			return 0, io.EOF
+		}
+	}
+	n := copy(b, p.in)
+	p.in = p.in[n:]
+	return n, nil
 }
 
 // Feed returns when the function has read all of b, or has returned. What comes after
@@ -59,8 +66,3 @@ func (p *Push) Close() error {
 	p.done = true
 	return p.err
 }
-
-// A readerFunc is a Read method.
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -119,7 +119,7 @@ type parser struct {
 	body     []byte
 	prefixes []prefix
 	levels   []level
-	frame    frameHead
+	frame    frameForm
 	long     int  // of a long-form that waits for what it belongs to
 	pending  bool // there is one
 	last     closed
@@ -449,8 +449,8 @@ func (p *parser) shut() error {
 	return nil
 }
 
-// A frameHead is what stands before the brace of a frame.
-type frameHead struct {
+// A frameForm is what stands before the brace of a frame.
+type frameForm struct {
 	flags    uint8
 	length   int64 // to claim; -1 for the real one
 	encoding string
@@ -475,7 +475,7 @@ func (p *parser) openFrame() error {
 		return p.fail("flags %.20q: want a number up to 0xff", flags)
 	}
 	p.pos += len(flags)
-	p.frame = frameHead{flags: uint8(v.bits), length: -1}
+	p.frame = frameForm{flags: uint8(v.bits), length: -1}
 	for {
 		p.space()
 		if p.pos < len(p.src) && p.src[p.pos] == '{' {
@@ -542,7 +542,7 @@ func (p *parser) shutFrame() error {
 }
 
 // append appends the envelope around payload, which is not compressed yet.
-func (f *frameHead) append(dst, payload []byte) ([]byte, error) {
+func (f *frameForm) append(dst, payload []byte) ([]byte, error) {
 	if f.encoding != "" {
 		sum := sha256.Sum256(payload)
 		if f.of != "" && f.of == hex.EncodeToString(sum[:16]) {

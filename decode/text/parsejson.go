@@ -32,7 +32,7 @@ func (m *delimitedJSON) append(dst []byte) ([]byte, error) {
 	return append(dst, payload...), nil
 }
 
-type frame struct {
+type frameJSON struct {
 	Flags    uint8          `json:"flags"`
 	Len      *uint32        `json:"len"` // to claim
 	Encoding string         `json:"encoding"`
@@ -57,7 +57,7 @@ func appendContent(dst []byte, text *string, raw []byte, fields []*field.Field) 
 	return field.AppendFields(append(dst, raw...), fields, rewrapEdited)
 }
 
-func (f *frame) append(dst []byte) ([]byte, error) {
+func (f *frameJSON) append(dst []byte) ([]byte, error) {
 	if f.Rest != nil {
 		return append(dst, f.Rest...), nil
 	}
@@ -70,7 +70,7 @@ func (f *frame) append(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-	head := frameHead{flags: f.Flags, length: -1, encoding: f.Encoding, of: f.Of, raw: f.Raw}
+	head := frameForm{flags: f.Flags, length: -1, encoding: f.Encoding, of: f.Of, raw: f.Raw}
 	if f.Len != nil {
 		head.length = int64(*f.Len)
 	}
@@ -84,7 +84,7 @@ type innerJSON struct {
 	Layers   []nested.Layer  `json:"layers"`
 	Check    string          `json:"check"`
 	Fields   []*field.Field  `json:"fields"`
-	Frames   []frame         `json:"frames"`
+	Frames   []frameJSON     `json:"frames"`
 	Text     *string         `json:"text"`
 	Bytes    []byte          `json:"bytes"`
 	Value    json.RawMessage `json:"value"`

@@ -124,7 +124,7 @@ func (r *jsonReader) member(key string, at int64) error {
 	case "fields":
 		return r.list(key, func() (appender, error) { v := new(fieldElement); return v, r.dec.Decode(&v.Field) })
 	case "frames":
-		return r.list(key, func() (appender, error) { v := new(frame); return v, r.dec.Decode(v) })
+		return r.list(key, func() (appender, error) { v := new(frameJSON); return v, r.dec.Decode(v) })
 	case "messages":
 		return r.list(key, func() (appender, error) { v := new(delimitedJSON); return v, r.dec.Decode(v) })
 	default:

@@ -66,7 +66,7 @@ func Load(dir string) (*Authority, error) {
 		return nil, fmt.Errorf("mitm: CA key: %w", err)
 	}
 	file := filepath.Join(dir, certName)
-	cert, err := loadCert(file, key)
+	cert, err := loadCertificate(file, key)
 	if err != nil {
 		return nil, fmt.Errorf("mitm: CA certificate: %w", err)
 	}
@@ -95,7 +95,7 @@ func loadKey(file string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := publish(file, pemKey, der, 0o600, false); err != nil {
+	if err := writeAtomically(file, pemKey, der, 0o600, false); err != nil {
 		return nil, err
 	}
 	return readKey(file) // another process may have been first
@@ -121,10 +121,10 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// loadCert reads the certificate, or makes it if there is none for this key or
+// loadCertificate reads the certificate, or makes it if there is none for this key or
 // it is about to end.
-func loadCert(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
-	if cert, err := readCert(file); err == nil && certFits(cert, key) {
+func loadCertificate(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	if cert, err := readCertificate(file); err == nil && isUsable(cert, key) {
 		return cert, nil
 	}
 	der, err := selfSign(key)
@@ -133,13 +133,13 @@ func loadCert(file string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	}
 	// Whichever process writes last wins: the certificates differ in serial
 	// number and dates only, so what the others sign verifies with it too.
-	if err := publish(file, pemCertificate, der, 0o644, true); err != nil {
+	if err := writeAtomically(file, pemCertificate, der, 0o644, true); err != nil {
 		return nil, err
 	}
-	return readCert(file)
+	return readCertificate(file)
 }
 
-func readCert(file string) (*x509.Certificate, error) {
+func readCertificate(file string) (*x509.Certificate, error) {
 	der, err := readPEM(file, pemCertificate)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func readCert(file string) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-func certFits(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
+func isUsable(cert *x509.Certificate, key *ecdsa.PrivateKey) bool {
 	pub, ok := cert.PublicKey.(*ecdsa.PublicKey)
 	return ok && pub.Equal(&key.PublicKey) && cert.IsCA && time.Until(cert.NotAfter) > renewBefore
 }
@@ -193,9 +193,9 @@ func readPEM(file, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// publish puts a whole file in place at once, so that nobody reads half of it.
+// writeAtomically puts a whole file in place at once, so that nobody reads half of it.
 // Without replace, a file that is there already stays.
-func publish(file, kind string, der []byte, mode fs.FileMode, replace bool) error {
+func writeAtomically(file, kind string, der []byte, mode fs.FileMode, replace bool) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // mode 0600
 	if err != nil {
 		return err

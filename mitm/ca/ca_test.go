@@ -83,7 +83,7 @@ func TestCARenewsExpiredCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(authority.certFile, pemCertificate, der, 0o644, true); err != nil {
+	if err := writeAtomically(authority.certFile, pemCertificate, der, 0o644, true); err != nil {
 		t.Fatal(err)
 	}
 	renewed, err := Load(dir)

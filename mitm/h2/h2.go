@@ -7,6 +7,10 @@
 //	...
 //	h2.New(h2.Config{Client: client, Server: server, ...}).Run(ctx, head)
 //
+// Limits: a connection ends after a header block that HPACK does not explain, a header
+// section of more than 8 MiB, or a frame of more than 1 MiB that is not DATA. A header
+// table of more than 1 MiB is not offered.
+//
 // Source: RESEARCH.md#proxy
 package h2
 

@@ -1,6 +1,8 @@
-// Package launch runs a command with its traffic captured: it tells the command
-// by its environment to use a proxy and to trust the proxy's CA, redirects the
-// connections of Node programs, passes signals on, and returns the exit status.
+// Package launch runs a command with its traffic captured, passes signals on to it,
+// and returns its exit status. Run gives the command an environment in which it uses
+// a proxy and trusts the proxy's CA, and redirects the connections of Node programs.
+// RunTransparent and RunPassive, on Linux, run it in a network namespace instead: the
+// first hands its connections to a proxy, the second records its packets.
 package launch
 
 import (

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // What stands before a connect-es server, or in it.
@@ -94,7 +95,7 @@ func TestBehind(t *testing.T) {
 				if c.around != nil {
 					to = around(t, to, c.around)
 				}
-				res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Names: append(requestNames(md), "none_of_it"), Known: knownName(md), Numbers: []probe.Range{{First: 1, Last: 60}}})
+				res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Names: append(requestNames(md), "none_of_it"), Known: knownName(md), Numbers: []probe.Range{{First: 1, Last: 60}}})
 				if err != nil {
 					t.Fatal(err)
 				}

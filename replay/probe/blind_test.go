@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // walk finds the message at a path of a result.
@@ -101,7 +102,7 @@ func TestNothingWrongIsClaimedOfRandomServices(t *testing.T) {
 					if len(knownName(md)) == 0 && strings.HasPrefix(server.name, "connect-es") {
 						names = nil // without one, a batch without a hit could run the handler
 					}
-					res, err := probe.Run(context.Background(), probe.Options{
+					res, err := oracle.Run(context.Background(), probe.Options{
 						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Depth: int(seed) % 2,
 						Numbers: numbersAsked(), Names: names, Known: knownName(md),
 					})

@@ -16,6 +16,7 @@ import (
 
 	"unwire/replay/internal/nodetest"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // A node is a connect-es server of a schema, of version 1 or 2.
@@ -64,7 +65,7 @@ func TestESFindsEveryFieldAndClass(t *testing.T) {
 			server := startNode(t, version, m.set())
 			for _, method := range methods(m.files(t)) {
 				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
-				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: false})
+				res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: false})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +111,7 @@ func TestESTakesARequestAField(t *testing.T) {
 						own++
 					}
 				}
-				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Numbers: numbersAsked()})
+				res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Numbers: numbersAsked()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +142,7 @@ func TestNothingWrongIsClaimedOfSmallMessages(t *testing.T) {
 			var sum verdict
 			for _, method := range methods(m.files(t)) {
 				name := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
-				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Numbers: []probe.Range{{First: 1, Last: 40}}, Depth: 1})
+				res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: name, Type: true, Refine: true, Numbers: []probe.Range{{First: 1, Last: 40}}, Depth: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +174,7 @@ func BenchmarkProbe(b *testing.B) {
 	server := startNode(b, 2, m.set())
 	var requests, size, fields int64
 	for b.Loop() {
-		res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Type: true})
+		res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call, Type: true})
 		if err != nil {
 			b.Fatal(err)
 		}

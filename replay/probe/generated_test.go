@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 	"unwire/replay/probe/testdata/gen/opaque2"
 	"unwire/replay/probe/testdata/gen/opaque3"
 	"unwire/replay/probe/testdata/gen/open2"
@@ -194,7 +195,7 @@ func TestGeneratedTypes(t *testing.T) {
 		for runtime, server := range map[string]*goServer{"connect-go": g.connect(t, nil), "grpc-go": g.grpc(t)} {
 			t.Run(name+" "+runtime, func(t *testing.T) {
 				o := probe.Options{To: server.url, Method: call, Type: true, Refine: true, Depth: 2, Numbers: []probe.Range{{First: 1, Last: 150}, {First: 990, Last: 1010}}, Budget: 50_000}
-				res, err := probe.Run(context.Background(), o)
+				res, err := oracle.Run(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +204,7 @@ func TestGeneratedTypes(t *testing.T) {
 				}
 				compareAll(t, withoutExtensions(t, res, md), md)
 				o.To = dynamic.url
-				want, err := probe.Run(context.Background(), o)
+				want, err := oracle.Run(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -220,7 +221,7 @@ func TestGeneratedTypes(t *testing.T) {
 // which generated code does not name.
 func TestGeneratedTextFirst(t *testing.T) {
 	server := of[open3.Leaf]().grpc(t)
-	res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Texts: []int32{1}, Questions: []probe.Question{
+	res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call, Texts: []int32{1}, Questions: []probe.Question{
 		{Number: 1, Claims: []probe.Claim{{Kind: "string"}, {Kind: "message"}}}, {Number: 3, Claims: []probe.Claim{{Kind: "message"}, {Kind: "string"}}},
 	}})
 	if err != nil {
@@ -258,7 +259,7 @@ func TestGeneratedTypesAgree(t *testing.T) {
 				}
 				if runtime == "connect-go" {
 					o.Numbers, o.Names = []probe.Range{{First: 1, Last: 60}}, requestNames(md)
-					res, err := probe.Run(context.Background(), o)
+					res, err := oracle.Run(context.Background(), o)
 					if err != nil || res.Stopped != "" {
 						t.Fatalf("%v: %s", err, res.Stopped)
 					}
@@ -306,7 +307,7 @@ func settleLie(t *testing.T, o probe.Options, truth, lie protoreflect.MessageDes
 	if o.Questions, o.Texts = probe.QuestionsOfDefinitions("truth", truth, "lie", lie); len(o.Questions) == 0 {
 		return
 	}
-	res, err := probe.Run(context.Background(), o)
+	res, err := oracle.Run(context.Background(), o)
 	if err != nil || res.Stopped != "" {
 		t.Fatalf("%v: %s", err, res.Stopped)
 	}
@@ -325,7 +326,7 @@ service Service { rpc Call(google.protobuf.%s) returns (Reply); }
 `, request))
 		for name, start := range servers {
 			to, executed := start(t)
-			res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Names: []string{"fields", "one", "other"}, Numbers: []probe.Range{{First: 1, Last: 20}}})
+			res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Names: []string{"fields", "one", "other"}, Numbers: []probe.Range{{First: 1, Last: 20}}})
 			if err != nil {
 				t.Fatal(err)
 			}

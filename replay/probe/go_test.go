@@ -20,6 +20,7 @@ import (
 
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // A goServer serves a schema with connect-go or grpc-go.
@@ -141,7 +142,7 @@ func TestGoFindsWhatTheParserTells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, method := range methods(files) {
 				full := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
-				res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: full})
+				res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: full})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +200,7 @@ func TestBidirectional(t *testing.T) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	t.Cleanup(server.Close)
-	res, err := probe.Run(context.Background(), probe.Options{To: parseURL(t, server.URL), Method: call})
+	res, err := oracle.Run(context.Background(), probe.Options{To: parseURL(t, server.URL), Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestBidirectional(t *testing.T) {
 
 	// The same where the protocol is known, so that nothing refuses HTTP/1.1.
 	started.Store(0)
-	res, err = probe.Run(context.Background(), probe.Options{
+	res, err = oracle.Run(context.Background(), probe.Options{
 		To: parseURL(t, server.URL), Method: call, Protocol: probe.ConnectStream, HTTP2: true, ClientStreams: true,
 	})
 	if err != nil || res.Stopped != "" || got.Load() != 0 || res.Executed == 0 || started.Load() != int64(res.Executed) {
@@ -227,10 +228,10 @@ func TestNoHandlerIsStartedElsewhere(t *testing.T) {
 		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: probe.ConnectStream, ClientStreams: true,
 		Reach: replay.Options{Live: true, AllowHosts: []string{"192.0.2.1"}},
 	}
-	if plan, err := probe.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "nothing is sent") {
+	if plan, err := oracle.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "nothing is sent") {
 		t.Errorf("%v: %+v", err, plan)
 	}
-	res, err := probe.Run(context.Background(), o)
+	res, err := oracle.Run(context.Background(), o)
 	if err != nil || res.Requests != 0 || !strings.Contains(res.Stopped, "--allow-execute") {
 		t.Errorf("%v: %+v", err, res)
 	}
@@ -242,7 +243,7 @@ func TestEachTextOfAGoServerIsNamed(t *testing.T) {
 	m.method("Call", 60, 600, false)
 	files := m.files(t)
 	md := methods(files)[0].Input()
-	res, err := probe.Run(context.Background(), probe.Options{To: startConnect(t, files, nil).url, Method: call})
+	res, err := oracle.Run(context.Background(), probe.Options{To: startConnect(t, files, nil).url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}

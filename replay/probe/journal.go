@@ -16,7 +16,7 @@ import (
 // was killed goes on where it was.
 type journal struct {
 	w       io.Writer // nil: none is kept
-	answers map[string]*answer
+	answers map[string]*Answer
 	target  string
 	headers []string
 }
@@ -34,8 +34,9 @@ type entry struct {
 	Proto   string    `json:"protocol,omitempty"`
 	Headers []string  `json:"headers,omitempty"` // secrets are left out
 	Len     int       `json:"len,omitempty"`
-	Body    []byte    `json:"body,omitempty"` // of at most maxJournalBody bytes; the key is made from it
-	Answer  *answer   `json:"answer,omitempty"`
+	// of at most maxJournalBody bytes; the key is made from it
+	Body   []byte  `json:"body,omitempty"`
+	Answer *Answer `json:"answer,omitempty"`
 }
 
 const (
@@ -47,14 +48,7 @@ const (
 //
 // Errors: a line that is no entry, but for the last, which a kill may have cut.
 func openJournal(o *Options) (*journal, error) {
-	j := &journal{answers: map[string]*answer{}, target: o.To.Redacted() + o.Method}
-	for _, h := range o.Header {
-		if h.Secret {
-			j.headers = append(j.headers, h.Name+": (secret)")
-		} else if !ownHeader(h.Name) {
-			j.headers = append(j.headers, h.Name+": "+h.Value)
-		}
-	}
+	j := &journal{answers: map[string]*Answer{}, target: o.To.Redacted() + o.Method, headers: o.HeaderLines()}
 	if o.Journal == nil {
 		return j, nil
 	}
@@ -122,7 +116,7 @@ func (j *journal) key(p Protocol, codec string, body []byte, try int) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func (j *journal) answered(key string) *answer {
+func (j *journal) answered(key string) *Answer {
 	a := j.answers[key]
 	if a == nil || a.Fail != "" {
 		return nil
@@ -131,7 +125,7 @@ func (j *journal) answered(key string) *answer {
 	return &again
 }
 
-func (j *journal) asking(key string, request int, what string, c *client, codec string, body []byte) error {
+func (j *journal) asking(key string, request int, what string, c *Client, codec string, body []byte) error {
 	e := entry{
 		V: 1, Event: "ask", Request: request, Key: key, Time: time.Now().UTC(), What: what, URL: c.url.Redacted(),
 		Codec: codec, Proto: string(c.protocol), Headers: j.headers, Len: len(body),
@@ -142,7 +136,7 @@ func (j *journal) asking(key string, request int, what string, c *client, codec 
 	return j.write(&e)
 }
 
-func (j *journal) answer(key string, request int, a *answer) error {
+func (j *journal) answer(key string, request int, a *Answer) error {
 	return j.write(&entry{V: 1, Event: "answer", Request: request, Key: key, Time: time.Now().UTC(), Answer: a})
 }
 

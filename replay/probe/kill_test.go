@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 const childTarget, childJournal = "UNWIRE_PROBE_TARGET", "UNWIRE_PROBE_JOURNAL"
@@ -44,7 +45,7 @@ func probeOnce(target, journal string) error {
 		return err
 	}
 	defer j.Close() //nolint:errcheck // each line was written
-	res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Journal: j, Budget: 5000})
+	res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Journal: j, Budget: 5000})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 const mapsSource = `
@@ -99,7 +100,7 @@ func TestPathIntoAMap(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, refine := range []bool{false, true} {
-					res, err := probe.Run(context.Background(), probe.Options{
+					res, err := oracle.Run(context.Background(), probe.Options{
 						To: to, Method: call, Type: true, Refine: refine, Path: numbers, Numbers: []probe.Range{{First: 1, Last: 160}},
 					})
 					if err != nil {
@@ -130,7 +131,7 @@ func TestPathBelowAMapOfNumbers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Path: numbers, Numbers: []probe.Range{{First: 1, Last: 160}}})
+				res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Path: numbers, Numbers: []probe.Range{{First: 1, Last: 160}}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -155,7 +156,7 @@ func TestNumbersThatDoNotExist(t *testing.T) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
 			to, executed := start(t)
-			res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Numbers: []probe.Range{{First: 2, Last: 2}}})
+			res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Numbers: []probe.Range{{First: 2, Last: 2}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +175,7 @@ func TestDepthThroughMaps(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", depth), func(t *testing.T) {
 				t.Parallel()
 				to, executed := start(t)
-				res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Depth: depth, Numbers: []probe.Range{{First: 1, Last: 50}}, Budget: 20_000})
+				res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Depth: depth, Numbers: []probe.Range{{First: 1, Last: 50}}, Budget: 20_000})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -256,7 +257,7 @@ service Service { rpc Call(Request) returns (Inner); }
 			})
 			for _, o := range []probe.Options{{Path: []int32{5}}, {Depth: 1}} {
 				o.To, o.Method, o.Type = proxy, call, true
-				res, err := probe.Run(context.Background(), o)
+				res, err := oracle.Run(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)
 				}

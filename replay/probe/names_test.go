@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // dictionary has the names of a message among many others.
@@ -74,7 +75,7 @@ func TestNames(t *testing.T) {
 	full := fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name())
 	run := func(o probe.Options) (*probe.Result, error) {
 		o.Method, o.Type = full, true
-		return probe.Run(context.Background(), o)
+		return oracle.Run(context.Background(), o)
 	}
 	t.Run("go", func(t *testing.T) {
 		without, err := run(probe.Options{To: goServer.url})

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // says answers every request with a status and a body.
@@ -96,7 +97,7 @@ func TestOddServers(t *testing.T) {
 					ask = append(ask, fmt.Sprintf("none_of_these_%d", i))
 				}
 			}
-			res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Names: ask, Type: true, Refine: true, Depth: 1})
+			res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call, Names: ask, Type: true, Refine: true, Depth: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func TestSmallMessages(t *testing.T) {
 	names := dictionary(md, 600)
 	run := func(t *testing.T, to *url.URL) *probe.Result {
 		t.Helper()
-		res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Refine: true, Names: names, Known: knownName(md)})
+		res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Refine: true, Names: names, Known: knownName(md)})
 		if err != nil || res.Stopped != "" || res.Executed != 0 {
 			t.Fatalf("%v: %+v", err, res)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // around starts a proxy before a server.
@@ -50,7 +51,7 @@ func TestAProxyThatHidesTheTextsTurnsTheOracleOff(t *testing.T) {
 			io.WriteString(w, `{"code":"invalid_argument","message":"bad request"}`) //nolint:errcheck // the client sees it
 		})
 	})
-	res, err := probe.Run(context.Background(), probe.Options{To: proxy, Method: call, Names: []string{"a"}})
+	res, err := oracle.Run(context.Background(), probe.Options{To: proxy, Method: call, Names: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestItStopsWhereTheServerWantsIt(t *testing.T) {
 					io.WriteString(w, c.body) //nolint:errcheck // the client sees it
 				})
 			})
-			res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call})
+			res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,11 +111,11 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call})
+	res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := probe.Run(context.Background(), probe.Options{To: startConnect(t, files, nil).url, Method: call})
+	plain, err := oracle.Run(context.Background(), probe.Options{To: startConnect(t, files, nil).url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestLatencyChangesNothing(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	res, err := probe.Run(context.Background(), probe.Options{To: slow.url, Method: call})
+	res, err := oracle.Run(context.Background(), probe.Options{To: slow.url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestLatencyChangesNothing(t *testing.T) {
 func TestTheParserComesBeforeTheInterceptor(t *testing.T) {
 	files := oneMethod(1).files(t)
 	server := startConnect(t, files, nil, authenticated())
-	res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call})
+	res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestAnotherHostIsRefused(t *testing.T) {
 		{To: parseURL(t, "http://192.0.2.1"), Method: call},
 		{To: parseURL(t, "https://example.com"), Method: call, Reach: replay.Options{Live: true, AllowHosts: []string{"example.org"}}},
 	} {
-		if _, err := probe.Run(context.Background(), o); !errors.Is(err, replay.ErrRefused) {
+		if _, err := oracle.Run(context.Background(), o); !errors.Is(err, replay.ErrRefused) {
 			t.Errorf("%s: %v", o.To, err)
 		}
 	}
@@ -168,7 +169,7 @@ func TestAnotherHostIsRefused(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	server := startConnect(t, oneMethod(1).files(t), nil)
-	res, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call, Budget: 7})
+	res, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call, Budget: 7})
 	if err != nil || res.Requests != 7 || !strings.Contains(res.Stopped, "budget of 7") {
 		t.Errorf("%v: %+v", err, res)
 	}
@@ -185,7 +186,7 @@ func TestResume(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	whole, err := probe.Run(context.Background(), probe.Options{To: server.url, Method: call})
+	whole, err := oracle.Run(context.Background(), probe.Options{To: server.url, Method: call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer j.Close() //nolint:errcheck // it is read again below
-		res, err := probe.Run(context.Background(), probe.Options{
+		res, err := oracle.Run(context.Background(), probe.Options{
 			To: server.url, Method: call, Budget: budget, Journal: j,
 			Header: []probe.HeaderField{{Name: "authorization", Value: "Bearer hidden", Secret: true}},
 		})

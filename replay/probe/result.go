@@ -2,6 +2,8 @@ package probe
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,22 +35,27 @@ const (
 
 // A Result is what a server's parser told.
 type Result struct {
-	V           int           `json:"v"`
-	Method      string        `json:"method"`
-	Runtime     Runtime       `json:"runtime"`
-	Protocol    string        `json:"protocol"`
-	Kind        string        `json:"kind"`     // "unary", "stream", "bidi", or "" where it is not known
-	Requests    int           `json:"requests"` // in all, with those of a journal
-	Resumed     int           `json:"resumed"`  // of them from the journal
-	Bytes       int64         `json:"bytes"`    // of request bodies
-	Executed    int           `json:"executed"` // requests that may have run the handler
-	RequestType string        `json:"request_type"`
-	Stopped     string        `json:"stopped,omitempty"` // why it did not come to its end
-	Reason      replay.Reason `json:"reason,omitempty"`  // why a request got no answer
-	Notes       []string      `json:"notes"`
-	Fields      []Field       `json:"fields"`
-	Nested      []Field       `json:"nested,omitempty"` // of messages below, known by name alone: In says where
-	Settled     []Question    `json:"settled,omitempty"`
+	V        int     `json:"v"`
+	Method   string  `json:"method"`
+	Runtime  Runtime `json:"runtime"`
+	Protocol string  `json:"protocol"`
+	// "unary", "stream", "bidi", or "" where it is not known
+	Kind     string `json:"kind"`
+	Requests int    `json:"requests"` // in all, with those of a journal
+	Resumed  int    `json:"resumed"`  // of them from the journal
+	Bytes    int64  `json:"bytes"`    // of request bodies
+	// requests that may have run the handler
+	Executed    int    `json:"executed"`
+	RequestType string `json:"request_type"`
+	// why it did not come to its end
+	Stopped string `json:"stopped,omitempty"`
+	// why a request got no answer
+	Reason replay.Reason `json:"reason,omitempty"`
+	Notes  []string      `json:"notes"`
+	Fields []Field       `json:"fields"`
+	// of messages below, known by name alone: In says where
+	Nested  []Field    `json:"nested,omitempty"`
+	Settled []Question `json:"settled,omitempty"`
 
 	shown    map[string]bool // the paths that a Go server was asked about in full
 	complete map[string]bool // the paths all numbers of which were asked about
@@ -56,26 +63,68 @@ type Result struct {
 
 // A Field is what was learnt of one field. What is empty was not told.
 type Field struct {
-	Path     string   `json:"path"`   // of the message it is in: "" or "1.2"
-	Number   int32    `json:"number"` // 0 where only the name is known
-	Class    Class    `json:"class"`
-	Kind     string   `json:"kind"`
-	Label    string   `json:"label"`
-	Name     string   `json:"name"`
-	Type     string   `json:"type"`              // full name of a message or an enum, or a scalar's
-	Message  string   `json:"message,omitempty"` // full name of the message that it is in, where only its name is known
-	In       string   `json:"in,omitempty"`      // names that lead to that message: "options.filter"
-	Values   []string `json:"values,omitempty"`  // names of its enum, as far as they were asked for
-	Holds    []string `json:"holds,omitempty"`   // an Any: full names of types that the server knows, as far as they were asked for
+	Path   string `json:"path"`   // of the message it is in: "" or "1.2"
+	Number int32  `json:"number"` // 0 where only the name is known
+	Class  Class  `json:"class"`
+	Kind   string `json:"kind"`
+	Label  string `json:"label"`
+	Name   string `json:"name"`
+	// full name of a message or an enum, or a scalar's
+	Type string `json:"type"`
+	// full name of the message that it is in, where only its name is known
+	Message string `json:"message,omitempty"`
+	// names that lead to that message: "options.filter"
+	In string `json:"in,omitempty"`
+	// names of its enum, as far as they were asked for
+	Values []string `json:"values,omitempty"`
+	// an Any: full names of types that the server knows, as far as they were asked for
+	Holds    []string `json:"holds,omitempty"`
 	Evidence []string `json:"evidence"`
 
-	// eitherOne says that it is one varint or a message, with no class.
-	eitherOne bool
-	// noMap says that it is a message that is no map.
-	noMap bool
+	// VarintOrMessage says that it is one varint or a message, with no class.
+	VarintOrMessage bool `json:"-"`
+
+	// NoMap says that it is a message that is no map.
+	NoMap bool `json:"-"`
 }
 
-func (r *Result) note(notes ...string) {
+func (o *Options) NewResult() *Result {
+	return &Result{V: 1, Method: o.Method, Runtime: Unknown, Fields: []Field{}, Notes: []string{}, complete: map[string]bool{}, shown: map[string]bool{}}
+}
+
+// Conclude counts the requests, decides the claims of questions and sorts the
+// fields. What ended the probe early is no error.
+func (r *Result) Conclude(c *Client, questions []Question, err error) error {
+	r.Requests, r.Executed, r.Bytes, r.Resumed = c.requests, c.executed, c.bytes, c.resumed
+	if c.most > 0 {
+		r.Note(fmt.Sprintf("the server takes messages of up to about %d bytes: it was asked in small ones, which tell less", c.most))
+	}
+	var early *stopError
+	if errors.As(err, &early) && early.off {
+		r.Runtime, r.RequestType, r.Fields, r.Nested = Unknown, "", []Field{}, nil
+		clear(r.complete)
+		clear(r.shown)
+	}
+	if early != nil {
+		r.Stopped, r.Reason, err = early.Error(), early.reason, nil
+	}
+	r.judge(questions)
+	r.sortFields()
+	return err
+}
+
+// MarkComplete enters whether all numbers of a message were asked about.
+func (r *Result) MarkComplete(path string, complete bool) { r.complete[path] = complete }
+
+// IsComplete reports whether all numbers of a message were asked about.
+func (r *Result) IsComplete(path string) bool { return r.complete[path] }
+
+// MarkShown enters whether a Go server was asked about all that it shows of a
+// message.
+func (r *Result) MarkShown(path string, shown bool) { r.shown[path] = shown }
+
+// Note adds what is to be known of all of the result, once.
+func (r *Result) Note(notes ...string) {
 	for _, n := range notes {
 		if n != "" && !slices.Contains(r.Notes, n) {
 			r.Notes = append(r.Notes, n)
@@ -83,7 +132,8 @@ func (r *Result) note(notes ...string) {
 	}
 }
 
-func (r *Result) finish() {
+// sortFields sorts by path, then number, then name; those without a number last.
+func (r *Result) sortFields() {
 	slices.SortStableFunc(r.Fields, func(a, b Field) int {
 		return cmp.Or(slices.Compare(numbers(a.Path), numbers(b.Path)), cmp.Compare(b.known(), a.known()), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
@@ -106,16 +156,8 @@ func numbers(path string) []int {
 	return out
 }
 
-// joinPath is a path with one more number.
-func joinPath(path string, n int32) string {
-	if path == "" {
-		return strconv.Itoa(int(n))
-	}
-	return path + "." + strconv.Itoa(int(n))
-}
-
-// pathText writes numbers joined by dots.
-func pathText(path []int32) string {
+// PathText writes numbers joined by dots.
+func PathText(path []int32) string {
 	var b strings.Builder
 	for i, n := range path {
 		if i > 0 {

@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,8 +23,9 @@ type Question struct {
 
 // A Claim is what one source says of a field. What is empty it does not say.
 type Claim struct {
-	From  string `json:"from"`
-	Kind  string `json:"kind"` // "string", "message", "varint", "packed", …; "none": the field does not exist
+	From string `json:"from"`
+	// "string", "message", "varint", "packed", …; "none": the field does not exist
+	Kind  string `json:"kind"`
 	Label string `json:"label"`
 	Type  string `json:"type"` // of a number
 	Text  string `json:"text"` // as the source has it
@@ -101,7 +101,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 				continue
 			}
 			if f.Settle != "" && len(list) < maxQuestions {
-				list = append(list, f.question(pathText(at.path)))
+				list = append(list, f.question(PathText(at.path)))
 			}
 			if len(at.path) == 0 && f.Kind == "string" {
 				texts = append(texts, f.Number)
@@ -118,7 +118,7 @@ func QuestionsOfInference(data []byte, root, method string) (list []Question, te
 // question is about what the evidence takes a field for, and what else it may be.
 func (f *inferred) question(path string) Question {
 	q := Question{Path: path, Number: f.Number, Doubt: f.Settle}
-	c := Claim{From: "inferred", Kind: f.Kind, Text: or(f.Type, f.Kind)}
+	c := Claim{From: "inferred", Kind: f.Kind, Text: cmp.Or(f.Type, f.Kind)}
 	switch f.Kind {
 	case "varint", "fixed32", "fixed64":
 		c.Type = f.Type
@@ -177,7 +177,7 @@ func QuestionsOfDefinitions(fromA string, a protoreflect.MessageDescriptor, from
 			x, y := claimOf(fromA, at.a, n), claimOf(fromB, at.b, n)
 			if x.Kind != y.Kind || x.Label != y.Label {
 				if len(list) < maxQuestions {
-					list = append(list, Question{Path: pathText(at.path), Number: n, Doubt: "the definitions disagree", Claims: []Claim{x, y}})
+					list = append(list, Question{Path: PathText(at.path), Number: n, Doubt: "the definitions disagree", Claims: []Claim{x, y}})
 				}
 				continue
 			}
@@ -229,54 +229,3 @@ func claimOf(from string, md protoreflect.MessageDescriptor, n int32) Claim {
 	c.Text = fmt.Sprintf("%s %s %s", c.Label, f.Kind(), f.Name())
 	return c
 }
-
-// wants are the numbers that questions are about, by message.
-func wants(list []Question) (paths [][]int32, numbers map[string][]Range) {
-	numbers = map[string][]Range{}
-	for _, q := range list {
-		path, err := ParsePath(q.Path)
-		if err != nil || q.Number < 1 || q.Number > maxNumber {
-			continue
-		}
-		if numbers[q.Path] == nil {
-			paths = append(paths, path)
-		}
-		r := Range{q.Number, q.Number}
-		if !slices.Contains(numbers[q.Path], r) {
-			numbers[q.Path] = append(numbers[q.Path], r)
-		}
-	}
-	for _, list := range numbers {
-		slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
-	}
-	slices.SortStableFunc(paths, func(a, b []int32) int { return len(a) - len(b) })
-	return paths, numbers
-}
-
-// messages are what a runtime's strategy begins with: those that questions are
-// about, or the one at Options.Path.
-func (o *Options) messages() (paths [][]int32, numbers map[string][]Range) {
-	if len(o.Questions) > 0 {
-		return wants(o.Questions)
-	}
-	return [][]int32{o.Path}, map[string][]Range{pathText(o.Path): o.Numbers}
-}
-
-// findPoison asks which of the fields that should be text is, so that a request
-// to a Go server can end with it.
-func (m *goMessage) findPoison(ctx context.Context, texts []int32) error {
-	for _, n := range texts[:min(len(texts), maxTexts)] {
-		hit, _, err := m.test(ctx, goTests()[0], []int32{n})
-		if err != nil {
-			return err
-		}
-		if hit {
-			m.poison = wrap(m.path, appendBadText(nil, n))
-			return nil
-		}
-	}
-	return nil
-}
-
-// maxTexts is how many fields that should be text are tried.
-const maxTexts = 8

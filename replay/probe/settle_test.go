@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // lie is a service whose definitions are wrong here and there.
@@ -47,7 +48,7 @@ func TestDisagreementIsSettled(t *testing.T) {
 					if len(questions) == 0 {
 						continue
 					}
-					res, err := probe.Run(context.Background(), probe.Options{
+					res, err := oracle.Run(context.Background(), probe.Options{
 						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Questions: questions, Texts: texts,
 					})
 					if err != nil {
@@ -134,7 +135,7 @@ func TestTwoLiesAreSettled(t *testing.T) {
 					if len(questions) == 0 {
 						continue
 					}
-					res, err := probe.Run(context.Background(), probe.Options{
+					res, err := oracle.Run(context.Background(), probe.Options{
 						To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true, Refine: true, Questions: questions, Texts: texts,
 					})
 					if err != nil || res.Stopped != "" {
@@ -186,7 +187,7 @@ func TestAPathThatIsNoMessage(t *testing.T) {
 	for i := range method.Input().Fields().Len() {
 		f := method.Input().Fields().Get(i)
 		for _, target := range []*url.URL{es.url, g.url} {
-			res, err := probe.Run(context.Background(), probe.Options{
+			res, err := oracle.Run(context.Background(), probe.Options{
 				To: target, Method: fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), Type: true,
 				Path: []int32{int32(f.Number())}, Numbers: []probe.Range{{First: 1, Last: 60}},
 			})

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // The labels and kinds that a field of the table can have. Each is a claim about
@@ -133,7 +134,7 @@ func TestSettleTable(t *testing.T) {
 				for i := range list {
 					list[i].Claims = slices.Clone(list[i].Claims)
 				}
-				res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Refine: true, Questions: list, Texts: texts, Budget: 5000})
+				res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Refine: true, Questions: list, Texts: texts, Budget: 5000})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -236,7 +237,7 @@ func TestSettleTwo(t *testing.T) {
 		to, executed := start(t)
 		for i, c := range cases {
 			questions, texts := probe.QuestionsOfDefinitions("a", md(one[i:i+1]), "b", md(other[i:i+1]))
-			res, err := probe.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Questions: questions, Texts: texts})
+			res, err := oracle.Run(context.Background(), probe.Options{To: to, Method: call, Type: true, Questions: questions, Texts: texts})
 			if err != nil || len(res.Settled) != 1 {
 				t.Fatalf("%v: %+v", err, res)
 			}

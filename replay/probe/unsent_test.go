@@ -10,6 +10,7 @@ import (
 
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // TestNotSent probes servers to which nothing can be sent: no handler can have run,
@@ -39,7 +40,7 @@ func TestNotSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := probe.Run(t.Context(), probe.Options{To: to, Method: "/a.v1.S/M", Protocol: map[string]probe.Protocol{"unary": probe.ConnectUnary, "bidi": probe.ConnectStream}[c.kind], AllowExecute: true})
+			r, err := oracle.Run(t.Context(), probe.Options{To: to, Method: "/a.v1.S/M", Protocol: map[string]probe.Protocol{"unary": probe.ConnectUnary, "bidi": probe.ConnectStream}[c.kind], AllowExecute: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,10 +12,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-	_ "google.golang.org/protobuf/types/known/typepb" // that an Any may hold it
+	_ "google.golang.org/protobuf/types/known/typepb"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
+
+// that an Any may hold it
 
 const enums = `syntax = "proto3";
 package probe.v1;
@@ -102,7 +105,7 @@ func TestEnumValues(t *testing.T) {
 		t.Helper()
 		o.Method, o.Names, o.Values, o.Type, o.Depth, o.Known = call, append(names, "agent"), values, true, 1, []string{"title"}
 		o.Types = []string{"no.such.Type", "google.protobuf.Type", "google.protobuf.Empty"}
-		res, err := probe.Run(context.Background(), o)
+		res, err := oracle.Run(context.Background(), o)
 		if err != nil || res.Stopped != "" || res.Executed != 0 {
 			t.Fatalf("%v: %+v", err, res)
 		}

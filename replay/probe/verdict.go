@@ -133,9 +133,9 @@ func (f *Field) judge(c *Claim) {
 // refutes reports whether a field cannot have a shape.
 func (f *Field) refutes(want shape) bool {
 	switch {
-	case f.eitherOne: // a single varint, or a message with any label
+	case f.VarintOrMessage: // a single varint, or a message with any label
 		return want.class != "" && want.class != Varint && want.class != Message || want.label == "repeated" && want.class != Message
-	case want.label == "map" && f.noMap:
+	case want.label == "map" && f.NoMap:
 		return true
 	case want.class != "" && f.Class != "" && want.class != f.Class,
 		want.kind != "" && f.Kind != "" && want.kind != f.Kind,
@@ -147,7 +147,7 @@ func (f *Field) refutes(want shape) bool {
 
 // openLabel says what is not known of a field's label.
 func (f *Field) openLabel() string {
-	if f.Class == Message && !f.noMap {
+	if f.Class == Message && !f.NoMap {
 		return "whether it is repeated, or a map"
 	}
 	return "whether it is repeated"
@@ -157,7 +157,7 @@ func (f *Field) openLabel() string {
 func (f *Field) describe() string {
 	sizes := map[Class]string{Varint: "varint", Fixed32: "number of 4 bytes", Fixed64: "number of 8 bytes"}
 	switch {
-	case f.eitherOne:
+	case f.VarintOrMessage:
 		return "one varint, or as a message whose fields are read like those around it"
 	case f.Class == "" && f.Label == "repeated":
 		return "a list of numbers"

@@ -43,7 +43,7 @@ func drawShown(t *rapid.T, truth Claim) *Field {
 		label = "repeated"
 	}
 	if (class == Varint && label == "singular" || class == Message && truth.Kind == "message") && shows("either") {
-		f.eitherOne = true
+		f.VarintOrMessage = true
 		return f
 	}
 	if shows("class") {
@@ -58,7 +58,7 @@ func drawShown(t *rapid.T, truth Claim) *Field {
 	if shows("label") {
 		f.Label = label
 	}
-	f.noMap = f.Class == Message && label != "map" && label != "" && shows("noMap")
+	f.NoMap = f.Class == Message && label != "map" && label != "" && shows("noMap")
 	return f
 }
 

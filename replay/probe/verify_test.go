@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 // A truth counts how far verdicts on definitions agree with what a server has.
@@ -49,7 +50,7 @@ func consumes(fd protoreflect.FieldDescriptor) string {
 func verify(t *testing.T, o probe.VerifyOptions, claimed, is protoreflect.MessageDescriptor) (*probe.Verification, truth) {
 	t.Helper()
 	o.Request = claimed
-	v, err := probe.Verify(context.Background(), o)
+	v, err := oracle.Verify(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

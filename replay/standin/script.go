@@ -75,18 +75,22 @@ import (
 //
 // Limits: 4 MB, 1,000 turns, 10,000 steps, 10 minutes for any time.
 type Script struct {
-	V               int                        `json:"v"`
-	Compression     *Compression               `json:"compression"`
-	SSE             string                     `json:"sse"` // raw, base64 or connect: how RunSSE answers
-	AnswerTimeoutMS int                        `json:"answer_timeout_ms"`
-	ScatterIDs      bool                       `json:"scatter_ids"`   // exec and KV ids start at a derived number, not at 1
-	FreshIDs        bool                       `json:"fresh_ids"`     // ids are drawn at random, and no two calls get the same ones
-	PollMessages    int                        `json:"poll_messages"` // how many messages a RunPoll gets; 0: all in one call
-	Gate            *Gate                      `json:"gate"`
-	Appends         *Appends                   `json:"appends"`
-	Turns           []Turn                     `json:"turns"`
-	Chats           []Turn                     `json:"chats"`
-	Answers         map[string]json.RawMessage `json:"answers"`
+	V           int          `json:"v"`
+	Compression *Compression `json:"compression"`
+	// raw, base64 or connect: how RunSSE answers
+	SSE             string `json:"sse"`
+	AnswerTimeoutMS int    `json:"answer_timeout_ms"`
+	// exec and KV ids start at a derived number, not at 1
+	ScatterIDs bool `json:"scatter_ids"`
+	// ids are drawn at random, and no two calls get the same ones
+	FreshIDs bool `json:"fresh_ids"`
+	// how many messages a RunPoll gets; 0: all in one call
+	PollMessages int                        `json:"poll_messages"`
+	Gate         *Gate                      `json:"gate"`
+	Appends      *Appends                   `json:"appends"`
+	Turns        []Turn                     `json:"turns"`
+	Chats        []Turn                     `json:"chats"`
+	Answers      map[string]json.RawMessage `json:"answers"`
 }
 
 // Compression says what the server offers: names in the server's own order are
@@ -128,23 +132,27 @@ type Step struct {
 	Split   []int `json:"split"`
 	PaceMS  int   `json:"pace_ms"`
 
-	Thinking   *string         `json:"thinking"`
-	Text       *string         `json:"text"`
-	Tool       *Tool           `json:"tool"`
-	Tools      *Tools          `json:"tools"` // asked for at once
-	KVSet      *KVSet          `json:"kv_set"`
-	KVGet      *KVGet          `json:"kv_get"`
-	Heartbeat  *int            `json:"heartbeat"` // how many
-	Echo       *bool           `json:"echo"`      // the user's message, appended
-	Tokens     *int32          `json:"tokens"`    // a token delta
-	Wait       *Wait           `json:"wait"`
-	Checkpoint json.RawMessage `json:"checkpoint"` // ConversationStateStructure; {}: made from the turn
-	Send       json.RawMessage `json:"send"`       // any server message
-	Raw        *string         `json:"raw"`        // hex: a server message's bytes, however odd
-	TurnEnded  json.RawMessage `json:"turn_ended"` // TurnEndedUpdate
-	Error      *Fault          `json:"error"`      // ends the stream with an error
-	Reset      *bool           `json:"reset"`      // ends it with RST_STREAM, or a cut connection
-	DropEnd    *bool           `json:"drop_end"`   // ends it cleanly, but without its end-of-stream message
+	Thinking  *string `json:"thinking"`
+	Text      *string `json:"text"`
+	Tool      *Tool   `json:"tool"`
+	Tools     *Tools  `json:"tools"` // asked for at once
+	KVSet     *KVSet  `json:"kv_set"`
+	KVGet     *KVGet  `json:"kv_get"`
+	Heartbeat *int    `json:"heartbeat"` // how many
+	Echo      *bool   `json:"echo"`      // the user's message, appended
+	Tokens    *int32  `json:"tokens"`    // a token delta
+	Wait      *Wait   `json:"wait"`
+	// ConversationStateStructure; {}: made from the turn
+	Checkpoint json.RawMessage `json:"checkpoint"`
+	Send       json.RawMessage `json:"send"` // any server message
+	// hex: a server message's bytes, however odd
+	Raw       *string         `json:"raw"`
+	TurnEnded json.RawMessage `json:"turn_ended"` // TurnEndedUpdate
+	Error     *Fault          `json:"error"`      // ends the stream with an error
+	// ends it with RST_STREAM, or a cut connection
+	Reset *bool `json:"reset"`
+	// ends it cleanly, but without its end-of-stream message
+	DropEnd *bool `json:"drop_end"`
 
 	text    template           // of Thinking or Text
 	message *dynamicpb.Message // of Checkpoint, Send or TurnEnded
@@ -186,18 +194,21 @@ func (s *Step) actions() (names []string) {
 // NAME_result (or, for shell_stream, its events up to the exit) of
 // ExecClientMessage back.
 type Tool struct {
-	Name      string          `json:"name"`
-	As        string          `json:"as"`
-	Args      json.RawMessage `json:"args"`
-	Require   string          `json:"require"`    // which result it must be; another one ends the turn with an error
-	ArgsSplit int             `json:"args_split"` // announce the arguments as text, in pieces of so many characters
-	TimeoutMS int             `json:"timeout_ms"` // instead of answer_timeout_ms
+	Name string          `json:"name"`
+	As   string          `json:"as"`
+	Args json.RawMessage `json:"args"`
+	// which result it must be; another one ends the turn with an error
+	Require string `json:"require"`
+	// announce the arguments as text, in pieces of so many characters
+	ArgsSplit int `json:"args_split"`
+	TimeoutMS int `json:"timeout_ms"` // instead of answer_timeout_ms
 
 	args        *dynamicpb.Message
 	argsField   protoreflect.FieldDescriptor // of ExecServerMessage
 	resultField protoreflect.FieldDescriptor // of ExecClientMessage
-	callField   protoreflect.FieldDescriptor // of ToolCall; nil for what is not shown
-	streams     bool                         // the result is events
+	// of ToolCall; nil for what is not shown
+	callField protoreflect.FieldDescriptor
+	streams   bool // the result is events
 }
 
 // Tools are calls that are asked for together, before the first is answered.

@@ -138,8 +138,15 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/compare", "schema/infer", "schema/jsonname", "decode", "decode/envelope", "captures"}, tests: []string{"replay/internal/nodetest"},
-		why: "questions are sent as replay sends requests",
+		imports: []string{"replay", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
+		why: "what the oracles share sends as replay does; tests ask servers through the oracle",
+	},
+	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
+	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
+	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
+	"replay/probe/oracle": {
+		imports: []string{"replay", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
+		why:     "the one place that knows all oracles",
 	},
 	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},

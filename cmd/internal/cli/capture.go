@@ -124,7 +124,8 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 		return a.capturePassive(ctx, f, argv)
 	}
 	token := ""
-	if len(argv) > 0 && !f.transparent { // the only way to run a command that has a hook
+	if len(argv) > 0 && !f.transparent {
+		// the only way to run a command that has a hook
 		token = rand.Text()
 	}
 	rec, err := a.startRecorder(f, token)
@@ -157,16 +158,16 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 
 // A recorder is a proxy with its listener and its store.
 type recorder struct {
-	store  *captures.Series
-	proxy  *mitm.Proxy
-	ca     *ca.Authority
-	keys   *keyLog // nil: none is written
-	token  string  // of the proxy's control endpoints; "": it has none
-	report launch.Report
-	addr   string
-	also   []also
-	served chan error
-	failed *atomic.Bool // recording has stopped, and that was said
+	store   *captures.Series
+	proxy   *mitm.Proxy
+	ca      *ca.Authority
+	keys    *keyLog // nil: none is written
+	token   string  // of the proxy's control endpoints; "": it has none
+	report  launch.Report
+	addr    string
+	reverse []reverseListener
+	served  chan error
+	failed  *atomic.Bool // recording has stopped, and that was said
 }
 
 // startRecorder starts a proxy. The token is for the hook of a command that is
@@ -182,7 +183,7 @@ func (a *app) startRecorder(f captureFlags, token string) (*recorder, error) {
 		return nil, err
 	}
 	go func() { rec.served <- rec.proxy.Serve(ln) }()
-	if err := a.startAlso(rec, f); err != nil {
+	if err := a.startReverse(rec, f); err != nil {
 		return nil, errors.Join(err, rec.close(a.drainTime()))
 	}
 	return rec, nil
@@ -245,7 +246,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recor
 
 // seriesOptions says how the capture is written.
 func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
-	o := captures.SeriesOptions{Options: a.summarised(captures.Options{
+	o := captures.SeriesOptions{Options: a.indexedWhenClosed(captures.Options{
 		KeepSecrets: f.keepSecrets,
 		Unsearched:  f.unsearched.report(a, f.json),
 		Failed: func(err error) {
@@ -319,7 +320,7 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 			return 0, err
 		}
 	}
-	if err := a.sayAlso(rec, f.json); err != nil {
+	if err := a.sayReverse(rec, f.json); err != nil {
 		return 0, err
 	}
 	if len(argv) > 0 {
@@ -354,7 +355,8 @@ func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []s
 func (a *app) sayRouteConflict(c mitm.RouteConflict, json bool) {
 	a.say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
 	if json {
-		_ = a.printJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused}) // stdout may be gone: the traffic goes on
+		// stdout may be gone: the traffic goes on
+		_ = a.printJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused})
 	}
 }
 
@@ -421,9 +423,9 @@ func (a *app) captureSummary(ctx context.Context, f captureFlags, rec *recorder,
 	case n == 0 && ran && f.transparent:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	case n == 0 && ran:
-		a.say("unwire: hint: the command sent nothing through the proxy: %s", whyNothing(rec.report))
+		a.say("unwire: hint: the command sent nothing through the proxy: %s", unreachedHint(rec.report))
 	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
-		a.say("unwire: hint: %s", whySome(rec.report.Runtime))
+		a.say("unwire: hint: %s", partlyReachedHint(rec.report.Runtime))
 	}
 }
 

@@ -20,16 +20,18 @@ import (
 
 // A credentialLine is a line of `unwire credentials --json`.
 type credentialLine struct {
-	V         int      `json:"v"`
-	Reference string   `json:"reference"`
-	What      string   `json:"what"`  // "token", "API key"
-	State     string   `json:"state"` // "found", "missing", "expired", "expiring" (too soon to be sent)
-	From      string   `json:"from"`  // where it is; "" if it is nowhere
-	Expires   string   `json:"expires"`
-	Issuer    string   `json:"issuer"`
-	Audience  []string `json:"audience"`
-	Hosts     []string `json:"hosts"` // that it may be sent to; empty: those that --allow-host names
-	Error     string   `json:"error"`
+	V         int    `json:"v"`
+	Reference string `json:"reference"`
+	What      string `json:"what"` // "token", "API key"
+	// "found", "missing", "expired", "expiring" (too soon to be sent)
+	State    string   `json:"state"`
+	From     string   `json:"from"` // where it is; "" if it is nowhere
+	Expires  string   `json:"expires"`
+	Issuer   string   `json:"issuer"`
+	Audience []string `json:"audience"`
+	// that it may be sent to; empty: those that --allow-host names
+	Hosts []string `json:"hosts"`
+	Error string   `json:"error"`
 }
 
 func (a *app) credentialsCommand() *cobra.Command {

@@ -166,7 +166,7 @@ func (r *demoReport) decoded(context.Context) error {
 		if g.last > g.first {
 			span = fmt.Sprintf("%d–%d", g.first, g.last)
 		}
-		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, g.gist))
+		r.line(r.app.out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.arrow, span, g.ms, g.summary))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	}
 	result := agreement.Of(pairs...)
 	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
-	r.columns(beside(in.Schema, r.defs, r.stream.Call))
+	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
 	r.disagreements(result)
 	return nil
 }

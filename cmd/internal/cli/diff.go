@@ -22,7 +22,8 @@ import (
 type changeLine struct {
 	V int `json:"v"`
 	diff.Change
-	Name   string `json:"name,omitempty"` // the path in field names, where a schema is known
+	// the path in field names, where a schema is known
+	Name   string `json:"name,omitempty"`
 	OldHex string `json:"old_hex,omitempty"`
 	NewHex string `json:"new_hex,omitempty"`
 }

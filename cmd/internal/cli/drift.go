@@ -43,7 +43,7 @@ which is then listed: changes of what it declares are missing or wrong.`,
 			return a.drift(cmd.Context(), args[0], args[1], dir, f)
 		},
 	}
-	f.add(cmd)
+	f.addTo(cmd)
 	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: the built-in ones; none for none)")
 	return cmd
 }

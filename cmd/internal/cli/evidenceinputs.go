@@ -21,7 +21,8 @@ type evidenceInputs struct {
 	raw     bool
 	named   bool           // the root has a name of the user's
 	checker *check.Checker // for --into; nil without
-	file    string         // the capture that is being read, for the checker's addresses
+	// the capture that is being read, for the checker's addresses
+	file string
 
 	total  *infer.Evidence
 	added  int64  // messages of files

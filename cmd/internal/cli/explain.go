@@ -19,12 +19,14 @@ import (
 
 // An explanation is why a field is read as it is, as JSON has it.
 type explanation struct {
-	V        int                `json:"v"`
-	Path     string             `json:"path"`
-	Dir      string             `json:"dir,omitempty"`
-	Off      int                `json:"off"`
-	Messages int                `json:"messages"` // that the evidence was drawn from
-	Seen     int64              `json:"seen"`     // messages that have the field, within the enclosing ones
+	V    int    `json:"v"`
+	Path string `json:"path"`
+	Dir  string `json:"dir,omitempty"`
+	Off  int    `json:"off"`
+	// that the evidence was drawn from
+	Messages int `json:"messages"`
+	// messages that have the field, within the enclosing ones
+	Seen     int64              `json:"seen"`
 	Occurs   int64              `json:"occurs"`
 	Most     int64              `json:"most"` // in one message
 	Declared string             `json:"declared,omitempty"`
@@ -48,7 +50,8 @@ type explainedReading struct {
 // explain finds out why the fields of t at a path are read as they are; messages is
 // how many the view's evidence was drawn from.
 func explain(t *wire.Tree, v decode.View, path fieldpath.Path, messages int) []explanation {
-	r, evidence := v.Reader(t), v.Evidence.NewReader(t) // with what was chosen, and without
+	// with what was chosen, and without
+	r, evidence := v.Reader(t), v.Evidence.NewReader(t)
 	var out []explanation
 	done := map[*kind.Field]bool{}
 	for _, i := range t.Find(path) {

@@ -30,7 +30,8 @@ type failureLine struct {
 
 type detailLine struct {
 	envelope.Detail
-	Text string `json:"text"` // decoded: by the definitions, by what is known of Google's, as the server did, or without any
+	// decoded: by the definitions, by what is known of Google's, as the server did, or without any
+	Text string `json:"text"`
 }
 
 func newFailureLine(f *transcript.Failure, defs *schema.Schema) *failureLine {

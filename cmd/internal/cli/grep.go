@@ -222,7 +222,8 @@ func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *capture
 		return nil
 	}
 	wanted := addr
-	addr.Part = all.Head(rec.ID) == rec.ID // its frames are numbered apart from the conversation's
+	// its frames are numbered apart from the conversation's
+	addr.Part = all.Head(rec.ID) == rec.ID
 	found := 0
 	var failed error
 	scope := search.Scope{Headers: g.headers && wanted.Frame < 0, Frames: func(f *decode.Frame) bool {

@@ -21,8 +21,9 @@ import (
 
 // An importer reads one foreign format.
 type importer struct {
-	name  string
-	sniff func(head []byte) bool // whether a file that begins with head is of the format
+	name string
+	// whether a file that begins with head is of the format
+	sniff func(head []byte) bool
 	run   func(a *app, ctx context.Context, j importJob) error
 }
 
@@ -46,7 +47,8 @@ func importers() []importer {
 const sniffBytes = 4096
 
 const (
-	importQueue  = 16 << 20  // bytes that wait for the disk: a file can wait, other than traffic
+	// bytes that wait for the disk: a file can wait, other than traffic
+	importQueue  = 16 << 20
 	importMemory = 192 << 20 // bytes from which on garbage is collected at once
 )
 
@@ -121,7 +123,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 // interrupt or an error of the disk leaves no new capture.
 func (a *app) importInto(ctx context.Context, out string, o captures.Options, run func(*captures.Store) error) error {
 	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
-		store, err := captures.Create(out, a.summarised(o))
+		store, err := captures.Create(out, a.indexedWhenClosed(o))
 		if err != nil {
 			return err
 		}

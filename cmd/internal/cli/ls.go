@@ -36,9 +36,12 @@ type listing struct {
 	Complete   bool            `json:"complete"`
 	Outcome    string          `json:"outcome"`
 	Error      string          `json:"error,omitempty"`
-	Unverified bool            `json:"unverified,omitempty"` // the server's certificate was not checked
-	Joined     int64           `json:"joined,omitempty"`     // the head of the conversation that it is a piece of
-	Parts      []int64         `json:"parts,omitempty"`      // of a head: all pieces
+	// the server's certificate was not checked
+	Unverified bool `json:"unverified,omitempty"`
+	// the head of the conversation that it is a piece of
+	Joined int64 `json:"joined,omitempty"`
+	// of a head: all pieces
+	Parts []int64 `json:"parts,omitempty"`
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -92,8 +95,8 @@ func (a *app) printList(list *decode.List, asJSON bool) error {
 		return err
 	}
 	for i := range lines {
-		if refusedCertificate(lines[i].Error) {
-			a.say("unwire: hint: exchange %d: %s", lines[i].ID, refusedHint)
+		if isRefusedCertificate(lines[i].Error) {
+			a.say("unwire: hint: exchange %d: %s", lines[i].ID, pinningHint)
 			break
 		}
 	}
@@ -169,7 +172,7 @@ func (l *listing) verdict() string {
 		return l.Code
 	case l.Outcome == "":
 		return "(in flight)"
-	case refusedCertificate(l.Error):
+	case isRefusedCertificate(l.Error):
 		return "(certificate refused)"
 	}
 	return "(" + l.Outcome + ")"

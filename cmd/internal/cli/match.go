@@ -166,8 +166,9 @@ func (a *app) sayNoTarget(ts *match.Targets, path string) error {
 
 // A matchLine is a line of `unwire schema match --json`.
 type matchLine struct {
-	V       int      `json:"v"`
-	Target  string   `json:"target"`  // the message that has the field, or the method with its direction; "" with --raw
+	V int `json:"v"`
+	// the message that has the field, or the method with its direction; "" with --raw
+	Target  string   `json:"target"`
 	Path    string   `json:"path"`    // below it; "" for all of a frame
 	Message string   `json:"message"` // the best candidate's, if there is a match
 	Frames  []string `json:"frames"`  // the first of them

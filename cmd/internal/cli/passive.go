@@ -59,7 +59,7 @@ func (a *app) capturePassive(ctx context.Context, f captureFlags, argv []string)
 	// Signals go to the command, and the recording ends when the command does.
 	childEnded := a.signals.childRuns()
 	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.in, Stdout: stdout, Stderr: a.err.Writer}, launch.Passive{
-		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.add,
+		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.addPacket,
 	})
 	childEnded()
 	if err != nil {
@@ -157,7 +157,7 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 	}
 	switch {
 	case noKey > 0:
-		a.say("unwire: hint: %s", whyNoKey(noKey, on))
+		a.say("unwire: hint: %s", missingKeyHint(noKey, on))
 	case n == 0:
 		a.say("unwire: hint: the command opened no connection that speaks HTTP")
 	}
@@ -180,8 +180,8 @@ func (a *app) importPassive(ctx context.Context, out string, o captures.Options,
 	return sum, errors.Join(err, store.Close())
 }
 
-// whyNoKey says what to do about connections whose keys the command did not write.
-func whyNoKey(n int, on launch.Runtime) string {
+// missingKeyHint says what to do about connections whose keys the command did not write.
+func missingKeyHint(n int, on launch.Runtime) string {
 	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
 	switch on {
 	case launch.Go, launch.Static:
@@ -255,8 +255,8 @@ func (p *packetFile) flush() {
 	}
 }
 
-// add writes a packet. After an error the command goes on, unrecorded.
-func (p *packetFile) add(t time.Time, data []byte, length int) {
+// addPacket writes a packet. After an error the command goes on, unrecorded.
+func (p *packetFile) addPacket(t time.Time, data []byte, length int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failed == nil {

@@ -18,6 +18,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 )
 
 type probeFlags struct {
@@ -123,7 +124,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	plan, err := probe.NewPlan(o)
+	plan, err := oracle.NewPlan(o)
 	switch {
 	case errors.Is(err, replay.ErrRefused):
 		return refusal(err)
@@ -147,7 +148,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 		defer func() { err = errors.Join(err, journal.Close()) }()
 		o.Journal = journal
 	}
-	res, err := probe.Run(ctx, *o)
+	res, err := oracle.Run(ctx, *o)
 	if err != nil {
 		return refusal(err)
 	}
@@ -281,7 +282,7 @@ func openProbeJournal(path string, resume bool) (*os.File, error) {
 	return j, nil
 }
 
-func (a *app) printProbePlan(p *probe.Plan, asJSON bool) error {
+func (a *app) printProbePlan(p *oracle.Plan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}

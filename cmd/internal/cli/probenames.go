@@ -13,6 +13,7 @@ import (
 
 	"unwire/decode"
 	"unwire/replay/probe"
+	"unwire/replay/probe/names"
 	"unwire/schema"
 	"unwire/schema/align"
 )
@@ -32,7 +33,7 @@ func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) e
 			return err
 		}
 		if o.Names = append(o.Names, words...); words == nil {
-			o.Names = append(o.Names, probe.Dictionary(s)...)
+			o.Names = append(o.Names, names.Dictionary(s)...)
 		}
 	}
 	for _, source := range f.values {
@@ -41,8 +42,8 @@ func (a *app) probeNames(ctx context.Context, o *probe.Options, f *probeFlags) e
 			return err
 		}
 		if o.Values = append(o.Values, words...); s != nil {
-			o.Values = append(o.Values, probe.ValuesOf(s)...)
-			o.Types = append(o.Types, probe.TypesOf(s)...)
+			o.Values = append(o.Values, names.ValuesOf(s)...)
+			o.Types = append(o.Types, names.TypesOf(s)...)
 		}
 	}
 	return nil

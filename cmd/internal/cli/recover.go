@@ -80,7 +80,7 @@ func (a *app) recoverFolder(ctx context.Context, dir *leftover.Folder, out strin
 	a.say("unwire: reading the packets of a passive capture that was killed (%s, began %s)", byteSize(record.written), about.Started.Local().Format(time.DateTime))
 	stem := recoveredStem(about, out)
 	noKey := 0
-	sum, err := a.importPassive(ctx, stem+".uwc", a.summarised(captures.Options{KeepSecrets: about.KeepSecrets, MaxBody: about.MaxBody}), record, keys, func(c pcap.Connection) {
+	sum, err := a.importPassive(ctx, stem+".uwc", a.indexedWhenClosed(captures.Options{KeepSecrets: about.KeepSecrets, MaxBody: about.MaxBody}), record, keys, func(c pcap.Connection) {
 		if c.NoKey {
 			noKey++
 		}
@@ -89,7 +89,8 @@ func (a *app) recoverFolder(ctx context.Context, dir *leftover.Folder, out strin
 		err = nil // the last packet was being written
 	}
 	if err != nil || sum.Exchanges == 0 {
-		if gone := os.Remove(stem + ".uwc"); !errors.Is(gone, fs.ErrNotExist) { // it has this import alone
+		if gone := os.Remove(stem + ".uwc"); !errors.Is(gone, fs.ErrNotExist) {
+			// it has this import alone
 			err = errors.Join(err, gone)
 		}
 	}

@@ -46,11 +46,12 @@ type lesson struct {
 
 // An experimentLine is a line of `unwire replay suite --json`.
 type experimentLine struct {
-	V        int            `json:"v"`
-	File     string         `json:"file"`
-	About    string         `json:"about,omitempty"`
-	OK       bool           `json:"ok"`
-	Failed   []string       `json:"failed"` // expectations that were not met, or why it was not run
+	V     int    `json:"v"`
+	File  string `json:"file"`
+	About string `json:"about,omitempty"`
+	OK    bool   `json:"ok"`
+	// expectations that were not met, or why it was not run
+	Failed   []string       `json:"failed"`
 	Result   *replay.Result `json:"result,omitempty"`
 	Duration float64        `json:"duration_ms"`
 }
@@ -139,7 +140,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 	}
 	var answers *captures.Store
 	if f.out != "" {
-		if answers, err = captures.Create(f.out, a.summarised(captures.Options{})); err != nil {
+		if answers, err = captures.Create(f.out, a.indexedWhenClosed(captures.Options{})); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
@@ -205,7 +206,8 @@ func (a *app) startStandin(script []byte, opts *replay.Options, credentials stri
 		a.shutdownStandin(srv)
 		return nil, err
 	}
-	go func() { _ = srv.Serve(ln) }() // it ends with stop, and what it served by then has failed
+	// it ends with stop, and what it served by then has failed
+	go func() { _ = srv.Serve(ln) }()
 	stop = func() { a.shutdownStandin(srv) }
 	if opts.To, err = url.Parse(srv.URL()); err == nil {
 		opts.Roots, err = upstreamRoots(srv.CAFile())

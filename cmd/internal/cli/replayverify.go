@@ -18,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/replay"
 	"unwire/replay/probe"
+	"unwire/replay/probe/oracle"
 	"unwire/schema"
 )
 
@@ -307,7 +308,7 @@ func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
 		return refusal(err)
 	}
 	o.Budget = r.left
-	plan, err := probe.NewVerifyPlan(o)
+	plan, err := oracle.NewVerifyPlan(o)
 	if err != nil {
 		return refusal(err)
 	}
@@ -327,7 +328,7 @@ func (r *verifyRun) verify(ctx context.Context, call *verifyCall) error {
 		o.Journal = r.journal
 	}
 
-	v, err := probe.Verify(ctx, *o)
+	v, err := oracle.Verify(ctx, *o)
 	if err != nil {
 		return refusal(err)
 	}
@@ -363,7 +364,8 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
 		AllowExecute: f.allowExecute, Reach: reach,
 	}}
-	if c.captured.Hostname() == to.Hostname() { // another server may take what this one did not
+	if c.captured.Hostname() == to.Hostname() {
+		// another server may take what this one did not
 		o.Seen = c.seen
 	}
 	return o, o.FromCapture(ctx, store, c.exchange, reach)
@@ -372,7 +374,7 @@ func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach r
 // shownBody is how many bytes of a plan's message are shown.
 const shownBody = 4 << 10
 
-func (a *app) printVerifyPlan(out *term.Output, p *probe.VerifyPlan, asJSON bool) error {
+func (a *app) printVerifyPlan(out *term.Output, p *oracle.VerifyPlan, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(p)
 	}

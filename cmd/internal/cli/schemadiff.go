@@ -23,9 +23,12 @@ import (
 type schemaChangeLine struct {
 	V int `json:"v"`
 	compare.Change
-	Captures []string `json:"captures,omitempty"` // exchanges that hold the element
-	Replays  []string `json:"replays,omitempty"`  // files of experiments that hold it
-	Proto    string   `json:"proto,omitempty"`    // of drift: whether our definitions are as the old version is
+	// exchanges that hold the element
+	Captures []string `json:"captures,omitempty"`
+	// files of experiments that hold it
+	Replays []string `json:"replays,omitempty"`
+	// of drift: whether our definitions are as the old version is
+	Proto string `json:"proto,omitempty"`
 }
 
 type schemaDiffFlags struct {
@@ -37,7 +40,7 @@ type schemaDiffFlags struct {
 	proto    bool   // of drift: the definitions are compared too
 }
 
-func (f *schemaDiffFlags) add(cmd *cobra.Command) {
+func (f *schemaDiffFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "a JSON object a change")
 	flags.StringVar(&f.format, "format", "text", "text, md (Markdown) or json")
@@ -69,7 +72,7 @@ The exit status is 1 where there is a difference.`,
 			return a.schemaDiff(cmd.Context(), args[0], args[1], f)
 		},
 	}
-	f.add(cmd)
+	f.addTo(cmd)
 	return cmd
 }
 

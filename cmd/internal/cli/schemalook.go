@@ -23,7 +23,7 @@ type lookFlags struct {
 	json  bool
 }
 
-func (f *lookFlags) add(cmd *cobra.Command, json string) {
+func (f *lookFlags) addTo(cmd *cobra.Command, json string) {
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files, .proto file or descriptor set (default: the built-in definitions)")
 	cmd.Flags().BoolVar(&f.json, "json", false, json)
 }
@@ -84,7 +84,7 @@ simple one that only one type has. With --deps, what it refers to follows.`,
 		},
 		ValidArgsFunction: f.complete(true),
 	}
-	f.add(cmd, "a JSON object a definition, with its text")
+	f.addTo(cmd, "a JSON object a definition, with its text")
 	cmd.Flags().BoolVar(&deps, "deps", false, "also the types that it refers to, directly or not")
 	return cmd
 }
@@ -188,7 +188,7 @@ or a type, leaves out what does not begin with it.`,
 		},
 		ValidArgsFunction: f.complete(false),
 	}
-	f.add(cmd, "a JSON object a definition")
+	f.addTo(cmd, "a JSON object a definition")
 	cmd.Flags().StringVar(&kind, "kind", "", "only these: service, method, message or enum")
 	return cmd
 }
@@ -253,7 +253,7 @@ The exit status is 1 where nothing is found.`,
 			return a.schemaFind(cmd.Context(), f, strings.Join(args, " "), top)
 		},
 	}
-	f.add(cmd, "a JSON object a hit")
+	f.addTo(cmd, "a JSON object a hit")
 	cmd.Flags().IntVar(&top, "top", 30, "how many to list")
 	return cmd
 }
@@ -316,7 +316,7 @@ the fields of that number that are of the type.`,
 		},
 		ValidArgsFunction: f.complete(false),
 	}
-	f.add(cmd, "a JSON object a use")
+	f.addTo(cmd, "a JSON object a use")
 	cmd.Flags().Int32Var(&number, "number", 0, "fields with this number")
 	return cmd
 }
@@ -337,7 +337,8 @@ func (a *app) schemaRefs(ctx context.Context, f lookFlags, what string, number i
 		refs = compare.RefsOfNumber(s, number)
 	} else {
 		name := strings.TrimPrefix(what, ".")
-		if !strings.HasPrefix(name, "google.protobuf.") { // which are used without being own
+		if !strings.HasPrefix(name, "google.protobuf.") {
+			// which are used without being own
 			d, err := lookup(s, what)
 			if err != nil {
 				return err

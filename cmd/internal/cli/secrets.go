@@ -31,7 +31,7 @@ type secretFlags struct {
 	keepUnsearched bool // of redact
 }
 
-func (f *secretFlags) add(cmd *cobra.Command) {
+func (f *secretFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.env, "secret-env", nil, "environment variable whose value is a secret too")
 	cmd.Flags().StringVar(&f.file, "secret-file", "", "file of further secrets, one a line, mode 0600")
 	cmd.Flags().StringVar(&f.proto, "proto", "", "folder of .proto files (default: the built-in ones; none: no definitions)")
@@ -139,7 +139,7 @@ Content-Encoding, and compressed data that is damaged or cut off.`,
 			return a.audit(cmd.Context(), f, args)
 		},
 	}
-	f.add(cmd)
+	f.addTo(cmd)
 	return cmd
 }
 
@@ -315,7 +315,7 @@ copy, and the exchange's error says how much; --keep-unsearched keeps them.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the new capture; it must not exist (required)")
 	cmd.Flags().BoolVar(&f.keepUnsearched, "keep-unsearched", false, "copy payloads that cannot be searched for secrets, such as those of WebSockets")
-	f.add(cmd)
+	f.addTo(cmd)
 	return cmd
 }
 

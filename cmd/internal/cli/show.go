@@ -193,7 +193,8 @@ func (a *app) undecoded(ex *decode.Exchange, readErr error) error {
 		return readErr
 	}
 	over := ex.Outcome != captures.Complete || ex.Shortened()
-	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0 // said by its end, or lost without one
+	// said by its end, or lost without one
+	over = over || ex.Protocol == decode.ConnectStream && ex.Status != 0
 	for i := range ex.Frames {
 		over = over || !ex.Frames[i].Up() && ex.Frames[i].End != nil
 	}
@@ -231,10 +232,14 @@ func frameAt(ex *decode.Exchange, addr address) (*decode.Frame, error) {
 // A frameLine is a line of `unwire show --json`.
 type frameLine struct {
 	decode.Line
-	Type      string   `json:"type,omitempty"`         // the message's, from the definitions
-	Exchange  int64    `json:"exchange,omitempty"`     // of a conversation in pieces: the one that carried it
-	Number    *int64   `json:"append_seqno,omitempty"` // and the number that it had there
-	Anomalies []string `json:"anomalies,omitempty"`    // and what was not as in a stream
+	// the message's, from the definitions
+	Type string `json:"type,omitempty"`
+	// of a conversation in pieces: the one that carried it
+	Exchange int64 `json:"exchange,omitempty"`
+	// and the number that it had there
+	Number *int64 `json:"append_seqno,omitempty"`
+	// and what was not as in a stream
+	Anomalies []string `json:"anomalies,omitempty"`
 
 	Status *statusLine `json:"status,omitempty"` // the error that ends the call
 }
@@ -303,8 +308,8 @@ func (a *app) printHead(w io.Writer, ex decode.Resolved) {
 	if ex.Error != "" {
 		fmt.Fprintf(w, "%s %s\n", a.out.Red("error:"), term.Clean(ex.Error))
 	}
-	if refusedCertificate(ex.Error) {
-		fmt.Fprintf(w, "hint: %s\n", refusedHint)
+	if isRefusedCertificate(ex.Error) {
+		fmt.Fprintf(w, "hint: %s\n", pinningHint)
 	}
 	if ex.Message != "" {
 		fmt.Fprintf(w, "message: %s\n", term.Clean(ex.Message))

@@ -91,7 +91,8 @@ func (a *app) standin(ctx context.Context, f standinFlags) error {
 func (a *app) shutdownStandin(srv *standin.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(standinGrace, interruptedDrain))
 	defer cancel()
-	_ = srv.Shutdown(ctx) // what runs after the grace is cut off: nothing of it is kept
+	// what runs after the grace is cut off: nothing of it is kept
+	_ = srv.Shutdown(ctx)
 }
 
 func (a *app) sayStandin(srv *standin.Server, url string, asJSON, wantsToken bool) error {

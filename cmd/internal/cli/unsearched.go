@@ -41,7 +41,8 @@ func (l *unsearchedLog) report(a *app, json bool) func(captures.Exchange, []capt
 		}
 		l.announced = true
 		if json {
-			_ = a.printJSON(unsearchedEvent{1, "unsearched", ex.ID, runs[0].Reason}) // a broken pipe is reported at the end
+			// a broken pipe is reported at the end
+			_ = a.printJSON(unsearchedEvent{1, "unsearched", ex.ID, runs[0].Reason})
 			return
 		}
 		a.say("unwire: exchange %d: %s is recorded, but cannot be searched for secrets: exports and 'unwire redact' leave it out", ex.ID, runs[0].Reason)

@@ -41,14 +41,17 @@ const (
 
 // An About says how a capture was to be written.
 type About struct {
-	V           int       `json:"v"`
-	Started     time.Time `json:"started"`
-	Output      string    `json:"output"`            // an absolute path
-	KeyLog      string    `json:"keylog,omitempty"`  // that was asked for, an absolute path; "": Keys
-	Packets     string    `json:"packets,omitempty"` // the file that was to keep the packets
-	Begin       int64     `json:"begin"`             // offset of the first packet in Packets
-	KeepSecrets bool      `json:"keep_secrets,omitempty"`
-	MaxBody     int64     `json:"max_body,omitempty"` // bytes; 0: all
+	V       int       `json:"v"`
+	Started time.Time `json:"started"`
+	Output  string    `json:"output"` // an absolute path
+	// that was asked for, an absolute path; "": Keys
+	KeyLog string `json:"keylog,omitempty"`
+	// the file that was to keep the packets
+	Packets string `json:"packets,omitempty"`
+	// offset of the first packet in Packets
+	Begin       int64 `json:"begin"`
+	KeepSecrets bool  `json:"keep_secrets,omitempty"`
+	MaxBody     int64 `json:"max_body,omitempty"` // bytes; 0: all
 }
 
 // A Folder is one that this process has locked.

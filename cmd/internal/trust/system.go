@@ -13,10 +13,14 @@ var anchorFolders = []struct {
 	folder, ext string
 	update      []string
 }{
-	{"/etc/pki/ca-trust/source/anchors", ".pem", []string{"update-ca-trust", "extract"}},       // Fedora, RHEL
-	{"/usr/local/share/ca-certificates", ".crt", []string{"update-ca-certificates"}},           // Debian, Ubuntu, Alpine
-	{"/etc/ca-certificates/trust-source/anchors", ".crt", []string{"trust", "extract-compat"}}, // Arch
-	{"/usr/share/pki/trust/anchors", ".pem", []string{"update-ca-certificates"}},               // SUSE
+	// Fedora, RHEL
+	{"/etc/pki/ca-trust/source/anchors", ".pem", []string{"update-ca-trust", "extract"}},
+	// Debian, Ubuntu, Alpine
+	{"/usr/local/share/ca-certificates", ".crt", []string{"update-ca-certificates"}},
+	// Arch
+	{"/etc/ca-certificates/trust-source/anchors", ".crt", []string{"trust", "extract-compat"}},
+	// SUSE
+	{"/usr/share/pki/trust/anchors", ".pem", []string{"update-ca-certificates"}},
 }
 
 func (m Machine) system(c Cert, remove bool) ([]Step, error) {

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode"
+)
+
+// closingTime is how long a command that has recorded derives summaries before
+// it ends; 'ls' derives what is missing then.
+const closingTime = 5 * time.Second
+
+// indexedWhenClosed has a capture indexed when it is closed, so that the first
+// listing is fast.
+func (a *app) indexedWhenClosed(o captures.Options) captures.Options {
+	o.Closing = func(store *captures.Store) {
+		ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(closingTime, interruptedIndexing))
+		defer cancel()
+		// What was recorded is there without.
+		_ = decode.Index(ctx, store)
+	}
+	return o
+}

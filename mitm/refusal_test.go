@@ -1,0 +1,53 @@
+package mitm
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"unwire/captures"
+)
+
+// TestPinnedCertificates: clients that look for one certain certificate, during
+// the handshake and after it.
+func TestPinnedCertificates(t *testing.T) {
+	t.Parallel()
+	origin := newTLSOrigin(t, true, http.NotFoundHandler())
+	for name, pin := range map[string]func(b *testProxy, raw net.Conn){
+		"during": func(b *testProxy, raw net.Conn) {
+			conn := tls.Client(raw, &tls.Config{RootCAs: b.roots(), ServerName: "127.0.0.1", VerifyConnection: func(tls.ConnectionState) error { return errors.New("another one") }})
+			if conn.Handshake() == nil {
+				t.Error("the client took it")
+			}
+		},
+		"after": func(b *testProxy, raw net.Conn) { b.handshake(raw, "127.0.0.1", protoH1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTestProxy(t, []*httptest.Server{origin}, nil)
+			raw := b.tunnel(origin.Listener.Addr().String())
+			pin(b, raw)
+			raw.Close()
+			if ex := b.one(); ex.Outcome != captures.Failed || !strings.HasPrefix(ex.Error, CertificateRefused) || ex.URL != origin.URL {
+				t.Errorf("recorded %+v", ex)
+			}
+		})
+	}
+}
+
+func TestRefusedCertificateIsRecorded(t *testing.T) {
+	origin := newTLSOrigin(t, true, http.NotFoundHandler())
+	b := newTestProxy(t, []*httptest.Server{origin}, nil)
+	client := newClient(t, true, x509.NewCertPool(), http.ProxyURL(b.url()))
+	if _, err := client.Get(origin.URL); err == nil {
+		t.Fatal("the client trusts anybody")
+	}
+	ex := b.one()
+	if ex.Outcome != captures.Failed || ex.Method != "CONNECT" || ex.URL != origin.URL || !strings.Contains(ex.Error, "client refused the certificate") {
+		t.Errorf("recorded %+v", ex)
+	}
+}

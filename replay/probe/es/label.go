@@ -1,0 +1,79 @@
+package es
+
+import (
+	"context"
+	"fmt"
+
+	"unwire/replay/probe"
+)
+
+// disputed reports whether a claim of a question about a field is of a sort.
+func (m *message) disputed(n int32, is func(*probe.Claim) bool) bool {
+	for _, q := range m.server.options.Questions {
+		if q.Number != n || q.Path != probe.PathText(m.path) {
+			continue
+		}
+		for k := range q.Claims {
+			if is(&q.Claims[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// labels tells numbers of 4 and of 8 bytes from lists of them, where a question
+// is about that: with the test of Verify, which is silent for all that are
+// single, and names the first that is a list. A request tells all that are
+// single, and each list takes one more.
+func (m *message) labels(ctx context.Context) error {
+	var left []*field
+	for _, n := range m.order() {
+		f := m.found[n]
+		if !f.group && (f.slot == slotFixed32 || f.slot == slotFixed64) && m.disputed(n, func(c *probe.Claim) bool { return c.Label != "" || c.Kind == "packed" }) {
+			left = append(left, f)
+		}
+	}
+	for len(left) > 0 {
+		some := left
+		if m.small() {
+			some = left[:min(len(left), max(1, (m.server.sizeLimit()-smallRest)/labelTestSize))]
+		}
+		m.asked++
+		b := appendControl(nil)
+		for i, f := range some {
+			as := asFixed32
+			if f.slot == slotFixed64 {
+				as = asFixed64
+			}
+			b = appendLabelTest(b, f.number, as, false, m.id(i))
+		}
+		a, err := m.server.Ask(ctx, fmt.Sprintf("%s: which of %d numbers are lists?", m.at(), len(some)), m.whole(appendEnd(b, m.id(len(some)))))
+		if err != nil {
+			return err
+		}
+		g := m.read(a)
+		switch {
+		case g.isEnd(len(some)):
+			for _, f := range some {
+				f.label = "singular"
+				m.tell(f, "the parser reads one number of it, and no list: "+a.Quoted())
+			}
+			left = left[len(some):]
+		case g.canary && g.slot == slotPacked && g.index < len(some):
+			for _, f := range some[:g.index] {
+				f.label = "singular"
+				m.tell(f, "the parser reads one number of it, and no list")
+			}
+			some[g.index].label = "repeated"
+			m.tell(some[g.index], "the parser reads a list of it: "+a.Quoted())
+			left = left[g.index+1:]
+		default:
+			return nil // nothing is told
+		}
+	}
+	return nil
+}
+
+// labelTestSize is at least what the test of one field takes.
+const labelTestSize = 48

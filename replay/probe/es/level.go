@@ -1,0 +1,105 @@
+package es
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"unwire/replay/probe"
+)
+
+// levelLimit is where protobuf-es 2 gives up, unless it is told otherwise.
+const levelLimit = 100
+
+// groupNumber is of the unknown groups: no definition can have it.
+const groupNumber = 19_082
+
+// appendGroups appends unknown groups in one another.
+func appendGroups(b []byte, n int) []byte {
+	for range n {
+		b = protowire.AppendTag(b, groupNumber, protowire.StartGroupType)
+	}
+	for range n {
+		b = protowire.AppendTag(b, groupNumber, protowire.EndGroupType)
+	}
+	return b
+}
+
+// measure settles which varints are none, where the fields around them do not:
+// groups that go as deep as the parser goes at their level are too deep for it
+// in a message. An entry of a map is read at the level of the map, so where a
+// question is about that, the same tells messages from maps.
+func (m *message) measure(ctx context.Context) error {
+	var doubt []int32
+	for _, n := range m.order() {
+		switch f := m.found[n]; {
+		case f.group:
+		case f.slot == slotVarint && !f.level && !m.hints[n].Varint && (f.unsure || !m.distinct(n)),
+			f.slot == slotMessage && m.disputed(n, func(c *probe.Claim) bool { return c.Label == "map" }):
+			doubt = append(doubt, n)
+		}
+	}
+	left := levelLimit - 1 - len(m.path)
+	if len(doubt) == 0 || left < 1 || !m.complete || m.server.levelsUncounted {
+		return nil
+	}
+	if m.server.countsLevels && len(m.path) == 0 {
+		return m.measureSome(ctx, doubt, left)
+	}
+	// An entry of a map is read at the level of the map.
+	for range len(m.path) + 1 {
+		a, err := m.server.Ask(ctx, m.at()+": are levels counted?", m.whole(appendEnd(appendGroups(nil, left+1), 0)))
+		if err != nil {
+			return err
+		}
+		if a.FromParser && gaveUp(a.Text) {
+			return m.measureSome(ctx, doubt, left)
+		}
+		left++
+	}
+	m.server.levelsUncounted = true
+	return nil
+}
+
+func (m *message) measureSome(ctx context.Context, doubt []int32, left int) error {
+	groups := appendGroups(nil, left)
+	var b []byte
+	for _, n := range doubt {
+		b = protowire.AppendTag(b, protowire.Number(n), protowire.BytesType)
+		b = protowire.AppendBytes(b, groups)
+	}
+	if m.small() && len(b)+smallRest > m.server.sizeLimit() && len(doubt) > 1 {
+		return m.measureHalves(ctx, doubt, left)
+	}
+	a, err := m.server.Ask(ctx, fmt.Sprintf("%s: at which level is what is in %d?", m.at(), doubt), m.whole(appendEnd(b, 0)))
+	if err != nil {
+		return err
+	}
+	switch g := readCanary(a.Text); {
+	case g.isEnd(0):
+		for _, n := range doubt {
+			f := m.found[n]
+			if f.slot == slotMessage {
+				f.label = "map"
+			}
+			f.level = true
+			m.tell(f, "what is in it is read at its own level")
+		}
+	case !a.FromParser || !gaveUp(a.Text):
+		return nil // nothing is told
+	case len(doubt) == 1:
+		m.found[doubt[0]].slot, m.found[doubt[0]].below = slotMessage, true
+		m.tell(m.found[doubt[0]], "what is in it is read a level below: "+a.Quoted())
+	default:
+		return m.measureHalves(ctx, doubt, left)
+	}
+	return nil
+}
+
+func (m *message) measureHalves(ctx context.Context, doubt []int32, left int) error {
+	if err := m.measureSome(ctx, doubt[:len(doubt)/2], left); err != nil {
+		return err
+	}
+	return m.measureSome(ctx, doubt[len(doubt)/2:], left)
+}

@@ -1,0 +1,117 @@
+package es
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"unwire/replay/probe"
+)
+
+// refine tells text from bytes: one request a field.
+func (m *message) refine(ctx context.Context) error {
+	strict := false
+	for _, n := range m.order() {
+		f := m.found[n]
+		if f.slot != slotLen || f.group {
+			continue
+		}
+		a, err := m.server.Ask(ctx, fmt.Sprintf("%s: is %d text", m.at(), n), m.whole(appendEnd(probe.AppendBadText(nil, n), 0)))
+		if err != nil {
+			return err
+		}
+		switch g := readCanary(a.Text); {
+		case a.FromParser && !g.canary && refusesText(a.Text):
+			f.text, strict = "string", true
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: text that is no UTF-8 is refused: %s", m.server.Requests(), a.Quoted()))
+		case g.canary && g.slot == slotEnd:
+			f.text = "bytes"
+			f.evidence = append(f.evidence, fmt.Sprintf("request %d: bytes that are no UTF-8 are taken", m.server.Requests()))
+		}
+	}
+	if !strict { // a parser that does not look at text tells nothing
+		for _, f := range m.found {
+			if f.text == "bytes" {
+				f.text, f.evidence = "", f.evidence[:len(f.evidence)-1]
+			}
+		}
+	}
+	return nil
+}
+
+func refusesText(message string) bool {
+	return strings.Contains(message, "not valid for encoding") || strings.Contains(strings.ToLower(message), "utf-8")
+}
+
+func (m *message) at() string {
+	if len(m.path) == 0 {
+		return "request"
+	}
+	return "message at " + probe.PathText(m.path)
+}
+
+// report says what is known.
+func (m *message) report(res *probe.Result) {
+	for _, n := range m.order() {
+		f := m.found[n]
+		out := probe.Field{Path: probe.PathText(m.path), Number: n, Evidence: f.evidence}
+		switch {
+		case f.group:
+			out.Class, out.Kind = probe.Message, "group"
+		case f.slot == slotFixed32:
+			out.Class, out.Kind, out.Label = probe.Fixed32, "fixed32", f.label
+		case f.slot == slotFixed64:
+			out.Class, out.Kind, out.Label = probe.Fixed64, "fixed64", f.label
+		case f.slot == slotLen:
+			out.Class, out.Kind = probe.Len, f.text
+		case f.slot == slotMap:
+			out.Class, out.Kind, out.Label = probe.Message, "message", "map"
+		case f.slot == slotMessage:
+			out.Class, out.Kind, out.Label = probe.Message, "message", f.label
+			out.NoMap = f.label == "" && (f.below || m.server.showsMaps)
+		case f.slot == slotPacked:
+			out.Class, out.Kind, out.Label = probe.Varint, "varint", "repeated"
+		case m.hints[n].Varint:
+			out.Class, out.Kind, out.Label = probe.Varint, "varint", "singular"
+			out.Evidence = append(out.Evidence, "it is a varint in the capture")
+		case m.hints[n].Len:
+			out.Class, out.Kind = probe.Message, "message"
+			out.Evidence = append(out.Evidence, "it has a length in the capture")
+		case f.level, m.distinct(n) && !f.unsure:
+			out.Class, out.Kind, out.Label = probe.Varint, "varint", "singular"
+		default:
+			out.VarintOrMessage = true
+			out.Evidence = append(out.Evidence, "a varint, or a message whose own fields read like those around it: a capture would tell")
+		}
+		res.Fields = append(res.Fields, out)
+	}
+	for _, n := range m.unknown {
+		res.Note(fmt.Sprintf("%s: the parser stumbles at %d, and does not say over what: it exists, and is of no kind that is known", m.at(), n))
+	}
+	res.MarkComplete(probe.PathText(m.path), m.complete && len(m.unknown) == 0)
+	if !m.complete {
+		res.Note(fmt.Sprintf("%s: not all numbers were asked about", m.at()))
+	}
+}
+
+// distinct reports whether the message has so many fields that another type,
+// read in its place, could hardly have the same.
+func (m *message) distinct(n int32) bool {
+	if !m.complete {
+		return false
+	}
+	weight := 0
+	for k, f := range m.found {
+		switch {
+		case k == n || f.group || f.slot == slotMap:
+		case f.slot == slotVarint:
+			weight++
+		default:
+			weight += 2
+		}
+	}
+	return weight >= enoughWeight || n > finalAbsent && m.numbers.Count() > finalAbsent
+}
+
+// enoughWeight is how much there must be around a varint: a text and another varint, say.
+const enoughWeight = 3

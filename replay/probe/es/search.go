@@ -1,0 +1,180 @@
+package es
+
+import (
+	"context"
+	"strings"
+
+	"unwire/replay/probe"
+)
+
+// run finds all fields, from the highest number down: a request a field. What
+// was passed is not asked about again.
+func (m *message) run(ctx context.Context) error {
+	if m.entry {
+		return m.runEntry(ctx)
+	}
+	// the varint that is yet to be told from a message that has itself
+	var deep int32
+	for high := m.numbers.Highest(); ; {
+		batch := m.fitting(m.batch(high))
+		if m.seek {
+			m.seek = false
+			n, err := m.seekGroup(ctx, batch)
+			if err != nil {
+				return err
+			}
+			if n != 0 {
+				m.assumed = &assumption{n, high, batch.numbers}
+				high = m.numbers.Below(n - 1)
+				continue
+			}
+		}
+		if len(m.suspects) > 1 {
+			batch = batch.cut(len(m.suspects) / 2)
+		}
+		batch = m.ahead(batch)
+		if len(batch.numbers) == 0 && batch.last() && deep == 0 && m.assumed == nil && len(m.candidatesForMessage()) == 0 {
+			m.complete = true
+			return nil // there is nothing left to ask
+		}
+		payload := m.payload(deep, batch)
+		a, err := m.server.Ask(ctx, m.at()+": "+batch.about(), payload)
+		if err == probe.ErrSize && len(payload) > m.server.sizeLimit() && len(batch.numbers) > 1 {
+			if deep != 0 {
+				m.found[deep].unsure = true
+				deep = 0
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		high, deep, err = m.learn(ctx, a, batch, high, deep)
+		m.asked++
+		if err != nil || m.complete {
+			return err
+		}
+	}
+}
+
+// learn enters what an answer tells.
+//
+// Shape: from is where the batch begins and high where the next one does; deep is
+// the varint that is nested deeply in it, or 0, and next the one of the next batch.
+func (m *message) learn(ctx context.Context, a *probe.Answer, b batch, from, deep int32) (high, next int32, err error) {
+	g := m.read(a)
+	if was := m.assumed; was != nil {
+		m.assumed = nil
+		if a.FromParser && !gaveUp(a.Text) && (!g.canary || g.index == assertion) {
+			m.retract(was)
+			return was.high, 0, nil
+		}
+	}
+
+	switch {
+	case g.canary && g.index == controlIndex:
+		return 0, 0, probe.OracleOff(m.path, a)
+	case b.has(g):
+		m.isVarint(deep)
+		high, next = m.learnField(a, b, g)
+		return high, next, nil
+	case g.isEnd(len(b.numbers)):
+		m.isVarint(deep)
+		high, err = m.learnPassed(ctx, a, b, deep)
+		return high, 0, err
+	case a.FromParser && gaveUp(a.Text) && m.measures(deep, b):
+		m.server.countsLevels, m.complete = true, true
+		return 0, 0, nil
+	}
+
+	varints := m.candidatesForMessage()
+	if k := g.index - len(b.numbers) - 1; g.canary && k >= 0 && k < len(varints) {
+		m.isVarint(deep)
+		f := m.found[varints[k]]
+		f.slot = slotMessage
+		m.tell(f, "other fields are read in it than around it")
+		return from, 0, nil
+	}
+	if !a.FromParser {
+		return 0, 0, probe.Stop("the answer to request %d tells nothing of the parser: %s", m.server.Requests(), a.Brief())
+	}
+	high, err = m.learnRefusal(ctx, a, b, g.illegal, from, deep)
+	return high, 0, err
+}
+
+// learnField enters the field whose canary was met, and returns where the next
+// batch begins and what is nested deeply in it.
+func (m *message) learnField(a *probe.Answer, b batch, g sighting) (high, next int32) {
+	index := g.index
+	if index >= len(b.numbers) {
+		l := b.looks[index-b.base]
+		m.enter(l.number, l.by, a)
+		b.numbers, index = []int32{l.next}, 0
+	}
+	f := m.enter(b.numbers[index], g.slot, a)
+	switch {
+	case g.slot != slotVarint || m.hints[f.number].Varint:
+	case m.small():
+		f.unsure = true
+	default:
+		next = f.number
+	}
+	m.clearSuspects(b.numbers[:index+1])
+	return m.numbers.Below(f.number - 1), next
+}
+
+// learnPassed enters that the parser met nothing in a batch.
+func (m *message) learnPassed(ctx context.Context, a *probe.Answer, b batch, deep int32) (high int32, err error) {
+	m.server.levelsUncounted = m.server.levelsUncounted || m.measures(deep, b)
+	m.complete = b.last()
+	m.clearSuspects(b.numbers)
+	if len(m.suspects) == 1 {
+		high = m.numbers.Below(m.suspects[0] - 1)
+		return high, m.identify(ctx, m.suspects[0], a)
+	}
+	return b.next, nil
+}
+
+// learnRefusal enters an error of the parser that names no canary.
+func (m *message) learnRefusal(ctx context.Context, a *probe.Answer, b batch, illegal bool, from, deep int32) (high int32, err error) {
+	switch {
+	case deep != 0 && gaveUp(a.Text):
+		m.server.countsLevels = m.server.countsLevels || strings.Contains(a.Text, levelsCounted)
+		f := m.found[deep]
+		f.slot = slotMessage
+		m.tell(f, "it can be nested until the parser gives up: "+a.Quoted())
+		return from, nil
+	case deep != 0 && !illegal: // nothing follows for the varint
+		m.found[deep].unsure = true
+		return from, nil
+	}
+
+	if len(b.numbers) > 0 {
+		m.isVarint(deep)
+	}
+	if len(b.numbers) == 1 {
+		m.suspects, m.illegal = b.numbers, illegal
+	}
+	if err := m.control(ctx); err != nil {
+		return 0, err
+	}
+	switch len(b.numbers) {
+	case 0:
+		return 0, probe.Stop("the parser stumbles over what has no field in it")
+	case 1:
+		return b.next, m.identify(ctx, b.numbers[0], a)
+	}
+	m.seek = illegal && len(m.suspects) == 0
+	m.suspects, m.illegal = b.numbers, illegal
+	return from, nil
+}
+
+// levelsCounted is how protobuf-es 2 says where it gives up.
+const levelsCounted = "maximum recursion depth of 100 "
+
+// gaveUp reports whether a parser went down too far: protobuf-es 2 counts
+// levels, protobuf-es 1 runs out of stack.
+func gaveUp(message string) bool {
+	s := strings.ToLower(message)
+	return strings.Contains(s, "recursion") || strings.Contains(s, "call stack")
+}

@@ -1,0 +1,487 @@
+package es
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"unwire/replay/probe"
+)
+
+// A verifier holds definitions against a protobuf-es server: one payload is
+// laid out so that its parser reads all of it if the definitions are right, up
+// to the end that no parser takes. Where they are not, it stumbles over a canary
+// that names the field and what was expected of it.
+//
+// Shape: each part leaves the parser where it was, unless it stumbles. A field
+// that it stumbled over is left out of the next payload.
+type verifier struct {
+	server *server
+	o      *probe.VerifyOptions
+	res    *probe.Result
+	root   *level
+	all    []*claim // those above before those below
+}
+
+// A claim is a field of the definitions while a protobuf-es server is asked.
+type claim struct {
+	*probe.Expectation
+	in    *level
+	below *level
+	as    consumption
+
+	state claimState
+
+	// proven says that it is a message, and no number.
+	proven bool
+
+	// guarded says that what was sent would have shown if it were none.
+	guarded bool
+
+	// guards is how many of the ways to show it were tried.
+	guards int
+
+	// label says that it is doubted for its label.
+	label bool
+}
+
+// A level is a message of the request with the claims about its fields.
+type level struct {
+	path   []int32
+	above  *claim
+	claims []*claim
+}
+
+type claimState uint8
+
+const (
+	asking  claimState = iota
+	passed             // nothing stumbled over it
+	doubted            // something did
+	decided            // Verdict and Concluded are set
+)
+
+func newVerifier(c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) *verifier {
+	v := &verifier{server: newServer(c, &o.Options), o: o, res: res}
+	levels := map[*probe.ExpectedMessage]*level{}
+	claims := map[*probe.Expectation]*claim{}
+	for _, m := range d.Messages {
+		levels[m] = &level{path: m.Path, above: claims[m.Above]}
+		for _, e := range m.Fields {
+			claims[e] = &claim{Expectation: e, in: levels[m], as: consumptionOf(e.Class())}
+			if e.Decided {
+				claims[e].state = decided
+			}
+			levels[m].claims = append(levels[m].claims, claims[e])
+		}
+	}
+	for _, e := range d.Fields {
+		claims[e].below = levels[e.Below]
+		v.all = append(v.all, claims[e])
+	}
+	v.root = levels[d.Messages[0]]
+	return v
+}
+
+// FirstVerification is the message that a verification begins with. A protobuf-es
+// server answers it with the first field that is not as the definitions say.
+func FirstVerification(o *probe.VerifyOptions, d *probe.Definition) []byte {
+	b, _ := newVerifier(nil, o, d, nil).payload(nil)
+	return b
+}
+
+func consumptionOf(c probe.Class) consumption {
+	switch c {
+	case probe.Len:
+		return asLen
+	case probe.Fixed32:
+		return asFixed32
+	case probe.Fixed64:
+		return asFixed64
+	}
+	return asVarint // and messages, which are told apart from it
+}
+
+func (c *claim) decide(verdict probe.Verdict, format string, args ...any) {
+	c.state = decided
+	c.Expectation.Decide(verdict, format, args...)
+}
+
+// doubt enters that the server does not read a field as expected.
+func (c *claim) doubt(label bool) {
+	c.state, c.Doubted, c.label = doubted, true, label
+}
+
+// Verify holds a definition against what a protobuf-es server's parser says.
+func Verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
+	v := newVerifier(c, o, d, res)
+	if err := requestType(ctx, v.server.Client, v.res); err != nil {
+		return err
+	}
+	for {
+		b, marks := v.payload(nil)
+		done, err := v.ask(ctx, b, marks)
+		if err != nil {
+			return err
+		}
+		if done {
+			break
+		}
+	}
+	if err := v.conclude(ctx); err != nil {
+		return err
+	}
+	if v.o.Refine && v.res.Runtime == probe.ES2 {
+		return v.texts(ctx)
+	}
+	return nil
+}
+
+// ask sends a payload; done reports that the parser came to its end.
+func (v *verifier) ask(ctx context.Context, b []byte, marks []mark) (done bool, err error) {
+	a, err := v.server.Ask(ctx, fmt.Sprintf("the definition of %s", v.o.Request.FullName()), b)
+	if err != nil {
+		return false, err
+	}
+	g := readCanary(a.Text)
+	switch {
+	case g.isEnd(len(marks)):
+		for _, m := range marks {
+			if m.claim.state == asking {
+				m.claim.state = passed
+				m.claim.Cite(v.server.Requests(), "the parser came to the end that no parser takes, over what is read as %s there: %s", v.expectation(m.claim), a.Quoted())
+			}
+		}
+		return true, nil
+	case g.canary && g.index < len(marks):
+		return false, v.stumbled(ctx, marks[g.index], g.slot, a)
+	case a.FromParser:
+		return false, v.isolate(ctx, marks, a)
+	}
+	return false, probe.Stop("the answer to request %d tells nothing of the parser: %s", v.server.Requests(), a.Brief())
+}
+
+func (v *verifier) expectation(c *claim) string {
+	if c.Label == "repeated" {
+		return "repeated " + c.Type
+	}
+	return c.Type
+}
+
+// stumbled enters what a canary names.
+func (v *verifier) stumbled(ctx context.Context, m mark, s slot, a *probe.Answer) error {
+	c := m.claim
+	if m.part == partInside || m.part == partOutside {
+		// there is a field that the definitions do not have, or c is a number
+		c.guards++
+		return nil
+	}
+	if above := c.in.above; above != nil && !above.proven {
+		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
+			return err
+		}
+	}
+	c.Cite(v.server.Requests(), "the parser stumbled over it: %s", a.Quoted())
+	switch {
+	case m.part == partLabel && c.as != asVarint && c.IsList():
+		c.decide(probe.Contradicted, "the server reads one number of its size, not a list")
+		return nil
+	case m.part == partLabel && (c.as != asVarint || s == slotPacked && (c.IsMessage() || !c.IsList())):
+		c.decide(probe.Contradicted, "the server reads a list of numbers, not one")
+		return nil
+	}
+	c.doubt(m.part == partLabel)
+	return nil
+}
+
+// settle finds out what a server has in place of what it stumbled over.
+func (v *verifier) settle(ctx context.Context, c *claim) error {
+	f, err := v.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.label && f != nil && f.Class == "" && c.IsList() {
+		c.decide(probe.Contradicted, "the server reads one varint, or a message, not a list")
+		return nil
+	}
+	c.judge(f)
+	return nil
+}
+
+// prove finds out whether a field whose contents are not as expected is a
+// message at all.
+func (v *verifier) prove(ctx context.Context, c *claim) error {
+	if above := c.in.above; above != nil && !above.proven {
+		if err := v.prove(ctx, above); err != nil || !c.Reachable() {
+			return err
+		}
+	}
+	f, err := v.find(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case f != nil && f.Class == probe.Message:
+		c.proven = true
+	case f != nil && f.Class == "" && c.Hint.Len:
+		c.proven = true
+	case f != nil && f.Class == "":
+		c.decide(probe.Undecided, "a number, or a message whose fields are read like those around it")
+	default:
+		c.judge(f)
+	}
+	return nil
+}
+
+// judge concludes from what a server was found to have, where the parser
+// stumbled over what it was expected to have.
+func (c *claim) judge(f *probe.Field) {
+	if f != nil {
+		c.Said = append(c.Said, f.Evidence...)
+	}
+	switch {
+	case f == nil:
+		c.decide(probe.Contradicted, "the server skips the number: its request has no such field")
+	case c.Descriptor.IsMap() && f.Label == "map":
+		c.decide(probe.Confirmed, "the server reads it as a map")
+		c.Open = "the types of its keys and values"
+	case f.Class == "" && c.as == asVarint:
+		c.decide(probe.Undecided, "the server knows the number, as a varint or a message")
+	case f.Class == c.Class() && f.Label == "" || f.Class == c.Class() && f.Label == c.Label:
+		c.decide(probe.Undecided, "the server's answers do not agree with each other")
+	case f.Class == "":
+		c.decide(probe.Contradicted, "the server reads it as a varint or a message")
+	case f.Kind == "group":
+		c.decide(probe.Contradicted, "the server reads it as a group")
+	case f.Label == "map":
+		c.decide(probe.Contradicted, "the server reads it as a map")
+	default:
+		c.decide(probe.Contradicted, "the server reads it as %s", strings.TrimSpace(f.Label+" "+string(f.Class)))
+	}
+}
+
+// find asks what a number is, whatever the definitions say; nil: nothing.
+func (v *verifier) find(ctx context.Context, c *claim) (*probe.Field, error) {
+	m := newMessage(v.server, c.in.path, probe.Numbers{{First: c.Number, Last: c.Number}})
+	m.hints = nil
+	weight := 0
+	for _, k := range c.in.claims {
+		slots := map[consumption]slot{asVarint: slotVarint, asLen: slotLen, asFixed32: slotFixed32, asFixed64: slotFixed64}
+		if k != c && k.state == passed && !k.IsMessage() {
+			m.found[k.Number] = &field{number: k.Number, slot: slots[k.as]}
+			if weight++; k.as != asVarint {
+				weight++
+			}
+		}
+	}
+	if err := m.run(ctx); err != nil {
+		return nil, err
+	}
+	res := v.o.NewResult()
+	m.report(res)
+	for i := range res.Fields {
+		f := &res.Fields[i]
+		if f.Number != c.Number {
+			continue
+		}
+		// too few numbers around it were asked about
+		if f.Class == probe.Varint && f.Label == "singular" && weight < leastWeight {
+			f.Class, f.Kind, f.Label = "", "", ""
+		}
+		return f, nil
+	}
+	return nil, nil
+}
+
+// isolate finds the claim that the parser gave up at without naming it.
+func (v *verifier) isolate(ctx context.Context, marks []mark, a *probe.Answer) error {
+	var claims []*claim
+	for _, m := range marks {
+		if m.part == partClass {
+			claims = append(claims, m.claim)
+		}
+	}
+	for len(claims) > 1 {
+		half := map[*claim]bool{}
+		for _, c := range claims[:len(claims)/2] {
+			half[c] = true
+		}
+		b, marks := v.payload(half)
+		next, err := v.server.Ask(ctx, fmt.Sprintf("%d of the fields, to isolate one", len(half)), b)
+		if err != nil {
+			return err
+		}
+		g := readCanary(next.Text)
+		switch {
+		case g.canary && g.index == len(marks):
+			claims = claims[len(half):]
+			continue
+		case g.canary && g.index < len(marks):
+			return v.stumbled(ctx, marks[g.index], g.slot, next)
+		}
+		claims, a = claims[:len(half)], next
+	}
+	if len(claims) == 0 {
+		return probe.Stop("the parser stumbles over what has no field in it")
+	}
+	c := claims[0]
+	c.Cite(v.server.Requests(), "the parser gave up: %s", a.Quoted())
+	c.doubt(false)
+	return nil
+}
+
+// conclude says what follows, first for what the others' readings help with.
+func (v *verifier) conclude(ctx context.Context) error {
+	for _, c := range v.all {
+		if c.state == doubted && c.Reachable() {
+			if err := v.settle(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range v.all {
+		if c.state == passed && c.Reachable() && c.IsMessage() {
+			if err := v.concludeMessage(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := v.recursive(ctx); err != nil {
+		return err
+	}
+	for _, c := range v.all {
+		switch {
+		case c.state != passed || !c.Reachable():
+		case c.as == asVarint && !c.IsList() && !c.guarded && !c.Hint.Varint:
+			c.decide(probe.Undecided, "the server reads it as a varint, or as a message whose fields are read like those around it")
+		case c.as == asLen:
+			c.decide(probe.Confirmed, "the server reads the number with a length before its value")
+			c.Open = "text or bytes, and whether it is repeated"
+		default:
+			c.decide(probe.Confirmed, "the server reads the number as %s", strings.TrimPrefix(c.Label+" ", "singular ")+string(c.Class()))
+			c.Open = c.OpenType()
+		}
+	}
+	return nil
+}
+
+// recursive asks of single varints whether they are not messages of the type that
+// they are in, whose fields are read like those around them: nested deeply, the
+// parser gives up over those.
+func (v *verifier) recursive(ctx context.Context) error {
+	var rest []*claim
+	for _, c := range v.all {
+		if c.state == passed && c.Reachable() && c.IsNumber() && c.as == asVarint && !c.IsList() && c.guarded && !c.Hint.Varint {
+			rest = append(rest, c)
+		}
+	}
+	for len(rest) > 0 {
+		n := min(len(rest), maxDeep)
+		some := rest[:n]
+		rest = rest[n:]
+		for len(some) > 0 {
+			var b []byte
+			for _, c := range some {
+				b = append(b, probe.Wrap(c.in.path, appendDeep(nil, c.Number, tooDeep))...)
+			}
+			a, err := v.server.Ask(ctx, fmt.Sprintf("can %s be nested deeply, and %d more", some[0].Path, len(some)-1), appendEnd(b, 0))
+			if err != nil {
+				return err
+			}
+			if g := readCanary(a.Text); g.canary && g.slot == slotEnd {
+				break
+			}
+			if half := len(some) / 2; half > 0 { // one of them can
+				rest = append(rest, some[half:]...)
+				some = some[:half]
+				continue
+			}
+			some[0].Cite(v.server.Requests(), "nested deeply, the parser gives up: %s", a.Quoted())
+			some[0].decide(probe.Contradicted, "the server reads it as a message of the type that it is in")
+			some = nil
+		}
+	}
+	return nil
+}
+
+// maxDeep is how many fields are nested deeply in one request: about a megabyte.
+const maxDeep = 8
+
+func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
+	c.Open = "whether it is repeated"
+	if c.Descriptor.IsMap() {
+		c.Open = "whether it is a map, and of what"
+	}
+	switch {
+	case c.guarded || c.proven:
+		c.decide(probe.Confirmed, "the server reads it as a message: its fields are not those around it")
+		return nil
+	case c.Hint.Len:
+		c.decide(probe.Confirmed, "the server reads it as a varint or a message, and took it with a length in the capture")
+		return nil
+	}
+	f, err := v.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	if f != nil && f.Class == probe.Message {
+		c.Said = append(c.Said, f.Evidence...)
+		c.decide(probe.Confirmed, "the server reads it as a message")
+		return nil
+	}
+	c.Open = ""
+	c.judge(f)
+	return nil
+}
+
+// texts tells text from bytes, which protobuf-es 2 does: all that is said to be
+// bytes at once, then a request a text.
+func (v *verifier) texts(ctx context.Context) error {
+	strict := false
+	var loose []*claim
+	for _, c := range v.all {
+		if !c.IsText() || c.Verdict != probe.Confirmed {
+			continue
+		}
+		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s text", c.Path), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
+		if err != nil {
+			return err
+		}
+		g := readCanary(a.Text)
+		switch {
+		case a.FromParser && !g.canary && refusesText(a.Text):
+			strict = true
+			c.Cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.Quoted())
+			c.decide(probe.Confirmed, "the server reads the number as text")
+			c.Open = "whether it is repeated"
+		case g.canary && g.slot == slotEnd:
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			loose = append(loose, c)
+		}
+	}
+	if !strict { // a server that looks at no text tells nothing
+		return nil
+	}
+	for _, c := range loose {
+		c.decide(probe.Contradicted, "the server reads the number as bytes: it looks at other text, and not at this")
+	}
+	for _, c := range v.all {
+		if c.as != asLen || c.IsText() || c.Verdict != probe.Confirmed {
+			continue
+		}
+		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s bytes", c.Path), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
+		if err != nil {
+			return err
+		}
+		g := readCanary(a.Text)
+		switch {
+		case a.FromParser && !g.canary && refusesText(a.Text):
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.Quoted())
+			c.decide(probe.Contradicted, "the server reads the number as text")
+		case g.canary && g.slot == slotEnd:
+			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
+			c.decide(probe.Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
+			c.Open = "whether it is repeated"
+		}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package es
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"unwire/replay/probe"
+)
+
+var wholeMessage = regexp.MustCompile(`cannot decode (message )?([\w.]+) from JSON`)
+
+// requestType asks with JSON that ends after its first brace, which no parser
+// takes: protobuf-es names the request's type, and each version in its own words.
+func requestType(ctx context.Context, c *probe.Client, res *probe.Result) error {
+	a, err := c.AskJSON(ctx, "the request's type: JSON that ends early", []byte("{"))
+	if err != nil {
+		return err
+	}
+	m := wholeMessage.FindStringSubmatch(a.Text)
+	if m == nil {
+		return nil
+	}
+	res.RequestType = strings.TrimPrefix(m[2], ".")
+	res.Runtime = probe.ES1
+	if m[1] != "" {
+		res.Runtime = probe.ES2
+	}
+	return nil
+}

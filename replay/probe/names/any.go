@@ -1,0 +1,91 @@
+package names
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"unwire/replay/probe"
+)
+
+const anyType = "google.protobuf.Any"
+
+// maxTypes bounds the types that an Any is asked for: a request each, as the
+// first that is unknown ends a batch.
+const maxTypes = 200
+
+// askAnys finds the Anys of a message, and asks one of them which types the server
+// knows: it knows the same for all.
+//
+// Shape: nil where there is no Any.
+func (n *namer) askAnys(ctx context.Context, types []string, res *probe.Result) (holds []string, err error) {
+	for _, as := range []int{asAny, asAnys} {
+		if err := n.findAnys(ctx, as); err != nil {
+			return nil, err
+		}
+	}
+	at := slices.IndexFunc(n.found, func(f namedField) bool { return f.Type == anyType && (n.goEnd || n.closing(f.Name) != "") })
+	if at < 0 {
+		return nil, nil
+	}
+	f := &n.found[at]
+	types = types[:min(len(types), maxTypes)]
+	for i, name := range types {
+		a, err := n.askType(ctx, f, name)
+		switch {
+		case err != nil:
+			return holds, err
+		case noType.MatchString(a.Text):
+		case !a.FromParser:
+			return holds, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
+		default:
+			holds = append(holds, name)
+		}
+		if i == enoughUnknown && len(holds) == 0 && !n.goEnd {
+			res.Note(fmt.Sprintf("%s: the server has no types for an Any, as it seems: none of %d is known", f.Name, i+1))
+			return nil, nil
+		}
+	}
+	return holds, nil
+}
+
+// enoughUnknown is how many types are asked for where none is known: by default
+// protobuf-es has no registry.
+const enoughUnknown = 20
+
+// findAnys asks protojson which fields are of Any; protobuf-es names the type.
+func (n *namer) findAnys(ctx context.Context, as int) error {
+	var names []string
+	for _, f := range n.found {
+		if n.goEnd && f.Class == probe.Message && f.Type == "" && f.Label == map[int]string{asAnys: "repeated"}[as] {
+			names = append(names, f.Name)
+		}
+	}
+	return n.askAgain(ctx, names, as, func(f, g *namedField) {
+		if g.Type == anyType {
+			f.Type = anyType
+			f.Evidence = append(f.Evidence, g.Evidence...)
+		}
+	})
+}
+
+// askType asks whether an Any may hold a type.
+func (n *namer) askType(ctx context.Context, f *namedField, name string) (*probe.Answer, error) {
+	value := fmt.Sprintf(`{"@type":%s}`, quoteJSON("type.googleapis.com/"+strings.TrimPrefix(name, ".")))
+	if f.Label == "repeated" {
+		value = "[" + value + "]"
+	}
+	a, _, err := n.askOne(ctx, "whether an Any may be "+name, f.Name, value)
+	return a, err
+}
+
+// enterHolds enters the types that a server knows.
+func (n *namer) enterHolds(types []string) {
+	for i := range n.found {
+		if f := &n.found[i]; f.Type == anyType && len(types) > 0 {
+			f.Holds = types
+			f.Evidence = append(f.Evidence, fmt.Sprintf("the parser knows %d of the types that it was asked for", len(types)))
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package names
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"unwire/replay/probe"
+)
+
+// Both parsers drop names that an enum does not have without a word, and take
+// those that it has. What is around a value tells which:
+//
+//   - protobuf-es 2 numbers the items of a list by those that it took, in the
+//     error about the last, a number that no enum has;
+//   - protobuf-es 2 looks at a key of a map if it took the value;
+//   - protojson minds a key that comes twice if it took the value the first time.
+//
+// A single value, a list in protojson, and all of protobuf-es 1 tell nothing.
+//
+// Source: RESEARCH.md#enum-values-and-any
+
+// maxValues bounds the names that one enum is asked for.
+const maxValues = 20_000
+
+// notOfAnEnum is a number that is none of 32 bits.
+const notOfAnEnum = "3000000000"
+
+var (
+	itemES = regexp.MustCompile(`list item #(\d+): expected enum`)
+	// of a type in an Any
+	noType = regexp.MustCompile(`unable to resolve|is not in the type registry`)
+)
+
+// askValueNames asks which names the enums of a message's fields have.
+func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
+	silent := map[string]bool{} // enums that nothing tells of
+	told := map[string][]string{}
+	for i := range n.found {
+		f := &n.found[i]
+		switch {
+		case f.enum == "" || told[f.enum] != nil && !n.goEnd:
+			continue
+		case !n.goEnd && (n.es1 || f.Label == "singular" || n.closing(f.Name) == ""), n.goEnd && f.Label != "map":
+			silent[f.enum] = true
+			continue
+		}
+		if ok, err := n.tellsValues(ctx, f); err != nil {
+			return err
+		} else if !ok {
+			silent[f.enum] = true
+			continue
+		}
+		names := n.valuesFor(f)
+		first := n.c.Requests() + 1
+		values, err := n.valuesAmong(ctx, f, names)
+		if err != nil {
+			return err
+		}
+		if len(values) > 0 {
+			f.Values = values
+			f.Evidence = append(f.Evidence, fmt.Sprintf("requests %d to %d: the parser takes %s", first, n.c.Requests(), strings.Join(values, ", ")))
+		}
+		if !n.goEnd {
+			told[f.enum] = append(values, "")[:len(values):len(values)]
+		}
+	}
+	for i := range n.found { // single ones, of an enum that another field told of
+		if f := &n.found[i]; f.enum != "" && len(f.Values) == 0 && len(told[f.enum]) > 0 {
+			f.Values = told[f.enum]
+			f.Evidence = append(f.Evidence, "the values are those that another field of the enum takes")
+		}
+		if told[n.found[i].enum] != nil {
+			delete(silent, n.found[i].enum)
+		}
+	}
+	if len(silent) > 0 {
+		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
+	}
+	return nil
+}
+
+// tellsValues asks for names that no enum has: older versions of protobuf-es 2 do not
+// number, or look at the keys first.
+func (n *namer) tellsValues(ctx context.Context, f *namedField) (bool, error) {
+	a, starts, err := n.askValues(ctx, f, []string{"0_NO_VALUE", "1_NO_VALUE"})
+	if err != nil {
+		return false, err
+	}
+	if f.Label == "map" {
+		return candidateOf(a.Text, nil, starts) == atEnd, nil
+	}
+	item := itemES.FindStringSubmatch(a.Text)
+	return item != nil && item[1] == "1", nil
+}
+
+// valuesAmong returns those of names that a field's enum has, by halves where an
+// answer does not say which.
+func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	a, starts, err := n.askValues(ctx, f, names)
+	if err == probe.ErrSize && len(names) > 1 {
+		return n.valuesInHalves(ctx, f, names, len(names))
+	}
+	if err != nil {
+		return nil, err
+	}
+	item := itemES.FindStringSubmatch(a.Text)
+	at := candidateOf(a.Text, nil, starts)
+	switch {
+	case item != nil && f.Label == "repeated":
+		switch count, err := strconv.Atoi(item[1]); {
+		case err == nil && count == 1:
+			return nil, nil
+		case err == nil && count == len(names)+1:
+			return names, nil
+		case err == nil && count <= len(names):
+			return n.valuesInHalves(ctx, f, names, count-1)
+		}
+	case f.Label != "map":
+	case at == atEnd:
+		return nil, nil
+	case at >= 0 && (strings.Contains(a.Text, "duplicate map key") || strings.Contains(a.Text, "invalid map key")):
+		more, err := n.valuesAmong(ctx, f, names[at+1:])
+		return append([]string{names[at]}, more...), err
+	case strings.Contains(a.Text, "invalid map key") && len(names) == 1:
+		return names, nil
+	case strings.Contains(a.Text, "invalid map key"):
+		return n.valuesInHalves(ctx, f, names, len(names))
+	}
+	return nil, nil // it is not understood: nothing is said
+}
+
+// valuesInHalves asks each half of names, of which the enum has some, and most at most.
+func (n *namer) valuesInHalves(ctx context.Context, f *namedField, names []string, most int) ([]string, error) {
+	left, err := n.valuesAmong(ctx, f, names[:len(names)/2])
+	if err != nil || len(left) == most {
+		return left, err
+	}
+	right, err := n.valuesAmong(ctx, f, names[len(names)/2:])
+	return append(left, right...), err
+}
+
+// askValues asks whether a field's enum has some of names; starts are where each
+// stands.
+func (n *namer) askValues(ctx context.Context, f *namedField, names []string) (*probe.Answer, []int, error) {
+	var value bytes.Buffer
+	var starts []int
+	for i, name := range names {
+		starts = append(starts, value.Len()+1)
+		switch key := strconv.Itoa(i); {
+		case f.Label == "repeated":
+			fmt.Fprintf(&value, "%s,", quoteJSON(name))
+		case n.goEnd:
+			fmt.Fprintf(&value, "%q:%s,%[1]q:%[2]s,", key, quoteJSON(name))
+		default: // no key may have half of a character
+			fmt.Fprintf(&value, `"\ud800#%s":%s,`, valueOf(i, asNumber), quoteJSON(name))
+		}
+	}
+	starts = append(starts, value.Len())
+	text := "{" + strings.TrimSuffix(value.String(), ",") + "}"
+	if f.Label == "repeated" {
+		text = "[" + value.String() + notOfAnEnum + "]"
+	}
+	a, at, err := n.askOne(ctx, fmt.Sprintf("%d values of %s%s", len(names), f.Name, n.at()), f.Name, text)
+	for i := range starts {
+		starts[i] += at
+	}
+	return a, starts, err
+}
+
+// askOne asks with a value of one field; at is where it stands.
+//
+// Errors: a stopError.
+func (n *namer) askOne(ctx context.Context, what, name, value string) (a *probe.Answer, at int, err error) {
+	var body bytes.Buffer
+	n.appendOpening(&body)
+	fmt.Fprintf(&body, "%s:", quoteJSON(name))
+	at = body.Len()
+	body.WriteString(value)
+	if n.goEnd {
+		body.WriteString(`,"`)
+	} else {
+		body.WriteString(n.closing(name))
+	}
+	a, err = n.c.AskJSON(ctx, what, body.Bytes())
+	if err == nil && !a.FromParser {
+		err = probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
+	}
+	return a, at, err
+}
+
+// closing ends an object in which a field has its value with a name of the
+// request that is known, and takes no number; "" if there is none.
+func (n *namer) closing(but string) string {
+	var b strings.Builder
+	for _, step := range slices.Backward(n.in) {
+		b.WriteByte('}')
+		if step.list {
+			b.WriteByte(']')
+		}
+	}
+	ends := 0
+	for _, name := range n.endings() {
+		if len(n.in) > 0 || plainName(name) != plainName(but) {
+			ends++
+			fmt.Fprintf(&b, ",%s:0.5", quoteJSON(name))
+		}
+	}
+	if ends == 0 {
+		return ""
+	}
+	return b.String() + "}"
+}
+
+// Words that enums' values are often made of.
+var commonValues = [...]string{
+	"UNSPECIFIED", "UNKNOWN", "INVALID", "NONE", "DEFAULT", "UNDEFINED", "OTHER", "CUSTOM", "AUTO", "ANY", "ALL", "ON", "OFF", "YES", "NO", "TRUE", "FALSE",
+	"ENABLED", "DISABLED", "ACTIVE", "INACTIVE", "PENDING", "QUEUED", "RUNNING", "STARTED", "STOPPED", "PAUSED", "DONE", "COMPLETE", "COMPLETED", "FINISHED",
+	"SUCCESS", "SUCCEEDED", "OK", "FAILED", "FAILURE", "ERROR", "CANCELED", "CANCELLED", "ABORTED", "TIMEOUT", "IN_PROGRESS", "CREATED", "UPDATED", "DELETED",
+	"LOW", "MEDIUM", "HIGH", "SMALL", "LARGE", "FAST", "SLOW", "DEBUG", "INFO", "WARNING", "WARN", "FATAL", "ASC", "DESC", "ASCENDING", "DESCENDING", "READ",
+	"WRITE", "ADMIN", "USER", "SYSTEM", "ASSISTANT", "HUMAN", "AI", "TOOL", "AGENT", "ASK", "CHAT", "EDIT", "PLAN", "BACKGROUND", "PUBLIC", "PRIVATE", "INTERNAL",
+	"TEXT", "IMAGE", "AUDIO", "VIDEO", "FILE", "DIRECTORY", "JSON", "BINARY", "STRING", "NUMBER", "BOOL", "RED", "GREEN", "BLUE", "NORTH", "SOUTH", "LEFT", "RIGHT",
+}
+
+// valuesFor are the names that a field's enum may have: those given, and words
+// behind the enum's and the field's name.
+func (n *namer) valuesFor(f *namedField) []string {
+	seen := map[string]bool{}
+	var out []string
+	add := func(name string) {
+		if name != "" && !seen[name] && plainText(name) && len(out) < maxValues {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	for _, name := range n.valueNames {
+		add(name)
+	}
+	parts := strings.Split(f.enum, ".")
+	prefixes := []string{"", upper(f.Name) + "_", strings.TrimSuffix(upper(f.Name), "S") + "_", upper(parts[len(parts)-1]) + "_"}
+	if len(parts) > 1 {
+		prefixes = append(prefixes, upper(parts[len(parts)-2])+"_"+upper(parts[len(parts)-1])+"_")
+	}
+	for _, prefix := range prefixes {
+		for _, word := range commonValues {
+			add(prefix + word)
+		}
+		for _, name := range n.candidates {
+			add(prefix + upper(name))
+		}
+	}
+	return out
+}
+
+// upper writes a name as enums' values are written: AgentMode, agent_mode and
+// agentMode as AGENT_MODE.
+func upper(name string) string {
+	var b strings.Builder
+	before := '_'
+	for _, r := range name {
+		if unicode.IsUpper(r) && before != '_' && !unicode.IsUpper(before) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+		before = r
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package probe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Numbers are ranges of field numbers. Those of Options are in their order, and
+// share no number.
+type Numbers []Range
+
+// A Range is of field numbers, with both of its ends.
+type Range struct {
+	First int32 `json:"first"`
+	Last  int32 `json:"last"`
+}
+
+const (
+	defaultLast = 1100
+	maxNumber   = 1<<29 - 1
+
+	// Numbers from firstReserved to lastReserved are for implementations of
+	// protobuf, and never of a field.
+	firstReserved = 19_000
+	lastReserved  = 19_999
+
+	// maxNumbers is how many are asked about in one run.
+	maxNumbers = 100_000
+)
+
+// Below is the highest number that is asked about and not above n; 0 is none.
+func (r Numbers) Below(n int32) int32 {
+	if n >= firstReserved && n <= lastReserved {
+		n = firstReserved - 1
+	}
+	for i := len(r) - 1; i >= 0; i-- {
+		if m := min(n, r[i].Last); m >= r[i].First {
+			if m >= firstReserved && m <= lastReserved {
+				return r.Below(firstReserved - 1)
+			}
+			return m
+		}
+	}
+	return 0
+}
+
+// Highest is the highest number that is asked about; 0 is none.
+func (r Numbers) Highest() int32 { return r.Below(maxNumber) }
+
+// Has reports whether a number is asked about.
+func (r Numbers) Has(n int32) bool { return r.Below(n) == n }
+
+// Count is how many numbers are asked about.
+func (r Numbers) Count() (n int32) {
+	for _, part := range r {
+		n += part.Last - part.First + 1
+	}
+	return n
+}
+
+// String writes ranges as they are written on a command line.
+func (r Numbers) String() string {
+	var parts []string
+	for _, part := range r {
+		if part.First == part.Last {
+			parts = append(parts, strconv.Itoa(int(part.First)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d-%d", part.First, part.Last))
+	}
+	return strings.Join(parts, ",")
+}
+
+// check sorts the ranges.
+//
+// Errors: numbers that no field can have, that are asked about twice, or too many.
+func (r Numbers) check() error {
+	slices.SortFunc(r, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
+	count := int64(0)
+	for i, part := range r {
+		switch {
+		case part.First < 1 || part.Last < part.First || part.Last > maxNumber:
+			return fmt.Errorf("probe: numbers %d to %d: want 1 to %d", part.First, part.Last, maxNumber)
+		case i > 0 && part.First <= r[i-1].Last:
+			return fmt.Errorf("probe: numbers %d to %d: %d is asked about twice", part.First, part.Last, part.First)
+		}
+		if count += int64(part.Last-part.First) + 1; count > maxNumbers {
+			return fmt.Errorf("probe: %d numbers: at most %d at once", count, maxNumbers)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+
+	"unwire/replay/probe"
+	"unwire/replay/probe/es"
+	"unwire/replay/probe/golang"
+)
+
+// Verify holds the definition of a method's request against what the server's
+// parser says.
+//
+// Shape: every message that it sends ends with bytes that no parser takes, so
+// that no handler gets one. A message type is asked about once, where it is
+// found first; Options.Depth levels are followed.
+// Limits: Options' Budget, Rate and Timeout; 3,000 fields.
+// Errors: those of Run.
+//
+// Source: RESEARCH.md#verify
+func Verify(ctx context.Context, o probe.VerifyOptions) (*probe.Verification, error) {
+	if o.Request == nil {
+		return nil, errors.New("probe: no definition to verify")
+	}
+	o.Names = nil
+	c, err := probe.NewClient(&o.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+
+	d, res := o.Definition(), o.NewResult()
+	err = verify(ctx, c, &o, d, res)
+	out := &probe.Verification{V: 1, Method: o.Method, Request: string(o.Request.FullName())}
+	return out, out.Conclude(c, d, res, err)
+}
+
+// verify finds out the runtime, and asks it.
+func verify(ctx context.Context, c *probe.Client, o *probe.VerifyOptions, d *probe.Definition, res *probe.Result) error {
+	first := es.FirstVerification(o, d)
+	if err := c.Fingerprint(ctx, res, func() []byte { return first }); err != nil {
+		return err
+	}
+	switch res.Runtime {
+	case probe.ES1, probe.ES2:
+		return es.Verify(ctx, c, o, d, res)
+	case probe.ConnectGo, probe.GRPCGo:
+		return golang.Verify(ctx, c, d, res)
+	}
+	res.Note("the oracle is off: the answers do not say what the parser met, so nothing is claimed")
+	return nil
+}
+
+// A VerifyPlan says what Verify would send first, before it is known which
+// runtime answers.
+type VerifyPlan struct {
+	V       int      `json:"v"`
+	URL     string   `json:"url"`
+	Request string   `json:"request"`
+	Fields  int      `json:"fields"`
+	Headers []string `json:"headers"` // secrets are left out
+	Body    []byte   `json:"body"`    // the first message
+	Steps   []step   `json:"steps"`
+	Budget  int      `json:"budget"`
+	Rate    float64  `json:"rate"`
+	Live    bool     `json:"live"`
+	Effects []string `json:"effects"`
+}
+
+// NewVerifyPlan says what Verify would do, and sends nothing.
+//
+// Errors: replay.ErrRefused; of options.
+func NewVerifyPlan(o *probe.VerifyOptions) (*VerifyPlan, error) {
+	p, err := NewPlan(&o.Options)
+	if err != nil {
+		return nil, err
+	}
+	d := o.Definition()
+	esRequests := "one or two if the definition is right, and up to four a field that is not"
+	if o.Refine {
+		esRequests += "; with protobuf-es 2 one more a text"
+	}
+	return &VerifyPlan{
+		V: 1, URL: p.URL, Request: string(o.Request.FullName()), Fields: len(d.Fields), Headers: p.Headers, Body: es.FirstVerification(o, d),
+		Budget: p.Budget, Rate: p.Rate, Live: p.Live, Effects: p.Effects,
+		Steps: []step{
+			{probe.ES1, esRequests, "class and label of every field; text from bytes in protobuf-es 2"},
+			{probe.ConnectGo, "about one a text and message, five a list of numbers, five a message for the rest", "text, messages, lists of numbers; of bytes and single numbers what they are not"},
+		},
+	}, nil
+}
