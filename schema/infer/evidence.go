@@ -99,8 +99,8 @@ type callEvidence struct {
 	err   error
 }
 
-// begin is AddExchange for frames that come one by one: Call.Add takes each, and
-// Call.End what is known of the exchange behind the last.
+// begin is AddExchange for frames that come one by one: callEvidence.Add takes each, and
+// callEvidence.End what is known of the exchange behind the last.
 func (e *Evidence) begin(ex *decode.Exchange) *callEvidence {
 	c := &callEvidence{e: e}
 	if ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
