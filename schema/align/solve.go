@@ -13,7 +13,7 @@ import (
 // A solver works from the roots inwards: what is in a field is looked at once
 // the field is joined.
 type solver struct {
-	pairs     []Pair
+	pairs     []dataPair
 	positions map[string]*position
 	results   map[string]*result
 	queue     []string

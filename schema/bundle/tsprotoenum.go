@@ -38,7 +38,8 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 			}
 			arg := s.expr(call + 1)
 			ids, words := s.namesIn(arg, 0)
-			more, further := s.namesGiven(s.functionAt(br)) // let E = function (E) { … }({})
+			// let E = function (E) { … }({})
+			more, further := s.namesGiven(s.functionAt(br))
 			ids, words = append(ids, more...), append(words, further...)
 			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
 			break

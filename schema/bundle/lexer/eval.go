@@ -37,14 +37,7 @@ func Unevaluate(src []byte) ([]byte, Evaluated) {
 		if begin > 0 && (isWord(src[begin-1]) || src[begin-1] == '.') {
 			continue
 		}
-		quote, calls := at, 1
-		// Of a policy for trusted types: eval(__webpack_require__.ts("…")).
-		for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
-			if src[quote] == '(' {
-				calls++
-			}
-			quote++
-		}
+		quote, calls := argument(src, at)
 		if quote >= len(src) || src[quote] != '"' && src[quote] != '\'' || calls == 1 && quote > at {
 			continue
 		}
@@ -64,6 +57,20 @@ func Unevaluate(src []byte) ([]byte, Evaluated) {
 		return src, nil
 	}
 	return append(out, src[done:]...), list
+}
+
+// argument returns where the argument of a call of eval begins, and how many calls
+// are open there: two with a policy for trusted types, as in
+// eval(__webpack_require__.ts("…")).
+func argument(src []byte, at int) (quote, calls int) {
+	quote, calls = at, 1
+	for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
+		if src[quote] == '(' {
+			calls++
+		}
+		quote++
+	}
+	return quote, calls
 }
 
 func isWord(c byte) bool {

@@ -44,18 +44,8 @@ func Unquote(text string) string {
 		}
 		i++
 		switch c := text[i]; c {
-		case 'n':
-			out = append(out, '\n')
-		case 't':
-			out = append(out, '\t')
-		case 'r':
-			out = append(out, '\r')
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'v':
-			out = append(out, '\v')
+		case 'n', 't', 'r', 'b', 'f', 'v':
+			out = append(out, "\n\t\r\b\f\v"[strings.IndexByte("ntrbfv", c)])
 		case '\r', '\n':
 			if c == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 				i++
@@ -65,18 +55,25 @@ func Unquote(text string) string {
 			out = utf8.AppendRune(out, r)
 			i += n - 1
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			n := 1
-			for n < 3 && i+n < len(text) && '0' <= text[i+n] && text[i+n] <= '7' {
-				n++
-			}
-			v, _ := strconv.ParseUint(text[i:i+n], 8, 16)
-			out = utf8.AppendRune(out, rune(v))
+			r, n := octal(text[i:])
+			out = utf8.AppendRune(out, r)
 			i += n - 1
 		default:
 			out = append(out, c)
 		}
 	}
 	return string(out)
+}
+
+// octal returns the character of an escape of up to three octal digits, and how many
+// they are.
+func octal(text string) (rune, int) {
+	n := 1
+	for n < min(3, len(text)) && '0' <= text[n] && text[n] <= '7' {
+		n++
+	}
+	v, _ := strconv.ParseUint(text[:n], 8, 16)
+	return rune(v), n
 }
 
 // escape returns the character of an escape that begins with x or u, and its
