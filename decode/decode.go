@@ -100,6 +100,12 @@ type Source interface {
 	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
 }
 
+// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
+type Capture interface {
+	Source
+	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
+}
+
 // batchFrames is how many frames are put aside at a time while an exchange is read.
 const batchFrames = 256
 
@@ -143,7 +149,7 @@ func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, er
 		Exchange: *rec, Call: s.Call(), Code: code, Message: message,
 		Frames: frames, Err: errors.Join(s.Err(), err),
 	}
-	ex.choose(ctx, src)
+	ex.LoadChoices(ctx, src)
 	return ex, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -423,42 +422,6 @@ func TestFramesDoNotDependOnChunking(t *testing.T) {
 			t.Fatalf("%x, want %x", again, body)
 		}
 	})
-}
-
-func TestIndex(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close() //nolint:errcheck // the test ends
-	c := h("content-type", "application/connect+proto")
-	rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c, Started: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec.Chunk(captures.Up, envelope.Append(nil, 0, []byte{0x3a, 0}))
-	rec.Response(200, c)
-	rec.Chunk(captures.Down, envelope.Append(envelope.Append(nil, 0, []byte{8, 1}), envelope.EndStream, []byte("{}")))
-	rec.End(captures.Complete, "")
-	ctx := context.Background()
-	if err := store.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := Index(ctx, store); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for l, err := range store.Listing(ctx, summaryVersion) {
-		if m := l.Summary; err != nil || m == nil || m.FramesUp != 1 || m.FramesDown != 2 || m.Code != "ok" {
-			t.Errorf("%+v, %v", m, err)
-		}
-	}
-	ex, err := Decode(ctx, store, rec.ID(), Options{})
-	if err != nil || ex.Code != "ok" || len(ex.Frames) != 3 || ex.Frame(captures.Down, 1).End == nil || ex.Frame(captures.Up, 1) != nil {
-		t.Errorf("%v, %v", ex, err)
-	}
 }
 
 func TestTreeJSON(t *testing.T) {

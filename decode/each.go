@@ -55,7 +55,7 @@ func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Ex
 	}
 	ex.Code, ex.Message = s.Verdict()
 	ex.Err = errors.Join(s.Err(), err)
-	ex.choose(ctx, src)
+	ex.LoadChoices(ctx, src)
 	return ex, err
 }
 

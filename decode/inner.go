@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
-	"unwire/decode/envelope"
+	"unwire/decode/conversation/scheme"
 	"unwire/decode/kind"
-	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
@@ -63,24 +62,16 @@ func (s *Stream) inner(f *Frame) []Inner {
 
 // carrier is the field that carries messages as text; 0 for none.
 func (s *Stream) carrier(dir captures.Direction) uint64 {
+	known := &scheme.Fallback
 	switch {
-	case isAppend(s.call) && dir == captures.Up:
-		return appendShape.text
+	case known.IsAppend(s.call.Service, s.call.RPC) && dir == captures.Up:
+		return known.Append.Text
 	case dir == captures.Down:
-		if h := headOf(s.call); h != nil {
-			return h.data
+		if h := known.HeadOf(s.call.Service, s.call.RPC); h != nil {
+			return h.Data
 		}
 	}
 	return 0
-}
-
-// gunzip undoes gzip that holds to the end.
-func gunzip(b []byte) ([]byte, bool) {
-	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
-		return nil, false
-	}
-	out, err := envelope.Decompress("gzip", b, nested.MaxInflated)
-	return out, err == nil
 }
 
 // isText reports UTF-8 without control characters that text does not have.

@@ -98,8 +98,8 @@ func BenchmarkView(b *testing.B) {
 	var trees []*wire.Tree
 	n := 0
 	for i := range 256 {
-		m := stringField(1, fmt.Sprintf("a text of some words, the %d", i))
-		m = append(m, stringField(2, string(stringField(1, "inner"))+string(stringField(2, "words")))...)
+		m := textField(1, fmt.Sprintf("a text of some words, the %d", i))
+		m = append(m, textField(2, string(textField(1, "inner"))+string(textField(2, "words")))...)
 		m = protowire.AppendVarint(protowire.AppendTag(m, 3, protowire.VarintType), uint64(i))
 		t := wire.Parse(m, wire.Options{})
 		if err := ev.AddTree("M", t); err != nil {
@@ -117,4 +117,8 @@ func BenchmarkView(b *testing.B) {
 			v.Fields(t)
 		}
 	}
+}
+
+func textField(n protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
 }

@@ -75,9 +75,8 @@ type direction struct {
 	done  bool
 }
 
-// NewStream returns a Stream for an exchange of which at least the request's
-// headers are known.
-func NewStream(ex *captures.Exchange, o Options) *Stream {
+// Bounded returns o with the defaults in place of bounds that are not set.
+func (o Options) Bounded() Options {
 	if o.MaxFrames <= 0 {
 		o.MaxFrames = defaultMaxFrames
 	}
@@ -87,7 +86,13 @@ func NewStream(ex *captures.Exchange, o Options) *Stream {
 	if o.MaxNodes <= 0 {
 		o.MaxNodes = defaultMaxNodes
 	}
-	s := &Stream{ex: *ex, call: Classify(ex), o: o}
+	return o
+}
+
+// NewStream returns a Stream for an exchange of which at least the request's
+// headers are known.
+func NewStream(ex *captures.Exchange, o Options) *Stream {
+	s := &Stream{ex: *ex, call: Classify(ex), o: o.Bounded()}
 	s.dirs[captures.Up].at, s.dirs[captures.Down].at = -1, -1
 	return s
 }

@@ -138,9 +138,9 @@ type remembering interface {
 	Readings(ctx context.Context, method string) ([]captures.Reading, error)
 }
 
-// choose has the choices that src keeps for the method of ex. One that cannot be read
-// is left out.
-func (ex *Exchange) choose(ctx context.Context, src Source) {
+// LoadChoices sets the choices that src keeps for the method of ex. One that cannot
+// be read is left out.
+func (ex *Exchange) LoadChoices(ctx context.Context, src Source) {
 	if s, ok := src.(remembering); ok {
 		ex.Choices = ChoicesOf(ctx, s, MethodOf(&ex.Exchange, ex.Call))
 	}

@@ -10,10 +10,28 @@ import (
 	"unwire/captures"
 )
 
-// eventsOf are the events of p's exchanges, one exchange behind the other.
-func eventsOf(p *pieces, end error) iter.Seq2[captures.Event, error] {
+// watched are three calls: the first has two frames down, the others one.
+func watched() []*one {
+	streamed := h("content-type", "application/connect+proto")
+	unary := h("content-type", "application/proto")
+	list := []*one{
+		call("POST", "/demo.v1.Service/Run", streamed, streamed, 200, ">00 00000002 0801", "<00 00000002 0802", "<02 00000002 7b7d"),
+		call("POST", "/demo.v1.Service/Append", unary, unary, 200, ">0801", "<0802"),
+		call("POST", "/demo.v1.Service/Get", unary, unary, 200, ">0801", "<0802"),
+	}
+	for i, o := range list {
+		o.ex.ID = int64(i + 1)
+		for k := range o.chunks {
+			o.chunks[k].Exchange = o.ex.ID
+		}
+	}
+	return list
+}
+
+// eventsOf are the events of the calls, one exchange behind the other.
+func eventsOf(calls []*one, end error) iter.Seq2[captures.Event, error] {
 	return func(yield func(captures.Event, error) bool) {
-		for _, o := range p.list {
+		for _, o := range calls {
 			list := []captures.Event{{Kind: captures.Began, Exchange: &o.ex}, {Kind: captures.Responded, Exchange: &o.ex}}
 			for _, c := range o.chunks {
 				list = append(list, captures.Event{Kind: captures.Received, Chunk: c})
@@ -33,7 +51,7 @@ func eventsOf(p *pieces, end error) iter.Seq2[captures.Event, error] {
 // TestWatch: the functions are called in the order of what happens, of all exchanges
 // or of one.
 func TestWatch(t *testing.T) {
-	p := walkedCapture()
+	p := watched()
 	all := []string{
 		"1 began", "1 responded", "1 up 0", "1 down 0", "1 down 1", "1 ended",
 		"2 began", "2 responded", "2 up 0", "2 down 0", "2 ended",
@@ -64,7 +82,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchErrors: an error among the events ends it, as does one of a function.
 func TestWatchErrors(t *testing.T) {
-	p := walkedCapture()
+	p := watched()
 	broken := errors.New("broken")
 	if err := Watch(eventsOf(p, broken), 0, Watcher{}); !errors.Is(err, broken) {
 		t.Error(err)

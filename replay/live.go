@@ -14,9 +14,9 @@ import (
 	"unwire/replay/edit"
 )
 
-// A conversation is what the live server has said so far, for the frames up
+// A dialogue is what the live server has said so far, for the frames up
 // that answer it.
-type conversation struct {
+type dialogue struct {
 	mu    sync.Mutex
 	down  []*heard  // messages, heartbeats left out
 	at    time.Time // of the last one
@@ -25,13 +25,13 @@ type conversation struct {
 	wake  chan struct{}
 }
 
-func newConversation() *conversation {
+func newDialogue() *dialogue {
 	now := time.Now()
-	return &conversation{at: now, alive: now, wake: make(chan struct{})}
+	return &dialogue{at: now, alive: now, wake: make(chan struct{})}
 }
 
 // hear takes the next frames from the server.
-func (c *conversation) hear(l *linker, frames []decode.Frame) {
+func (c *dialogue) hear(l *linker, frames []decode.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range frames {
@@ -52,7 +52,7 @@ func (c *conversation) hear(l *linker, frames []decode.Frame) {
 }
 
 // head takes the headers of the answer.
-func (c *conversation) head(headers captures.Headers) {
+func (c *dialogue) head(headers captures.Headers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := hearHeaders(headers); h != nil {
@@ -73,7 +73,7 @@ func messages(down []*heard) int {
 }
 
 // over says that nothing more will come.
-func (c *conversation) over() {
+func (c *dialogue) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
@@ -81,7 +81,7 @@ func (c *conversation) over() {
 }
 
 // signal wakes who waits. The lock is held.
-func (c *conversation) signal() {
+func (c *dialogue) signal() {
 	close(c.wake)
 	c.wake = make(chan struct{})
 }
@@ -198,7 +198,7 @@ func (w *waiter) wants() string {
 }
 
 // fill returns the frame's message with the live server's ids in it.
-func (w *waiter) fill(talk *conversation) (data []byte, changed bool, err error) {
+func (w *waiter) fill(talk *dialogue) (data []byte, changed bool, err error) {
 	data = w.frame.Data
 	var asked *heard
 	for _, s := range w.bindings {

@@ -18,6 +18,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/replay/edit"
 	"unwire/schema"
 )
@@ -277,9 +278,9 @@ func NewPlan(ctx context.Context, src decode.Source, id int64, o Options) (*Plan
 
 // read reads the exchange, or the conversation in pieces that goes by it, and
 // the body of the request.
-func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.Exchange, []byte, *decode.Conversation, error) {
+func read(ctx context.Context, src decode.Source, id int64, part bool) (*decode.Exchange, []byte, *conversation.Conversation, error) {
 	if !part {
-		c, err := decode.DecodeConversation(ctx, src, id, decode.Options{})
+		c, err := conversation.Decode(ctx, src, id, decode.Options{})
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/replay/standin"
 )
 
@@ -138,11 +139,11 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	if err := a.store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := decode.FindConversations(t.Context(), a.store)
+	all, err := conversation.FindAll(t.Context(), a.store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := decode.DecodeConversation(t.Context(), a.store, all.Head(1), decode.Options{})
+	c, err := conversation.Decode(t.Context(), a.store, all.Head(1), decode.Options{})
 	if err != nil || c == nil || len(c.Heads) != polls || polls < 5 {
 		t.Fatalf("%d polls recorded, %+v, %v", polls, c, err)
 	}

@@ -244,7 +244,7 @@ func (c *schedule) awaited(h *heard) bool {
 }
 
 // byDigest finds the value of which a live question has the SHA-256.
-func (c *conversation) byDigest(question *heard, path string) (*heard, *leaf) {
+func (c *dialogue) byDigest(question *heard, path string) (*heard, *leaf) {
 	want := ""
 	for k := range question.leaves {
 		if v := &question.leaves[k]; v.path == path {

@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // readSize is how much of an answer is read at once.
@@ -54,7 +55,7 @@ func Send(ctx context.Context, p *Plan, out *captures.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: newConversation(), linker: p.linker}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: newDialogue(), linker: p.linker}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -88,7 +89,7 @@ type session struct {
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
 	turned  *declined
-	talk    *conversation
+	talk    *dialogue
 	linker  *linker
 	server  string // address that was dialled
 	at      Progress
@@ -174,8 +175,8 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 				break
 			}
 			frames := stream.Feed(chunk)
-			last = last || decode.IsLast(stream.Call(), frames)
-			s.talk.hear(s.linker, decode.Carried(stream.Call(), frames, decode.Options{}))
+			last = last || conversation.IsLast(stream.Call(), frames)
+			s.talk.hear(s.linker, conversation.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -310,7 +311,7 @@ const (
 
 // wait blocks until ready says so. It gives up when the server has said
 // nothing for as long as limit.
-func (c *conversation) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
+func (c *dialogue) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
 	start := time.Now()
 	for {
 		c.mu.Lock()

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // An Append is the call of its own that carries a frame of a conversation in pieces.
@@ -51,7 +52,7 @@ type carrier struct {
 }
 
 // buildSplit takes over the requests that carried a conversation.
-func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *decode.Conversation, r *refresher) error {
+func (p *Plan) buildSplit(ctx context.Context, src decode.Source, c *conversation.Conversation, r *refresher) error {
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
 	p.refreshed("request id")
 	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})
@@ -169,7 +170,7 @@ func (p *Plan) targets() []*url.URL {
 // beside it.
 func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
 	head := &s.p.split.head
-	data, err := decode.RebuildHead(head.call, head.frame.Data, s.p.split.id)
+	data, err := conversation.RebuildHead(head.call, head.frame.Data, s.p.split.id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +224,7 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 }
 
 // isOver reports whether the response is.
-func (c *conversation) isOver() bool {
+func (c *dialogue) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
@@ -248,7 +249,7 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		return err
 	}
-	if data, err = decode.RebuildAppend(a.frame.Data, s.p.split.id, number, data); err != nil {
+	if data, err = conversation.RebuildAppend(a.frame.Data, s.p.split.id, number, data); err != nil {
 		return err
 	}
 	what := fmt.Sprintf("append %d", number)
@@ -357,7 +358,7 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 	list := s.p.split.polls
 	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
 		a := list[min(i, len(list)-1)]
-		data, err := decode.RebuildHead(a.call, a.frame.Data, s.p.split.id)
+		data, err := conversation.RebuildHead(a.call, a.frame.Data, s.p.split.id)
 		if err == nil {
 			var rec *record
 			var resp *http.Response
@@ -408,7 +409,7 @@ func (s *session) joined(live *decode.Exchange) (*decode.Exchange, error) {
 		}
 		parts = append(parts, ex)
 	}
-	if joined := decode.Join(parts, decode.Options{}); len(joined) == 1 {
+	if joined := conversation.Join(parts, decode.Options{}); len(joined) == 1 {
 		return joined[0].Exchange, nil
 	}
 	return live, nil

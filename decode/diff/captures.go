@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // A CallChanges is the differences of a call in two captures.
@@ -42,11 +43,11 @@ func Captures(ctx context.Context, a, b decode.Capture, o Options) ([]CallChange
 		case pair.a == 0:
 			call.Changes = []Change{{Op: Add}}
 		default:
-			inA, err := decode.Resolve(ctx, a, pair.a, false)
+			inA, err := conversation.Resolve(ctx, a, pair.a, false)
 			if err != nil {
 				return list, err
 			}
-			inB, err := decode.Resolve(ctx, b, pair.b, false)
+			inB, err := conversation.Resolve(ctx, b, pair.b, false)
 			if err != nil {
 				return list, err
 			}
@@ -71,7 +72,7 @@ func EachOfMethod(ctx context.Context, src decode.Capture, method string, do fun
 
 // eachCall names and decodes the calls of a capture.
 func eachCall(ctx context.Context, src decode.Capture, do func(name string, ex *decode.Exchange)) error {
-	return decode.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
+	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
 		name := ex.Service + "/" + ex.RPC
 		if ex.Service == "" {
 			name = ex.Method + " " + ex.URL

@@ -23,7 +23,7 @@ func Exchange(ctx context.Context, src decode.Source, rec *captures.Exchange, q 
 	if scope.Headers && !q.Headers(rec, emit) {
 		return nil
 	}
-	searcher := New(q, emit)
+	searcher := newSearcher(q, emit)
 	look := func(frames []decode.Frame) {
 		for i := range frames {
 			if scope.Frames == nil || scope.Frames(&frames[i]) {

@@ -91,8 +91,8 @@ type step struct {
 	node   int32
 }
 
-// New returns a Searcher that hands what it finds to emit.
-func New(q Query, emit func(Match) bool) *searcher {
+// newSearcher returns a Searcher that hands what it finds to emit.
+func newSearcher(q Query, emit func(Match) bool) *searcher {
 	return &searcher{q: q, emit: emit, tails: map[tailKey]*tail{}}
 }
 

@@ -29,7 +29,7 @@ func frame(seq int, data string) *decode.Frame {
 func run(t testing.TB, q Query, frames ...string) string {
 	t.Helper()
 	var out []string
-	s := New(q, func(m Match) bool {
+	s := newSearcher(q, func(m Match) bool {
 		out = append(out, strings.TrimRight(fmt.Sprintf("%v %s %s [%s]", m.Frames, m.Path, m.Kind, m.Value[m.Start:m.End]), " "))
 		return true
 	})
@@ -183,7 +183,7 @@ func FuzzSearch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := New(q, func(m Match) bool {
+		s := newSearcher(q, func(m Match) bool {
 			if m.Start < 0 || m.End < m.Start || m.End > len(m.Value) || len(m.Frames) == 0 || m.Frames[0] != m.Frame {
 				t.Fatalf("%+v", m)
 			}
@@ -218,7 +218,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(total)
 			for b.Loop() {
-				s := New(q, func(Match) bool { return true })
+				s := newSearcher(q, func(Match) bool { return true })
 				for _, f := range frames {
 					s.Frame(f)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -62,7 +63,7 @@ func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rul
 		}
 		learnFrom(red, ex)
 	}
-	pieces, err := decode.FindConversations(ctx, src)
+	pieces, err := conversation.FindAll(ctx, src)
 	if err != nil {
 		return nil, err
 	}

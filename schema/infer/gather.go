@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 const (
@@ -127,7 +128,7 @@ func (all *Gathered) merge(w *gatherWorker) {
 // A gatherer is what the workers of one Gather share.
 type gatherer struct {
 	src           decode.Capture
-	conversations *decode.Conversations
+	conversations *conversation.Set
 	progress      progressMeter
 }
 
@@ -143,9 +144,9 @@ type gatherJob struct {
 // an exchange.
 func (g *gatherer) findConversations(ctx context.Context, exchange int64) (err error) {
 	if exchange != 0 {
-		g.conversations, err = decode.FindConversation(ctx, g.src, exchange)
+		g.conversations, err = conversation.Find(ctx, g.src, exchange)
 	} else {
-		g.conversations, err = decode.FindConversations(ctx, g.src)
+		g.conversations, err = conversation.FindAll(ctx, g.src)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -17,12 +18,11 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/field"
 	"unwire/decode/secret"
 	"unwire/schema"
 	"unwire/schema/check"
-
-	_ "embed"
 )
 
 //go:embed checkpage.html
@@ -151,7 +151,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	joined, err := decode.FindConversations(ctx, view)
+	joined, err := conversation.FindAll(ctx, view)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	return nil
 }
 
-func excerptExchange(ctx context.Context, view *secret.View, joined *decode.Conversations, at address) (*decode.Exchange, error) {
+func excerptExchange(ctx context.Context, view *secret.View, joined *conversation.Set, at address) (*decode.Exchange, error) {
 	if !at.Part && joined.Head(at.Exchange) == at.Exchange {
 		c, err := joined.Decode(ctx, view, at.Exchange, decode.Options{})
 		if err != nil {

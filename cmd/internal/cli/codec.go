@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/text"
 	"unwire/decode/wire"
@@ -281,7 +282,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 		return decodedInput{}, by, err
 	}
 	defer store.Close()
-	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return decodedInput{}, by, err
 	}

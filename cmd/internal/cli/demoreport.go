@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/replay"
@@ -90,7 +91,7 @@ func cutLine(s string, width int) string {
 // recorded lists the exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
-	list, err := decode.ListExchanges(ctx, r.store)
+	list, err := conversation.ListExchanges(ctx, r.store)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/schema"
 )
@@ -221,7 +222,7 @@ func decodeAt(ctx context.Context, addr address) (*decode.Exchange, error) {
 		return nil, err
 	}
 	defer store.Close()
-	f, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	f, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	return f.Exchange, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/envelope"
 	"unwire/decode/kind"
 	"unwire/decode/text"
@@ -53,7 +54,7 @@ func (a *app) readMessage(ctx context.Context, name string) (comparedMessage, er
 		return comparedMessage{}, err
 	}
 	defer store.Close()
-	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return comparedMessage{}, err
 	}

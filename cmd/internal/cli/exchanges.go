@@ -6,6 +6,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
@@ -18,7 +19,7 @@ func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
 }
 
 // eachExchange decodes the exchanges of a capture, or the one that an address
-// such as F.uwc#7 names, as decode.EachCall does.
+// such as F.uwc#7 names, as conversation.EachCall does.
 func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
 	addr := parseAddress(name)
 	store, err := openCapture(addr.File)
@@ -26,5 +27,5 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 		return err
 	}
 	defer store.Close()
-	return decode.EachCall(ctx, store, addr.Exchange, addr.Part, do)
+	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, do)
 }

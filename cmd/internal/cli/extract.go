@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 	"unwire/schema"
 )
@@ -134,7 +135,7 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 	if addr.Exchange != 0 {
 		e.all = true
 		addr.Part = addr.Part || e.parts
-		ex, readErr := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+		ex, readErr := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 		if ex.Exchange == nil {
 			return readErr
 		}
@@ -144,7 +145,7 @@ func (e *extraction) extract(ctx context.Context, addr address) error {
 		return e.undecoded(ex.Exchange, readErr)
 	}
 	e.remarkEmpty(ctx, store)
-	return decode.EachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
+	return conversation.EachWhole(ctx, store, e.parts, func(ex *decode.Exchange) error {
 		if err := e.one(ex); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 )
 
@@ -222,7 +222,7 @@ func (e *extraction) transcriptAt(ctx context.Context, addr address) (*transcrip
 	}
 	defer store.Close()
 	addr.Part = addr.Part || e.parts
-	ex, err := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/search"
 )
 
@@ -192,7 +193,7 @@ func (g *grep) file(ctx context.Context, name string) error {
 	}
 	defer store.Close()
 	g.remarkEmpty(ctx, store)
-	all, damage := decode.FindConversations(ctx, store)
+	all, damage := conversation.FindAll(ctx, store)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
@@ -217,7 +218,7 @@ func (g *grep) file(ctx context.Context, name string) error {
 }
 
 // exchange looks into one exchange while it is read.
-func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *captures.Exchange, all *decode.Conversations, addr address) error {
+func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *captures.Exchange, all *conversation.Set, addr address) error {
 	if !methodMatches(g.method, decode.Classify(rec)) {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // closingTime is how long a command that has recorded derives summaries before
@@ -19,7 +19,7 @@ func (a *app) indexedWhenClosed(o captures.Options) captures.Options {
 		ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(closingTime, interruptedIndexing))
 		defer cancel()
 		// What was recorded is there without.
-		_ = decode.Index(ctx, store)
+		_ = conversation.Index(ctx, store)
 	}
 	return o
 }

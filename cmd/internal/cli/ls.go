@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // A listing is a line of `unwire ls --json`.
@@ -65,7 +66,7 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	defer store.Close()
-	list, err := decode.ListExchanges(ctx, store)
+	list, err := conversation.ListExchanges(ctx, store)
 	if outErr := a.printList(list, asJSON); outErr != nil {
 		return outErr
 	}
@@ -76,7 +77,7 @@ func (a *app) ls(ctx context.Context, file string, asJSON bool) error {
 	return err
 }
 
-func (a *app) printList(list *decode.List, asJSON bool) error {
+func (a *app) printList(list *conversation.List, asJSON bool) error {
 	lines := make([]listing, len(list.Exchanges))
 	for i := range lines {
 		lines[i] = newListing(&list.Exchanges[i])
@@ -103,7 +104,7 @@ func (a *app) printList(list *decode.List, asJSON bool) error {
 	return nil
 }
 
-func newListing(ex *decode.Listed) listing {
+func newListing(ex *conversation.Listed) listing {
 	return listing{
 		V: 1, ID: ex.ID, Method: ex.Method, URL: ex.URL, Service: ex.Service, RPC: ex.RPC,
 		Protocol: ex.Protocol, Codec: ex.Codec, HTTP: ex.HTTP, Status: ex.Status, Code: ex.Code,

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/schema"
@@ -135,7 +136,7 @@ func addFrames(ctx context.Context, ts *match.Targets, name, dir string) error {
 	whole.Frame = -1
 	return eachExchange(ctx, whole.String(), func(ex *decode.Exchange, joined bool) error {
 		if joined {
-			decode.DropJoined(ex)
+			conversation.DropJoined(ex)
 		}
 		for i := range ex.Frames {
 			fr := &ex.Frames[i]

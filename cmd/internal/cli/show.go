@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/envelope"
 	"unwire/decode/field"
 	"unwire/decode/kind"
@@ -98,7 +99,7 @@ func (a *app) show(ctx context.Context, addr address, o showFlags) error {
 		return err
 	}
 	defer store.Close()
-	at, readErr := decode.Resolve(ctx, store, addr.Exchange, addr.Part)
+	at, readErr := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
 	ex := at.Exchange
 	if ex == nil {
 		return readErr
@@ -264,7 +265,7 @@ func newStatusLine(e *envelope.Error, v *views) *statusLine {
 	return s
 }
 
-func newFrameLine(ex decode.Resolved, f *decode.Frame, v *views) frameLine {
+func newFrameLine(ex conversation.Resolved, f *decode.Frame, v *views) frameLine {
 	by := v.of(ex.Call, f.Dir)
 	md := by.Type
 	l := frameLine{Line: by.Line(f)}
@@ -286,7 +287,7 @@ func newFrameLine(ex decode.Resolved, f *decode.Frame, v *views) frameLine {
 }
 
 // printHead prints what is known of the exchange besides its frames.
-func (a *app) printHead(w io.Writer, ex decode.Resolved) {
+func (a *app) printHead(w io.Writer, ex conversation.Resolved) {
 	fmt.Fprintf(w, "%s\n", a.out.Bold(term.Clean(ex.Method+" "+ex.URL)))
 	fmt.Fprintf(w, "exchange %d · %s", ex.ID, ex.Protocol)
 	if ex.Codec != "" {
@@ -342,7 +343,7 @@ func (a *app) printHeaders(w io.Writer, arrow, name string, lines captures.Heade
 }
 
 // printRemarked prints a frame with what is remarked on it.
-func (a *app) printRemarked(w io.Writer, ex decode.Resolved, f *decode.Frame, v *views, o showFlags) {
+func (a *app) printRemarked(w io.Writer, ex conversation.Resolved, f *decode.Frame, v *views, o showFlags) {
 	var before, after []string
 	if ex.Joined != nil {
 		before, after = anomaliesOf(ex.Joined, f)

@@ -8,10 +8,11 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // printJoined says what a conversation was put together from.
-func (a *app) printJoined(w io.Writer, c *decode.Conversation) {
+func (a *app) printJoined(w io.Writer, c *conversation.Conversation) {
 	fmt.Fprintf(w, "%s\n\n", a.out.Dim(fmt.Sprintf("joined by request id %s: the server's half from %s, the client's from %s; --parts shows the call alone",
 		term.Clean(c.RequestID), idSpan(c.Heads), idSpan(c.Appends))))
 }
@@ -31,9 +32,9 @@ func idSpan(ids []int64) string {
 }
 
 // anomaliesOf are what is remarked on a frame of a conversation, in words.
-func anomaliesOf(c *decode.Conversation, f *decode.Frame) (before, after []string) {
+func anomaliesOf(c *conversation.Conversation, f *decode.Frame) (before, after []string) {
 	for _, an := range c.AnomaliesAt(f) {
-		if an.Kind == decode.Gap {
+		if an.Kind == conversation.Gap {
 			before = append(before, an.String())
 		} else {
 			after = append(after, an.String())

@@ -6,6 +6,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/replay"
 	"unwire/schema"
 	"unwire/schema/compare"
@@ -58,7 +59,7 @@ func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture stri
 		return err
 	}
 	defer store.Close()
-	recorded, err := decode.Resolve(ctx, store, x.Exchange, false)
+	recorded, err := conversation.Resolve(ctx, store, x.Exchange, false)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"unwire/captures"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/text"
 	"unwire/schema"
 )
@@ -128,7 +129,7 @@ func (a *app) followShow(ctx context.Context, addr address, o showFlags) error {
 	w := bufio.NewWriter(a.out)
 	if o.json {
 		return a.watch(ctx, addr, decode.Watcher{Frame: func(ex *captures.Exchange, call decode.Call, f *decode.Frame) error {
-			return a.printJSON(newFrameLine(decode.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
+			return a.printJSON(newFrameLine(conversation.Resolved{Exchange: &decode.Exchange{Exchange: *ex, Call: call}}, f, seen.of(ctx, ex, call)))
 		}})
 	}
 	last := int64(0)

@@ -23,6 +23,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/mitm"
@@ -127,9 +128,9 @@ func (r *recorder) ended(id *int64) bool {
 	return true
 }
 
-func (r *recorder) joined(id int64) *decode.Conversation {
+func (r *recorder) joined(id int64) *conversation.Conversation {
 	r.t.Helper()
-	c, err := decode.DecodeConversation(r.t.Context(), r.store, id, decode.Options{})
+	c, err := conversation.Decode(r.t.Context(), r.store, id, decode.Options{})
 	if err != nil || c == nil || c.Err != nil {
 		r.t.Fatalf("exchange %d: %v, %v", id, c, err)
 	}
@@ -221,9 +222,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // anomalies are those of a conversation in words, those of a kind that the
 // scheduler decides on left out.
-func anomalies(c *decode.Conversation) (list []string) {
+func anomalies(c *conversation.Conversation) (list []string) {
 	for _, a := range c.Anomalies {
-		if a.Kind != decode.Overtook {
+		if a.Kind != "overtook" {
 			list = append(list, string(a.Kind))
 		}
 	}
@@ -283,7 +284,7 @@ func TestFallbackIsOneStream(t *testing.T) {
 }
 
 // replay sends a conversation again and wants the same answer.
-func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
+func (r *recorder) replay(s *schema.Schema, c *conversation.Conversation) {
 	r.t.Helper()
 	res, live := r.send(s, c.ID, time.Minute)
 	if res.Verdict != replay.Same || res.Code != "ok" || res.Origin != replay.FromServer {
@@ -300,7 +301,7 @@ func (r *recorder) replay(s *schema.Schema, c *decode.Conversation) {
 }
 
 // send replays an exchange and returns what was recorded of that, joined.
-func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *decode.Conversation) {
+func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *conversation.Conversation) {
 	r.t.Helper()
 	credentials, err := replay.LoadCredentials("", func(name string) string {
 		return map[string]string{replay.EnvToken: token}[name]
@@ -329,7 +330,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	live, err := decode.DecodeConversation(r.t.Context(), out, res.Exchange, decode.Options{})
+	live, err := conversation.Decode(r.t.Context(), out, res.Exchange, decode.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -375,13 +376,13 @@ func TestFallbackOutOfOrder(t *testing.T) {
 		})
 	})
 	conv := r.joined(id)
-	kinds := map[decode.AnomalyKind]int64{}
+	kinds := map[string]int64{}
 	for _, a := range conv.Anomalies {
-		if _, known := kinds[a.Kind]; !known {
-			kinds[a.Kind] = a.Number
+		if _, known := kinds[string(a.Kind)]; !known {
+			kinds[string(a.Kind)] = a.Number
 		}
 	}
-	if kinds[decode.Overtook] != 1 || kinds[decode.Duplicate] != 2 || kinds[decode.Gap] != 4 || len(anomalies(conv)) != 2 {
+	if kinds["overtook"] != 1 || kinds["duplicate"] != 2 || kinds["gap"] != 4 || len(anomalies(conv)) != 2 {
 		t.Errorf("%v of %v", kinds, conv.Anomalies)
 	}
 	if f := conv.Frame(captures.Up, 0); f == nil || !bytes.Contains(f.Data, []byte("What does Backoff")) {

@@ -13,6 +13,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 	"unwire/replay/standin"
 )
@@ -135,7 +136,7 @@ func (c *client) turnOver(ctx context.Context, protocol connect.ClientOption) er
 // that goes by it.
 func (r *recorder) transcript(id int64) *transcript.Transcript {
 	r.t.Helper()
-	if c, err := decode.DecodeConversation(r.t.Context(), r.store, id, decode.Options{}); err == nil && c != nil {
+	if c, err := conversation.Decode(r.t.Context(), r.store, id, decode.Options{}); err == nil && c != nil {
 		return transcript.Extract(c.Exchange, transcript.Options{})
 	}
 	ex, err := decode.Decode(r.t.Context(), r.store, id, decode.Options{})

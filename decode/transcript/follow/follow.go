@@ -18,6 +18,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/decode/transcript"
 )
 
@@ -117,7 +118,7 @@ func (f *Follower) Event(ev captures.Event) (ended *Update, done bool) {
 func (f *Follower) begin(ex *captures.Exchange) {
 	r := &running{
 		stream: decode.NewStream(ex, decode.Options{}), ex: &decode.Exchange{Exchange: *ex},
-		piece: !f.o.Parts && decode.IsPiece(decode.Classify(ex)),
+		piece: !f.o.Parts && conversation.IsPiece(decode.Classify(ex)),
 	}
 	r.ex.Call = r.stream.Call()
 	if f.o.Only != 0 && ex.ID != f.o.Only && !r.piece {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"unwire/decode"
+	"unwire/decode/conversation"
 )
 
 // Bounds of the exchanges that are held as pieces of conversations.
@@ -40,8 +41,8 @@ func (p *pieces) addExchange(ex *decode.Exchange) {
 
 // conversationOf is the conversation that exchange id is a piece of, as far as it is
 // known, or nil.
-func (p *pieces) conversationOf(id int64) *decode.Conversation {
-	for _, c := range decode.Join(p.list, decode.Options{}) {
+func (p *pieces) conversationOf(id int64) *conversation.Conversation {
+	for _, c := range conversation.Join(p.list, decode.Options{}) {
 		if slices.Contains(c.Heads, id) || slices.Contains(c.Appends, id) {
 			return c
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"unwire/decode"
+	"unwire/decode/conversation"
 	"unwire/schema"
 	"unwire/schema/check"
 	"unwire/schema/compare"
@@ -33,11 +34,11 @@ func NewTraffic(have *schema.Schema) *Traffic {
 }
 
 // AddCapture enters the exchanges of a capture, or only the one with the number id if
-// that is not 0, as decode.EachCall walks them.
+// that is not 0, as conversation.EachCall walks them.
 func (t *Traffic) AddCapture(ctx context.Context, src decode.Capture, id int64, part bool) error {
-	return decode.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
+	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
 		if joined {
-			decode.DropJoined(ex)
+			conversation.DropJoined(ex)
 		} else if t.OnExchange != nil {
 			t.OnExchange(ex)
 		}

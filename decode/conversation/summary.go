@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // summaryVersion is raised with every change to what a summary says of the same
@@ -19,7 +20,7 @@ const summaryVersion = 1
 // Shape: of captures.Exchange there is what captures.Listed has.
 type Listed struct {
 	*captures.Exchange
-	Call
+	decode.Call
 	Code                 string
 	FramesUp, FramesDown int
 
@@ -45,8 +46,8 @@ type List struct {
 // Errors: all that could not be read. The exchanges beside it are in the List.
 func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
-	all := Conversations{threads: newThreads()}
-	var failed unread
+	all := Set{threads: newThreads()}
+	var failed unreadExchanges
 	for rec, err := range store.Listing(ctx, summaryVersion) {
 		if err != nil {
 			failed.capture = err
@@ -72,7 +73,7 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 			Exchange: rec.Exchange, Call: callOf(m), Code: m.Code,
 			FramesUp: m.FramesUp, FramesDown: m.FramesDown,
 		}
-		all.enter(ex.ID, ex.Call, m.Thread)
+		all.addCall(ex.ID, ex.Call, m.Thread)
 		l.Exchanges = append(l.Exchanges, ex)
 	}
 	for i := range l.Exchanges {
@@ -85,14 +86,14 @@ func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
 	return l, failed.err()
 }
 
-// unread is what could not be read.
-type unread struct {
+// unreadExchanges is what could not be read.
+type unreadExchanges struct {
 	first     error // of an exchange
 	exchanges int
 	capture   error
 }
 
-func (u *unread) addError(err error) {
+func (u *unreadExchanges) addError(err error) {
 	if err == nil {
 		return
 	}
@@ -101,7 +102,7 @@ func (u *unread) addError(err error) {
 	}
 }
 
-func (u *unread) err() error {
+func (u *unreadExchanges) err() error {
 	if u.exchanges > 1 {
 		u.first = fmt.Errorf("%w\nand %d more exchanges", u.first, u.exchanges-1)
 	}
@@ -130,24 +131,24 @@ func Index(ctx context.Context, store *captures.Store) error {
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
 
-func callOf(m *captures.Summary) Call {
-	return Call{Protocol: Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
+func callOf(m *captures.Summary) decode.Call {
+	return decode.Call{Protocol: decode.Protocol(m.Protocol), Codec: m.Codec, Service: m.Service, RPC: m.RPC}
 }
 
 // summarize derives what a listing says of an exchange, until the first chunk
 // that cannot be read.
-func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Summary, error) {
+func summarize(ctx context.Context, src decode.Source, l captures.Listed) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
 	rec, err := src.Exchange(ctx, m.Exchange)
 	if err != nil {
 		return m, fmt.Errorf("decode: exchange %d: %w", m.Exchange, err)
 	}
-	s := NewStream(rec, Options{NoTrees: true})
+	s := decode.NewStream(rec, decode.Options{NoTrees: true})
 	var request *requestReader
 	if IsPiece(s.Call()) {
 		request = newRequestReader(rec)
 	}
-	count := func(frames []Frame) {
+	count := func(frames []decode.Frame) {
 		for i := range frames {
 			if frames[i].Up() {
 				m.FramesUp++
@@ -176,21 +177,21 @@ func summarize(ctx context.Context, src Source, l captures.Listed) (captures.Sum
 	return m, err
 }
 
-// FindConversation is FindConversations for the one that an exchange is a piece
+// Find is FindConversations for the one that an exchange is a piece
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
-func FindConversation(ctx context.Context, src Capture, id int64) (*Conversations, error) {
-	c := &Conversations{threads: newThreads()}
+func Find(ctx context.Context, src decode.Capture, id int64) (*Set, error) {
+	c := &Set{threads: newThreads()}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return c, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if !IsPiece(Classify(rec)) {
+	if !IsPiece(decode.Classify(rec)) {
 		return c, nil
 	}
 	store, ok := src.(*captures.Store)
 	if !ok {
-		return FindConversations(ctx, src)
+		return FindAll(ctx, src)
 	}
 	ex, err := decodeRequest(ctx, src, rec)
 	if err != nil {
@@ -216,8 +217,8 @@ func FindConversation(ctx context.Context, src Capture, id int64) (*Conversation
 		if p.Exchange == id {
 			call = ex.Call
 		}
-		c.enter(p.Exchange, call, thread)
-		c.told = true
+		c.addCall(p.Exchange, call, thread)
+		c.fromSummaries = true
 	}
 	return c, c.find(ctx, src, store.ExchangesAfter(ctx, upTo))
 }

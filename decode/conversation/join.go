@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/decode/envelope"
+	"unwire/decode"
 )
 
 // A Conversation is a bidirectional exchange that was carried in pieces: the
@@ -23,23 +23,24 @@ import (
 // could be understood; T is when each passed, since the first piece began. The
 // status and the end are those of the last head that had anything to say.
 type Conversation struct {
-	*Exchange
+	*decode.Exchange
 	RequestID string
 	Heads     []int64   // exchanges, in the order of their beginning; never empty
 	Appends   []int64   // as Heads; never empty
-	Origins   []Origin  // of Frames, one each
-	Anomalies []Anomaly // in the order of the frames that they are about
+	Origins   []origin  // of Frames, one each
+	Anomalies []anomaly // in the order of the frames that they are about
 
-	s *Stream // decodes the messages that are carried, and keeps what is wrong
+	messages *decode.Messages // decodes the messages that are carried
+	faults   faults
 }
 
 // OriginOf is where a frame of the conversation comes from.
-func (c *Conversation) OriginOf(f *Frame) Origin {
-	return c.Origins[slices.IndexFunc(c.Frames, func(g Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
+func (c *Conversation) OriginOf(f *decode.Frame) origin {
+	return c.Origins[slices.IndexFunc(c.Frames, func(g decode.Frame) bool { return g.Dir == f.Dir && g.Seq == f.Seq })]
 }
 
 // AnomaliesAt are the anomalies that are about a frame of the conversation.
-func (c *Conversation) AnomaliesAt(f *Frame) (list []Anomaly) {
+func (c *Conversation) AnomaliesAt(f *decode.Frame) (list []anomaly) {
 	for _, a := range c.Anomalies {
 		if a.Dir == f.Dir && a.Seq == f.Seq {
 			list = append(list, a)
@@ -48,64 +49,82 @@ func (c *Conversation) AnomaliesAt(f *Frame) (list []Anomaly) {
 	return list
 }
 
-// An Origin is where a frame of a Conversation comes from.
-type Origin struct {
+// An origin is where a frame of a Conversation comes from.
+type origin struct {
 	Exchange int64
-	Seq      int   // of the frame there
-	Number   int64 // the one that the protocol gives the message; -1 where it gives none
-	Form     Form
+	Seq      int // of the frame there
+
+	// the one that the protocol gives the message; -1 where it gives none
+	Number int64
+	Form   wrapping
 }
 
-// An AnomalyKind says what is not as in a stream.
-type AnomalyKind string
+// An anomalyKind says what is not as in a stream.
+type anomalyKind string
 
 const (
-	Gap       AnomalyKind = "gap"       // numbers before this one are missing: Count of them
-	Duplicate AnomalyKind = "duplicate" // the same message again, left out
-	Conflict  AnomalyKind = "conflict"  // another message with the number of one that came before, left out
-	Overtook  AnomalyKind = "overtook"  // it arrived before one with a lower number
-	Declined  AnomalyKind = "declined"  // the server answered the append with an error
-	Unread    AnomalyKind = "unread"    // the message inside could not be decoded
+	// Gap is for numbers before this one that are missing: Count of them.
+	Gap anomalyKind = "gap"
+
+	// duplicate is for the same message again, left out.
+	duplicate anomalyKind = "duplicate"
+
+	// conflict is for another message with the number of one before, left out.
+	conflict anomalyKind = "conflict"
+
+	// overtook is for a message that arrived before one with a lower number.
+	overtook anomalyKind = "overtook"
+
+	// declined is for an append that the server answered with an error.
+	declined anomalyKind = "declined"
+
+	// unread is for a message inside that could not be decoded.
+	unread anomalyKind = "unread"
 )
 
-// An Anomaly is something that Frames do not show.
-type Anomaly struct {
-	Kind     AnomalyKind
-	Dir      captures.Direction
-	Seq      int   // of the frame in the conversation: itself, the one it repeats, the one behind the gap
+// An anomaly is something that Frames do not show.
+type anomaly struct {
+	Kind anomalyKind
+	Dir  captures.Direction
+
+	// of the frame in the conversation: itself, the one it repeats, the one behind
+	// the gap
+	Seq      int
 	Exchange int64 // that shows it
 	Number   int64 // the protocol's
 	Count    int64 // of missing numbers
 }
 
 // String says it in words.
-func (a Anomaly) String() string {
+func (a anomaly) String() string {
 	switch a.Kind {
 	case Gap:
 		if a.Count == 1 {
 			return fmt.Sprintf("gap: number %d is missing", a.Number-1)
 		}
 		return fmt.Sprintf("gap: numbers %d to %d are missing", a.Number-a.Count, a.Number-1)
-	case Duplicate:
+	case duplicate:
 		return fmt.Sprintf("duplicate: number %d again in exchange %d", a.Number, a.Exchange)
-	case Conflict:
+	case conflict:
 		return fmt.Sprintf("conflict: another message with number %d in exchange %d", a.Number, a.Exchange)
-	case Overtook:
+	case overtook:
 		return fmt.Sprintf("overtook: number %d arrived before a lower one", a.Number)
-	case Declined:
+	case declined:
 		return fmt.Sprintf("declined: the server answered number %d with an error", a.Number)
 	}
 	return fmt.Sprintf("unread: the message in number %d of exchange %d", a.Number, a.Exchange)
 }
 
-// A passed message is one of a half, before the halves are put together.
-type passed struct {
-	frame  Frame
-	origin Origin
+// A timedMessage is one of a half, before the halves are put together.
+type timedMessage struct {
+	frame  decode.Frame
+	origin origin
 	at     time.Time // when it passed
-	due    time.Time // when it could be understood: not before those that precede it
-	failed bool      // the server declined it
-	place  int       // of its exchange in the order of their beginning
+
+	// when it could be understood: not before those that precede it
+	due    time.Time
+	failed bool // the server declined it
+	place  int  // of its exchange in the order of their beginning
 }
 
 // Join finds the conversations among exchanges and puts them together.
@@ -115,16 +134,14 @@ type passed struct {
 // exchanges are not changed, and their bytes are shared.
 // Limits: Options' MaxFrames, and of the messages carried MaxTotal and MaxNodes,
 // of a conversation.
-func Join(exchanges []*Exchange, o Options) []*Conversation {
-	if o.MaxFrames <= 0 {
-		o.MaxFrames = defaultMaxFrames
-	}
+func Join(exchanges []*decode.Exchange, o decode.Options) []*Conversation {
+	o = o.Bounded()
 	t := newThreads()
-	byID := make(map[int64]*Exchange, len(exchanges))
+	byID := make(map[int64]*decode.Exchange, len(exchanges))
 	for _, ex := range exchanges {
 		if ex != nil && byID[ex.ID] == nil {
 			byID[ex.ID] = ex
-			t.add(ex)
+			t.addPiece(ex)
 		}
 	}
 	var out []*Conversation
@@ -137,11 +154,11 @@ func Join(exchanges []*Exchange, o Options) []*Conversation {
 }
 
 // join puts one conversation together.
-func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
+func (th *splitStream) join(byID map[int64]*decode.Exchange, o decode.Options) *Conversation {
 	first := byID[th.heads[0]]
-	ex := &Exchange{Exchange: first.Exchange, Call: first.Call}
+	ex := &decode.Exchange{Exchange: first.Exchange, Call: first.Call}
 	ex.RPC, ex.Err = th.rpc, nil
-	c := &Conversation{s: messages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
+	c := &Conversation{messages: decode.NewMessages(ex.Call, o), Exchange: ex, RequestID: th.id, Heads: slices.Clone(th.heads), Appends: slices.Clone(th.appends)}
 	ex.BytesUp, ex.BytesDown = 0, 0
 	end := first.Started
 	for _, id := range slices.Concat(th.heads, th.appends) {
@@ -154,7 +171,7 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 		if t := part.Started.Add(part.Duration); t.After(end) {
 			end = t
 		}
-		c.fault(part.Err)
+		c.faults.note(part.Err)
 	}
 	last := c.conclude(byID)
 	if ex.Outcome != captures.InFlight {
@@ -163,22 +180,40 @@ func (th *thread) join(byID map[int64]*Exchange, o Options) *Conversation {
 	up := c.order(c.appended(byID, o), true)
 	down := c.order(c.answered(byID, last, o))
 	c.merge(up, down, o)
-	c.Err = errors.Join(c.s.errs...)
-	if c.s.more > 0 {
-		c.Err = fmt.Errorf("%w\nand %d more", c.Err, c.s.more)
-	}
+	c.Err = c.faults.err()
 	return c
 }
 
-func (c *Conversation) fault(err error) {
-	if err != nil {
-		c.s.recordError(err)
+// maxFaults is how many errors a conversation keeps.
+const maxFaults = 20
+
+// faults are what is wrong with a conversation.
+type faults struct {
+	errs []error
+	more int
+}
+
+func (f *faults) note(err error) {
+	switch {
+	case err == nil:
+	case len(f.errs) < maxFaults:
+		f.errs = append(f.errs, err)
+	default:
+		f.more++
 	}
+}
+
+func (f *faults) err() error {
+	err := errors.Join(f.errs...)
+	if f.more > 0 {
+		err = fmt.Errorf("%w\nand %d more", err, f.more)
+	}
+	return err
 }
 
 // conclude takes over how the conversation ended: from the last head that has
 // messages, or the last one, which it returns.
-func (c *Conversation) conclude(byID map[int64]*Exchange) int64 {
+func (c *Conversation) conclude(byID map[int64]*decode.Exchange) int64 {
 	last := byID[c.Heads[len(c.Heads)-1]]
 	for _, id := range c.Heads {
 		for i := range byID[id].Frames {
@@ -195,18 +230,18 @@ func (c *Conversation) conclude(byID map[int64]*Exchange) int64 {
 }
 
 // appended are the client's messages.
-func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
-	var out []passed
+func (c *Conversation) appended(byID map[int64]*decode.Exchange, o decode.Options) []timedMessage {
+	var out []timedMessage
 	for i, id := range c.Appends {
 		ex := byID[id]
 		f := requestOf(ex)
 		if f == nil || len(out) == o.MaxFrames {
 			continue
 		}
-		m := appended(f, c.s.sealed())
-		out = append(out, passed{
-			frame:  c.s.message(f, m),
-			origin: Origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
+		m := appended(f, c.messages.Full())
+		out = append(out, timedMessage{
+			frame:  m.decode(c.messages, f),
+			origin: origin{Exchange: id, Seq: f.Seq, Number: m.number, Form: m.form},
 			at:     ex.Started.Add(f.T), place: i,
 			failed: ex.Code != "" && ex.Code != "ok",
 		})
@@ -215,24 +250,24 @@ func (c *Conversation) appended(byID map[int64]*Exchange, o Options) []passed {
 }
 
 // answered are the server's messages and its end, and whether the protocol numbers them.
-func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options) (out []passed, numbered bool) {
+func (c *Conversation) answered(byID map[int64]*decode.Exchange, last int64, o decode.Options) (out []timedMessage, numbered bool) {
 	for i, id := range c.Heads {
 		ex := byID[id]
 		h := headOf(ex.Call)
-		numbered = numbered || h.data != 0
+		numbered = numbered || h.Data != 0
 		for k := range ex.Frames {
 			f := &ex.Frames[k]
 			// Of several heads one tells the end.
 			if f.Dir != captures.Down || len(out) == o.MaxFrames || f.End != nil && id != last {
 				continue
 			}
-			p := passed{frame: *f, origin: Origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
-			if h.data != 0 && f.End == nil && f.Tree != nil {
-				m, ok := h.polled(f, c.s.sealed())
+			p := timedMessage{frame: *f, origin: origin{Exchange: id, Seq: f.Seq, Number: -1}, at: ex.Started.Add(f.T), place: i}
+			if h.Data != 0 && f.End == nil && f.Tree != nil {
+				m, ok := polled(h, f, c.messages.Full())
 				if !ok {
 					continue
 				}
-				p.frame, p.origin.Number, p.origin.Form = c.s.message(f, m), m.number, m.form
+				p.frame, p.origin.Number, p.origin.Form = m.decode(c.messages, f), m.number, m.form
 			}
 			out = append(out, p)
 		}
@@ -240,54 +275,23 @@ func (c *Conversation) answered(byID map[int64]*Exchange, last int64, o Options)
 	return out, numbered
 }
 
-// messages returns a Stream that decodes carried messages of a call, within the
-// bounds of one exchange.
-func messages(c Call, o Options) *Stream {
-	s := NewStream(&captures.Exchange{}, o)
-	s.call = c
-	return s
-}
-
-// sealed reports whether no more is to be decompressed.
-func (s *Stream) sealed() bool { return s.inflated >= s.o.MaxTotal }
-
-// message makes the frame of a message that a frame carried.
-func (s *Stream) message(f *Frame, p piece) Frame {
-	m := Frame{Dir: f.Dir, Frame: envelope.Frame{Len: len(p.data), Raw: p.data, Data: p.data, Partial: f.Partial, Err: f.Err}}
-	if p.err != nil {
-		m.Err = fmt.Errorf("%s frame %d: %w", f.Dir, f.Seq, p.err)
-		return m
-	}
+// decode makes the frame of the message out of the one that carried it.
+func (p *piece) decode(messages *decode.Messages, carrier *decode.Frame) decode.Frame {
+	encoding := ""
 	if p.form.Gzip {
-		m.Encoding = "gzip"
+		encoding = "gzip"
 	}
-	if s.inflated+int64(len(p.data)) > s.o.MaxTotal && len(p.data) > keptOfTooLarge {
-		m.Data = bytes.Clone(p.data[:keptOfTooLarge])
-		m.Raw = m.Data
-		m.Err = fmt.Errorf("%s frame %d: %w of %d bytes", f.Dir, f.Seq, errTotal, s.o.MaxTotal)
-		return m
-	}
-	s.inflated += int64(len(p.data))
-	if s.nodes >= s.o.MaxNodes {
-		m.Err = fmt.Errorf("%s frame %d: %w of %d", f.Dir, f.Seq, errNodes, s.o.MaxNodes)
-		return m
-	}
-	m.Tree = s.parse(p.data)
-	if err := m.Tree.Err(); err != nil && m.Err == nil {
-		m.Err = err
-	}
-	m.Inner = s.inner(&m)
-	return m
+	return messages.Decode(carrier, p.data, encoding, p.err)
 }
 
 // order sorts a half by its numbers, leaves repeated messages out, and says
 // what was out of order. What has no number comes in its turn: at its time.
-func (c *Conversation) order(half []passed, numbered bool) []passed {
+func (c *Conversation) order(half []timedMessage, numbered bool) []timedMessage {
 	if !numbered {
-		slices.SortStableFunc(half, func(a, b passed) int { return a.at.Compare(b.at) })
+		slices.SortStableFunc(half, func(a, b timedMessage) int { return a.at.Compare(b.at) })
 		return due(half)
 	}
-	slices.SortStableFunc(half, func(a, b passed) int {
+	slices.SortStableFunc(half, func(a, b timedMessage) int {
 		return cmp.Or(
 			cmp.Compare(rank(&a), rank(&b)),
 			compareBool(a.failed, b.failed),
@@ -295,15 +299,15 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 			cmp.Compare(a.place, b.place),
 		)
 	})
-	var out []passed
+	var out []timedMessage
 	next := int64(0)
 	var latest time.Time
 	for _, p := range half {
 		n := p.origin.Number
 		if len(out) > 0 && n >= 0 && out[len(out)-1].origin.Number == n {
-			kind := Duplicate
+			kind := duplicate
 			if !bytes.Equal(out[len(out)-1].frame.Data, p.frame.Data) {
-				kind = Conflict
+				kind = conflict
 			}
 			c.remark(kind, p, len(out)-1, 0)
 			continue
@@ -312,16 +316,16 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 			c.remark(Gap, p, len(out), n-next)
 		}
 		if n >= 0 && p.at.Before(latest) {
-			c.remark(Overtook, p, len(out), 0)
+			c.remark(overtook, p, len(out), 0)
 		}
 		if p.at.After(latest) {
 			latest = p.at
 		}
 		if p.failed {
-			c.remark(Declined, p, len(out), 0)
+			c.remark(declined, p, len(out), 0)
 		}
 		if p.frame.Tree == nil && p.frame.End == nil {
-			c.remark(Unread, p, len(out), 0)
+			c.remark(unread, p, len(out), 0)
 		}
 		if n >= next && n < 1<<62 {
 			next = n + 1
@@ -332,7 +336,7 @@ func (c *Conversation) order(half []passed, numbered bool) []passed {
 }
 
 // rank is what a half is sorted by: the end comes last.
-func rank(p *passed) int64 {
+func rank(p *timedMessage) int64 {
 	if p.origin.Number < 0 {
 		return 1<<63 - 1
 	}
@@ -349,12 +353,12 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-func (c *Conversation) remark(kind AnomalyKind, p passed, seq int, count int64) {
-	c.Anomalies = append(c.Anomalies, Anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
+func (c *Conversation) remark(kind anomalyKind, p timedMessage, seq int, count int64) {
+	c.Anomalies = append(c.Anomalies, anomaly{kind, p.frame.Dir, seq, p.origin.Exchange, p.origin.Number, count})
 }
 
 // due sets when each could be understood.
-func due(half []passed) []passed {
+func due(half []timedMessage) []timedMessage {
 	for i := range half {
 		half[i].due = half[i].at
 		if i > 0 && half[i-1].due.After(half[i].due) {
@@ -365,10 +369,10 @@ func due(half []passed) []passed {
 }
 
 // merge interleaves the halves.
-func (c *Conversation) merge(up, down []passed, o Options) {
+func (c *Conversation) merge(up, down []timedMessage, o decode.Options) {
 	for len(up)+len(down) > 0 {
 		if len(c.Frames) == o.MaxFrames {
-			c.fault(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
+			c.faults.note(fmt.Errorf("decode: conversation %d: more than %d frames, the rest is left out", c.ID, o.MaxFrames))
 			break
 		}
 		half := &down
@@ -381,16 +385,16 @@ func (c *Conversation) merge(up, down []passed, o Options) {
 	var seq [2]int
 	for i := range c.Frames {
 		f := &c.Frames[i]
-		f.Seq, f.at = seq[f.Dir], int64(i)
+		f.Seq = seq[f.Dir]
 		seq[f.Dir]++
 		if c.Origins[i].Number >= 0 && f.Err != nil {
-			c.fault(fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
+			c.faults.note(fmt.Errorf("decode: exchange %d: %w", c.Origins[i].Exchange, f.Err))
 		}
 	}
 	c.sortAnomalies()
 }
 
-func (c *Conversation) push(p passed) {
+func (c *Conversation) push(p timedMessage) {
 	p.frame.T = p.at.Sub(c.Started)
 	c.Frames = append(c.Frames, p.frame)
 	c.Origins = append(c.Origins, p.origin)
@@ -405,13 +409,13 @@ func (c *Conversation) sortAnomalies() {
 	for i := range c.Frames {
 		place[[2]int{int(c.Frames[i].Dir), c.Frames[i].Seq}] = i
 	}
-	slices.SortStableFunc(c.Anomalies, func(a, b Anomaly) int {
+	slices.SortStableFunc(c.Anomalies, func(a, b anomaly) int {
 		return cmp.Compare(place[[2]int{int(a.Dir), a.Seq}], place[[2]int{int(b.Dir), b.Seq}])
 	})
 }
 
 // requestOf is the one message that a unary request is.
-func requestOf(ex *Exchange) *Frame {
+func requestOf(ex *decode.Exchange) *decode.Frame {
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; f.Dir == captures.Up && f.End == nil && f.Tree != nil {
 			return f

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"context"
@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/envelope"
 )
 
 // store records what is in p.
@@ -84,7 +86,7 @@ func reference(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	defer s.Close() //nolint:errcheck // open for reading
-	all, err := FindConversations(t.Context(), s)
+	all, err := FindAll(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func reference(t testing.TB, path string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ex, err := Decode(t.Context(), s, rec.ID, Options{NoTrees: true})
+		ex, err := decode.Decode(t.Context(), s, rec.ID, decode.Options{NoTrees: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,7 @@ func drawPieces(t *rapid.T) *pieces {
 		id := rapid.SampledFrom([]string{"r", "r", "s", "", "a longer id"}).Draw(t, "id")
 		data := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "data")
 		answer := rapid.SliceOfN(rapid.SampledFrom([][]byte{frame(say("x")), endFrame, frame(nil), {7}, []byte("data: \n\n")}), 0, 4).Draw(t, "answer")
-		var o *one
+		var o *recorded
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
 			o = p.add(appendPath, "application/proto", "application/proto", appendMessage(id, 1, data), 0)
@@ -144,7 +146,7 @@ func drawPieces(t *rapid.T) *pieces {
 		case 2:
 			o = p.add("/agent.v1.AgentService/RunPoll", "application/connect+proto", "application/connect+proto", frame(stringField(1, string(stringField(1, id)))), 0, answer...)
 		case 3:
-			o = p.add(run, "application/connect+proto", "application/connect+proto", frame(data), 0, answer...)
+			o = p.add("/agent.v1.AgentService/Run", "application/connect+proto", "application/connect+proto", frame(data), 0, answer...)
 		case 4:
 			o = p.add("/a.B/C", "application/json", "application/json", data, 0, answer...)
 		default:
@@ -153,7 +155,7 @@ func drawPieces(t *rapid.T) *pieces {
 		o.ex.Outcome = rapid.SampledFrom([]captures.Outcome{captures.Complete, captures.Reset, captures.Failed}).Draw(t, "outcome")
 		o.ex.Status = rapid.SampledFrom([]int{200, 200, 0, 404, 500}).Draw(t, "status")
 		if rapid.IntRange(0, 3).Draw(t, "trailers") == 0 {
-			o.ex.ResponseTrailers = h("grpc-status", "5")
+			o.ex.ResponseTrailers = headers("grpc-status", "5")
 		}
 	}
 	return p
@@ -188,7 +190,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 // found by looking at all.
 func sameConversations(t testing.TB, s *captures.Store) {
 	ctx := context.Background()
-	all, err := FindConversations(ctx, s)
+	all, err := FindAll(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func sameConversations(t testing.TB, s *captures.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := FindConversation(ctx, s, rec.ID)
+		c, err := Find(ctx, s, rec.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,8 +209,8 @@ func sameConversations(t testing.TB, s *captures.Store) {
 		if head == 0 {
 			continue
 		}
-		got, err1 := c.Decode(ctx, s, head, Options{})
-		want, err2 := all.Decode(ctx, s, head, Options{})
+		got, err1 := c.Decode(ctx, s, head, decode.Options{})
+		want, err2 := all.Decode(ctx, s, head, decode.Options{})
 		if err1 != nil || err2 != nil || len(got.Frames) != len(want.Frames) || !cmp.Equal(got.Appends, want.Appends) {
 			t.Fatalf("exchange %d: %v, %v", head, err1, err2)
 		}
@@ -220,7 +222,7 @@ func fallback() *pieces {
 	p := &pieces{}
 	p.head(0, frame(say("a")), frame(say("b")), endFrame)
 	p.append(0, say("one"), time.Millisecond)
-	p.add(run, "application/connect+proto", "application/connect+proto", frame(say("x")), 0, frame(say("y")), endFrame)
+	p.add("/agent.v1.AgentService/Run", "application/connect+proto", "application/connect+proto", frame(say("x")), 0, frame(say("y")), endFrame)
 	p.append(1, say("two"), 2*time.Millisecond)
 	return p
 }
@@ -246,8 +248,8 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h("content-type", "application/connect+proto")
-	rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
+	c := headers("content-type", "application/connect+proto")
+	rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,9 +297,9 @@ func TestListingAfterAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := h("content-type", "application/connect+proto")
+	c := headers("content-type", "application/connect+proto")
 	for i := range 3 {
-		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + run, HTTP: "2", RequestHeaders: c})
+		rec, err := s.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +409,7 @@ func TestForgedSummaries(t *testing.T) {
 			if _, err := ListExchanges(t.Context(), s); err != nil {
 				t.Error(err)
 			}
-			c, err := DecodeConversation(t.Context(), s, 1, Options{})
+			c, err := Decode(t.Context(), s, 1, decode.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -461,4 +463,105 @@ func TestIndexInTime(t *testing.T) {
 	if got, derived := listed(t, path, true); derived != 50 || got != reference(t, path) {
 		t.Errorf("%d derived\n%s", derived, got)
 	}
+}
+
+func TestIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.uwc")
+	store, err := captures.Create(path, captures.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // the test ends
+	c := headers("content-type", "application/connect+proto")
+	rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://h" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c, Started: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Chunk(captures.Up, envelope.Append(nil, 0, []byte{0x3a, 0}))
+	rec.Response(200, c)
+	rec.Chunk(captures.Down, envelope.Append(envelope.Append(nil, 0, []byte{8, 1}), envelope.EndStream, []byte("{}")))
+	rec.End(captures.Complete, "")
+	ctx := context.Background()
+	if err := store.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Index(ctx, store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for l, err := range store.Listing(ctx, summaryVersion) {
+		if m := l.Summary; err != nil || m == nil || m.FramesUp != 1 || m.FramesDown != 2 || m.Code != "ok" {
+			t.Errorf("%+v, %v", m, err)
+		}
+	}
+	ex, err := decode.Decode(ctx, store, rec.ID(), decode.Options{})
+	if err != nil || ex.Code != "ok" || len(ex.Frames) != 3 || ex.Frame(captures.Down, 1).End == nil || ex.Frame(captures.Up, 1) != nil {
+		t.Errorf("%v, %v", ex, err)
+	}
+}
+
+// recordMillion records n exchanges of frames frames each.
+func recordMillion(tb testing.TB, path string, n, frames int) {
+	tb.Helper()
+	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := headers("content-type", "application/connect+proto", "user-agent", "connect-es/1.6.1", "connect-protocol-version", "1",
+		"x-request-id", "6b1f0c9e-2d0b-4a30-9f5e-0b9c1a7d1c11", "date", "Sat, 21 Nov 2026 10:22:09 GMT", "accept-encoding", "gzip, br")
+	delta := envelope.Append(nil, 0, append([]byte{0x0a, 48, 0x0a, 46}, "the next words of an answer as a model says it"...))
+	for range n {
+		rec, err := store.Begin(captures.Exchange{Method: "POST", URL: "https://api.example.com" + "/agent.v1.AgentService/Run", HTTP: "2", RequestHeaders: c})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		rec.Chunk(captures.Up, delta)
+		rec.Response(200, c)
+		for range frames - 2 {
+			rec.Chunk(captures.Down, delta)
+		}
+		rec.Chunk(captures.Down, envelope.Append(nil, envelope.EndStream, []byte("{}")))
+		rec.End(captures.Complete, "")
+	}
+	if err := store.Close(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// BenchmarkListMillionFrames opens and lists a capture of a million frames in
+// 2,000 exchanges: without summaries, as a recorder that was killed leaves it,
+// and with them.
+func BenchmarkListMillionFrames(b *testing.B) {
+	const exchanges, frames = 2000, 500
+	path := filepath.Join(b.TempDir(), "a.uwc")
+	recordMillion(b, path, exchanges, frames)
+	list := func(b *testing.B, save bool) {
+		store, err := captures.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer store.Close() //nolint:errcheck // open for reading
+		l, err := ListExchanges(b.Context(), store)
+		if err != nil || len(l.Exchanges) != exchanges || l.Exchanges[0].FramesDown != frames-1 {
+			b.Fatal(fmt.Errorf("%d exchanges, %w", len(l.Exchanges), err))
+		}
+		if save {
+			if err := l.Save(b.Context(), store); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("derived", func(b *testing.B) {
+		for range b.N {
+			list(b, false)
+		}
+		b.ReportMetric(float64(b.N)*exchanges*frames/b.Elapsed().Seconds(), "frames/s")
+	})
+	list(b, true)
+	b.Run("summarised", func(b *testing.B) {
+		for range b.N {
+			list(b, false)
+		}
+	})
 }

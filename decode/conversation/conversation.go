@@ -1,4 +1,10 @@
-package decode
+// Package conversation finds the bidirectional streams of a capture that were
+// carried in pieces, as several calls, and puts each together: exchanges go in,
+// and one decode.Exchange comes out, with what its frames do not show. Listings
+// and walks over a capture that count such a stream once are here, too.
+//
+// How a service splits a stream is data: package scheme.
+package conversation
 
 import (
 	"cmp"
@@ -10,63 +16,58 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
-// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
-type Capture interface {
-	Source
-	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
-}
-
-// Conversations says which exchanges of a capture are pieces of what.
-type Conversations struct {
+// A Set says which exchanges of a capture are pieces of what.
+type Set struct {
 	threads
-	told bool // by summaries: a piece may be none
+	fromSummaries bool // a piece may be none
 }
 
 // threads are pieces by request id.
 type threads struct {
-	list   []*thread
-	byName map[string]*thread
-	byPart map[int64]*thread
+	list   []*splitStream
+	byName map[string]*splitStream
+	byPart map[int64]*splitStream
 }
 
-// A thread is the pieces with one request id, and of their heads those of one method.
-type thread struct {
+// A splitStream is the pieces with one request id, and of their heads those of one method.
+type splitStream struct {
 	id             string
 	service, rpc   string // of the bidirectional method; "" before a head is known
 	heads, appends []int64
 }
 
 func newThreads() threads {
-	return threads{byName: map[string]*thread{}, byPart: map[int64]*thread{}}
+	return threads{byName: map[string]*splitStream{}, byPart: map[int64]*splitStream{}}
 }
 
 // threadOf is the request id of a piece; "" where it does not tell, and for
 // what is no piece.
-func threadOf(ex *Exchange) string {
+func threadOf(ex *decode.Exchange) string {
 	switch h := headOf(ex.Call); {
 	case h != nil:
-		return textAt(requestOf(ex), h.id)
+		return textAt(requestOf(ex), h.ID)
 	case isAppend(ex.Call):
-		return textAt(requestOf(ex), appendShape.id)
+		return textAt(requestOf(ex), splitting.Append.ID)
 	}
 	return ""
 }
 
-// add enters an exchange. One that is no piece, or does not tell of what, is
+// addPiece enters an exchange. One that is no piece, or does not tell of what, is
 // left out, as is a head of another method than the first one of its id.
-func (t *threads) add(ex *Exchange) { t.enter(ex.ID, ex.Call, threadOf(ex)) }
+func (t *threads) addPiece(ex *decode.Exchange) { t.addCall(ex.ID, ex.Call, threadOf(ex)) }
 
-// enter is add for the exchange number, of a call, with a request id.
-func (t *threads) enter(number int64, call Call, id string) {
+// addCall is addPiece for the exchange number, of a call, with a request id.
+func (t *threads) addCall(number int64, call decode.Call, id string) {
 	h := headOf(call)
 	if id == "" || h == nil && !isAppend(call) {
 		return
 	}
 	th := t.byName[id]
 	if th == nil {
-		th = &thread{id: strings.Clone(id)}
+		th = &splitStream{id: strings.Clone(id)}
 		t.byName[id] = th
 		t.list = append(t.list, th)
 	}
@@ -85,31 +86,31 @@ func (t *threads) enter(number int64, call Call, id string) {
 	}
 }
 
-// FindConversations looks through a capture for conversations in pieces.
+// FindAll looks through a capture for conversations in pieces.
 //
 // Shape: only exchanges that are pieces by their names are read, and of heads
 // no more than the request.
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
-func FindConversations(ctx context.Context, src Capture) (*Conversations, error) {
-	c := &Conversations{threads: newThreads()}
+func FindAll(ctx context.Context, src decode.Capture) (*Set, error) {
+	c := &Set{threads: newThreads()}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
 // find enters the pieces among exchanges of src, those behind a damaged one, too.
-func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*captures.Exchange, error]) error {
+func (c *Set) find(ctx context.Context, src decode.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
 		if err != nil {
 			return cmp.Or(damage, fmt.Errorf("decode: %w", err))
 		}
-		if !IsPiece(Classify(rec)) {
+		if !IsPiece(decode.Classify(rec)) {
 			continue
 		}
 		ex, err := decodeRequest(ctx, src, rec)
 		switch {
 		case err == nil:
-			c.add(ex)
+			c.addPiece(ex)
 		case !errors.Is(err, captures.ErrDamaged):
 			return err
 		case damage == nil:
@@ -120,7 +121,7 @@ func (c *Conversations) find(ctx context.Context, src Source, among iter.Seq2[*c
 }
 
 // decodeRequest decodes the request's first message.
-func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Exchange, error) {
+func decodeRequest(ctx context.Context, src decode.Source, rec *captures.Exchange) (*decode.Exchange, error) {
 	r := newRequestReader(rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
@@ -136,13 +137,13 @@ func decodeRequest(ctx context.Context, src Source, rec *captures.Exchange) (*Ex
 // A requestReader decodes the request's first message, and not what is inside
 // its fields.
 type requestReader struct {
-	s  *Stream
-	ex *Exchange
+	s  *decode.Stream
+	ex *decode.Exchange
 }
 
 func newRequestReader(rec *captures.Exchange) *requestReader {
-	s := NewStream(rec, Options{NoInner: true})
-	return &requestReader{s, &Exchange{Exchange: *rec, Call: s.Call()}}
+	s := decode.NewStream(rec, decode.Options{NoInner: true})
+	return &requestReader{s, &decode.Exchange{Exchange: *rec, Call: s.Call()}}
 }
 
 // feed takes the next chunk, and reports whether the message is there.
@@ -154,7 +155,7 @@ func (r *requestReader) feed(chunk captures.Chunk) bool {
 }
 
 // close returns the request with its message, if it has one.
-func (r *requestReader) close() *Exchange {
+func (r *requestReader) close() *decode.Exchange {
 	if len(r.ex.Frames) > 0 {
 		return r.ex
 	}
@@ -168,7 +169,7 @@ func (r *requestReader) close() *Exchange {
 
 // Head returns the exchange that a conversation goes by: the first head of the
 // one that exchange id is a piece of; 0 if it is none of any.
-func (c *Conversations) Head(id int64) int64 {
+func (c *Set) Head(id int64) int64 {
 	if th := c.byPart[id]; th != nil && len(th.heads) > 0 && len(th.appends) > 0 {
 		return th.heads[0]
 	}
@@ -177,7 +178,7 @@ func (c *Conversations) Head(id int64) int64 {
 
 // Parts returns the exchanges of the conversation that goes by head: its heads
 // first, each in the order of their beginning; nil if there is none.
-func (c *Conversations) Parts(head int64) []int64 {
+func (c *Set) Parts(head int64) []int64 {
 	if c.Head(head) != head || head == 0 {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (c *Conversations) Parts(head int64) []int64 {
 }
 
 // All yields the heads of all conversations.
-func (c *Conversations) All() iter.Seq[int64] {
+func (c *Set) All() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, th := range c.list {
 			if len(th.heads) > 0 && len(th.appends) > 0 && !yield(th.heads[0]) {
@@ -196,21 +197,21 @@ func (c *Conversations) All() iter.Seq[int64] {
 	}
 }
 
-// ErrNoConversation is wrapped where an exchange is the head of none.
-var ErrNoConversation = errors.New("no conversation goes by this exchange")
+// errNoConversation is wrapped where an exchange is the head of none.
+var errNoConversation = errors.New("no conversation goes by this exchange")
 
 // Decode reads the pieces of the conversation that goes by head, and joins them.
 //
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
-func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Options) (*Conversation, error) {
+func (c *Set) Decode(ctx context.Context, src decode.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
-	bounds := messages(Call{}, o).o
+	bounds := o.Bounded()
 	left := bounds
-	var parts []*Exchange
+	var parts []*decode.Exchange
 	for _, id := range c.Parts(head) {
-		ex, err := Decode(ctx, src, id, left)
+		ex, err := decode.Decode(ctx, src, id, left)
 		if err != nil {
 			return nil, err
 		}
@@ -223,27 +224,27 @@ func (c *Conversations) Decode(ctx context.Context, src Source, head int64, o Op
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
-	if all, ok := src.(Capture); ok && c.told && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
-		found, err := FindConversations(ctx, all)
+	if all, ok := src.(decode.Capture); ok && c.fromSummaries && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+		found, err := FindAll(ctx, all)
 		if err != nil {
 			return nil, err
 		}
 		return found.Decode(ctx, src, head, o)
 	}
 	if len(joined) == 0 {
-		return nil, fmt.Errorf("decode: exchange %d: %w", head, ErrNoConversation)
+		return nil, fmt.Errorf("decode: exchange %d: %w", head, errNoConversation)
 	}
-	joined[0].choose(ctx, src)
+	joined[0].LoadChoices(ctx, src)
 	if n := len(parts) - len(joined[0].Heads) - len(joined[0].Appends); n > 0 {
 		joined[0].Err = errors.Join(joined[0].Err, fmt.Errorf("decode: conversation %d: %d of its exchanges are beyond the bounds of %d bytes and %d nodes", head, n, bounds.MaxTotal, bounds.MaxNodes))
 	}
 	return joined[0], nil
 }
 
-// DecodeConversation is Decode where id is the head of a conversation, else it
+// Decode is Decode where id is the head of a conversation, else it
 // returns nil without an error. It looks through src only where id may be one.
-func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*Conversation, error) {
-	capture, ok := src.(Capture)
+func Decode(ctx context.Context, src decode.Source, id int64, o decode.Options) (*Conversation, error) {
+	capture, ok := src.(decode.Capture)
 	if !ok {
 		return nil, nil
 	}
@@ -251,10 +252,10 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
 	}
-	if headOf(Classify(rec)) == nil {
+	if headOf(decode.Classify(rec)) == nil {
 		return nil, nil
 	}
-	all, err := FindConversation(ctx, capture, id)
+	all, err := Find(ctx, capture, id)
 	if err != nil {
 		return nil, err
 	}
@@ -266,16 +267,16 @@ func DecodeConversation(ctx context.Context, src Source, id int64, o Options) (*
 
 // DropJoined takes out of a piece the frames that stand in its conversation as
 // they are, so that they are not counted twice: what is left is what carried it.
-func DropJoined(ex *Exchange) {
-	if h := headOf(ex.Call); h != nil && h.data == 0 {
-		ex.Frames = slices.DeleteFunc(ex.Frames, func(f Frame) bool { return f.Dir == captures.Down })
+func DropJoined(ex *decode.Exchange) {
+	if h := headOf(ex.Call); h != nil && h.Data == 0 {
+		ex.Frames = slices.DeleteFunc(ex.Frames, func(f decode.Frame) bool { return f.Dir == captures.Down })
 	}
 }
 
 // Joined is the call that a head's call stands for: the bidirectional method.
-func Joined(c Call) Call {
+func Joined(c decode.Call) decode.Call {
 	if h := headOf(c); h != nil {
-		c.RPC = strings.TrimSuffix(c.RPC, h.suffix)
+		c.RPC = strings.TrimSuffix(c.RPC, h.Suffix)
 	}
 	return c
 }

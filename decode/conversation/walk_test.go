@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // walkedCapture has a conversation of exchanges 1 (its head) and 2, and 3, which is
@@ -34,7 +35,7 @@ func TestEachCall(t *testing.T) {
 		{2, false, []string{"2 BidiAppend"}},
 	} {
 		var got []string
-		err := EachCall(t.Context(), p, c.id, c.part, func(ex *Exchange, joined bool) error {
+		err := EachCall(t.Context(), p, c.id, c.part, func(ex *decode.Exchange, joined bool) error {
 			text := fmt.Sprintf("%d %s", ex.ID, ex.RPC)
 			if joined {
 				text += " joined"
@@ -54,7 +55,7 @@ func TestEachWhole(t *testing.T) {
 	p := walkedCapture()
 	for parts, want := range map[bool][]string{false: {"1 Run", "3 Run"}, true: {"1 RunSSE", "2 BidiAppend", "3 Run"}} {
 		var got []string
-		err := EachWhole(t.Context(), p, parts, func(ex *Exchange) error {
+		err := EachWhole(t.Context(), p, parts, func(ex *decode.Exchange) error {
 			got = append(got, fmt.Sprintf("%d %s", ex.ID, ex.RPC))
 			return nil
 		})
@@ -69,17 +70,17 @@ func TestWalkDamaged(t *testing.T) {
 	p := walkedCapture()
 	p.fail = captures.ErrDamaged
 	n := 0
-	count := func(*Exchange) error { n++; return nil }
+	count := func(*decode.Exchange) error { n++; return nil }
 	if err := EachWhole(t.Context(), p, false, count); !errors.Is(err, captures.ErrDamaged) || n != 2 {
 		t.Errorf("%d, %v", n, err)
 	}
 	n = 0
-	err := EachCall(t.Context(), p, 0, false, func(*Exchange, bool) error { n++; return nil })
+	err := EachCall(t.Context(), p, 0, false, func(*decode.Exchange, bool) error { n++; return nil })
 	if !errors.Is(err, captures.ErrDamaged) || n != 4 {
 		t.Errorf("%d, %v", n, err)
 	}
 	enough := errors.New("enough")
-	if err := EachCall(t.Context(), p, 0, false, func(*Exchange, bool) error { return enough }); !errors.Is(err, enough) {
+	if err := EachCall(t.Context(), p, 0, false, func(*decode.Exchange, bool) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
 }

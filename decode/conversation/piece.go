@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"bytes"
@@ -7,74 +7,32 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"unicode/utf8"
 
+	"unwire/decode"
+	"unwire/decode/conversation/scheme"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
 
-// The profile of the fallback: a bidirectional method M where HTTP/2 is missing.
-// The server's half is the answer to MSSE or MPoll (a head), each message of the
-// client is a call of its own (an append), and a request id tells what belongs
-// together. All that is specific to one API stands in these two tables.
-//
-// Source: RESEARCH.md#sse-fallback
-var (
-	appendShape = struct {
-		rpc          string
-		text, binary uint64 // the client's message, as hex or as it is
-		id           fieldpath.Path
-		number       uint64 // its place in the stream, from 0
-	}{rpc: "BidiAppend", text: 1, binary: 4, id: fields(2, 1), number: 3}
-
-	headShapes = [...]headShape{
-		{suffix: "SSE", id: fields(1)},
-		{suffix: "Poll", id: fields(1, 1), number: 1, data: 2, eof: 3},
-	}
-)
-
-// A headShape is how the server's half is asked for, and how it comes.
-type headShape struct {
-	suffix string // of the method's name
-	id     fieldpath.Path
-	// Fields of each message of the answer that carries one of the server's as
-	// base64; 0 where the answer's messages are the server's own.
-	number, data, eof uint64
-}
-
-func fields(numbers ...uint64) fieldpath.Path {
-	var p fieldpath.Path
-	for _, n := range numbers {
-		p = append(p, fieldpath.Field(n))
-	}
-	return p
-}
+// splitting is how services split a stream into calls.
+var splitting *scheme.Scheme = &scheme.Fallback
 
 // maxRequestID is the length in bytes of the longest id that is taken for one.
 const maxRequestID = 256
 
-// headOf returns how a call carries the server's half, or nil.
-func headOf(c Call) *headShape {
-	for i := range headShapes {
-		if h := &headShapes[i]; c.Service != "" && len(c.RPC) > len(h.suffix) && strings.HasSuffix(c.RPC, h.suffix) {
-			return h
-		}
-	}
-	return nil
-}
+func headOf(c decode.Call) *scheme.Head { return splitting.HeadOf(c.Service, c.RPC) }
 
-// isAppend reports whether a call carries one message of a client's half.
-func isAppend(c Call) bool { return c.Service != "" && c.RPC == appendShape.rpc }
+func isAppend(c decode.Call) bool { return splitting.IsAppend(c.Service, c.RPC) }
 
 // IsPiece reports whether a call, by its name, carries a piece of a
 // conversation: the server's half, or a message of the client's.
-func IsPiece(c Call) bool { return headOf(c) != nil || isAppend(c) }
+func IsPiece(c decode.Call) bool { return headOf(c) != nil || isAppend(c) }
 
 // textAt is the one text at a path of a frame's message; "" if there is none.
-func textAt(f *Frame, p fieldpath.Path) string {
+func textAt(f *decode.Frame, p fieldpath.Path) string {
 	if f == nil || f.Tree == nil {
 		return ""
 	}
@@ -92,7 +50,7 @@ func textAt(f *Frame, p fieldpath.Path) string {
 // numberAt is the number in a field of a frame's message; 0 where it is not
 // there. The last one counts, as for every reader of protobuf.
 func numberAt(t *wire.Tree, field uint64) int64 {
-	at := t.Find(fields(field))
+	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if field == 0 || len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Varint {
 		return 0
 	}
@@ -101,7 +59,7 @@ func numberAt(t *wire.Tree, field uint64) int64 {
 
 // carried is the last value of a length-delimited field; nil where there is none.
 func carried(t *wire.Tree, field uint64) []byte {
-	at := t.Find(fields(field))
+	at := t.Find(fieldpath.Path{fieldpath.Field(field)})
 	if len(at) == 0 || t.Node(at[len(at)-1]).Type != wire.Len {
 		return nil
 	}
@@ -112,38 +70,38 @@ func carried(t *wire.Tree, field uint64) []byte {
 type piece struct {
 	number int64
 	data   []byte
-	form   Form
+	form   wrapping
 	err    error // why data is as it was carried
 }
 
-// A Form is how an append carries its message.
-type Form struct {
+// A wrapping is how an append carries its message.
+type wrapping struct {
 	Hex       bool // as text, else as bytes
 	Gzip      bool
 	Enveloped bool
 }
 
 // appended reads the message of an append. Redaction may have put placeholders
-// into hex: they are put into the message. With sealed the message's own
+// into hex: they are put into the message. With full the message's own
 // compression is left on.
-func appended(f *Frame, sealed bool) piece {
-	p := piece{number: numberAt(f.Tree, appendShape.number)}
-	data := carried(f.Tree, appendShape.binary)
-	if text := carried(f.Tree, appendShape.text); len(data) == 0 && len(text) > 0 {
+func appended(f *decode.Frame, full bool) piece {
+	p := piece{number: numberAt(f.Tree, splitting.Append.Number)}
+	data := carried(f.Tree, splitting.Append.Binary)
+	if text := carried(f.Tree, splitting.Append.Text); len(data) == 0 && len(text) > 0 {
 		p.form.Hex = true
 		if data, p.err = unhex(text); p.err != nil {
-			p.data, p.err = text, fmt.Errorf("field %d: %w", appendShape.text, p.err)
+			p.data, p.err = text, fmt.Errorf("field %d: %w", splitting.Append.Text, p.err)
 			return p
 		}
 	}
-	if p.data = data; !sealed {
+	if p.data = data; !full {
 		p.data, p.form.Gzip, p.form.Enveloped = open(data)
 	}
 	return p
 }
 
 // Wrap is the inverse of what a Form says was undone: the field's value.
-func (f Form) Wrap(data []byte) ([]byte, error) {
+func (f wrapping) Wrap(data []byte) ([]byte, error) {
 	var flags envelope.Flags
 	if f.Gzip {
 		out, err := envelope.Compress("gzip", data)
@@ -163,18 +121,18 @@ func (f Form) Wrap(data []byte) ([]byte, error) {
 
 // polled reads the server's message out of one of a polled answer. A message
 // that only says that nothing follows carries none.
-func (h *headShape) polled(f *Frame, sealed bool) (p piece, ok bool) {
-	p.number = numberAt(f.Tree, h.number)
-	text := carried(f.Tree, h.data)
+func polled(h *scheme.Head, f *decode.Frame, full bool) (p piece, ok bool) {
+	p.number = numberAt(f.Tree, h.Number)
+	text := carried(f.Tree, h.Data)
 	if len(text) == 0 {
-		return p, numberAt(f.Tree, h.eof) == 0
+		return p, numberAt(f.Tree, h.EOF) == 0
 	}
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		p.data, p.err = text, fmt.Errorf("field %d: %w", h.data, err)
+		p.data, p.err = text, fmt.Errorf("field %d: %w", h.Data, err)
 		return p, true
 	}
-	if p.data = data; !sealed {
+	if p.data = data; !full {
 		p.data, p.form.Gzip, p.form.Enveloped = open(data)
 	}
 	return p, true
@@ -239,4 +197,13 @@ func halfPlaceholder(p []byte) []byte {
 		return name[:half]
 	}
 	return append(bytes.Clone(name), bytes.Repeat([]byte("."), half-len(name))...)
+}
+
+// gunzip undoes gzip that holds to the end.
+func gunzip(b []byte) ([]byte, bool) {
+	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
+		return nil, false
+	}
+	out, err := envelope.Decompress("gzip", b, nested.MaxInflated)
+	return out, err == nil
 }

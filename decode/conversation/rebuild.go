@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 )
@@ -14,13 +15,13 @@ import (
 // fields stay as they are.
 //
 // Errors: where the message has no one request id.
-func RebuildHead(c Call, data []byte, requestID string) ([]byte, error) {
+func RebuildHead(c decode.Call, data []byte, requestID string) ([]byte, error) {
 	h := headOf(c)
 	if h == nil {
 		return nil, fmt.Errorf("decode: %s is no head of a conversation", c.RPC)
 	}
 	t := wire.Parse(data, wire.Options{})
-	edit, err := setID(t, h.id, requestID)
+	edit, err := setID(t, h.ID, requestID)
 	if err != nil {
 		return nil, err
 	}
@@ -34,27 +35,27 @@ func RebuildHead(c Call, data []byte, requestID string) ([]byte, error) {
 // Errors: where the message has no one request id, or several numbers or messages.
 func RebuildAppend(data []byte, requestID string, number int64, message []byte) ([]byte, error) {
 	t := wire.Parse(data, wire.Options{})
-	edit, err := setID(t, appendShape.id, requestID)
+	edit, err := setID(t, splitting.Append.ID, requestID)
 	if err != nil {
 		return nil, err
 	}
 	edits := []wire.Edit{edit}
-	was := appended(&Frame{Tree: t}, false)
+	was := appended(&decode.Frame{Tree: t}, false)
 	value, err := was.form.Wrap(message)
 	if err != nil {
 		return nil, err
 	}
-	field := appendShape.binary
-	if was.form.Hex || len(t.Find(fields(field))) == 0 && len(t.Find(fields(appendShape.text))) > 0 {
-		field = appendShape.text
+	field := splitting.Append.Binary
+	if was.form.Hex || len(t.Find(fieldpath.Path{fieldpath.Field(field)})) == 0 && len(t.Find(fieldpath.Path{fieldpath.Field(splitting.Append.Text)})) > 0 {
+		field = splitting.Append.Text
 	}
 	tagged := protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(field), protowire.BytesType), value)
 	if edits, err = setField(t, edits, field, value, tagged, len(value) == 0); err != nil {
 		return nil, err
 	}
 	value = protowire.AppendVarint(nil, uint64(number))
-	tagged = append(protowire.AppendTag(nil, protowire.Number(appendShape.number), protowire.VarintType), value...)
-	if edits, err = setField(t, edits, appendShape.number, value, tagged, number == 0); err != nil {
+	tagged = append(protowire.AppendTag(nil, protowire.Number(splitting.Append.Number), protowire.VarintType), value...)
+	if edits, err = setField(t, edits, splitting.Append.Number, value, tagged, number == 0); err != nil {
 		return nil, err
 	}
 	return wire.Splice(t, edits)
@@ -71,7 +72,7 @@ func setID(t *wire.Tree, p fieldpath.Path, id string) (wire.Edit, error) {
 // setField gives a field of the root a value; tagged is the whole field, for
 // where it is not there, unless it need not be.
 func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []byte, isDefault bool) ([]wire.Edit, error) {
-	at := t.Find(fields(number))
+	at := t.Find(fieldpath.Path{fieldpath.Field(number)})
 	switch {
 	case len(at) > 1:
 		return nil, fmt.Errorf("decode: field %d is there %d times", number, len(at))
@@ -85,21 +86,21 @@ func setField(t *wire.Tree, edits []wire.Edit, number uint64, value, tagged []by
 
 // Carried returns the server's messages that frames of a head's answer carry:
 // the frames themselves, unless the call is one that wraps them.
-func Carried(c Call, frames []Frame, o Options) []Frame {
+func Carried(c decode.Call, frames []decode.Frame, o decode.Options) []decode.Frame {
 	h := headOf(c)
-	if h == nil || h.data == 0 {
+	if h == nil || h.Data == 0 {
 		return frames
 	}
-	s := messages(Joined(c), o)
-	var out []Frame
+	s := decode.NewMessages(Joined(c), o)
+	var out []decode.Frame
 	for i := range frames {
 		f := &frames[i]
 		if f.Dir != captures.Down || f.End != nil || f.Tree == nil {
 			out = append(out, *f)
 			continue
 		}
-		if m, ok := h.polled(f, false); ok {
-			g := s.message(f, m)
+		if m, ok := polled(h, f, false); ok {
+			g := m.decode(s, f)
 			g.Seq, g.T = f.Seq, f.T
 			out = append(out, g)
 		}
@@ -110,13 +111,13 @@ func Carried(c Call, frames []Frame, o Options) []Frame {
 // IsLast reports whether one of the frames of a head's answer says that the
 // server's half ends with it: of polls, which come in several calls. The answer
 // of any other head is all there is.
-func IsLast(c Call, frames []Frame) bool {
+func IsLast(c decode.Call, frames []decode.Frame) bool {
 	h := headOf(c)
-	if h == nil || h.data == 0 {
+	if h == nil || h.Data == 0 {
 		return true
 	}
 	for i := range frames {
-		if f := &frames[i]; f.Dir == captures.Down && (f.Tree != nil && numberAt(f.Tree, h.eof) != 0 || f.End != nil && f.End.Error != nil) {
+		if f := &frames[i]; f.Dir == captures.Down && (f.Tree != nil && numberAt(f.Tree, h.EOF) != 0 || f.End != nil && f.End.Error != nil) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package decode
+package conversation
 
 import (
 	"cmp"
@@ -6,12 +6,13 @@ import (
 	"errors"
 
 	"unwire/captures"
+	"unwire/decode"
 )
 
 // A Resolved exchange is what a number of a capture stands for: the conversation
 // that goes by it, or else the exchange alone.
 type Resolved struct {
-	*Exchange
+	*decode.Exchange
 	// Joined is the conversation that Exchange is of; nil for one exchange alone.
 	Joined *Conversation
 	// Head is the exchange that the conversation goes by of which this one is a
@@ -22,31 +23,31 @@ type Resolved struct {
 // Resolve decodes what the number id stands for; with part, the exchange alone.
 //
 // Errors: of a damaged capture, with what is readable of the exchange.
-func Resolve(ctx context.Context, src Capture, id int64, part bool) (Resolved, error) {
+func Resolve(ctx context.Context, src decode.Capture, id int64, part bool) (Resolved, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return Resolved{}, err
 	}
 	r := Resolved{}
-	if IsPiece(Classify(rec)) {
-		all, err := FindConversation(ctx, src, rec.ID)
+	if IsPiece(decode.Classify(rec)) {
+		all, err := Find(ctx, src, rec.ID)
 		if errors.Is(err, captures.ErrDamaged) {
 			// The exchange alone is better than nothing.
-			r.Exchange, _ = Decode(ctx, src, rec.ID, Options{})
+			r.Exchange, _ = decode.Decode(ctx, src, rec.ID, decode.Options{})
 		}
 		if err != nil {
 			return r, err
 		}
 		r.Head = all.Head(rec.ID)
 		if r.Head == rec.ID && !part {
-			if r.Joined, err = all.Decode(ctx, src, rec.ID, Options{}); err != nil {
+			if r.Joined, err = all.Decode(ctx, src, rec.ID, decode.Options{}); err != nil {
 				return r, err
 			}
 			r.Exchange = r.Joined.Exchange
 			return r, nil
 		}
 	}
-	r.Exchange, err = Decode(ctx, src, rec.ID, Options{})
+	r.Exchange, err = decode.Decode(ctx, src, rec.ID, decode.Options{})
 	return r, err
 }
 
@@ -57,15 +58,15 @@ func Resolve(ctx context.Context, src Capture, id int64, part bool) (Resolved, e
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
-func EachCall(ctx context.Context, src Capture, id int64, part bool, do func(ex *Exchange, joined bool) error) error {
+func EachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	if id != 0 {
-		one, err := FindConversation(ctx, src, id)
+		one, err := Find(ctx, src, id)
 		if err != nil {
 			return err
 		}
 		return one.eachCall(ctx, src, id, part, do)
 	}
-	all, damage := FindConversations(ctx, src)
+	all, damage := FindAll(ctx, src)
 	if damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 		return damage
 	}
@@ -83,10 +84,10 @@ func EachCall(ctx context.Context, src Capture, id int64, part bool, do func(ex 
 
 // eachCall is EachCall for one exchange, whose conversation is among c. Of a damaged
 // one do gets what is there of it, and then the damage is the error.
-func (c *Conversations) eachCall(ctx context.Context, src Capture, id int64, part bool, do func(ex *Exchange, joined bool) error) error {
+func (c *Set) eachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	joined := c.Head(id) == id && !part
 	if joined {
-		whole, err := c.Decode(ctx, src, id, Options{})
+		whole, err := c.Decode(ctx, src, id, decode.Options{})
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (c *Conversations) eachCall(ctx context.Context, src Capture, id int64, par
 			return err
 		}
 	}
-	ex, damage := Decode(ctx, src, id, Options{})
+	ex, damage := decode.Decode(ctx, src, id, decode.Options{})
 	if damage != nil {
 		if ex == nil || !errors.Is(damage, captures.ErrDamaged) {
 			return damage
@@ -116,11 +117,11 @@ func (c *Conversations) eachCall(ctx context.Context, src Capture, id int64, par
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
-func EachWhole(ctx context.Context, src Capture, parts bool, do func(ex *Exchange) error) error {
-	all := &Conversations{}
+func EachWhole(ctx context.Context, src decode.Capture, parts bool, do func(ex *decode.Exchange) error) error {
+	all := &Set{}
 	var damage error
 	if !parts {
-		if all, damage = FindConversations(ctx, src); damage != nil && !errors.Is(damage, captures.ErrDamaged) {
+		if all, damage = FindAll(ctx, src); damage != nil && !errors.Is(damage, captures.ErrDamaged) {
 			return damage
 		}
 	}
@@ -146,12 +147,12 @@ func EachWhole(ctx context.Context, src Capture, parts bool, do func(ex *Exchang
 
 // whole decodes the exchange id, or the conversation that goes by it; of another
 // piece of a conversation it returns nil.
-func (c *Conversations) whole(ctx context.Context, src Capture, id int64) (*Exchange, error) {
+func (c *Set) whole(ctx context.Context, src decode.Capture, id int64) (*decode.Exchange, error) {
 	switch c.Head(id) {
 	case 0:
-		return Decode(ctx, src, id, Options{})
+		return decode.Decode(ctx, src, id, decode.Options{})
 	case id:
-		whole, err := c.Decode(ctx, src, id, Options{})
+		whole, err := c.Decode(ctx, src, id, decode.Options{})
 		if err != nil {
 			return nil, err
 		}
