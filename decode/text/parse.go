@@ -2,15 +2,12 @@ package text
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
-	"unwire/decode/envelope"
 	"unwire/decode/wire"
 )
 
@@ -208,9 +205,9 @@ func (p *parser) item() error {
 	case '`':
 		return p.hexLiteral()
 	case '{':
-		return p.open('l', 1, 0)
+		return p.openLevel('l', 1, 0)
 	case '}':
-		return p.shut()
+		return p.closeLevel()
 	case '#':
 		return p.block()
 	case '!':
@@ -338,7 +335,7 @@ func (p *parser) tag(word []byte) error {
 	if typ == wire.StartGroup && !named {
 		p.space()
 		p.pos++ // the !
-		return p.open('g', 1, number)
+		return p.openLevel('g', 1, number)
 	}
 	return nil
 }
@@ -400,8 +397,8 @@ func (p *parser) ahead() wire.Type {
 	return typeOfNumber(word)
 }
 
-// open begins a brace of skip bytes.
-func (p *parser) open(kind byte, skip int, number uint64) error {
+// openLevel begins a brace of skip bytes.
+func (p *parser) openLevel(kind byte, skip int, number uint64) error {
 	l := level{at: p.pos, close: kind, number: number, long: p.long, prefix: len(p.prefixes)}
 	if kind == 'l' {
 		p.prefixes = append(p.prefixes, prefix{pos: len(p.body)})
@@ -412,8 +409,8 @@ func (p *parser) open(kind byte, skip int, number uint64) error {
 	return nil
 }
 
-// shut ends the innermost brace.
-func (p *parser) shut() error {
+// closeLevel ends the innermost brace.
+func (p *parser) closeLevel() error {
 	k := len(p.levels) - 1
 	if k < 0 {
 		return p.advise("take this } out, or add the { that it belongs to", "no brace is open here")
@@ -440,126 +437,11 @@ func (p *parser) shut() error {
 			return err
 		}
 		p.pos++
-		return p.shutFrame()
+		return p.closeFrame()
 	}
 	if k > 0 {
 		p.levels[k-1].extra += extra
 	}
 	p.pos++
 	return nil
-}
-
-// A frameForm is what stands before the brace of a frame.
-type frameForm struct {
-	flags    uint8
-	length   int64 // to claim; -1 for the real one
-	encoding string
-	of       string
-	raw      []byte
-}
-
-// openFrame reads `frame FLAGS … {`.
-func (p *parser) openFrame() error {
-	if len(p.levels) > 0 {
-		return p.fail("a frame cannot be inside anything")
-	}
-	if err := p.noLong(); err != nil {
-		return err
-	}
-	p.out = p.assemble(p.out)
-	p.pos += len("frame")
-	p.space()
-	flags := p.word()
-	v, err := parseNumber(flags)
-	if err != nil || v.typ != wire.Varint || v.bits > 0xff {
-		return p.fail("flags %.20q: want a number up to 0xff", flags)
-	}
-	p.pos += len(flags)
-	p.frame = frameForm{flags: uint8(v.bits), length: -1}
-	for {
-		p.space()
-		if p.pos < len(p.src) && p.src[p.pos] == '{' {
-			return p.open('f', 1, 0)
-		}
-		if err := p.frameWord(); err != nil {
-			return err
-		}
-	}
-}
-
-// frameWord reads one word of a frame's head.
-func (p *parser) frameWord() error {
-	word := p.word()
-	at := p.pos
-	p.pos += len(word)
-	valued := p.pos < len(p.src) && p.src[p.pos] == ':'
-	if valued {
-		p.pos++
-	}
-	switch {
-	case string(word) == "len" && valued:
-		w := p.word()
-		v, err := parseNumber(w)
-		if err != nil || v.typ != wire.Varint || v.bits > 1<<32-1 {
-			return p.fail("length %.20q: want a number below 2^32", w)
-		}
-		p.pos += len(w)
-		p.frame.length = int64(v.bits)
-	case string(word) == "of" && valued:
-		p.frame.of = string(p.word())
-		p.pos += len(p.frame.of)
-	case string(word) == "raw" && valued:
-		body := p.body
-		p.body = nil
-		if p.pos >= len(p.src) || p.src[p.pos] != '`' {
-			return p.fail("raw: wants `hex`")
-		}
-		err := p.hexLiteral()
-		p.frame.raw, p.body = p.body, body
-		return err
-	case len(word) > 0 && !valued:
-		if _, err := envelope.Compress(string(word), nil); err != nil {
-			p.pos = at
-			return p.advise("gzip, br, zstd or deflate; flags as in frame 0x02 { … }", "%w", err)
-		}
-		p.frame.encoding = string(word)
-	default:
-		p.pos = at
-		return p.fail("a frame's brace is expected")
-	}
-	return nil
-}
-
-func (p *parser) shutFrame() error {
-	f := p.frame
-	payload := p.assemble([]byte{})
-	out, err := f.append(p.out, payload)
-	if err != nil {
-		return p.fail("%w", err)
-	}
-	p.out = out
-	return nil
-}
-
-// append appends the envelope around payload, which is not compressed yet.
-func (f *frameForm) append(dst, payload []byte) ([]byte, error) {
-	if f.encoding != "" {
-		sum := sha256.Sum256(payload)
-		if f.of != "" && f.of == hex.EncodeToString(sum[:16]) {
-			payload = f.raw
-		} else {
-			var err error
-			if payload, err = envelope.Compress(f.encoding, payload); err != nil {
-				return dst, err
-			}
-		}
-	}
-	at := len(dst)
-	dst = envelope.Append(dst, envelope.Flags(f.flags), payload)
-	if f.length >= 0 {
-		for k := range 4 {
-			dst[at+1+k] = byte(f.length >> (24 - 8*k))
-		}
-	}
-	return dst, nil
 }

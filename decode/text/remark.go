@@ -92,17 +92,12 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		say("! " + printable(unfit.Error()))
 	}
 	is, typ, prob := p.r.Best(c)
-	switch {
-	case isChosen:
+	if isChosen {
 		say(typ + " as chosen")
-	case fd == nil && n.Type != wire.Varint && n.Val < n.End && prob < surely:
-		say(p.readings(c))
-	case n.Type == wire.Varint && fd == nil && telling(typ) && prob >= 0.5:
-		s := typ
-		if prob < surely {
-			s += fmt.Sprintf(" %.2f", prob)
+	} else if fd == nil {
+		if s := p.doubt(c, typ, prob); s != "" {
+			say(s)
 		}
-		say(s)
 	}
 	if k, t := declaredKind(p.r, &p.t, c, fd); k != "" {
 		is, typ = k, t
@@ -116,6 +111,22 @@ func (p *printer) remark(c int32, fd protoreflect.FieldDescriptor) {
 		say(s)
 	}
 	p.w.WriteByte('\n')
+}
+
+// doubt is the readings of a node without a declaration, where they are in doubt, and
+// of a varint the type that says more than the number.
+func (p *printer) doubt(c int32, typ string, prob float64) string {
+	n := p.t.Node(c)
+	switch {
+	case n.Type == wire.Varint && telling(typ) && prob >= 0.5:
+		if prob < surely {
+			return fmt.Sprintf("%s %.2f", typ, prob)
+		}
+		return typ
+	case n.Type != wire.Varint && n.Val < n.End && prob < surely:
+		return p.readings(c)
+	}
+	return ""
 }
 
 // readings are those of a node, with their probabilities.

@@ -88,11 +88,11 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 			overlong = data[pos-1] == 0
 		}
 		number, typ := tag>>3, Type(tag&7)
-		if strict && (number-1 >= maxNumber || typ > I32) {
+		if strict && isMalformed(number, typ) {
 			return off, false, false
 		}
-		if typ == EndGroup && number == group {
-			p.nodes[parent].Overlong = p.nodes[parent].Overlong || overlong
+		if isEnd(typ, number, group) {
+			p.markOverlong(parent, overlong)
 			return pos, true, true
 		}
 
@@ -124,11 +124,11 @@ func (p *parser) fields(pos, end int, parent int32, depth int, group uint64, str
 				return pos, false, false
 			}
 		}
-		if !strict && number-1 >= maxNumber {
-			p.badNumber(i, off, end)
+		if !strict {
+			p.checkNumber(i, number, off, end)
 		}
 	}
-	return pos, false, group == noGroup || !strict
+	return pos, false, !strict || group == noGroup
 }
 
 // isShort reports a varint of one byte at pos.
@@ -240,11 +240,23 @@ func (p *parser) malformed(bad Reason, tag uint64, off, pos, end int, parent, pr
 	return i, next
 }
 
-// badNumber marks node i, whose field number protobuf does not have, unless something
+// checkNumber marks node i if protobuf does not have its field number, unless something
 // else is wrong with it.
-func (p *parser) badNumber(i int32, off, end int) {
-	if n := &p.nodes[i]; n.Err == nil {
-		n.Err = &Error{Reason: numberRange, Off: off, Number: n.Number, Found: n.Number, Left: end - off}
+func (p *parser) checkNumber(i int32, number uint64, off, end int) {
+	if number-1 >= maxNumber && p.nodes[i].Err == nil {
+		p.nodes[i].Err = &Error{Reason: numberRange, Off: off, Number: number, Found: number, Left: end - off}
+	}
+}
+
+// isMalformed reports a tag that protobuf does not have.
+func isMalformed(number uint64, typ Type) bool { return number-1 >= maxNumber || typ > I32 }
+
+// isEnd reports the end tag of group.
+func isEnd(typ Type, number, group uint64) bool { return typ == EndGroup && number == group }
+
+func (p *parser) markOverlong(i int32, overlong bool) {
+	if overlong {
+		p.nodes[i].Overlong = true
 	}
 }
 

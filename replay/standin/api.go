@@ -1,14 +1,29 @@
 package standin
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/proto"
 	"unwire/schema"
+)
+
+// maxMessageBytes bounds a message that a client sends.
+const maxMessageBytes = 16 << 20
+
+// A message type built from a descriptor, as connect's generics take it.
+type (
+	message      = dynamicpb.Message
+	serverStream = connect.ServerStream[message]
+	bidiStream   = connect.BidiStream[message, message]
+	unaryPlay    = func(context.Context, *connect.Request[message]) (*connect.Response[message], error)
+	streamPlay   = func(context.Context, *connect.Request[message], *serverStream) error
+	bidiPlay     = func(context.Context, *bidiStream) error
 )
 
 // An api is the reconstructed API with the types that the server has code for.

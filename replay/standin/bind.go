@@ -28,7 +28,7 @@ func turnScope() *scope {
 	}
 }
 
-func (b *binder) turn(path string, t *Turn) error {
+func (b *binder) turn(path string, t *scriptTurn) error {
 	if len(t.Steps) > maxSteps {
 		return at(path, "%d steps, more than %d", len(t.Steps), maxSteps)
 	}
@@ -41,7 +41,7 @@ func (b *binder) turn(path string, t *Turn) error {
 	return nil
 }
 
-func (b *binder) step(s *Step) error {
+func (b *binder) step(s *scriptStep) error {
 	actions := s.actions()
 	if len(actions) != 1 {
 		return fmt.Errorf("want exactly one action, got %d (%s)", len(actions), strings.Join(actions, ", "))
@@ -69,7 +69,7 @@ func (b *binder) step(s *Step) error {
 }
 
 // action resolves the step's one action. Its errors begin with ": " or ".member: ".
-func (b *binder) action(name string, s *Step) (err error) {
+func (b *binder) action(name string, s *scriptStep) (err error) {
 	switch name {
 	case "thinking":
 		s.text, err = b.scope.parse(*s.Thinking)
@@ -82,19 +82,13 @@ func (b *binder) action(name string, s *Step) (err error) {
 	case "kv_set":
 		return b.kvSet(s.KVSet)
 	case "kv_get":
-		if err := times(".timeout_ms", s.KVGet.TimeoutMS); err != nil {
-			return err
-		}
-		if !b.blobs[s.KVGet.Blob] {
-			return fmt.Errorf(".blob: no earlier kv_set is called %q", s.KVGet.Blob)
-		}
+		return b.kvGet(s.KVGet)
 	case "heartbeat":
 		if n := *s.Heartbeat; n < 1 || n > maxHeartbeats {
 			err = fmt.Errorf("%d is not in 1 to %d", n, maxHeartbeats)
 		}
 	case "wait":
-		err = b.wait(s.Wait)
-		return err
+		return b.wait(s.Wait)
 	case "checkpoint":
 		s.message, err = b.template(b.api.state, s.Checkpoint)
 	case "send":
@@ -118,7 +112,17 @@ func (b *binder) action(name string, s *Step) (err error) {
 	return nil
 }
 
-func (b *binder) wait(w *Wait) error {
+func (b *binder) kvGet(g *scriptKVGet) error {
+	if err := times(".timeout_ms", g.TimeoutMS); err != nil {
+		return err
+	}
+	if !b.blobs[g.Blob] {
+		return fmt.Errorf(".blob: no earlier kv_set is called %q", g.Blob)
+	}
+	return nil
+}
+
+func (b *binder) wait(w *scriptWait) error {
 	if w.HeartbeatEveryMS > 0 && !b.agent {
 		return fmt.Errorf(".heartbeat_every_ms: not in a chat, only in a turn")
 	}
@@ -128,7 +132,7 @@ func (b *binder) wait(w *Wait) error {
 	return times(".ms", w.MS, ".heartbeat_every_ms", w.HeartbeatEveryMS)
 }
 
-func (b *binder) tool(t *Tool) (err error) {
+func (b *binder) tool(t *scriptTool) (err error) {
 	if err := times(".timeout_ms", t.TimeoutMS); err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (b *binder) tool(t *Tool) (err error) {
 // maxParallelCalls bounds the calls of one tools step.
 const maxParallelCalls = 100
 
-func (b *binder) tools(t *Tools) error {
+func (b *binder) tools(t *scriptTools) error {
 	if n := len(t.Calls); n < 1 || n > maxParallelCalls {
 		return fmt.Errorf(".calls: %d is not in 1 to %d", n, maxParallelCalls)
 	}
@@ -185,7 +189,7 @@ func (b *binder) tools(t *Tools) error {
 
 var variableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-func (b *binder) kvSet(k *KVSet) (err error) {
+func (b *binder) kvSet(k *scriptKVSet) (err error) {
 	if err := times(".timeout_ms", k.TimeoutMS); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (c *chat) read(m protoreflect.Message) (place int) {
 	return place
 }
 
-func (c *chat) step(st *Step) error {
+func (c *chat) step(st *scriptStep) error {
 	root := dynamicpb.NewMessage(c.output)
 	switch {
 	case st.Text != nil, st.Thinking != nil:
@@ -96,7 +96,7 @@ func (c *chat) step(st *Step) error {
 	return endOf(c.ctx, st)
 }
 
-func (c *chat) deltas(st *Step) error {
+func (c *chat) deltas(st *scriptStep) error {
 	path := c.path
 	if st.Thinking != nil {
 		path = append(path[:len(path):len(path)], "thinking")

@@ -18,7 +18,7 @@ var compressions = map[string]connect.HandlerOption{
 }
 
 // options are the handler options of the script's compression.
-func (c *Compression) options() []connect.HandlerOption {
+func (c *scriptCompression) options() []connect.HandlerOption {
 	list := []connect.HandlerOption{connect.WithCompressMinBytes(c.MinBytes)}
 	gzip := false
 	for _, name := range c.Names {

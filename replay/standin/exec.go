@@ -13,7 +13,7 @@ import (
 
 // A question is a tool call that the client was asked for.
 type question struct {
-	tool                *Tool
+	tool                *scriptTool
 	args                protoreflect.Message
 	callID, modelCallID string
 	id                  uint32
@@ -21,7 +21,7 @@ type question struct {
 
 // tool has the client execute something: the call is shown, asked for, awaited,
 // and shown again with its result.
-func (t *turn) tool(tool *Tool) error {
+func (t *turn) tool(tool *scriptTool) error {
 	q, err := t.ask(tool)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (t *turn) tool(tool *Tool) error {
 }
 
 // tools asks for several calls before it waits for the first answer.
-func (t *turn) tools(tools *Tools) error {
+func (t *turn) tools(tools *scriptTools) error {
 	order := make([]int, len(tools.Calls))
 	for i := range order {
 		order[i] = i
@@ -57,7 +57,7 @@ func (t *turn) tools(tools *Tools) error {
 }
 
 // ask shows a call and sends it to the client.
-func (t *turn) ask(tool *Tool) (*question, error) {
+func (t *turn) ask(tool *scriptTool) (*question, error) {
 	q := &question{tool: tool, callID: t.ids.call(), modelCallID: t.ids.uuid()}
 	args := t.vars.expandMessage(tool.args)
 	if fd := args.Descriptor().Fields().ByName("tool_call_id"); fd != nil && fd.Kind() == protoreflect.StringKind {
@@ -94,7 +94,7 @@ func (t *turn) answered(q *question) error {
 }
 
 // announce streams the arguments as JSON text, as a model writes them.
-func (t *turn) announce(tool *Tool, callID, modelCallID string, args protoreflect.Message) error {
+func (t *turn) announce(tool *scriptTool, callID, modelCallID string, args protoreflect.Message) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(args.Interface())
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (t *turn) abort(id uint32) error {
 }
 
 // kvSet stores a blob with the client and waits until it says so.
-func (t *turn) kvSet(k *KVSet) error {
+func (t *turn) kvSet(k *scriptKVSet) error {
 	data := []byte(t.vars.expand(k.text))
 	if k.JSON != nil {
 		var err error
@@ -204,7 +204,7 @@ func (t *turn) kvSet(k *KVSet) error {
 }
 
 // kvGet asks for a blob that was stored before.
-func (t *turn) kvGet(k *KVGet) error {
+func (t *turn) kvGet(k *scriptKVGet) error {
 	want := t.blobs[k.Blob]
 	sum := sha256.Sum256(want)
 	answer, err := t.kv(k.TimeoutMS, "get_blob_args", "get_blob_result", func(args protoreflect.Message) {

@@ -15,18 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-const maxMessageBytes = 16 << 20
-
-// A message type built from a descriptor, as connect's generics take it.
-type (
-	message      = dynamicpb.Message
-	serverStream = connect.ServerStream[message]
-	bidiStream   = connect.BidiStream[message, message]
-	unaryPlay    = func(context.Context, *connect.Request[message]) (*connect.Response[message], error)
-	streamPlay   = func(context.Context, *connect.Request[message], *serverStream) error
-	bidiPlay     = func(context.Context, *bidiStream) error
-)
-
 // handler is the whole API on one mux: what the server plays, what the script
 // answers, and for the other methods that proto/ describes "unimplemented".
 func (s *Server) handler() (http.Handler, error) {
@@ -114,7 +102,7 @@ func initialize(spec connect.Spec, v any) error {
 	return nil
 }
 
-func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fault *Fault) bidiPlay {
+func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fault *scriptFault) bidiPlay {
 	switch {
 	case fault != nil:
 		return func(context.Context, *bidiStream) error { return fault.err() }
@@ -136,7 +124,7 @@ func (s *Server) bidiPlay(procedure string, md protoreflect.MethodDescriptor, fa
 	return func(context.Context, *bidiStream) error { return unimplemented(procedure) }
 }
 
-func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, fault *Fault) streamPlay {
+func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, fault *scriptFault) streamPlay {
 	switch {
 	case fault != nil:
 		return func(context.Context, *connect.Request[message], *serverStream) error { return fault.err() }
@@ -154,7 +142,7 @@ func (s *Server) streamPlay(procedure string, md protoreflect.MethodDescriptor, 
 	return func(context.Context, *connect.Request[message], *serverStream) error { return unimplemented(procedure) }
 }
 
-func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage, fault *Fault) (unaryPlay, error) {
+func (s *Server) unaryPlay(procedure string, md protoreflect.MethodDescriptor, answer json.RawMessage, fault *scriptFault) (unaryPlay, error) {
 	if fault != nil {
 		return func(context.Context, *connect.Request[message]) (*connect.Response[message], error) {
 			return nil, fault.err()
@@ -211,15 +199,15 @@ func isFault(answer json.RawMessage) bool {
 	return json.Unmarshal(answer, &members) == nil && members["$error"] != nil
 }
 
-func (s *Server) fault(answer json.RawMessage) (*Fault, error) {
+func (s *Server) fault(answer json.RawMessage) (*scriptFault, error) {
 	if string(answer) == "null" {
-		return &Fault{code: connect.CodeUnimplemented, Message: "not implemented"}, nil
+		return &scriptFault{code: connect.CodeUnimplemented, Message: "not implemented"}, nil
 	}
 	if !isFault(answer) {
 		return nil, nil
 	}
 	var f struct {
-		Fault Fault `json:"$error"`
+		Fault scriptFault `json:"$error"`
 	}
 	if err := readStrict(answer, &f); err != nil {
 		return nil, err

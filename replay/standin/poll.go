@@ -4,28 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
-
-// A pollQueue is what a turn says to a client that asks for it in several calls.
-type pollQueue struct {
-	mu      sync.Mutex
-	said    []*dynamicpb.Message
-	next    int64 // number of said[0]
-	ended   bool
-	err     error
-	changed chan struct{}
-	stop    context.CancelFunc
-}
-
-// polls are the queues by request id.
-type polls struct {
-	mu  sync.Mutex
-	all map[string]*pollQueue
-}
 
 // startPoll begins a turn whose messages are asked for call by call.
 func (s *Server) startPoll(id string, header http.Header) (*pollQueue, error) {

@@ -29,8 +29,8 @@ const (
 
 // readScript reads a script, fills what it leaves out from the default one, and
 // resolves every name in it against the API.
-func readScript(a *api, data []byte) (*Script, error) {
-	base := &Script{}
+func readScript(a *api, data []byte) (*script, error) {
+	base := &script{}
 	if err := readStrict(defaultScript, base); err != nil {
 		return nil, fmt.Errorf("default: %w", err)
 	}
@@ -39,7 +39,7 @@ func readScript(a *api, data []byte) (*Script, error) {
 		if len(data) > maxScriptBytes {
 			return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxScriptBytes)
 		}
-		s = &Script{}
+		s = &script{}
 		if err := readStrict(data, s); err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func readScript(a *api, data []byte) (*Script, error) {
 	return s, s.bind(a)
 }
 
-func (s *Script) inherit(base *Script) {
+func (s *script) inherit(base *script) {
 	if s.Compression == nil {
 		s.Compression = base.Compression
 	}
@@ -78,7 +78,7 @@ func (s *Script) inherit(base *Script) {
 	maps.Copy(s.Answers, own)
 }
 
-func (s *Script) bind(a *api) error {
+func (s *script) bind(a *api) error {
 	if err := s.bindOptions(a); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Script) bind(a *api) error {
 	return nil
 }
 
-func (s *Script) bindOptions(a *api) error {
+func (s *script) bindOptions(a *api) error {
 	for i, name := range s.Compression.Names {
 		if _, ok := compressions[name]; !ok {
 			return fmt.Errorf("compression.names[%d]: %q is not known (known: br, gzip, zstd)", i, name)
@@ -143,7 +143,7 @@ func times(pairs ...any) error {
 }
 
 // bind resolves the fault's code and details. Its errors begin with the member.
-func (f *Fault) bind(a *api) error {
+func (f *scriptFault) bind(a *api) error {
 	if err := f.code.UnmarshalText([]byte(f.Code)); err != nil {
 		return fmt.Errorf("code: %q is no Connect code", f.Code)
 	}

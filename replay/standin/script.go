@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A Script says what the server answers. It is JSON; members that are not
+// A script says what the server answers. It is JSON; members that are not
 // described here are refused, and top-level members that are left out are those
 // of the default script (default.json, which is also the full example).
 //
@@ -74,9 +74,9 @@ import (
 // that was called NAME, are replaced; $${ stands for ${.
 //
 // Limits: 4 MB, 1,000 turns, 10,000 steps, 10 minutes for any time.
-type Script struct {
-	V           int          `json:"v"`
-	Compression *Compression `json:"compression"`
+type script struct {
+	V           int                `json:"v"`
+	Compression *scriptCompression `json:"compression"`
 	// raw, base64 or connect: how RunSSE answers
 	SSE             string `json:"sse"`
 	AnswerTimeoutMS int    `json:"answer_timeout_ms"`
@@ -86,69 +86,69 @@ type Script struct {
 	FreshIDs bool `json:"fresh_ids"`
 	// how many messages a RunPoll gets; 0: all in one call
 	PollMessages int                        `json:"poll_messages"`
-	Gate         *Gate                      `json:"gate"`
-	Appends      *Appends                   `json:"appends"`
-	Turns        []Turn                     `json:"turns"`
-	Chats        []Turn                     `json:"chats"`
+	Gate         *scriptGate                `json:"gate"`
+	Appends      *scriptAppends             `json:"appends"`
+	Turns        []scriptTurn               `json:"turns"`
+	Chats        []scriptTurn               `json:"chats"`
 	Answers      map[string]json.RawMessage `json:"answers"`
 }
 
-// Compression says what the server offers: names in the server's own order are
+// scriptCompression says what the server offers: names in the server's own order are
 // gzip, br and zstd, and the client's order decides. Messages below MinBytes go
 // as they are. No names: never compressed.
-type Compression struct {
+type scriptCompression struct {
 	Names    []string `json:"names"`
 	MinBytes int      `json:"min_bytes"`
 }
 
-// A Gate turns away clients whose x-cursor-client-version is older than
+// A scriptGate turns away clients whose x-cursor-client-version is older than
 // MinVersion, or missing. Versions are compared number by number.
-type Gate struct {
-	MinVersion string `json:"min_version"`
-	Error      Fault  `json:"error"`
+type scriptGate struct {
+	MinVersion string      `json:"min_version"`
+	Error      scriptFault `json:"error"`
 }
 
-// Appends say how BidiAppend behaves: how far ahead of the next sequence number
+// scriptAppends say how BidiAppend behaves: how far ahead of the next sequence number
 // an append may be, and for how long each second one is withheld, so that
 // neighbours overtake each other as they do on a real network.
-type Appends struct {
+type scriptAppends struct {
 	Window int `json:"window"`
 	HoldMS int `json:"hold_ms"`
 }
 
-// A Turn is the server's part from a prompt to the end of the stream.
-type Turn struct {
-	Name  string `json:"name"`
-	When  string `json:"when"`
-	Steps []Step `json:"steps"`
+// A scriptTurn is the server's part from a prompt to the end of the stream.
+type scriptTurn struct {
+	Name  string       `json:"name"`
+	When  string       `json:"when"`
+	Steps []scriptStep `json:"steps"`
 }
 
-// A Step is one action of the server; exactly one of its members is set besides
+// A scriptStep is one action of the server; exactly one of its members is set besides
 // DelayMS (waited before it) and, for a text, Split (sizes in characters of its
 // pieces, the last one repeated; nothing: one piece) and PaceMS (waited between
 // the pieces).
-type Step struct {
+type scriptStep struct {
 	DelayMS int   `json:"delay_ms"`
 	Split   []int `json:"split"`
 	PaceMS  int   `json:"pace_ms"`
 
-	Thinking  *string `json:"thinking"`
-	Text      *string `json:"text"`
-	Tool      *Tool   `json:"tool"`
-	Tools     *Tools  `json:"tools"` // asked for at once
-	KVSet     *KVSet  `json:"kv_set"`
-	KVGet     *KVGet  `json:"kv_get"`
-	Heartbeat *int    `json:"heartbeat"` // how many
-	Echo      *bool   `json:"echo"`      // the user's message, appended
-	Tokens    *int32  `json:"tokens"`    // a token delta
-	Wait      *Wait   `json:"wait"`
+	Thinking  *string      `json:"thinking"`
+	Text      *string      `json:"text"`
+	Tool      *scriptTool  `json:"tool"`
+	Tools     *scriptTools `json:"tools"` // asked for at once
+	KVSet     *scriptKVSet `json:"kv_set"`
+	KVGet     *scriptKVGet `json:"kv_get"`
+	Heartbeat *int         `json:"heartbeat"` // how many
+	Echo      *bool        `json:"echo"`      // the user's message, appended
+	Tokens    *int32       `json:"tokens"`    // a token delta
+	Wait      *scriptWait  `json:"wait"`
 	// ConversationStateStructure; {}: made from the turn
 	Checkpoint json.RawMessage `json:"checkpoint"`
 	Send       json.RawMessage `json:"send"` // any server message
 	// hex: a server message's bytes, however odd
 	Raw       *string         `json:"raw"`
 	TurnEnded json.RawMessage `json:"turn_ended"` // TurnEndedUpdate
-	Error     *Fault          `json:"error"`      // ends the stream with an error
+	Error     *scriptFault    `json:"error"`      // ends the stream with an error
 	// ends it with RST_STREAM, or a cut connection
 	Reset *bool `json:"reset"`
 	// ends it cleanly, but without its end-of-stream message
@@ -160,7 +160,7 @@ type Step struct {
 }
 
 // actions returns the names of the members that are set and are actions.
-func (s *Step) actions() (names []string) {
+func (s *scriptStep) actions() (names []string) {
 	for _, a := range []struct {
 		name string
 		set  bool
@@ -190,10 +190,10 @@ func (s *Step) actions() (names []string) {
 	return names
 }
 
-// A Tool is a call that the client executes: NAME_args of ExecServerMessage out,
+// A scriptTool is a call that the client executes: NAME_args of ExecServerMessage out,
 // NAME_result (or, for shell_stream, its events up to the exit) of
 // ExecClientMessage back.
-type Tool struct {
+type scriptTool struct {
 	Name string          `json:"name"`
 	As   string          `json:"as"`
 	Args json.RawMessage `json:"args"`
@@ -211,17 +211,17 @@ type Tool struct {
 	streams   bool // the result is events
 }
 
-// Tools are calls that are asked for together, before the first is answered.
+// scriptTools are calls that are asked for together, before the first is answered.
 // The client answers in any order. With Shuffle they are asked for in an order
 // that follows from the call's ids.
-type Tools struct {
-	Calls   []Tool `json:"calls"`
-	Shuffle bool   `json:"shuffle"`
+type scriptTools struct {
+	Calls   []scriptTool `json:"calls"`
+	Shuffle bool         `json:"shuffle"`
 }
 
-// KVSet stores a blob with the client, under its SHA-256: text, or JSON in whose
+// scriptKVSet stores a blob with the client, under its SHA-256: text, or JSON in whose
 // strings the placeholders are.
-type KVSet struct {
+type scriptKVSet struct {
 	Data      *string         `json:"data"`
 	JSON      json.RawMessage `json:"json"`
 	As        string          `json:"as"`
@@ -230,30 +230,30 @@ type KVSet struct {
 	text template // of Data
 }
 
-// KVGet asks for a blob that an earlier step stored; what comes back must be it.
-type KVGet struct {
+// scriptKVGet asks for a blob that an earlier step stored; what comes back must be it.
+type scriptKVGet struct {
 	Blob      string `json:"blob"`
 	TimeoutMS int    `json:"timeout_ms"`
 }
 
-// Wait is a pause, with heartbeats in it.
-type Wait struct {
+// scriptWait is a pause, with heartbeats in it.
+type scriptWait struct {
 	MS               int `json:"ms"`
 	HeartbeatEveryMS int `json:"heartbeat_every_ms"`
 }
 
-// A Fault is a Connect error.
-type Fault struct {
-	Code    string   `json:"code"`
-	Message string   `json:"message"`
-	Details []Detail `json:"details"`
+// A scriptFault is a Connect error.
+type scriptFault struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details []scriptDetail `json:"details"`
 
 	code    connect.Code
 	details []*connect.ErrorDetail
 }
 
 // err is the error that a handler returns for the fault.
-func (f *Fault) err() error {
+func (f *scriptFault) err() error {
 	e := connect.NewError(f.code, errors.New(f.Message))
 	for _, d := range f.details {
 		e.AddDetail(d)
@@ -261,8 +261,8 @@ func (f *Fault) err() error {
 	return e
 }
 
-// A Detail is an error detail: a message type and its JSON form.
-type Detail struct {
+// A scriptDetail is an error detail: a message type and its JSON form.
+type scriptDetail struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -27,29 +26,6 @@ const (
 	// sessionIdle is how long appends wait for a RunSSE that takes them.
 	sessionIdle = time.Minute
 )
-
-// sessions are the streams that arrive in pieces, by request id: RunSSE carries
-// the server's side, BidiAppend each message of the client's. Either may come
-// first.
-//
-// Source: RESEARCH.md#sse-fallback
-type sessions struct {
-	mu  sync.Mutex
-	all map[string]*session
-}
-
-// A session orders the appends of one stream.
-type session struct {
-	mu      sync.Mutex
-	next    int64
-	early   map[int64]*dynamicpb.Message // arrived before their turn
-	ready   []*dynamicpb.Message
-	changed chan struct{} // closed and replaced whenever ready grows
-	taken   bool          // by a RunSSE
-	touched time.Time
-	held    int // appends seen, to withhold each second one
-	bytes   int // of early and ready
-}
 
 func (ss *sessions) get(id string) (*session, error) {
 	ss.mu.Lock()

@@ -77,8 +77,8 @@ func (s *Server) runTurn(ctx context.Context, procedure string, header http.Head
 }
 
 // choose returns the script's entry for a prompt; see Script.
-func choose(turns []Turn, prompt string, place int) *Turn {
-	var plain []*Turn
+func choose(turns []scriptTurn, prompt string, place int) *scriptTurn {
+	var plain []*scriptTurn
 	for i := range turns {
 		if turns[i].When == "" {
 			plain = append(plain, &turns[i])
@@ -92,7 +92,7 @@ func choose(turns []Turn, prompt string, place int) *Turn {
 	return plain[min(place, len(plain)-1)]
 }
 
-func (t *turn) play(steps []Step) error {
+func (t *turn) play(steps []scriptStep) error {
 	for i := range steps {
 		st := &steps[i]
 		if err := sleep(t.ctx, st.DelayMS); err != nil {
@@ -113,7 +113,7 @@ func (t *turn) play(steps []Step) error {
 	return nil
 }
 
-func (t *turn) step(st *Step) error {
+func (t *turn) step(st *scriptStep) error {
 	switch {
 	case st.Thinking != nil:
 		t.thinking = true
@@ -157,7 +157,7 @@ func (t *turn) step(st *Step) error {
 }
 
 // endOf is how a stream ends that does not end well.
-func endOf(ctx context.Context, st *Step) error {
+func endOf(ctx context.Context, st *scriptStep) error {
 	switch {
 	case st.Error != nil:
 		return st.Error.err()
@@ -170,7 +170,7 @@ func endOf(ctx context.Context, st *Step) error {
 
 // deltas sends a text in pieces. The delta's kind names both the field and, as
 // every delta has its text in "text", all there is to know of it.
-func (t *turn) deltas(st *Step, kind protoreflect.Name) error {
+func (t *turn) deltas(st *scriptStep, kind protoreflect.Name) error {
 	return paced(t.ctx, t.vars.expand(st.text), st, func(piece string) error {
 		root, leaf := t.s.api.message("interaction_update", kind)
 		set(leaf, "text", piece)
@@ -183,7 +183,7 @@ func (t *turn) deltas(st *Step, kind protoreflect.Name) error {
 }
 
 // paced emits a step's text piece by piece.
-func paced(ctx context.Context, text string, st *Step, emit func(string) error) error {
+func paced(ctx context.Context, text string, st *scriptStep, emit func(string) error) error {
 	pause := 0
 	for piece := range pieces(text, st.Split) {
 		if err := sleep(ctx, pause); err != nil {
@@ -219,7 +219,7 @@ func (t *turn) heartbeats(n, everyMS int) error {
 	return nil
 }
 
-func (t *turn) wait(w *Wait) error {
+func (t *turn) wait(w *scriptWait) error {
 	left := w.MS
 	if w.HeartbeatEveryMS > 0 {
 		n := w.MS / w.HeartbeatEveryMS
@@ -233,7 +233,7 @@ func (t *turn) wait(w *Wait) error {
 
 // checkpoint sends the conversation's state: what the client sent, with this
 // turn and its blobs added, and over it what the script says.
-func (t *turn) checkpoint(st *Step) error {
+func (t *turn) checkpoint(st *scriptStep) error {
 	root, state := t.s.api.message("conversation_checkpoint_update")
 	if has(t.request, "conversation_state") {
 		proto.Merge(state.Interface(), get(t.request, "conversation_state").Message().Interface())

@@ -112,10 +112,10 @@ func checksumTime(nowMS int64) string {
 	return base64.URLEncoding.EncodeToString(b)
 }
 
-// DescriptorSet is proto/ as a serialized google.protobuf.FileDescriptorSet with
+// descriptorSet is proto/ as a serialized google.protobuf.FileDescriptorSet with
 // all imports, each file after those that it imports: what a client that is not
 // written in Go builds its messages from.
-func DescriptorSet() ([]byte, error) {
+func descriptorSet() ([]byte, error) {
 	s, err := schema.Load(definitions.Files)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)

@@ -87,7 +87,7 @@ func TestGoClientPlaysTheScenario(t *testing.T) {
 }
 
 func TestDescriptorSetIsWhole(t *testing.T) {
-	data, err := DescriptorSet()
+	data, err := descriptorSet()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func NodeCommand(dir, tempDir string, o ClientOptions) (argv, env []string, err 
 	if err != nil {
 		return nil, nil, fmt.Errorf("demo: %w", err)
 	}
-	set, err := DescriptorSet()
+	set, err := descriptorSet()
 	if err != nil {
 		return nil, nil, err
 	}

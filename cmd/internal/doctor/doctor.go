@@ -16,13 +16,13 @@ import (
 type Status string
 
 const (
-	OK   Status = "ok"
-	Warn Status = "warn" // something will not work, or not as expected
-	Fail Status = "fail" // recording will not work
+	statusOK Status = "ok"
+	Warn     Status = "warn" // something will not work, or not as expected
+	Fail     Status = "fail" // recording will not work
 )
 
-// A Check is one thing that was looked at.
-type Check struct {
+// A check is one thing that was looked at.
+type check struct {
 	Name   string
 	Status Status
 	What   string // was found
@@ -46,9 +46,9 @@ type Machine struct {
 }
 
 // Run makes all checks, in an order that suits reading.
-func (m Machine) Run(ctx context.Context) []Check {
-	var all []Check
-	for _, check := range []func(context.Context) []Check{
+func (m Machine) Run(ctx context.Context) []check {
+	var all []check
+	for _, check := range []func(context.Context) []check{
 		m.ca, m.systemTrust, m.proxyVariables, m.caVariables, m.node, m.port, m.transparent, m.clock, m.disk, m.leftOver, m.tools,
 	} {
 		all = append(all, check(ctx)...)
@@ -57,19 +57,19 @@ func (m Machine) Run(ctx context.Context) []Check {
 }
 
 // Worst is the worst status of all.
-func Worst(all []Check) Status {
-	worst := OK
+func Worst(all []check) Status {
+	worst := statusOK
 	for _, c := range all {
-		if c.Status == Fail || c.Status == Warn && worst == OK {
+		if c.Status == Fail || c.Status == Warn && worst == statusOK {
 			worst = c.Status
 		}
 	}
 	return worst
 }
 
-func ok(name, what string) []Check         { return []Check{{name, OK, what, ""}} }
-func warn(name, what, do string) []Check   { return []Check{{name, Warn, what, do}} }
-func failed(name, what, do string) []Check { return []Check{{name, Fail, what, do}} }
+func ok(name, what string) []check         { return []check{{name, statusOK, what, ""}} }
+func warn(name, what, do string) []check   { return []check{{name, Warn, what, do}} }
+func failed(name, what, do string) []check { return []check{{name, Fail, what, do}} }
 
 // output runs a program that is found in PATH and returns the first line of
 // what it prints.

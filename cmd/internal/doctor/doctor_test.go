@@ -30,7 +30,7 @@ func machine(t *testing.T, env map[string]string) Machine {
 }
 
 // wants checks the status and a word of what one check found.
-func wants(t *testing.T, all []Check, name string, status Status, word string) {
+func wants(t *testing.T, all []check, name string, status Status, word string) {
 	t.Helper()
 	for _, c := range all {
 		if c.Name != name {
@@ -39,7 +39,7 @@ func wants(t *testing.T, all []Check, name string, status Status, word string) {
 		if c.Status != status || !strings.Contains(c.What+" "+c.Do, word) {
 			t.Errorf("%+v, want %s with %q", c, status, word)
 		}
-		if c.Status != OK && c.Do == "" {
+		if c.Status != statusOK && c.Do == "" {
 			t.Errorf("%+v does not say what to do", c)
 		}
 		return
@@ -61,9 +61,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("no check %s", name)
 		}
 	}
-	wants(t, all, "loopback port", OK, "bound")
-	wants(t, all, "clock", OK, "file system")
-	wants(t, all, "proxy variables", OK, "none")
+	wants(t, all, "loopback port", statusOK, "bound")
+	wants(t, all, "clock", statusOK, "file system")
+	wants(t, all, "proxy variables", statusOK, "none")
 	if Worst(all) == Fail {
 		t.Errorf("something fails here: %+v", all)
 	}
@@ -74,22 +74,22 @@ func TestTransparent(t *testing.T) {
 		return // the answer is the same whatever was tried
 	}
 	m := machine(t, nil)
-	wants(t, m.transparent(t.Context()), "transparent capture", OK, "a network namespace of its own")
+	wants(t, m.transparent(t.Context()), "transparent capture", statusOK, "a network namespace of its own")
 	m.Transparent = func(context.Context) error { return errors.New("no user namespace") }
 	wants(t, m.transparent(t.Context()), "transparent capture", Warn, "no user namespace")
 }
 
 func TestCA(t *testing.T) {
 	m := machine(t, nil)
-	wants(t, m.ca(t.Context()), "CA", OK, "none yet")
+	wants(t, m.ca(t.Context()), "CA", statusOK, "none yet")
 	if _, err := os.Stat(m.CADir); err == nil {
 		t.Fatal("looking has made a CA")
 	}
 	if _, err := ca.Load(m.CADir); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, m.ca(t.Context()), "CA", OK, "valid until")
-	wants(t, m.systemTrust(t.Context()), "system store", OK, "does not trust")
+	wants(t, m.ca(t.Context()), "CA", statusOK, "valid until")
+	wants(t, m.systemTrust(t.Context()), "system store", statusOK, "does not trust")
 	at := func(d time.Duration) Machine {
 		later := m
 		later.Now = func() time.Time { return time.Now().Add(d) }
@@ -159,11 +159,11 @@ func TestNode(t *testing.T) {
 		status Status
 		word   string
 	}{
-		{"", OK, "not installed"},
+		{"", statusOK, "not installed"},
 		{"exit 3", Warn, "does not run"},
 		{"echo v16.20.0", Warn, "tested with Node 20"},
 		{"echo v22.1.0", Warn, "does not honour"},
-		{`if [ "$1" = -p ]; then echo "${NODE_OPTIONS#--title=}"; else echo v22.1.0; fi`, OK, "v22.1.0"},
+		{`if [ "$1" = -p ]; then echo "${NODE_OPTIONS#--title=}"; else echo v22.1.0; fi`, statusOK, "v22.1.0"},
 	} {
 		dir := t.TempDir()
 		if c.script != "" {

@@ -16,7 +16,7 @@ const (
 )
 
 // clock compares the clock with the file system's, and with what it cannot be.
-func (m Machine) clock(context.Context) []Check {
+func (m Machine) clock(context.Context) []check {
 	const name = "clock"
 	now := m.Now()
 	if now.Year() < 2025 { // this was written later
@@ -39,13 +39,13 @@ func (m Machine) clock(context.Context) []Check {
 }
 
 // leftOver looks for what passive captures have left that were killed.
-func (m Machine) leftOver(context.Context) []Check {
+func (m Machine) leftOver(context.Context) []check {
 	const name = "killed captures"
 	left, refused, err := leftover.Find(m.TempDir)
 	if err != nil {
 		return warn(name, "not searched for: "+err.Error(), "make the folder for temporary files readable, or set TMPDIR")
 	}
-	var all []Check
+	var all []check
 	for _, f := range left {
 		f.Close()
 		all = append(all, warn(name, f.Dir()+" has packets and TLS keys of a passive capture that was killed", "start any 'unwire capture': it imports and removes them")...)
@@ -60,7 +60,7 @@ func (m Machine) leftOver(context.Context) []Check {
 }
 
 // disk looks at the folder that captures are written to.
-func (m Machine) disk(context.Context) []Check {
+func (m Machine) disk(context.Context) []check {
 	const name = "this folder"
 	f, err := os.CreateTemp(m.Folder, ".unwire-doctor-*")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // proxyVariables looks for proxies that are set already.
-func (m Machine) proxyVariables(context.Context) []Check {
+func (m Machine) proxyVariables(context.Context) []check {
 	const name = "proxy variables"
-	var all []Check
+	var all []check
 	seen := make(map[string]bool)
 	for _, v := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
 		value := m.Getenv(v)
@@ -66,7 +66,7 @@ func coversLoopback(list string) string {
 }
 
 // port binds a free port and connects to it.
-func (m Machine) port(ctx context.Context) []Check {
+func (m Machine) port(ctx context.Context) []check {
 	const name = "loopback port"
 	const do = "the proxy listens there: look at the limits of this sandbox or container, and at the firewall"
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 const oldestNode = 20
 
 // node looks at the Node runtime and whether it honours NODE_OPTIONS.
-func (m Machine) node(ctx context.Context) []Check {
+func (m Machine) node(ctx context.Context) []check {
 	const name = "Node"
 	version, err := m.output(ctx, []string{"NODE_OPTIONS="}, "node", "--version")
 	if err != nil {
@@ -50,8 +50,8 @@ func optionNames(options string) string {
 }
 
 // tools tells of programs that are of use beside unwire; none is needed.
-func (m Machine) tools(ctx context.Context) []Check {
-	var all []Check
+func (m Machine) tools(ctx context.Context) []check {
+	var all []check
 	for _, t := range []struct{ name, use string }{
 		{"curl", "to try the proxy by hand"},
 		{"tshark", "to look at packets"},

@@ -6,7 +6,7 @@ import (
 )
 
 // transparent tries what `capture --transparent` does, with nothing to record.
-func (m Machine) transparent(ctx context.Context) []Check {
+func (m Machine) transparent(ctx context.Context) []check {
 	const name = "transparent capture"
 	if runtime.GOOS != "linux" {
 		return ok(name, "only Linux has what it needs; --reverse works without")

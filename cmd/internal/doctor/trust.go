@@ -21,7 +21,7 @@ const (
 )
 
 // ca looks at the local CA without making one.
-func (m Machine) ca(context.Context) []Check {
+func (m Machine) ca(context.Context) []check {
 	const name = "CA"
 	key := filepath.Join(m.CADir, keyFile)
 	info, err := os.Stat(key)
@@ -66,7 +66,7 @@ func (m Machine) certificate() (*x509.Certificate, error) {
 }
 
 // systemTrust tells whether the system trusts the CA; either is fine.
-func (m Machine) systemTrust(context.Context) []Check {
+func (m Machine) systemTrust(context.Context) []check {
 	const name = "system store"
 	cert, err := m.certificate()
 	if err != nil {
@@ -77,15 +77,15 @@ func (m Machine) systemTrust(context.Context) []Check {
 		return warn(name, "cannot be read: "+err.Error(), "install the package ca-certificates: servers are verified by it")
 	}
 	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: m.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
-		return []Check{{name, OK, "trusts the CA: so does every program of this machine", "'unwire ca remove' undoes that when you need it no more"}}
+		return []check{{name, statusOK, "trusts the CA: so does every program of this machine", "'unwire ca remove' undoes that when you need it no more"}}
 	}
 	return ok(name, "does not trust the CA; commands run by 'unwire capture' are told to")
 }
 
 // caVariables are set by people and by capture; the ones of people are replaced.
-func (m Machine) caVariables(context.Context) []Check {
+func (m Machine) caVariables(context.Context) []check {
 	const name = "CA variables"
-	var all []Check
+	var all []check
 	for _, v := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
 		path := m.Getenv(v)
 		if path == "" {

@@ -61,8 +61,8 @@ type Folder struct {
 	lock *os.File // nil: it has none
 }
 
-// A Refused folder has the name of one, but is left alone.
-type Refused struct{ Path, Why string }
+// A refusal is of a folder that has the name of one, but is left alone.
+type refusal struct{ Path, Why string }
 
 // Create makes a folder in dir, locked until it is removed or this process ends.
 func Create(dir string) (*Folder, error) {
@@ -165,7 +165,7 @@ func (f *Folder) Close() {
 // them, locked, and those with such a name that are left alone.
 //
 // Errors: of reading dir.
-func Find(dir string) (left []*Folder, refused []Refused, err error) {
+func Find(dir string) (left []*Folder, refused []refusal, err error) {
 	if !supported {
 		return nil, nil, nil
 	}
@@ -181,9 +181,9 @@ func Find(dir string) (left []*Folder, refused []Refused, err error) {
 		switch f, why, err := inspect(path); {
 		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		case err != nil:
-			refused = append(refused, Refused{path, err.Error()})
+			refused = append(refused, refusal{path, err.Error()})
 		case why != "":
-			refused = append(refused, Refused{path, why})
+			refused = append(refused, refusal{path, why})
 		case f != nil:
 			left = append(left, f)
 		}

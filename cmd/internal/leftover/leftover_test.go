@@ -30,7 +30,7 @@ func made(t *testing.T, dir string) *Folder {
 	return f
 }
 
-func find(t *testing.T, dir string) ([]*Folder, []Refused) {
+func find(t *testing.T, dir string) ([]*Folder, []refusal) {
 	t.Helper()
 	left, refused, err := Find(dir)
 	if err != nil {

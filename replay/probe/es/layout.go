@@ -2,6 +2,7 @@ package es
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/replay/probe"
 )
@@ -96,10 +97,10 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 			around[k.Number] = k
 		}
 	}
-	inside := c.Descriptor.Message().Fields()
 	c.guarded = false
 	skip := c.guards
 	next := func() bool { skip--; return skip < 0 }
+
 	if c.below != nil && !c.Descriptor.IsMap() {
 		for _, k := range c.below.claims {
 			if other := around[k.Number]; other != nil && l.has(k) && other.as != k.as && next() {
@@ -109,20 +110,27 @@ func (l *layout) guard(b, inner []byte, c *claim) (outer, within []byte) {
 		}
 	}
 	for _, k := range c.in.claims {
-		if around[k.Number] != nil && k.as != asFixed32 && inside.ByNumber(protowire.Number(k.Number)) == nil && next() {
+		if around[k.Number] != nil && canBeUnknown(k, c.Descriptor.Message()) && next() {
 			c.guarded = true
 			return b, appendReading(inner, reading{k.Number, absent}, l.mark(c, partInside))
 		}
 	}
-	if c.below != nil {
-		for _, k := range c.below.claims {
-			if l.has(k) && k.as != asFixed32 && c.Descriptor.ContainingMessage().Fields().ByNumber(protowire.Number(k.Number)) == nil && next() {
-				c.guarded = true
-				return appendReading(b, reading{k.Number, absent}, l.mark(c, partOutside)), inner
-			}
+	if c.below == nil {
+		return b, inner
+	}
+	for _, k := range c.below.claims {
+		if l.has(k) && canBeUnknown(k, c.Descriptor.ContainingMessage()) && next() {
+			c.guarded = true
+			return appendReading(b, reading{k.Number, absent}, l.mark(c, partOutside)), inner
 		}
 	}
 	return b, inner
+}
+
+// canBeUnknown reports whether a claim's number is unknown in a message, and
+// shows where it is known. A number of 4 bytes is read alike in both.
+func canBeUnknown(k *claim, in protoreflect.MessageDescriptor) bool {
+	return k.as != asFixed32 && in.Fields().ByNumber(protowire.Number(k.Number)) == nil
 }
 
 // leastWeight is how much has to be alike in two messages for us to believe that

@@ -433,8 +433,8 @@ func (v *verifier) concludeMessage(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// texts tells text from bytes, which protobuf-es 2 does: all that is said to be
-// bytes at once, then a request a text.
+// texts tells text from bytes, which protobuf-es 2 does: a request for each text,
+// and then one for each that is said to be bytes.
 func (v *verifier) texts(ctx context.Context) error {
 	strict := false
 	var loose []*claim
@@ -442,18 +442,16 @@ func (v *verifier) texts(ctx context.Context) error {
 		if !c.IsText() || c.Verdict != probe.Confirmed {
 			continue
 		}
-		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s text", c.Path), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
-		if err != nil {
-			return err
-		}
-		g := readCanary(a.Text)
+		a, taken, refused, err := v.sendBadText(ctx, c, "text")
 		switch {
-		case a.FromParser && !g.canary && refusesText(a.Text):
+		case err != nil:
+			return err
+		case refused:
 			strict = true
 			c.Cite(v.server.Requests(), "text that is no UTF-8 is refused: %s", a.Quoted())
 			c.decide(probe.Confirmed, "the server reads the number as text")
 			c.Open = "whether it is repeated"
-		case g.canary && g.slot == slotEnd:
+		case taken:
 			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			loose = append(loose, c)
 		}
@@ -464,24 +462,38 @@ func (v *verifier) texts(ctx context.Context) error {
 	for _, c := range loose {
 		c.decide(probe.Contradicted, "the server reads the number as bytes: it looks at other text, and not at this")
 	}
+	return v.bytes(ctx)
+}
+
+// bytes tells bytes from text, where the server is known to look at text.
+func (v *verifier) bytes(ctx context.Context) error {
 	for _, c := range v.all {
 		if c.as != asLen || c.IsText() || c.Verdict != probe.Confirmed {
 			continue
 		}
-		a, err := v.server.Ask(ctx, fmt.Sprintf("is %s bytes", c.Path), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
-		if err != nil {
-			return err
-		}
-		g := readCanary(a.Text)
+		a, taken, refused, err := v.sendBadText(ctx, c, "bytes")
 		switch {
-		case a.FromParser && !g.canary && refusesText(a.Text):
+		case err != nil:
+			return err
+		case refused:
 			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are refused: %s", a.Quoted())
 			c.decide(probe.Contradicted, "the server reads the number as text")
-		case g.canary && g.slot == slotEnd:
+		case taken:
 			c.Cite(v.server.Requests(), "bytes that are no UTF-8 are taken")
 			c.decide(probe.Confirmed, "the server reads the number as bytes: it looks at text, and not at this")
 			c.Open = "whether it is repeated"
 		}
 	}
 	return nil
+}
+
+// sendBadText sends what is no UTF-8, and reports whether the parser took it, or
+// refused it as text.
+func (v *verifier) sendBadText(ctx context.Context, c *claim, what string) (a *probe.Answer, taken, refused bool, err error) {
+	a, err = v.server.Ask(ctx, fmt.Sprintf("is %s %s", c.Path, what), probe.Wrap(c.in.path, appendEnd(probe.AppendBadText(nil, c.Number), 0)))
+	if err != nil {
+		return nil, false, false, err
+	}
+	g := readCanary(a.Text)
+	return a, g.canary && g.slot == slotEnd, a.FromParser && !g.canary && refusesText(a.Text), nil
 }

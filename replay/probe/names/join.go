@@ -22,28 +22,7 @@ func (n *namer) report(res *probe.Result) {
 			at = append(at, i)
 		}
 	}
-	var names []*namedField
-	for i := range n.found {
-		if f := &n.found[i]; !n.goEnd || f.shownByGo() {
-			names = append(names, f)
-		}
-	}
-	joined := map[*namedField]int{}
-	for k := range n.found {
-		f := &n.found[k]
-		for _, i := range at { // which the server named itself
-			if g := res.Fields[i]; g.Name != "" && (g.Name == f.Name || jsonname.Of(g.Name) == f.Name) {
-				joined[f] = i
-			}
-		}
-	}
-	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.IsComplete(path)) {
-		for k, i := range certain(names, res.Fields, at) {
-			if _, ok := joined[names[k]]; !ok {
-				joined[names[k]] = at[i]
-			}
-		}
-	}
+	joined := n.joinToNumbers(res, path, at)
 	for i := range n.found {
 		f := &n.found[i]
 		if k, ok := joined[f]; ok {
@@ -57,6 +36,34 @@ func (n *namer) report(res *probe.Result) {
 		f.In, f.Message = n.namePath(), n.of
 		res.Nested = append(res.Nested, f.Field)
 	}
+}
+
+// joinToNumbers finds which of a result's fields, by their places at, the names
+// are of.
+func (n *namer) joinToNumbers(res *probe.Result, path string, at []int) map[*namedField]int {
+	joined := map[*namedField]int{}
+	var names []*namedField
+	for k := range n.found {
+		f := &n.found[k]
+		if !n.goEnd || f.shownByGo() {
+			names = append(names, f)
+		}
+		for _, i := range at { // which the server named itself
+			if g := res.Fields[i]; g.Name != "" && (g.Name == f.Name || jsonname.Of(g.Name) == f.Name) {
+				joined[f] = i
+			}
+		}
+	}
+
+	// Where the counts differ, some field is known by only one of the two.
+	if len(names) == len(at) && len(at) > 0 && (n.goEnd || res.IsComplete(path)) {
+		for k, i := range certain(names, res.Fields, at) {
+			if _, ok := joined[names[k]]; !ok {
+				joined[names[k]] = at[i]
+			}
+		}
+	}
+	return joined
 }
 
 // path is where the message is by number, if all fields that lead to it are joined.

@@ -64,19 +64,12 @@ type namedField struct {
 func (n *namer) findNames(ctx context.Context, names []string, as int) (left []string, err error) {
 	left = slices.Clone(names)
 	for len(left) > 0 {
-		body, starts := n.object(left, as)
-		a, err := n.c.AskJSON(ctx, fmt.Sprintf("%d names%s", len(left), n.at()), body)
-		if a != nil && a.Accepted && !n.goEnd && len(n.known) == 0 {
-			return left, errNoName
-		}
-		if err == probe.ErrSize && len(left) > 1 {
+		a, starts, err := n.sendNames(ctx, left, as)
+		switch {
+		case err == probe.ErrSize && len(left) > 1:
 			return n.findInHalves(ctx, left, as)
-		}
-		if err != nil {
+		case err != nil:
 			return left, err
-		}
-		if !a.FromParser {
-			return left, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
 		}
 		i := candidateOf(a.Text, append(slices.Clone(left), n.endings()...), starts)
 		// who is strict
@@ -113,6 +106,21 @@ func (n *namer) findNames(ctx context.Context, names []string, as int) (left []s
 		left = n.without(left, n.enter(name, a, as)...)
 	}
 	return left, nil
+}
+
+// sendNames sends a batch; starts are where its names stand.
+//
+// Errors: errNoName; a stopError.
+func (n *namer) sendNames(ctx context.Context, names []string, as int) (a *probe.Answer, starts []int, err error) {
+	body, starts := n.object(names, as)
+	a, err = n.c.AskJSON(ctx, fmt.Sprintf("%d names%s", len(names), n.at()), body)
+	switch {
+	case a != nil && a.Accepted && !n.goEnd && len(n.known) == 0:
+		return a, starts, errNoName
+	case err == nil && !a.FromParser:
+		return a, starts, probe.Stop("the answer to request %d tells nothing of the JSON parser: %s", n.c.Requests(), a.Brief())
+	}
+	return a, starts, err
 }
 
 func (n *namer) findInHalves(ctx context.Context, names []string, as int) (left []string, err error) {
@@ -265,20 +273,11 @@ func plainText(s string) bool {
 // candidate exists: that is risked on this machine alone, unless allowed.
 func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Result) error {
 	top := newNamer(c, o, res.Runtime)
-	if len(top.candidates) == 0 || res.Runtime == probe.GRPCGo {
-		return nil
-	}
-	if !top.goEnd && len(top.known) == 0 && !o.AllowExecute && c.Remote() {
-		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
-		return nil
-	}
-	if taken, err := top.takesAll(ctx); err != nil {
+	if ok, err := top.canAsk(ctx, o, res); !ok {
 		return err
-	} else if taken || wellKnownType(res.RequestType) {
-		res.Note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
-		return nil
 	}
 	top.of = res.RequestType
+
 	seen := map[string]bool{top.of: top.of != ""}
 	var holds []string // types that the server knows
 	for todo := []*namer{top}; len(todo) > 0; todo = todo[1:] {
@@ -303,22 +302,56 @@ func Ask(ctx context.Context, c *probe.Client, o *probe.Options, res *probe.Resu
 		if err != nil {
 			return err
 		}
-		for _, f := range n.found {
-			if len(n.in) >= o.Depth || f.Kind != "message" || f.Label == "map" || wellKnownType(f.Type) || f.Type != "" && seen[f.Type] {
-				continue
-			}
-			seen[f.Type] = f.Type != ""
-			below := newNamer(c, o, res.Runtime)
-			below.known, below.of = top.known, f.Type
-			below.in = append(slices.Clone(n.in), step{f.Name, f.Label == "repeated"})
-			if ok, err := below.dropsUnknown(ctx); err != nil {
-				return err
-			} else if ok {
-				todo = append(todo, below)
-			}
+		if len(n.in) >= o.Depth {
+			continue
 		}
+		below, err := n.messagesBelow(ctx, top.known, o, res, seen)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, below...)
 	}
 	return nil
+}
+
+// canAsk reports whether names can be asked for, and notes why not.
+func (n *namer) canAsk(ctx context.Context, o *probe.Options, res *probe.Result) (bool, error) {
+	if len(n.candidates) == 0 || res.Runtime == probe.GRPCGo {
+		return false, nil
+	}
+	if !n.goEnd && len(n.known) == 0 && !o.AllowExecute && n.c.Remote() {
+		res.Note("names were not asked for: with no name that is known to exist, a request without a hit would run the handler")
+		return false, nil
+	}
+	taken, err := n.takesAll(ctx)
+	if err != nil {
+		return false, err
+	}
+	if taken || wellKnownType(res.RequestType) {
+		res.Note("names were not asked for: the request has a form of its own in JSON, which takes names that no field has")
+		return false, nil
+	}
+	return true, nil
+}
+
+// messagesBelow are the messages in a message whose names can be asked for, each
+// type once; known are names of the request that end a batch.
+func (n *namer) messagesBelow(ctx context.Context, known []string, o *probe.Options, res *probe.Result, seen map[string]bool) (list []*namer, err error) {
+	for _, f := range n.found {
+		if f.Kind != "message" || f.Label == "map" || wellKnownType(f.Type) || f.Type != "" && seen[f.Type] {
+			continue
+		}
+		seen[f.Type] = f.Type != ""
+		below := newNamer(n.c, o, res.Runtime)
+		below.known, below.of = known, f.Type
+		below.in = append(slices.Clone(n.in), step{f.Name, f.Label == "repeated"})
+		if ok, err := below.dropsUnknown(ctx); err != nil {
+			return nil, err
+		} else if ok {
+			list = append(list, below)
+		}
+	}
+	return list, nil
 }
 
 // takesAll asks for names that no field has, and reports whether a Go server

@@ -70,19 +70,27 @@ func (n *namer) askValueNames(ctx context.Context, res *probe.Result) error {
 			told[f.enum] = append(values, "")[:len(values):len(values)]
 		}
 	}
-	for i := range n.found { // single ones, of an enum that another field told of
-		if f := &n.found[i]; f.enum != "" && len(f.Values) == 0 && len(told[f.enum]) > 0 {
-			f.Values = told[f.enum]
-			f.Evidence = append(f.Evidence, "the values are those that another field of the enum takes")
-		}
-		if told[n.found[i].enum] != nil {
-			delete(silent, n.found[i].enum)
-		}
-	}
+
+	n.copyValues(told, silent)
 	if len(silent) > 0 {
 		res.Note("the names of an enum's values show in " + map[bool]string{true: "protojson in a map only", false: "lists and maps of protobuf-es 2 only"}[n.goEnd] + ": of some enums nothing was told")
 	}
 	return nil
+}
+
+// copyValues enters the values of an enum that one field showed in the others of
+// the enum, which is then no longer silent.
+func (n *namer) copyValues(told map[string][]string, silent map[string]bool) {
+	for i := range n.found {
+		f := &n.found[i]
+		if f.enum != "" && len(f.Values) == 0 && len(told[f.enum]) > 0 {
+			f.Values = told[f.enum]
+			f.Evidence = append(f.Evidence, "the values are those that another field of the enum takes")
+		}
+		if told[f.enum] != nil {
+			delete(silent, f.enum)
+		}
+	}
 }
 
 // tellsValues asks for names that no enum has: older versions of protobuf-es 2 do not
@@ -113,29 +121,37 @@ func (n *namer) valuesAmong(ctx context.Context, f *namedField, names []string) 
 		return nil, err
 	}
 	item := itemES.FindStringSubmatch(a.Text)
-	at := candidateOf(a.Text, nil, starts)
-	switch {
-	case item != nil && f.Label == "repeated":
-		switch count, err := strconv.Atoi(item[1]); {
-		case err == nil && count == 1:
-			return nil, nil
-		case err == nil && count == len(names)+1:
-			return names, nil
-		case err == nil && count <= len(names):
-			return n.valuesInHalves(ctx, f, names, count-1)
-		}
-	case f.Label != "map":
-	case at == atEnd:
-		return nil, nil
-	case at >= 0 && (strings.Contains(a.Text, "duplicate map key") || strings.Contains(a.Text, "invalid map key")):
+	if item != nil && f.Label == "repeated" {
+		return n.valuesOfList(ctx, f, names, item[1])
+	}
+	if f.Label != "map" {
+		return nil, nil // it is not understood: nothing is said
+	}
+
+	badKey := strings.Contains(a.Text, "invalid map key")
+	switch at := candidateOf(a.Text, nil, starts); {
+	case at >= 0 && (badKey || strings.Contains(a.Text, "duplicate map key")):
 		more, err := n.valuesAmong(ctx, f, names[at+1:])
 		return append([]string{names[at]}, more...), err
-	case strings.Contains(a.Text, "invalid map key") && len(names) == 1:
+	case at == atEnd || !badKey:
+		return nil, nil
+	case len(names) == 1:
 		return names, nil
-	case strings.Contains(a.Text, "invalid map key"):
-		return n.valuesInHalves(ctx, f, names, len(names))
 	}
-	return nil, nil // it is not understood: nothing is said
+	return n.valuesInHalves(ctx, f, names, len(names))
+}
+
+// valuesOfList returns those of names that an enum has, where the number of the
+// last item says how many were taken.
+func (n *namer) valuesOfList(ctx context.Context, f *namedField, names []string, item string) ([]string, error) {
+	switch count, err := strconv.Atoi(item); {
+	case err != nil || count == 1:
+	case count == len(names)+1:
+		return names, nil
+	case count <= len(names):
+		return n.valuesInHalves(ctx, f, names, count-1)
+	}
+	return nil, nil
 }
 
 // valuesInHalves asks each half of names, of which the enum has some, and most at most.

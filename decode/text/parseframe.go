@@ -1,0 +1,122 @@
+package text
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"unwire/decode/envelope"
+	"unwire/decode/wire"
+)
+
+// A frameForm is what stands before the brace of a frame.
+type frameForm struct {
+	flags    uint8
+	length   int64 // to claim; -1 for the real one
+	encoding string
+	of       string
+	raw      []byte
+}
+
+// openFrame reads `frame FLAGS … {`.
+func (p *parser) openFrame() error {
+	if len(p.levels) > 0 {
+		return p.fail("a frame cannot be inside anything")
+	}
+	if err := p.noLong(); err != nil {
+		return err
+	}
+	p.out = p.assemble(p.out)
+	p.pos += len("frame")
+	p.space()
+	flags := p.word()
+	v, err := parseNumber(flags)
+	if err != nil || v.typ != wire.Varint || v.bits > 0xff {
+		return p.fail("flags %.20q: want a number up to 0xff", flags)
+	}
+	p.pos += len(flags)
+	p.frame = frameForm{flags: uint8(v.bits), length: -1}
+	for {
+		p.space()
+		if p.pos < len(p.src) && p.src[p.pos] == '{' {
+			return p.openLevel('f', 1, 0)
+		}
+		if err := p.frameWord(); err != nil {
+			return err
+		}
+	}
+}
+
+// frameWord reads one word of a frame's head.
+func (p *parser) frameWord() error {
+	word := p.word()
+	at := p.pos
+	p.pos += len(word)
+	valued := p.pos < len(p.src) && p.src[p.pos] == ':'
+	if valued {
+		p.pos++
+	}
+	switch {
+	case string(word) == "len" && valued:
+		w := p.word()
+		v, err := parseNumber(w)
+		if err != nil || v.typ != wire.Varint || v.bits > 1<<32-1 {
+			return p.fail("length %.20q: want a number below 2^32", w)
+		}
+		p.pos += len(w)
+		p.frame.length = int64(v.bits)
+	case string(word) == "of" && valued:
+		p.frame.of = string(p.word())
+		p.pos += len(p.frame.of)
+	case string(word) == "raw" && valued:
+		body := p.body
+		p.body = nil
+		if p.pos >= len(p.src) || p.src[p.pos] != '`' {
+			return p.fail("raw: wants `hex`")
+		}
+		err := p.hexLiteral()
+		p.frame.raw, p.body = p.body, body
+		return err
+	case len(word) > 0 && !valued:
+		if _, err := envelope.Compress(string(word), nil); err != nil {
+			p.pos = at
+			return p.advise("gzip, br, zstd or deflate; flags as in frame 0x02 { … }", "%w", err)
+		}
+		p.frame.encoding = string(word)
+	default:
+		p.pos = at
+		return p.fail("a frame's brace is expected")
+	}
+	return nil
+}
+
+// closeFrame writes the envelope whose brace ends.
+func (p *parser) closeFrame() error {
+	f := p.frame
+	payload := p.assemble([]byte{})
+	out, err := f.append(p.out, payload)
+	if err != nil {
+		return p.fail("%w", err)
+	}
+	p.out = out
+	return nil
+}
+
+// append appends the envelope around payload, which is not compressed yet.
+func (f *frameForm) append(dst, payload []byte) ([]byte, error) {
+	if f.encoding != "" {
+		sum := sha256.Sum256(payload)
+		if f.of != "" && f.of == hex.EncodeToString(sum[:16]) {
+			payload = f.raw
+		} else {
+			var err error
+			if payload, err = envelope.Compress(f.encoding, payload); err != nil {
+				return dst, err
+			}
+		}
+	}
+	prefix := envelope.Prefix{Flags: envelope.Flags(f.flags), Length: uint32(len(payload))}
+	if f.length >= 0 {
+		prefix.Length = uint32(f.length)
+	}
+	return append(prefix.Append(dst), payload...), nil
+}

@@ -1,0 +1,49 @@
+package standin
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// sessions are the streams that arrive in pieces, by request id: RunSSE carries
+// the server's side, BidiAppend each message of the client's. Either may come
+// first.
+//
+// Source: RESEARCH.md#sse-fallback
+type sessions struct {
+	mu  sync.Mutex
+	all map[string]*session
+}
+
+// A session orders the appends of one stream.
+type session struct {
+	mu      sync.Mutex
+	next    int64
+	early   map[int64]*dynamicpb.Message // arrived before their turn
+	ready   []*dynamicpb.Message
+	changed chan struct{} // closed and replaced whenever ready grows
+	taken   bool          // by a RunSSE
+	touched time.Time
+	held    int // appends seen, to withhold each second one
+	bytes   int // of early and ready
+}
+
+// A pollQueue is what a turn says to a client that asks for it in several calls.
+type pollQueue struct {
+	mu      sync.Mutex
+	said    []*dynamicpb.Message
+	next    int64 // number of said[0]
+	ended   bool
+	err     error
+	changed chan struct{}
+	stop    context.CancelFunc
+}
+
+// polls are the queues by request id.
+type polls struct {
+	mu  sync.Mutex
+	all map[string]*pollQueue
+}
