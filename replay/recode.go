@@ -18,8 +18,8 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/wire"
+	"unwire/schema"
 	"unwire/schema/align"
-	"unwire/schema/infer"
 )
 
 // Codecs that Options.Codec can ask for.
@@ -145,7 +145,7 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
-	if where := infer.UnknownIn(m); where != "" {
+	if where := schema.UnknownIn(m); where != "" {
 		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
 	}
 	text, err := protojson.Marshal(m)

@@ -97,6 +97,10 @@ var table = map[string]row{
 		imports: []string{"schema", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
+	"schema/infer/agreement": {
+		imports: []string{"schema", "schema/infer", "decode/wire"}, tests: []string{"schema/internal/schematest"},
+		why: "compares what was inferred with a reference, and inference does without it",
+	},
 	"schema/check": {
 		imports: []string{"schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
 		why: "unknown fields are collected as evidence for inference",
@@ -107,7 +111,8 @@ var table = map[string]row{
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
 	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
-	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle":              {imports: []string{"schema/bundle/lexer", "schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle/lexer":        {why: "tokens of JavaScript are a leaf"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
 		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt", "schema/jsonname"},
@@ -118,7 +123,7 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
+	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",

@@ -20,6 +20,7 @@ import (
 	"unwire/replay/outbound"
 	"unwire/schema"
 	"unwire/schema/infer"
+	"unwire/schema/infer/agreement"
 )
 
 // The demo's edit: another prompt in the first frame of the agent's stream.
@@ -229,19 +230,19 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var pairs []infer.Pair
+	var pairs []agreement.Pair
 	for svc := range in.Schema.Services() {
 		for i := range svc.Methods().Len() {
 			m := svc.Methods().Get(i)
 			if ref := r.defs.Method(string(svc.FullName()), string(m.Name())); ref != nil {
-				pairs = append(pairs, infer.Pair{Inferred: m.Input(), Reference: ref.Input()}, infer.Pair{Inferred: m.Output(), Reference: ref.Output()})
+				pairs = append(pairs, agreement.Pair{Inferred: m.Input(), Reference: ref.Input()}, agreement.Pair{Inferred: m.Output(), Reference: ref.Output()})
 			}
 		}
 	}
-	agreement := infer.Agree(pairs...)
-	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", agreement)
+	result := agreement.Of(pairs...)
+	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
 	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
-	r.disagreements(agreement)
+	r.disagreements(result)
 	return nil
 }
 
@@ -249,7 +250,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 const mostDiffering = 3
 
 // disagreements lists what was inferred otherwise.
-func (r *demoReport) disagreements(a *infer.Agreement) {
+func (r *demoReport) disagreements(a *agreement.Result) {
 	n := 0
 	met := map[string]bool{}
 	for _, d := range a.Disagreements {
