@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/outbound"
 )
 
 // BenchmarkReplay holds a replayed call against a bare client that posts the same
@@ -38,7 +39,7 @@ func BenchmarkReplay(b *testing.B) {
 				start := time.Now()
 				bareCall(l, plan, headers, body)
 				between := time.Now()
-				r, err := Send(b.Context(), l.plan(id, o), nil)
+				r, err := l.plan(id, o).Send(b.Context(), nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -58,9 +59,9 @@ func BenchmarkReplay(b *testing.B) {
 
 // bareCall sends what a plan would by net/http alone.
 func bareCall(l *lab, p *Plan, headers captures.Headers, body []byte) {
-	tr := NewTransport(p.url, true, p.o)
+	tr := outbound.New(p.url, true, p.o.Policy)
 	defer tr.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(l.Context(), p.Method, p.url.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(l.Context(), p.shown.Method, p.url.String(), bytes.NewReader(body))
 	if err != nil {
 		l.Fatal(err)
 	}

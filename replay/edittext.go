@@ -11,12 +11,12 @@ import (
 
 // editText hands a frame's message to Options.Editor as text, and takes what
 // comes back: JSON as it is, a message as decode writes it.
-func (p *Plan) editText() error {
-	at := p.frameOf(p.o.EditFrame)
+func (p *planner) editText() error {
+	at := p.frameOf(p.changes.EditFrame)
 	if at < 0 {
-		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.Frames))
+		return fmt.Errorf("replay: --edit: there is no such frame; the request has %d", len(p.shown.Frames))
 	}
-	f := &p.Frames[at]
+	f := &p.shown.Frames[at]
 	if f.unread != nil {
 		return fmt.Errorf("replay: --edit: frame up/%d can only be sent as it was captured: %w", f.Seq, f.unread)
 	}
@@ -25,7 +25,7 @@ func (p *Plan) editText() error {
 		shown = []byte(text.Format(wire.Parse(f.Data, wire.Options{}), p.types[captures.Up]))
 		name = fmt.Sprintf("up-%d.txt", f.Seq)
 	}
-	edited, err := p.o.Editor(name, shown)
+	edited, err := p.changes.Editor(name, shown)
 	if err != nil {
 		return fmt.Errorf("replay: --edit: %w", err)
 	}
@@ -42,6 +42,6 @@ func (p *Plan) editText() error {
 		return errors.New("replay: --edit: nothing came back; --raw @N = sends an empty message")
 	}
 	f.change(data)
-	p.Edits = append(p.Edits, fmt.Sprintf("--edit @%d", f.Seq))
+	p.shown.Edits = append(p.shown.Edits, fmt.Sprintf("--edit @%d", f.Seq))
 	return nil
 }

@@ -231,7 +231,7 @@ func (r *Result) values(frame int, path fieldpath.Path) (out []string) {
 	md := r.down
 	for i := range r.live.Frames {
 		f := &r.live.Frames[i]
-		if f.Dir != captures.Down || !isData(f) || frame != edit.FirstFrame && f.Seq != frame {
+		if f.Dir != captures.Down || !IsMessage(f) || frame != edit.FirstFrame && f.Seq != frame {
 			continue
 		}
 		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)

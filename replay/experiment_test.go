@@ -29,12 +29,9 @@ func TestSuite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := a.plan(id)
-			p.o.Edits = x.Edits
-			if err := p.edit(); err != nil {
-				t.Fatal(err)
-			}
-			r, err := Send(t.Context(), p, nil)
+			o := a.settings()
+			o.Edits = x.Edits
+			r, err := a.planned(id, o).Send(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,13 +22,8 @@ type PlanFrame struct {
 	Compressed bool  `json:"compressed"`
 	Edited     bool  `json:"edited"`
 	Len        int   `json:"len"` // of Data
-	// server frames that preceded it, heartbeats left out
-	After int `json:"after"`
-	// the captured frame it waits for: "down/4"
-	Answers string    `json:"answers,omitempty"`
-	Live    []Binding `json:"live,omitempty"`
-	Beat    bool      `json:"heartbeat,omitempty"` // it is sent by the clock
-	Data    []byte    `json:"data"`
+	Turn
+	Data []byte `json:"data"`
 	// the call that carries it, where frames have calls of their own
 	Append *Append `json:"append,omitempty"`
 
@@ -37,65 +32,41 @@ type PlanFrame struct {
 	fresh    bool   // ids of headers were refreshed in it
 	encoding string // compression of the payload
 	wire     []byte // as captured, envelope included; nil if it cannot be told
-	cause    *target
 }
 
 // buildFrames takes over the request's frames, and what each answers.
-func (p *Plan) buildFrames(body []byte) {
-	l := newLinker(p.captured, p.types)
-	p.beats = l.beatsOf()
-	for i := range l.down {
-		if !l.down[i].heartbeat && !l.down[i].shape.isAside() {
-			p.answers++
-		}
-	}
-	var of []int // which frame of the plan each of l.up is
+func (p *planner) buildFrames(body []byte) {
+	p.links = NewLinks(p.captured, p.types)
+	turns := p.links.Turns()
 	for i := range p.captured.Frames {
 		f := &p.captured.Frames[i]
 		if f.Dir != captures.Up {
 			continue
 		}
-		// what follows would be taken for its rest
-		if f.Partial && f.Framed && len(p.Frames) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
+		// What follows a frame that was cut off would be taken for its rest.
+		if f.Partial && f.Framed && len(p.shown.Frames) > 0 {
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was cut off after %d bytes when it was captured, and is not sent", f.Seq, f.Len))
 			continue
 		}
 		pf := PlanFrame{
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
 			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err,
 		}
-		if isData(f) {
-			at := len(of)
-			if pf.cause, pf.After = l.cause(at); pf.cause != nil {
-				pf.Answers = fmt.Sprintf("%s/%d", captures.Down, pf.cause.seq)
-			}
-			pf.Live, pf.Beat = l.bindings(at), l.up[at].heartbeat
-			of = append(of, len(p.Frames))
+		if IsMessage(f) {
+			pf.Turn, turns = turns[0], turns[1:]
 		}
-		if pf.unread != nil {
-			pf.Live = nil
-		}
-		p.Frames = append(p.Frames, pf)
+		p.shown.Frames = append(p.shown.Frames, pf)
 	}
-	for at, i := range of {
-		p.Frames[i].Live = append(p.Frames[i].Live, l.zeros(at)...)
-	}
-	bound := make([][]Binding, len(of))
-	for at, i := range of {
-		bound[at] = p.Frames[i].Live // shared: digests are noted in them
-	}
-	l.ask(bound)
-	p.linker = l
-	if len(p.Frames) == 0 && len(body) > 0 {
-		p.Frames = append(p.Frames, PlanFrame{Data: body, wire: body})
+	if len(p.shown.Frames) == 0 && len(body) > 0 {
+		p.shown.Frames = append(p.shown.Frames, PlanFrame{Data: body, wire: body})
 	}
 }
 
 // asCaptured returns a frame's own bytes of the body. Of grpc-web-text, which
 // is in base64, and of a GET, there are none that could be sent alone.
-func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
+func (p *planner) asCaptured(f *decode.Frame, body []byte) []byte {
 	switch {
-	case p.recoded || p.Protocol == decode.GRPCWebText || p.Protocol == decode.ConnectGet:
+	case p.recoded || p.shown.Protocol == decode.GRPCWebText || p.shown.Protocol == decode.ConnectGet:
 		return nil
 	case !f.Framed:
 		return body
@@ -106,27 +77,27 @@ func (p *Plan) asCaptured(f *decode.Frame, body []byte) []byte {
 }
 
 // edit carries out the edits, in their order.
-func (p *Plan) edit() error {
-	for _, e := range p.o.Edits {
+func (p *planner) edit() error {
+	for _, e := range p.changes.Edits {
 		inserted, err := p.editOne(e)
 		if err != nil {
 			return fmt.Errorf("replay: %s: %w", e, err)
 		}
-		p.Edits = append(p.Edits, e.String())
+		p.shown.Edits = append(p.shown.Edits, e.String())
 		if inserted {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s: the field was not there, and is put in", e))
 		}
 	}
-	if p.o.Editor != nil {
+	if p.changes.Editor != nil {
 		if err := p.editText(); err != nil {
 			return err
 		}
 	}
-	for i := range p.Frames {
-		f := &p.Frames[i]
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		if f.Len = len(f.Data); f.unread != nil {
 			f.Len = len(f.wire)
-			p.Warnings = append(p.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, f.unread))
+			p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("frame up/%d was not read to its end, and is sent as it was captured: %s", f.Seq, f.unread))
 		}
 	}
 	return nil
@@ -134,20 +105,20 @@ func (p *Plan) edit() error {
 
 // editOne carries out one edit; inserted reports that it put in a field that was
 // missing.
-func (p *Plan) editOne(e edit.Edit) (inserted bool, err error) {
+func (p *planner) editOne(e edit.Edit) (inserted bool, err error) {
 	at := p.frameOf(e.Frame)
 	if at < 0 {
 		if e.Frame == edit.FirstFrame {
 			return false, errors.New("the request has no message")
 		}
-		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.Frames))
+		return false, fmt.Errorf("there is no frame up/%d; the request has %d", e.Frame, len(p.shown.Frames))
 	}
-	f := &p.Frames[at]
+	f := &p.shown.Frames[at]
 	if e.DeletesFrame() {
 		if !f.framed && p.split == nil {
 			return false, errors.New("a request that is one message cannot be without it")
 		}
-		p.Frames = append(p.Frames[:at:at], p.Frames[at+1:]...)
+		p.shown.Frames = append(p.shown.Frames[:at:at], p.shown.Frames[at+1:]...)
 		return false, nil
 	}
 	switch {
@@ -166,9 +137,9 @@ func (p *Plan) editOne(e edit.Edit) (inserted bool, err error) {
 
 // frameOf is the index of the frame that an edit of frame number seq, or of
 // FirstFrame, is about, or -1.
-func (p *Plan) frameOf(seq int) int {
-	for i := range p.Frames {
-		f := &p.Frames[i]
+func (p *planner) frameOf(seq int) int {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		if seq == f.Seq || seq == edit.FirstFrame && envelope.Flags(f.Flags)&(envelope.EndStream|envelope.Trailer) == 0 {
 			return i
 		}
@@ -176,7 +147,7 @@ func (p *Plan) frameOf(seq int) int {
 	return -1
 }
 
-func (p *Plan) isJSON() bool { return strings.HasSuffix(p.Codec, "json") }
+func (p *Plan) isJSON() bool { return strings.HasSuffix(p.shown.Codec, "json") }
 
 // change gives a frame other data.
 func (f *PlanFrame) change(data []byte) {
@@ -214,16 +185,16 @@ func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
 	if f.framed {
 		out = envelope.Append(nil, envelope.Flags(f.Flags), out)
 	}
-	if p.Protocol == decode.GRPCWebText {
+	if p.shown.Protocol == decode.GRPCWebText {
 		out = base64.StdEncoding.AppendEncode(nil, out)
 	}
 	return out, nil
 }
 
 // refreshBodies puts the fresh ids of headers into the messages that repeat them.
-func (p *Plan) refreshBodies(r *refresher) {
-	for i := range p.Frames {
-		f := &p.Frames[i]
+func (p *planner) refreshBodies(r *refresher) {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		if f.unread != nil {
 			continue
 		}

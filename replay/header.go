@@ -9,6 +9,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/redact"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -44,15 +46,15 @@ func connectionNames(h captures.Headers) []string {
 
 // buildHeaders makes the headers to be sent, and the same with references to
 // the secrets in them, to be shown.
-func (p *Plan) buildHeaders(r *refresher) {
-	p.headers, p.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
+func (p *planner) buildHeaders(r *refresher) {
+	p.headers, p.shown.Headers, p.kept = p.section(p.captured.RequestHeaders, r)
 	p.addHeaders(r)
-	p.trailers, p.Trailers, _ = p.section(p.captured.RequestTrailers, r)
+	p.trailers, p.shown.Trailers, _ = p.section(p.captured.RequestTrailers, r)
 }
 
 // section makes the fields of a header or trailer section: as they are sent, as
 // they are shown, and as they are recorded, with the captured placeholders.
-func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, kept captures.Headers) {
+func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown, kept captures.Headers) {
 	named := connectionNames(captured)
 	for _, h := range captured {
 		if isHopByHop(h, named) {
@@ -60,7 +62,7 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 		}
 		h, display := p.foreign(h)
 		value, keep := h.Value, h.Value
-		if isRedacted(h.Value) {
+		if credential.IsRedacted(h.Value) {
 			var ok bool
 			if value, display, ok = p.headerSecret(h, r); !ok {
 				continue
@@ -71,7 +73,7 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 				display, keep = "<"+fromMaker+">", placeholder
 				p.refreshed(h.Name)
 			}
-		} else if fresh, ok := r.header(h.Name, h.Value); ok && !slices.Contains(p.live, strings.ToLower(h.Name)) {
+		} else if fresh, ok := r.header(h.Name, h.Value); ok && !slices.Contains(p.liveNames, strings.ToLower(h.Name)) {
 			if display == value {
 				display = fresh
 			}
@@ -85,9 +87,9 @@ func (p *Plan) section(captured captures.Headers, r *refresher) (sent, shown, ke
 	return sent, shown, kept
 }
 
-func (p *Plan) refreshed(name string) {
-	if name = strings.ToLower(name); !slices.Contains(p.Refreshed, name) {
-		p.Refreshed = append(p.Refreshed, name)
+func (p *planner) refreshed(name string) {
+	if name = strings.ToLower(name); !slices.Contains(p.shown.Refreshed, name) {
+		p.shown.Refreshed = append(p.shown.Refreshed, name)
 	}
 }
 
@@ -96,8 +98,8 @@ const placeholder = "[redacted:00000000]"
 
 // foreign looks at a captured header with a secret that was kept: it goes to the
 // host that it came from and to no other, and is never shown.
-func (p *Plan) foreign(h captures.Header) (_ captures.Header, shown string) {
-	if isRedacted(h.Value) || len(redact.Default().FindHeaders(captures.Headers{h})) == 0 {
+func (p *planner) foreign(h captures.Header) (_ captures.Header, shown string) {
+	if credential.IsRedacted(h.Value) || len(redact.Default().FindHeaders(captures.Headers{h})) == 0 {
 		return h, h.Value
 	}
 	hidden := placeholder
@@ -113,7 +115,7 @@ func (p *Plan) foreign(h captures.Header) (_ captures.Header, shown string) {
 // sameHost reports whether two names are one host; this machine has many.
 func sameHost(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
-	return a == b || isLoopbackName(a) && isLoopbackName(b)
+	return a == b || outbound.IsLoopback(a) && outbound.IsLoopback(b)
 }
 
 // oldVersion is the age at which a client's version is warned of: servers turn
@@ -121,10 +123,10 @@ func sameHost(a, b string) bool {
 const oldVersion = 60 * 24 * time.Hour
 
 // checkVersion warns of a captured client version that is old.
-func (p *Plan) checkVersion(now time.Time) {
+func (p *planner) checkVersion(now time.Time) {
 	name := profile.Cursor().VersionHeader
 	version := p.captured.RequestHeaders.Get(name)
 	if released, ok := profile.Released(version); ok && now.Sub(released) > oldVersion {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
+		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
 	}
 }

@@ -20,29 +20,26 @@ import (
 // issued when these calls were sent again. Its zero value has none.
 type Issued struct{ values exchanged }
 
-// Learn holds the answer of a plan that was sent against the captured one. What
+// Learn compares the answer of a request that was sent with the captured one. What
 // identifies something in both, in the same place, is the same thing: in headers
 // and trailers by their name, in messages by path in the nth of their shape.
-func (s *Issued) Learn(p *Plan, r *Result) {
-	if r.live == nil {
-		return
-	}
+func (s *Issued) Learn(links *Links, answer *decode.Exchange) {
 	if s.values == nil {
 		s.values = exchanged{}
 	}
-	for _, pair := range [...][2]captures.Headers{{p.captured.ResponseHeaders, r.live.ResponseHeaders}, {p.captured.ResponseTrailers, r.live.ResponseTrailers}} {
+	for _, pair := range [...][2]captures.Headers{{links.captured.ResponseHeaders, answer.ResponseHeaders}, {links.captured.ResponseTrailers, answer.ResponseTrailers}} {
 		was, is := hearHeaders(pair[0]), hearHeaders(pair[1])
 		if was != nil && is != nil {
 			s.pair(was, is)
 		}
 	}
-	live := newLinker(r.live, p.types)
-	for j := range p.linker.down {
-		was := &p.linker.down[j]
+	live := NewLinks(answer, links.types)
+	for j := range links.down {
+		was := &links.down[j]
 		if was.heartbeat || was.shape.isAside() {
 			continue
 		}
-		nth := p.linker.target(j, "").nth
+		nth := links.target(j, "").nth
 		for k := range live.down {
 			if is := &live.down[k]; !is.heartbeat && is.shape.matches(was.shape) {
 				if nth--; nth == 0 {
@@ -100,10 +97,10 @@ func isName(s string) bool {
 	return isIDLike("t"+s) || mixed >= 3 && len(s) >= shortText && !strings.ContainsAny(s, " /\\.\n")
 }
 
-// into puts the live values into a captured exchange: then it is as if the
+// Apply puts the live values into a captured exchange: then it is as if the
 // server had issued them when that was captured. changed are the numbers of the
 // frames up that have some, headers the names of those that have.
-func (s *Issued) into(ex *decode.Exchange) (out *decode.Exchange, headers []string, changed map[int]bool) {
+func (s *Issued) Apply(ex *decode.Exchange) (out *decode.Exchange, headers []string, changed map[int]bool) {
 	changed = map[int]bool{}
 	if s == nil || len(s.values) == 0 {
 		return ex, nil, changed
@@ -128,7 +125,7 @@ func (s *Issued) into(ex *decode.Exchange) (out *decode.Exchange, headers []stri
 	}
 	for i := range c.Frames {
 		f := &c.Frames[i]
-		if !isData(f) || f.Err != nil {
+		if !IsMessage(f) || f.Err != nil {
 			continue
 		}
 		data, ok := s.values.message(f.Data, f.Tree == nil)
@@ -211,7 +208,7 @@ func (s *issuers) take(id int64, ex *decode.Exchange) {
 	}
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !isData(f) {
+		if !IsMessage(f) {
 			continue
 		}
 		for _, l := range leavesOf(f, nil) {

@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strings"
 
-	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/diff"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 )
 
 // Reasons for which a change does not count after Learn.
@@ -32,27 +32,27 @@ type Lesson struct {
 //
 // Errors: where the request may have effects: it must go to this machine, be a
 // GET, or be of a method that the schema marks as free of side effects.
-func Learn(ctx context.Context, src captures.Source, id int64, o Options, out *store.Store) (*Lesson, error) {
-	o.Edits, o.Editor, o.Lesson = nil, nil, nil
+func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesson, error) {
+	r, o.Lesson = r.unedited(), nil
 	var live [2]*Result
 	for i := range live {
-		p, err := NewPlan(ctx, src, id, o)
+		p, err := r.Plan(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		if p.Effects != EffectsNone && !p.isLocal() {
-			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", ErrRefused, p.Service, p.RPC)
+		if p.shown.Effects != EffectsNone && !p.isLocal() {
+			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
 		}
-		if live[i], err = Send(ctx, p, out); err != nil {
+		if live[i], err = p.Send(ctx, out); err != nil {
 			return nil, err
 		}
-		switch r := live[i]; {
-		case r.Verdict == Refused:
-			return nil, fmt.Errorf("replay: %w: %s", ErrRefused, strings.TrimPrefix(r.Message, "refused: "))
-		case r.Verdict == NotSent:
-			return nil, fmt.Errorf("replay: %w: %s", ErrNotSent, r.Message)
-		case r.Status == 0:
-			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", r.Message)
+		switch got := live[i]; {
+		case got.Verdict == Refused:
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, "refused: "))
+		case got.Verdict == NotSent:
+			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrNotSent, got.Message)
+		case got.Status == 0:
+			return nil, fmt.Errorf("replay: the unedited request got no answer to learn from: %s", got.Message)
 		}
 	}
 	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}

@@ -317,12 +317,12 @@ func TestLedger(t *testing.T) {
 		o := c.options()
 		o.Issued = &Issued{}
 		p := c.plan(open, o)
-		r, err := Send(t.Context(), p, nil)
+		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.expect(r, Same, FromServer, "ok")
-		o.Issued.Learn(p, r)
+		r.LearnIssued(o.Issued)
 		r = c.replay(run, o)
 		c.expect(r, Differs, FromServer, "ok")
 		for _, d := range r.Diff {
@@ -346,17 +346,5 @@ func TestLedger(t *testing.T) {
 	}
 	if c.ledger.served != 4 {
 		t.Errorf("%d runs came to their end", c.ledger.served)
-	}
-}
-
-// Hex ids of nothing but digits are hex ids.
-func TestClassOfDigits(t *testing.T) {
-	for s, id := range map[string]bool{
-		"4912676395129907": true, "sh_1243113481637517": true, "st-2032789980837054": true, "1763744400000": false,
-		"123456": false, "v_12": false, "file_name": false, "": false, "_": false,
-	} {
-		if (classOf(s) != "") != id {
-			t.Errorf("%q is %q", s, classOf(s))
-		}
 	}
 }

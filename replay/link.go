@@ -11,6 +11,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 )
 
@@ -39,7 +40,7 @@ type Binding struct {
 // frame that corresponds: the nth of its kind.
 type target struct {
 	seq   int // as captured
-	down  int // which of linker.down
+	down  int // which of Links.down
 	shape shape
 	nth   int // from 1, among the captured frames of that shape
 	path  string
@@ -57,15 +58,16 @@ type heard struct {
 	args arguments
 }
 
-// isData reports whether a frame carries a message, and all of it.
-func isData(f *decode.Frame) bool {
+// IsMessage reports whether a frame carries a message, and all of it.
+func IsMessage(f *decode.Frame) bool {
 	return f.End == nil && !f.Partial && f.Flags&(envelope.EndStream|envelope.Trailer) == 0
 }
 
-// A linker reads a captured exchange in the order in which its frames passed
+// Links read a captured exchange in the order in which its frames passed
 // and finds out which frame up answers which frame down, and with which ids.
-type linker struct {
+type Links struct {
 	// by direction; nil where no schema knows them
+	captured   *decode.Exchange
 	types      [2]protoreflect.MessageDescriptor
 	down       []heard
 	first      map[string]int  // which of down was the first to have a value
@@ -80,6 +82,7 @@ type linker struct {
 	own       map[string]bool  // words that the client had first
 	inside    [][]innerBinding // for each up
 	questions []question
+	turns     []Turn            // once they were asked for
 	asked     map[int]*question // by number in down
 	kinds     []*asking
 }
@@ -91,8 +94,10 @@ type pair struct{ path, from string }
 // zero is the value of a leaf that is a number and not on the wire.
 const zero = "n0"
 
-func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *linker {
-	l := &linker{types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}}
+// NewLinks reads a captured exchange. The types are those of its messages, by
+// direction, where a schema knows them.
+func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Links {
+	l := &Links{captured: ex, types: types, first: map[string]int{}, issued: map[string]bool{}, times: map[string]int{}, consistent: map[string]bool{}, tokens: map[string]trace{}, own: map[string]bool{}, asked: map[int]*question{}}
 	for i := range ex.Frames {
 		if f := &ex.Frames[i]; len(f.Data) <= heartbeatBytes {
 			l.times[string(f.Data)]++
@@ -101,7 +106,7 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 	heads := hearHeaders(ex.ResponseHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !isData(f) {
+		if !IsMessage(f) {
 			continue
 		}
 		// what the first frame up has is the client's own
@@ -124,7 +129,7 @@ func newLinker(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *li
 }
 
 // issue takes the next of what the server said.
-func (l *linker) issue(h heard) {
+func (l *Links) issue(h heard) {
 	for k := range h.leaves {
 		if _, ok := l.first[h.leaves[k].value]; !ok {
 			l.first[h.leaves[k].value] = len(l.down)
@@ -139,7 +144,7 @@ func (l *linker) issue(h heard) {
 func hearHeaders(headers captures.Headers) *heard {
 	values := map[string]string{}
 	for _, h := range headers {
-		if name := strings.ToLower(h.Name); values[name] == "" && !isRedacted(h.Value) {
+		if name := strings.ToLower(h.Name); values[name] == "" && !credential.IsRedacted(h.Value) {
 			values[name] = h.Value
 		}
 	}
@@ -162,7 +167,7 @@ func (h *heard) from() string {
 // isHeartbeat tells frames that come by the clock and answer nothing: by a
 // field's name where there are names, else by being nothing but empty messages
 // that come again and again.
-func (l *linker) isHeartbeat(f *decode.Frame, leaves []leaf, times int) bool {
+func (l *Links) isHeartbeat(f *decode.Frame, leaves []leaf, times int) bool {
 	if len(leaves) == 0 {
 		return false
 	}
@@ -197,7 +202,7 @@ func namesOf(leaves []leaf, md protoreflect.MessageDescriptor) string {
 // cause returns the frame that up frame i waits for: the last one that came
 // before it and was not a heartbeat. after is how many such frames there were.
 // A heartbeat of the client's own waits for nothing.
-func (l *linker) cause(i int) (at *target, after int) {
+func (l *Links) cause(i int) (at *target, after int) {
 	if l.up[i].heartbeat {
 		return nil, 0
 	}
@@ -215,7 +220,7 @@ func (l *linker) cause(i int) (at *target, after int) {
 }
 
 // target describes captured frame j of the server, and a value in it.
-func (l *linker) target(j int, path string) *target {
+func (l *Links) target(j int, path string) *target {
 	t := &target{seq: l.down[j].frame.Seq, down: j, shape: l.down[j].shape, path: path}
 	for k := 0; k <= j; k++ {
 		if !l.down[k].heartbeat && l.down[k].shape.matches(t.shape) {
@@ -238,7 +243,7 @@ func has(leaves []leaf, path string) bool {
 }
 
 // bindings returns the values of up frame i that the server had issued.
-func (l *linker) bindings(i int) []Binding {
+func (l *Links) bindings(i int) []Binding {
 	var out []Binding
 	bound := map[string]bool{}
 	leaves := l.up[i].leaves
@@ -275,7 +280,7 @@ func (l *linker) bindings(i int) []Binding {
 // zeros returns the ids of up frame i that are zero, so that neither it nor the
 // server's frame has them: where other frames carry a number on. It follows
 // bindings of all frames.
-func (l *linker) zeros(i int) []Binding {
+func (l *Links) zeros(i int) []Binding {
 	var out []Binding
 	for _, p := range l.pairs {
 		if l.up[i].frame.Tree == nil || has(l.up[i].leaves, p.path) || !hasParent(l.up[i].leaves, p.path) {
@@ -308,7 +313,7 @@ func hasParent(leaves []leaf, path string) bool {
 // place of an id: anywhere if it is long, else in a field of the same number
 // that the frames up follow throughout. That is at the same depth, unless v is
 // all that its frame says, and other frames carry on what stands there.
-func (l *linker) source(i int, v *leaf) (at int, from *leaf) {
+func (l *Links) source(i int, v *leaf) (at int, from *leaf) {
 	if v.value == "t" || v.value == zero || v.value == "nfalse" || v.value == "nnull" || !v.small && l.issued[v.value] || !l.came(v.value, l.before[i]) {
 		return 0, nil
 	}
@@ -339,13 +344,13 @@ func scalars(leaves []leaf) int {
 }
 
 // issues reports whether frames up carry on numbers that stand at path.
-func (l *linker) issues(path string) bool {
+func (l *Links) issues(path string) bool {
 	return slices.ContainsFunc(l.pairs, func(p pair) bool { return p.from == path })
 }
 
 // follows reports whether every value that frames up have where v stands had
 // come before from the server where d stands.
-func (l *linker) follows(v, d *leaf) bool {
+func (l *Links) follows(v, d *leaf) bool {
 	key := v.path + "<" + d.path
 	if ok, known := l.consistent[key]; known {
 		return ok
@@ -362,7 +367,7 @@ func (l *linker) follows(v, d *leaf) bool {
 	return ok
 }
 
-func (l *linker) cameAt(path, value string, before int) bool {
+func (l *Links) cameAt(path, value string, before int) bool {
 	for j := range before {
 		for k := range l.down[j].leaves {
 			if d := &l.down[j].leaves[k]; d.path == path && d.value == value {
@@ -374,7 +379,7 @@ func (l *linker) cameAt(path, value string, before int) bool {
 }
 
 // came reports whether one of the first frames down had a value.
-func (l *linker) came(value string, before int) bool {
+func (l *Links) came(value string, before int) bool {
 	at, ok := l.first[value]
 	return ok && at < before
 }

@@ -4,93 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
-	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )
 
-// A dialogue is what the live server has said so far, for the frames up
-// that answer it.
-type dialogue struct {
-	mu    sync.Mutex
-	down  []*heard  // messages, heartbeats left out
-	at    time.Time // of the last one
-	alive time.Time // when anything came, a heartbeat too
-	ended bool      // the response is over
-	wake  chan struct{}
-}
-
-func newDialogue() *dialogue {
-	now := time.Now()
-	return &dialogue{at: now, alive: now, wake: make(chan struct{})}
-}
-
-// hear takes the next frames from the server.
-func (c *dialogue) hear(l *linker, frames []decode.Frame) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range frames {
-		f := &frames[i]
-		if !isData(f) {
-			continue
-		}
-		c.alive = time.Now()
-		h := &heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
-		h.shape = shapeOf(h.leaves)
-		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
-			continue
-		}
-		c.down = append(c.down, h)
-		c.at = time.Now()
-	}
-	c.signal()
-}
-
-// head takes the headers of the answer.
-func (c *dialogue) head(headers captures.Headers) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if h := hearHeaders(headers); h != nil {
-		c.down = append(c.down, h)
-		c.signal()
-	}
-}
-
-// messages counts the frames among what was heard.
-func messages(down []*heard) int {
-	n := len(down)
-	for _, h := range down {
-		if h.shape.isAside() {
-			n--
-		}
-	}
-	return n
-}
-
-// over says that nothing more will come.
-func (c *dialogue) over() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	c.signal()
-}
-
-// signal wakes who waits. The lock is held.
-func (c *dialogue) signal() {
-	close(c.wake)
-	c.wake = make(chan struct{})
-}
-
 // A search looks for the live frame that corresponds to a captured one, in
 // frames that come one by one.
 type search struct {
 	t        *target
-	l        *linker
+	l        *Links
 	question *question // what the captured frame asks; nil where it is no question
 	next     int       // frames before it have been looked at
 	// of them, how many are of the target's shape and ask the same
@@ -146,12 +71,12 @@ func (s *search) result() *heard {
 
 // A waiter decides when one frame up may go.
 type waiter struct {
-	frame    *PlanFrame
+	frame    *Upload
 	cause    *search   // nil where it waits for nothing
 	bindings []*search // one for each of frame.Live
 }
 
-func newWaiter(l *linker, f *PlanFrame) *waiter {
+func newWaiter(l *Links, f *Upload) *waiter {
 	w := &waiter{frame: f}
 	if f.cause != nil {
 		w.cause = &search{t: f.cause, l: l, question: l.asked[f.cause.down]}
@@ -198,7 +123,7 @@ func (w *waiter) wants() string {
 }
 
 // fill returns the frame's message with the live server's ids in it.
-func (w *waiter) fill(talk *dialogue) (data []byte, changed bool, err error) {
+func (w *waiter) fill(talk *Dialogue) (data []byte, changed bool, err error) {
 	data = w.frame.Data
 	var asked *heard
 	for _, s := range w.bindings {

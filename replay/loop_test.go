@@ -85,7 +85,7 @@ func TestToolLoop(t *testing.T) {
 			stale := issuedIn(was)
 			for range 3 {
 				p := a.plan(id)
-				r, err := Send(t.Context(), p, a.store)
+				r, err := p.Send(t.Context(), a.store)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -350,13 +350,13 @@ func TestAnotherCallHasNoAnswer(t *testing.T) {
 		{[]string{"src/one.go", "src/one.go"}, "ok", "once more"},
 	} {
 		live := newAgent(t, script(c.paths...))
-		o := captured.plan(id).o
+		o := captured.settings()
 		o.To, o.Roots = mustURL(live.server.URL()), live.roots
-		p, err := NewPlan(t.Context(), captured.store, id, o)
+		p, err := newPlan(t.Context(), captured.store, id, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Send(t.Context(), p, nil)
+		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,8 +410,8 @@ func TestCutFrameIsNotSent(t *testing.T) {
 	o := l.options()
 	o.Wait, o.Quiet, o.Timeout = 700*time.Millisecond, 100*time.Millisecond, 5*time.Second
 	p := l.plan(rec.ID(), o)
-	if len(p.Frames) != 3 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "frame up/3 was cut off after") {
-		t.Errorf("%d frames, %q", len(p.Frames), p.Warnings)
+	if len(p.shown.Frames) != 3 || len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "frame up/3 was cut off after") {
+		t.Errorf("%d frames, %q", len(p.shown.Frames), p.shown.Warnings)
 	}
 	r := l.replay(rec.ID(), o)
 	l.expect(r, Differs, FromUs, "aborted")

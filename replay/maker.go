@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
 
@@ -46,7 +47,7 @@ func DefaultHeaders() map[string]HeaderMaker {
 // Source: RESEARCH.md#checksum
 type checksumMaker struct{}
 
-func (checksumMaker) Part() string { return EnvMachineID }
+func (checksumMaker) Part() string { return credential.EnvMachineID }
 
 func (checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error) {
 	if c.Value == "" && c.Part != "" {
@@ -59,15 +60,15 @@ func (checksumMaker) MakeHeader(_ context.Context, c HeaderCall) (string, error)
 // fromMaker says where a made value comes from.
 const fromMaker = "made for this request"
 
-func (p *Plan) makers() map[string]HeaderMaker {
-	if p.o.Headers == nil {
+func (p *planner) makers() map[string]HeaderMaker {
+	if p.changes.Headers == nil {
 		return DefaultHeaders()
 	}
-	return p.o.Headers
+	return p.changes.Headers
 }
 
 // partOf is the variable of the secret that completes a header's value.
-func (p *Plan) partOf(name string) string {
+func (p *planner) partOf(name string) string {
 	if m := p.makers()[name]; m != nil {
 		return m.Part()
 	}
@@ -75,14 +76,14 @@ func (p *Plan) partOf(name string) string {
 }
 
 // maker returns what makes headers; failed is the first error of one.
-func (p *Plan) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
+func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
 	makers := p.makers()
 	return func(c HeaderCall) (string, bool) {
 		m := makers[c.Name]
 		if m == nil {
 			return "", false
 		}
-		c.Method, c.URL, c.Time = p.Method, p.URL, now
+		c.Method, c.URL, c.Time = p.shown.Method, p.shown.URL, now
 		value, err := m.MakeHeader(ctx, c)
 		if err == nil && strings.ContainsAny(value, "\r\n\x00") {
 			err = fmt.Errorf("its value has a control character")
@@ -95,9 +96,9 @@ func (p *Plan) maker(ctx context.Context, now time.Time, failed *error) func(Hea
 }
 
 // addHeaders makes the headers that the capture does not have.
-func (p *Plan) addHeaders(r *refresher) {
+func (p *planner) addHeaders(r *refresher) {
 	var names []string
-	for name := range p.o.Headers {
+	for name := range p.changes.Headers {
 		if !slices.ContainsFunc(p.captured.RequestHeaders, func(h captures.Header) bool { return strings.EqualFold(h.Name, name) }) {
 			names = append(names, name)
 		}
@@ -107,7 +108,7 @@ func (p *Plan) addHeaders(r *refresher) {
 		if value, ok := r.make(HeaderCall{Name: name}); ok && value != "" {
 			p.secrets = append(p.secrets, value)
 			p.headers = append(p.headers, captures.Header{Name: name, Value: value})
-			p.Headers = append(p.Headers, captures.Header{Name: name, Value: "<" + fromMaker + ">"})
+			p.shown.Headers = append(p.shown.Headers, captures.Header{Name: name, Value: "<" + fromMaker + ">"})
 			p.kept = append(p.kept, captures.Header{Name: name, Value: placeholder})
 			p.refreshed(name)
 		}

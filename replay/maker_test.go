@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+
+	"unwire/replay/credential"
 )
 
 // A signer makes a header of what it is told.
@@ -26,11 +28,15 @@ func TestHeaderMakers(t *testing.T) {
 	o := l.withToken(l.options())
 	o.Headers = map[string]HeaderMaker{"x-plain": signer{}, "x-api-key": signer{}, "x-new": signer{}}
 	o.OmitSecrets = true
-	o.Credentials.lookup = func(name string) string {
-		return map[string]string{EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
+	credentials, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: "a-token", "UNWIRE_SIGNER_KEY": "the-key"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	o.Credentials = credentials
 	p := l.plan(id, o)
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +45,12 @@ func TestHeaderMakers(t *testing.T) {
 		if got := l.server.header(name); got != want {
 			t.Errorf("%s: %q was sent, want %q", name, got, want)
 		}
-		if shown := p.Headers.Get(name); shown == "" || strings.Contains(shown, "signed") || strings.Contains(p.kept.Get(name), "signed") {
+		if shown := p.shown.Headers.Get(name); shown == "" || strings.Contains(shown, "signed") || strings.Contains(p.kept.Get(name), "signed") {
 			t.Errorf("%s is shown as %q and kept as %q", name, shown, p.kept.Get(name))
 		}
 	}
 	o.Headers = map[string]HeaderMaker{"x-new": signer{fail: errors.New("no key")}}
-	if _, err := NewPlan(t.Context(), l.store, id, o); err == nil || !strings.Contains(err.Error(), "header x-new: no key") {
+	if _, err := newPlan(t.Context(), l.store, id, o); err == nil || !strings.Contains(err.Error(), "header x-new: no key") {
 		t.Errorf("got %v", err)
 	}
 }

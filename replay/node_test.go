@@ -178,11 +178,11 @@ func TestNodeToolLoop(t *testing.T) {
 				o := l.options()
 				o.Issued = &Issued{}
 				p := l.plan(open, o)
-				r, err := Send(t.Context(), p, nil)
+				r, err := p.Send(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Issued.Learn(p, r)
+				r.LearnIssued(o.Issued)
 				r = l.replay(run, o)
 				l.expect(r, Differs, FromServer, "ok") // in what the tools are asked, which is random
 				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {

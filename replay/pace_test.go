@@ -14,11 +14,13 @@ import (
 	"connectrpc.com/connect"
 
 	"unwire/captures"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 )
 
-func openJournal(t *testing.T, path string) *Journal {
+func openJournal(t *testing.T, path string) *outbound.Journal {
 	t.Helper()
-	j, err := OpenJournal(path)
+	j, err := outbound.OpenJournal(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,14 +29,14 @@ func openJournal(t *testing.T, path string) *Journal {
 }
 
 // entries are the requests and the answers that a journal names.
-func entries(t *testing.T, path string) (asked, answered []Entry) {
+func entries(t *testing.T, path string) (asked, answered []outbound.Entry) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(b) {
-		var e Entry
+		var e outbound.Entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +55,7 @@ func TestPace(t *testing.T) {
 	id := l.say("hello")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	o := l.withToken(l.options())
-	o.Pace = &Pace{Interval: 150 * time.Millisecond, Budget: 3, Journal: openJournal(t, path), local: true}
+	o.Pace = &outbound.Pace{Interval: 150 * time.Millisecond, Budget: 3, Journal: openJournal(t, path), Local: true}
 	start, before := time.Now(), l.server.requests.Load()
 	for range 3 {
 		l.expect(l.replay(id, o), Same, FromServer, "ok")
@@ -110,12 +112,12 @@ func TestEnoughIsEnough(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal.jsonl")
 		o := l.withToken(l.options())
 		o.To, o.Roots = mustURL(s.URL), nil
-		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		o.Pace = &outbound.Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
 		l.replay(id, o)
 		if r := l.replay(id, o); r.Verdict != Refused || !strings.Contains(r.Message, c.want) {
 			t.Errorf("%d: %s %s", c.status, r.Verdict, r.Message)
 		}
-		o.Pace = &Pace{Interval: time.Millisecond, Journal: openJournal(t, path), local: true}
+		o.Pace = &outbound.Pace{Interval: time.Millisecond, Journal: openJournal(t, path), Local: true}
 		if r := l.replay(id, o); (r.Verdict == Refused) != (c.header != "") {
 			t.Errorf("%d, the next run: %s %s", c.status, r.Verdict, r.Message)
 		}
@@ -131,7 +133,7 @@ func TestRetryAfter(t *testing.T) {
 		"": {}, "0": now, "120": now.Add(2 * time.Minute), "Sun, 01 Mar 2026 12:05:00 GMT": now.Add(5 * time.Minute),
 		"Sunday, 01-Mar-26 12:05:00 GMT": now.Add(5 * time.Minute), "soon": {}, "-1": {}, "99999999999999": {},
 	} {
-		if got := RetryAfter(value, now); !got.Equal(want) {
+		if got := outbound.RetryAfter(value, now); !got.Equal(want) {
 			t.Errorf("%q: %s, want %s", value, got, want)
 		}
 	}
@@ -144,7 +146,7 @@ func TestJournalErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenJournal(path); err == nil || !strings.Contains(err.Error(), "line 1 is no entry") {
+		if _, err := outbound.OpenJournal(path); err == nil || !strings.Contains(err.Error(), "line 1 is no entry") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -154,11 +156,11 @@ func TestJournalErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want := int64(8); want < 10; want++ {
-		j, err := OpenJournal(path)
+		j, err := outbound.OpenJournal(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := j.write(Entry{Event: "request"}); err != nil || n != want {
+		if n, err := (&outbound.Pace{Journal: j}).Note(outbound.Entry{Event: "request"}); err != nil || n != want {
 			t.Errorf("entry %d, %v, want %d", n, err, want)
 		}
 		if err := j.Close(); err != nil {
@@ -175,23 +177,23 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 		Status:         200,
 	}, up([]byte("{}")))
 	for to, want := range map[string]string{"https://other.example.com": "is not sent to other.example.com", "https://127.0.0.1:1": "", "": ""} {
-		o := Options{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
-		c, err := LoadCredentials("", func(string) string { return "made-up" })
+		o := settings{Live: true, AllowHosts: []string{"other.example.com", "api.example.com"}, OmitSecrets: false}
+		c, err := credential.Load("", func(string) string { return "made-up" })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.Credentials = c; to != "" {
 			o.To = mustURL(to)
 		}
-		p, err := NewPlan(t.Context(), store, id, o)
+		p, err := newPlan(t.Context(), store, id, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want == "" && p.Refusal != "" || !strings.Contains(p.Refusal, want) {
-			t.Errorf("%s: %q, want %q", to, p.Refusal, want)
+		if want == "" && p.shown.Refusal != "" || !strings.Contains(p.shown.Refusal, want) {
+			t.Errorf("%s: %q, want %q", to, p.shown.Refusal, want)
 		}
 		if want != "" {
-			if r, err := Send(t.Context(), p, nil); err != nil || r.Verdict != Refused {
+			if r, err := p.Send(t.Context(), nil); err != nil || r.Verdict != Refused {
 				t.Errorf("%s: %+v, %v", to, r, err)
 			}
 		}
@@ -207,7 +209,7 @@ func TestLearn(t *testing.T) {
 	// that is another each time is volatile.
 	l.server.answer.Store(" tomorrow")
 	o := l.withToken(l.options())
-	lesson, err := Learn(t.Context(), l.store, id, o, nil)
+	lesson, err := learn(t.Context(), l.store, id, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestLearn(t *testing.T) {
 
 	l.server.drift.Store(true)
 	o = l.withToken(l.options())
-	if o.Lesson, err = Learn(t.Context(), l.store, id, o, nil); err != nil {
+	if o.Lesson, err = learn(t.Context(), l.store, id, o, nil); err != nil {
 		t.Fatal(err)
 	}
 	r = l.replay(id, o)
@@ -234,7 +236,7 @@ func TestLearn(t *testing.T) {
 	// Not where it could have effects.
 	o = l.withToken(l.options())
 	o.To, o.Live, o.AllowHosts = mustURL("https://api.example.com"), true, []string{"api.example.com"}
-	if _, err := Learn(t.Context(), l.store, id, o, nil); !errors.Is(err, ErrRefused) {
+	if _, err := learn(t.Context(), l.store, id, o, nil); !errors.Is(err, outbound.ErrRefused) {
 		t.Error(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
 
@@ -152,14 +153,15 @@ func TestPollsInSeveralCalls(t *testing.T) {
 		t.Errorf("%s %s %s %s %v", r.Verdict, r.Origin, r.Code, r.Message, r.Concluded)
 	}
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	plan := a.plan(c.ID)
-	plan.o.Pace = &Pace{Journal: openJournal(t, path)}
+	o := a.settings()
+	o.Pace = &outbound.Pace{Journal: openJournal(t, path)}
+	plan := a.planned(c.ID, o)
 	out, err := store.Create(filepath.Join(t.TempDir(), "answer.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = out.Close() })
-	if _, err := Send(t.Context(), plan, out); err != nil {
+	if _, err := plan.Send(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	calls := 0

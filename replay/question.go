@@ -17,8 +17,8 @@ import (
 // not to its place in the stream.
 type question struct {
 	kind    *asking
-	down    int   // which of linker.down
-	answers []int // which of linker.up
+	down    int   // which of Links.down
+	answers []int // which of Links.up
 	args    arguments
 	nth     int // from 1, among captured questions of the kind that fit it
 	exact   int // the same among those that ask the same to the letter
@@ -49,7 +49,7 @@ type arguments struct {
 //
 // Shape: a frame is a question where every frame of its shape that came before
 // the last frame up was answered: one that is answered now and then is not.
-func (l *linker) ask(bound [][]Binding) {
+func (l *Links) ask(bound [][]Binding) {
 	at := map[int]int{} // by number in down: which of questions
 	for i, list := range bound {
 		j := questionOf(list)
@@ -89,7 +89,7 @@ func (l *linker) ask(bound [][]Binding) {
 }
 
 // kindOf is what questions of a shape have in common, as far as it is known.
-func (l *linker) kindOf(s shape) *asking {
+func (l *Links) kindOf(s shape) *asking {
 	for _, k := range l.kinds {
 		if k.shape.matches(s) {
 			return k
@@ -101,7 +101,7 @@ func (l *linker) kindOf(s shape) *asking {
 }
 
 // count finds the place of each question among those that are like it.
-func (l *linker) count() {
+func (l *Links) count() {
 	type key struct {
 		kind *asking
 		what string
@@ -147,7 +147,7 @@ func questionOf(list []Binding) int {
 }
 
 // describe notes what the answers to a question carry on, and what else they say.
-func (l *linker) describe(q *question, bound [][]Binding) {
+func (l *Links) describe(q *question, bound [][]Binding) {
 	q.counted = true
 	for _, i := range q.answers {
 		carried := map[string]bool{}
@@ -250,7 +250,7 @@ func isIDLike(value string) bool {
 }
 
 // digest notes where a question has the hash of a value that its answer carries on.
-func (l *linker) digest(q *question, b *Binding) {
+func (l *Links) digest(q *question, b *Binding) {
 	if b.Part != "" || b.How != "" {
 		return
 	}
@@ -275,7 +275,7 @@ func digestAt(h *heard, sum []byte) string {
 
 // argumentsOf writes down what a frame asks. Numbers that are zero are not on
 // the wire, so none counts as zero.
-func (l *linker) argumentsOf(h *heard, kind *asking) arguments {
+func (l *Links) argumentsOf(h *heard, kind *asking) arguments {
 	if h.asks == kind {
 		return h.args
 	}
@@ -335,7 +335,7 @@ func classes(b []byte) string {
 // fits reports whether a frame asks what a captured question does. Where all
 // that differs is what the answer repeats, it does if that may be an id and no
 // other question has the same rest.
-func (l *linker) fits(q *question, h *heard) bool {
+func (l *Links) fits(q *question, h *heard) bool {
 	if !h.shape.matches(q.kind.shape) {
 		return false
 	}
@@ -359,7 +359,7 @@ func sameForm(a, b string) bool {
 }
 
 // asks describes a live question for an error.
-func (l *linker) asks(h *heard, kind *asking) string {
+func (l *Links) asks(h *heard, kind *asking) string {
 	var list []string
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]

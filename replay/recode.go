@@ -18,8 +18,8 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/wire"
+	"unwire/schema"
 	"unwire/schema/align"
-	"unwire/schema/infer"
 )
 
 // Codecs that Options.Codec can ask for.
@@ -37,19 +37,19 @@ const (
 // codec, they stay, and answers are compared across codecs.
 // Errors: a message of the client that the schema cannot say in full: what
 // would be lost is named.
-func (p *Plan) recode(body []byte) ([]byte, error) {
-	to := p.o.Codec
-	if to == "" || to == p.Codec {
+func (p *planner) recode(body []byte) ([]byte, error) {
+	to := p.changes.Codec
+	if to == "" || to == p.shown.Codec {
 		return body, nil
 	}
-	if p.Codec != CodecJSON && p.Codec != CodecProto {
-		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.Codec)
+	if p.shown.Codec != CodecJSON && p.shown.Codec != CodecProto {
+		return nil, fmt.Errorf("the request is %s, which is neither json nor proto", p.shown.Codec)
 	}
 	ex := *p.captured
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !isData(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
+		if !IsMessage(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
 			continue
 		}
 		data, err := p.recodeFrame(f, to)
@@ -71,11 +71,11 @@ func (p *Plan) recode(body []byte) ([]byte, error) {
 	}
 	for i, h := range ex.RequestHeaders {
 		if strings.EqualFold(h.Name, "content-type") {
-			ex.RequestHeaders[i].Value = otherMedia(h.Value, p.Codec, to)
+			ex.RequestHeaders[i].Value = otherMedia(h.Value, p.shown.Codec, to)
 		}
 	}
 	ex.Codec = to
-	p.captured, p.Codec, p.recoded = &ex, to, true
+	p.captured, p.shown.Codec, p.recoded = &ex, to, true
 	// a unary body of no bytes may be no frame
 	if len(ex.Frames) == 0 || ex.Frames[0].Dir != captures.Up {
 		return recodeEmpty(body, to), nil
@@ -115,11 +115,11 @@ func otherMedia(media, from, to string) string {
 	return base + "+" + to // application/grpc and its like
 }
 
-func (p *Plan) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
+func (p *planner) recodeFrame(f *decode.Frame, to string) ([]byte, error) {
 	md := p.types[f.Dir]
 	switch {
-	case f.Dir == captures.Up && p.o.Message != nil:
-		return p.o.Message, nil
+	case f.Dir == captures.Up && p.changes.Message != nil:
+		return p.changes.Message, nil
 	case f.Err != nil:
 		return nil, f.Err
 	case md != nil:
@@ -145,7 +145,7 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 	if err := proto.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
-	if where := infer.UnknownIn(m); where != "" {
+	if where := schema.UnknownIn(m); where != "" {
 		return nil, fmt.Errorf("%s has fields that the definitions lack, which JSON cannot have", where)
 	}
 	text, err := protojson.Marshal(m)
@@ -170,7 +170,7 @@ func (p *Plan) acrossCodecs(live *decode.Exchange) (changes []diff.Change) {
 			c.Op, c.New = "add", shown(is[i])
 		default:
 			message, text := was[i].Data, is[i].Data
-			if p.Codec == CodecProto {
+			if p.shown.Codec == CodecProto {
 				message, text = text, message
 			}
 			if same, err := align.Same(message, text); err == nil && same {
@@ -193,7 +193,7 @@ func shown(f *decode.Frame) any {
 
 func answerOf(ex *decode.Exchange) (out []*decode.Frame) {
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; f.Dir == captures.Down && isData(f) {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
 			out = append(out, f)
 		}
 	}

@@ -28,7 +28,7 @@ type record struct {
 
 func newRecord(p *Plan, out *store.Store) (*record, error) {
 	return p.record(captures.Exchange{
-		ID: 1, Method: p.Method, URL: p.URL, HTTP: p.HTTP, RequestHeaders: p.kept, RequestTrailers: p.Trailers,
+		ID: 1, Method: p.shown.Method, URL: p.shown.URL, HTTP: p.shown.HTTP, RequestHeaders: p.kept, RequestTrailers: p.shown.Trailers,
 	}, out)
 }
 

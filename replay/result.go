@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	// registers google.rpc's error details
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -23,6 +24,7 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/outbound"
 )
 
 // A Verdict is what a replay comes to.
@@ -57,9 +59,9 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	Origin  Origin  `json:"origin"`
 	// "ok", a code's name, or "" where the answer has none
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Reason  Reason `json:"reason,omitempty"` // why there is no answer
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Reason  outbound.Reason `json:"reason,omitempty"` // why there is no answer
 	// of HTTP; 0 without an answer
 	Status    int           `json:"status"`
 	Details   []Detail      `json:"details,omitempty"`
@@ -76,8 +78,9 @@ type Result struct {
 	// what we saw on the way, in our words
 	Concluded []string `json:"concluded,omitempty"`
 
-	live *decode.Exchange               // the answer
-	down protoreflect.MessageDescriptor // its type, where a schema knows it
+	links *Links                         // of the captured exchange
+	live  *decode.Exchange               // the answer
+	down  protoreflect.MessageDescriptor // its type, where a schema knows it
 
 	// takes the request's secrets out of a text; nil: there are none
 	clean func(string) string
@@ -123,11 +126,11 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	}
 	r := &Result{
 		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
-		Refreshed: p.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
-		live: live, down: p.types[captures.Down],
+		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
+		links: p.links, live: live, down: p.types[captures.Down],
 	}
 	for i := range live.Frames {
-		if f := &live.Frames[i]; f.Dir == captures.Down && isData(f) {
+		if f := &live.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
 			r.Received++
 		}
 	}
@@ -146,8 +149,8 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if s.unsent > 0 && s.fail == nil {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
-	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, errSilent) {
-		r.unanswered(s.at.explain(s.fail, p.o.Timeout))
+	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, ErrSilent) {
+		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
 		r.conclude(p.captured, live, s.fail)
 	}
@@ -188,15 +191,15 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 // saying so.
 func codeOf(err error) string {
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrSilent):
 		return "deadline_exceeded"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, errTooLarge):
 		return "resource_exhausted"
-	case errors.Is(err, errUnasked):
+	case errors.Is(err, ErrUnasked):
 		return "aborted"
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"
 	}
 	return "unavailable"
@@ -317,4 +320,35 @@ func redactValue(clean func(string) string, v any) any {
 		}
 	}
 	return v
+}
+
+// explain returns why a request got no answer within limit.
+func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Failure {
+	if errors.Is(err, errLeft) {
+		err = context.Canceled
+	}
+	return at.Failure(err, limit)
+}
+
+// unanswered is the result of a request that got no answer.
+func (r *Result) unanswered(f *outbound.Failure, err error) {
+	r.Origin, r.Reason, r.Message = FromUs, f.Reason, f.Message
+	switch {
+	case f.Refused:
+		r.Verdict, r.Code = Refused, ""
+	case f.Reason.Unsent():
+		r.Verdict, r.Code = NotSent, ""
+	default:
+		r.Verdict, r.Code = Rejected, codeOf(err)
+		return
+	}
+	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
+}
+
+// LearnIssued notes in ids which identifiers the server issued in place of those
+// of the captured answer.
+func (r *Result) LearnIssued(ids *Issued) {
+	if r.live != nil {
+		ids.Learn(r.links, r.live)
+	}
 }

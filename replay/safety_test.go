@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/replay/credential"
 )
 
 // withToken gives a replay the secret that the captures of these tests want.
-func (l *lab) withToken(o Options) Options {
+func (l *lab) withToken(o settings) settings {
 	l.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		if name == EnvToken {
+	c, err := credential.Load("", func(name string) string {
+		if name == credential.EnvToken {
 			return "another-made-up-secret"
 		}
 		return ""
@@ -35,7 +36,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 	id := l.say("hello")
 	dialled := ""
 	o := l.withToken(l.options())
-	o.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+	o.Dial = func(_ context.Context, _, address string) (net.Conn, error) {
 		dialled = address
 		return nil, errors.New("no network in this test")
 	}
@@ -66,7 +67,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 		dialled = ""
 		o.To, o.Live, o.AllowHosts = mustURL(c.to), c.live, c.allowed
 		p := l.plan(id, o)
-		r, err := Send(t.Context(), p, nil)
+		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,31 +79,9 @@ func TestNothingLeavesUnasked(t *testing.T) {
 			continue
 		}
 		l.expect(r, Refused, FromUs, "")
-		if p.Refusal == "" || r.Message == "" || r.Exchange != 0 {
+		if p.shown.Refusal == "" || r.Message == "" || r.Exchange != 0 {
 			t.Errorf("%s: %+v", c.to, r)
 		}
-	}
-}
-
-func TestGuardLooksAtTheAddress(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	conn, err := guard{}.DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close()
-	if err := (guard{}).control("tcp4", "192.0.2.7:443", nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("a name that resolves elsewhere: %v", err)
-	}
-	if err := (guard{}).control("tcp6", "[::ffff:127.0.0.1]:443", nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := (guard{}).DialContext(t.Context(), "tcp", "rebound.example:443"); !errors.Is(err, ErrRefused) {
-		t.Errorf("a name: %v", err)
 	}
 }
 
@@ -110,20 +89,20 @@ func TestCredentials(t *testing.T) {
 	l := newLab(t)
 	id := l.say("hello")
 	p := l.plan(id, l.options())
-	if _, err := Send(t.Context(), p, nil); !errors.Is(err, ErrCredentials) || !strings.Contains(err.Error(), EnvToken) {
+	if _, err := p.Send(t.Context(), nil); !errors.Is(err, credential.ErrCredentials) || !strings.Contains(err.Error(), credential.EnvToken) {
 		t.Fatalf("without a token: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "credentials")
 	if err := os.WriteFile(file, []byte("# comment\n\nauthorization: Basic from-a-file-0123456789\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadCredentials(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := credential.Load(file, os.Getenv); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Fatalf("a file that others can read: %v", err)
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadCredentials(file, os.Getenv)
+	c, err := credential.Load(file, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/wire"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
@@ -31,17 +32,6 @@ type Secret struct {
 	past    bool // it has expired already
 }
 
-// Placeholders as a capture has them. In a body one is cut or padded with dots
-// to the length of the secret, so its tag may be cut, too.
-//
-// Source: RESEARCH.md#redaction
-var (
-	inHeader = regexp.MustCompile(`\[redacted:([0-9a-f]{8})\]`)
-	inBody   = regexp.MustCompile(`\bredacted-([0-9a-f]{3,8})\b\.*`)
-)
-
-func isRedacted(s string) bool { return inHeader.MatchString(s) || inBody.MatchString(s) }
-
 // secretVariable is the environment variable of the secret whose placeholder
 // has a tag, wherever it stands: UNWIRE_SECRET_3F2A9C1B.
 func secretVariable(tag string) string { return "UNWIRE_SECRET_" + strings.ToUpper(tag) }
@@ -59,37 +49,37 @@ func variables(names []string) []string {
 
 // learn remembers a header's secret, so that the same one is known where its
 // placeholder occurs again.
-func (p *Plan) learn(captured, secret string) {
+func (p *planner) learn(captured, secret string) {
 	if before, _, ok := strings.Cut(captured, " "); ok {
 		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
 	}
 	p.secrets = append(p.secrets, secret)
-	if m := inHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
+	if m := credential.InHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
 		p.tags[m[0][1]] = secret
 	}
 }
 
 // headerSecret finds the value of a header that was redacted; shown stands for
 // it in the plan.
-func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
+func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
 	name, part := strings.ToLower(h.Name), ""
-	names := headerNames(name)
-	secret, from, ok := p.o.Credentials.find(names...)
+	names := credential.HeaderNames(name)
+	secret, from, ok := p.o.Credentials.Find(names...)
 	switch {
 	case ok && name == "authorization":
-		secret = scheme(secret, h.Value)
+		secret = credential.WithScheme(secret, h.Value)
 	case ok || p.partOf(name) == "":
 	default:
 		names = append(names, p.partOf(name))
-		if part, from, ok = p.o.Credentials.find(p.partOf(name)); ok {
+		if part, from, ok = p.o.Credentials.Find(p.partOf(name)); ok {
 			p.secrets = append(p.secrets, part)
 		}
 	}
-	if tag := inHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
+	if tag := credential.InHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
 		names = append(names, secretVariable(tag[1]))
-		if secret, from, ok = p.o.Credentials.find(secretVariable(tag[1])); ok {
+		if secret, from, ok = p.o.Credentials.Find(secretVariable(tag[1])); ok {
 			secret = strings.Replace(h.Value, tag[0], secret, 1)
-			ok = !isRedacted(secret) // one value cannot stand for several
+			ok = !credential.IsRedacted(secret) // one value cannot stand for several
 		}
 	}
 	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: part}); is {
@@ -108,12 +98,12 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 	if !ok {
 		s.From = ""
 	}
-	if t, isToken := ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
-		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.stale(r.now), !r.now.Before(t.Expires)
+	if t, isToken := credential.ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
+		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
 	// pieces repeat them
-	if !slices.ContainsFunc(p.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
-		p.Secrets = append(p.Secrets, s)
+	if !slices.ContainsFunc(p.shown.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
+		p.shown.Secrets = append(p.shown.Secrets, s)
 	}
 	if ok {
 		p.learn(h.Value, secret)
@@ -123,13 +113,13 @@ func (p *Plan) headerSecret(h captures.Header, r *refresher) (value, shown strin
 }
 
 // secretOf finds the secret of a placeholder outside of headers.
-func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
+func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
 	if secret, ok := p.known(tag); ok {
 		return secret, true
 	}
 	names = append(names, secretVariable(tag))
-	secret, from, ok := p.o.Credentials.find(names...)
-	p.Secrets = append(p.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
+	secret, from, ok := p.o.Credentials.Find(names...)
+	p.shown.Secrets = append(p.shown.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
 	if ok {
 		p.secrets = append(p.secrets, secret)
 		p.tags[tag] = secret
@@ -138,23 +128,23 @@ func (p *Plan) secretOf(tag, where string, names ...string) (string, bool) {
 }
 
 // fillURL puts the secrets into a URL.
-func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
-	if !inBody.MatchString(u.RawQuery) && !inBody.MatchString(u.Path) {
+func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
+	if !credential.InBody.MatchString(u.RawQuery) && !credential.InBody.MatchString(u.Path) {
 		return u, nil
 	}
 	parts := strings.Split(u.RawQuery, "&")
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
-		if m := inBody.FindStringSubmatch(value); m != nil {
-			if secret, ok := p.secretOf(m[1], "query "+name, QueryVariable(name)); ok {
+		if m := credential.InBody.FindStringSubmatch(value); m != nil {
+			if secret, ok := p.secretOf(m[1], "query "+name, credential.QueryVariable(name)); ok {
 				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
 			}
 		}
 	}
 	filled := *u
 	filled.RawQuery = strings.Join(parts, "&")
-	text := inBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
-		m := inBody.FindStringSubmatch(s)
+	text := credential.InBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
+		m := credential.InBody.FindStringSubmatch(s)
 		if secret, ok := p.secretOf(m[1], "url"); ok {
 			return url.PathEscape(secret)
 		}
@@ -164,10 +154,10 @@ func (p *Plan) fillURL(u *url.URL) (*url.URL, error) {
 }
 
 // checkBodies finds out which secrets the frames want.
-func (p *Plan) checkBodies() {
-	for i := range p.Frames {
-		f := &p.Frames[i]
-		for _, m := range inBody.FindAllSubmatch(f.Data, -1) {
+func (p *planner) checkBodies() {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
+		for _, m := range credential.InBody.FindAllSubmatch(f.Data, -1) {
 			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
 		}
 	}
@@ -175,7 +165,7 @@ func (p *Plan) checkBodies() {
 
 // unredact puts the secrets into a message.
 func (p *Plan) unredact(data []byte) (out []byte, changed bool, err error) {
-	for _, m := range inBody.FindAllSubmatch(data, -1) {
+	for _, m := range credential.InBody.FindAllSubmatch(data, -1) {
 		secret, ok := p.known(string(m[1]))
 		if !ok {
 			continue // left as it is where Options.OmitSecrets says so
@@ -199,7 +189,7 @@ func (p *Plan) known(tag string) (string, bool) {
 }
 
 // placeOf names where in a frame a placeholder stands.
-func (p *Plan) placeOf(f *PlanFrame, placeholder []byte) string {
+func (p *planner) placeOf(f *PlanFrame, placeholder []byte) string {
 	where := "up/" + strconv.Itoa(f.Seq)
 	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON() && t.Err() == nil {
 		if at := innermost(t, placeholder); at > 0 {
@@ -233,4 +223,21 @@ func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	at := innermost(t, placeholder)
 	value := bytes.Replace(t.Payload(at), placeholder, []byte(secret), 1)
 	return wire.Splice(t, []wire.Edit{{Op: wire.Set, Node: at, Data: value}})
+}
+
+// An expiredError says which token, and when.
+type expiredError struct {
+	secret Secret
+	past   bool
+}
+
+func (e *expiredError) Error() string {
+	if e.past {
+		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
+	}
+	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, credential.LeastLife)
+}
+
+func (e *expiredError) Is(target error) bool {
+	return target == credential.ErrExpired || target == credential.ErrCredentials
 }

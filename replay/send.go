@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/replay/outbound"
 )
 
 // readSize is how much of an answer is read at once.
@@ -30,20 +32,20 @@ var errLeft = errors.New("left as the captured client did")
 // Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
 // Errors: ErrCredentials; where out cannot be written; ctx's, with what had
 // come by then. What happens between us and the server is in the Result.
-func Send(ctx context.Context, p *Plan, out *store.Store) (*Result, error) {
+func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	for _, u := range p.targets() {
-		if err := CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
+		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
 		}
 	}
-	if p.Refusal != "" {
-		return p.refused(errors.New(p.Refusal)), nil
+	if p.shown.Refusal != "" {
+		return p.refused(errors.New(p.shown.Refusal)), nil
 	}
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	if err := p.o.Pace.admit(ctx, p.url.Hostname()); err != nil {
-		if errors.Is(err, ErrRefused) {
+	if err := p.o.Pace.Admit(ctx, p.url.Hostname()); err != nil {
+		if errors.Is(err, outbound.ErrRefused) {
 			return p.refused(err), nil
 		}
 		return nil, fmt.Errorf("replay: %w", err)
@@ -56,7 +58,7 @@ func Send(ctx context.Context, p *Plan, out *store.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: newDialogue(), linker: p.linker}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: NewDialogue()}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -65,8 +67,8 @@ func Send(ctx context.Context, p *Plan, out *store.Store) (*Result, error) {
 		return nil, err
 	}
 	answer := rec.snapshot()
-	p.o.Pace.enough(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders)
-	if err := p.answered(number, res, RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
+	if err := p.answered(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
 	if out != nil {
@@ -90,10 +92,9 @@ type session struct {
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
 	turned  *declined
-	talk    *dialogue
-	linker  *linker
+	talk    *Dialogue
 	server  string // address that was dialled
-	at      Progress
+	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
 	sent    int   // frames
 	beats   int   // of them, heartbeats
@@ -106,7 +107,7 @@ type session struct {
 //
 // Errors: only where the request could not be made.
 func (s *session) run(ctx context.Context) error {
-	ctx, stop := context.WithTimeoutCause(ctx, s.p.o.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.o.Timeout, context.DeadlineExceeded))
+	ctx, stop := context.WithTimeoutCause(ctx, s.p.timing.Timeout, fmt.Errorf("no end of the answer within %s: %w", s.p.timing.Timeout, context.DeadlineExceeded))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,7 +124,7 @@ func (s *session) run(ctx context.Context) error {
 		defer close(spoken)
 		speak(ctx, cancel)
 	}()
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &s.server, &s.at)))
+	resp, err := tr.RoundTrip(req.WithContext(s.at.Trace(ctx, &s.server)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
@@ -134,13 +135,13 @@ func (s *session) run(ctx context.Context) error {
 			s.poll(ctx, tr, last)
 		}
 	}
-	s.talk.over()
+	s.talk.End()
 	if s.unblock != nil {
 		s.unblock()
 	}
 	<-spoken
 	if resp == nil {
-		s.rec.end(nil, captures.Failed, s.at.explain(s.fail, s.p.o.Timeout).Error())
+		s.rec.end(nil, captures.Failed, explain(&s.at, s.fail, s.p.timing.Timeout).Error())
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func cause(ctx context.Context, err error) error {
 func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), s.server)
-		s.talk.head(fields(resp.Header))
+		s.talk.Head(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -177,7 +178,7 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 			}
 			frames := stream.Feed(chunk)
 			last = last || conversation.IsLast(stream.Call(), frames)
-			s.talk.hear(s.linker, conversation.Carried(stream.Call(), frames, decode.Options{}))
+			s.talk.Hear(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -199,7 +200,7 @@ func (s *session) outcome() captures.Outcome {
 	case errors.Is(s.fail, errLeft):
 		s.fail = nil
 		return s.p.captured.Outcome
-	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, errSilent):
+	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, ErrSilent):
 		return captures.Canceled
 	}
 	return captures.Reset
@@ -230,19 +231,19 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 			s.leave(ctx, cancel)
 		}, nil
 	}
-	if s.p.Protocol == decode.ConnectGet || len(s.p.Frames) == 0 {
+	if s.p.shown.Protocol == decode.ConnectGet || len(s.p.shown.Frames) == 0 {
 		return s.p.request(nil, 0), s.leave, nil
 	}
 	var all []byte
-	for i := range s.p.Frames {
-		f := &s.p.Frames[i]
+	for i := range s.p.shown.Frames {
+		f := &s.p.shown.Frames[i]
 		b, err := s.p.encode(f, f.Data, f.changed())
 		if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, b...)
 	}
-	s.sent = len(s.p.Frames)
+	s.sent = len(s.p.shown.Frames)
 	if len(all) > 0 {
 		if _, err := s.rec.chunk(captures.Up, all); err != nil {
 			return nil, nil, err
@@ -258,7 +259,7 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 // request may be closed.
 func (s *session) speak(ctx context.Context, w io.Writer) error {
 	gone := false
-	c := s.newSchedule(func(f *PlanFrame, data []byte, changed bool) error {
+	c := s.schedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
 		if err != nil {
 			return err
@@ -274,17 +275,24 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 		s.sent++
 		return nil
 	})
-	err := c.run(ctx, s.p.Hold)
-	s.unsent = c.left(gone)
+	err := c.Run(ctx, s.p.shown.Hold)
+	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
 	if gone {
 		return nil
 	}
 	return err
 }
 
-// heardAll reports whether the server has said as much as in the capture, and is quiet.
-func (s *session) heardAll(down []*heard, quiet bool) bool {
-	return quiet && messages(down) >= s.p.answers
+// schedule is in which order, and when, the frames are written.
+func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) error) *Schedule {
+	uploads := make([]Upload, len(s.p.shown.Frames))
+	for i := range uploads {
+		f := &s.p.shown.Frames[i]
+		uploads[i] = Upload{Turn: f.Turn, Index: i, Seq: f.Seq, Data: f.Data, Changed: f.changed()}
+	}
+	return NewSchedule(s.p.links, s.talk, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *Upload, data []byte, changed bool) error {
+		return write(&s.p.shown.Frames[u.Index], data, changed)
+	})
 }
 
 // leave cancels an exchange that the captured client had not waited the end of.
@@ -292,58 +300,32 @@ func (s *session) leave(ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
 		return
 	}
-	if s.talk.wait(ctx, s.p.o.Wait, s.p.o.Quiet, s.heardAll) != waitOver {
+	if _, over := s.talk.Wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.p.links.Messages()); !over {
 		cancel(errLeft)
 	}
 }
 
-// errSilent is the cause where the server did not send what a frame answers.
-var errSilent = errors.New("after")
-
-// How a wait ended.
-type waited uint8
-
-const (
-	waitReady   waited = iota
-	waitOver           // the answer is complete
-	waitLong           // the server has been silent for too long
-	waitStopped        // the context ended
-)
-
-// wait blocks until ready says so. It gives up when the server has said
-// nothing for as long as limit.
-func (c *dialogue) wait(ctx context.Context, limit, quiet time.Duration, ready func(down []*heard, quiet bool) bool) waited {
-	start := time.Now()
-	for {
-		c.mu.Lock()
-		silent := time.Since(c.at)
-		ok, over, wake := ready(c.down, silent >= quiet), c.ended, c.wake
-		last := c.at
-		c.mu.Unlock()
-		if ok {
-			return waitReady
-		}
-		if over {
-			return waitOver
-		}
-		if last.Before(start) {
-			last = start
-		}
-		left := time.Until(last.Add(limit))
-		if left <= 0 {
-			return waitLong
-		}
-		if silent < quiet {
-			left = min(left, quiet-silent)
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return waitStopped
-		}
-		timer.Stop()
+// journal notes that a plan is about to be sent.
+func (p *Plan) journal() (int64, error) {
+	clean := p.cleaner()
+	e := outbound.Entry{
+		Event: "request", Capture: p.shown.Exchange, Host: p.url.Hostname(), Method: p.shown.Method, URL: clean(p.shown.URL), Effects: p.shown.Effects, Edits: slices.Clone(p.shown.Edits),
 	}
+	for i := range e.Edits {
+		e.Edits[i] = clean(e.Edits[i])
+	}
+	var bodies [][]byte
+	for i := range p.shown.Frames {
+		bodies = append(bodies, p.shown.Frames[i].Data)
+	}
+	e.Summarize(bodies...)
+	return p.o.Pace.Note(e)
+}
+
+// answered notes what came of a request.
+func (p *Plan) answered(n int64, r *Result, until time.Time) error {
+	_, err := p.o.Pace.Note(outbound.Entry{
+		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
+	})
+	return err
 }

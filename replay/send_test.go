@@ -128,8 +128,8 @@ func TestClientStream(t *testing.T) {
 
 	// An edit inside a compressed frame, one taken out: the others stay.
 	p := l.plan(id, l.options("set @1 1=b", "del @2"))
-	if !p.Frames[1].Compressed || !p.Frames[1].Edited || len(p.Frames) != 2 {
-		t.Fatalf("%+v", p.Frames)
+	if !p.shown.Frames[1].Compressed || !p.shown.Frames[1].Edited || len(p.shown.Frames) != 2 {
+		t.Fatalf("%+v", p.shown.Frames)
 	}
 	r := l.replay(id, l.options("set @1 1=b", "del @2"))
 	l.expect(r, Differs, FromServer, "ok")
@@ -176,10 +176,10 @@ func TestLockStep(t *testing.T) {
 	l := newLab(t)
 	id := lockstep(l, "Issue", wrapperspb.String("begin"))
 	p := l.plan(id, l.options())
-	if len(p.Frames) != rounds+1 || !p.Hold {
-		t.Fatalf("%d frames, hold %v", len(p.Frames), p.Hold)
+	if len(p.shown.Frames) != rounds+1 || !p.shown.Hold {
+		t.Fatalf("%d frames, hold %v", len(p.shown.Frames), p.shown.Hold)
 	}
-	for i, f := range p.Frames[1:] {
+	for i, f := range p.shown.Frames[1:] {
 		if f.After != i+1 || len(f.Live) != 1 || f.Live[0].Path != "1" || f.Live[0].FromPath != "1" {
 			t.Fatalf("frame %d: %+v", i+1, f)
 		}
@@ -195,11 +195,11 @@ func TestLockStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close() //nolint:errcheck // it was only read
-	again, err := NewPlan(t.Context(), out, r.Exchange, l.options())
+	again, err := newPlan(t.Context(), out, r.Exchange, l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = Send(t.Context(), again, nil); err != nil {
+	if r, err = again.Send(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	l.expect(r, Same, FromServer, "ok")
@@ -276,7 +276,7 @@ func TestInterrupted(t *testing.T) {
 	}()
 	o := l.options()
 	o.Wait = time.Minute
-	r, err := Send(ctx, l.plan(id, o), out)
+	r, err := l.plan(id, o).Send(ctx, out)
 	if !errors.Is(err, context.Canceled) || r == nil || r.Received != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -298,7 +298,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	p := l.plan(id, l.options())
 	p.url.Path = "/test.v1.Test/Moved"
 	before := l.server.requests.Load()
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,12 +357,12 @@ func TestEditErrors(t *testing.T) {
 		"add 2.1:bool=1": "",
 	} {
 		o := l.options(edit)
-		_, err := NewPlan(t.Context(), l.store, id, o)
+		_, err := newPlan(t.Context(), l.store, id, o)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", edit, err, want)
 		}
 	}
-	if _, err := NewPlan(t.Context(), l.store, 99, l.options()); !errors.Is(err, captures.ErrNoExchange) {
+	if _, err := newPlan(t.Context(), l.store, 99, l.options()); !errors.Is(err, captures.ErrNoExchange) {
 		t.Errorf("no exchange: %v", err)
 	}
 }

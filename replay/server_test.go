@@ -25,7 +25,10 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
+	"unwire/schema"
 )
 
 type (
@@ -263,9 +266,73 @@ func (l *lab) recorded() int64 {
 	return l.tap.last.Load()
 }
 
-func (l *lab) options(edits ...string) Options {
+// settings are all that a test says of how a request is sent.
+type settings struct {
+	To          *url.URL
+	Live        bool
+	AllowHosts  []string
+	Part        bool
+	Edits       []edit.Edit
+	Codec       string
+	Message     []byte
+	Editor      func(name string, text []byte) ([]byte, error)
+	EditFrame   int
+	Schema      *schema.Schema
+	Credentials *credential.Credentials
+	OmitSecrets bool
+	Headers     map[string]HeaderMaker
+	Issued      *Issued
+	Lesson      *Lesson
+	Pace        *outbound.Pace
+	Roots       *x509.CertPool
+	Insecure    bool
+	Timeout     time.Duration
+	Wait        time.Duration
+	Quiet       time.Duration
+	MaxBytes    int64
+	Dial        outbound.DialFunc
+
+	now    func() time.Time
+	random io.Reader
+}
+
+func (s settings) policy() outbound.Policy {
+	return outbound.Policy{Live: s.Live, AllowHosts: s.AllowHosts, Roots: s.Roots, Insecure: s.Insecure, Pace: s.Pace, Dial: s.Dial}
+}
+
+func (s settings) changes() Changes {
+	return Changes{
+		To: s.To, Part: s.Part, Edits: s.Edits, Codec: s.Codec, Message: s.Message, Editor: s.Editor, EditFrame: s.EditFrame,
+		Headers: s.Headers, Issued: s.Issued, Timing: Timing{Timeout: s.Timeout, Wait: s.Wait, Quiet: s.Quiet},
+	}
+}
+
+func (s settings) options() Options {
+	return Options{
+		Schema: s.Schema, Credentials: s.Credentials, OmitSecrets: s.OmitSecrets, Lesson: s.Lesson, MaxBytes: s.MaxBytes,
+		Policy: s.policy(), now: s.now, random: s.random,
+	}
+}
+
+func newPlan(ctx context.Context, src captures.Source, id int64, s settings) (*Plan, error) {
+	r, err := NewRequest(ctx, src, id, s.changes())
+	if err != nil {
+		return nil, err
+	}
+	return r.Plan(ctx, s.options())
+}
+
+func learn(ctx context.Context, src captures.Source, id int64, s settings, out *store.Store) (*Lesson, error) {
+	r, err := NewRequest(ctx, src, id, s.changes())
+	if err != nil {
+		return nil, err
+	}
+	return Learn(ctx, r, s.options(), out)
+}
+
+func (l *lab) options(edits ...string) settings {
 	l.Helper()
-	o := Options{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
+	o := settings{Roots: l.server.roots(), Wait: 2 * time.Second, Timeout: time.Minute}
 	for _, text := range edits {
 		flag, rest, _ := strings.Cut(text, " ")
 		e, err := edit.Parse(flag, rest)
@@ -277,9 +344,9 @@ func (l *lab) options(edits ...string) Options {
 	return o
 }
 
-func (l *lab) plan(id int64, o Options) *Plan {
+func (l *lab) plan(id int64, o settings) *Plan {
 	l.Helper()
-	p, err := NewPlan(l.Context(), l.store, id, o)
+	p, err := newPlan(l.Context(), l.store, id, o)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -287,7 +354,7 @@ func (l *lab) plan(id int64, o Options) *Plan {
 }
 
 // replay sends an exchange again, recorded in l.out.
-func (l *lab) replay(id int64, o Options) *Result {
+func (l *lab) replay(id int64, o settings) *Result {
 	l.Helper()
 	out, err := store.Create(l.out, store.Options{})
 	if err != nil {
@@ -298,7 +365,7 @@ func (l *lab) replay(id int64, o Options) *Result {
 			l.Error(err)
 		}
 	}()
-	r, err := Send(l.Context(), l.plan(id, o), out)
+	r, err := l.plan(id, o).Send(l.Context(), out)
 	if err != nil {
 		l.Fatal(err)
 	}

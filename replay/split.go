@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/replay/outbound"
 )
 
 // An Append is the call of its own that carries a frame of a conversation in pieces.
@@ -52,14 +53,13 @@ type carrier struct {
 }
 
 // buildSplit takes over the requests that carried a conversation.
-func (p *Plan) buildSplit(ctx context.Context, src captures.Source, c *conversation.Conversation, r *refresher) error {
+func (p *planner) buildSplit(r *refresher) error {
+	c, pieces := p.request.conversation, p.request.pieces
 	p.split = &splitting{id: r.id(c.RequestID), appends: map[int]*Append{}}
 	p.refreshed("request id")
-	head, err := decode.Decode(ctx, src, c.ID, decode.Options{})
-	if err != nil {
-		return err
-	}
-	p.RPC = head.RPC
+	head := pieces[c.ID]
+	p.shown.RPC = head.RPC
+	var err error
 	if p.split.head, err = p.carrier(head, 0); err != nil {
 		return err
 	}
@@ -67,11 +67,7 @@ func (p *Plan) buildSplit(ctx context.Context, src captures.Source, c *conversat
 		if id == c.ID {
 			continue
 		}
-		ex, err := decode.Decode(ctx, src, id, decode.Options{})
-		if err != nil {
-			return err
-		}
-		a, err := p.call(ex, 0, r)
+		a, err := p.call(pieces[id], 0, r)
 		if err != nil {
 			return fmt.Errorf("poll in exchange %d: %w", id, err)
 		}
@@ -82,13 +78,9 @@ func (p *Plan) buildSplit(ctx context.Context, src captures.Source, c *conversat
 		if f.Dir != captures.Up {
 			continue
 		}
-		ex, err := decode.Decode(ctx, src, o.Exchange, decode.Options{})
+		a, err := p.call(pieces[o.Exchange], o.Seq, r)
 		if err != nil {
-			return err
-		}
-		a, err := p.call(ex, o.Seq, r)
-		if err != nil {
-			return fmt.Errorf("append in exchange %d: %w", ex.ID, err)
+			return fmt.Errorf("append in exchange %d: %w", o.Exchange, err)
 		}
 		p.split.appends[f.Seq] = a
 	}
@@ -96,7 +88,7 @@ func (p *Plan) buildSplit(ctx context.Context, src captures.Source, c *conversat
 }
 
 // call takes over a captured request of a conversation in pieces.
-func (p *Plan) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
+func (p *planner) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err error) {
 	a = &Append{Exchange: ex.ID, Method: ex.Method}
 	if a.carrier, err = p.carrier(ex, seq); err != nil {
 		return nil, err
@@ -112,7 +104,7 @@ func (p *Plan) call(ex *decode.Exchange, seq int, r *refresher) (a *Append, err 
 }
 
 // carrier takes over the message of a captured request.
-func (p *Plan) carrier(ex *decode.Exchange, seq int) (carrier, error) {
+func (p *planner) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 	c := carrier{call: ex.Call, http: ex.HTTP}
 	f := ex.Frame(captures.Up, seq)
 	if f == nil || f.Tree == nil {
@@ -124,9 +116,9 @@ func (p *Plan) carrier(ex *decode.Exchange, seq int) (carrier, error) {
 
 // number gives the appends their numbers: from 0, without gaps, whatever the
 // capture lacks and the edits have taken out.
-func (p *Plan) number() error {
-	for i := range p.Frames {
-		f := &p.Frames[i]
+func (p *planner) number() error {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
 		if f.Append = p.split.appends[f.Seq]; f.Append == nil {
 			return fmt.Errorf("frame up/%d has no append", f.Seq)
 		}
@@ -138,12 +130,12 @@ func (p *Plan) number() error {
 // isLocal reports whether all appends stay on this machine.
 func (s *splitting) isLocal() bool {
 	for _, a := range s.polls {
-		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
 	for _, a := range s.appends {
-		if !isLoopbackName(strings.ToLower(a.url.Hostname())) {
+		if !outbound.IsLoopback(strings.ToLower(a.url.Hostname())) {
 			return false
 		}
 	}
@@ -158,8 +150,8 @@ func (p *Plan) targets() []*url.URL {
 			list = append(list, a.url)
 		}
 	}
-	for i := range p.Frames {
-		if a := p.Frames[i].Append; a != nil {
+	for i := range p.shown.Frames {
+		if a := p.shown.Frames[i].Append; a != nil {
 			list = append(list, a.url)
 		}
 	}
@@ -194,8 +186,8 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 // stayed ends an exchange whose server has said as much as in the capture, and
 // then nothing for long: nothing tells it that no append follows.
 func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
-	if s.talk.wait(ctx, s.p.o.Timeout, s.p.o.Wait, s.heardAll) == waitReady {
-		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", errSilent, s.p.o.Wait))
+	if ready, _ := s.talk.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", ErrSilent, s.p.timing.Wait))
 	}
 }
 
@@ -203,31 +195,24 @@ func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
 // was taken.
 func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 	gone := false
-	c := s.newSchedule(func(f *PlanFrame, data []byte, _ bool) error {
+	c := s.schedule(func(f *PlanFrame, data []byte, _ bool) error {
 		number := int64(s.sent)
 		s.sent++
 		err := s.append(ctx, tr, f, number, data)
 		if err != nil {
 			// else the server has ended before it; what it said tells why
-			if gone = s.talk.isOver(); !gone {
+			if gone = s.talk.IsOver(); !gone {
 				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
 		}
 		return err
 	})
-	err := c.run(ctx, true)
-	s.unsent = c.left(gone)
+	err := c.Run(ctx, true)
+	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
 	if gone {
 		return nil
 	}
 	return err
-}
-
-// isOver reports whether the response is.
-func (c *dialogue) isOver() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended
 }
 
 // declined is an append that the server answered with an error.
@@ -286,16 +271,16 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 // call sends a message in a call of its own, which is recorded, and is an entry
 // of the journal.
 func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
-	if err := s.p.o.Pace.admit(ctx, a.url.Hostname()); err != nil {
+	if err := s.p.o.Pace.Admit(ctx, a.url.Hostname()); err != nil {
 		return nil, nil, 0, err
 	}
 	body, err := s.p.encode(&a.frame, data, true)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	request := Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.Effects}
-	request.body(data)
-	entry, err := s.p.o.Pace.note(request)
+	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.shown.Effects}
+	request.Summarize(data)
+	entry, err := s.p.o.Pace.Note(request)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -310,12 +295,12 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 		return nil, nil, 0, err
 	}
 	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
-	server, at := "", Progress{}
-	resp, err := tr.RoundTrip(req.WithContext(traced(ctx, &server, &at)))
-	s.at.merge(&at)
+	server, at := "", outbound.Progress{}
+	resp, err := tr.RoundTrip(req.WithContext(at.Trace(ctx, &server)))
+	s.at.Merge(&at)
 	if err != nil {
 		err = cause(ctx, err)
-		rec.end(nil, captures.Failed, at.explain(err, s.p.o.Timeout).Error())
+		rec.end(nil, captures.Failed, explain(&at, err, s.p.timing.Timeout).Error())
 		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
 	}
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
@@ -329,15 +314,15 @@ func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64
 		return err
 	}
 	host := a.url.Hostname()
-	s.p.o.Pace.enough(host, ex.Status, ex.Code, ex.ResponseHeaders)
-	answer := Entry{
-		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: FromServer, Message: s.p.cleaner()(ex.Message),
-		Until: RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
+	s.p.o.Pace.Observe(host, ex.Status, ex.Code, ex.ResponseHeaders.Get("retry-after"))
+	answer := outbound.Entry{
+		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: string(FromServer), Message: s.p.cleaner()(ex.Message),
+		Until: outbound.RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
 	}
 	if ex.Status == 0 {
-		answer.Origin, answer.Message = FromUs, s.p.cleaner()(ex.Error)
+		answer.Origin, answer.Message = string(FromUs), s.p.cleaner()(ex.Error)
 	}
-	_, err = s.p.o.Pace.note(answer)
+	_, err = s.p.o.Pace.Note(answer)
 	return err
 }
 
@@ -368,24 +353,13 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 				last = s.take(ctx, rec, resp)
 				_ = resp.Body.Close() // what it could say, reading has said
 				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
-					err = pause(ctx, pollPause)
+					err = outbound.Pause(ctx, pollPause)
 				}
 			}
 		}
 		if err != nil && s.fail == nil {
 			s.fail = cause(ctx, err)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

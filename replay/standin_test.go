@@ -21,6 +21,7 @@ import (
 
 	"unwire/captures/store"
 	"unwire/proto"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/standin"
 	"unwire/schema"
@@ -192,15 +193,16 @@ func (a *agent) turn(prompt string, o ...connect.ClientOption) int64 {
 	return a.tap.last.Load()
 }
 
-func (a *agent) plan(id int64, edits ...string) *Plan {
+// settings are those of a request to the stand-in.
+func (a *agent) settings(edits ...string) settings {
 	a.Helper()
-	c, err := LoadCredentials("", func(name string) string {
-		return map[string]string{EnvToken: standinToken}[name]
+	c, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: standinToken}[name]
 	})
 	if err != nil {
 		a.Fatal(err)
 	}
-	o := Options{Roots: a.roots, Schema: a.schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
+	o := settings{Roots: a.roots, Schema: a.schema, Credentials: c, Wait: 3 * time.Second, random: rand.NewChaCha8([32]byte{1})}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
@@ -208,7 +210,17 @@ func (a *agent) plan(id int64, edits ...string) *Plan {
 		}
 		o.Edits = append(o.Edits, e)
 	}
-	p, err := NewPlan(a.Context(), a.store, id, o)
+	return o
+}
+
+func (a *agent) plan(id int64, edits ...string) *Plan {
+	a.Helper()
+	return a.planned(id, a.settings(edits...))
+}
+
+func (a *agent) planned(id int64, o settings) *Plan {
+	a.Helper()
+	p, err := newPlan(a.Context(), a.store, id, o)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -217,7 +229,7 @@ func (a *agent) plan(id int64, edits ...string) *Plan {
 
 func (a *agent) replay(id int64, edits ...string) *Result {
 	a.Helper()
-	r, err := Send(a.Context(), a.plan(id, edits...), nil)
+	r, err := a.plan(id, edits...).Send(a.Context(), nil)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -253,13 +265,13 @@ func TestAgentTurn(t *testing.T) {
 			}
 			p := a.plan(id)
 			timed := 0
-			for _, f := range p.Frames {
+			for _, f := range p.shown.Frames {
 				if f.Beat {
 					timed++
 				}
 			}
-			if r.Sent-r.Beats != len(p.Frames)-timed || r.Sent < 6 || r.Received < 10 || r.Unsent != 0 || r.Concluded != nil {
-				t.Errorf("%d of %d frames sent, %d received", r.Sent, len(p.Frames), r.Received)
+			if r.Sent-r.Beats != len(p.shown.Frames)-timed || r.Sent < 6 || r.Received < 10 || r.Unsent != 0 || r.Concluded != nil {
+				t.Errorf("%d of %d frames sent, %d received", r.Sent, len(p.shown.Frames), r.Received)
 			}
 			// The prompt is echoed, so another one gives another answer.
 			r = a.replay(id, "run_request.action.user_message_action.user_message.text=What does Backoff do?")
@@ -275,7 +287,7 @@ func TestAgentTurnPlan(t *testing.T) {
 	a := newAgent(t, standin.Options{})
 	p := a.plan(a.turn("Does Backoff ever return more than its limit?"))
 	heartbeats, bound := 0, map[string]bool{}
-	for _, f := range p.Frames {
+	for _, f := range p.shown.Frames {
 		if string(f.Data) == "\x3a\x00" {
 			heartbeats++
 			if f.After != 0 || f.cause != nil {

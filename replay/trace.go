@@ -231,7 +231,7 @@ func isWordByte(c byte) bool {
 
 // A trace is where a spelling of an issued value came first.
 type trace struct {
-	down int    // which of linker.down
+	down int    // which of Links.down
 	path string // of the leaf
 	part string // in the leaf
 	how  spelling
@@ -247,7 +247,7 @@ type innerBinding struct {
 }
 
 // index learns what the next frame down issues.
-func (l *linker) index(j int) {
+func (l *Links) index(j int) {
 	for k := range l.down[j].leaves {
 		v := &l.down[j].leaves[k]
 		for _, p := range partsOf(v.data) {
@@ -267,7 +267,7 @@ func (l *linker) index(j int) {
 
 // search finds the issued values inside the leaves of a frame up, and notes
 // what the client said first.
-func (l *linker) search(h *heard) (out []innerBinding) {
+func (l *Links) search(h *heard) (out []innerBinding) {
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
 		if v.number || len(v.data) < shortText || len(v.data) > maxTraced || v.inner > 0 && !isPrintable(v.data) {
@@ -311,7 +311,7 @@ func isPrintable(b []byte) bool {
 
 // nestedBindings are the bindings of parts of leaves of up frame i; bound are
 // the paths that are bound as a whole.
-func (l *linker) nestedBindings(i int, bound map[string]bool) (out []Binding) {
+func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 	for _, n := range l.inside[i] {
 		leaf := &l.up[i].leaves[n.leaf]
 		if bound[leaf.path] {

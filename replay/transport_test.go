@@ -21,6 +21,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 	"unwire/replay/profile"
 )
@@ -71,13 +72,13 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func send(t *testing.T, store *store.Store, id int64, o Options) *Result {
+func send(t *testing.T, store *store.Store, id int64, o settings) *Result {
 	t.Helper()
-	p, err := NewPlan(t.Context(), store, id, o)
+	p, err := newPlan(t.Context(), store, id, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestVersionsOfHTTP(t *testing.T) {
 			},
 			ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}},
 		}, up([]byte(sent)), down([]byte(`{"models":[]}`)))
-		r := send(t, store, id, Options{To: mustURL(s.URL + "/prefix/")})
+		r := send(t, store, id, settings{To: mustURL(s.URL + "/prefix/")})
 		if r.Verdict != Same || r.Status != 200 {
 			t.Fatalf("%+v", r)
 		}
@@ -148,7 +149,7 @@ func TestGRPCWebText(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/grpc-web-text+proto"}},
 	}, up(text(envelope.Append(nil, 0, message))), down(text(answer)))
-	if r := send(t, store, id, Options{}); r.Verdict != Same || r.Code != "ok" {
+	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Code != "ok" {
 		t.Fatalf("%+v", r)
 	}
 	if want := text(envelope.Append(nil, 0, message)); !bytes.Equal(body, want) {
@@ -169,7 +170,7 @@ func TestUnreadableFrame(t *testing.T) {
 		Method: "POST", URL: s.URL + "/test.v1.Test/Join", HTTP: "2",
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: "gzip"}},
 	}, up(body))
-	if r := send(t, store, id, Options{}); r.Status != 200 || !bytes.Equal(got, body) {
+	if r := send(t, store, id, settings{}); r.Status != 200 || !bytes.Equal(got, body) {
 		t.Errorf("sent %q, %+v", got, r)
 	}
 	for text, want := range map[string]string{"set @0 1=x": "can only be sent as it was captured", "raw @0 =0a00": "", "set @1 1=x": "is sent as it was captured"} {
@@ -178,10 +179,10 @@ func TestUnreadableFrame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Edits: []edit.Edit{e}})
+		p, err := newPlan(t.Context(), store, id, settings{Edits: []edit.Edit{e}})
 		said := fmt.Sprint(err)
 		if err == nil {
-			said = strings.Join(p.Warnings, "")
+			said = strings.Join(p.shown.Warnings, "")
 		}
 		if !strings.Contains(said, want) || want == "" && said != "" {
 			t.Errorf("%s: %q", text, said)
@@ -202,7 +203,7 @@ func TestServerSentEvents(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "text/event-stream"}},
 	}, up(envelope.Append(nil, 0, []byte("\x0a\x03abc"))), down([]byte(answer)))
-	if r := send(t, store, id, Options{}); r.Verdict != Same || r.Received != 2 {
+	if r := send(t, store, id, settings{}); r.Verdict != Same || r.Received != 2 {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -225,7 +226,7 @@ func TestLeavesWhereTheClientLeft(t *testing.T) {
 		RequestHeaders:  captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, up(envelope.Append(nil, 0, nil)), down(frame), down(frame), down(frame))
-	r := send(t, store, id, Options{Quiet: 50 * time.Millisecond})
+	r := send(t, store, id, settings{Quiet: 50 * time.Millisecond})
 	if r.Verdict != Same || r.Received != 3 {
 		t.Fatalf("%+v", r)
 	}
@@ -271,7 +272,7 @@ func TestOtherFramesBetween(t *testing.T) {
 		ResponseHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	}, up(frames([]byte("\x0a\x02hi"))), down(frames(delta, beat, beat, beat, ask(7))), up(frames([]byte{0x12, 0x04, 0x08, 7, 0x12, 0x00})),
 		down(envelope.Append(frames(delta), envelope.EndStream, end)))
-	r := send(t, store, id, Options{Wait: time.Minute, Quiet: 500 * time.Millisecond})
+	r := send(t, store, id, settings{Wait: time.Minute, Quiet: 500 * time.Millisecond})
 	if r.Code != "ok" || r.Sent != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -306,11 +307,11 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err := os.WriteFile(file, []byte("UNWIRE_TOKEN=another-bearer-token-0002\nUNWIRE_QUERY_API_KEY: sk-live\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := LoadCredentials(file, os.Getenv)
+	c, err := credential.Load(file, os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(t.Context(), store, id, Options{Credentials: c})
+	p, err := newPlan(t.Context(), store, id, settings{Credentials: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +319,7 @@ func TestSecretsOfURLAndBody(t *testing.T) {
 	if err != nil || bytes.Contains(b, []byte("sk-live")) || bytes.Contains(b, []byte("0002")) {
 		t.Fatalf("the plan shows a secret: %s, %v", b, err)
 	}
-	r, err := Send(t.Context(), p, nil)
+	r, err := p.Send(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,11 +355,11 @@ func TestChecksumHeader(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "x-cursor-checksum", Value: "pZGTi4-_0123456789abcdef/0123456789abcdef"}, {Name: "content-type", Value: "application/proto"}},
 	})
 	plan := func(to string, env map[string]string) *Plan {
-		c, err := LoadCredentials("", func(name string) string { return env[name] })
+		c, err := credential.Load("", func(name string) string { return env[name] })
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(t.Context(), store, id, Options{Credentials: c, To: mustURL(to)})
+		p, err := newPlan(t.Context(), store, id, settings{Credentials: c, To: mustURL(to)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,19 +367,19 @@ func TestChecksumHeader(t *testing.T) {
 	}
 	const local, remote = "http://127.0.0.1:1", "https://api.example.com"
 	value := func(p *Plan) string { return p.headers.Get("x-cursor-checksum") }
-	if p := plan(remote, nil); p.Secrets[0].From != "" || len(p.Secrets[0].Wants) < 2 || p.Secrets[0].Omitted || !errors.Is(p.ready(), ErrCredentials) {
-		t.Errorf("%+v, %v", p.Secrets, p.ready())
+	if p := plan(remote, nil); p.shown.Secrets[0].From != "" || len(p.shown.Secrets[0].Wants) < 2 || p.shown.Secrets[0].Omitted || !errors.Is(p.ready(), credential.ErrCredentials) {
+		t.Errorf("%+v, %v", p.shown.Secrets, p.ready())
 	}
-	if p := plan(local, nil); !p.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
-		t.Errorf("%+v, %v", p.Secrets, p.ready())
+	if p := plan(local, nil); !p.shown.Secrets[0].Omitted || len(p.headers) != 1 || p.ready() != nil {
+		t.Errorf("%+v, %v", p.shown.Secrets, p.ready())
 	}
-	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.Refreshed) != 0 {
-		t.Errorf("%s, %v", value(p), p.Refreshed)
+	if p := plan(local, map[string]string{"UNWIRE_HEADER_X_CURSOR_CHECKSUM": "verbatim"}); value(p) != "verbatim" || len(p.shown.Refreshed) != 0 {
+		t.Errorf("%s, %v", value(p), p.shown.Refreshed)
 	}
-	p := plan(remote, map[string]string{EnvMachineID: "machine"})
+	p := plan(remote, map[string]string{credential.EnvMachineID: "machine"})
 	fresh := profile.ChecksumTime(time.Now(), base64.RawURLEncoding) + "machine"
-	if value(p) != fresh || len(p.Refreshed) != 1 || p.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
-		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.Refreshed, p.Headers.Get("x-cursor-checksum"))
+	if value(p) != fresh || len(p.shown.Refreshed) != 1 || p.shown.Headers.Get("x-cursor-checksum") != "<$UNWIRE_MACHINE_ID>" {
+		t.Errorf("%s, want %s; %v; shown %s", value(p), fresh, p.shown.Refreshed, p.shown.Headers.Get("x-cursor-checksum"))
 	}
 }
 
@@ -407,8 +408,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.SetBytes(size)
 	for b.Loop() {
-		p, err := NewPlan(context.Background(), store, id, Options{Edits: []edit.Edit{other}})
-		if err != nil || len(p.Frames) != 500 {
+		p, err := newPlan(context.Background(), store, id, settings{Edits: []edit.Edit{other}})
+		if err != nil || len(p.shown.Frames) != 500 {
 			b.Fatal(err)
 		}
 	}

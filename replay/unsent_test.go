@@ -27,6 +27,8 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/envelope"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -160,7 +162,7 @@ func TestNotSent(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		serve  func(*testing.T) endpoint
-		reason Reason
+		reason outbound.Reason
 		says   string
 		only   string // the one kind of call; "": all
 	}{
@@ -168,33 +170,33 @@ func TestNotSent(t *testing.T) {
 			s := https(t, &tls.Config{}, true)
 			s.roots = nil
 			return s
-		}, CertificateUntrusted, `the server's TLS certificate is not trusted: its issuer is "CN=test server"`, ""},
-		{"expired", own(-2*time.Hour, -time.Hour, "127.0.0.1"), CertificateExpired, "the server's TLS certificate expired on " + now.Add(-time.Hour).UTC().Format("2006-01-02"), ""},
-		{"not yet valid", own(time.Hour, 2*time.Hour, "127.0.0.1"), CertificateExpired, "the server's TLS certificate is not valid before " + now.Add(time.Hour).UTC().Format("2006-01-02"), ""},
-		{"wrong host", own(-time.Hour, time.Hour, "api.example"), CertificateWrongHost, "the server's TLS certificate is for api.example, not for 127.0.0.1", ""},
-		{"closed port", func(t *testing.T) endpoint { return endpoint{url: "https://" + closedPort(t)} }, NoConnection, "connection refused", ""},
-		{"closed port, cleartext", func(t *testing.T) endpoint { return endpoint{url: "http://" + closedPort(t)} }, NoConnection, "connection refused", ""},
-		{"no such host", dials(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}}), HostNotFound, "the host name api.example was not found", ""},
-		{"no route", dials(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("network is unreachable")}), NoConnection, "network is unreachable", ""},
+		}, outbound.CertificateUntrusted, `the server's TLS certificate is not trusted: its issuer is "CN=test server"`, ""},
+		{"expired", own(-2*time.Hour, -time.Hour, "127.0.0.1"), outbound.CertificateExpired, "the server's TLS certificate expired on " + now.Add(-time.Hour).UTC().Format("2006-01-02"), ""},
+		{"not yet valid", own(time.Hour, 2*time.Hour, "127.0.0.1"), outbound.CertificateExpired, "the server's TLS certificate is not valid before " + now.Add(time.Hour).UTC().Format("2006-01-02"), ""},
+		{"wrong host", own(-time.Hour, time.Hour, "api.example"), outbound.CertificateWrongHost, "the server's TLS certificate is for api.example, not for 127.0.0.1", ""},
+		{"closed port", func(t *testing.T) endpoint { return endpoint{url: "https://" + closedPort(t)} }, outbound.NoConnection, "connection refused", ""},
+		{"closed port, cleartext", func(t *testing.T) endpoint { return endpoint{url: "http://" + closedPort(t)} }, outbound.NoConnection, "connection refused", ""},
+		{"no such host", dials(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}}), outbound.HostNotFound, "the host name api.example was not found", ""},
+		{"no route", dials(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("network is unreachable")}), outbound.NoConnection, "network is unreachable", ""},
 		{"closed in the handshake", func(t *testing.T) endpoint {
 			return endpoint{url: "https://" + accepted(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })}
-		}, HandshakeFailed, "the TLS handshake failed", ""},
+		}, outbound.HandshakeFailed, "the TLS handshake failed", ""},
 		{"silent in the handshake", func(t *testing.T) endpoint {
 			return endpoint{url: "https://" + accepted(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), timeout: 200 * time.Millisecond}
-		}, ConnectTimeout, "no TLS connection within 200ms", ""},
+		}, outbound.ConnectTimeout, "no TLS connection within 200ms", ""},
 		{"cleartext server", func(t *testing.T) endpoint {
 			s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
 			return endpoint{url: strings.Replace(s.URL, "http:", "https:", 1)}
-		}, NotTLS, "the server does not speak TLS on this port", ""},
+		}, outbound.NotTLS, "the server does not speak TLS on this port", ""},
 		{"cleartext server that speaks first", func(t *testing.T) endpoint {
 			return endpoint{url: "https://" + accepted(t, func(c net.Conn) {
 				_, _ = c.Write([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00"))
 				_, _ = io.Copy(io.Discard, c)
 			})}
-		}, NotTLS, "the server does not speak TLS on this port", ""},
+		}, outbound.NotTLS, "the server does not speak TLS on this port", ""},
 		{"another protocol by ALPN", func(t *testing.T) endpoint {
 			return https(t, &tls.Config{NextProtos: []string{"http/1.1"}}, false)
-		}, NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
+		}, outbound.NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
 		{"no ALPN", func(t *testing.T) endpoint {
 			s := https(t, &tls.Config{}, false)
 			cert, roots := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1")
@@ -202,10 +204,10 @@ func TestNotSent(t *testing.T) {
 				_, _ = io.Copy(io.Discard, tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}}))
 			}), roots
 			return s
-		}, NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
+		}, outbound.NoHTTP2, "the server does not speak HTTP/2", "application/grpc"},
 		{"old version of TLS", func(t *testing.T) endpoint {
 			return https(t, &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}, false)
-		}, HandshakeFailed, "the TLS handshake failed", ""},
+		}, outbound.HandshakeFailed, "the TLS handshake failed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +217,7 @@ func TestNotSent(t *testing.T) {
 				}
 				s := c.serve(t)
 				store, id := captured(t, s.url, call[0], call[1])
-				o := Options{Roots: s.roots, Timeout: time.Minute, dial: s.dial}
+				o := settings{Roots: s.roots, Timeout: time.Minute, Dial: s.dial}
 				if s.timeout > 0 {
 					o.Timeout = s.timeout
 				}
@@ -272,12 +274,12 @@ func TestSentWithoutAnswer(t *testing.T) {
 			t.Parallel()
 			s := c.serve(t)
 			store, id := captured(t, s.url, c.http, "application/proto")
-			o := Options{Roots: s.roots, Timeout: time.Minute}
+			o := settings{Roots: s.roots, Timeout: time.Minute}
 			if s.timeout > 0 {
 				o.Timeout = s.timeout
 			}
 			r := send(t, store, id, o)
-			if r.Verdict != Rejected || r.Origin != FromUs || r.Code != c.code || r.Status != 0 || r.Reason != NoAnswer {
+			if r.Verdict != Rejected || r.Origin != FromUs || r.Code != c.code || r.Status != 0 || r.Reason != outbound.NoAnswer {
 				t.Errorf("%+v", r)
 			}
 			if !strings.Contains(r.Message, c.says) || !strings.HasSuffix(r.Message, "; the server may have executed the request") {
@@ -327,8 +329,8 @@ func relayRequest(t *testing.T, c net.Conn, server string, handled *atomic.Int64
 // A refusal on the address that is dialled is a refusal, not the server's answer.
 func TestRefusedWhenDialled(t *testing.T) {
 	store, id := captured(t, "https://127.0.0.1:9", "2", "application/proto")
-	r := send(t, store, id, Options{dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, fmt.Errorf("%w: 192.0.2.1:443 is not a loopback address", ErrRefused)
+	r := send(t, store, id, settings{Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, fmt.Errorf("%w: 192.0.2.1:443 is not a loopback address", outbound.ErrRefused)
 	}})
 	if r.Verdict != Refused || r.Origin != FromUs || r.Code != "" || !strings.Contains(r.Message, "is not a loopback address") {
 		t.Errorf("%+v", r)
@@ -339,7 +341,7 @@ func TestRefusedWhenDialled(t *testing.T) {
 // does not differ.
 func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
-	r := send(t, store, id, Options{})
+	r := send(t, store, id, settings{})
 	x, err := ReadExperiment(strings.NewReader("exchange 1\nexpect verdict not_sent\nexpect same @down 1\nexpect same\nexpect value 1~.*\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -358,12 +360,12 @@ func TestNothingIsExpectedOfNoAnswer(t *testing.T) {
 // What is volatile cannot be learnt from requests that got no answer.
 func TestLearnFromNoAnswer(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
-	if l, err := Learn(t.Context(), store, id, Options{}, nil); !errors.Is(err, ErrNotSent) || l != nil {
+	if l, err := learn(t.Context(), store, id, settings{}, nil); !errors.Is(err, outbound.ErrNotSent) || l != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 	s := "http://" + accepted(t, func(c net.Conn) { readRequest(c) })
 	store, id = captured(t, s, "1.1", "application/proto")
-	if l, err := Learn(t.Context(), store, id, Options{}, nil); err == nil || !strings.Contains(err.Error(), "no answer to learn from") || l != nil {
+	if l, err := learn(t.Context(), store, id, settings{}, nil); err == nil || !strings.Contains(err.Error(), "no answer to learn from") || l != nil {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -373,9 +375,9 @@ func TestNotSentIsRecorded(t *testing.T) {
 	store, id := captured(t, "http://"+closedPort(t), "1.1", "application/proto")
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
-	r := l.replay(id, Options{Pace: &Pace{Journal: openJournal(t, path)}})
+	r := l.replay(id, settings{Pace: &outbound.Pace{Journal: openJournal(t, path)}})
 	asked, answered := entries(t, path)
-	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != NotSent || answered[0].Origin != FromUs || answered[0].Code != "" || answered[0].Message != r.Message {
+	if len(asked) != 1 || len(answered) != 1 || answered[0].Verdict != string(NotSent) || answered[0].Origin != string(FromUs) || answered[0].Code != "" || answered[0].Message != r.Message {
 		t.Errorf("%+v", answered)
 	}
 	if ex := l.answered(r.Exchange); ex.Outcome != captures.Failed || ex.Error != "not sent: "+r.Message {
@@ -389,10 +391,10 @@ func TestInsecure(t *testing.T) {
 	s := https(t, &tls.Config{}, true)
 	store, id := captured(t, s.url, "2", "application/proto")
 	l := &lab{TB: t, store: store, out: filepath.Join(t.TempDir(), "out.uwc")}
-	if p := l.plan(id, Options{Insecure: true}); len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "is not verified") {
-		t.Errorf("%q", p.Warnings)
+	if p := l.plan(id, settings{Insecure: true}); len(p.shown.Warnings) != 1 || !strings.Contains(p.shown.Warnings[0], "is not verified") {
+		t.Errorf("%q", p.shown.Warnings)
 	}
-	r := l.replay(id, Options{Insecure: true})
+	r := l.replay(id, settings{Insecure: true})
 	if r.Verdict == NotSent || r.Status != http.StatusOK || s.handled.Load() != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -403,7 +405,7 @@ func TestInsecure(t *testing.T) {
 
 // The exchange of an API key says as well that it was not sent.
 func TestRefreshNotSent(t *testing.T) {
-	c, err := LoadCredentials("", func(name string) string { return map[string]string{EnvAPIKey: "a-made-up-key"}[name] })
+	c, err := credential.Load("", func(name string) string { return map[string]string{credential.EnvAPIKey: "a-made-up-key"}[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +413,7 @@ func TestRefreshNotSent(t *testing.T) {
 		"http://" + closedPort(t):         "not sent: no connection to 127.0.0.1:",
 		https(t, &tls.Config{}, true).url: "not sent: the server's TLS certificate is not trusted",
 	} {
-		if err := c.Refresh(t.Context(), profile.Cursor(), mustURL(base), Options{}); !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), want) {
+		if err := c.Refresh(t.Context(), profile.Cursor(), mustURL(base), outbound.Policy{}, 0); !errors.Is(err, outbound.ErrNotSent) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode/diff"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
 )
 
@@ -25,31 +26,25 @@ var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|executio
 // takes back, fields that a name gives away as times, and secrets, of which the
 // capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
-	issued, carried := map[string]bool{}, asking{parts: map[string]map[string]bool{}}
-	for i := range p.Frames {
-		for _, b := range p.Frames[i].Live {
-			switch path := edit.WithoutIndexes(b.FromPath); {
-			case strings.HasPrefix(b.value, "n"):
-				issued[path] = true
-			case b.Part != "" && !spelling(b.How).isDigest():
-				carried.carry(path, b.Part)
-			}
-		}
+	turns := make([]Turn, len(p.shown.Frames))
+	for i := range p.shown.Frames {
+		turns[i] = p.shown.Frames[i].Turn
 	}
+	carried := CarriedBy(turns)
 	for i := range changes {
 		c := &changes[i]
 		if c.Ignored == "" && isSecret(c.Old, c.New) {
 			c.Ignored = ignoredSecret
 		}
 		frame, path, ok := strings.Cut(c.Path, " ")
-		if ok && c.Ignored == "" && carried.alike(edit.WithoutIndexes(path), c.Old, c.New) {
+		if ok && c.Ignored == "" && isSameText(carried, edit.WithoutIndexes(path), c.Old, c.New) {
 			c.Ignored = ignoredID
 		}
 		if !ok || c.Ignored != "" || !strings.HasPrefix(frame, "@"+captures.Down.String()) || !isCount(c.Old) || !isCount(c.New) {
 			continue
 		}
 		switch path = edit.WithoutIndexes(path); {
-		case issued[path]:
+		case carried.IsNumber(path):
 			c.Ignored = ignoredID
 		case timing.MatchString(edit.FieldName(path, p.types[captures.Down])):
 			c.Ignored = ignoredDuration
@@ -57,18 +52,12 @@ func (p *Plan) ignore(changes []diff.Change) {
 	}
 }
 
-// alike reports whether two values at path differ in nothing but parts that the
-// client carries on.
-func (a *asking) alike(path string, was, is any) bool {
+// isSameText reports whether two values are texts that differ in nothing but
+// parts that the client carries on.
+func isSameText(carried *Carried, path string, was, is any) bool {
 	old, okOld := textOf(was)
 	now, okNow := textOf(is)
-	if !okOld || !okNow || a.parts[path] == nil {
-		return false
-	}
-	x, y := leaf{path: path}, leaf{path: path}
-	x.text([]byte(old))
-	y.text([]byte(now))
-	return a.without(&x).value == a.without(&y).value
+	return okOld && okNow && carried.SameOtherwise(path, old, now)
 }
 
 // isCount reports whether a value of a change is a number, or absent, which a
@@ -92,12 +81,12 @@ func isCount(v any) bool {
 func isSecret(was, is any) bool {
 	a, okA := textOf(was)
 	b, okB := textOf(is)
-	if !okA || !okB || !isRedacted(a) {
+	if !okA || !okB || !credential.IsRedacted(a) {
 		return false
 	}
 	last := ""
-	for i, part := range inHeader.Split(a, -1) {
-		for j, rest := range inBody.Split(part, -1) {
+	for i, part := range credential.InHeader.Split(a, -1) {
+		for j, rest := range credential.InBody.Split(part, -1) {
 			at := strings.Index(b, rest)
 			if at < 0 || i+j == 0 && at > 0 {
 				return false

@@ -211,7 +211,8 @@ func link(ctx context.Context, open func(string) (io.ReadCloser, error), names [
 	return FromFiles(list...), nil
 }
 
-// FromFiles makes a schema of descriptors that are linked already.
+// FromFiles makes a schema of descriptors that are linked already, such as those of
+// generated code.
 func FromFiles(files ...protoreflect.FileDescriptor) *Schema {
 	s := &Schema{
 		messages: map[protoreflect.FullName]protoreflect.MessageDescriptor{},
@@ -331,4 +332,11 @@ func (s *Schema) FrameType(call decode.Call, dir captures.Direction) protoreflec
 		return m.Input()
 	}
 	return m.Output()
+}
+
+// InOneof reports whether a field belongs to a oneof that is written in the source,
+// as opposed to that of an optional field.
+func InOneof(fd protoreflect.FieldDescriptor) bool {
+	o := fd.ContainingOneof()
+	return o != nil && !o.IsSynthetic()
 }

@@ -219,18 +219,9 @@ func loadSet(ctx context.Context, name string) (*Schema, error) {
 	return s, nil
 }
 
-// ParseDescriptorSet links a serialized FileDescriptorSet. Imports that it
-// lacks are taken from the well-known files, and otherwise left unresolved.
+// parseSet reads a serialized FileDescriptorSet.
 //
-// Errors: ErrNoSource for bytes that are none, and what does not link.
-func ParseDescriptorSet(data []byte) (*Schema, error) {
-	set, err := parseSet(data)
-	if err != nil {
-		return nil, err
-	}
-	return FromDescriptorSet(set)
-}
-
+// Errors: ErrNoSource for bytes that are none.
 func parseSet(data []byte) (*descriptorpb.FileDescriptorSet, error) {
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(data, &set); err != nil {
@@ -247,7 +238,10 @@ func linkSet(ctx context.Context, set *descriptorpb.FileDescriptorSet) (*Schema,
 	return interrupt.Run(ctx, func() (*Schema, error) { return FromDescriptorSet(set) })
 }
 
-// FromDescriptorSet links the files of a set, as ParseDescriptorSet does.
+// FromDescriptorSet links the files of a set. Imports that it lacks are taken from
+// the well-known files, and otherwise left unresolved.
+//
+// Errors: what does not link.
 func FromDescriptorSet(set *descriptorpb.FileDescriptorSet) (*Schema, error) {
 	if len(set.File) > maxProtoFiles {
 		return nil, fmt.Errorf("schema: more than %d files", maxProtoFiles)

@@ -62,7 +62,8 @@ func findEchoes(streams []*stream) {
 		if s.echoed = values[1-s.dir&1][hash(s.text)]; s.echoed {
 			s.features[k] = clamp(runes / 20)
 			if k == echo && asked[hash(s.text)] && s.features[k] == 1 {
-				s.features[afterCall], s.features[afterFirstCall] = 0, 0 // it came of no call
+				// it came of no call
+				s.features[afterCall], s.features[afterFirstCall] = 0, 0
 			}
 		} else {
 			s.features[k] = commonLines(s.text, lines[1-s.dir&1], hash) * clamp(runes/60)

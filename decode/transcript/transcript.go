@@ -284,7 +284,8 @@ type stream struct {
 	seqs   []int
 	bytes  int
 
-	inMostFrames bool // it stands in most frames of its direction, from the first on
+	// it stands in most frames of its direction, from the first on
+	inMostFrames bool
 	ownIDs       bool // each piece has an identifier of its own beside it
 	kind         joining
 	text         string

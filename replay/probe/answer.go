@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"unwire/decode/envelope"
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // An Answer is what a server said to one message.
@@ -26,7 +26,7 @@ type Answer struct {
 	Fail     string `json:"fail,omitempty"` // why there is no answer
 
 	// Reason names for programs why there is no answer.
-	Reason replay.Reason `json:"reason,omitempty"`
+	Reason outbound.Reason `json:"reason,omitempty"`
 
 	Text       string        // Message, with white space made plain
 	FromParser bool          // it is an error as parsers make them

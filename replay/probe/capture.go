@@ -20,14 +20,18 @@ import (
 //
 // Shape: what Options have already stays. reach holds the credentials for
 // headers that were redacted.
-// Errors: of reading the exchange; replay.ErrCredentials; replay.ErrRefused.
+// Errors: of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
 func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64, reach replay.Options) error {
-	reach.To, reach.Part = o.To, true
-	plan, err := replay.NewPlan(ctx, src, id, reach)
+	request, err := replay.NewRequest(ctx, src, id, replay.Changes{To: o.To, Part: true})
 	if err != nil {
 		return err
 	}
-	headers, secret, err := plan.RequestHeaders()
+	planned, err := request.Plan(ctx, reach)
+	if err != nil {
+		return err
+	}
+	plan := planned.Description()
+	headers, secret, err := planned.RequestHeaders()
 	if err != nil {
 		return err
 	}

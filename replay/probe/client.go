@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"unwire/decode/envelope"
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // maxAnswer bounds how much of an answer is read.
@@ -51,7 +51,7 @@ type Client struct {
 
 // NewClient completes o, and opens its journal.
 //
-// Errors: of options; replay.ErrRefused; of the journal.
+// Errors: of options; outbound.ErrRefused; of the journal.
 func NewClient(o *Options) (*Client, error) {
 	if err := o.Complete(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *Client) transport(http2 bool) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.http, c.http2 = replay.NewTransport(c.url, http2, c.o.Reach), http2
+	c.http, c.http2 = outbound.New(c.url, http2, c.o.Reach), http2
 	c.http.ResponseHeaderTimeout = c.o.Timeout
 }
 
@@ -101,7 +101,7 @@ func (c *Client) Requests() int { return c.requests }
 func (c *Client) MaxMessage() int { return c.most }
 
 // Remote reports whether the server is on another machine.
-func (c *Client) Remote() bool { return replay.CheckTarget(c.url, false, nil) != nil }
+func (c *Client) Remote() bool { return outbound.CheckTarget(c.url, false, nil) != nil }
 
 // maxRetries is how often in a row a server's retry-after is followed.
 const maxRetries = 5
@@ -123,7 +123,7 @@ func (c *Client) send(ctx context.Context, what, codec string, message []byte) (
 		case a.Accepted:
 			c.executed++
 			return a, Stop("request %d was taken, though no parser should: the handler may have run", c.requests)
-		case replay.WantsNoMore(a.Status, a.Code):
+		case outbound.WantsNoMore(a.Status, a.Code):
 			if a.retryAfter <= 0 || a.retryAfter > c.o.MaxWait || try >= maxRetries {
 				return a, Stop("the server answered %s to request %d", a.Brief(), c.requests)
 			}
@@ -216,8 +216,8 @@ func (c *Client) contentType(codec string) string {
 func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	var at replay.Progress
-	req, err := http.NewRequestWithContext(at.Trace(ctx), http.MethodPost, c.url.String(), bytes.NewReader(body))
+	var at outbound.Progress
+	req, err := http.NewRequestWithContext(at.Trace(ctx, nil), http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return &Answer{Fail: err.Error()}
 	}
@@ -242,7 +242,7 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	if err != nil {
 		a := new(Answer)
 		a.Reason, a.Fail = at.Explain(err, c.o.Timeout)
-		if a.Reason == replay.NoAnswer {
+		if a.Reason == outbound.NoAnswer {
 			a.Fail = plain(err)
 		}
 		return a
@@ -251,7 +251,7 @@ func (c *Client) exchange(ctx context.Context, codec string, body []byte) *Answe
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	a := &Answer{Status: resp.StatusCode, Server: resp.Header.Get("Server"), Type: resp.Header.Get("Content-Type"), Allow: resp.Header.Get("Accept-Post")}
 	now := time.Now()
-	if at := replay.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
+	if at := outbound.RetryAfter(resp.Header.Get("Retry-After"), now); !at.IsZero() {
 		a.retryAfter = max(at.Sub(now), time.Millisecond)
 	}
 	a.read(c.protocol, resp, data)

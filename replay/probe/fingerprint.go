@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // statusHTTP2Wanted is how a load balancer refuses a protocol version.
@@ -125,7 +125,7 @@ func (f *fingerprinter) refused(a *Answer) error {
 	case a.Reason.Unsent():
 		return &stopError{why: "no answer: nothing was sent: " + a.Fail, reason: a.Reason}
 	case a.Fail != "":
-		return &stopError{why: "no answer: " + a.Fail, reason: replay.NoAnswer}
+		return &stopError{why: "no answer: " + a.Fail, reason: outbound.NoAnswer}
 	case a.Status == http.StatusNotFound && a.Code == "" || a.Code == "unimplemented":
 		return Stop("the server has no such method: %s", a.Brief())
 	}

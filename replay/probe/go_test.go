@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 )
@@ -226,7 +226,7 @@ func TestBidirectional(t *testing.T) {
 func TestNoHandlerIsStartedElsewhere(t *testing.T) {
 	o := probe.Options{
 		To: parseURL(t, "https://192.0.2.1"), Method: call, Protocol: probe.ConnectStream, ClientStreams: true,
-		Reach: replay.Options{Live: true, AllowHosts: []string{"192.0.2.1"}},
+		Reach: outbound.Policy{Live: true, AllowHosts: []string{"192.0.2.1"}},
 	}
 	if plan, err := oracle.NewPlan(&o); err != nil || len(plan.Effects) != 1 || !strings.Contains(plan.Effects[0], "nothing is sent") {
 		t.Errorf("%v: %+v", err, plan)

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
+	"unwire/schema"
 )
 
 // Options says what to ask whom. To and Method are needed.
@@ -55,7 +56,8 @@ type Options struct {
 	MaxWait time.Duration
 	// every request and answer; what it holds already is not asked again; nil: none
 	Journal io.ReadWriteSeeker
-	Reach   replay.Options // To, Live, AllowHosts, Roots are replay's
+	Reach   outbound.Policy // which servers may be asked
+	Schema  *schema.Schema  // for the idempotency level of Method; may be nil
 }
 
 // A HeaderField is a header of a request.
@@ -79,7 +81,7 @@ const (
 
 // Complete fills in defaults, and checks what is given.
 //
-// Errors: what makes no sense; replay.ErrRefused.
+// Errors: what makes no sense; outbound.ErrRefused.
 func (o *Options) Complete() error {
 	if len(o.Numbers) == 0 {
 		o.Numbers = Numbers{{1, defaultLast}}
@@ -98,7 +100,7 @@ func (o *Options) Complete() error {
 		return err
 	}
 	o.ClientStreams = o.ClientStreams || o.definedAsStream()
-	return replay.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
+	return outbound.CheckTarget(o.To, o.Reach.Live, o.Reach.AllowHosts)
 }
 
 func (o *Options) check() error {
@@ -141,11 +143,11 @@ func (o *Options) HeaderLines() []string {
 
 // definedAsStream reports whether definitions say that the client streams.
 func (o *Options) definedAsStream() bool {
-	if o.Reach.Schema == nil {
+	if o.Schema == nil {
 		return false
 	}
 	service, rpc, _ := strings.Cut(strings.TrimPrefix(o.Method, "/"), "/")
-	m := o.Reach.Schema.Method(service, rpc)
+	m := o.Schema.Method(service, rpc)
 	return m != nil && m.IsStreamingClient()
 }
 

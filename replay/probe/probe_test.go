@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 )
@@ -159,9 +159,9 @@ func TestTheParserComesBeforeTheInterceptor(t *testing.T) {
 func TestAnotherHostIsRefused(t *testing.T) {
 	for _, o := range []probe.Options{
 		{To: parseURL(t, "http://192.0.2.1"), Method: call},
-		{To: parseURL(t, "https://example.com"), Method: call, Reach: replay.Options{Live: true, AllowHosts: []string{"example.org"}}},
+		{To: parseURL(t, "https://example.com"), Method: call, Reach: outbound.Policy{Live: true, AllowHosts: []string{"example.org"}}},
 	} {
-		if _, err := oracle.Run(context.Background(), o); !errors.Is(err, replay.ErrRefused) {
+		if _, err := oracle.Run(context.Background(), o); !errors.Is(err, outbound.ErrRefused) {
 			t.Errorf("%s: %v", o.To, err)
 		}
 	}

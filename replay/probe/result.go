@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A Runtime is the library that parses a server's requests.
@@ -50,9 +50,9 @@ type Result struct {
 	// why it did not come to its end
 	Stopped string `json:"stopped,omitempty"`
 	// why a request got no answer
-	Reason replay.Reason `json:"reason,omitempty"`
-	Notes  []string      `json:"notes"`
-	Fields []Field       `json:"fields"`
+	Reason outbound.Reason `json:"reason,omitempty"`
+	Notes  []string        `json:"notes"`
+	Fields []Field         `json:"fields"`
 	// of messages below, known by name alone: In says where
 	Nested  []Field    `json:"nested,omitempty"`
 	Settled []Question `json:"settled,omitempty"`

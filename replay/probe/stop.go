@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A stopError ends a probe early, with what was learnt.
@@ -15,7 +15,7 @@ type stopError struct {
 	here bool
 
 	// reason is set if a request got no answer.
-	reason replay.Reason
+	reason outbound.Reason
 }
 
 func (e *stopError) Error() string { return e.why }

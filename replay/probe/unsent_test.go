@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 )
@@ -28,12 +28,12 @@ func TestNotSent(t *testing.T) {
 	}
 	for _, c := range []struct {
 		to, kind, says string
-		reason         replay.Reason
+		reason         outbound.Reason
 	}{
-		{untrusted.URL, "unary", "certificate is not trusted", replay.CertificateUntrusted},
-		{untrusted.URL, "bidi", "certificate is not trusted", replay.CertificateUntrusted},
-		{closed, "unary", "no connection to", replay.NoConnection},
-		{closed, "bidi", "no connection to", replay.NoConnection},
+		{untrusted.URL, "unary", "certificate is not trusted", outbound.CertificateUntrusted},
+		{untrusted.URL, "bidi", "certificate is not trusted", outbound.CertificateUntrusted},
+		{closed, "unary", "no connection to", outbound.NoConnection},
+		{closed, "bidi", "no connection to", outbound.NoConnection},
 	} {
 		t.Run(c.kind+" "+string(c.reason), func(t *testing.T) {
 			to, err := url.Parse(c.to)

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 )
 
 // A Verdict is what a server's parser makes of one field of a definition.
@@ -67,7 +67,7 @@ type Verification struct {
 	Undecided    int    `json:"undecided"`
 	Stopped      string `json:"stopped,omitempty"`
 	// why a request got no answer
-	Reason replay.Reason   `json:"reason,omitempty"`
+	Reason outbound.Reason `json:"reason,omitempty"`
 	Notes  []string        `json:"notes"`
 	Claims []verifiedField `json:"fields"`
 }

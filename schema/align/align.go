@@ -44,11 +44,11 @@ const (
 	maxEvidence = 8
 )
 
-// ErrLimit is wrapped where a pair is beyond a bound.
-var ErrLimit = errors.New("beyond the limits of align")
+// errLimit is wrapped where a pair is beyond a bound.
+var errLimit = errors.New("beyond the limits of align")
 
-// A Pair is one message in both codecs.
-type Pair struct {
+// A dataPair is one message in both codecs.
+type dataPair struct {
 	// full name of its type, or one made from its method
 	Message string
 
@@ -67,16 +67,16 @@ type Pair struct {
 // Shape: the order of pairs, and the way in which they were split over
 // Aligners that were merged, does not matter. A pair that comes again counts once.
 type Aligner struct {
-	pairs map[string]Pair // by content
+	pairs map[string]dataPair // by content
 }
 
 // Add takes a pair.
 //
 // Limits: 2,000 pairs, 4 MiB a body.
 // Errors: ErrLimit.
-func (a *Aligner) Add(p Pair) error {
+func (a *Aligner) Add(p dataPair) error {
 	if a.pairs == nil {
-		a.pairs = map[string]Pair{}
+		a.pairs = map[string]dataPair{}
 	}
 	key := fmt.Sprintf("%s\x00%d\x00%s%s", p.Message, len(p.Proto), p.Proto, p.JSON)
 	if old, ok := a.pairs[key]; ok {
@@ -86,18 +86,18 @@ func (a *Aligner) Add(p Pair) error {
 		return nil
 	}
 	if len(a.pairs) == maxPairs || len(p.Proto) > maxBodyBytes || len(p.JSON) > maxBodyBytes {
-		return fmt.Errorf("align: %s, %s: %w", p.Evidence[0], p.Evidence[1], ErrLimit)
+		return fmt.Errorf("align: %s, %s: %w", p.Evidence[0], p.Evidence[1], errLimit)
 	}
 	a.pairs[key] = p
 	return nil
 }
 
-func (a *Aligner) sorted() []Pair {
-	out := make([]Pair, 0, len(a.pairs))
+func (a *Aligner) sorted() []dataPair {
+	out := make([]dataPair, 0, len(a.pairs))
 	for _, p := range a.pairs {
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(x, y Pair) int {
+	slices.SortFunc(out, func(x, y dataPair) int {
 		return slices.Compare([]string{x.Message, x.Evidence[0], x.Evidence[1], string(x.Proto), string(x.JSON)},
 			[]string{y.Message, y.Evidence[0], y.Evidence[1], string(y.Proto), string(y.JSON)})
 	})
@@ -107,7 +107,7 @@ func (a *Aligner) sorted() []Pair {
 // newBody parses a pair.
 //
 // Errors: where one half is not what it should be.
-func newBody(p Pair) (*body, error) {
+func newBody(p dataPair) (*body, error) {
 	v, err := parseJSON(p.JSON)
 	if err != nil {
 		return nil, err
@@ -128,19 +128,19 @@ func (b *body) root() at { return at{b.proto, 0, b.json} }
 //
 // Errors: where one of them is malformed.
 func Same(proto, json []byte) (bool, error) {
-	b, err := newBody(Pair{Proto: proto, JSON: json})
+	b, err := newBody(dataPair{Proto: proto, JSON: json})
 	if err != nil {
 		return false, err
 	}
 	return b.agree(b.root()) != differs, nil
 }
 
-// Alike reports whether a message and a JSON object, where they are not the
+// alikeData reports whether a message and a JSON object, where they are not the
 // same data, have values in common that are none by chance.
 //
 // Errors: where one of them is malformed.
-func Alike(proto, json []byte) (bool, error) {
-	b, err := newBody(Pair{Proto: proto, JSON: json})
+func alikeData(proto, json []byte) (bool, error) {
+	b, err := newBody(dataPair{Proto: proto, JSON: json})
 	if err != nil {
 		return false, err
 	}

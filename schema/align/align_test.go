@@ -17,7 +17,7 @@ import (
 )
 
 // pairOf encodes a message both ways.
-func pairOf(t interface{ Fatal(...any) }, name string, m *dynamicpb.Message, o protojson.MarshalOptions) Pair {
+func pairOf(t interface{ Fatal(...any) }, name string, m *dynamicpb.Message, o protojson.MarshalOptions) dataPair {
 	data, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func pairOf(t interface{ Fatal(...any) }, name string, m *dynamicpb.Message, o p
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Pair{Message: name, Proto: data, JSON: text, Evidence: [2]string{"p", "j"}}
+	return dataPair{Message: name, Proto: data, JSON: text, Evidence: [2]string{"p", "j"}}
 }
 
 // truth looks a join up in the schema: types named after their place are
@@ -261,7 +261,7 @@ func TestOrderAndRepetition(t *testing.T) {
 	w := newWorld(r, true, 3)
 	root := w.file.Messages().Get(0)
 	var once, twice Aligner
-	var pairs []Pair
+	var pairs []dataPair
 	for i := range 6 {
 		p := pairOf(t, "w.v1.Root", w.fill(root, 0.5, 0), protojson.MarshalOptions{})
 		p.Evidence = [2]string{strings.Repeat("p", i+1), "j"}
@@ -288,7 +288,7 @@ func FuzzSolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c, d []byte) {
 		var al Aligner
 		for _, p := range [][2][]byte{{a, b}, {c, d}} {
-			if err := al.Add(Pair{Message: "f.F", Proto: p[0], JSON: p[1]}); err != nil {
+			if err := al.Add(dataPair{Message: "f.F", Proto: p[0], JSON: p[1]}); err != nil {
 				return
 			}
 		}

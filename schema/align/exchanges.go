@@ -133,7 +133,7 @@ func (c *Calls) Pair(a *Aligner) (unpaired []Unpaired, err error) {
 func (m *method) addPairs(a *Aligner, p [2]call, dir captures.Direction) error {
 	protos, jsons := counterparts(p[0].messages[dir], p[1].messages[dir])
 	for i := range protos {
-		pair := Pair{
+		pair := dataPair{
 			Message: m.name(dir), Type: m.types[dir], Proto: protos[i].data, JSON: jsons[i].data,
 			Evidence: [2]string{protos[i].address, jsons[i].address},
 		}
@@ -249,7 +249,7 @@ func alike(p, j *call) bool {
 	if len(protos) == 0 || len(jsons) == 0 {
 		return false
 	}
-	ok, err := Alike(protos[0].data, jsons[0].data)
+	ok, err := alikeData(protos[0].data, jsons[0].data)
 	return err == nil && ok
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/schema/jsonname"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -22,6 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/schema/jsonname"
 )
 
 // A world is a random schema, with random messages of it. In a narrow one

@@ -14,8 +14,8 @@ const (
 	maxReportLines = 100_000
 )
 
-// ErrNoReport is wrapped where JSON is no report of joins and doubts.
-var ErrNoReport = errors.New("no joins of align")
+// errNoReport is wrapped where JSON is no report of joins and doubts.
+var errNoReport = errors.New("no joins of align")
 
 // IsReport reports whether JSON begins as the lines of `unwire align --json` do.
 func IsReport(data []byte) bool {
@@ -34,7 +34,7 @@ func IsReport(data []byte) bool {
 // Errors: ErrNoReport, with the place in the list; ErrLimit.
 func ParseReport(data []byte) (*Report, error) {
 	if len(data) > maxReportBytes {
-		return nil, fmt.Errorf("align: more than %d bytes of JSON: %w", maxReportBytes, ErrLimit)
+		return nil, fmt.Errorf("align: more than %d bytes of JSON: %w", maxReportBytes, errLimit)
 	}
 	r := &Report{}
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -49,11 +49,11 @@ func ParseReport(data []byte) (*Report, error) {
 		case errors.Is(err, io.EOF) && i > 1:
 			return r, nil
 		case err != nil:
-			return nil, fmt.Errorf("align: object %d: %w: %w", i, ErrNoReport, err)
+			return nil, fmt.Errorf("align: object %d: %w: %w", i, errNoReport, err)
 		case i > maxReportLines:
-			return nil, fmt.Errorf("align: more than %d lines: %w", maxReportLines, ErrLimit)
+			return nil, fmt.Errorf("align: more than %d lines: %w", maxReportLines, errLimit)
 		case line.Message == "" || line.JSONName == "" && line.Names == nil:
-			return nil, fmt.Errorf("align: object %d: %w", i, ErrNoReport)
+			return nil, fmt.Errorf("align: object %d: %w", i, errNoReport)
 		case line.JSONName == "":
 			r.Doubts = append(r.Doubts, Doubt{V: line.V, Message: line.Message, Numbers: line.Numbers, Names: line.Names, Settle: line.Settle})
 		default:

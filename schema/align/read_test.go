@@ -1,4 +1,4 @@
-package align_test
+package align
 
 import (
 	"bytes"
@@ -10,10 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"unwire/schema"
-	"unwire/schema/align"
 )
 
-func reportLines(t testing.TB, r *align.Report) []byte {
+func reportLines(t testing.TB, r *Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -30,21 +29,21 @@ func reportLines(t testing.TB, r *align.Report) []byte {
 	return b.Bytes()
 }
 
-func someReport() *align.Report {
-	return &align.Report{
-		Joins: []align.Join{
+func someReport() *Report {
+	return &Report{
+		Joins: []Join{
 			{V: 1, Message: "a.M", Number: 1, Name: "at_time", Derived: true, JSONName: "atTime", Type: "google.protobuf.Timestamp", Label: "singular", Alternatives: []string{}, Evidence: []string{"a.uwc#1/up/0"}},
 			{V: 1, Message: "a.M", Number: 2, Name: "by_id", JSONName: "byId", Type: "map<string, a.N>", Label: "map", Alternatives: []string{}, Evidence: []string{}},
 			{V: 1, Message: "a.N", Number: 3, Name: "kind", JSONName: "kind", Type: "enum", Label: "repeated", Alternatives: []string{"int32"}, Enum: map[string]int32{"ONE": 1}, Evidence: []string{}},
 		},
-		Doubts: []align.Doubt{{V: 1, Message: "a.N", Numbers: []uint64{4, 5}, Names: []string{"x", "y"}, Settle: "a pair"}},
+		Doubts: []Doubt{{V: 1, Message: "a.N", Numbers: []uint64{4, 5}, Names: []string{"x", "y"}, Settle: "a pair"}},
 	}
 }
 
 // TestParseReport: what is read makes the definitions that what was written does.
 func TestParseReport(t *testing.T) {
 	want := someReport()
-	got, err := align.ParseReport(reportLines(t, want))
+	got, err := ParseReport(reportLines(t, want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestParseReport(t *testing.T) {
 		t.Errorf("doubts: %+v", got.Doubts)
 	}
 	for _, text := range []string{"", "{}", "[]", `{"v":1,"message":"a.M"}`, `{"message":"a.M","json_name":"x","number":-1}`, string(reportLines(t, want)) + "{"} {
-		if _, err := align.ParseReport([]byte(text)); !errors.Is(err, align.ErrNoReport) {
+		if _, err := ParseReport([]byte(text)); !errors.Is(err, errNoReport) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -68,7 +67,7 @@ func FuzzParseReport(f *testing.F) {
 	f.Add([]byte(`{"message":"a.M","number":1,"name":"m","json_name":"m","type":"a..b","label":"singular"}`))
 	f.Add([]byte(`{"message":"M","number":1,"name":"m","json_name":"m","type":"","label":"singular"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := align.ParseReport(data)
+		r, err := ParseReport(data)
 		if err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 // A solver works from the roots inwards: what is in a field is looked at once
 // the field is joined.
 type solver struct {
-	pairs     []Pair
+	pairs     []dataPair
 	positions map[string]*position
 	results   map[string]*result
 	queue     []string
@@ -65,7 +65,7 @@ func (s *solver) start(r *Report, left map[int]bool) map[int]*body {
 		where := p.Evidence[0] + ", " + p.Evidence[1]
 		b, err := newBody(p)
 		if err == nil && left[i] {
-			err = ErrLimit
+			err = errLimit
 		}
 		if err != nil {
 			r.Skipped = append(r.Skipped, fmt.Sprintf("%s: %v", where, err))
@@ -140,7 +140,7 @@ func resolve(p *position, depth int) *result {
 	r := &result{joined: map[uint64]joined{}}
 	b := newBoard(p)
 	if len(b.numbers) > maxBoard || len(b.names) > maxBoard {
-		r.unread = ErrLimit.Error()
+		r.unread = errLimit.Error()
 		return r
 	}
 	b.fill(p)

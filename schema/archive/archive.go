@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// MaxMembers bounds how many members are looked at, those of archives in
+	// maxMembers bounds how many members are looked at, those of archives in
 	// archives included.
-	MaxMembers = 1 << 20
-	// MaxRatio bounds how many times its size what is compressed may become.
-	MaxRatio = 200
+	maxMembers = 1 << 20
+	// maxRatio bounds how many times its size what is compressed may become.
+	maxRatio = 200
 	// maxSmall is what may be unpacked of any input, however small it is.
 	maxSmall = 256 << 20
-	// MaxUnpacked bounds what is unpacked in all, in bytes.
-	MaxUnpacked = 64 << 30
+	// maxUnpacked bounds what is unpacked in all, in bytes.
+	maxUnpacked = 64 << 30
 	// HeadBytes is how much of a member is seen before it is wanted.
 	HeadBytes = 4096
 )
@@ -33,24 +33,24 @@ const (
 // ErrBomb is returned where an archive unpacks to more than there is reason for.
 var ErrBomb = errors.New("archive unpacks to too much")
 
-// ErrTooLarge is told of a member that is larger than is wanted.
-var ErrTooLarge = errors.New("member too large")
+// errTooLarge is told of a member that is larger than is wanted.
+var errTooLarge = errors.New("member too large")
 
 // A Kind is a format of archives.
 type Kind string
 
 // The formats of archives.
 const (
-	Zip      Kind = "zip"
-	Asar     Kind = "asar"
-	Tar      Kind = "tar"
-	Ar       Kind = "ar"
-	Squashfs Kind = "squashfs"
-	AppImage Kind = "AppImage"
-	Gzip     Kind = "gzip"
-	Bzip2    Kind = "bzip2"
-	Xz       Kind = "xz"
-	Zstd     Kind = "zstd"
+	kindZip      Kind = "zip"
+	kindAsar     Kind = "asar"
+	kindTar      Kind = "tar"
+	kindAr       Kind = "ar"
+	kindSquashfs Kind = "squashfs"
+	kindAppImage Kind = "AppImage"
+	kindGzip     Kind = "gzip"
+	kindBzip2    Kind = "bzip2"
+	kindXz       Kind = "xz"
+	kindZstd     Kind = "zstd"
 )
 
 // Detect says which kind of archive begins with head, or "".
@@ -60,25 +60,25 @@ func Detect(head []byte) Kind {
 	}
 	switch {
 	case has(0, "PK\x03\x04"), has(0, "PK\x05\x06"), has(0, "PK\x07\x08"), has(0, "Cr24"):
-		return Zip
+		return kindZip
 	case has(0, "\x1f\x8b\x08"):
-		return Gzip
+		return kindGzip
 	case has(0, "BZh") && has(4, "1AY&SY"):
-		return Bzip2
+		return kindBzip2
 	case has(0, "\xfd7zXZ\x00"):
-		return Xz
+		return kindXz
 	case has(0, "\x28\xb5\x2f\xfd"):
-		return Zstd
+		return kindZstd
 	case has(0, "!<arch>\n"):
-		return Ar
+		return kindAr
 	case has(257, "ustar"):
-		return Tar
+		return kindTar
 	case has(0, "hsqs"):
-		return Squashfs
+		return kindSquashfs
 	case has(0, "\x7fELF") && has(8, "AI\x02"):
-		return AppImage
+		return kindAppImage
 	case len(head) > 16 && binary.LittleEndian.Uint32(head) == 4 && bytes.HasPrefix(head[16:], []byte(`{"files":`)):
-		return Asar
+		return kindAsar
 	}
 	return ""
 }
@@ -99,17 +99,17 @@ type Budget struct {
 
 // NewBudget returns what may be unpacked of an input of that many bytes.
 func NewBudget(size int64) *Budget {
-	most := int64(MaxUnpacked)
-	if size < MaxUnpacked/MaxRatio {
-		most = max(maxSmall, size*MaxRatio)
+	most := int64(maxUnpacked)
+	if size < maxUnpacked/maxRatio {
+		most = max(maxSmall, size*maxRatio)
 	}
 	return &Budget{most: most}
 }
 
 // member counts a member.
 func (b *Budget) member() error {
-	if b.members++; b.members > MaxMembers {
-		return fmt.Errorf("%w: more than %d members", ErrBomb, MaxMembers)
+	if b.members++; b.members > maxMembers {
+		return fmt.Errorf("%w: more than %d members", ErrBomb, maxMembers)
 	}
 	return nil
 }
@@ -145,25 +145,25 @@ type Visitor struct {
 
 // Walk calls v with the members of an archive.
 //
-// Limits: MaxMembers, MaxRatio, MaxUnpacked, all in b.
+// Limits: maxMembers, maxRatio, maxUnpacked, all in b.
 // Errors: ErrBomb, those of v.Member, the context's, and of an archive that is
 // broken what it was read up to.
 func Walk(ctx context.Context, kind Kind, name string, data []byte, b *Budget, v Visitor) error {
 	w := &walk{ctx: ctx, name: name, budget: b, Visitor: v}
 	var err error
 	switch kind {
-	case Zip:
+	case kindZip:
 		err = w.zip(data)
-	case Asar:
+	case kindAsar:
 		err = w.asar(data)
-	case Tar:
+	case kindTar:
 		r := &position{r: bytes.NewReader(data), at: v.At}
 		err = w.tar(r)
-	case Ar:
+	case kindAr:
 		err = w.ar(data)
-	case Squashfs:
+	case kindSquashfs:
 		err = w.squashfs(data)
-	case AppImage:
+	case kindAppImage:
 		err = w.appImage(data)
 	default:
 		err = w.compressed(kind, data)
@@ -206,7 +206,7 @@ func (w *walk) plain(name string, data []byte) error {
 }
 
 func tooLarge(size, limit int64) error {
-	return fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, size, limit)
+	return fmt.Errorf("%w: %d bytes, at most %d are read", errTooLarge, size, limit)
 }
 
 // stream hands on a member that is decompressed as it is read. size is what the

@@ -207,19 +207,19 @@ func TestKinds(t *testing.T) {
 		data []byte
 		want map[string]string
 	}{
-		{Tar, tarred, all},
-		{Zip, zipOf(t, all), all},
-		{Asar, asarOf(t, in), in},
-		{Gzip, gzipOf(t, tarred), all},
-		{Xz, xzOf(t, tarred), all},
-		{Zstd, zstdOf(t, tarred), all},
-		{Squashfs, squashOf(t, in), in},
-		{AppImage, appImageOf(squashOf(t, in)), in},
+		{kindTar, tarred, all},
+		{kindZip, zipOf(t, all), all},
+		{kindAsar, asarOf(t, in), in},
+		{kindGzip, gzipOf(t, tarred), all},
+		{kindXz, xzOf(t, tarred), all},
+		{kindZstd, zstdOf(t, tarred), all},
+		{kindSquashfs, squashOf(t, in), in},
+		{kindAppImage, appImageOf(squashOf(t, in)), in},
 		{
-			Ar, arOf("debian-binary", "2.0\n", "odd/", "123", "//", "a-name-that-is-longer.js/\n", "/0", "long", "#1/8", "bsd.js\x00\x00body"),
+			kindAr, arOf("debian-binary", "2.0\n", "odd/", "123", "//", "a-name-that-is-longer.js/\n", "/0", "long", "#1/8", "bsd.js\x00\x00body"),
 			map[string]string{"debian-binary": "2.0\n", "odd": "123", "a-name-that-is-longer.js": "long", "bsd.js": "body"},
 		},
-		{Gzip, gzipOf(t, []byte("no tar")), map[string]string{"x": "no tar"}},
+		{kindGzip, gzipOf(t, []byte("no tar")), map[string]string{"x": "no tar"}},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
 			if got := Detect(c.data[:min(len(c.data), HeadBytes)]); got != c.kind {
@@ -286,7 +286,7 @@ func TestForeignWriters(t *testing.T) {
 
 // What is not wanted is not read, and what is too large is told.
 func TestLimit(t *testing.T) {
-	for kind, data := range map[Kind][]byte{Tar: tarOf(t, contents()), Zip: zipOf(t, contents()), Asar: asarOf(t, within(contents()))} {
+	for kind, data := range map[Kind][]byte{kindTar: tarOf(t, contents()), kindZip: zipOf(t, contents()), kindAsar: asarOf(t, within(contents()))} {
 		broken := map[string]error{}
 		got, err := walked(t, data, Visitor{
 			Limit: func(name string, _ []byte) int64 {
@@ -297,7 +297,7 @@ func TestLimit(t *testing.T) {
 			},
 			Broken: func(name string, err error) { broken[name] = err },
 		})
-		if err != nil || len(broken) != 1 || !errors.Is(broken["a/b/large.js"], ErrTooLarge) || got["a/small.js"] != "" || len(got) == 0 {
+		if err != nil || len(broken) != 1 || !errors.Is(broken["a/b/large.js"], errTooLarge) || got["a/small.js"] != "" || len(got) == 0 {
 			t.Errorf("%s: %v, %v, %v", kind, err, broken, got)
 		}
 	}
@@ -307,7 +307,7 @@ func TestBombs(t *testing.T) {
 	if b := NewBudget(1); b.most != maxSmall {
 		t.Error(b.most)
 	}
-	if b := NewBudget(10 << 20); b.most != MaxRatio*10<<20 {
+	if b := NewBudget(10 << 20); b.most != maxRatio*10<<20 {
 		t.Error(b.most)
 	}
 	zeros := make([]byte, 3<<20)
@@ -320,7 +320,7 @@ func TestBombs(t *testing.T) {
 		}
 	}
 	b := NewBudget(1)
-	for range MaxMembers {
+	for range maxMembers {
 		must(t, b.member())
 	}
 	if err := b.member(); !errors.Is(err, ErrBomb) {
@@ -336,13 +336,13 @@ func TestBombs(t *testing.T) {
 
 // Of what is cut short, the whole members are handed out.
 func TestCutShort(t *testing.T) {
-	for kind, data := range map[Kind][]byte{Tar: tarOf(t, contents()), Gzip: gzipOf(t, tarOf(t, contents())), Ar: arOf("a", "1", "b", "2222"), Zip: zipOf(t, contents()), Squashfs: squashOf(t, within(contents()))} {
+	for kind, data := range map[Kind][]byte{kindTar: tarOf(t, contents()), kindGzip: gzipOf(t, tarOf(t, contents())), kindAr: arOf("a", "1", "b", "2222"), kindZip: zipOf(t, contents()), kindSquashfs: squashOf(t, within(contents()))} {
 		for _, n := range []int{len(data) - 1, len(data) / 2, 300, 60, 9} {
 			if n >= len(data) {
 				continue
 			}
 			_, err := walked(t, data[:n:n], Visitor{Broken: func(string, error) {}})
-			if err == nil && n < 60 && kind != Ar {
+			if err == nil && n < 60 && kind != kindAr {
 				t.Errorf("%s: no error for %d of %d bytes", kind, n, len(data))
 			}
 		}

@@ -23,7 +23,7 @@ import (
 // Source: the AppImage specification, type 2
 func (w *walk) appImage(data []byte) error {
 	at := elfEnd(data)
-	if at <= 0 || at > int64(len(data)) || Detect(data[at:]) != Squashfs {
+	if at <= 0 || at > int64(len(data)) || Detect(data[at:]) != kindSquashfs {
 		// Where signatures or more stand between: the first one of version 4.
 		at = -1
 		for from := 0; ; {
@@ -69,7 +69,7 @@ func plausibleSquash(data []byte) bool {
 	u32 := func(at int) int64 { return int64(binary.LittleEndian.Uint32(data[at:])) }
 	block := u32(12)
 	size := int64(len(data))
-	return u32(4) <= MaxMembers && u32(16) <= MaxMembers && block >= 4096 && block <= 1<<20 && block&(block-1) == 0 &&
+	return u32(4) <= maxMembers && u32(16) <= maxMembers && block >= 4096 && block <= 1<<20 && block&(block-1) == 0 &&
 		binary.LittleEndian.Uint64(data[40:]) <= uint64(size)
 }
 

@@ -21,16 +21,16 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	var r io.Reader
 	var err error
 	switch kind {
-	case Gzip:
+	case kindGzip:
 		r, err = decompress("gzip", in)
-	case Bzip2:
+	case kindBzip2:
 		r = bzip2.NewReader(in)
-	case Xz:
+	case kindXz:
 		if dict := xzDictionary(data); dict > maxWindow {
 			return fmt.Errorf("its dictionary is of %d bytes, at most %d are taken", dict, maxWindow)
 		}
 		r, err = openXz(bufio.NewReader(in))
-	case Zstd:
+	case kindZstd:
 		r, err = decompress("zstd", in)
 	default:
 		return fmt.Errorf("unknown kind %q", kind)
@@ -46,7 +46,7 @@ func (w *walk) compressed(kind Kind, data []byte) error {
 	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if Detect(head) == Tar {
+	if Detect(head) == kindTar {
 		return w.tar(br)
 	}
 	if err := w.begin(); err != nil {

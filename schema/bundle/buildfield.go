@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"unwire/schema/jsonname"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/jsonname"
 )
 
 func (b *builder) field(owner, syntax string, f *field, in *descriptorpb.DescriptorProto) *descriptorpb.FieldDescriptorProto {

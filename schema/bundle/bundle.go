@@ -16,6 +16,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // MaxScript bounds the size of a script in bytes.
@@ -180,7 +182,7 @@ func (x *scan) place(at int32) Place {
 	}
 	p := Place{File: x.name}
 	if at >= 0 && int(at) < len(x.toks) {
-		off := x.source(x.tok(at).start)
+		off := x.evaluated.Offset(x.tok(at).start)
 		p.Line, p.Column = x.script.place(off)
 		p.Offset = int(off)
 	}
@@ -240,7 +242,7 @@ func (x *scan) imported(n *node, word string) (module, name string) {
 		return "", word
 	}
 	if b.kind == bindImport {
-		return unquote(s.text(b.init)), word
+		return lexer.Unquote(s.text(b.init)), word
 	}
 	if b.kind != bindVar && b.kind != bindProp {
 		return "", word

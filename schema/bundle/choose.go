@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"unwire/schema/jsonname"
-
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/jsonname"
 )
 
 // index names every definition. Of those with one name that say the same, or of

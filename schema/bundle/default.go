@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // es1Default sets a field's default, as a descriptor writes it.
@@ -42,7 +44,7 @@ func (x *scan) literal(n *node, t descriptorpb.FieldDescriptorProto_Type) (strin
 	v := s.value(n)
 	if v != nil && v.kind == nCall { // protoInt64.parse("123"), BigInt("123")
 		for _, arg := range v.kids[1:] {
-			if text, ok := s.str(arg); ok && number(text) == math.Trunc(number(text)) {
+			if text, ok := s.str(arg); ok && lexer.Number(text) == math.Trunc(lexer.Number(text)) {
 				return text, true
 			}
 			if no, ok := s.integer(arg); ok {

@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // maxHops bounds how many names and expressions one reference leads over.
@@ -115,7 +117,7 @@ func (s *script) derefName(n *node, t *trail) *node {
 		if b.init >= 0 {
 			name := s.text(b.arg)
 			if s.typ(b.arg) == js.StringToken {
-				name = unquote(name)
+				name = lexer.Unquote(name)
 			}
 			if v := s.member(s.expr(b.init), name, t); v != nil {
 				return v

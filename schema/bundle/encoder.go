@@ -6,6 +6,8 @@ import (
 
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // An encoder is a function that writes a message with protobufjs' Writer, as
@@ -215,7 +217,7 @@ func (x *scan) writtenName(e *encoder, from, at int32) (name string, repeated bo
 			return s.text(i + 2), s.typ(i+3) == js.OpenBracketToken
 		}
 		if s.is(i, e.param) && s.typ(i+1) == js.OpenBracketToken && s.typ(i+2) == js.StringToken {
-			return unquote(s.text(i + 2)), s.typ(i+4) == js.OpenBracketToken
+			return lexer.Unquote(s.text(i + 2)), s.typ(i+4) == js.OpenBracketToken
 		}
 	}
 	return s.memberBefore(e, at), true
@@ -230,7 +232,7 @@ func (s *script) memberAfter(e *encoder, from, end int32) string {
 			case s.typ(i+1) == js.DotToken:
 				return s.text(i + 2)
 			case s.typ(i+1) == js.OpenBracketToken && s.typ(i+2) == js.StringToken:
-				return unquote(s.text(i + 2))
+				return lexer.Unquote(s.text(i + 2))
 			}
 		}
 	}
@@ -248,7 +250,7 @@ func (s *script) memberBefore(e *encoder, at int32) string {
 			return s.text(i + 1)
 		}
 		if s.typ(i) == js.OpenBracketToken && s.is(i-1, e.param) && s.typ(i+1) == js.StringToken {
-			return unquote(s.text(i + 1))
+			return lexer.Unquote(s.text(i + 1))
 		}
 	}
 	return ""

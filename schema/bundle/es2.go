@@ -4,10 +4,9 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
-
-	"github.com/tdewolff/parse/v2/js"
 )
 
 const formES2 = "protobuf-es 2"

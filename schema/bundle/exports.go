@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // An outlet is what a script exports under a name: a definition, the members of
@@ -69,7 +71,7 @@ func (x *scan) gather(by map[int32]*def) outlets {
 			x.gatherClause(s.around(at), out.named, enter)
 		case js.MulToken:
 			if s.typ(at+1) == js.FromToken && s.typ(at+2) == js.StringToken {
-				out.starred = append(out.starred, unquote(s.text(at+2)))
+				out.starred = append(out.starred, lexer.Unquote(s.text(at+2)))
 			}
 		case js.DefaultToken:
 			enter("default", s.expr(at+1))
@@ -157,7 +159,7 @@ func (x *scan) loads(n *node) (key, name string) {
 func (x *scan) gatherClause(b bracket, named map[string]outlet, enter func(string, *node)) {
 	s, module := x.script, ""
 	if s.typ(b.close+1) == js.FromToken && s.typ(b.close+2) == js.StringToken {
-		module = unquote(s.text(b.close + 2))
+		module = lexer.Unquote(s.text(b.close + 2))
 	}
 	for at := b.open + 1; at < b.close; at = s.skip(at, b.close) + 1 {
 		own := s.text(at)

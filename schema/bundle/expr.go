@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 type nodeKind uint8
@@ -358,10 +360,10 @@ func (r *reader) primary(at int32) *node {
 	n := &node{at: at, end: at + 1}
 	switch t := r.typ(at); {
 	case t == js.StringToken:
-		n.kind, n.str = nString, unquote(r.text(at))
+		n.kind, n.str = nString, lexer.Unquote(r.text(at))
 	case js.IsNumeric(t):
 		n.kind, n.str = nNumber, r.text(at)
-		n.num = number(n.str)
+		n.num = lexer.Number(n.str)
 	case t == js.TrueToken:
 		n.kind, n.num = nBool, 1
 	case t == js.FalseToken:
@@ -369,7 +371,7 @@ func (r *reader) primary(at int32) *node {
 	case t == js.NullToken:
 		n.kind = nNull
 	case t == js.TemplateToken:
-		n.kind, n.str = nString, unquote(r.text(at))
+		n.kind, n.str = nString, lexer.Unquote(r.text(at))
 	case t == js.TemplateStartToken:
 		return r.template(at)
 	case t == js.RegExpToken:

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 const formJSPB = "google-protobuf"
@@ -44,7 +46,7 @@ func (x *scan) jspb() {
 	}
 	for _, at := range s.anchors[anchorExportSymbol] { // a file of enums alone
 		if j == nil && s.typ(at-1) == js.DotToken && s.typ(at+1) == js.OpenParenToken && s.typ(at+2) == js.StringToken {
-			root, _, _ := strings.Cut(unquote(s.text(at+2)), ".")
+			root, _, _ := strings.Cut(lexer.Unquote(s.text(at+2)), ".")
 			j = x.jspbFacts(map[string]bool{root: true})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // A token is one significant token of a script: white space and comments are
@@ -47,7 +49,7 @@ type script struct {
 	stopped bool            // ctx has ended
 
 	original  []byte // before what is evaluated was taken out of its strings
-	evaluated []evaluated
+	evaluated lexer.Evaluated
 	lines     []uint32 // starts, when a place was asked for
 
 	anchors [anchorKinds][]int32 // tokens where a codegen's output may be
@@ -117,7 +119,7 @@ func (s *script) place(off uint32) (line, column int) {
 // ends, the tokens end there.
 func tokenize(ctx context.Context, name string, src []byte) *script {
 	s := &script{ctx: ctx, name: name, original: src}
-	s.src, s.evaluated = unevaluate(src)
+	s.src, s.evaluated = lexer.Unevaluate(src)
 	s.toks = make([]token, 0, len(s.src)/20*9) // minified code has 0.43 a byte
 	s.brs = make([]bracket, 0, len(s.src)/16)
 	s.brs = append(s.brs, bracket{open: -1, kind: 0, fn: true})
@@ -132,10 +134,10 @@ func tokenize(ctx context.Context, name string, src []byte) *script {
 // lex reads the tokens, and returns the brackets that are open at the end.
 func (s *script) lex() (open []int32) {
 	open = []int32{0}
-	l := newLexer(s.src)
+	l := lexer.New(s.src)
 	noRegexp := 0 // up to here slashes divide
 	for !s.ended() {
-		typ := l.next()
+		typ := l.Next()
 		if typ == js.ErrorToken {
 			break
 		}
@@ -143,14 +145,14 @@ func (s *script) lex() (open []int32) {
 			s.ticks += tickEvery - 1 // look at the context now
 			continue
 		}
-		if (typ == js.DivToken || typ == js.DivEqToken) && l.at > noRegexp && s.regexpAllowed() {
-			if ok, stopped := l.regexp(); ok {
+		if (typ == js.DivToken || typ == js.DivEqToken) && l.At > noRegexp && s.regexpAllowed() {
+			if ok, stopped := l.Regexp(); ok {
 				typ = js.RegExpToken
 			} else { // no other on this line: it was looked through to its end
 				typ, noRegexp = js.DivToken, stopped
 			}
 		}
-		s.push(typ, uint32(l.start), uint32(l.at), l.newline, &open)
+		s.push(typ, uint32(l.Start), uint32(l.At), l.Newline, &open)
 	}
 	return open
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // membersGiven are the values of foo.name = value, by what foo stands for and by
@@ -195,10 +197,10 @@ func (s *script) moduleTable() map[string][]int32 {
 		}
 		switch t := s.typ(key); {
 		case t == js.StringToken:
-			k := unquote(s.text(key))
+			k := lexer.Unquote(s.text(key))
 			s.modules[k] = append(s.modules[k], int32(i))
 		case js.IsNumeric(t):
-			k := strconv.FormatFloat(number(s.text(key)), 'f', -1, 64)
+			k := strconv.FormatFloat(lexer.Number(s.text(key)), 'f', -1, 64)
 			s.modules[k] = append(s.modules[k], int32(i))
 		case js.IsIdentifier(t) && key != at-1:
 			s.modules[s.text(key)] = append(s.modules[s.text(key)], int32(i))
@@ -283,7 +285,7 @@ func (s *script) exportTable(body int32) map[string]*node {
 				v = v.get("get")
 			}
 			if r := s.result(v); r != nil {
-				table[unquote(s.text(base+2))] = r
+				table[lexer.Unquote(s.text(base+2))] = r
 			}
 		}
 	}

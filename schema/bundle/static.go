@@ -6,6 +6,8 @@ import (
 
 	"github.com/tdewolff/parse/v2/js"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/bundle/lexer"
 )
 
 const formPBJS = "protobufjs"
@@ -230,7 +232,7 @@ func (x *scan) staticEnum(body, at int32) {
 		switch {
 		case s.typ(i-1) == js.CloseBracketToken: // ["NAME"] or [byId[0] = "NAME"]
 			if last := i - 2; s.typ(last) == js.StringToken {
-				e.values = append(e.values, enumValue{unquote(s.text(last)), int32(no)})
+				e.values = append(e.values, enumValue{lexer.Unquote(s.text(last)), int32(no)})
 			}
 		case s.typ(i-2) == js.DotToken && js.IsIdentifierName(s.typ(i-1)):
 			e.values = append(e.values, enumValue{s.text(i - 1), int32(no)})
@@ -292,7 +294,7 @@ func (x *scan) staticOneofs(body int32) (oneofs map[string]string, optional map[
 		if call == nil || len(call.kids) < 2 || s.typ(object.open-1) != js.CommaToken || s.typ(object.open-2) != js.StringToken {
 			continue
 		}
-		name := unquote(s.text(object.open - 2))
+		name := lexer.Unquote(s.text(object.open - 2))
 		members, _ := s.elements(call.kids[1])
 		for _, m := range members {
 			if member, ok := s.str(m); ok && strings.HasPrefix(name, "_") && len(members) == 1 {

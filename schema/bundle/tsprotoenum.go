@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
 )
 
 // unrecognized is the value that ts-proto adds to enums, with number -1.
@@ -36,7 +38,8 @@ func (x *scan) tsProtoEnums(origins map[int32]origin) {
 			}
 			arg := s.expr(call + 1)
 			ids, words := s.namesIn(arg, 0)
-			more, further := s.namesGiven(s.functionAt(br)) // let E = function (E) { … }({})
+			// let E = function (E) { … }({})
+			more, further := s.namesGiven(s.functionAt(br))
 			ids, words = append(ids, more...), append(words, further...)
 			x.tsProtoEnumNamed(own.open, s.membersIn(s.brs[br].open, s.brs[br].close), ids, words, origins)
 			break
@@ -148,7 +151,7 @@ func (x *scan) tsProtoEnum(call *node, origins map[int32]origin, done map[int32]
 		if !ok || s.typ(n.end) != js.ColonToken || s.typ(n.end+1) != js.CaseToken || s.typ(n.end+2) != js.StringToken {
 			continue
 		}
-		if name := unquote(s.text(n.end + 2)); name != unrecognized {
+		if name := lexer.Unquote(s.text(n.end + 2)); name != unrecognized {
 			values = append(values, enumValue{name, int32(no)})
 		}
 	}

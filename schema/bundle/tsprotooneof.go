@@ -1,6 +1,10 @@
 package bundle
 
-import "github.com/tdewolff/parse/v2/js"
+import (
+	"github.com/tdewolff/parse/v2/js"
+
+	"unwire/schema/bundle/lexer"
+)
 
 // caseWord is the member by which ts-proto tells the members of a oneof apart,
 // if it was asked to write them as unions.
@@ -28,7 +32,7 @@ func (x *scan) union(e *encoder, f *field, at int32) {
 		compared := s.typ(i-1) == js.CaseToken || s.typ(i-1) == js.EqEqEqToken || s.typ(i+1) == js.EqEqEqToken ||
 			s.typ(i-1) == js.EqEqToken || s.typ(i+1) == js.EqEqToken
 		if s.typ(i) == js.StringToken && compared {
-			member = unquote(s.text(i))
+			member = lexer.Unquote(s.text(i))
 			break
 		}
 	}

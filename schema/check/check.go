@@ -219,7 +219,7 @@ func (k *Checker) info(md protoreflect.MessageDescriptor) *messageInfo {
 			fd: fd, kind: fd.Kind(), wire: WireOf(fd.Kind()), packable: Packable(fd),
 			single: !fd.IsList() && !fd.IsMap(), isMap: fd.IsMap(), message: fd.Message(),
 		}
-		if infer.InOneof(fd) {
+		if schema.InOneof(fd) {
 			f.oneof = oneofs[fd.ContainingOneof().Index()]
 		}
 		m.fields[int32(fd.Number())] = f
@@ -276,6 +276,7 @@ type checkedFields struct {
 // fields checks the fields of node at, but not what is in those that are messages.
 func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 	r := checkedFields{ok: true}
+	instance := k.instance
 	unknown := k.scratch[:0]
 	for c := range t.Children(at) {
 		n := &t.Nodes[c]
@@ -291,7 +292,11 @@ func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 			continue
 		}
 
-		k.markSeen(m, f)
+		f.seen++
+		if f.oneof != nil || f.single && f.last == instance {
+			k.checkTogether(m, f)
+		}
+		f.last = instance
 		if f.message != nil && n.Type == f.wire {
 			r.messages = true
 			r.maps = r.maps || f.isMap
@@ -316,10 +321,9 @@ func (k *Checker) fields(t *wire.Tree, at int32, m *messageInfo) checkedFields {
 	return r
 }
 
-// markSeen enters that the message that is checked has f, and contradicts if it has
-// it twice, or another field of the same oneof.
-func (k *Checker) markSeen(m *messageInfo, f *fieldInfo) {
-	f.seen++
+// checkTogether contradicts if the message that is checked has had f before, or
+// another field of the same oneof.
+func (k *Checker) checkTogether(m *messageInfo, f *fieldInfo) {
 	if f.single && f.last == k.instance && f.message == nil {
 		k.contradict(m, f, "more than once in a message, declared singular")
 	}
@@ -329,7 +333,6 @@ func (k *Checker) markSeen(m *messageInfo, f *fieldInfo) {
 		}
 		o.last, o.member = k.instance, f
 	}
-	f.last = k.instance
 }
 
 // submessages checks what is in the fields of node at that are messages.

@@ -11,12 +11,12 @@ import (
 	"unwire/schema/infer"
 )
 
-// A Proposal is a field that traffic has and definitions have not: a line of
+// A proposal is a field that traffic has and definitions have not: a line of
 // schema infer --into.
 //
 // Shape: a field of a type that is new itself follows the field whose type it
 // is; Element then begins with the name that the type is proposed to have.
-type Proposal struct {
+type proposal struct {
 	V int `json:"v"`
 
 	// full name of the field to be
@@ -43,7 +43,7 @@ type Proposal struct {
 // Proposals infers the unknown fields of what was checked.
 //
 // Errors: those of Infer.
-func (k *Checker) Proposals() ([]Proposal, error) {
+func (k *Checker) Proposals() ([]proposal, error) {
 	in, err := infer.Infer(k.evidence, infer.Options{Package: proposalPackage})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 		known[full] = root
 	}
 	frames := map[string][]string{}
-	list := []Proposal{}
+	list := []proposal{}
 	for _, f := range in.Fields {
 		message, isNew := knownName(known, f.Message)
 		typ := f.Type
@@ -63,7 +63,7 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 			value, _ := knownName(known, strings.TrimSuffix(typ[i:], ">"))
 			typ = typ[:i] + value + ">"
 		}
-		p := Proposal{
+		p := proposal{
 			V: 1, Element: fmt.Sprintf("%s.field_%d", message, f.Number), Message: message, Number: f.Number, Kind: f.Kind, Type: typ, Label: f.Label,
 			Oneof: f.Oneof, New: isNew, P: f.P, TypeP: f.TypeP, LabelP: f.LabelP, Seen: f.Seen, Note: f.Note, Frames: []string{},
 		}
@@ -77,7 +77,7 @@ func (k *Checker) Proposals() ([]Proposal, error) {
 		}
 		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b Proposal) int {
+	slices.SortStableFunc(list, func(a, b proposal) int {
 		return cmp.Or(strings.Compare(a.Message, b.Message), cmp.Compare(a.Number, b.Number))
 	})
 	return list, nil
@@ -117,7 +117,7 @@ func (k *Checker) unknownAt(message string, number int32) *found {
 }
 
 // WriteProposals writes JSON Lines.
-func WriteProposals(w io.Writer, list []Proposal) error {
+func WriteProposals(w io.Writer, list []proposal) error {
 	enc := json.NewEncoder(w)
 	for i := range list {
 		if err := enc.Encode(&list[i]); err != nil {

@@ -40,7 +40,7 @@ type Report struct {
 	UnknownMethods  []UnknownMethod `json:"unknown_methods"`
 
 	// that an Any or an error's detail names; no finding
-	UnknownTypes []UnknownType `json:"unknown_types"`
+	UnknownTypes []unknownType `json:"unknown_types"`
 	Details      int           `json:"error_details"`
 
 	// of a known type, and well-formed
@@ -93,8 +93,8 @@ type UnknownMethod struct {
 	Allowed bool     `json:"allowed,omitempty"`
 }
 
-// An UnknownType is a message type that a message names and that the schema has not.
-type UnknownType struct {
+// An unknownType is a message type that a message names and that the schema has not.
+type unknownType struct {
 	Message string   `json:"message"`
 	Count   int      `json:"count"`
 	Frames  []string `json:"frames"` // addresses, the first of them
@@ -160,7 +160,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // Report returns what the frames added so far come to.
 func (k *Checker) Report() *Report {
 	r := &Report{
-		V: 1, Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []UnknownType{},
+		V: 1, Unknown: []UnknownField{}, Contradicted: []Contradiction{}, UnknownMethods: []UnknownMethod{}, UnknownTypes: []unknownType{},
 		Methods: []MethodCoverage{}, Messages: []TypeCoverage{},
 	}
 	r.JSONFrames, r.BrokenFrames = k.jsonFrames, k.brokenFrames
@@ -189,9 +189,9 @@ func (k *Checker) Report() *Report {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.RPC, b.RPC))
 	})
 	for name, f := range k.unknownTypes {
-		r.UnknownTypes = append(r.UnknownTypes, UnknownType{name, f.seen, f.frames})
+		r.UnknownTypes = append(r.UnknownTypes, unknownType{name, f.seen, f.frames})
 	}
-	slices.SortFunc(r.UnknownTypes, func(a, b UnknownType) int { return cmp.Compare(a.Message, b.Message) })
+	slices.SortFunc(r.UnknownTypes, func(a, b unknownType) int { return cmp.Compare(a.Message, b.Message) })
 	k.reportCoverage(r)
 	return r
 }

@@ -128,7 +128,7 @@ func TestGenericTypesAreNoRenames(t *testing.T) {
 	old := body("Pod", "Node", "Job", "Task")
 	now := strings.NewReplacer("message TaskSpec", "message DutySpec", "TaskSpec spec", "DutySpec spec", "message TaskList", "message DutyList", "repeated Task", "repeated Duty", "message Task ", "message Duty ").Replace(old)
 	for _, c := range Diff(schemaOf(t, old), schemaOf(t, now)) {
-		if c.Change != Renamed || c.Kind != MessageElement {
+		if c.Change != renamed || c.Kind != MessageElement {
 			t.Errorf("%s", c)
 		}
 	}

@@ -12,15 +12,15 @@ type ChangeKind string
 const (
 	Added   ChangeKind = "added"
 	Removed ChangeKind = "removed"
-	Renamed ChangeKind = "renamed"
-	Retyped ChangeKind = "retyped"
+	renamed ChangeKind = "renamed"
+	retyped ChangeKind = "retyped"
 
 	// singular, optional, repeated, map, oneof, packed, streaming
-	Relabelled ChangeKind = "relabelled"
-	Renumbered ChangeKind = "renumbered"
+	relabelled ChangeKind = "relabelled"
+	renumbered ChangeKind = "renumbered"
 
 	// to another package, or into or out of another message
-	Moved ChangeKind = "moved"
+	moved ChangeKind = "moved"
 )
 
 // An ElementKind says what an element is.
@@ -104,7 +104,7 @@ func (c Change) String() string {
 // each, then by name.
 func sortChanges(list []Change) {
 	kinds := []ElementKind{MethodElement, ServiceElement, MessageElement, EnumElement, OneofElement, FieldElement, ValueElement}
-	changes := []ChangeKind{Added, Removed, Renamed, Moved, Retyped, Relabelled, Renumbered}
+	changes := []ChangeKind{Added, Removed, renamed, moved, retyped, relabelled, renumbered}
 	slices.SortStableFunc(list, func(a, b Change) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),

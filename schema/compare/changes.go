@@ -91,9 +91,9 @@ func (d *differ) typeRenamed(kind ElementKind, before, after protoreflect.Descri
 	if same && d.sameParent(before.Parent(), after.Parent()) {
 		return
 	}
-	c := Change{Change: Renamed, Kind: kind, Element: name(before), Old: name(before), New: name(after), Renamed: name(after), Breaks: breaks}
+	c := Change{Change: renamed, Kind: kind, Element: name(before), Old: name(before), New: name(after), Renamed: name(after), Breaks: breaks}
 	if same {
-		c.Change = Moved
+		c.Change = moved
 	} else if !d.sameParent(before.Parent(), after.Parent()) {
 		c.Note = "and moved"
 	}
@@ -168,25 +168,25 @@ func (d *differ) field(f, now protoreflect.FieldDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = FieldElement, name(f); d.addChange(rename(c, now)) }
 	switch {
 	case f.Name() != now.Name():
-		c := Change{Change: Renamed, Old: string(f.Name()), New: string(now.Name()), Breaks: BreaksJSON}
+		c := Change{Change: renamed, Old: string(f.Name()), New: string(now.Name()), Breaks: BreaksJSON}
 		if f.JSONName() == now.JSONName() {
 			c.Breaks, c.Note = BreaksSource, "the JSON name stays"
 		}
 		at(c)
 	case f.JSONName() != now.JSONName():
-		at(Change{Change: Renamed, Old: f.JSONName(), New: now.JSONName(), Breaks: BreaksJSON, Note: "the JSON name"})
+		at(Change{Change: renamed, Old: f.JSONName(), New: now.JSONName(), Breaks: BreaksJSON, Note: "the JSON name"})
 	}
 	if f.Number() != now.Number() {
-		at(Change{Change: Renumbered, Old: digits(f.Number()), New: digits(now.Number()), Breaks: BreaksWire})
+		at(Change{Change: renumbered, Old: digits(f.Number()), New: digits(now.Number()), Breaks: BreaksWire})
 	}
 	if was, is := labelWord(f), labelWord(now); was != is {
 		b, note := d.compat.label(f, now)
-		at(Change{Change: Relabelled, Old: was, New: is, Breaks: b, Note: note})
+		at(Change{Change: relabelled, Old: was, New: is, Breaks: b, Note: note})
 	} else if f.IsPacked() != now.IsPacked() && isPackable(f) && isPackable(now) {
-		at(Change{Change: Relabelled, Old: packing(f), New: packing(now), Note: "parsers take both"})
+		at(Change{Change: relabelled, Old: packing(f), New: packing(now), Note: "parsers take both"})
 	}
 	if b, note, same := d.compat.field(f, now); !same {
-		at(Change{Change: Retyped, Old: TypeOf(f), New: TypeOf(now), Breaks: b, Note: note})
+		at(Change{Change: retyped, Old: TypeOf(f), New: TypeOf(now), Breaks: b, Note: note})
 	}
 	d.member(f, now)
 }
@@ -206,11 +206,11 @@ func (d *differ) member(f, now protoreflect.FieldDescriptor) {
 	if was == nil && is == nil || was != nil && is != nil && d.oneofMate(was, f.ContainingMessage(), now.ContainingMessage()) == is {
 		return
 	}
-	c := Change{Change: Relabelled, Kind: FieldElement, Element: name(f), Old: oneofWord(was), New: oneofWord(is), Breaks: BreaksSource}
+	c := Change{Change: relabelled, Kind: FieldElement, Element: name(f), Old: oneofWord(was), New: oneofWord(is), Breaks: BreaksSource}
 	if was == nil && labelWord(f) != infer.Singular || is == nil && labelWord(now) != infer.Singular {
 		c.Old, c.New = wordOr(oneofWord(was), labelWord(f)), wordOr(oneofWord(is), labelWord(now))
 		if len(d.found) > 0 { // the label's own change says the same
-			if last := &d.found[len(d.found)-1]; last.Element == c.Element && last.Change == Relabelled {
+			if last := &d.found[len(d.found)-1]; last.Element == c.Element && last.Change == relabelled {
 				last.Old, last.New, last.Breaks = c.Old, c.New, worse(last.Breaks, c.Breaks)
 				return
 			}
@@ -277,7 +277,7 @@ func (d *differ) oneofs(before, after protoreflect.MessageDescriptor) {
 		}
 		if now := d.oneofMate(o, before, after); now != nil && now.Name() != o.Name() {
 			d.addChange(Change{
-				Change: Renamed, Kind: OneofElement, Element: name(o), Old: string(o.Name()), New: string(now.Name()),
+				Change: renamed, Kind: OneofElement, Element: name(o), Old: string(o.Name()), New: string(now.Name()),
 				Renamed: name(now), Breaks: BreaksSource,
 			})
 		}
@@ -310,7 +310,7 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 		taken[now.Name()] = true
 		if v.Number() != now.Number() {
 			d.addChange(rename(Change{
-				Change: Renumbered, Kind: ValueElement, Element: name(v), Breaks: BreaksWire,
+				Change: renumbered, Kind: ValueElement, Element: name(v), Breaks: BreaksWire,
 				Old: strconv.Itoa(int(v.Number())), New: strconv.Itoa(int(now.Number())),
 			}, now))
 		}
@@ -335,7 +335,7 @@ func (d *differ) values(before, after protoreflect.EnumDescriptor) {
 		}
 		taken[now.Name()] = true
 		d.addChange(Change{
-			Change: Renamed, Kind: ValueElement, Element: name(v), Old: string(v.Name()), New: string(now.Name()),
+			Change: renamed, Kind: ValueElement, Element: name(v), Old: string(v.Name()), New: string(now.Name()),
 			Renamed: name(now), Breaks: BreaksJSON,
 		})
 	}

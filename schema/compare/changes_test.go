@@ -228,13 +228,13 @@ func (h *history) change() {
 		old := f.GetName()
 		f.Name = proto.String(h.word())
 		h.touched[strings.TrimSuffix(at, old)+f.GetName()] = true
-		h.did(Renamed, at, old, f.GetName())
+		h.did(renamed, at, old, f.GetName())
 	case 3:
 		_, f, at := h.pickField()
 		old := f.GetNumber()
 		f.Number = proto.Int32(100 + int32(h.serial))
 		h.serial++
-		h.did(Renumbered, at, fmt.Sprint(old), fmt.Sprint(f.GetNumber()))
+		h.did(renumbered, at, fmt.Sprint(old), fmt.Sprint(f.GetNumber()))
 	case 4:
 		_, f, at := h.pickField()
 		if f.TypeName != nil {
@@ -247,7 +247,7 @@ func (h *history) change() {
 		word := func(t descriptorpb.FieldDescriptorProto_Type) string {
 			return strings.ToLower(strings.TrimPrefix(t.String(), "TYPE_"))
 		}
-		h.did(Retyped, at, word(old), word(f.GetType()))
+		h.did(retyped, at, word(old), word(f.GetType()))
 	case 5:
 		_, f, at := h.pickField()
 		old, now := infer.Singular, infer.Repeated
@@ -257,7 +257,7 @@ func (h *history) change() {
 		} else {
 			f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 		}
-		h.did(Relabelled, at, old, now)
+		h.did(relabelled, at, old, now)
 	case 6: // a new message
 		file := h.now.File[h.r.IntN(2)]
 		m := h.message(nil, []string{"." + h.now.File[0].GetPackage() + "." + h.now.File[0].EnumType[0].GetName()})
@@ -288,7 +288,7 @@ func (h *history) change() {
 		now := file.GetPackage() + "." + m.GetName()
 		h.rename(full, now)
 		h.touched[now] = true
-		h.did(Renamed, full, full, now)
+		h.did(renamed, full, full, now)
 	case 9: // to the other package, which imports this one
 		file := h.now.File[0]
 		i := h.r.IntN(len(file.MessageType))
@@ -302,7 +302,7 @@ func (h *history) change() {
 		now := h.now.File[1].GetPackage() + "." + m.GetName()
 		h.rename(full, now)
 		h.touched[now] = true
-		h.did(Moved, full, full, now)
+		h.did(moved, full, full, now)
 	case 10, 11, 12, 13:
 		h.changeEnum()
 	default:
@@ -333,7 +333,7 @@ func (h *history) changeEnum() {
 		now := file.GetPackage() + "." + e.GetName()
 		h.rename(full, now)
 		h.touched[now] = true
-		h.did(Renamed, full, full, now)
+		h.did(renamed, full, full, now)
 		return
 	}
 	switch old := v.GetName(); h.r.IntN(4) {
@@ -346,9 +346,9 @@ func (h *history) changeEnum() {
 		h.did(Removed, at+old, fmt.Sprint(v.GetNumber()), "")
 	case 2:
 		v.Name = proto.String(strings.ToUpper(h.word()))
-		h.did(Renamed, at+old, old, v.GetName())
+		h.did(renamed, at+old, old, v.GetName())
 	default:
-		h.did(Renumbered, at+old, fmt.Sprint(v.GetNumber()), "88")
+		h.did(renumbered, at+old, fmt.Sprint(v.GetNumber()), "88")
 		v.Number = proto.Int32(88)
 	}
 }
@@ -378,10 +378,10 @@ func (h *history) changeService() {
 		}
 		s.Name = proto.String(h.typeName())
 		h.touched[file.GetPackage()+"."+s.GetName()] = true
-		h.did(Renamed, full, full, file.GetPackage()+"."+s.GetName())
+		h.did(renamed, full, full, file.GetPackage()+"."+s.GetName())
 	case 3:
 		word := map[bool]string{false: "unary", true: "server stream"}
-		h.did(Relabelled, at, word[m.GetServerStreaming()], word[!m.GetServerStreaming()])
+		h.did(relabelled, at, word[m.GetServerStreaming()], word[!m.GetServerStreaming()])
 		m.ServerStreaming = proto.Bool(!m.GetServerStreaming())
 	default:
 		for j, o := range s.Method {
@@ -390,7 +390,7 @@ func (h *history) changeService() {
 			}
 		}
 		m.Name = proto.String(h.typeName())
-		h.did(Renamed, at, strings.TrimPrefix(at, full+"."), m.GetName())
+		h.did(renamed, at, strings.TrimPrefix(at, full+"."), m.GetName())
 	}
 }
 

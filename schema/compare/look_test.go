@@ -153,7 +153,11 @@ func FuzzDescriptorSet(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := schema.ParseDescriptorSet(data)
+		var set descriptorpb.FileDescriptorSet
+		if proto.Unmarshal(data, &set) != nil {
+			return
+		}
+		s, err := schema.FromDescriptorSet(&set)
 		if err != nil {
 			return
 		}

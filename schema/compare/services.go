@@ -186,7 +186,7 @@ func (d *differ) methods(before, after protoreflect.ServiceDescriptor) {
 func (d *differ) method(m, now protoreflect.MethodDescriptor) {
 	at := func(c Change) { c.Kind, c.Element = MethodElement, name(m); d.addChange(rename(c, now)) }
 	if m.Name() != now.Name() {
-		at(Change{Change: Renamed, Old: string(m.Name()), New: string(now.Name()), Breaks: BreaksWire})
+		at(Change{Change: renamed, Old: string(m.Name()), New: string(now.Name()), Breaks: BreaksWire})
 	}
 	for _, side := range []struct {
 		word string
@@ -194,10 +194,10 @@ func (d *differ) method(m, now protoreflect.MethodDescriptor) {
 	}{{"request", m.Input(), now.Input()}, {"response", m.Output(), now.Output()}} {
 		if !d.types.isSameMessage(side.a, side.b) {
 			worst, note := d.compat.message(side.a, side.b)
-			at(Change{Change: Retyped, Old: name(side.a), New: name(side.b), Breaks: worst, Note: side.word + ": " + note})
+			at(Change{Change: retyped, Old: name(side.a), New: name(side.b), Breaks: worst, Note: side.word + ": " + note})
 		}
 	}
 	if was, is := streaming(m), streaming(now); was != is {
-		at(Change{Change: Relabelled, Old: was, New: is, Breaks: BreaksWire})
+		at(Change{Change: relabelled, Old: was, New: is, Breaks: BreaksWire})
 	}
 }

@@ -47,7 +47,7 @@ func scanBase64(ctx context.Context, data []byte) []Found {
 			end++
 		}
 		if f, size, skip := parseBase64(data[begin:end]); f != nil {
-			list = append(list, Found{File: f, Form: Base64, Offset: begin + skip, Size: size})
+			list = append(list, Found{File: f, Form: formBase64, Offset: begin + skip, Size: size})
 			done = begin + skip + base64.RawStdEncoding.EncodedLen(size)
 		}
 	}

@@ -30,7 +30,7 @@ func ScanClass(ctx context.Context, data []byte) ([]Found, error) {
 	var list []Found
 	for _, text := range c.codeStrings() {
 		for _, f := range scanRaw(ctx, text) {
-			f.Form, f.Offset = Class, 0
+			f.Form, f.Offset = formClass, 0
 			list = append(list, f)
 		}
 	}

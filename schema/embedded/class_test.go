@@ -95,6 +95,6 @@ func TestClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantFiles(t, got, Class, f)
+		wantFiles(t, got, formClass, f)
 	}
 }

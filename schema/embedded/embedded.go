@@ -27,22 +27,22 @@ type Form string
 // The forms in which descriptors are stored.
 const (
 	// the bytes themselves: Go, C++, Rust, Python's .pyc, descriptor sets
-	Raw Form = "descriptor"
+	formRaw Form = "descriptor"
 
 	// Go before 2020
-	Gzipped Form = "gzipped descriptor"
+	formGzipped Form = "gzipped descriptor"
 
 	// JavaScript, C# sources
-	Base64 Form = "base64 descriptor"
+	formBase64 Form = "base64 descriptor"
 
 	// base64 in the strings of .NET's assemblies
-	UTF16 Form = "UTF-16 descriptor"
+	formUTF16 Form = "UTF-16 descriptor"
 
 	// constants of a class file
-	Class Form = "Java class"
+	formClass Form = "Java class"
 
 	// string literals of generated sources
-	Literal Form = "source literal"
+	formLiteral Form = "source literal"
 )
 
 // A Found is a descriptor and where it was.
@@ -88,7 +88,7 @@ func scanRaw(ctx context.Context, data []byte) []Found {
 		at += i + len(suffix)
 		if start, ok := nameStart(data, taken, at); ok {
 			if f, size := parse(data[start:]); f != nil {
-				list = append(list, Found{File: f, Form: Raw, Offset: start, Size: size})
+				list = append(list, Found{File: f, Form: formRaw, Offset: start, Size: size})
 				taken = start + size
 				at = max(at, taken)
 			}

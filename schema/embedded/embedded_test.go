@@ -143,7 +143,7 @@ func TestRawInNoise(t *testing.T) {
 		}
 	}
 	got := scanned(t, data)
-	wantFiles(t, got, Raw, files...)
+	wantFiles(t, got, formRaw, files...)
 	for i, f := range got {
 		if f.Size != sizes[i] {
 			t.Errorf("%s: %d bytes, want %d", f.File.GetName(), f.Size, sizes[i])
@@ -153,7 +153,7 @@ func TestRawInNoise(t *testing.T) {
 
 func TestDescriptorSet(t *testing.T) {
 	files := corpus(t)
-	wantFiles(t, scanned(t, marshal(t, &descriptorpb.FileDescriptorSet{File: files})), Raw, files...)
+	wantFiles(t, scanned(t, marshal(t, &descriptorpb.FileDescriptorSet{File: files})), formRaw, files...)
 }
 
 func TestGzipped(t *testing.T) {
@@ -171,7 +171,7 @@ func TestGzipped(t *testing.T) {
 	zw := gzip.NewWriter(&b)
 	_, _ = zw.Write([]byte("something else"))
 	_ = zw.Close()
-	wantFiles(t, scanned(t, b.Bytes()), Gzipped, files...)
+	wantFiles(t, scanned(t, b.Bytes()), formGzipped, files...)
 }
 
 func TestBase64(t *testing.T) {
@@ -181,7 +181,7 @@ func TestBase64(t *testing.T) {
 		for _, f := range files {
 			fmt.Fprintf(&b, "x.fileDesc(%q)\n", enc.EncodeToString(marshal(t, f)))
 		}
-		wantFiles(t, scanned(t, []byte(b.String())), Base64, files...)
+		wantFiles(t, scanned(t, []byte(b.String())), formBase64, files...)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestUTF16(t *testing.T) {
 		}
 		piece("Name")
 	}
-	wantFiles(t, scanned(t, b.Bytes()), UTF16, files...)
+	wantFiles(t, scanned(t, b.Bytes()), formUTF16, files...)
 }
 
 func TestSourceLiterals(t *testing.T) {
@@ -288,7 +288,7 @@ func TestSourceLiterals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantFiles(t, got, Literal, files...)
+			wantFiles(t, got, formLiteral, files...)
 		})
 	}
 }

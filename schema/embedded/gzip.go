@@ -32,7 +32,7 @@ func scanGzip(ctx context.Context, data []byte) []Found {
 			continue
 		}
 		if f, size := parse(plain); f != nil && size == len(plain) {
-			list = append(list, Found{File: f, Form: Gzipped, Offset: at, Size: size})
+			list = append(list, Found{File: f, Form: formGzipped, Offset: at, Size: size})
 		}
 	}
 	return list

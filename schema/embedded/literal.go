@@ -249,7 +249,7 @@ func (l *literals) flush(ctx context.Context) {
 		list = scanGzip(ctx, text)
 	}
 	for _, f := range list {
-		f.Form, f.Offset = Literal, l.begin
+		f.Form, f.Offset = formLiteral, l.begin
 		l.found = append(l.found, f)
 	}
 	l.bytes = l.bytes[:0]

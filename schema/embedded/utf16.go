@@ -30,7 +30,7 @@ func scanUTF16(ctx context.Context, data []byte) []Found {
 		begin = before(data, begin, done, is)
 		text, _ := pieces(data, begin, is, maxDescriptor)
 		if f, size, skip := parseBase64(text); f != nil {
-			list = append(list, Found{File: f, Form: UTF16, Offset: begin, Size: size})
+			list = append(list, Found{File: f, Form: formUTF16, Offset: begin, Size: size})
 			_, done = pieces(data, begin, is, skip+base64.RawStdEncoding.EncodedLen(size))
 		}
 	}

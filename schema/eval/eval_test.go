@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/wire"
+	"unwire/schema/check"
 	"unwire/schema/infer"
 )
 
@@ -76,16 +77,39 @@ func collect(md protoreflect.MessageDescriptor, data []byte, out map[place]*trut
 
 // kind is the true kind, by how it was written.
 func (f *truth) kind() wire.Kind {
-	if f.fd.IsList() && f.wire == protowire.BytesType && infer.KindOf(f.fd) != wire.KindString && infer.KindOf(f.fd) != wire.KindBytes && infer.KindOf(f.fd) != wire.KindMessage {
+	if f.fd.IsList() && f.wire == protowire.BytesType && kindOf(f.fd) != wire.KindString && kindOf(f.fd) != wire.KindBytes && kindOf(f.fd) != wire.KindMessage {
 		return wire.KindPacked
 	}
-	if k := infer.KindOf(f.fd); k != wire.KindPacked {
+	if k := kindOf(f.fd); k != wire.KindPacked {
 		return k
 	}
 	switch f.wire {
 	case protowire.Fixed32Type:
 		return wire.KindFixed32
 	case protowire.Fixed64Type:
+		return wire.KindFixed64
+	}
+	return wire.KindVarint
+}
+
+// kindOf is the kind of a declared field.
+func kindOf(fd protoreflect.FieldDescriptor) wire.Kind {
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		return wire.KindMessage
+	case protoreflect.StringKind:
+		return wire.KindString
+	case protoreflect.BytesKind:
+		return wire.KindBytes
+	}
+	switch typ := check.WireOf(fd.Kind()); {
+	case fd.IsList() && fd.IsPacked():
+		return wire.KindPacked
+	case typ == wire.StartGroup:
+		return wire.KindGroup
+	case typ == wire.I32:
+		return wire.KindFixed32
+	case typ == wire.I64:
 		return wire.KindFixed64
 	}
 	return wire.KindVarint
@@ -297,7 +321,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			kind := f.kind()
 			ok := len(gs) > 0
 			for _, g := range gs {
-				ok = ok && infer.KindOf(g) == kind
+				ok = ok && kindOf(g) == kind
 			}
 			if len(gs) == 0 {
 				continue // below a field that is wrong itself
@@ -313,7 +337,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 					rightR++
 				}
 			} else {
-				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, infer.KindOf(gs[0]), res)]++
+				y.misses[fmt.Sprintf("%s read as %s, resolvable %v", kind, kindOf(gs[0]), res)]++
 				if os.Getenv("UNWIRE_EVAL_MISSES") != "" {
 					y.wrong = append(y.wrong, miss(c, at, f, gs, v))
 				}
@@ -328,7 +352,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 				}
 			}
 			isPacked := kind == wire.KindPacked
-			saidPacked := infer.KindOf(gs[0]) == wire.KindPacked
+			saidPacked := kindOf(gs[0]) == wire.KindPacked
 			if isPacked {
 				y.packed++
 				if saidPacked {
@@ -339,7 +363,7 @@ func (y *row) add(t testing.TB, c *corpus, n int) {
 			}
 			for _, g := range gs {
 				if s, has := v.said[place{g.Parent().FullName(), g.Number()}]; has {
-					y.bins.add(s.P, infer.KindOf(g) == kind)
+					y.bins.add(s.P, kindOf(g) == kind)
 				}
 			}
 		}
@@ -372,7 +396,7 @@ func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *v
 	}
 	b.WriteString(" read as")
 	for _, g := range gs {
-		fmt.Fprintf(&b, " %s %.2f", infer.KindOf(g), v.said[place{g.Parent().FullName(), g.Number()}].P)
+		fmt.Fprintf(&b, " %s %.2f", kindOf(g), v.said[place{g.Parent().FullName(), g.Number()}].P)
 	}
 	fmt.Fprintf(&b, ", %d payloads:", len(f.payloads))
 	for _, p := range f.payloads[:min(len(f.payloads), 4)] {
@@ -383,7 +407,7 @@ func miss(c *corpus, at place, f *truth, gs []protoreflect.FieldDescriptor, v *v
 
 // shape compares types and labels.
 func (y *row) shape(g protoreflect.FieldDescriptor, f *truth, said infer.FieldEvidence) {
-	sameKind := infer.KindOf(g) == f.kind()
+	sameKind := kindOf(g) == f.kind()
 	switch f.kind() {
 	case wire.KindVarint, wire.KindFixed32, wire.KindFixed64, wire.KindPacked:
 		if sameKind {

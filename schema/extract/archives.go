@@ -17,15 +17,15 @@ const (
 	// maxNested bounds how many archives may be in each other: a package, the
 	// archive in it, and the tar in that are three.
 	maxNested = 8
-	// MaxArchive bounds the size of an archive or executable that is mapped.
-	MaxArchive = 16 << 30
+	// maxArchive bounds the size of an archive or executable that is mapped.
+	maxArchive = 16 << 30
 )
 
 // archives are the formats that package archive reads, by their first bytes.
 func archives() Format {
 	return Format{
 		Name:   "archive",
-		Max:    MaxArchive,
+		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(_ string, head []byte) bool { return archive.Detect(head) != "" },
 		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {
@@ -55,7 +55,7 @@ func (c *Collector) archive(ctx context.Context, name string, data []byte) error
 				c.skipped++
 				return 0
 			}
-			return min(c.limit(member, head), MaxFile)
+			return min(c.limit(member, head), maxFile)
 		},
 		Member: func(member string, data []byte) error {
 			return c.addMember(ctx, name+"/"+member, data)

@@ -3,10 +3,10 @@ package extract
 import (
 	"slices"
 
-	"unwire/schema/jsonname"
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/jsonname"
 )
 
 // covers says whether x declares all that y declares: a later version of it, or

@@ -53,7 +53,7 @@ func sources() Format {
 func binaries() Format {
 	return Format{
 		Name:   "executable",
-		Max:    MaxArchive,
+		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(name string, head []byte) bool { return isBinary(head) && !isMedia(name) },
 		Read: func(ctx context.Context, c *Collector, name string, data []byte) error {

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// MaxFile bounds the size of one file that is read.
-	MaxFile = 1 << 30
+	// maxFile bounds the size of one file that is read.
+	maxFile = 1 << 30
 	// maxFiles bounds how many files of a folder are looked at.
 	maxFiles = 1 << 20
 )
@@ -41,7 +41,7 @@ var ErrNothing = errors.New("no schema found")
 // to the collector: with Add the files inside, with AddFiles descriptors.
 type Format struct {
 	Name  string // "" of what is known and not read
-	Max   int64  // bytes of a file that is read; 0 is MaxFile
+	Max   int64  // bytes of a file that is read; 0 is maxFile
 	Match func(name string, head []byte) bool
 	Read  func(ctx context.Context, c *Collector, name string, data []byte) error
 
@@ -142,7 +142,7 @@ const headBytes = 4096
 
 // AddPath takes a file or all files of a folder apart.
 //
-// Limits: MaxFile for each, MaxArchive for archives and executables. Symbolic
+// Limits: maxFile for each, maxArchive for archives and executables. Symbolic
 // links in a folder are not followed. What is wrong with one file of a folder or
 // an archive is listed among what is unresolved, and the others are read.
 func (c *Collector) AddPath(ctx context.Context, path string) error {
@@ -204,7 +204,7 @@ func (c *Collector) limit(name string, head []byte) int64 {
 	if f := c.format(name, head); f != nil && f.Max > 0 {
 		return f.Max
 	}
-	return MaxFile
+	return maxFile
 }
 
 // leastMapped is the size from which on files are mapped, in bytes.

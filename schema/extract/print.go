@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/schema/jsonname"
-
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/schema/jsonname"
 )
 
 // Print returns the text of the set's files, by path. Compiled, a text gives

@@ -29,7 +29,7 @@ func unread() Format {
 		return -1
 	}
 	return Format{
-		Max:    MaxArchive,
+		Max:    maxArchive,
 		Mapped: true,
 		Match:  func(name string, head []byte) bool { return find(name, head) >= 0 },
 		Read: func(_ context.Context, _ *Collector, name string, data []byte) error {

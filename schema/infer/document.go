@@ -22,7 +22,7 @@ func (g *graph) documents() {
 			continue
 		}
 		v := f.verdict
-		at := slices.IndexFunc(v.Others, func(a Alternative) bool { return a.Kind == wire.KindBytes })
+		at := slices.IndexFunc(v.Others, func(a alternative) bool { return a.Kind == wire.KindBytes })
 		if at < 0 {
 			continue
 		}

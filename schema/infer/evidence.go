@@ -83,15 +83,15 @@ func (e *Evidence) method(name string) (*methodEvidence, error) {
 // Errors: frames that are no protobuf message are left out and the first is
 // named by the error; the others count.
 func (e *Evidence) AddExchange(ex *decode.Exchange) error {
-	c := e.Begin(ex)
+	c := e.begin(ex)
 	for i := range ex.Frames {
 		c.Add(ex, &ex.Frames[i])
 	}
 	return c.End(ex)
 }
 
-// A Call enters an exchange frame by frame.
-type Call struct {
+// A callEvidence enters an exchange frame by frame.
+type callEvidence struct {
 	e     *Evidence
 	m     *methodEvidence // nil where the exchange is none of evidence's business
 	roots [2]string
@@ -99,10 +99,10 @@ type Call struct {
 	err   error
 }
 
-// Begin is AddExchange for frames that come one by one: Call.Add takes each, and
-// Call.End what is known of the exchange behind the last.
-func (e *Evidence) Begin(ex *decode.Exchange) *Call {
-	c := &Call{e: e}
+// begin is AddExchange for frames that come one by one: callEvidence.Add takes each, and
+// callEvidence.End what is known of the exchange behind the last.
+func (e *Evidence) begin(ex *decode.Exchange) *callEvidence {
+	c := &callEvidence{e: e}
 	if ex.Service == "" || ex.RPC == "" || ex.Codec != "proto" {
 		return c
 	}
@@ -114,7 +114,7 @@ func (e *Evidence) Begin(ex *decode.Exchange) *Call {
 }
 
 // Add enters a frame of the exchange, if it is a message.
-func (c *Call) Add(ex *decode.Exchange, f *decode.Frame) {
+func (c *callEvidence) Add(ex *decode.Exchange, f *decode.Frame) {
 	if c.m == nil || !ex.IsMessage(f) {
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Call) Add(ex *decode.Exchange, f *decode.Frame) {
 }
 
 // End enters what is known of the exchange as a whole. Its errors are those of AddExchange.
-func (c *Call) End(ex *decode.Exchange) error {
+func (c *callEvidence) End(ex *decode.Exchange) error {
 	if c.m != nil {
 		c.m.addExchange(ex, c.count[captures.Up], c.count[captures.Down])
 	}

@@ -12,6 +12,7 @@ import (
 	"unwire/captures"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
+	"unwire/schema"
 	"unwire/schema/internal/schematest"
 )
 
@@ -47,7 +48,7 @@ func FuzzInfer(f *testing.F) {
 			if err := proto.Unmarshal(s, m); err != nil {
 				t.Fatalf("sample %d %x: %v\n%s", i, s, err, must(in.Text()))
 			}
-			if path := UnknownIn(m); path != "" && !exempt {
+			if path := schema.UnknownIn(m); path != "" && !exempt {
 				t.Fatalf("sample %d %x: unknown fields in %s\n%s", i, s, path, must(in.Text()))
 			}
 		}

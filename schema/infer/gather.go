@@ -218,11 +218,11 @@ func (w *gatherWorker) read(ctx context.Context, j gatherJob) error {
 
 // readCall enters one call, a frame at a time.
 func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Options, head bool) error {
-	var call *Call
+	var call *callEvidence
 	frames, size := int64(0), int64(0)
 	ex, err := decode.EachFrame(ctx, w.src, j.exchange, o, func(ex *decode.Exchange, f *decode.Frame) error {
 		if call == nil {
-			call = w.evidence.Begin(ex)
+			call = w.evidence.begin(ex)
 		}
 		call.Add(ex, f)
 		size += int64(len(f.Data))
@@ -238,7 +238,7 @@ func (w *gatherWorker) readCall(ctx context.Context, j gatherJob, o decode.Optio
 		return err
 	}
 	if call == nil {
-		call = w.evidence.Begin(ex)
+		call = w.evidence.begin(ex)
 	}
 	w.finish(ex, call.End(ex), head, j.place)
 	return err

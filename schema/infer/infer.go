@@ -76,12 +76,12 @@ type FieldEvidence struct {
 
 	// of the label
 	LabelP       float64       `json:"label_p"`
-	Alternatives []Alternative `json:"alternatives"`
+	Alternatives []alternative `json:"alternatives"`
 	Settle       string        `json:"settle"`
 
 	// what the values say
 	Note  string     `json:"note,omitempty"`
-	Known *KnownType `json:"well_known,omitempty"`
+	Known *knownType `json:"well_known,omitempty"`
 }
 
 // Text returns the only file, or an error that names the files there are.

@@ -3,8 +3,11 @@ package infer
 import (
 	"math"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/decode/kind"
 	"unwire/decode/wire"
+	"unwire/schema"
 )
 
 // Labels in the contract's words.
@@ -229,3 +232,20 @@ func (v vocabulary) share(f *classField) float64 {
 	}
 	return float64(n) / float64(len(f.Len.Values.Items))
 }
+
+// LabelOfField is the declared label, in the contract's words. A oneof's
+// members are singular; a required field is optional with a promise.
+func LabelOfField(fd protoreflect.FieldDescriptor) string {
+	switch {
+	case fd.IsMap():
+		return Map
+	case fd.IsList():
+		return Repeated
+	case schema.InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
+		return Singular
+	}
+	return Optional
+}
+
+// IsMany reports whether a field with this label can have several values.
+func IsMany(label string) bool { return label == Map || label == Repeated }

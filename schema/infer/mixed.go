@@ -18,25 +18,25 @@ type Mixture struct {
 	Message string `json:"message"`
 	Samples int64  `json:"samples"`
 	// Conflicts are the fields that were seen with two wire types.
-	Conflicts []Conflict `json:"conflicts,omitempty"`
+	Conflicts []conflict `json:"conflicts,omitempty"`
 	// Sets are fields that come together in some messages, and never with those
 	// of another set; at least two, or none.
-	Sets []FieldSet `json:"sets,omitempty"`
+	Sets []fieldSet `json:"sets,omitempty"`
 
 	// of there being several types, and not variants of one
 	P float64 `json:"p"`
 }
 
-// A Conflict is a field with values of two wire types.
-type Conflict struct {
+// A conflict is a field with values of two wire types.
+type conflict struct {
 	Number int32 `json:"number"`
 	Kind   Kind  `json:"kind"`
 	Values int64 `json:"values"` // of the kind
 	Others int64 `json:"others"`
 }
 
-// A FieldSet is fields that come together.
-type FieldSet struct {
+// A fieldSet is fields that come together.
+type fieldSet struct {
 	Numbers []int32 `json:"numbers"`
 	Most    int64   `json:"most"` // messages with the one of them that most have
 }
@@ -60,7 +60,7 @@ func (c *class) mixture() *Mixture {
 	for _, n := range c.numbers {
 		f := c.fields[n]
 		if odd := f.verdict.Odd; odd > 0 && float64(odd) >= leastConflicts*float64(f.Occurs) {
-			m.Conflicts = append(m.Conflicts, Conflict{n, f.verdict.Kind, f.Occurs - odd, odd})
+			m.Conflicts = append(m.Conflicts, conflict{n, f.verdict.Kind, f.Occurs - odd, odd})
 		}
 	}
 	m.Sets = c.sets()
@@ -79,7 +79,7 @@ func (c *class) mixture() *Mixture {
 
 // sets finds fields that come together and, against chance, never with those of
 // another set. Fields that nearly all messages have are of none.
-func (c *class) sets() []FieldSet {
+func (c *class) sets() []fieldSet {
 	var list []int32
 	for _, n := range c.numbers {
 		if n < kind.LowNumbers && 20*c.fields[n].Seen < 19*c.samples {
@@ -88,14 +88,14 @@ func (c *class) sets() []FieldSet {
 	}
 	in := map[int32]int{}
 	next := 0
-	var sets []FieldSet
+	var sets []fieldSet
 	for _, start := range list {
 		if in[start] > 0 {
 			continue
 		}
 		next++
 		in[start] = next
-		set := FieldSet{Numbers: []int32{start}}
+		set := fieldSet{Numbers: []int32{start}}
 		for i := 0; i < len(set.Numbers); i++ {
 			a := set.Numbers[i]
 			set.Most = max(set.Most, c.fields[a].Seen)
@@ -111,7 +111,7 @@ func (c *class) sets() []FieldSet {
 			sets = append(sets, set)
 		}
 	}
-	slices.SortFunc(sets, func(a, b FieldSet) int {
+	slices.SortFunc(sets, func(a, b fieldSet) int {
 		return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Numbers[0], b.Numbers[0]))
 	})
 	sets = sets[:min(len(sets), maxSets)]

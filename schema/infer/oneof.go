@@ -16,28 +16,20 @@ import (
 const (
 	// that two neighbours are a oneof
 	priorChoice = -2.0
-
 	// the same for one of numbers only, in addition: flags exclude each other for other reasons
 	priorNumbers = -2.0
-
 	// for each member more
 	priorMember = -0.3
-
 	// for each field that is no member and stands between some
 	priorBetween = -0.8
-
 	// of these count
 	maxBetween = 4
-
 	// for a member of which a zero was written
 	explicitZero = 1.5
-
 	// for each field that is written where oneofs are
 	lateOdds = 4.0
-
 	// where one is written before a greater number, in order as some writers have all fields
 	earlyOdds = -1.0
-
 	// the same where others are written as Go does, which has oneofs last
 	notLate = -5.0
 	// scales the evidence: samples of one source resemble each other

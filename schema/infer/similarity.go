@@ -10,25 +10,18 @@ import (
 const (
 	// what is needed for a type inside itself
 	ownScore = 1.2
-
 	// evidence against, in a field that is 1 in one and greater in the other
 	bitAgainstNumber = 1.8
-
 	// evidence for, in values that are both times, or addresses of types
 	sameValues = 2.0
-
 	// evidence against, in a field that one of them has not
 	minAbsence = 0.3
-
 	// evidence for, in a field that is of one type in both
 	sameFieldType = 1.0
-
 	// evidence for, in being types of two fields that came together, or against in two that never did
 	fieldsOfOneMessage = 0.6
-
 	// evidence for, in texts or bytes that are as long
 	sameLengths = 0.2
-
 	// the most against, where they are not
 	otherLengths = 0.6
 )

@@ -93,17 +93,17 @@ func (c *class) wrapped() string {
 	}[kind.NumberTypeOf(f.Field, f.verdict, kind.Use{Number: 1, Fresh: c.fresh()}).Name]
 }
 
-// A KnownType is a type of protobuf's own that a message may be of.
-type KnownType struct {
+// A knownType is a type of protobuf's own that a message may be of.
+type knownType struct {
 	Name string  `json:"type"`
 	P    float64 `json:"p"`
 }
 
 // knownType is what is known of the class for the evidence list.
-func (c *class) knownType() *KnownType {
+func (c *class) knownType() *knownType {
 	k := c.find().known
 	if k.name == "" {
 		return nil
 	}
-	return &KnownType{k.name, k.p}
+	return &knownType{k.name, k.p}
 }

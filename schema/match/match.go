@@ -49,7 +49,7 @@ const (
 	Tied Verdict = "tie"
 
 	// too little to go by: empty, or what many types would hold
-	Undecided Verdict = "undecided"
+	undecided Verdict = "undecided"
 
 	// no type that explains more than half
 	NoMatch Verdict = "none"
@@ -320,15 +320,15 @@ func verdict(r *Result, fields bool) Verdict {
 	first := r.Candidates[0]
 	switch {
 	case !fields:
-		return Undecided
+		return undecided
 	case 2*first.Bytes < r.Bytes:
 		return NoMatch
 	case first.Ties > maxTies:
-		return Undecided
+		return undecided
 	case first.Ties > 0:
 		return Tied
 	case first.P < surely:
-		return Undecided
+		return undecided
 	}
 	return Matched
 }

@@ -10,15 +10,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
-
 	_ "google.golang.org/genproto/googleapis/rpc/context/attribute_context"
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
 	_ "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/structpb"
 	_ "google.golang.org/protobuf/types/known/typepb"
@@ -27,6 +25,7 @@ import (
 	"unwire/decode/fieldpath"
 	"unwire/decode/wire"
 	"unwire/schema"
+	"unwire/schema/internal/schematest"
 )
 
 func load(t testing.TB, text string) *schema.Schema {
@@ -113,7 +112,7 @@ func TestRanks(t *testing.T) {
 		{"text", [][]byte{tags(nil).text(1, "hello there"), tags(nil).text(1, "some more words")}, Matched, "a.Text"},
 		{"bytes", [][]byte{tags(nil).text(1, "\x9f\xb2\x00\x81\x01\xff\xfe")}, Matched, "a.Raw"},
 		{"entries", [][]byte{tags(nil).text(1, string(tags(nil).text(1, "a").varint(2, 9))).text(1, string(tags(nil).text(1, "b").varint(2, 9)))}, Matched, "a.Map"},
-		{"nothing", [][]byte{{}}, Undecided, ""},
+		{"nothing", [][]byte{{}}, undecided, ""},
 		{"no such field", [][]byte{tags(nil).text(99, "hello")}, NoMatch, ""},
 	} {
 		r := m.Match(samples(c.data...))
@@ -144,7 +143,7 @@ func TestTiesAreNamed(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&many, "message M%d { string v = 1; }\n", i)
 	}
-	if r = New(load(t, many.String()), Options{}).Match(samples(tags(nil).text(1, "x"))); r.Verdict != Undecided || r.Candidates[0].Ties != 29 {
+	if r = New(load(t, many.String()), Options{}).Match(samples(tags(nil).text(1, "x"))); r.Verdict != undecided || r.Candidates[0].Ties != 29 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -375,16 +374,6 @@ func (f figure) String() string {
 		f.types, share(f.first, f.types), share(f.tied, f.types), float64(f.ties)/float64(f.types), share(f.near, f.types), share(f.sure, f.types), share(f.right, f.sure), f.off)
 }
 
-// known is the definitions of google/protobuf and google/rpc.
-func known() *schema.Schema {
-	var files []protoreflect.FileDescriptor
-	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
-		files = append(files, fd)
-		return true
-	})
-	return schema.FromFiles(files...)
-}
-
 func TestEvalMatch(t *testing.T) {
 	own, err := schema.LoadDir(t.Context(), "../../proto")
 	if err != nil {
@@ -400,8 +389,8 @@ func TestEvalMatch(t *testing.T) {
 		{"proto/, one message, all fields", own, 1, 1, 0.99, 0.99},
 		{"proto/, one message, half of the fields", own, 1, 0.5, 0.92, 0.92},
 		{"proto/, five messages, most fields", own, 5, 0.8, 0.99, 0.99},
-		{"google/*, one message, all fields", known(), 1, 1, 0.99, 0.99},
-		{"google/*, five messages, half of the fields", known(), 5, 0.5, 0.97, 0.97},
+		{"google/*, one message, all fields", schematest.GoogleTypes(), 1, 1, 0.99, 0.99},
+		{"google/*, five messages, half of the fields", schematest.GoogleTypes(), 5, 0.5, 0.97, 0.97},
 	} {
 		start := time.Now()
 		f := evaluate(t, c.s, c.each, c.full)

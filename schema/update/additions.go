@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/schema"
 	"unwire/schema/compare"
 )
 
@@ -147,7 +148,7 @@ func (m *merge) addOneof(o protoreflect.OneofDescriptor, h protoreflect.MessageD
 }
 
 func (m *merge) recordAdded(element string, kind compare.ElementKind, number int32, now string, d *document) {
-	m.addChange(Change{Op: Add, Element: element, Kind: kind, Number: number, New: now, File: d.name})
+	m.addChange(Change{Op: opAdd, Element: element, Kind: kind, Number: number, New: now, File: d.name})
 	m.log.confirm(element, kind, number, m.src, "")
 }
 
@@ -157,7 +158,7 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 	if dd == nil {
 		return
 	}
-	if !m.src.Guessed && inOneof(w) && !inOneof(h) {
+	if !m.src.Guessed && schema.InOneof(w) && !schema.InOneof(h) {
 		m.addConflict(h, int32(h.Number()), short(h), "oneof "+string(w.ContainingOneof().Name()), "a field is not moved into a oneof")
 	}
 	op, same := m.compare(w, h)
@@ -174,7 +175,7 @@ func (m *merge) field(w, h protoreflect.FieldDescriptor, b *block) {
 		}
 		return
 	}
-	if inOneof(h) && (w.IsList() || w.IsMap()) {
+	if schema.InOneof(h) && (w.IsList() || w.IsMap()) {
 		m.addConflict(h, int32(h.Number()), short(h), short(w), "a oneof has no lists")
 		return
 	}
@@ -208,24 +209,24 @@ func (m *merge) replaces(w, h protoreflect.FieldDescriptor, b *block, dd *decl) 
 // compare reports whether two fields are declared the same, but for names.
 func (m *merge) compare(w, h protoreflect.FieldDescriptor) (op Op, same bool) {
 	if w.IsMap() != h.IsMap() {
-		return Retype, m.src.Guessed && m.canBe(w, h)
+		return opRetype, m.src.Guessed && m.canBe(w, h)
 	}
 	if w.IsMap() {
 		_, key := m.compare(w.MapKey(), h.MapKey())
 		_, value := m.compare(w.MapValue(), h.MapValue())
-		return Retype, key && value
+		return opRetype, key && value
 	}
 	if !m.sameType(w, h) {
-		return Retype, false
+		return opRetype, false
 	}
 	if w.IsList() != h.IsList() {
-		return Relabel, m.src.Guessed && !w.IsList()
+		return opRelabel, m.src.Guessed && !w.IsList()
 	}
 	proto3 := w.ParentFile().Syntax() == protoreflect.Proto3 && h.ParentFile().Syntax() == protoreflect.Proto3
-	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !inOneof(w) && !inOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
-		return Relabel, false
+	if proto3 && !m.src.Guessed && !w.IsList() && w.Message() == nil && !schema.InOneof(w) && !schema.InOneof(h) && w.HasOptionalKeyword() != h.HasOptionalKeyword() {
+		return opRelabel, false
 	}
-	return Relabel, true
+	return opRelabel, true
 }
 
 func (m *merge) sameType(w, h protoreflect.FieldDescriptor) bool {

@@ -10,12 +10,12 @@ import (
 type Op string
 
 const (
-	Add      Op = "add"
-	Rename   Op = "rename"
-	Retype   Op = "retype"
-	Relabel  Op = "relabel"
-	LastSeen Op = "last seen"
-	Conflict Op = "conflict"
+	opAdd      Op = "add"
+	opRename   Op = "rename"
+	opRetype   Op = "retype"
+	opRelabel  Op = "relabel"
+	opLastSeen Op = "last seen"
+	Conflict   Op = "conflict"
 )
 
 // A Change is one thing that an update does, or that it does not do before

@@ -21,10 +21,6 @@ func short(f protoreflect.FieldDescriptor) string {
 	return label + compare.TypeOf(f)
 }
 
-func inOneof(f protoreflect.FieldDescriptor) bool {
-	return f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic()
-}
-
 func methodText(md protoreflect.MethodDescriptor) string {
 	side := func(stream bool, d protoreflect.MessageDescriptor) string {
 		if stream {

@@ -104,7 +104,7 @@ func (m *merge) lastSeen() string {
 }
 
 func (m *merge) recordGone(h protoreflect.Descriptor, d *document, number int32, mark string) {
-	m.addChange(Change{Op: LastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
+	m.addChange(Change{Op: opLastSeen, Element: elementName(h), Kind: kindOf(h), Number: number, New: mark, File: d.name})
 	if _, listed := m.log.at[elementName(h)]; listed {
 		m.log.appendNote(elementName(h), mark)
 	}

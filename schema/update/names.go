@@ -50,7 +50,7 @@ func (m *merge) chosen(w, h protoreflect.Descriptor, number int32, placeholder *
 		return false
 	}
 	m.haveAll[full] = true
-	m.addChange(Change{Op: Rename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
+	m.addChange(Change{Op: opRename, Element: elementName(h), Kind: kindOf(h), Number: number, Old: old, New: now, File: h.ParentFile().Path()})
 	renamed := strings.TrimSuffix(elementName(h), old) + now
 	m.log.rename(elementName(h), renamed)
 	if placeholder.MatchString(old) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"unwire/schema"
 	"unwire/schema/check"
 	"unwire/schema/compare"
 	"unwire/schema/jsonname"
@@ -308,7 +309,7 @@ func (p *printer) message(w protoreflect.MessageDescriptor, full protoreflect.Fu
 	}
 	for i := range w.Fields().Len() {
 		f := w.Fields().Get(i)
-		if !inOneof(f) {
+		if !schema.InOneof(f) {
 			if line, ok := inner.field(f, false); ok {
 				inner.confirm(f)
 				b.WriteString(line + "\n")
@@ -386,7 +387,7 @@ func (m *merge) addType(pl *place) {
 		text = p.message(w, pl.full)
 	}
 	pl.parent.insert(addition{kind: typeDecl, text: text, spaced: true})
-	m.addChange(Change{Op: Add, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
+	m.addChange(Change{Op: opAdd, Element: string(pl.full), Kind: kindOf(pl.want), New: counted(pl.want), File: pl.doc.name})
 }
 
 func (m *merge) addService(w protoreflect.ServiceDescriptor) {
@@ -410,5 +411,5 @@ func (m *merge) addService(w protoreflect.ServiceDescriptor) {
 		m.log.confirm(string(w.FullName()), compare.ServiceElement, 0, m.src, "")
 	}
 	d.root.insert(addition{kind: serviceDecl, text: "service " + string(w.Name()) + " {\n" + b.String() + "}", spaced: true})
-	m.addChange(Change{Op: Add, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
+	m.addChange(Change{Op: opAdd, Element: string(w.FullName()), Kind: compare.ServiceElement, New: counted(w), File: d.name})
 }

@@ -106,6 +106,10 @@ var table = map[string]row{
 		imports: []string{"schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
+	"schema/infer/agreement": {
+		imports: []string{"schema", "schema/infer", "decode/wire"}, tests: []string{"schema/internal/schematest"},
+		why: "compares what was inferred with a reference, and inference does without it",
+	},
 	"schema/check": {
 		imports: []string{"schema", "schema/infer", "schema/jsonname", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"},
 		why: "unknown fields are collected as evidence for inference",
@@ -116,7 +120,8 @@ var table = map[string]row{
 	},
 	"schema/internal/schematest": {imports: []string{"schema", "proto"}, why: "samples of known types for the tests of all schema packages"},
 	"schema/archive":             {imports: []string{"decode/envelope", "schema/interrupt"}, why: "archives hold files of any kind; what they share with HTTP is the compressions"},
-	"schema/bundle":              {imports: []string{"schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle":              {imports: []string{"schema/bundle/lexer", "schema/jsonname"}, why: "scripts are parsed without any schema at hand"},
+	"schema/bundle/lexer":        {why: "tokens of JavaScript are a leaf"},
 	"schema/embedded":            {imports: []string{"schema/interrupt"}, why: "descriptors are found in bytes of any kind"},
 	"schema/extract": {
 		imports: []string{"schema/archive", "schema/bundle", "schema/embedded", "schema/interrupt", "schema/jsonname"},
@@ -127,7 +132,7 @@ var table = map[string]row{
 		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "proto"},
 		why:     "measures inference and matching on corpora",
 	},
-	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, why: "ranks known types for observed messages"},
+	"schema/match": {imports: []string{"schema", "schema/check", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest"}, why: "ranks known types for observed messages"},
 	"schema/align": {
 		imports: []string{"captures", "decode", "decode/", "schema", "schema/jsonname"}, tests: []string{"mitm", "mitm/ca"},
 		why: "pairs calls in both codecs; tests record them through the proxy",
@@ -144,17 +149,19 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"replay", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
+		imports: []string{"replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
 		why: "what the oracles share sends as replay does; tests ask servers through the oracle",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},
 	"replay/probe/names":  {imports: []string{"replay/probe", "schema", "schema/jsonname"}, why: "candidates come from definitions, in both of their forms"},
 	"replay/probe/oracle": {
-		imports: []string{"replay", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
+		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
 		why:     "the one place that knows all oracles",
 	},
 	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
+	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
-	"unwire/replay"
+	"unwire/replay/credential"
 )
 
 // Exit codes, as the contract has them.
@@ -134,7 +134,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	var f *failure
 	if !errors.As(err, &f) {
 		f = &failure{exitInput, err, ""}
-		if errors.Is(err, replay.ErrCredentials) {
+		if errors.Is(err, credential.ErrCredentials) {
 			f.code = exitCredentials
 		}
 		if !a.started {

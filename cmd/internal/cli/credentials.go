@@ -14,7 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/cmd/internal/term"
-	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/profile"
 )
 
@@ -65,7 +65,7 @@ status is 4 where a token is expired or expiring, or a named reference does not 
 func (a *app) credentials(refs []string, asJSON bool) error {
 	named := len(refs) > 0
 	if !named {
-		refs = []string{"env:" + replay.EnvToken, profile.Cursor().Name}
+		refs = []string{"env:" + credential.EnvToken, profile.Cursor().Name}
 	}
 	missing, useless := false, false
 	var lines []credentialLine
@@ -121,9 +121,9 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 	if ref == profile.Cursor().Name {
 		line.Hosts = profile.Cursor().Hosts
 	}
-	c, err := replay.Resolver{Getenv: os.Getenv}.Load(ref)
+	c, err := credential.Resolver{Getenv: os.Getenv}.Load(ref)
 	if err != nil {
-		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), replay.ErrCredentials.Error()+": ")
+		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), credential.ErrCredentials.Error()+": ")
 		return []credentialLine{line}
 	}
 	var lines []credentialLine
@@ -154,7 +154,7 @@ func credentialLines(ref string, now time.Time) []credentialLine {
 }
 
 // refreshToken exchanges the API key for a token where that is asked for.
-func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replay.Options) error {
+func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts replaySettings) error {
 	if !f.refresh {
 		return nil
 	}
@@ -166,11 +166,11 @@ func (f *replayFlags) refreshToken(ctx context.Context, captured string, opts re
 	if p.For(base.Hostname()) {
 		base = p.Backend
 	}
-	return opts.Credentials.Refresh(ctx, p, base, opts)
+	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
 }
 
 // baseOf is the server that a captured request would be sent to.
-func baseOf(captured string, opts replay.Options) (*url.URL, error) {
+func baseOf(captured string, opts replaySettings) (*url.URL, error) {
 	if opts.To != nil {
 		return opts.To, nil
 	}
@@ -184,7 +184,7 @@ func baseOf(captured string, opts replay.Options) (*url.URL, error) {
 // agentEndpoint chooses the agent's host by the privacy mode that a captured
 // request says.
 func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
-	base, err := baseOf(ex.URL, replay.Options{})
+	base, err := baseOf(ex.URL, replaySettings{})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"unwire/cmd/internal/demo"
 	"unwire/cmd/internal/term"
 	"unwire/mitm/launch"
-	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/standin"
 )
 
@@ -117,7 +117,7 @@ func (a *app) recordDemo(ctx context.Context, s *demoServer, f demoFlags) (clien
 	if err != nil {
 		return nil, err
 	}
-	env := []string{replay.EnvToken + "=" + s.token}
+	env := []string{credential.EnvToken + "=" + s.token}
 	if err := a.runDemoClient(ctx, rec, []string{self, "demo-client", "--url", s.url}, env); err != nil {
 		return nil, fmt.Errorf("the connect-go client: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/demo"
-	"unwire/replay"
+	"unwire/replay/credential"
 )
 
 // demoClientCommand is the connect-go client of the demo. It is a command of
@@ -18,7 +18,7 @@ func (a *app) demoClientCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "demo-client --url URL",
 		Short:  "The demo's connect-go client, as a process to capture",
-		Long:   "demo-client holds the demo's conversation with a stand-in. Its bearer token is " + replay.EnvToken + ".",
+		Long:   "demo-client holds the demo's conversation with a stand-in. Its bearer token is " + credential.EnvToken + ".",
 		Hidden: true,
 		Args:   exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,8 +41,8 @@ func (a *app) demoClient(ctx context.Context, o demo.ClientOptions) error {
 			return err
 		}
 	}
-	if o.Token = os.Getenv(replay.EnvToken); o.Token == "" {
-		return fail(exitCredentials, errors.New("no token"), "set "+replay.EnvToken+"; the stand-in takes any unless it was given one")
+	if o.Token = os.Getenv(credential.EnvToken); o.Token == "" {
+		return fail(exitCredentials, errors.New("no token"), "set "+credential.EnvToken+"; the stand-in takes any unless it was given one")
 	}
 	o.Out = a.out
 	return demo.RunClient(ctx, o)

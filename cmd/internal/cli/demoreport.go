@@ -15,9 +15,12 @@ import (
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/schema"
 	"unwire/schema/infer"
+	"unwire/schema/infer/agreement"
 )
 
 // The demo's edit: another prompt in the first frame of the agent's stream.
@@ -227,19 +230,19 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var pairs []infer.Pair
+	var pairs []agreement.Pair
 	for svc := range in.Schema.Services() {
 		for i := range svc.Methods().Len() {
 			m := svc.Methods().Get(i)
 			if ref := r.defs.Method(string(svc.FullName()), string(m.Name())); ref != nil {
-				pairs = append(pairs, infer.Pair{Inferred: m.Input(), Reference: ref.Input()}, infer.Pair{Inferred: m.Output(), Reference: ref.Output()})
+				pairs = append(pairs, agreement.Pair{Inferred: m.Input(), Reference: ref.Input()}, agreement.Pair{Inferred: m.Output(), Reference: ref.Output()})
 			}
 		}
 	}
-	agreement := infer.Agree(pairs...)
-	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", agreement)
+	result := agreement.Of(pairs...)
+	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
 	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
-	r.disagreements(agreement)
+	r.disagreements(result)
 	return nil
 }
 
@@ -247,7 +250,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 const mostDiffering = 3
 
 // disagreements lists what was inferred otherwise.
-func (r *demoReport) disagreements(a *infer.Agreement) {
+func (r *demoReport) disagreements(a *agreement.Result) {
 	n := 0
 	met := map[string]bool{}
 	for _, d := range a.Disagreements {
@@ -291,8 +294,8 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	credentials, err := replay.LoadCredentials("", func(name string) string {
-		if name == replay.EnvToken {
+	credentials, err := credential.Load("", func(name string) string {
+		if name == credential.EnvToken {
 			return r.server.token
 		}
 		return ""
@@ -302,9 +305,11 @@ func (r *demoReport) replayed(ctx context.Context) error {
 	}
 	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
 	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
-		plan, err := replay.NewPlan(ctx, r.store, r.stream.ID, replay.Options{
-			To: to, Edits: edits, Schema: r.defs, Roots: roots, Credentials: credentials, OmitSecrets: true,
-		})
+		settings := replaySettings{
+			Changes: replay.Changes{To: to, Edits: edits},
+			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
+		}
+		plan, err := settings.plan(ctx, r.store, r.stream.ID)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/store"
 	"unwire/decode/text"
-	"unwire/replay"
+	"unwire/replay/credential"
 )
 
 // printJSON writes v as one line of JSON Lines on stdout.
@@ -141,9 +141,9 @@ func hintFor(err error) string {
 		return "end the other recorder, or record to another file"
 	case errors.Is(err, captures.ErrOlderFormat):
 		return "'unwire capture -o' the file once: it is brought up to date"
-	case errors.Is(err, replay.ErrExpired):
+	case errors.Is(err, credential.ErrExpired):
 		return "get a new one; with an API key, 'unwire replay --refresh' exchanges it for one"
-	case errors.Is(err, replay.ErrCredentials):
+	case errors.Is(err, credential.ErrCredentials):
 		return "the capture holds placeholders: give the secret in the environment or with --credentials"
 	case errors.Is(err, fs.ErrNotExist):
 		if pe, ok := errors.AsType[*fs.PathError](err); ok && filepath.Ext(pe.Path) != ".uwc" {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/cmd/internal/term"
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 )
@@ -126,7 +126,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 	}
 	plan, err := oracle.NewPlan(o)
 	switch {
-	case errors.Is(err, replay.ErrRefused):
+	case errors.Is(err, outbound.ErrRefused):
 		return refusal(err)
 	case err != nil:
 		return fail(exitUsage, err, "see 'unwire probe --help'")
@@ -180,7 +180,7 @@ func typeOfDefinitions(ctx context.Context, res *probe.Result, folder string) er
 
 // refusal gives a target that may not be sent to its exit status.
 func refusal(err error) error {
-	if errors.Is(err, replay.ErrRefused) {
+	if errors.Is(err, outbound.ErrRefused) {
 		return fail(exitUsage, err, "another host needs --live and --allow-host")
 	}
 	return err
@@ -198,7 +198,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 	if f.noAuth {
 		reach.Credentials = nil
 	}
-	o.To, o.Reach = reach.To, reach
+	o.To, o.Reach, o.Schema = reach.To, reach.Policy, reach.Schema
 	if o.Path, err = probe.ParsePath(f.path); err != nil {
 		return nil, usagef("--path wants numbers joined by dots, such as 1.2, not %q", f.path)
 	}
@@ -227,7 +227,7 @@ func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, 
 }
 
 // probeFrom takes from a captured exchange what was not said.
-func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.Options) error {
+func probeFrom(ctx context.Context, o *probe.Options, from string, reach replaySettings) error {
 	addr, err := addressArgs([]string{from}, false)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func probeFrom(ctx context.Context, o *probe.Options, from string, reach replay.
 			return err
 		}
 	}
-	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach))
+	return refusal(o.FromCapture(ctx, store, addr.Exchange, reach.Options))
 }
 
 // parseRanges reads numbers and ranges of them, such as 1-1100,536870911.

@@ -17,7 +17,9 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 )
 
 type replayFlags struct {
@@ -125,16 +127,21 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.sendFirst(ctx, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	if f.learn && !f.dryRun {
-		if opts.Lesson, err = replay.Learn(ctx, store, addr.Exchange, opts, nil); err != nil {
-			return refusal(err)
-		}
-	}
-	plan, err := replay.NewPlan(ctx, store, addr.Exchange, opts)
+	request, err := replay.NewRequest(ctx, store, addr.Exchange, opts.Changes)
 	if err != nil {
 		return err
 	}
-	if done, err := a.showPlan(plan, f); done || err != nil {
+	if f.learn && !f.dryRun {
+		if opts.Lesson, err = replay.Learn(ctx, request, opts.Options, nil); err != nil {
+			return refusal(err)
+		}
+	}
+	plan, err := request.Plan(ctx, opts.Options)
+	if err != nil {
+		return err
+	}
+	shown := plan.Description()
+	if done, err := a.showPlan(&shown, f); done || err != nil {
 		return err
 	}
 	result, err := a.send(ctx, plan, f.out)
@@ -144,7 +151,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.printResult(result, f); err != nil {
 		return err
 	}
-	a.sayHint(result, plan)
+	a.sayHint(result, shown.URL)
 	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
 		a.sayIssuers(ctx, store, addr.Exchange)
 	}
@@ -153,7 +160,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 
 // showPlan shows what is going to be sent to another machine, and says what is amiss
 // with it; done says that showing it was all that was asked for.
-func (a *app) showPlan(plan *replay.Plan, f replayFlags) (done bool, err error) {
+func (a *app) showPlan(plan *replay.Description, f replayFlags) (done bool, err error) {
 	for _, w := range plan.Warnings {
 		a.say("unwire: warning: %s", term.Clean(w))
 	}
@@ -175,8 +182,29 @@ func (a *app) sayIssuers(ctx context.Context, store *store.Store, id int64) {
 	}
 }
 
-func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
-	opts := replay.Options{Live: f.live, AllowHosts: f.allow, Edits: f.edits, OmitSecrets: f.omitSecrets, Part: f.parts, Timeout: f.timeout, Insecure: f.upstreamInsecure}
+// replaySettings are what the flags say of requests: how they differ from the
+// capture, and how they are resolved and sent.
+type replaySettings struct {
+	replay.Changes
+	replay.Options
+}
+
+// plan reads an exchange and plans to send it again.
+func (s *replaySettings) plan(ctx context.Context, store *store.Store, id int64) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+func (f *replayFlags) options(ctx context.Context) (replaySettings, error) {
+	opts := replaySettings{
+		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
+		Options: replay.Options{
+			OmitSecrets: f.omitSecrets, Policy: outbound.Policy{Live: f.live, AllowHosts: f.allow, Insecure: f.upstreamInsecure},
+		},
+	}
 	if f.live && len(f.allow) == 0 {
 		return opts, fail(exitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
 	}
@@ -205,12 +233,12 @@ func (f *replayFlags) options(ctx context.Context) (replay.Options, error) {
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = replay.Resolver{Getenv: os.Getenv}.Load(f.credentials)
+	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv}.Load(f.credentials)
 	return opts, err
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *replayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *replay.Options) error {
+func (f *replayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -230,7 +258,7 @@ func (f *replayFlags) prepare(ctx context.Context, store *store.Store, id int64,
 }
 
 // recoding reads the flags of another codec.
-func (f *replayFlags) recoding(opts *replay.Options) (err error) {
+func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 	switch opts.Codec = f.codec; f.codec {
 	case "", replay.CodecJSON, replay.CodecProto:
 	default:
@@ -257,7 +285,7 @@ func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
 	}
-	return replay.Send(ctx, plan, answers)
+	return plan.Send(ctx, answers)
 }
 
 // verdictStatus maps a verdict to the exit status.
@@ -301,8 +329,8 @@ func (a *app) printResult(r *replay.Result, f replayFlags) error {
 }
 
 // sayHint says what to do about a request that got no answer.
-func (a *app) sayHint(r *replay.Result, plan *replay.Plan) {
-	hint := resultHint(r.Reason, plan.URL)
+func (a *app) sayHint(r *replay.Result, url string) {
+	hint := resultHint(r.Reason, url)
 	if r.Verdict == replay.Refused {
 		hint = "another host needs --live and --allow-host; --to sends it to a local server"
 	}
@@ -329,7 +357,7 @@ func verdictLine(r *replay.Result) string {
 		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
 	case r.Verdict == replay.NotSent:
 		return "not sent: " + term.Clean(r.Message)
-	case r.Reason == replay.NoAnswer:
+	case r.Reason == outbound.NoAnswer:
 		return "no answer: " + term.Clean(r.Message)
 	case r.Message == "" && r.Code == "":
 	case r.Origin == replay.FromServer:
@@ -344,7 +372,7 @@ func verdictLine(r *replay.Result) string {
 }
 
 // printPlan shows what would be sent, with its bytes where it goes to another host.
-func printPlan(out *term.Output, p *replay.Plan, withBytes bool) error {
+func printPlan(out *term.Output, p *replay.Description, withBytes bool) error {
 	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
 	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
 	for _, h := range p.Headers {

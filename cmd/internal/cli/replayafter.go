@@ -16,7 +16,7 @@ const afterAuto = "auto"
 
 // sendFirst sends the exchanges that --after names, in their order, each with
 // what those before it issued, and has opts know what they do.
-func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f replayFlags, opts *replay.Options) error {
+func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f replayFlags, opts *replaySettings) error {
 	first, err := firstExchanges(ctx, store, id, f.after)
 	if err != nil || len(first) == 0 {
 		return err
@@ -26,8 +26,9 @@ func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f rep
 		return nil
 	}
 	return replayFirst(ctx, store, first, opts, func(n int64, plan *replay.Plan) error {
-		if f.live && plan.Refusal == "" {
-			if err := printPlan(a.err, plan, true); err != nil {
+		shown := plan.Description()
+		if f.live && shown.Refusal == "" {
+			if err := printPlan(a.err, &shown, true); err != nil {
 				return err
 			}
 		}
@@ -37,22 +38,22 @@ func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f rep
 		}
 		a.say("exchange %d, sent first: %s", n, verdictLine(result))
 		if !result.Verdict.Answered() {
-			a.sayHint(result, plan)
+			a.sayHint(result, shown.URL)
 			return verdictStatus(result)
 		}
-		opts.Issued.Learn(plan, result)
+		result.LearnIssued(opts.Issued)
 		return nil
 	})
 }
 
 // replayFirst plans exchanges in their order, each with what those before it
 // issued, and has them sent; opts.Issued then knows what all did.
-func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *replay.Options, send func(n int64, plan *replay.Plan) error) error {
+func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *replaySettings, send func(n int64, plan *replay.Plan) error) error {
 	opts.Issued = &replay.Issued{}
 	plain := *opts
 	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
 	for _, n := range first {
-		plan, err := replay.NewPlan(ctx, store, n, plain)
+		plan, err := plain.plan(ctx, store, n)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 )
 
 // editFlags are those of what is changed in the request.
@@ -30,7 +31,7 @@ func (f *replayFlags) firstFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.after, "after", nil, "exchanges to send first, whose live ids go into this one: IDs, or auto for those that issued what it carries")
 	flags.BoolVar(&f.learn, "learn", false, "first send the unedited request twice, and ignore what differs without the edit")
-	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+replay.EnvAPIKey+", or of --credentials) for a token first: one more request")
+	flags.BoolVar(&f.refresh, "refresh", false, "exchange the API key ("+credential.EnvAPIKey+", or of --credentials) for a token first: one more request")
 	flags.BoolVar(&f.agentHost, "agent-host", false, "send to the agent's host for the privacy mode that the request says")
 }
 
@@ -75,16 +76,16 @@ func (f *replayFlags) liveFlags(cmd *cobra.Command) {
 
 // openPace readies what keeps requests to other hosts few, and the journal of
 // all; stop ends that.
-func (f *replayFlags) openPace(opts *replay.Options) (stop func() error, err error) {
+func (f *replayFlags) openPace(opts *replaySettings) (stop func() error, err error) {
 	stop = func() error { return nil }
 	if f.budget < 1 || f.every < time.Second {
 		return stop, usagef("--budget wants 1 or more, --every 1s or more")
 	}
-	opts.Pace = &replay.Pace{Interval: f.every, Budget: f.budget}
+	opts.Pace = &outbound.Pace{Interval: f.every, Budget: f.budget}
 	if f.journal == "" || f.dryRun {
 		return stop, nil
 	}
-	if opts.Pace.Journal, err = replay.OpenJournal(f.journal); err != nil {
+	if opts.Pace.Journal, err = outbound.OpenJournal(f.journal); err != nil {
 		return stop, err
 	}
 	return opts.Pace.Journal.Close, nil

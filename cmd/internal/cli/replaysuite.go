@@ -17,6 +17,8 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 )
 
@@ -173,7 +175,7 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 // saySuiteHints says, once for each reason, what to do where experiments got no
 // answer that they expected.
 func (a *app) saySuiteHints(lines []experimentLine) {
-	said := map[replay.Reason]bool{}
+	said := map[outbound.Reason]bool{}
 	for _, l := range lines {
 		if l.OK || l.Result == nil || said[l.Result.Reason] {
 			continue
@@ -186,7 +188,7 @@ func (a *app) saySuiteHints(lines []experimentLine) {
 }
 
 // suiteStandin starts the stand-in for a suite and has everything sent there.
-func (a *app) suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop func(), err error) {
+func (a *app) suiteStandin(dir string, opts *replaySettings, f suiteFlags) (stop func(), err error) {
 	script, err := os.ReadFile(filepath.Join(dir, suiteScript))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -196,7 +198,7 @@ func (a *app) suiteStandin(dir string, opts *replay.Options, f suiteFlags) (stop
 
 // startStandin starts the stand-in with a script, nil for its own, and has
 // everything sent there.
-func (a *app) startStandin(script []byte, opts *replay.Options, credentials string) (stop func(), err error) {
+func (a *app) startStandin(script []byte, opts *replaySettings, credentials string) (stop func(), err error) {
 	srv, err := standin.New(standin.Options{Script: script})
 	if err != nil {
 		return nil, err
@@ -215,8 +217,8 @@ func (a *app) startStandin(script []byte, opts *replay.Options, credentials stri
 	if err == nil {
 		opts.OmitSecrets = true
 		// No secret of the user goes to a server that takes any.
-		opts.Credentials, err = replay.LoadCredentials(credentials, func(name string) string {
-			return map[string]string{replay.EnvToken: suiteToken}[name]
+		opts.Credentials, err = credential.Load(credentials, func(name string) string {
+			return map[string]string{credential.EnvToken: suiteToken}[name]
 		})
 	}
 	if err != nil {
@@ -226,7 +228,7 @@ func (a *app) startStandin(script []byte, opts *replay.Options, credentials stri
 	return stop, nil
 }
 
-func runExperiment(ctx context.Context, file string, f suiteFlags, opts replay.Options, answers *store.Store) experimentLine {
+func runExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *store.Store) experimentLine {
 	start := time.Now()
 	line := experimentLine{V: 1, File: filepath.Base(file), Failed: []string{}}
 	x, result, err := sendExperiment(ctx, file, f, opts, answers)
@@ -244,7 +246,7 @@ func runExperiment(ctx context.Context, file string, f suiteFlags, opts replay.O
 	return line
 }
 
-func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.Options, answers *store.Store) (*replay.Experiment, *replay.Result, error) {
+func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *store.Store) (*replay.Experiment, *replay.Result, error) {
 	x, path, err := readExperiment(file, f.capture)
 	if err != nil {
 		return x, nil, err
@@ -259,12 +261,12 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 		return x, nil, err
 	}
 	err = replayFirst(ctx, store, first, &opts, func(n int64, plan *replay.Plan) error {
-		result, err := replay.Send(ctx, plan, answers)
+		result, err := plan.Send(ctx, answers)
 		if err == nil && !result.Verdict.Answered() {
 			err = fmt.Errorf("exchange %d, sent first: %s", n, verdictLine(result))
 		}
 		if err == nil {
-			opts.Issued.Learn(plan, result)
+			result.LearnIssued(opts.Issued)
 		}
 		return err
 	})
@@ -277,11 +279,11 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replay.
 		}
 	}
 	opts.Edits = x.Edits
-	plan, err := replay.NewPlan(ctx, store, x.Exchange, opts)
+	plan, err := opts.plan(ctx, store, x.Exchange)
 	if err != nil {
 		return x, nil, err
 	}
-	result, err := replay.Send(ctx, plan, answers)
+	result, err := plan.Send(ctx, answers)
 	return x, result, err
 }
 
@@ -320,11 +322,14 @@ func experimentFiles(dir string) ([]string, error) {
 
 // lesson is what the unedited request of an exchange teaches; it is sent for the
 // first experiment that needs it.
-func (f *suiteFlags) lesson(ctx context.Context, store *store.Store, path string, id int64, opts replay.Options) (*replay.Lesson, error) {
+func (f *suiteFlags) lesson(ctx context.Context, store *store.Store, path string, id int64, opts replaySettings) (*replay.Lesson, error) {
 	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
 	l, ok := f.lessons[key]
 	if !ok {
-		l.Lesson, l.err = replay.Learn(ctx, store, id, opts, nil)
+		var request *replay.Request
+		if request, l.err = replay.NewRequest(ctx, store, id, opts.Changes); l.err == nil {
+			l.Lesson, l.err = replay.Learn(ctx, request, opts.Options, nil)
+		}
 		f.lessons[key] = l
 	}
 	return l.Lesson, l.err

@@ -17,7 +17,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/oracle"
 	"unwire/schema"
@@ -167,7 +167,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 
 func allLocal(calls []*verifyCall) bool {
 	for _, c := range calls {
-		if replay.CheckTarget(c.captured, false, nil) != nil {
+		if outbound.CheckTarget(c.captured, false, nil) != nil {
 			return false
 		}
 	}
@@ -175,7 +175,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *store.Store, addr address, reach *replay.Options) ([]*verifyCall, error) {
+func (a *app) verifyCalls(ctx context.Context, store *store.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
 	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {
@@ -257,7 +257,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func (a *app) verifyEach(ctx context.Context, store *store.Store, calls []*verifyCall, reach replay.Options, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func (a *app) verifyEach(ctx context.Context, store *store.Store, calls []*verifyCall, reach replaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	r := &verifyRun{app: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
 	for _, call := range calls {
 		if r.stopped != "" || r.left <= 0 {
@@ -288,7 +288,7 @@ type verifyRun struct {
 	*app
 	*verifyFlags
 	store   *store.Store
-	reach   replay.Options
+	reach   replaySettings
 	journal io.ReadWriteSeeker
 
 	// left is the budget that is left.
@@ -356,20 +356,20 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *store.Store, reach replay.Options, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *store.Store, reach replaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}
 	}
 	o := &probe.VerifyOptions{Request: c.request, Options: probe.Options{
 		To: to, Method: c.method, HTTP2: f.http2, Depth: f.depth, Refine: f.refine, Rate: f.rate, Timeout: f.timeout,
-		AllowExecute: f.allowExecute, Reach: reach,
+		AllowExecute: f.allowExecute, Reach: reach.Policy, Schema: reach.Schema,
 	}}
 	if c.captured.Hostname() == to.Hostname() {
 		// another server may take what this one did not
 		o.Seen = c.seen
 	}
-	return o, o.FromCapture(ctx, store, c.exchange, reach)
+	return o, o.FromCapture(ctx, store, c.exchange, reach.Options)
 }
 
 // shownBody is how many bytes of a plan's message are shown.

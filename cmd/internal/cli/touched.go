@@ -63,13 +63,14 @@ func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture stri
 	if err != nil {
 		return err
 	}
-	plan, err := replay.NewPlan(ctx, store, x.Exchange, replay.Options{Edits: x.Edits, Schema: names, OmitSecrets: true})
+	settings := replaySettings{Changes: replay.Changes{Edits: x.Edits}, Options: replay.Options{Schema: names, OmitSecrets: true}}
+	plan, err := settings.plan(ctx, store, x.Exchange)
 	if err != nil {
 		return err
 	}
 	ex := *recorded.Exchange
 	ex.Frames = slices.Clone(ex.Frames)
-	for _, f := range plan.Frames {
+	for _, f := range plan.Description().Frames {
 		if f.Edited {
 			frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
 			frame.Data = f.Data

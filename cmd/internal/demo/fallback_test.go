@@ -31,7 +31,9 @@ import (
 	"unwire/mitm/ca"
 	definitions "unwire/proto"
 	"unwire/replay"
+	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/outbound"
 	"unwire/replay/standin"
 	"unwire/schema"
 )
@@ -304,21 +306,26 @@ func (r *recorder) replay(s *schema.Schema, c *conversation.Conversation) {
 // send replays an exchange and returns what was recorded of that, joined.
 func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ...string) (*replay.Result, *conversation.Conversation) {
 	r.t.Helper()
-	credentials, err := replay.LoadCredentials("", func(name string) string {
-		return map[string]string{replay.EnvToken: token}[name]
+	credentials, err := credential.Load("", func(name string) string {
+		return map[string]string{credential.EnvToken: token}[name]
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	o := replay.Options{To: r.to, Roots: r.roots, Schema: s, Credentials: credentials, Wait: wait}
+	changes := replay.Changes{To: r.to, Timing: replay.Timing{Wait: wait}}
+	o := replay.Options{Policy: outbound.Policy{Roots: r.roots}, Schema: s, Credentials: credentials}
 	for _, text := range edits {
 		e, err := edit.Parse("set", text)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		o.Edits = append(o.Edits, e)
+		changes.Edits = append(changes.Edits, e)
 	}
-	plan, err := replay.NewPlan(r.t.Context(), r.store, id, o)
+	request, err := replay.NewRequest(r.t.Context(), r.store, id, changes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	plan, err := request.Plan(r.t.Context(), o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -327,7 +334,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 		r.t.Fatal(err)
 	}
 	defer out.Close()
-	res, err := replay.Send(r.t.Context(), plan, out)
+	res, err := plan.Send(r.t.Context(), out)
 	if err != nil {
 		r.t.Fatal(err)
 	}

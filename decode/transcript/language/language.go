@@ -136,7 +136,8 @@ var instructionPhrases = [...]string{
 	"<rules", "system prompt", "assistant that", "when the user", "the user's", "respond ", "tools", "you have access", "you should", "rules", "be brief", "be concise", "reply in", "answer in",
 }
 
-const addressedBytes = 400 // bytes of a prompt in which it says who is spoken to
+// bytes of a prompt in which it says who is spoken to
+const addressedBytes = 400
 
 // addressPhrases is how prompts begin that tell a model who it is.
 var addressPhrases = [...]string{

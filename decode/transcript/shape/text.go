@@ -9,9 +9,10 @@ import (
 type textFit uint8
 
 const (
-	Not       textFit = iota // not text
-	cutAtEdge                // text, but for a rune that is cut at the start or the end
-	Clean                    // text
+	Not textFit = iota // not text
+	// text, but for a rune that is cut at the start or the end
+	cutAtEdge
+	Clean // text
 )
 
 // FitOf says how well b reads as text: UTF-8 whose runes are graphic, space or

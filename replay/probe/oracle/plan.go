@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"unwire/replay"
+	"unwire/replay/outbound"
 	"unwire/replay/probe"
 	"unwire/replay/probe/es"
 )
@@ -38,7 +38,7 @@ type step struct {
 
 // NewPlan says what Run would do, and sends nothing.
 //
-// Errors: replay.ErrRefused; of options.
+// Errors: outbound.ErrRefused; of options.
 func NewPlan(o *probe.Options) (*Plan, error) {
 	all := *o
 	if err := all.Complete(); err != nil {
@@ -46,7 +46,7 @@ func NewPlan(o *probe.Options) (*Plan, error) {
 	}
 	p := &Plan{
 		V: 1, URL: strings.TrimSuffix(all.To.Redacted(), "/") + all.Method, Path: probe.PathText(all.Path), Numbers: all.Numbers,
-		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: replay.CheckTarget(all.To, false, nil) != nil,
+		Names: len(all.Names), Asks: all.Questions, Budget: all.Budget, Rate: all.Rate, Live: outbound.CheckTarget(all.To, false, nil) != nil,
 		Headers: all.HeaderLines(), Effects: []string{},
 	}
 	if p.Live && p.Rate <= 0 {

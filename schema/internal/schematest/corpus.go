@@ -9,6 +9,12 @@ import (
 	"testing"
 	"time"
 
+	_ "google.golang.org/genproto/googleapis/rpc/code"
+	_ "google.golang.org/genproto/googleapis/rpc/context"
+	_ "google.golang.org/genproto/googleapis/rpc/context/attribute_context"
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
+	_ "google.golang.org/genproto/googleapis/rpc/http"
+	_ "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -16,16 +22,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	reconstructed "unwire/proto"
-	"unwire/schema"
-
-	_ "google.golang.org/genproto/googleapis/rpc/code"
-	_ "google.golang.org/genproto/googleapis/rpc/context"
-	_ "google.golang.org/genproto/googleapis/rpc/context/attribute_context"
-	_ "google.golang.org/genproto/googleapis/rpc/errdetails"
-	_ "google.golang.org/genproto/googleapis/rpc/http"
-	_ "google.golang.org/genproto/googleapis/rpc/status"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
 	_ "google.golang.org/protobuf/types/known/apipb"
 	_ "google.golang.org/protobuf/types/known/durationpb"
@@ -37,6 +33,9 @@ import (
 	_ "google.golang.org/protobuf/types/known/typepb"
 	_ "google.golang.org/protobuf/types/known/wrapperspb"
 	_ "google.golang.org/protobuf/types/pluginpb"
+
+	reconstructed "unwire/proto"
+	"unwire/schema"
 )
 
 // A Corpus is samples of one type whose truth is known.
@@ -429,6 +428,17 @@ func BuiltIn(t testing.TB) *schema.Schema {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// GoogleTypes returns the types of google/protobuf and google/rpc, and of whatever
+// else is linked into the test.
+func GoogleTypes() *schema.Schema {
+	var files []protoreflect.FileDescriptor
+	protoregistry.GlobalFiles.RangeFiles(func(fd protoreflect.FileDescriptor) bool {
+		files = append(files, fd)
+		return true
+	})
+	return schema.FromFiles(files...)
 }
 
 // SetOf returns the files of s as a descriptor set.

@@ -1,4 +1,4 @@
-package bundle
+package lexer
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ type evaluated struct {
 // bytes.
 const leastEvaluated = 40
 
-// unevaluate returns a script with the strings that it hands to eval as code in
+// Unevaluate returns a script with the strings that it hands to eval as code in
 // their place. Nothing is evaluated.
-func unevaluate(src []byte) ([]byte, []evaluated) {
+func Unevaluate(src []byte) ([]byte, Evaluated) {
 	word := []byte("eval(")
 	if !bytes.Contains(src, word) {
 		return src, nil
 	}
-	var list []evaluated
+	var list Evaluated
 	out := make([]byte, 0, len(src)+1)
 	done := 0
 	for at := 0; ; {
@@ -37,14 +37,7 @@ func unevaluate(src []byte) ([]byte, []evaluated) {
 		if begin > 0 && (isWord(src[begin-1]) || src[begin-1] == '.') {
 			continue
 		}
-		quote, calls := at, 1
-		// Of a policy for trusted types: eval(__webpack_require__.ts("…")).
-		for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
-			if src[quote] == '(' {
-				calls++
-			}
-			quote++
-		}
+		quote, calls := argument(src, at)
 		if quote >= len(src) || src[quote] != '"' && src[quote] != '\'' || calls == 1 && quote > at {
 			continue
 		}
@@ -55,7 +48,7 @@ func unevaluate(src []byte) ([]byte, []evaluated) {
 		out = append(append(out, src[done:begin]...), '\n')
 		done = end + 1 + calls
 		e := evaluated{start: uint32(len(out)), from: uint32(quote), next: uint32(done)}
-		out = append(append(out, unquote(string(src[quote:end+1]))...), '\n')
+		out = append(append(out, Unquote(string(src[quote:end+1]))...), '\n')
 		e.end = uint32(len(out))
 		list = append(list, e)
 		at = done
@@ -64,6 +57,20 @@ func unevaluate(src []byte) ([]byte, []evaluated) {
 		return src, nil
 	}
 	return append(out, src[done:]...), list
+}
+
+// argument returns where the argument of a call of eval begins, and how many calls
+// are open there: two with a policy for trusted types, as in
+// eval(__webpack_require__.ts("…")).
+func argument(src []byte, at int) (quote, calls int) {
+	quote, calls = at, 1
+	for quote < len(src) && (isWord(src[quote]) || src[quote] == '.' || src[quote] == '(' && calls == 1 && quote > at) {
+		if src[quote] == '(' {
+			calls++
+		}
+		quote++
+	}
+	return quote, calls
 }
 
 func isWord(c byte) bool {
@@ -85,14 +92,17 @@ func closing(src []byte, quote int) int {
 	return -1
 }
 
-// source returns where in the source something stands: what was in a string of
-// eval where that string does.
-func (s *script) source(off uint32) uint32 {
-	i := sort.Search(len(s.evaluated), func(i int) bool { return s.evaluated[i].start > off }) - 1
+// Evaluated are the scripts that were in strings of another, in order.
+type Evaluated []evaluated
+
+// Offset returns where in the source something stands: what was in a string where
+// that string does.
+func (list Evaluated) Offset(off uint32) uint32 {
+	i := sort.Search(len(list), func(i int) bool { return list[i].start > off }) - 1
 	if i < 0 {
 		return off
 	}
-	if e := s.evaluated[i]; off < e.end {
+	if e := list[i]; off < e.end {
 		return e.from
 	} else {
 		return e.next + off - e.end

@@ -1,4 +1,4 @@
-package replay
+package outbound
 
 import (
 	"context"
@@ -50,9 +50,18 @@ type Progress struct {
 	sent      atomic.Bool // a header was written
 }
 
-// Trace returns a context whose requests are recorded in at.
-func (at *Progress) Trace(ctx context.Context) context.Context {
-	return traced(ctx, new(string), at)
+// Trace returns a context whose requests are recorded in at. If server is not
+// nil, it becomes the address that a request went to.
+func (at *Progress) Trace(ctx context.Context, server *string) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(i httptrace.GotConnInfo) {
+			if server != nil {
+				*server = i.Conn.RemoteAddr().String()
+			}
+		},
+		TLSHandshakeStart: func() { at.handshake.Store(true) },
+		WroteHeaderField:  func(string, []string) { at.sent.Store(true) },
+	})
 }
 
 // Explain says why a request got no answer within limit. The reason is NoAnswer if a
@@ -67,23 +76,14 @@ func (at *Progress) Explain(err error, limit time.Duration) (Reason, string) {
 // Unsent reports whether the reason means that nothing of the request was sent.
 func (r Reason) Unsent() bool { return r != "" && r != NoAnswer }
 
-// merge adds how far another request of the session got.
-func (at *Progress) merge(other *Progress) {
+// Merge adds how far another request of the session got.
+func (at *Progress) Merge(other *Progress) {
 	if other.handshake.Load() {
 		at.handshake.Store(true)
 	}
 	if other.sent.Load() {
 		at.sent.Store(true)
 	}
-}
-
-// traced notes how far a request gets, and the address that it goes to.
-func traced(ctx context.Context, server *string, at *Progress) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:           func(i httptrace.GotConnInfo) { *server = i.Conn.RemoteAddr().String() },
-		TLSHandshakeStart: func() { at.handshake.Store(true) },
-		WroteHeaderField:  func(string, []string) { at.sent.Store(true) },
-	})
 }
 
 // unsent explains an error of a request of which nothing was sent. limit is the
@@ -100,7 +100,7 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 		return ConnectTimeout, fmt.Sprintf("no TLS connection within %s", limit)
 	case errors.Is(err, context.DeadlineExceeded):
 		return ConnectTimeout, fmt.Sprintf("no connection within %s", limit)
-	case errors.Is(err, context.Canceled), errors.Is(err, errLeft):
+	case errors.Is(err, context.Canceled):
 		return ConnectCanceled, "interrupted before there was a connection"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return HostNotFound, fmt.Sprintf("the host name %s was not found", dns.Name)
@@ -175,47 +175,4 @@ func protocolFault(err error) (Reason, string) {
 		return NoHTTP2, "the server does not speak HTTP/2"
 	}
 	return "", ""
-}
-
-// A failure is what a request came to that got no answer.
-type failure struct {
-	verdict Verdict
-	reason  Reason
-	code    string
-	message string
-}
-
-// Error is how a capture words it.
-func (f *failure) Error() string {
-	if f.verdict == NotSent {
-		return ErrNotSent.Error() + ": " + f.message
-	}
-	return f.message
-}
-
-// Is reports a refusal as ErrRefused, and what was not sent as ErrNotSent.
-func (f *failure) Is(target error) bool {
-	return f.verdict == Refused && target == ErrRefused || f.verdict == NotSent && target == ErrNotSent
-}
-
-// explain returns what a request came to that err ended before any answer.
-// limit is the time that the request had.
-func (at *Progress) explain(err error, limit time.Duration) *failure {
-	switch {
-	case at.sent.Load():
-		return &failure{Rejected, NoAnswer, codeOf(err), err.Error() + "; the server may have executed the request"}
-	case errors.Is(err, ErrRefused):
-		return &failure{verdict: Refused, message: err.Error()}
-	}
-	f := &failure{verdict: NotSent}
-	f.reason, f.message = at.unsent(err, limit)
-	return f
-}
-
-// unanswered is the result of a request that got no answer.
-func (r *Result) unanswered(f *failure) {
-	r.Verdict, r.Origin, r.Reason, r.Code, r.Message = f.verdict, FromUs, f.reason, f.code, f.message
-	if f.verdict != Rejected {
-		r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
-	}
 }

@@ -1,4 +1,4 @@
-package replay
+package outbound
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"unwire/captures"
 )
 
 // A Pace is how gently hosts other than this machine are asked, over all plans
@@ -23,24 +21,25 @@ type Pace struct {
 	Budget   int           // requests; 0: no limit
 	Journal  *Journal      // of requests to this machine, too; nil: none
 
+	Local bool // requests to this machine are paced, too
+
 	mu      sync.Mutex
 	last    time.Time
 	spent   int
 	stopped string // why; "" if it goes on
-	local   bool   // for tests: this machine counts as another
 }
 
 const defaultInterval = time.Second
 
 // applies reports whether a request to a host is one that is paced.
 func (p *Pace) applies(host string) bool {
-	return p != nil && (p.local || !isLoopbackName(host))
+	return p != nil && (p.Local || !IsLoopback(host))
 }
 
-// admit waits until the next request may go.
+// Admit waits until the next request may go.
 //
 // Errors: ErrRefused, with the reason.
-func (p *Pace) admit(ctx context.Context, host string) error {
+func (p *Pace) Admit(ctx context.Context, host string) error {
 	if !p.applies(host) {
 		return nil
 	}
@@ -59,7 +58,7 @@ func (p *Pace) admit(ctx context.Context, host string) error {
 		interval = defaultInterval
 	}
 	if !p.last.IsZero() {
-		if err := pause(ctx, time.Until(p.last.Add(interval))); err != nil {
+		if err := Pause(ctx, time.Until(p.last.Add(interval))); err != nil {
 			return err
 		}
 	}
@@ -68,8 +67,9 @@ func (p *Pace) admit(ctx context.Context, host string) error {
 	return nil
 }
 
-// enough stops what follows where an answer says so.
-func (p *Pace) enough(host string, status int, code string, h captures.Headers) {
+// Observe reads an answer, with its Retry-After, and stops what follows where the
+// answer says so.
+func (p *Pace) Observe(host string, status int, code, retryAfter string) {
 	if !p.applies(host) {
 		return
 	}
@@ -83,7 +83,7 @@ func (p *Pace) enough(host string, status int, code string, h captures.Headers) 
 	case WantsNoMore(status, code):
 		p.stopped = "stopped: the server answered " + code
 	}
-	if after := RetryAfter(h.Get("retry-after"), time.Now()); !after.IsZero() {
+	if after := RetryAfter(retryAfter, time.Now()); !after.IsZero() {
 		p.stopped = fmt.Sprintf("stopped: %s asked to be left alone until %s", host, after.Format(time.RFC3339))
 	}
 }
@@ -108,4 +108,18 @@ func RetryAfter(value string, now time.Time) time.Time {
 		return at
 	}
 	return time.Time{}
+}
+
+// Pause waits for a time, or until ctx ends.
+//
+// Errors: why ctx ended.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -1,4 +1,4 @@
-package replay
+package credential
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/zalando/go-keyring"
 
+	"unwire/replay/outbound"
 	"unwire/replay/profile"
 )
 
@@ -105,7 +106,7 @@ func (r Resolver) Load(ref string) (*Credentials, error) {
 	case ref == profile.Cursor().Name:
 		return c, c.loadProfile(profile.Cursor(), at)
 	default:
-		return LoadCredentials(strings.TrimPrefix(ref, "file:"), at.Getenv)
+		return Load(strings.TrimPrefix(ref, "file:"), at.Getenv)
 	}
 	return c, nil
 }
@@ -128,10 +129,10 @@ func (c *Credentials) loadProfile(p *profile.Profile, at profile.Place) error {
 	return nil
 }
 
-// forHost are the credentials that may go to a host: what a client has stored
+// ForHost are the credentials that may go to a host: what a client has stored
 // goes to its own hosts, and to this machine.
-func (c *Credentials) forHost(host string) *Credentials {
-	if c == nil || c.hosts == nil || isLoopbackName(strings.ToLower(host)) || c.hosts.For(host) {
+func (c *Credentials) ForHost(host string) *Credentials {
+	if c == nil || c.hosts == nil || outbound.IsLoopback(strings.ToLower(host)) || c.hosts.For(host) {
 		return c
 	}
 	return &Credentials{lookup: c.lookup, file: c.file, path: c.path}
@@ -140,7 +141,7 @@ func (c *Credentials) forHost(host string) *Credentials {
 // Token says what the bearer token says of itself, and where it comes from;
 // ok is false where there is none.
 func (c *Credentials) Token() (t Token, from string, ok bool) {
-	secret, from, ok := c.find(EnvToken, HeaderVariable("authorization"), "authorization")
+	secret, from, ok := c.Find(EnvToken, HeaderVariable("authorization"), "authorization")
 	if !ok {
 		return t, "", false
 	}
@@ -150,6 +151,6 @@ func (c *Credentials) Token() (t Token, from string, ok bool) {
 
 // HasKey reports whether there is an API key, and where it comes from.
 func (c *Credentials) HasKey() (from string, ok bool) {
-	_, from, ok = c.find(EnvAPIKey)
+	_, from, ok = c.Find(EnvAPIKey)
 	return from, ok
 }

@@ -2,65 +2,29 @@ package replay
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/outbound"
 )
 
-const idleTimeout = 10 * time.Second
-
-// errNoHTTP2 ends the TLS handshake with a server that does not negotiate
-// HTTP/2 for a call that needs it. net/http would send it as HTTP/1.1.
-var errNoHTTP2 = errors.New("the server does not negotiate HTTP/2")
-
-// transport makes a transport for one request: no proxy, no redirects, no
-// compression of its own, and no address that the plan's target is not.
+// transport makes a transport for the request, and no other address than its
+// target's.
 func (p *Plan) transport() *http.Transport {
-	t := &http.Transport{
-		DialContext:        guard{live: p.o.Live && !p.isLocal(), dial: p.o.dial}.DialContext,
-		DisableCompression: true,
-		DisableKeepAlives:  p.HTTP != "2" && p.split == nil,
-		// of one that was in use when it should have been closed
-		IdleConnTimeout: idleTimeout,
-		TLSClientConfig: p.o.tlsConfig(),
-		Protocols:       new(http.Protocols),
-	}
-	switch {
-	case p.HTTP != "2":
-		t.Protocols.SetHTTP1(true)
-	case p.url.Scheme == "http":
-		t.Protocols.SetUnencryptedHTTP2(true)
-	default:
-		t.Protocols.SetHTTP2(true)
-		// One message each way works on either version.
-		if t.Protocols.SetHTTP1(p.whole && p.Protocol != decode.GRPC); !t.Protocols.HTTP1() {
-			t.TLSClientConfig.VerifyConnection = func(s tls.ConnectionState) error {
-				if s.NegotiatedProtocol != "h2" {
-					return errNoHTTP2
-				}
-				return nil
-			}
-		}
-	}
+	fallback := p.whole && p.shown.Protocol != decode.GRPC // one message each way works on either version
+	t := outbound.NewVersion(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
+	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t
-}
-
-// tlsConfig is how the server's certificate is verified.
-func (o *Options) tlsConfig() *tls.Config {
-	//nolint:gosec // --upstream-insecure
-	return &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
 }
 
 // request makes the HTTP request around a body.
 func (p *Plan) request(body io.Reader, length int64) *http.Request {
-	return newRequest(p.Method, p.url, p.headers, p.trailers, body, length)
+	return newRequest(p.shown.Method, p.url, p.headers, p.trailers, body, length)
 }
 
 func newRequest(method string, u *url.URL, headers, trailers captures.Headers, body io.Reader, length int64) *http.Request {

@@ -1,4 +1,4 @@
-package replay
+package credential
 
 import (
 	"encoding/base64"
@@ -53,7 +53,7 @@ func ParseToken(token string) (t Token, ok bool) {
 	return t, true
 }
 
-// stale reports whether a token is of no more use.
-func (t Token) stale(now time.Time) bool {
+// IsStale reports whether a token is of no more use.
+func (t Token) IsStale(now time.Time) bool {
 	return !t.Expires.IsZero() && t.Expires.Sub(now) < LeastLife
 }

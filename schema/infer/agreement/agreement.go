@@ -1,4 +1,6 @@
-package infer
+// Package agreement compares inferred definitions with those that they should be,
+// field by field, and counts how far the two agree.
+package agreement
 
 import (
 	"fmt"
@@ -6,6 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/wire"
+	"unwire/schema"
+	"unwire/schema/infer"
 )
 
 // A Pair is an inferred message and the one that it should be.
@@ -13,14 +17,14 @@ type Pair struct {
 	Inferred, Reference protoreflect.MessageDescriptor
 }
 
-// An Agreement counts how far inferred fields agree with reference ones of the
+// A Result counts how far inferred fields agree with reference ones of the
 // same number, below some pairs of messages. Each field of each pair of types
 // that meet counts once.
 //
 // Same means equal. Compatible means that the difference does not show on the
 // wire for the values both can hold: an int64 for an int32, a bool or an enum;
 // singular for optional; packed for unpacked; a list of entries for a map.
-type Agreement struct {
+type Result struct {
 	// inferred ones with a reference
 	Fields int `json:"fields"`
 
@@ -64,15 +68,15 @@ type Disagreement struct {
 }
 
 // String returns "12 of 13 fields agree", the count of those compatible in all.
-func (a *Agreement) String() string { return fmt.Sprintf("%d of %d fields agree", a.Agree, a.Fields) }
+func (a *Result) String() string { return fmt.Sprintf("%d of %d fields agree", a.Agree, a.Fields) }
 
 // maxPairs bounds the pairs of types that are compared.
 const maxPairs = 200_000
 
-// Agree compares the messages of each pair, and those they lead to. Pairs with
+// Of compares the messages of each pair, and those they lead to. Pairs with
 // a nil side are left out.
-func Agree(pairs ...Pair) *Agreement {
-	a := &Agreement{Disagreements: []Disagreement{}}
+func Of(pairs ...Pair) *Result {
+	a := &Result{Disagreements: []Disagreement{}}
 	met := map[[2]protoreflect.FullName]bool{}
 	for len(pairs) > 0 && len(met) < maxPairs {
 		p := pairs[0]
@@ -91,7 +95,7 @@ func Agree(pairs ...Pair) *Agreement {
 }
 
 // compare counts the fields of one pair and returns the pairs below it.
-func (a *Agreement) compare(p Pair) (below []Pair) {
+func (a *Result) compare(p Pair) (below []Pair) {
 	fields, refs := p.Inferred.Fields(), p.Reference.Fields()
 	for i := range refs.Len() {
 		if fields.ByNumber(refs.Get(i).Number()) == nil {
@@ -129,7 +133,7 @@ func entryOrMessage(fd protoreflect.FieldDescriptor) protoreflect.MessageDescrip
 	return fd.Message()
 }
 
-func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
+func (a *Result) field(fd, ref protoreflect.FieldDescriptor) {
 	a.Fields++
 	good := true
 	count := func(what, got, want string, compatible bool, same, alike *int) {
@@ -148,12 +152,12 @@ func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
 		good = good && compatible
 	}
 	var ignore int
-	gotKind, wantKind := KindOf(fd), KindOf(ref)
+	gotKind, wantKind := kindOf(fd), kindOf(ref)
 	count("kind", string(gotKind), string(wantKind), elementOf(gotKind, fd) == elementOf(wantKind, ref), &a.Kind, &ignore)
 	count("type", typeOfField(fd), typeOfField(ref), typeClass(fd) == typeClass(ref), &a.Type, &a.TypeCompatible)
-	got, want := LabelOfField(fd), LabelOfField(ref)
-	count("label", got, want, IsMany(got) == IsMany(want), &a.Label, &a.LabelCompatible)
-	if InOneof(fd) == InOneof(ref) {
+	got, want := infer.LabelOfField(fd), infer.LabelOfField(ref)
+	count("label", got, want, infer.IsMany(got) == infer.IsMany(want), &a.Label, &a.LabelCompatible)
+	if schema.InOneof(fd) == schema.InOneof(ref) {
 		a.Oneof++
 	}
 	if good {
@@ -161,8 +165,8 @@ func (a *Agreement) field(fd, ref protoreflect.FieldDescriptor) {
 	}
 }
 
-// KindOf is the kind of a declared field, in the contract's words.
-func KindOf(fd protoreflect.FieldDescriptor) Kind {
+// kindOf is the kind of a declared field, in the contract's words.
+func kindOf(fd protoreflect.FieldDescriptor) infer.Kind {
 	if fd.IsList() && fd.IsPacked() {
 		return wire.KindPacked
 	}
@@ -170,7 +174,7 @@ func KindOf(fd protoreflect.FieldDescriptor) Kind {
 }
 
 // elementKind is the kind of a value of the declared kind.
-func elementKind(k protoreflect.Kind) Kind {
+func elementKind(k protoreflect.Kind) infer.Kind {
 	switch k {
 	case protoreflect.MessageKind:
 		return wire.KindMessage
@@ -189,7 +193,7 @@ func elementKind(k protoreflect.Kind) Kind {
 }
 
 // elementOf is the kind with packing taken off.
-func elementOf(k Kind, fd protoreflect.FieldDescriptor) Kind {
+func elementOf(k infer.Kind, fd protoreflect.FieldDescriptor) infer.Kind {
 	if k == wire.KindPacked {
 		return elementKind(fd.Kind())
 	}
@@ -213,28 +217,4 @@ func typeClass(fd protoreflect.FieldDescriptor) string {
 	default:
 		return k.String()
 	}
-}
-
-// LabelOfField is the declared label, in the contract's words. A oneof's
-// members are singular; a required field is optional with a promise.
-func LabelOfField(fd protoreflect.FieldDescriptor) string {
-	switch {
-	case fd.IsMap():
-		return Map
-	case fd.IsList():
-		return Repeated
-	case InOneof(fd) || fd.Message() != nil || !fd.HasPresence():
-		return Singular
-	}
-	return Optional
-}
-
-// IsMany reports whether a field with this label can have several values.
-func IsMany(label string) bool { return label == Map || label == Repeated }
-
-// InOneof reports whether a field belongs to a oneof that is written in the source,
-// as opposed to that of an optional field.
-func InOneof(fd protoreflect.FieldDescriptor) bool {
-	o := fd.ContainingOneof()
-	return o != nil && !o.IsSynthetic()
 }

@@ -1,4 +1,6 @@
-package bundle
+// Package lexer splits JavaScript into tokens, and reads the values of its literals.
+// It takes any bytes: no script has to be whole, or JavaScript at all.
+package lexer
 
 import (
 	"bytes"
@@ -8,19 +10,19 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// A lexer splits a script into tokens. It reads every byte a bounded number of
+// A Lexer splits a script into tokens. It reads every byte a bounded number of
 // times, whatever the bytes are: what begins no token is skipped, and what has
 // no end (a template, a comment) is searched for its end once.
 //
 // Source: ECMA-262, chapter 12
-type lexer struct {
+type Lexer struct {
 	src []byte
 
-	// of the token that was read last
-	start int
+	// Start is where the token that was read last begins.
+	Start int
 
-	// the end of that token
-	at int
+	// At is where that token ends.
+	At int
 
 	// open parentheses and braces
 	level int
@@ -28,8 +30,8 @@ type lexer struct {
 	// levels at which a } goes on with a template
 	templates []int
 
-	// a line terminator stands between the last token and the one before
-	newline bool
+	// Newline says that a line ended between that token and the one before.
+	Newline bool
 
 	// none of the line's tokens was read yet
 	lineStart bool
@@ -41,56 +43,57 @@ type lexer struct {
 	openComment int
 }
 
-func newLexer(src []byte) *lexer {
-	l := &lexer{src: src, lineStart: true, openTemplate: len(src), openComment: len(src)}
+// New returns a lexer at the beginning of a script.
+func New(src []byte) *Lexer {
+	l := &Lexer{src: src, lineStart: true, openTemplate: len(src), openComment: len(src)}
 	if bytes.HasPrefix(src, []byte("#!")) {
-		l.at = lineEnd(src)
+		l.At = lineEnd(src)
 	}
 	return l
 }
 
 // peek returns the byte n bytes after the position, 0 after the end.
-func (l *lexer) peek(n int) byte {
-	if l.at+n >= len(l.src) {
+func (l *Lexer) peek(n int) byte {
+	if l.At+n >= len(l.src) {
 		return 0
 	}
-	return l.src[l.at+n]
+	return l.src[l.At+n]
 }
 
-// next reads the next token. White space, comments and what is no token are
+// Next reads the next token. White space, comments and what is no token are
 // skipped. At the end of the script it returns ErrorToken, and after much that
 // was skipped WhitespaceToken, so that the caller can end.
 //
 // A slash is a DivToken or a DivEqToken: only the caller can tell whether it
 // begins a regular expression, which regexp then reads.
-func (l *lexer) next() js.TokenType {
+func (l *Lexer) Next() js.TokenType {
 	const most = 1 << 12 // skips at a time
-	for n := 0; l.at < len(l.src); n++ {
+	for n := 0; l.At < len(l.src); n++ {
 		if n == most {
 			return js.WhitespaceToken
 		}
 		if l.space() {
 			continue
 		}
-		l.start = l.at
+		l.Start = l.At
 		typ := l.token()
-		if l.at == l.start { // what is no token
-			_, size := utf8.DecodeRune(l.src[l.at:])
-			l.at += size
+		if l.At == l.Start { // what is no token
+			_, size := utf8.DecodeRune(l.src[l.At:])
+			l.At += size
 		}
 		if typ != js.ErrorToken {
-			l.newline, l.lineStart = l.lineStart, false
+			l.Newline, l.lineStart = l.lineStart, false
 			return typ
 		}
 	}
-	l.start = l.at
+	l.Start = l.At
 	return js.ErrorToken
 }
 
 // token reads a token. It returns ErrorToken for what is none, of which it may
 // have read some.
-func (l *lexer) token() js.TokenType {
-	switch c := l.src[l.at]; {
+func (l *Lexer) token() js.TokenType {
+	switch c := l.src[l.At]; {
 	case isDigit(c), c == '.' && isDigit(l.peek(1)):
 		return l.number()
 	case isWord(c), c == '\\', c >= utf8.RuneSelf:
@@ -101,7 +104,7 @@ func (l *lexer) token() js.TokenType {
 		l.templates = append(l.templates, l.level)
 		return l.template(js.TemplateToken, js.TemplateStartToken)
 	case c == '#':
-		l.at++
+		l.At++
 		if l.identifier() == js.ErrorToken {
 			return js.ErrorToken
 		}
@@ -116,12 +119,12 @@ func (l *lexer) token() js.TokenType {
 	case c == ')':
 		l.level--
 	}
-	for _, p := range punctuators[l.src[l.at]&0x7f] {
-		if end := l.at + len(p.text); end <= len(l.src) && string(l.src[l.at:end]) == p.text {
+	for _, p := range punctuators[l.src[l.At]&0x7f] {
+		if end := l.At + len(p.text); end <= len(l.src) && string(l.src[l.At:end]) == p.text {
 			if p.typ == js.OptChainToken && isDigit(l.peek(2)) { // a ?.5 : 1
 				continue
 			}
-			l.at = end
+			l.At = end
 			return p.typ
 		}
 	}
@@ -171,27 +174,27 @@ var punctuators = [utf8.RuneSelf][]punctuator{
 
 // space skips white space, a line terminator or a comment, and reports whether
 // there was any.
-func (l *lexer) space() bool {
-	switch c := l.src[l.at]; {
+func (l *Lexer) space() bool {
+	switch c := l.src[l.At]; {
 	case c == ' ' || c == '\t' || c == '\v' || c == '\f':
-		l.at++
+		l.At++
 	case c == '\n' || c == '\r':
-		l.at++
+		l.At++
 		l.lineStart = true
-	case c == '/' && l.peek(1) == '/', c == '<' && bytes.HasPrefix(l.src[l.at:], []byte("<!--")),
-		c == '-' && l.lineStart && bytes.HasPrefix(l.src[l.at:], []byte("-->")):
-		l.at += lineEnd(l.src[l.at:])
+	case c == '/' && l.peek(1) == '/', c == '<' && bytes.HasPrefix(l.src[l.At:], []byte("<!--")),
+		c == '-' && l.lineStart && bytes.HasPrefix(l.src[l.At:], []byte("-->")):
+		l.At += lineEnd(l.src[l.At:])
 	case c == '/' && l.peek(1) == '*':
 		return l.comment()
 	case c >= utf8.RuneSelf:
-		r, size := utf8.DecodeRune(l.src[l.at:])
+		r, size := utf8.DecodeRune(l.src[l.At:])
 		switch {
 		case r == '\u2028' || r == '\u2029':
 			l.lineStart = true
 		case r != '\ufeff' && !unicode.Is(unicode.Zs, r):
 			return false
 		}
-		l.at += size
+		l.At += size
 	default:
 		return false
 	}
@@ -199,20 +202,20 @@ func (l *lexer) space() bool {
 }
 
 // comment skips a comment of several lines. One that has no end is none.
-func (l *lexer) comment() bool {
-	if l.at >= l.openComment {
+func (l *Lexer) comment() bool {
+	if l.At >= l.openComment {
 		return false
 	}
-	body := l.src[l.at+2:]
+	body := l.src[l.At+2:]
 	n := bytes.Index(body, []byte("*/"))
 	if n < 0 {
-		l.openComment = l.at
+		l.openComment = l.At
 		return false
 	}
 	if lineEnd(body[:n]) < n {
 		l.lineStart = true
 	}
-	l.at += 2 + n + 2
+	l.At += 2 + n + 2
 	return true
 }
 
@@ -250,32 +253,32 @@ func isIdentPart(r rune) bool {
 
 // identifier reads an identifier or a keyword. Where none begins it reads
 // nothing.
-func (l *lexer) identifier() js.TokenType {
-	begin := l.at
-	for l.at < len(l.src) {
-		c := l.src[l.at]
+func (l *Lexer) identifier() js.TokenType {
+	begin := l.At
+	for l.At < len(l.src) {
+		c := l.src[l.At]
 		switch {
-		case isWord(c) && (l.at > begin || !isDigit(c)):
-			l.at++
+		case isWord(c) && (l.At > begin || !isDigit(c)):
+			l.At++
 			continue
 		case c == '\\':
-			if n := unicodeEscape(l.src[l.at:]); n > 0 {
-				l.at += n
+			if n := unicodeEscape(l.src[l.At:]); n > 0 {
+				l.At += n
 				continue
 			}
 		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRune(l.src[l.at:])
-			if isIdentStart(r) || l.at > begin && isIdentPart(r) {
-				l.at += size
+			r, size := utf8.DecodeRune(l.src[l.At:])
+			if isIdentStart(r) || l.At > begin && isIdentPart(r) {
+				l.At += size
 				continue
 			}
 		}
 		break
 	}
-	if l.at == begin {
+	if l.At == begin {
 		return js.ErrorToken
 	}
-	if typ, ok := js.Keywords[string(l.src[begin:l.at])]; ok {
+	if typ, ok := js.Keywords[string(l.src[begin:l.At])]; ok {
 		return typ
 	}
 	return js.IdentifierToken
@@ -309,8 +312,8 @@ func unicodeEscape(text []byte) int {
 func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // number reads a numeric literal.
-func (l *lexer) number() js.TokenType {
-	if l.src[l.at] == '0' {
+func (l *Lexer) number() js.TokenType {
+	if l.src[l.At] == '0' {
 		typ, is := js.ErrorToken, isHexDigit
 		switch l.peek(1) | 0x20 {
 		case 'x':
@@ -321,7 +324,7 @@ func (l *lexer) number() js.TokenType {
 			typ, is = js.OctalToken, func(c byte) bool { return '0' <= c && c <= '7' }
 		}
 		if typ != js.ErrorToken && is(l.peek(2)) {
-			l.at += 2
+			l.At += 2
 			l.digits(is)
 			l.suffix()
 			return typ
@@ -333,7 +336,7 @@ func (l *lexer) number() js.TokenType {
 		return typ
 	}
 	if l.peek(0) == '.' {
-		l.at++
+		l.At++
 		l.digits(isDigit)
 		typ = js.DecimalToken
 	}
@@ -343,7 +346,7 @@ func (l *lexer) number() js.TokenType {
 			n++
 		}
 		if isDigit(l.peek(n)) {
-			l.at += n
+			l.At += n
 			l.digits(isDigit)
 			typ = js.DecimalToken
 		}
@@ -352,74 +355,74 @@ func (l *lexer) number() js.TokenType {
 }
 
 // digits skips digits, and _ between two of them.
-func (l *lexer) digits(is func(byte) bool) {
+func (l *Lexer) digits(is func(byte) bool) {
 	for is(l.peek(0)) || l.peek(0) == '_' && is(l.peek(1)) {
-		l.at++
+		l.At++
 	}
 }
 
 // suffix skips the n of a big integer.
-func (l *lexer) suffix() bool {
+func (l *Lexer) suffix() bool {
 	if l.peek(0) != 'n' {
 		return false
 	}
-	l.at++
+	l.At++
 	return true
 }
 
 // quoted reads a string. One that does not end on its line is no token: what
 // follows it on the line is skipped with it.
-func (l *lexer) quoted(quote byte) js.TokenType {
-	for l.at++; l.at < len(l.src); l.at++ {
-		switch c := l.src[l.at]; c {
+func (l *Lexer) quoted(quote byte) js.TokenType {
+	for l.At++; l.At < len(l.src); l.At++ {
+		switch c := l.src[l.At]; c {
 		case quote:
-			l.at++
+			l.At++
 			return js.StringToken
 		case '\n', '\r':
 			return js.ErrorToken
 		case '\\':
 			if l.peek(1) == '\r' && l.peek(2) == '\n' {
-				l.at++
+				l.At++
 			}
-			l.at++
+			l.At++
 		}
 	}
-	l.at = len(l.src)
+	l.At = len(l.src)
 	return js.ErrorToken
 }
 
 // template reads a part of a template: from ` or } to the ` that ends it, which
 // is a token of type end, or to a ${, which is one of type more. A template
 // without an end is none.
-func (l *lexer) template(end, more js.TokenType) js.TokenType {
+func (l *Lexer) template(end, more js.TokenType) js.TokenType {
 	ended := len(l.templates) - 1
-	for i := l.at + 1; i < len(l.src) && l.at < l.openTemplate; i++ {
+	for i := l.At + 1; i < len(l.src) && l.At < l.openTemplate; i++ {
 		switch c := l.src[i]; {
 		case c == '\\':
 			i++
 		case c == '`':
-			l.templates, l.at = l.templates[:ended], i+1
+			l.templates, l.At = l.templates[:ended], i+1
 			return end
 		case c == '$' && i+1 < len(l.src) && l.src[i+1] == '{':
 			l.level++
-			l.at = i + 2
+			l.At = i + 2
 			return more
 		}
 	}
-	l.openTemplate = min(l.openTemplate, l.at)
+	l.openTemplate = min(l.openTemplate, l.At)
 	l.templates = l.templates[:ended]
 	return js.ErrorToken
 }
 
-// regexp reads the regular expression that begins at the slash that was read
+// Regexp reads the regular expression that begins at the slash that was read
 // last, if it ends on its line; else it reads the slash alone. It returns where
 // it stopped.
-func (l *lexer) regexp() (ok bool, stopped int) {
+func (l *Lexer) Regexp() (ok bool, stopped int) {
 	class := false
-	for i := l.start + 1; i < len(l.src); i++ {
+	for i := l.Start + 1; i < len(l.src); i++ {
 		switch c := l.src[i]; {
 		case isLineEnd(l.src[i:]):
-			l.at = l.start + 1
+			l.At = l.Start + 1
 			return false, i
 		case c == '\\' && i+1 < len(l.src) && !isLineEnd(l.src[i+1:]):
 			i++
@@ -428,11 +431,11 @@ func (l *lexer) regexp() (ok bool, stopped int) {
 		case c == ']':
 			class = false
 		case c == '/' && !class:
-			l.at = i + 1
+			l.At = i + 1
 			l.identifier() // flags
-			return true, l.at
+			return true, l.At
 		}
 	}
-	l.at = l.start + 1
+	l.At = l.Start + 1
 	return false, len(l.src)
 }

@@ -1,4 +1,4 @@
-package infer
+package agreement
 
 import (
 	"fmt"
@@ -8,20 +8,23 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"unwire/decode/wire"
+	"unwire/schema"
+	"unwire/schema/infer"
 	"unwire/schema/internal/schematest"
 )
 
-func inferCorpus(t testing.TB, c schematest.Corpus) *Inferred {
+func inferCorpus(t testing.TB, c schematest.Corpus) *infer.Inferred {
 	t.Helper()
-	ev := NewEvidence()
+	ev := infer.NewEvidence()
 	for _, s := range c.Samples {
 		if err := ev.Add("Root", s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	in, err := Infer(ev, Options{Package: "p"})
+	in, err := infer.Infer(ev, infer.Options{Package: "p"})
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}
@@ -36,14 +39,14 @@ func checkDecodes(t testing.TB, name string, md protoreflect.MessageDescriptor, 
 		if err := proto.Unmarshal(s, m); err != nil {
 			t.Fatalf("%s: sample %d: %v", name, i, err)
 		}
-		if path := UnknownIn(m); path != "" {
+		if path := schema.UnknownIn(m); path != "" {
 			t.Fatalf("%s: sample %d: unknown fields at %s", name, i, path)
 		}
 	}
 }
 
 type tally struct {
-	Agreement
+	Result
 	confidence []confidence
 }
 
@@ -52,14 +55,14 @@ type confidence struct {
 	right bool
 }
 
-func (y *tally) add(t testing.TB, c schematest.Corpus) {
+func (y *tally) addCorpus(t testing.TB, c schematest.Corpus) {
 	in := inferCorpus(t, c)
 	root := in.Schema.Message("p.Root")
 	if t.Failed() {
 		return
 	}
 	checkDecodes(t, c.Name, root, c.Samples)
-	a := Agree(Pair{root, c.Truth})
+	a := Of(Pair{root, c.Truth})
 	y.Fields += a.Fields
 	y.Agree += a.Agree
 	y.Kind += a.Kind
@@ -114,7 +117,7 @@ func (y *tally) log(t testing.TB, name string) {
 // TestDescriptors infers the schema of descriptors from real descriptors.
 func TestDescriptors(t *testing.T) {
 	var y tally
-	y.add(t, schematest.DescriptorCorpus(t))
+	y.addCorpus(t, schematest.DescriptorCorpus(t))
 	y.log(t, "descriptors")
 	for _, d := range y.Disagreements {
 		if !d.Compatible {
@@ -140,7 +143,7 @@ func TestRandomSchemas(t *testing.T) {
 	} {
 		var y tally
 		for seed := range uint64(40) {
-			y.add(t, schematest.RandomCorpus(t, 10_000+seed, c.samples))
+			y.addCorpus(t, schematest.RandomCorpus(t, 10_000+seed, c.samples))
 		}
 		y.log(t, fmt.Sprintf("%d samples", c.samples))
 		if pct(y.Agree, y.Fields) < c.agree || pct(y.Kind, y.Fields) < c.kind || pct(y.LabelCompatible, y.Fields) < c.label || pct(y.Oneof, y.Fields) < c.oneof {
@@ -149,5 +152,57 @@ func TestRandomSchemas(t *testing.T) {
 		if y.ece() > 0.05 {
 			t.Errorf("probabilities are off by %.3f", y.ece())
 		}
+	}
+}
+
+// TestInferStruct: google.protobuf.Value is a recursive oneof of every kind.
+func TestInferStruct(t *testing.T) {
+	var samples [][]byte
+	for i := range 30 {
+		v, err := structpb.NewValue(map[string]any{
+			"name": fmt.Sprintf("tool %d", i), "count": i, "deep": map[string]any{"on": i%2 == 0, "list": []any{"a", 1.5, nil}},
+			"more": []any{map[string]any{"x": "y"}, "z"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, b)
+	}
+	in := inferCorpus(t, schematest.Corpus{Samples: samples})
+	a := Of(Pair{in.Schema.Message("p.Root"), (&structpb.Value{}).ProtoReflect().Descriptor()})
+	if a.Kind != a.Fields || a.Extra > 0 {
+		t.Errorf("%v: %+v\n%s", a, a.Disagreements, in.Files)
+	}
+}
+
+// TestReconstructedSchema infers the reconstructed schema from made-up messages
+// of its two great stream types.
+func TestReconstructedSchema(t *testing.T) {
+	s, err := schema.LoadDir(t.Context(), "../../../proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.Method("agent.v1.AgentService", "Run")
+	if m == nil {
+		t.Fatal("no Run")
+	}
+	c := schematest.Corpus{Name: "AgentServerMessage", Truth: m.Output()}
+	g := schematest.NewGenerator(schematest.NewRand(11))
+	for range 150 {
+		b, err := proto.Marshal(g.Message(c.Truth, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Samples = append(c.Samples, b)
+	}
+	var y tally
+	y.addCorpus(t, c)
+	y.log(t, c.Name)
+	if pct(y.Kind, y.Fields) < 95 || pct(y.Agree, y.Fields) < 90 {
+		t.Error("worse than it was")
 	}
 }

@@ -1,4 +1,4 @@
-package infer
+package schema
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 

@@ -1,4 +1,4 @@
-package replay
+package outbound
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 		return fmt.Errorf("replay: %w: %s is no http or https URL", ErrRefused, u.Redacted())
 	case host == "":
 		return fmt.Errorf("replay: %w: %s has no host", ErrRefused, u.Redacted())
-	case isLoopbackName(host):
+	case IsLoopback(host):
 		return nil
 	case !live:
 		return fmt.Errorf("replay: %w: %s is not this machine, and --live is not given", ErrRefused, host)
@@ -39,7 +39,9 @@ func CheckTarget(u *url.URL, live bool, allowed []string) error {
 	return nil
 }
 
-func isLoopbackName(host string) bool {
+// IsLoopback reports whether a host, in lower case, is this machine by its name
+// or address.
+func IsLoopback(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
@@ -67,12 +69,15 @@ func isAllowed(host, port string, allowed []string) bool {
 	})
 }
 
+// A DialFunc makes a connection, as net.Dialer.DialContext does.
+type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // A guard dials, and looks at the address that a connection really goes to: a
 // name may resolve to anything, and to something else the next time.
 type guard struct {
 	live bool
 	// nil: a plain dialer
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	dial DialFunc
 }
 
 // DialContext is a net.Dialer's, refusing what is not loopback unless live.
@@ -90,7 +95,7 @@ func (g guard) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	if !isLoopbackName(strings.ToLower(strings.TrimSuffix(host, "."))) {
+	if !IsLoopback(strings.ToLower(strings.TrimSuffix(host, "."))) {
 		return nil, fmt.Errorf("%w: %s is not a loopback address", ErrRefused, address)
 	}
 	if _, err := netip.ParseAddr(host); err == nil {

@@ -1,4 +1,13 @@
-package replay
+// Package credential holds the secrets that a capture does not: they come from
+// the environment, a file, the system's key store or what a client has stored,
+// and are looked up by the name of a header or a variable. Tokens are read for
+// when they expire, and an API key can be exchanged for one.
+//
+//	c, err := credential.Resolver{Getenv: os.Getenv}.Load("cursor")
+//	secret, from, ok := c.Find(credential.HeaderNames("authorization")...)
+//
+// Source: RESEARCH.md#credentials
+package credential
 
 import (
 	"bufio"
@@ -20,21 +29,6 @@ var ErrCredentials = errors.New("credentials are missing")
 // ErrExpired is wrapped where a token was given that expires too soon, or has.
 // It is an ErrCredentials, too.
 var ErrExpired = errors.New("the token is of no more use")
-
-// An expiredError says which token, and when.
-type expiredError struct {
-	secret Secret
-	past   bool
-}
-
-func (e *expiredError) Error() string {
-	if e.past {
-		return fmt.Sprintf("the token of %s, from %s, expired at %s", e.secret.Where, e.secret.From, e.secret.Expires)
-	}
-	return fmt.Sprintf("the token of %s, from %s, expires at %s, which leaves less than %s", e.secret.Where, e.secret.From, e.secret.Expires, LeastLife)
-}
-
-func (e *expiredError) Is(target error) bool { return target == ErrExpired || target == ErrCredentials }
 
 // Environment variables that hold secrets for a replay. Any other header's
 // value comes from HeaderVariable.
@@ -78,7 +72,7 @@ type Credentials struct {
 	hosts *profile.Profile // whose hosts held may go to; nil: any
 }
 
-// LoadCredentials returns the secrets of an environment and, where path is not
+// Load returns the secrets of an environment and, where path is not
 // "", of a file, which comes first.
 //
 // Shape: a line a secret, `NAME: value` or `NAME=value`, NAME a header's or one
@@ -86,7 +80,7 @@ type Credentials struct {
 // Limits: 1 MiB.
 // Errors: the file must be readable by its owner alone (mode 0600 or less).
 // An error names the line and never its value.
-func LoadCredentials(path string, getenv func(string) string) (*Credentials, error) {
+func Load(path string, getenv func(string) string) (*Credentials, error) {
 	c := &Credentials{lookup: getenv, path: path}
 	if path == "" {
 		return c, nil
@@ -131,8 +125,8 @@ func readCredentials(r io.Reader) (map[string]string, error) {
 	return secrets, lines.Err()
 }
 
-// find returns the first secret that one of names has, and where it came from.
-func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
+// Find returns the first secret that one of names has, and where it came from.
+func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 	if c == nil {
 		return "", "", false
 	}
@@ -157,8 +151,8 @@ func (c *Credentials) find(names ...string) (secret, from string, ok bool) {
 	return "", "", false
 }
 
-// headerNames are the names under which a header's secret is looked for.
-func headerNames(header string) []string {
+// HeaderNames are the names under which a header's secret is looked for.
+func HeaderNames(header string) []string {
 	header = strings.ToLower(header)
 	names := []string{HeaderVariable(header), header}
 	switch header {
@@ -170,8 +164,8 @@ func headerNames(header string) []string {
 	return names
 }
 
-// scheme puts the captured scheme, or Bearer, before a bare token.
-func scheme(token, captured string) string {
+// WithScheme puts the captured scheme, or Bearer, before a bare token.
+func WithScheme(token, captured string) string {
 	if strings.Contains(token, " ") {
 		return token
 	}
@@ -180,4 +174,13 @@ func scheme(token, captured string) string {
 		before = "Bearer"
 	}
 	return before + " " + token
+}
+
+// Authorization is the `authorization` header that the secrets hold, if any.
+func (c *Credentials) Authorization() (value string, ok bool) {
+	token, _, ok := c.Find(HeaderNames("authorization")...)
+	if !ok {
+		return "", false
+	}
+	return WithScheme(token, ""), true
 }

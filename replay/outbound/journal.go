@@ -1,4 +1,4 @@
-package replay
+package outbound
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -44,8 +43,8 @@ type Entry struct {
 	Edits   []string  `json:"edits,omitempty"`
 	Bytes   int       `json:"bytes,omitempty"`  // of the messages, as planned
 	SHA256  string    `json:"sha256,omitempty"` // of them, one after the other
-	Verdict Verdict   `json:"verdict,omitempty"`
-	Origin  Origin    `json:"origin,omitempty"`
+	Verdict string    `json:"verdict,omitempty"`
+	Origin  string    `json:"origin,omitempty"`
 	Status  int       `json:"status,omitempty"`
 	Code    string    `json:"code,omitempty"`
 	Message string    `json:"message,omitempty"`
@@ -158,45 +157,20 @@ func (j *Journal) write(e Entry) (int64, error) {
 	return e.N, j.f.Sync()
 }
 
-// note appends an entry to the journal, if there is one.
-func (p *Pace) note(e Entry) (int64, error) {
+// Note appends an entry to the journal, if there is one, and returns its number.
+func (p *Pace) Note(e Entry) (int64, error) {
 	if p == nil {
 		return 0, nil
 	}
 	return p.Journal.write(e)
 }
 
-// journal notes that a plan is about to be sent.
-func (p *Plan) journal() (int64, error) {
-	clean := p.cleaner()
-	e := Entry{
-		Event: "request", Capture: p.Exchange, Host: p.url.Hostname(), Method: p.Method, URL: clean(p.URL), Effects: p.Effects, Edits: slices.Clone(p.Edits),
-	}
-	for i := range e.Edits {
-		e.Edits[i] = clean(e.Edits[i])
-	}
-	var bodies [][]byte
-	for i := range p.Frames {
-		bodies = append(bodies, p.Frames[i].Data)
-	}
-	e.body(bodies...)
-	return p.o.Pace.note(e)
-}
-
-// body notes what a request carries, without keeping it.
-func (e *Entry) body(messages ...[]byte) {
+// Summarize notes the size and the hash of the messages that a request carries.
+func (e *Entry) Summarize(messages ...[]byte) {
 	sum := sha256.New()
 	for _, m := range messages {
 		e.Bytes += len(m)
 		sum.Write(m)
 	}
 	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
-}
-
-// answered notes what came of a request.
-func (p *Plan) answered(n int64, r *Result, until time.Time) error {
-	_, err := p.o.Pace.note(Entry{
-		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: r.Verdict, Origin: r.Origin, Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
-	})
-	return err
 }

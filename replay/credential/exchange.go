@@ -1,0 +1,125 @@
+package credential
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"unwire/captures/redact"
+	"unwire/decode/envelope"
+	"unwire/replay/outbound"
+	"unwire/replay/profile"
+)
+
+// maxTokenAnswer bounds the answer to an exchange.
+const maxTokenAnswer = 1 << 20
+
+// exchangeTimeout bounds an exchange.
+const exchangeTimeout = 60 * time.Second
+
+// Refresh exchanges the API key for a token, which c has from then on, in
+// memory alone. One request is sent, to the host of base, which has to pass
+// CheckTarget.
+//
+// Shape: timeout is of the whole exchange; 0 is 60 s.
+// Errors: ErrCredentials where there is no key, or the server gives no token;
+// ErrRefused.
+func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *url.URL, p outbound.Policy, timeout time.Duration) error {
+	if err := outbound.CheckTarget(base, p.Live, p.AllowHosts); err != nil {
+		return err
+	}
+	key, _, ok := c.ForHost(base.Hostname()).Find(EnvAPIKey)
+	if !ok {
+		return fmt.Errorf("replay: %w: no API key to exchange at %s: set %s", ErrCredentials, base.Host, EnvAPIKey)
+	}
+	if timeout <= 0 {
+		timeout = exchangeTimeout
+	}
+	ctx, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	u := *base
+	u.Path, u.RawQuery, u.User, u.Fragment = strings.TrimSuffix(base.Path, "/")+pr.Exchange, "", nil, ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader("{}"))
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	if err := p.Pace.Admit(ctx, u.Hostname()); err != nil {
+		return fmt.Errorf("replay: the exchange of the API key: %w", err)
+	}
+
+	// No secret may get into the journal, whatever the server answers.
+	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
+		return exchange(req, pr, p, timeout, answer)
+	}, func(text string) string {
+		return redact.Default().String(strings.ReplaceAll(text, key, "[redacted]"))
+	})
+	if err != nil {
+		return err
+	}
+	if c.held == nil {
+		c.held = map[string]held{}
+	}
+	c.held[EnvToken] = held{token, "exchange at " + base.Host}
+	return nil
+}
+
+// journaled sends a request, and notes it and its answer in the journal.
+func journaled(pace *outbound.Pace, req *http.Request, send func(answer *outbound.Entry) (string, error), clean func(string) string) (string, error) {
+	host := req.URL.Hostname()
+	asked := outbound.Entry{Event: "request", Host: host, Method: req.Method, URL: req.URL.String(), Effects: "unknown"}
+	asked.Summarize([]byte("{}"))
+	n, err := pace.Note(asked)
+	if err != nil {
+		return "", err
+	}
+	answer := outbound.Entry{N: n, Event: "answer", Host: host, Origin: "local"}
+	token, err := send(&answer)
+	if answer.Message == "" && err != nil {
+		answer.Message = clean(err.Error())
+	}
+	_, noted := pace.Note(answer)
+	return token, errors.Join(err, noted)
+}
+
+// exchange sends the request for a token, and fills in the entry of its answer.
+func exchange(req *http.Request, pr *profile.Profile, p outbound.Policy, timeout time.Duration, answer *outbound.Entry) (token string, err error) {
+	local := outbound.IsLoopback(strings.ToLower(req.URL.Hostname()))
+	tr := outbound.NewVersion(req.URL.Scheme, "1.1", local, false, p)
+	tr.DisableKeepAlives = true
+	defer tr.CloseIdleConnections()
+	var at outbound.Progress
+	resp, err := tr.RoundTrip(req.WithContext(at.Trace(req.Context(), nil)))
+	if err != nil {
+		return "", fmt.Errorf("replay: the exchange of the API key: %w", at.Failure(err, timeout))
+	}
+	defer resp.Body.Close()
+	retryAfter := resp.Header.Get("retry-after")
+	answer.Origin, answer.Status, answer.Until = "server", resp.StatusCode, outbound.RetryAfter(retryAfter, time.Now())
+	answer.Code = envelope.CodeOfStatus(resp.StatusCode)
+	p.Pace.Observe(req.URL.Hostname(), resp.StatusCode, answer.Code, retryAfter)
+	var tokens struct {
+		AccessToken string `json:"accessToken"`
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	if err != nil {
+		return "", fmt.Errorf("replay: the exchange of the API key: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(data, &tokens) != nil || tokens.AccessToken == "" {
+		return "", fmt.Errorf("replay: %w: %s%s answered %d and gave no token", ErrCredentials, req.URL.Host, pr.Exchange, resp.StatusCode)
+	}
+	return tokens.AccessToken, nil
+}
+
+// Stale reports whether the token is there and of no more use.
+func (c *Credentials) Stale(now time.Time) bool {
+	t, _, ok := c.Token()
+	return ok && t.IsStale(now)
+}
