@@ -3,7 +3,7 @@ package cli
 import "github.com/spf13/cobra"
 
 // commands are all commands, in the order of the loop they serve.
-func (a *app) commands() []*cobra.Command {
+func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		a.demoCommand(),
 		a.demoClientCommand(),
