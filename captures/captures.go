@@ -1,4 +1,7 @@
-// Package captures holds the record model of a capture and the .uwc store.
+// Package captures is the record model: what a capture consists of, and what
+// those who record and read captures have in common. Package store keeps captures
+// in files (.uwc), package redact takes secrets out while they are recorded, and
+// the packages below convert other formats.
 //
 // The truth of a capture is what was seen: exchanges (one request with its
 // response) and chunks (the bytes of a body as they passed, with direction and
@@ -7,6 +10,7 @@
 package captures
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -99,8 +103,35 @@ func (e *Exchange) Ended() bool { return e.Outcome != InFlight }
 // stored; Error has the words.
 func (e *Exchange) Shortened() bool { return strings.Contains(e.Error, notStored) }
 
+// AddShortened notes in Error that the last n bytes of a direction were left out
+// because of a limit.
+func (e *Exchange) AddShortened(dir Direction, n, limit int64) {
+	if e.Error != "" {
+		e.Error += "; "
+	}
+	e.Error += fmt.Sprintf("the last %d bytes %s %s %d", n, dir, notStored, limit)
+}
+
 // notStored is what Error says then.
 const notStored = "were not stored: the limit is"
+
+// ChangedProtocol returns the protocol that the exchange's connection or stream
+// changed to, after which its bytes are no bodies of HTTP; "" if it did not.
+func (e *Exchange) ChangedProtocol() string {
+	to := ""
+	switch {
+	case e.Status == 101:
+		if to = e.ResponseHeaders.Get("upgrade"); to == "" {
+			to = "another protocol"
+		}
+	case e.Status/100 != 2:
+	case e.RequestHeaders.Get(":protocol") != "":
+		to = e.RequestHeaders.Get(":protocol")
+	case e.Method == "CONNECT":
+		to = "tunnel"
+	}
+	return strings.ToLower(to)
+}
 
 // A Chunk is a run of body bytes as they passed, in one direction.
 type Chunk struct {

@@ -94,13 +94,13 @@ type Options struct {
 	Wire wire.Options
 }
 
-// A Source has exchanges with their chunks: a *captures.Store, for one.
+// A Source has exchanges with their chunks: a *store.Store, for one.
 type Source interface {
 	Exchange(ctx context.Context, id int64) (*captures.Exchange, error)
 	Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error]
 }
 
-// A Capture is a Source that can list its exchanges: a *captures.Store, for one.
+// A Capture is a Source that can list its exchanges: a *store.Store, for one.
 type Capture interface {
 	Source
 	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
@@ -113,7 +113,7 @@ const batchFrames = 256
 //
 // Errors: only where src cannot be read, with what had been read by then, or
 // nil if that is nothing. What cannot be decoded is in Exchange.Err.
-func Decode(ctx context.Context, src Source, id int64, o Options) (*Exchange, error) {
+func Decode(ctx context.Context, src captures.Source, id int64, o Options) (*Exchange, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)

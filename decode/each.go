@@ -18,7 +18,7 @@ import (
 // Limits: nothing is kept, so an exchange has as many frames and nodes as it has, and
 // MaxNodes is of one frame; MaxTotal is 1 TiB by default.
 // Errors: that of do, which ends it, and those of Decode.
-func EachFrame(ctx context.Context, src Source, id int64, o Options, do func(*Exchange, *Frame) error) (*Exchange, error) {
+func EachFrame(ctx context.Context, src captures.Source, id int64, o Options, do func(*Exchange, *Frame) error) (*Exchange, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("decode: exchange %d: %w", id, err)
@@ -73,7 +73,7 @@ type batch struct {
 }
 
 // ahead yields the chunks of an exchange, which another goroutine reads meanwhile.
-func ahead(ctx context.Context, src Source, id int64) iter.Seq2[captures.Chunk, error] {
+func ahead(ctx context.Context, src captures.Source, id int64) iter.Seq2[captures.Chunk, error] {
 	return func(yield func(captures.Chunk, error) bool) {
 		asked := ctx
 		ctx, cancel := context.WithCancel(ctx)

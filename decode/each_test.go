@@ -30,7 +30,7 @@ func framesOf(list []Frame) string {
 }
 
 // sameFrames compares what EachFrame gives with what Decode does.
-func sameFrames(t *testing.T, src Source, o Options) {
+func sameFrames(t *testing.T, src captures.Source, o Options) {
 	t.Helper()
 	var list []Frame
 	got, gerr := EachFrame(t.Context(), src, 7, o, func(_ *Exchange, f *Frame) error {

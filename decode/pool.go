@@ -39,7 +39,7 @@ func (p *Pool) Of(dir captures.Direction) *kind.Pooled {
 
 // A neighbourhood is a Source whose exchanges can be walked from one of them.
 type neighbourhood interface {
-	Source
+	captures.Source
 	ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error]
 }
 

@@ -8,12 +8,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
 )
 
 // recordUnary adds a unary call of a method to a capture.
-func recordUnary(t testing.TB, s *captures.Store, method string, request []byte) {
+func recordUnary(t testing.TB, s *store.Store, method string, request []byte) {
 	t.Helper()
 	r, err := s.Begin(captures.Exchange{
 		Method: "POST", URL: "https://h.example" + method, HTTP: "1.1", Started: time.Unix(1_700_000_000, 0),
@@ -34,7 +35,7 @@ func TestPoolDecides(t *testing.T) {
 		return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), s)
 	}
 	const accident = "\n\x05Lagos" // a field 1 of five letters
-	s, err := captures.Create(t.TempDir()+"/a.uwc", captures.Options{})
+	s, err := store.Create(t.TempDir()+"/a.uwc", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestPoolDecides(t *testing.T) {
 
 // What is pooled for one exchange does not grow with the capture.
 func TestPoolIsBounded(t *testing.T) {
-	s, err := captures.Create(t.TempDir()+"/a.uwc", captures.Options{})
+	s, err := store.Create(t.TempDir()+"/a.uwc", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

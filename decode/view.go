@@ -133,7 +133,7 @@ func setRemark(f *field.Field, r *kind.Reader, i int32) {
 	}
 }
 
-// A remembering source is one that keeps readings: a *captures.Store, for one.
+// A remembering source is one that keeps readings: a *store.Store, for one.
 type remembering interface {
 	Readings(ctx context.Context, method string) ([]captures.Reading, error)
 }

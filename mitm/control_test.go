@@ -270,7 +270,7 @@ func TestNoControlWithoutAHook(t *testing.T) {
 
 type unrecorded struct{}
 
-func (unrecorded) Begin(captures.Exchange) (*captures.Recording, error) {
+func (unrecorded) Begin(captures.Exchange) (captures.Recording, error) {
 	return nil, errors.New("none")
 }
 

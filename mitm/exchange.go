@@ -26,7 +26,7 @@ type exchange struct {
 	ctx context.Context
 
 	mu  sync.Mutex
-	rec *captures.Recording
+	rec captures.Recording
 
 	// serverReached says that a connection to the server was used.
 	serverReached bool
@@ -71,7 +71,7 @@ func httpVersion(major, minor int) string {
 }
 
 // record runs f unless the exchange has ended.
-func (x *exchange) record(f func(*captures.Recording)) {
+func (x *exchange) record(f func(captures.Recording)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.rec != nil {
@@ -83,7 +83,7 @@ func (x *exchange) recordConnection(conn net.Conn) {
 	x.mu.Lock()
 	x.serverReached = true
 	x.mu.Unlock()
-	x.record(func(rec *captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
+	x.record(func(rec captures.Recording) { rec.Connection(x.proxy.tlsOf(conn), conn.RemoteAddr().String()) })
 }
 
 // firstContinue reports, once, that the client was not yet told to send its body:
@@ -98,16 +98,16 @@ func (x *exchange) firstContinue() bool {
 
 func (x *exchange) recordResponse(res *http.Response) {
 	h := section{res.Header, res.ProtoMajor, "", res.TransferEncoding, res.Trailer}.headers()
-	x.record(func(rec *captures.Recording) { rec.Response(res.StatusCode, h) })
+	x.record(func(rec captures.Recording) { rec.Response(res.StatusCode, h) })
 }
 
 func (x *exchange) recordChunk(d captures.Direction, p []byte) {
-	x.record(func(rec *captures.Recording) { rec.Chunk(d, p) })
+	x.record(func(rec captures.Recording) { rec.Chunk(d, p) })
 }
 
 func (x *exchange) recordTrailers(d captures.Direction, major int, trailer http.Header) {
 	if h := (section{header: trailer, major: major}).headers(); len(h) > 0 {
-		x.record(func(rec *captures.Recording) { rec.Trailers(d, h) })
+		x.record(func(rec captures.Recording) { rec.Trailers(d, h) })
 	}
 }
 
@@ -116,7 +116,7 @@ func (x *exchange) end(o captures.Outcome, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	x.record(func(rec *captures.Recording) {
+	x.record(func(rec captures.Recording) {
 		rec.End(o, text)
 		x.rec = nil
 	})

@@ -14,7 +14,7 @@ import (
 // brokenRecorder takes nothing in, as a capture on a full disk does.
 type brokenRecorder struct{}
 
-func (brokenRecorder) Begin(captures.Exchange) (*captures.Recording, error) {
+func (brokenRecorder) Begin(captures.Exchange) (captures.Recording, error) {
 	return nil, errors.New("disk full")
 }
 

@@ -59,9 +59,9 @@ func (p *Proxy) interceptH2(c *clientConn, conn net.Conn, t target, origin *url.
 // beginH2 returns the function that starts the recording of a request to an origin,
 // if it is to be recorded and can be. All exchanges of a connection have the fields
 // of connection in common.
-func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) *captures.Recording {
+func (p *Proxy) beginH2(o *origin, connection captures.Exchange) func(method, authority, path string, header captures.Headers) captures.Recording {
 	t := o.target
-	return func(method, authority, path string, header captures.Headers) *captures.Recording {
+	return func(method, authority, path string, header captures.Headers) captures.Recording {
 		o.gotRequest.Store(true)
 		host := authority
 		if host == "" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/mitm/ca"
 )
 
@@ -24,7 +25,7 @@ type testProxy struct {
 	tb    testing.TB
 	proxy *Proxy
 	ca    *ca.Authority
-	store *captures.Store
+	store *store.Store
 	addr  string
 }
 
@@ -36,7 +37,7 @@ func newTestProxy(tb testing.TB, origins []*httptest.Server, set func(*Options))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	store, err := captures.Create(filepath.Join(dir, "test.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(dir, "test.uwc"), store.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

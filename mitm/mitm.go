@@ -62,11 +62,11 @@ type Options struct {
 	// CA is required.
 	CA *ca.Authority
 
-	// Store is required: a *captures.Store or a *captures.Series. The caller closes
+	// Store is required: a *store.Store or a *store.Series. The caller closes
 	// it, after Shutdown. What it fails to begin passes unrecorded: that is for the
-	// store's owner to know and to report (captures.Options.Failed).
+	// store's owner to know and to report (store.Options.Failed).
 	Store interface {
-		Begin(captures.Exchange) (*captures.Recording, error)
+		Begin(captures.Exchange) (captures.Recording, error)
 	}
 
 	// UpstreamRoots are the CAs trusted for servers; nil means the system's.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/mitm/ca"
 )
 
@@ -157,7 +158,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(captures.Store)
+	store := new(store.Store)
 	for name, o := range map[string]Options{
 		"no CA":       {Store: store},
 		"no store":    {CA: ca},

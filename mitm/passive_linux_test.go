@@ -19,6 +19,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/need"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/mitm/launch"
 )
@@ -33,7 +34,7 @@ type seenCall struct {
 }
 
 // seenCalls are the calls of a capture by the name that the client gave them.
-func seenCalls(t *testing.T, s *captures.Store) map[string]seenCall {
+func seenCalls(t *testing.T, s *store.Store) map[string]seenCall {
 	t.Helper()
 	out := map[string]seenCall{}
 	for ex, err := range s.Exchanges(t.Context()) {
@@ -97,7 +98,7 @@ func TestPassiveConnectES(t *testing.T) {
 			if err != nil || string(got) != want.String() {
 				t.Fatalf("passive: %v: %s\n%s", err, said.String(), cmp.Diff(want.String(), string(got)))
 			}
-			store, err := captures.Open(file)
+			store, err := store.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +118,7 @@ func TestPassiveConnectES(t *testing.T) {
 
 // checkPassive: the server is named by its own address, and its certificate was
 // the one that the client saw.
-func checkPassive(t *testing.T, s *captures.Store, origin *httptest.Server) {
+func checkPassive(t *testing.T, s *store.Store, origin *httptest.Server) {
 	t.Helper()
 	for ex, err := range s.Exchanges(t.Context()) {
 		if err != nil {

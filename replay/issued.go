@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
@@ -156,7 +157,7 @@ const maxEarlier = 200
 // in their order: sent first, with Issued, they make the request a live one.
 //
 // Limits: the last 200 exchanges before it with the same host.
-func Issuers(ctx context.Context, store *captures.Store, id int64) ([]int64, error) {
+func Issuers(ctx context.Context, store *store.Store, id int64) ([]int64, error) {
 	last, err := store.Exchange(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)

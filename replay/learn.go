@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/diff"
 	"unwire/replay/edit"
 	"unwire/replay/outbound"
@@ -32,7 +32,7 @@ type Lesson struct {
 //
 // Errors: where the request may have effects: it must go to this machine, be a
 // GET, or be of a method that the schema marks as free of side effects.
-func Learn(ctx context.Context, r *Request, o Options, out *captures.Store) (*Lesson, error) {
+func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesson, error) {
 	r, o.Lesson = r.unedited(), nil
 	var live [2]*Result
 	for i := range live {

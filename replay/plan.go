@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
 	"unwire/schema"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Options say how a request is resolved and sent. The zero value has no secrets,

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay/outbound"
@@ -156,7 +156,7 @@ func TestPollsInSeveralCalls(t *testing.T) {
 	o := a.settings()
 	o.Pace = &outbound.Pace{Journal: openJournal(t, path)}
 	plan := a.planned(c.ID, o)
-	out, err := captures.Create(filepath.Join(t.TempDir(), "answer.uwc"), captures.Options{})
+	out, err := store.Create(filepath.Join(t.TempDir(), "answer.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

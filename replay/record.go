@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // errTooLarge ends an answer that is larger than Options.MaxBytes.
@@ -22,17 +23,17 @@ type record struct {
 	chunks []captures.Chunk
 	down   int64
 	limit  int64
-	out    *captures.Recording // nil: memory only
+	out    captures.Recording // nil: memory only
 }
 
-func newRecord(p *Plan, out *captures.Store) (*record, error) {
+func newRecord(p *Plan, out *store.Store) (*record, error) {
 	return p.record(captures.Exchange{
 		ID: 1, Method: p.shown.Method, URL: p.shown.URL, HTTP: p.shown.HTTP, RequestHeaders: p.kept, RequestTrailers: p.shown.Trailers,
 	}, out)
 }
 
 // record begins the record of an exchange of a replay.
-func (p *Plan) record(ex captures.Exchange, out *captures.Store) (*record, error) {
+func (p *Plan) record(ex captures.Exchange, out *store.Store) (*record, error) {
 	ex.Started, ex.Source = time.Now(), "replay"
 	r := &record{limit: p.o.MaxBytes, ex: ex}
 	if out == nil {
@@ -107,7 +108,7 @@ func (r *record) snapshot() captures.Exchange {
 	return r.ex
 }
 
-// Exchange and Chunks make a record a decode.Source of its one exchange.
+// Exchange and Chunks make a record a captures.Source of its one exchange.
 func (r *record) Exchange(context.Context, int64) (*captures.Exchange, error) {
 	ex := r.snapshot()
 	return &ex, nil

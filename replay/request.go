@@ -100,7 +100,7 @@ type Request struct {
 // it, to be sent again with changes.
 //
 // Errors: of reading the exchange.
-func NewRequest(ctx context.Context, src decode.Source, id int64, changes Changes) (*Request, error) {
+func NewRequest(ctx context.Context, src captures.Source, id int64, changes Changes) (*Request, error) {
 	r := &Request{Changes: changes, id: id}
 	if err := r.read(ctx, src); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -127,7 +127,7 @@ func (r *Request) unedited() *Request {
 
 // read reads the exchange, or the conversation in pieces that goes by it, and
 // the body of the request.
-func (r *Request) read(ctx context.Context, src decode.Source) error {
+func (r *Request) read(ctx context.Context, src captures.Source) error {
 	if !r.Part {
 		c, err := conversation.Decode(ctx, src, r.id, decode.Options{})
 		if err != nil {
@@ -147,7 +147,7 @@ func (r *Request) read(ctx context.Context, src decode.Source) error {
 }
 
 // readPieces reads the exchanges that carried a conversation.
-func (r *Request) readPieces(ctx context.Context, src decode.Source) error {
+func (r *Request) readPieces(ctx context.Context, src captures.Source) error {
 	c := r.conversation
 	r.pieces = map[int64]*decode.Exchange{}
 	ids := append([]int64{c.ID}, c.Heads...)
@@ -170,7 +170,7 @@ func (r *Request) readPieces(ctx context.Context, src decode.Source) error {
 }
 
 // upBody reads the request's body as it was on the wire.
-func upBody(ctx context.Context, src decode.Source, id int64) ([]byte, error) {
+func upBody(ctx context.Context, src captures.Source, id int64) ([]byte, error) {
 	var body []byte
 	for c, err := range src.Chunks(ctx, id, 0) {
 		if err != nil {

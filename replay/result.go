@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/envelope"
@@ -260,7 +261,7 @@ func (p *Plan) detailMessage(name string) proto.Message {
 // cleaner returns what takes the secrets of the request, and others by their
 // shape, out of a text.
 func (p *Plan) cleaner() func(string) string {
-	known := captures.NewRedactor(captures.RedactorOptions{Secrets: p.secrets})
+	known := redact.New(redact.Options{Secrets: p.secrets})
 	return func(s string) string {
 		s = known.String(s)
 		for _, secret := range p.secrets { // a Redactor does not look for short ones

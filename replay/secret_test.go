@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/replay/credential"
 	"unwire/replay/internal/samples"
 )
@@ -48,7 +49,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 // TestKeptSecretStaysHome: a token that a capture has goes to the host that it
 // came from alone, and is in no plan.
 func TestKeptSecretStaysHome(t *testing.T) {
-	store, err := captures.Create(filepath.Join(t.TempDir(), "kept.uwc"), captures.Options{KeepSecrets: true})
+	store, err := store.Create(filepath.Join(t.TempDir(), "kept.uwc"), store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay/outbound"
@@ -31,7 +32,7 @@ var errLeft = errors.New("left as the captured client did")
 // Limits: Options' Timeout, Wait and MaxBytes. A plan is sent once a call.
 // Errors: ErrCredentials; where out cannot be written; ctx's, with what had
 // come by then. What happens between us and the server is in the Result.
-func (p *Plan) Send(ctx context.Context, out *captures.Store) (*Result, error) {
+func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	for _, u := range p.targets() {
 		if err := outbound.CheckTarget(u, p.o.Live, p.o.AllowHosts); err != nil {
 			return p.refused(err), nil
@@ -86,7 +87,7 @@ type session struct {
 	p     *Plan
 	entry int64 // of the journal
 	rec   *record
-	out   *captures.Store // nil: none
+	out   *store.Store // nil: none
 	mu    sync.Mutex
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/diff"
 )
 
@@ -189,7 +190,7 @@ func TestLockStep(t *testing.T) {
 		t.Errorf("%d up, %d down", r.Sent, r.Received)
 	}
 	// A replay is a capture that can be replayed.
-	out, err := captures.Open(l.out)
+	out, err := store.Open(l.out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestInterrupted(t *testing.T) {
 	l := newLab(t)
 	id := lockstep(l, "Issue", wrapperspb.String("begin"))
 	l.server.mute.Store(true)
-	out, err := captures.Create(l.out, captures.Options{})
+	out, err := store.Create(l.out, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

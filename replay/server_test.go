@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -178,7 +179,7 @@ func randomHex(n int) string {
 // A tap is a transport that records what passes through it, as the proxy does.
 type tap struct {
 	next  http.RoundTripper
-	store *captures.Store
+	store *store.Store
 	last  atomic.Int64
 	done  chan struct{} // one for each exchange that ended
 }
@@ -214,7 +215,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type tapped struct {
 	io.ReadCloser
-	rec *captures.Recording
+	rec captures.Recording
 	dir captures.Direction
 	end func(error)
 }
@@ -233,7 +234,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 type lab struct {
 	testing.TB
 	server *testServer
-	store  *captures.Store
+	store  *store.Store
 	tap    *tap
 	http   *http.Client
 	out    string // path of the capture of the answers
@@ -242,7 +243,7 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	t.Helper()
 	server := newTestServer(t)
-	store, err := captures.Create(filepath.Join(t.TempDir(), "in.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func (s settings) options() Options {
 	}
 }
 
-func newPlan(ctx context.Context, src decode.Source, id int64, s settings) (*Plan, error) {
+func newPlan(ctx context.Context, src captures.Source, id int64, s settings) (*Plan, error) {
 	r, err := NewRequest(ctx, src, id, s.changes())
 	if err != nil {
 		return nil, err
@@ -321,7 +322,7 @@ func newPlan(ctx context.Context, src decode.Source, id int64, s settings) (*Pla
 	return r.Plan(ctx, s.options())
 }
 
-func learn(ctx context.Context, src decode.Source, id int64, s settings, out *captures.Store) (*Lesson, error) {
+func learn(ctx context.Context, src captures.Source, id int64, s settings, out *store.Store) (*Lesson, error) {
 	r, err := NewRequest(ctx, src, id, s.changes())
 	if err != nil {
 		return nil, err
@@ -355,7 +356,7 @@ func (l *lab) plan(id int64, o settings) *Plan {
 // replay sends an exchange again, recorded in l.out.
 func (l *lab) replay(id int64, o settings) *Result {
 	l.Helper()
-	out, err := captures.Create(l.out, captures.Options{})
+	out, err := store.Create(l.out, store.Options{})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func (l *lab) expect(r *Result, v Verdict, origin Origin, code string) {
 // answered decodes what was recorded of a replay.
 func (l *lab) answered(id int64) *decode.Exchange {
 	l.Helper()
-	store, err := captures.Open(l.out)
+	store, err := store.Open(l.out)
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -37,7 +37,7 @@ type agent struct {
 	*testing.T
 	server *standin.Server
 	schema *schema.Schema
-	store  *captures.Store
+	store  *store.Store
 	tap    *tap
 	roots  *x509.CertPool
 	blobs  map[string]string
@@ -75,7 +75,7 @@ func newAgent(t *testing.T, o standin.Options) *agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := captures.Create(filepath.Join(t.TempDir(), "turn.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "turn.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
@@ -26,9 +27,9 @@ import (
 )
 
 // A written capture is one whose exchanges a test makes up.
-func written(t testing.TB, ex captures.Exchange, chunks ...captures.Chunk) (*captures.Store, int64) {
+func written(t testing.TB, ex captures.Exchange, chunks ...captures.Chunk) (*store.Store, int64) {
 	t.Helper()
-	store, err := captures.Create(filepath.Join(t.TempDir(), "in.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "in.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func send(t *testing.T, store *captures.Store, id int64, o settings) *Result {
+func send(t *testing.T, store *store.Store, id int64, o settings) *Result {
 	t.Helper()
 	p, err := newPlan(t.Context(), store, id, o)
 	if err != nil {

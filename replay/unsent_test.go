@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 	"unwire/replay/credential"
 	"unwire/replay/outbound"
@@ -125,7 +126,7 @@ func closedPort(t *testing.T) string {
 
 // captured is a call over a version of HTTP: grpc streams on HTTP/2, which a
 // replay cannot send over HTTP/1.1, and a unary Connect call.
-func captured(t *testing.T, url, version, media string) (*captures.Store, int64) {
+func captured(t *testing.T, url, version, media string) (*store.Store, int64) {
 	t.Helper()
 	message := []byte("\x0a\x05hello")
 	if media == "application/grpc" {

@@ -40,7 +40,7 @@ const (
 // Limits: 512 MiB a flow, one held at a time; its values a million and 64 deep.
 // Errors: where the file is broken, with its place; the flows before it are
 // recorded. A flow that is not as it should be is skipped and reported.
-func Import(ctx context.Context, r io.Reader, store *captures.Store) (transfer.Report, error) {
+func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store) })
 	if err == nil {
 		err = store.Flush(ctx)
@@ -80,7 +80,7 @@ func read(ctx context.Context, r io.Reader, record func(*conversion) error) (tra
 }
 
 // record records the exchange.
-func (c *conversion) record(store *captures.Store) error {
+func (c *conversion) record(store captures.Target) error {
 	rec, err := store.Begin(c.ex)
 	if err != nil {
 		return err

@@ -16,12 +16,13 @@ import (
 	"unwire/captures"
 	"unwire/captures/flow"
 	"unwire/captures/internal/samples"
+	"unwire/captures/store"
 	"unwire/captures/transfer"
 )
 
 func load(t testing.TB, in []byte) ([]samples.Whole, transfer.Report) {
 	t.Helper()
-	to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	rep, err := flow.Import(context.Background(), iotest.OneByteReader(bytes.NewReader(in)), to)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestErrors(t *testing.T) {
 		{fmt.Appendf(nil, "3300000:%s]", strings.Repeat("0:~", 1_100_000)), "more than 1048576 values"},
 		{deep, "nested deeper than 64"},
 	} {
-		to := samples.Store(t, t.TempDir(), captures.Options{})
+		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := flow.Import(context.Background(), bytes.NewReader(append(bytes.Clone(good), c.in...)), to)
 		if err == nil || !strings.Contains(err.Error(), c.want) || rep.Exchanges != 1 {
 			t.Errorf("%.30q: %d exchanges, %v, want %s", c.in, rep.Exchanges, err, c.want)
@@ -176,7 +177,7 @@ func TestErrors(t *testing.T) {
 // TestBodies: any body and any header come through.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	id := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {
 		body := rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(rt, "body")
@@ -219,7 +220,7 @@ func BenchmarkImport(b *testing.B) {
 	for range 200 {
 		data = dump(data, edit("response", "content", bytes.Repeat([]byte("0123456789abcdef"), 256)))
 	}
-	to := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		if _, err := flow.Import(context.Background(), bytes.NewReader(data), to); err != nil {

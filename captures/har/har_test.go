@@ -15,11 +15,12 @@ import (
 	"unwire/captures"
 	"unwire/captures/har"
 	"unwire/captures/internal/samples"
+	"unwire/captures/store"
 	"unwire/captures/transfer"
 	"unwire/decode"
 )
 
-func export(t testing.TB, src transfer.Source, o har.Options) []byte {
+func export(t testing.TB, src captures.Capture, o har.Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := har.Export(context.Background(), &b, src, o); err != nil {
@@ -33,7 +34,7 @@ func export(t testing.TB, src transfer.Source, o har.Options) []byte {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
-		o := captures.Options{KeepSecrets: seed%2 == 0}
+		o := store.Options{KeepSecrets: seed%2 == 0}
 		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
 		samples.Record(t, from, seed, 15)
 		data := export(t, from, har.Options{})
@@ -51,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 // TestFrames: the extension has the frames as the contract prints them.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	from := samples.Store(t, t.TempDir(), captures.Options{})
+	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 2, 10)
 	var file struct {
 		Log struct {
@@ -102,7 +103,7 @@ func TestForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	rep, err := har.Import(context.Background(), iotest.OneByteReader(bytes.NewReader(append([]byte("\xef\xbb\xbf"), data...))), to)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,7 @@ func TestSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := samples.Store(t, t.TempDir(), captures.Options{})
+	to := samples.Store(t, t.TempDir(), store.Options{})
 	if _, err := har.Import(context.Background(), bytes.NewReader(data), to); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestSecrets(t *testing.T) {
 
 // TestTooLarge: bodies beyond the limit are left out, and both sides say so.
 func TestTooLarge(t *testing.T) {
-	from, to := samples.Store(t, t.TempDir(), captures.Options{}), samples.Store(t, t.TempDir(), captures.Options{})
+	from, to := samples.Store(t, t.TempDir(), store.Options{}), samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 2, 6)
 	var b bytes.Buffer
 	done, err := har.Export(context.Background(), &b, from, har.Options{MaxBody: 1})
@@ -204,7 +205,7 @@ func TestExtension(t *testing.T) {
 		{`{"v":1,"outcome":"complete","chunks":[{"dir":"left"}]}`, "dir is neither up nor down"},
 		{`{"v":1,"outcome":"fine","chunks":[{"dir":"down","len":5}]}`, `entries[0]._unwire.outcome: "fine" is none`},
 	} {
-		to := samples.Store(t, t.TempDir(), captures.Options{})
+		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := har.Import(context.Background(), strings.NewReader(entry(c.x)), to)
 		if err != nil || len(rep.Problems) != 1 || !strings.Contains(rep.Problems[0], c.problem) {
 			t.Errorf("%s: %+v, %v", c.x, rep, err)
@@ -231,7 +232,7 @@ func TestErrors(t *testing.T) {
 		{good + `,nonsense]}}`, "invalid character", 1},
 		{good + `,` + strings.Repeat("[", 20000), "exceeded max depth", 1},
 	} {
-		to := samples.Store(t, t.TempDir(), captures.Options{})
+		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := har.Import(context.Background(), strings.NewReader(c.in), to)
 		if err == nil || !strings.Contains(err.Error(), c.want) || rep.Exchanges != c.exchanges {
 			t.Errorf("%.60s: %d exchanges, %v, want %s", c.in, rep.Exchanges, err, c.want)
@@ -240,7 +241,7 @@ func TestErrors(t *testing.T) {
 }
 
 func BenchmarkExport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	b.SetBytes(int64(len(export(b, from, har.Options{}))))
 	for b.Loop() {
@@ -249,10 +250,10 @@ func BenchmarkExport(b *testing.B) {
 }
 
 func BenchmarkImport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	data := export(b, from, har.Options{})
-	to := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		if _, err := har.Import(context.Background(), bytes.NewReader(data), to); err != nil {

@@ -31,7 +31,7 @@ const (
 // (data: URLs, messages of WebSockets) is left out.
 // Errors: where the JSON is broken, with its place; the entries before it are
 // recorded. An entry that says something impossible is skipped and reported.
-func Import(ctx context.Context, r io.Reader, store *captures.Store) (transfer.Report, error) {
+func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	rep, err := read(ctx, r, func(c *conversion) error { return c.record(store) })
 	if err == nil {
 		err = store.Flush(ctx)
@@ -128,7 +128,7 @@ func (in *importer) readEntry(i int) error {
 }
 
 // record records the exchange.
-func (c *conversion) record(store *captures.Store) error {
+func (c *conversion) record(store captures.Target) error {
 	rec, err := store.Begin(c.ex)
 	if err != nil {
 		return err

@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"unwire/captures"
 	"unwire/captures/internal/samples"
 	"unwire/captures/jsonl"
+	"unwire/captures/store"
 )
 
 var update = flag.Bool("update", false, "update testdata: write what the tests expect anew")
 
-func export(t testing.TB, s *captures.Store) []byte {
+func export(t testing.TB, s *store.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := jsonl.Export(context.Background(), &b, s); err != nil {
@@ -32,7 +32,7 @@ func export(t testing.TB, s *captures.Store) []byte {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		o := captures.Options{KeepSecrets: seed%2 == 0}
+		o := store.Options{KeepSecrets: seed%2 == 0}
 		from, to := samples.Store(t, t.TempDir(), o), samples.Store(t, t.TempDir(), o)
 		samples.Record(t, from, seed, 20)
 		rep, err := jsonl.Import(context.Background(), iotest.HalfReader(bytes.NewReader(export(t, from))), to)
@@ -48,7 +48,7 @@ func TestRoundTrip(t *testing.T) {
 // TestOrder: members in another order, as jq -S writes them, and unknown ones.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	from, to := samples.Store(t, t.TempDir(), captures.Options{}), samples.Store(t, t.TempDir(), captures.Options{})
+	from, to := samples.Store(t, t.TempDir(), store.Options{}), samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 3, 8)
 	var sorted bytes.Buffer
 	for line := range bytes.Lines(export(t, from)) {
@@ -80,7 +80,7 @@ func TestSecrets(t *testing.T) {
 		`"request_headers":[{"name":"authorization","value":"Bearer ` + secret + `"}],"chunks":[{"dir":"up","t_ns":1,"data":"` +
 		"eyJ4IjoibWFkZS11cC1zZWNyZXQtNDcxMS14eXoifQ==" + `"}]}`
 	for _, keep := range []bool{false, true} {
-		to := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: keep})
+		to := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: keep})
 		if _, err := jsonl.Import(context.Background(), strings.NewReader(line), to); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestErrors(t *testing.T) {
 		{`{"v":1,"url":"https://h/",` + strings.Repeat(`"x":1,`, 100) + `"y":1}`, `more than 64 members`},
 		{`{"v":1,"url":"https://h/","x":` + strings.Repeat(`[`, 20000), `exceeded max depth`},
 	} {
-		to := samples.Store(t, t.TempDir(), captures.Options{})
+		to := samples.Store(t, t.TempDir(), store.Options{})
 		rep, err := jsonl.Import(context.Background(), strings.NewReader(good+c.in), to)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: %v, want %s", c.in, err, c.want)
@@ -130,7 +130,7 @@ func TestShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := samples.Store(t, t.TempDir(), captures.Options{})
+	s := samples.Store(t, t.TempDir(), store.Options{})
 	if _, err := jsonl.Import(context.Background(), bytes.NewReader(want), s); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestShape(t *testing.T) {
 }
 
 func BenchmarkExport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	b.SetBytes(int64(len(export(b, from))))
 	for b.Loop() {
@@ -156,10 +156,10 @@ func BenchmarkExport(b *testing.B) {
 }
 
 func BenchmarkImport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	data := export(b, from)
-	to := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	to := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		if _, err := jsonl.Import(context.Background(), bytes.NewReader(data), to); err != nil {

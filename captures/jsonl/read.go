@@ -36,7 +36,7 @@ const (
 // capture counts their bytes anew.
 // Errors: the first thing that is not as it should be, with its place; the
 // lines before it are recorded, and what there was of its own is Incomplete.
-func Import(ctx context.Context, r io.Reader, store *captures.Store) (transfer.Report, error) {
+func Import(ctx context.Context, r io.Reader, store captures.Target) (transfer.Report, error) {
 	rep, err := read(ctx, r, func(ex captures.Exchange) (recording, error) {
 		rec, err := store.Begin(ex)
 		if err != nil {
@@ -50,7 +50,7 @@ func Import(ctx context.Context, r io.Reader, store *captures.Store) (transfer.R
 	return rep, err
 }
 
-// A recording takes the chunks of an exchange: a *captures.Recording.
+// A recording takes the chunks of an exchange: a captures.Recording.
 type recording interface {
 	ChunkAt(dir captures.Direction, t time.Duration, p []byte)
 	EndAt(d time.Duration, o captures.Outcome, errText string)

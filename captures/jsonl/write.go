@@ -9,14 +9,13 @@ import (
 	"io"
 
 	"unwire/captures"
-	"unwire/captures/transfer"
 )
 
 // Export writes a capture, a line an exchange, and returns how many there were.
 //
 // Limits: it holds a page of chunks at a time. Errors: of src and of w, with
 // the exchange; what had been written by then is not whole.
-func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) {
+func Export(ctx context.Context, w io.Writer, src captures.Capture) (int, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	n := 0
 	for ex, err := range src.Exchanges(ctx) {
@@ -34,7 +33,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source) (int, error) 
 	return n, nil
 }
 
-func writeLine(ctx context.Context, out *bufio.Writer, src transfer.Source, ex *captures.Exchange) error {
+func writeLine(ctx context.Context, out *bufio.Writer, src captures.Capture, ex *captures.Exchange) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/captures"
 	"unwire/captures/internal/samples"
 	"unwire/captures/need"
+	"unwire/captures/store"
 )
 
 // TestDuckDB: another reader of Parquet finds the same rows, and the query of
@@ -20,7 +20,7 @@ import (
 func TestDuckDB(t *testing.T) {
 	t.Parallel()
 	node := need.Node(t, "testdata/duckdb")
-	from := samples.Store(t, t.TempDir(), captures.Options{})
+	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 6, 40)
 	var frames, fields bytes.Buffer
 	done, err := Export(context.Background(), &frames, &fields, from, Options{})

@@ -14,12 +14,13 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/samples"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/field"
 )
 
-func export(t testing.TB, s *captures.Store) (frames []frameRow, fields []fieldRow, done Written) {
+func export(t testing.TB, s *store.Store) (frames []frameRow, fields []fieldRow, done Written) {
 	t.Helper()
 	var a, b bytes.Buffer
 	done, err := Export(context.Background(), &a, &b, s, Options{})
@@ -41,7 +42,7 @@ func export(t testing.TB, s *captures.Store) (frames []frameRow, fields []fieldR
 func TestTables(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	from := samples.Store(t, t.TempDir(), captures.Options{})
+	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 6, 40)
 	frames, fields, done := export(t, from)
 	if len(frames) != done.Frames || len(fields) != done.Fields || done.Exchanges != 40 || done.Frames < 40 || done.Fields < 40 {
@@ -97,7 +98,7 @@ func TestValues(t *testing.T) {
 	msg = binary.LittleEndian.AppendUint64(append(msg, 0x21), math.Float64bits(2.5))    // 4
 	msg = append(msg, "\x2a\x0d\x0a\x0bhello there\x2a\x0d\x0a\x0bhello again"...)      // 5: two messages
 	msg = append(msg, "\x32\x08\x00\x01\x02\xff\xfe\x80\x81\x82"...)                    // 6: bytes
-	from := samples.Store(t, t.TempDir(), captures.Options{})
+	from := samples.Store(t, t.TempDir(), store.Options{})
 	rec, err := from.Begin(captures.Exchange{
 		Method: "POST", URL: "https://h/p.S/M", HTTP: "2", Status: 200, Started: time.Unix(1700000000, 5),
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
@@ -143,7 +144,7 @@ func TestValues(t *testing.T) {
 
 // TestGroups: rows beyond what is held at a time arrive too, in order.
 func TestGroups(t *testing.T) {
-	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	rec, err := from.Begin(captures.Exchange{
 		Method: "POST", URL: "https://h/p.S/M", HTTP: "2", RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/connect+proto"}},
 	})
@@ -172,7 +173,7 @@ func TestGroups(t *testing.T) {
 }
 
 func BenchmarkExport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	rows := 0
 	for b.Loop() {

@@ -13,7 +13,7 @@ const maxRemarks = 32 // of a connection
 
 // A conn is a TCP connection.
 type conn struct {
-	store   *captures.Store
+	store   captures.Target
 	keys    *KeyLog
 	budget  *budget
 	source  string

@@ -8,7 +8,7 @@ import (
 
 // An exchange feeds one request and its response to the store.
 type exchange struct {
-	recording  *captures.Recording // nil once it ended
+	recording  captures.Recording // nil once it ended
 	started    time.Time
 	method     string
 	done       [2]bool // which directions ended cleanly

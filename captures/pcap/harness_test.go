@@ -20,6 +20,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 )
 
@@ -311,7 +312,7 @@ func secretsBlock(keys []byte) []byte {
 
 // An imported is what became of a file.
 type imported struct {
-	store     *captures.Store
+	store     *store.Store
 	exchanges []*captures.Exchange
 	conns     []Connection
 	sum       Summary
@@ -329,7 +330,7 @@ func importFile(t testing.TB, file, keys []byte) *imported {
 
 func tryImport(t testing.TB, file, keys []byte) (*imported, error) {
 	t.Helper()
-	store, err := captures.Create(filepath.Join(t.TempDir(), "import.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "import.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +355,7 @@ func tryImport(t testing.TB, file, keys []byte) (*imported, error) {
 	return got, impErr
 }
 
-func exchangesOf(t testing.TB, store *captures.Store) (all []*captures.Exchange) {
+func exchangesOf(t testing.TB, store *store.Store) (all []*captures.Exchange) {
 	t.Helper()
 	for ex, err := range store.Exchanges(context.Background()) {
 		if err != nil {
@@ -368,7 +369,7 @@ func exchangesOf(t testing.TB, store *captures.Store) (all []*captures.Exchange)
 	return all
 }
 
-func bodyOf(t testing.TB, store *captures.Store, id int64, dir captures.Direction) []byte {
+func bodyOf(t testing.TB, store *store.Store, id int64, dir captures.Direction) []byte {
 	t.Helper()
 	var out []byte
 	for c, err := range store.Chunks(context.Background(), id, 0) {
@@ -388,7 +389,7 @@ type frame struct {
 	Data  string
 }
 
-func framesOf(t testing.TB, store *captures.Store, id int64) (frames [2][]frame) {
+func framesOf(t testing.TB, store *store.Store, id int64) (frames [2][]frame) {
 	t.Helper()
 	ex, err := decode.Decode(context.Background(), store, id, decode.Options{NoTrees: true})
 	if err != nil {
@@ -432,8 +433,8 @@ func conversation(t testing.TB, lines ...line) []rawPacket {
 }
 
 // fuzzStore is a capture that takes what a fuzz target imports.
-func fuzzStore(f *testing.F) *captures.Store {
-	store, err := captures.Create(filepath.Join(f.TempDir(), "fuzz.uwc"), captures.Options{KeepSecrets: true})
+func fuzzStore(f *testing.F) *store.Store {
+	store, err := store.Create(filepath.Join(f.TempDir(), "fuzz.uwc"), store.Options{KeepSecrets: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -442,7 +443,7 @@ func fuzzStore(f *testing.F) *captures.Store {
 }
 
 // fuzzConn is a connection whose session is fed by hand.
-func fuzzConn(store *captures.Store, keys *KeyLog) *conn {
+func fuzzConn(store *store.Store, keys *KeyLog) *conn {
 	c := &conn{
 		store: store, keys: keys, budget: &budget{left: maxBuffered}, onError: func(error) {},
 		addrs: [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:2")},

@@ -35,7 +35,7 @@ const (
 // Options say what to import into.
 type Options struct {
 	// Store gets the exchanges. What it holds already stays.
-	Store *captures.Store
+	Store captures.Target
 	// Keys open TLS. Those in the file's own secrets blocks are added to it.
 	// Nil: only those.
 	Keys *KeyLog

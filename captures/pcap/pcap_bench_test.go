@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // BenchmarkImport imports a conversation of some 40 MB over each transport:
@@ -47,7 +47,7 @@ func BenchmarkImport(b *testing.B) {
 					var peak atomic.Int64
 					stop := watchHeap(&peak)
 					for i := range b.N {
-						store, err := captures.Create(filepath.Join(b.TempDir(), fmt.Sprint(i)+".uwc"), captures.Options{KeepSecrets: keep})
+						store, err := store.Create(filepath.Join(b.TempDir(), fmt.Sprint(i)+".uwc"), store.Options{KeepSecrets: keep})
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/proto"
@@ -69,18 +70,18 @@ func startStandin(t testing.TB) (*standin.Server, *x509.CertPool) {
 }
 
 // startProxy records into a store of its own; stop ends it and gives the store.
-func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *x509.CertPool, stop func() *captures.Store) {
+func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *x509.CertPool, stop func() *store.Store) {
 	t.Helper()
 	dir := t.TempDir()
 	authority, err := ca.Load(filepath.Join(dir, "ca"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := captures.Create(filepath.Join(dir, "proxy.uwc"), captures.Options{})
+	recorded, err := store.Create(filepath.Join(dir, "proxy.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := mitm.New(mitm.Options{CA: authority, Store: store, UpstreamRoots: upstream})
+	p, err := mitm.New(mitm.Options{CA: authority, Store: recorded, UpstreamRoots: upstream})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,18 +93,18 @@ func startProxy(t testing.TB, upstream *x509.CertPool) (addr *url.URL, trusted *
 	go func() { served <- p.Serve(l) }()
 	trusted = x509.NewCertPool()
 	trusted.AddCert(authority.Certificate())
-	t.Cleanup(func() { _ = store.Close() })
-	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *captures.Store {
+	t.Cleanup(func() { _ = recorded.Close() })
+	return &url.URL{Scheme: "http", Host: l.Addr().String()}, trusted, func() *store.Store {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = p.Shutdown(ctx)
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		if err := store.Flush(context.Background()); err != nil {
+		if err := recorded.Flush(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		return store
+		return recorded
 	}
 }
 
@@ -211,7 +212,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 }
 
-func compareExchanges(t *testing.T, aStore *captures.Store, a *captures.Exchange, bStore *captures.Store, b *captures.Exchange) {
+func compareExchanges(t *testing.T, aStore *store.Store, a *captures.Exchange, bStore *store.Store, b *captures.Exchange) {
 	t.Helper()
 	fa, fb := framesOf(t, aStore, a.ID), framesOf(t, bStore, b.ID)
 	if len(fa[captures.Up]) < 2 || len(fa[captures.Down]) < 10 {

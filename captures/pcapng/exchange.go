@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/transfer"
 )
 
 // An exchangeWriter writes an exchange onto its connection, one part after the other,
 // each when its time has come.
 type exchangeWriter struct {
 	ctx   context.Context
-	src   transfer.Source
+	src   captures.Capture
 	ex    *captures.Exchange
 	conn  *connection
 	order int // among exchanges

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"unwire/captures"
-	"unwire/captures/transfer"
 )
 
 // Options says what is written. The zero value works.
@@ -55,7 +54,7 @@ type Written struct {
 // Limits: it holds what identifies each exchange, and a page of chunks of each
 // that goes on at one time. Errors: of src and of w; what had been written by
 // then is a readable file. Source: RESEARCH.md#packets-out
-func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (Written, error) {
+func Export(ctx context.Context, w io.Writer, src captures.Capture, o Options) (Written, error) {
 	name := filepath.Base(o.Name)
 	if o.Name == "" {
 		name = "a capture"
@@ -80,7 +79,7 @@ func Export(ctx context.Context, w io.Writer, src transfer.Source, o Options) (W
 // An exporter is one export.
 type exporter struct {
 	ctx  context.Context
-	src  transfer.Source
+	src  captures.Capture
 	out  *Writer
 	cert tls.Certificate
 	plan *plan

@@ -21,7 +21,7 @@ import (
 	"unwire/captures/internal/samples"
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
-	"unwire/captures/transfer"
+	"unwire/captures/store"
 )
 
 // A call is what a round trip keeps of an exchange.
@@ -40,7 +40,7 @@ type call struct {
 
 // calls reads a capture whole, in the order of time. Chunks of one direction
 // and time are one: HTTP/1 does not tell them apart.
-func calls(t testing.TB, s *captures.Store) []call {
+func calls(t testing.TB, s *store.Store) []call {
 	t.Helper()
 	var out []call
 	for _, w := range samples.Read(t, s) {
@@ -68,7 +68,7 @@ func calls(t testing.TB, s *captures.Store) []call {
 // record records what a rapid.T draws: exchanges on shared and own connections,
 // one after the other and at once, of both versions, with and without TLS,
 // bodies, trailers, and an end.
-func record(t *rapid.T, s *captures.Store) {
+func record(t *rapid.T, s *store.Store) {
 	at := time.Unix(1_700_000_000, 0).UTC()
 	for i := range rapid.IntRange(1, 12).Draw(t, "exchanges") {
 		at = at.Add(time.Duration(rapid.IntRange(1, 2_000_000).Draw(t, "later")))
@@ -169,14 +169,14 @@ func body(t *rapid.T, what string) [][]byte {
 }
 
 // there exports and imports a capture.
-func there(t testing.TB, from transfer.Source, dir string) (*captures.Store, []pcap.Connection, pcapng.Written) {
+func there(t testing.TB, from captures.Capture, dir string) (*store.Store, []pcap.Connection, pcapng.Written) {
 	t.Helper()
 	var file bytes.Buffer
 	done, err := pcapng.Export(context.Background(), &file, from, pcapng.Options{Name: "x.uwc"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := captures.Create(filepath.Join(dir, "back.uwc"), captures.Options{KeepSecrets: true})
+	to, err := store.Create(filepath.Join(dir, "back.uwc"), store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestRoundTrip(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		from, err := captures.Create(filepath.Join(dir, "a.uwc"), captures.Options{KeepSecrets: true})
+		from, err := store.Create(filepath.Join(dir, "a.uwc"), store.Options{KeepSecrets: true})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -227,8 +227,8 @@ func TestRoundTrip(t *testing.T) {
 func TestOddExchanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	from := samples.Store(t, dir, captures.Options{KeepSecrets: true})
-	begin := func(n int, ex captures.Exchange) *captures.Recording {
+	from := samples.Store(t, dir, store.Options{KeepSecrets: true})
+	begin := func(n int, ex captures.Exchange) captures.Recording {
 		ex.Started = time.Unix(1_700_000_000+int64(n), 0)
 		rec, err := from.Begin(ex)
 		if err != nil {

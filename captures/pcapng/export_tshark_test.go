@@ -18,6 +18,7 @@ import (
 	"unwire/captures/internal/samples"
 	"unwire/captures/need"
 	"unwire/captures/pcapng"
+	"unwire/captures/store"
 )
 
 // TestTshark has tshark open an export without any option: it shows the same
@@ -26,7 +27,7 @@ import (
 func TestTshark(t *testing.T) {
 	t.Parallel()
 	tshark := need.Runs(t, "tshark", "tshark", "--version")
-	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	var requests, frames []string
 	for i := range 12 {
 		h2 := i%3 != 0

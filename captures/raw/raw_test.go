@@ -15,6 +15,7 @@ import (
 	"unwire/captures"
 	"unwire/captures/internal/samples"
 	"unwire/captures/raw"
+	"unwire/captures/store"
 	"unwire/decode"
 )
 
@@ -23,7 +24,7 @@ var safe = regexp.MustCompile(`^\d{4,}-(up|down)-\d{4,}\.bin$`)
 // TestExport: every frame has a file with its data and a line that finds it.
 func TestExport(t *testing.T) {
 	ctx := context.Background()
-	from := samples.Store(t, t.TempDir(), captures.Options{})
+	from := samples.Store(t, t.TempDir(), store.Options{})
 	samples.Record(t, from, 5, 20)
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	done, err := raw.Export(ctx, dir, from)
@@ -86,7 +87,7 @@ func TestExport(t *testing.T) {
 }
 
 func BenchmarkExport(b *testing.B) {
-	from := samples.Store(b, b.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(b, b.TempDir(), store.Options{KeepSecrets: true})
 	samples.Record(b, from, 1, 200)
 	dir := b.TempDir()
 	frames := 0

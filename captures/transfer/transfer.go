@@ -9,21 +9,13 @@ import (
 	"strings"
 
 	"unwire/captures"
-	"unwire/decode"
 )
 
-// A Source is a capture as an exporter reads it: a *captures.Store, or a view
-// of one.
-type Source interface {
-	decode.Source
-	Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error]
-}
-
 // One is the part of a capture that is a single exchange.
-func One(src Source, id int64) Source { return singleExchange{src, id} }
+func One(src captures.Capture, id int64) captures.Capture { return singleExchange{src, id} }
 
 type singleExchange struct {
-	Source
+	captures.Capture
 	id int64
 }
 

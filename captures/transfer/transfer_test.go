@@ -9,6 +9,8 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/internal/samples"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/captures/transfer"
 	secrets "unwire/decode/secret"
 )
@@ -17,7 +19,7 @@ const secret = "made-up-secret-4711-xyz"
 
 func TestMask(t *testing.T) {
 	ctx := context.Background()
-	from := samples.Store(t, t.TempDir(), captures.Options{KeepSecrets: true})
+	from := samples.Store(t, t.TempDir(), store.Options{KeepSecrets: true})
 	for range 2 {
 		rec, err := from.Begin(captures.Exchange{
 			Method: "GET", URL: "https://h/?api_key=" + secret, Status: 200,
@@ -89,9 +91,9 @@ func TestMask(t *testing.T) {
 }
 
 // clean is a view without secrets, as an export has it.
-func clean(t *testing.T, from *captures.Store) transfer.Source {
+func clean(t *testing.T, from *store.Store) captures.Capture {
 	t.Helper()
-	v, err := secrets.NewView(t.Context(), from, captures.DefaultRedactor(), &secrets.Rules{})
+	v, err := secrets.NewView(t.Context(), from, redact.Default(), &secrets.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

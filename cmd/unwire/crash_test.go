@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 )
 
@@ -109,7 +109,7 @@ func waitForFrames(t *testing.T, file string, n int) {
 
 // lastExchange decodes the newest exchange of a capture.
 func lastExchange(t *testing.T, file string) *decode.Exchange {
-	store, err := captures.Open(file)
+	store, err := store.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

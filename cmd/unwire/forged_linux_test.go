@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // A forgery changes a capture of two calls into one that no recorder writes.
@@ -122,7 +123,7 @@ func zstdOf(p []byte) []byte {
 // forge makes the capture of a forgery.
 func (f *forgery) forge(t *testing.T, file string) {
 	t.Helper()
-	store, err := captures.Create(file, captures.Options{})
+	store, err := store.Create(file, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

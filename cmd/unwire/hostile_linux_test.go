@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
@@ -18,7 +19,7 @@ import (
 func record(t *testing.T, up, down []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(file, captures.Options{})
+	store, err := store.Create(file, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // A killedCapture is a passive capture that was killed while its command ran.
@@ -110,7 +111,7 @@ func (s *secretRun) importable(packets, keys string, n int) bool {
 	file := filepath.Join(s.t.TempDir(), "trial.uwc")
 	cmd := s.command("import", packets, "--keylog", keys, "-o", file)
 	_ = cmd.Run() // the packets may end within one
-	store, err := captures.Open(file)
+	store, err := store.Open(file)
 	if err != nil {
 		return false
 	}

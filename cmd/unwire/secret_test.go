@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
@@ -230,7 +231,7 @@ func (s *secretRun) exported(file string) {
 // is a secret: as it is, compressed, and in hex in a field of an append.
 func typedCapture(t *testing.T, path string) {
 	t.Helper()
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func typedCapture(t *testing.T, path string) {
 // can look into. The token is known from a header.
 func recordedForms(t *testing.T, path string) {
 	t.Helper()
-	store, err := captures.Create(path, captures.Options{})
+	store, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +503,7 @@ func (s *secretRun) searchFiles() {
 }
 
 func (s *secretRun) searchCapture(path string) {
-	store, err := captures.Open(path)
+	store, err := store.Open(path)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
@@ -242,7 +243,7 @@ func (in *signalInputs) write(t *testing.T, name string, data []byte) {
 // capture records exchanges of an agent's stream with frames that differ.
 func (in *signalInputs) capture(t *testing.T, name string, exchanges, frames int) {
 	t.Helper()
-	store, err := captures.Create(filepath.Join(in.dir, name), captures.Options{})
+	store, err := store.Create(filepath.Join(in.dir, name), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"unwire/captures"
 	"unwire/captures/need"
+	"unwire/captures/store"
 )
 
 // tokenScript sends the token of the control endpoints to a server, in all
@@ -90,7 +90,7 @@ func searchForToken(t *testing.T, token string, dirs ...string) {
 			if err != nil || filepath.Ext(path) != ".uwc" {
 				return err
 			}
-			store, err := captures.Open(path)
+			store, err := store.Open(path)
 			if err != nil {
 				return err
 			}

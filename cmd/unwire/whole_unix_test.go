@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // largeCapture has enough frames to keep every command busy for longer than a test
@@ -22,7 +23,7 @@ import (
 func largeCapture(t *testing.T, frames int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "large.uwc")
-	store, err := captures.Create(file, captures.Options{KeepSecrets: true})
+	store, err := store.Create(file, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,13 +92,13 @@ func (t *threads) addCall(number int64, call decode.Call, id string) {
 // no more than the request.
 // Limits: it holds the ids of the pieces, none of their bodies.
 // Errors: where src cannot be read, with what was found by then.
-func FindAll(ctx context.Context, src decode.Capture) (*Set, error) {
+func FindAll(ctx context.Context, src captures.Capture) (*Set, error) {
 	c := &Set{threads: newThreads()}
 	return c, c.find(ctx, src, src.Exchanges(ctx))
 }
 
 // find enters the pieces among exchanges of src, those behind a damaged one, too.
-func (c *Set) find(ctx context.Context, src decode.Source, among iter.Seq2[*captures.Exchange, error]) error {
+func (c *Set) find(ctx context.Context, src captures.Source, among iter.Seq2[*captures.Exchange, error]) error {
 	var damage error
 	for rec, err := range among {
 		if err != nil {
@@ -121,7 +121,7 @@ func (c *Set) find(ctx context.Context, src decode.Source, among iter.Seq2[*capt
 }
 
 // decodeRequest decodes the request's first message.
-func decodeRequest(ctx context.Context, src decode.Source, rec *captures.Exchange) (*decode.Exchange, error) {
+func decodeRequest(ctx context.Context, src captures.Source, rec *captures.Exchange) (*decode.Exchange, error) {
 	r := newRequestReader(rec)
 	for chunk, err := range src.Chunks(ctx, rec.ID, 0) {
 		if err != nil {
@@ -205,7 +205,7 @@ var errNoConversation = errors.New("no conversation goes by this exchange")
 // Limits: Options' MaxTotal and MaxNodes hold for all pieces together.
 // Errors: ErrNoConversation; where src cannot be read. What cannot be decoded is
 // in Exchange.Err.
-func (c *Set) Decode(ctx context.Context, src decode.Source, head int64, o decode.Options) (*Conversation, error) {
+func (c *Set) Decode(ctx context.Context, src captures.Source, head int64, o decode.Options) (*Conversation, error) {
 	o.NoTrees, o.NoInner = false, false
 	bounds := o.Bounded()
 	left := bounds
@@ -224,7 +224,7 @@ func (c *Set) Decode(ctx context.Context, src decode.Source, head int64, o decod
 		parts = append(parts, ex)
 	}
 	joined := Join(parts, bounds)
-	if all, ok := src.(decode.Capture); ok && c.fromSummaries && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
+	if all, ok := src.(captures.Capture); ok && c.fromSummaries && (len(joined) != 1 || joined[0].ID != head || len(joined[0].Heads)+len(joined[0].Appends) < len(parts)) {
 		found, err := FindAll(ctx, all)
 		if err != nil {
 			return nil, err
@@ -243,8 +243,8 @@ func (c *Set) Decode(ctx context.Context, src decode.Source, head int64, o decod
 
 // Decode is Decode where id is the head of a conversation, else it
 // returns nil without an error. It looks through src only where id may be one.
-func Decode(ctx context.Context, src decode.Source, id int64, o decode.Options) (*Conversation, error) {
-	capture, ok := src.(decode.Capture)
+func Decode(ctx context.Context, src captures.Source, id int64, o decode.Options) (*Conversation, error) {
+	capture, ok := src.(captures.Capture)
 	if !ok {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ type List struct {
 // the exchange is decoded. Of an exchange whose chunks cannot be read there is
 // what was decoded until then.
 // Errors: all that could not be read. The exchanges beside it are in the List.
-func ListExchanges(ctx context.Context, store *captures.Store) (*List, error) {
+func ListExchanges(ctx context.Context, store captures.SummaryStore) (*List, error) {
 	l := &List{upTo: math.MaxInt64}
 	all := Set{threads: newThreads()}
 	var failed unreadExchanges
@@ -113,7 +113,7 @@ func (u *unreadExchanges) err() error {
 //
 // Errors: those of captures.PutSummaries. A capture that cannot be written to
 // is listed as well, only slower.
-func (l *List) Save(ctx context.Context, store *captures.Store) error {
+func (l *List) Save(ctx context.Context, store captures.SummaryStore) error {
 	if len(l.derived) == 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (l *List) Save(ctx context.Context, store *captures.Store) error {
 // each exchange.
 // Errors: of the store. Where ctx ends before all is derived, what is there is
 // stored.
-func Index(ctx context.Context, store *captures.Store) error {
+func Index(ctx context.Context, store captures.SummaryStore) error {
 	l, err := ListExchanges(ctx, store)
 	return errors.Join(err, l.Save(context.WithoutCancel(ctx), store))
 }
@@ -137,7 +137,7 @@ func callOf(m *captures.Summary) decode.Call {
 
 // summarize derives what a listing says of an exchange, until the first chunk
 // that cannot be read.
-func summarize(ctx context.Context, src decode.Source, l captures.Listed) (captures.Summary, error) {
+func summarize(ctx context.Context, src captures.Source, l captures.Listed) (captures.Summary, error) {
 	m := captures.Summary{Exchange: l.Exchange.ID, Version: summaryVersion, Truth: l.Truth}
 	rec, err := src.Exchange(ctx, m.Exchange)
 	if err != nil {
@@ -180,7 +180,7 @@ func summarize(ctx context.Context, src decode.Source, l captures.Listed) (captu
 // Find is FindConversations for the one that an exchange is a piece
 // of, if it is one: stored summaries tell what else to look at. What they say is
 // checked when the conversation is decoded.
-func Find(ctx context.Context, src decode.Capture, id int64) (*Set, error) {
+func Find(ctx context.Context, src captures.Capture, id int64) (*Set, error) {
 	c := &Set{threads: newThreads()}
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
@@ -189,7 +189,7 @@ func Find(ctx context.Context, src decode.Capture, id int64) (*Set, error) {
 	if !IsPiece(decode.Classify(rec)) {
 		return c, nil
 	}
-	store, ok := src.(*captures.Store)
+	store, ok := src.(captures.SummaryStore)
 	if !ok {
 		return FindAll(ctx, src)
 	}

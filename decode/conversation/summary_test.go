@@ -18,15 +18,16 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 )
 
 // store records what is in p.
-func (p *pieces) store(t testing.TB, path string, o captures.Options) {
+func (p *pieces) store(t testing.TB, path string, o store.Options) {
 	t.Helper()
 	o.KeepSecrets = true
-	s, err := captures.Create(path, o)
+	s, err := store.Create(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func (p *pieces) store(t testing.TB, path string, o captures.Options) {
 // listed is what a listing of the file says, and how much of it had to be derived.
 func listed(t testing.TB, path string, save bool) (text string, derived int) {
 	t.Helper()
-	s, err := captures.Open(path)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func asText(t testing.TB, l *List) string {
 // reference is what a listing must say, from the decoder that everything else uses.
 func reference(t testing.TB, path string) string {
 	t.Helper()
-	s, err := captures.Open(path)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 	for seed := range 40 {
 		path := filepath.Join(t.TempDir(), strconv.Itoa(seed)+".uwc")
 		p := rapid.Custom(drawPieces).Example(seed)
-		p.store(t, path, captures.Options{})
+		p.store(t, path, store.Options{})
 		want := reference(t, path)
 		first, derived := listed(t, path, true)
 		if first != want || derived != len(p.list) {
@@ -177,7 +178,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 		if second != want || derived != 0 {
 			t.Fatalf("seed %d: %d derived again: %s", seed, derived, cmp.Diff(want, second))
 		}
-		s, err := captures.Open(path)
+		s, err := store.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestSummariesSayTheSame(t *testing.T) {
 
 // sameConversations compares what is found around each exchange with what is
 // found by looking at all.
-func sameConversations(t testing.TB, s *captures.Store) {
+func sameConversations(t testing.TB, s *store.Store) {
 	ctx := context.Background()
 	all, err := FindAll(ctx, s)
 	if err != nil {
@@ -230,7 +231,7 @@ func fallback() *pieces {
 // What is summarised at the close need not be derived by the first listing.
 func TestIndexAtClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	fallback().store(t, path, captures.Options{Closing: func(s *captures.Store) {
+	fallback().store(t, path, store.Options{Closing: func(s *store.Store) {
 		if err := Index(context.Background(), s); err != nil {
 			t.Error(err)
 		}
@@ -244,7 +245,7 @@ func TestIndexAtClose(t *testing.T) {
 // its recorder; one that has ended is summarised once.
 func TestListingOfAGrowingCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	s, err := captures.Create(path, captures.Options{})
+	s, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 		if err := Index(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		r, err := captures.Open(path)
+		r, err := store.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +294,7 @@ func TestListingOfAGrowingCapture(t *testing.T) {
 func TestListingAfterAKill(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed.uwc")
 	path := filepath.Join(dir, "a.uwc")
-	s, err := captures.Create(path, captures.Options{})
+	s, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,12 +334,12 @@ func TestListingAfterAKill(t *testing.T) {
 			t.Errorf("%d derived, want %d: %s", derived, n, cmp.Diff(want, got))
 		}
 	}
-	fallback().store(t, killed, captures.Options{})
+	fallback().store(t, killed, store.Options{})
 	want = reference(t, killed)
 	if got, derived := listed(t, killed, true); got != want || derived != 5 { // the orphan and four
 		t.Errorf("%d derived: %s", derived, cmp.Diff(want, got))
 	}
-	r, err := captures.Open(killed)
+	r, err := store.Open(killed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ func TestSummariesThatDoNotCount(t *testing.T) {
 	} {
 		t.Run(statement, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
-			fallback().store(t, path, captures.Options{})
+			fallback().store(t, path, store.Options{})
 			_, _ = listed(t, path, true)
 			alter(t, path, statement)
 			if statement == "DELETE FROM chunks WHERE seq = 0" {
@@ -398,10 +399,10 @@ func TestForgedSummaries(t *testing.T) {
 	} {
 		t.Run(statement, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.uwc")
-			fallback().store(t, path, captures.Options{})
+			fallback().store(t, path, store.Options{})
 			_, _ = listed(t, path, true)
 			alter(t, path, statement)
-			s, err := captures.Open(path)
+			s, err := store.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -426,14 +427,14 @@ func TestSummaryTooLarge(t *testing.T) {
 	p := &pieces{}
 	p.add("/"+strings.Repeat("s", 10_000)+"/M", "application/proto", "application/proto", say("x"), 0)
 	p.append(0, say("one"), 0)
-	p.store(t, path, captures.Options{})
+	p.store(t, path, store.Options{})
 	want := reference(t, path)
 	for _, n := range []int{2, 1, 1} {
 		if got, derived := listed(t, path, true); got != want || derived != n {
 			t.Errorf("%d derived, want %d: %s", derived, n, cmp.Diff(want, got))
 		}
 	}
-	s, err := captures.Open(path)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +454,7 @@ func TestIndexInTime(t *testing.T) {
 	for i := range 50 {
 		p.append(uint64(i), say(fmt.Sprint(i)), 0)
 	}
-	p.store(t, path, captures.Options{Closing: func(s *captures.Store) {
+	p.store(t, path, store.Options{Closing: func(s *store.Store) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := Index(ctx, s); !errors.Is(err, context.Canceled) {
@@ -467,7 +468,7 @@ func TestIndexInTime(t *testing.T) {
 
 func TestIndex(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{})
+	store, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +505,7 @@ func TestIndex(t *testing.T) {
 // recordMillion records n exchanges of frames frames each.
 func recordMillion(tb testing.TB, path string, n, frames int) {
 	tb.Helper()
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -537,7 +538,7 @@ func BenchmarkListMillionFrames(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.uwc")
 	recordMillion(b, path, exchanges, frames)
 	list := func(b *testing.B, save bool) {
-		store, err := captures.Open(path)
+		store, err := store.Open(path)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,7 +23,7 @@ type Resolved struct {
 // Resolve decodes what the number id stands for; with part, the exchange alone.
 //
 // Errors: of a damaged capture, with what is readable of the exchange.
-func Resolve(ctx context.Context, src decode.Capture, id int64, part bool) (Resolved, error) {
+func Resolve(ctx context.Context, src captures.Capture, id int64, part bool) (Resolved, error) {
 	rec, err := src.Exchange(ctx, id)
 	if err != nil {
 		return Resolved{}, err
@@ -58,7 +58,7 @@ func Resolve(ctx context.Context, src decode.Capture, id int64, part bool) (Reso
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
-func EachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
+func EachCall(ctx context.Context, src captures.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	if id != 0 {
 		one, err := Find(ctx, src, id)
 		if err != nil {
@@ -84,7 +84,7 @@ func EachCall(ctx context.Context, src decode.Capture, id int64, part bool, do f
 
 // eachCall is EachCall for one exchange, whose conversation is among c. Of a damaged
 // one do gets what is there of it, and then the damage is the error.
-func (c *Set) eachCall(ctx context.Context, src decode.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
+func (c *Set) eachCall(ctx context.Context, src captures.Capture, id int64, part bool, do func(ex *decode.Exchange, joined bool) error) error {
 	joined := c.Head(id) == id && !part
 	if joined {
 		whole, err := c.Decode(ctx, src, id, decode.Options{})
@@ -117,7 +117,7 @@ func (c *Set) eachCall(ctx context.Context, src decode.Capture, id int64, part b
 //
 // Errors: that of do, which ends it. In a damaged capture do gets what is readable;
 // the damage is the error.
-func EachWhole(ctx context.Context, src decode.Capture, parts bool, do func(ex *decode.Exchange) error) error {
+func EachWhole(ctx context.Context, src captures.Capture, parts bool, do func(ex *decode.Exchange) error) error {
 	all := &Set{}
 	var damage error
 	if !parts {
@@ -147,7 +147,7 @@ func EachWhole(ctx context.Context, src decode.Capture, parts bool, do func(ex *
 
 // whole decodes the exchange id, or the conversation that goes by it; of another
 // piece of a conversation it returns nil.
-func (c *Set) whole(ctx context.Context, src decode.Capture, id int64) (*decode.Exchange, error) {
+func (c *Set) whole(ctx context.Context, src captures.Capture, id int64) (*decode.Exchange, error) {
 	switch c.Head(id) {
 	case 0:
 		return decode.Decode(ctx, src, id, decode.Options{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
 )
@@ -25,7 +26,7 @@ type CallChanges struct {
 // Limits: those of pairing; of a pair, both exchanges are held.
 // Errors: where a capture cannot be read; of a damaged one while pairs are compared,
 // with what was compared before.
-func Captures(ctx context.Context, a, b decode.Capture, o Options) ([]CallChanges, error) {
+func Captures(ctx context.Context, a, b captures.Capture, o Options) ([]CallChanges, error) {
 	p := newPairing()
 	if err := eachCall(ctx, a, p.addA); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func Captures(ctx context.Context, a, b decode.Capture, o Options) ([]CallChange
 
 // EachOfMethod decodes the calls of a capture that are of a method, named with its
 // service or without.
-func EachOfMethod(ctx context.Context, src decode.Capture, method string, do func(*decode.Exchange)) error {
+func EachOfMethod(ctx context.Context, src captures.Capture, method string, do func(*decode.Exchange)) error {
 	return eachCall(ctx, src, func(name string, ex *decode.Exchange) {
 		if name == method || strings.HasSuffix(name, "/"+method) {
 			do(ex)
@@ -71,7 +72,7 @@ func EachOfMethod(ctx context.Context, src decode.Capture, method string, do fun
 }
 
 // eachCall names and decodes the calls of a capture.
-func eachCall(ctx context.Context, src decode.Capture, do func(name string, ex *decode.Exchange)) error {
+func eachCall(ctx context.Context, src captures.Capture, do func(name string, ex *decode.Exchange)) error {
 	return conversation.EachWhole(ctx, src, false, func(ex *decode.Exchange) error {
 		name := ex.Service + "/" + ex.RPC
 		if ex.Service == "" {

@@ -19,7 +19,7 @@ type Scope struct {
 // emit until that returns false.
 //
 // Errors: where src cannot be read, after what was read until then was searched.
-func Exchange(ctx context.Context, src decode.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {
+func Exchange(ctx context.Context, src captures.Source, rec *captures.Exchange, q Query, scope Scope, emit func(Match) bool) error {
 	if scope.Headers && !q.Headers(rec, emit) {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/fieldpath"
@@ -34,7 +36,7 @@ const maxFindings = 10_000
 type Finding struct {
 	Exchange int64
 	Part     bool // the exchange is a piece of a conversation, and meant alone
-	Rule     captures.Rule
+	Rule     redact.Rule
 	Place    string
 	Header   string // the header field it is in
 	Name     string
@@ -54,9 +56,9 @@ type Finding struct {
 // Shape: red has the rules, and learns: a value that a header gives away
 // anywhere in the capture is found in all of it.
 // Limits: 10,000 findings; with more, the error says so. The limits of
-// captures.Redactor and of decode.Decode hold.
+// redact.Redactor and of decode.Decode hold.
 // Errors: of the store.
-func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rules *Rules) ([]Finding, error) {
+func Audit(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules) ([]Finding, error) {
 	for ex, err := range src.Exchanges(ctx) {
 		if err != nil {
 			return nil, err
@@ -85,7 +87,7 @@ func Audit(ctx context.Context, src *captures.Store, red *captures.Redactor, rul
 }
 
 // markStays looks for the findings in what Clean would make of the capture.
-func markStays(ctx context.Context, src *captures.Store, red *captures.Redactor, rules *Rules, all []Finding) error {
+func markStays(ctx context.Context, src *store.Store, red *redact.Redactor, rules *Rules, all []Finding) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -116,7 +118,7 @@ func markStays(ctx context.Context, src *captures.Store, red *captures.Redactor,
 }
 
 // learnFrom has the redactor meet the secrets of an exchange's head.
-func learnFrom(red *captures.Redactor, ex *captures.Exchange) {
+func learnFrom(red *redact.Redactor, ex *captures.Exchange) {
 	for _, h := range []captures.Headers{ex.RequestHeaders, ex.ResponseHeaders, ex.RequestTrailers, ex.ResponseTrailers} {
 		red.FindHeaders(h)
 	}
@@ -125,7 +127,7 @@ func learnFrom(red *captures.Redactor, ex *captures.Exchange) {
 
 // An auditor looks at one exchange.
 type auditor struct {
-	red    *captures.Redactor
+	red    *redact.Redactor
 	rules  *Rules
 	ex     *captures.Exchange
 	part   bool
@@ -155,7 +157,7 @@ func (f *Finding) place() string {
 }
 
 // hit is a finding made of what a rule of bytes found.
-func hit(h captures.Hit, place string) Finding {
+func hit(h redact.Hit, place string) Finding {
 	return Finding{Rule: h.Rule, Place: place, Name: h.Name, Off: h.Off, Len: h.Len}
 }
 
@@ -185,7 +187,7 @@ func (a *auditor) head() {
 }
 
 // bodies looks at the frames, and at bytes that are none.
-func (a *auditor) bodies(ctx context.Context, src decode.Source) error {
+func (a *auditor) bodies(ctx context.Context, src captures.Source) error {
 	if err := a.unsearched(ctx, src); err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func (a *auditor) bodies(ctx context.Context, src decode.Source) error {
 
 // unsearched looks for what cannot be searched, one finding for each direction
 // and reason.
-func (a *auditor) unsearched(ctx context.Context, src decode.Source) error {
+func (a *auditor) unsearched(ctx context.Context, src captures.Source) error {
 	runs, err := a.red.FindUnsearched(ctx, src, a.ex)
 	if err != nil {
 		return err
@@ -235,7 +237,7 @@ func (a *auditor) unsearched(ctx context.Context, src decode.Source) error {
 			i := slices.IndexFunc(found, func(f Finding) bool { return f.Name == u.Reason })
 			if i < 0 {
 				i = len(found)
-				found = append(found, Finding{Rule: captures.RuleUnsearched, Place: "body", Name: u.Reason, Dir: dir, Off: int(u.Start)})
+				found = append(found, Finding{Rule: redact.RuleUnsearched, Place: "body", Name: u.Reason, Dir: dir, Off: int(u.Start)})
 			}
 			found[i].Len += int(u.Bytes())
 			found[i].Count++

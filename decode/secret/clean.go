@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/kind"
@@ -26,14 +28,14 @@ import (
 //
 // Shape: a placeholder has the length of what it replaces; a frame or a body
 // that was compressed is compressed anew, and its envelope gets the new length.
-// Limits: those of CopyExchange, captures.Redactor and decode.Decode. A value in a field is
+// Limits: those of CopyExchange, redact.Redactor and decode.Decode. A value in a field is
 // replaced in place in Connect and gRPC envelopes and unary bodies, and there in
 // messages that a field holds in hex or base64; in bodies that are base64, in
 // events, in compressed fields, and in frames that do not inflate within the
 // limits, only as a known secret, that is if it has 12 bytes or more. Audit tells
 // what is left.
 // Errors: of the stores.
-func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
+func Clean(ctx context.Context, to, from *store.Store, rules *Rules) (exchanges, values int, omitted Omitted, err error) {
 	red := to.Redactor()
 	if red == nil {
 		return 0, 0, omitted, fmt.Errorf("decode/secret: %s keeps secrets", to.Path())
@@ -73,9 +75,9 @@ func Clean(ctx context.Context, to, from *captures.Store, rules *Rules) (exchang
 
 // A cleaner finds the fields to be replaced.
 type cleaner struct {
-	red    *captures.Redactor
+	red    *redact.Redactor
 	rules  *Rules
-	edits  map[int64][2][]captures.Edit
+	edits  map[int64][2][]redact.Edit
 	values int
 
 	typed map[int64]bool // exchanges of which a field was replaced
@@ -83,19 +85,19 @@ type cleaner struct {
 	// messages are, of Connect GETs, the parameter's value, and what replaces it.
 	messages map[int64][2]string
 	// runs are the parts of bodies that are left out, by exchange.
-	runs  map[int64][]captures.Unsearched
+	runs  map[int64][]redact.Unsearched
 	inURL map[int64]int64 // bytes that are left out of URLs
 }
 
 // plan finds the secret fields of an exchange, learns them, and notes the edits
 // that replace them.
-func (c *cleaner) plan(ctx context.Context, from *captures.Store, id int64) error {
+func (c *cleaner) plan(ctx context.Context, from *store.Store, id int64) error {
 	d, err := decode.Decode(ctx, from, id, decode.Options{})
 	if err != nil {
 		return err
 	}
 	var raw [2][]byte
-	var edits [2][]captures.Edit
+	var edits [2][]redact.Edit
 	for i := range d.Frames {
 		f := &d.Frames[i]
 		c.learn(f)
@@ -148,7 +150,7 @@ func (c *cleaner) learn(f *decode.Frame) {
 }
 
 // learnBodies does that for bodies that are no frames.
-func (c *cleaner) learnBodies(ctx context.Context, from *captures.Store, d *decode.Exchange) error {
+func (c *cleaner) learnBodies(ctx context.Context, from *store.Store, d *decode.Exchange) error {
 	if !hasRawBodies(d) {
 		return nil
 	}
@@ -222,7 +224,7 @@ func (c *cleaner) changed(f *decode.Frame, changes []wire.Edit) ([]byte, error) 
 
 // edit makes the changes to a frame in its direction's bytes; ok is false where
 // the frame does not stand there as it is.
-func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e captures.Edit, ok bool, err error) {
+func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e redact.Edit, ok bool, err error) {
 	if f.Encoding != "" && f.Err != nil {
 		return e, false, nil // Data may be less than what Raw inflates to
 	}
@@ -239,7 +241,7 @@ func (c *cleaner) edit(raw []byte, f *decode.Frame, changes []wire.Edit) (e capt
 		return e, false, nil // base64, events, or a compression around all
 	}
 	if !f.Framed {
-		return captures.Edit{Start: 0, End: end, Data: payload}, true, nil
+		return redact.Edit{Start: 0, End: end, Data: payload}, true, nil
 	}
-	return captures.Edit{Start: f.Offset, End: end, Data: envelope.Append(nil, f.Flags, payload)}, true, nil
+	return redact.Edit{Start: f.Offset, End: end, Data: envelope.Append(nil, f.Flags, payload)}, true, nil
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/wire"
@@ -40,14 +41,14 @@ func FuzzFrame(f *testing.F) {
 			}
 			frame := decode.Frame{Tree: wire.Parse(body, wire.Options{}), Frame: envelope.Frame{Raw: body, Data: body, Framed: framed}}
 			d := &decode.Exchange{Call: call}
-			a := auditor{red: captures.DefaultRedactor(), rules: rules, ex: &captures.Exchange{ID: 1}, places: make(map[string]int)}
+			a := auditor{red: redact.Default(), rules: rules, ex: &captures.Exchange{ID: 1}, places: make(map[string]int)}
 			a.frame(d, &frame)
 			for _, found := range a.found {
 				if found.Off < 0 || found.Off+found.Len > len(body) || found.Count < 1 {
 					t.Fatalf("%+v lies outside of %d bytes", found, len(body))
 				}
 			}
-			c := cleaner{red: captures.DefaultRedactor(), rules: rules}
+			c := cleaner{red: redact.Default(), rules: rules}
 			changes, err := c.changes(d, &frame)
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +68,7 @@ func FuzzFrame(f *testing.F) {
 				clean = clean[envelope.PrefixLen:]
 			}
 			tree := wire.Parse(clean, wire.Options{})
-			if left := rules.typed(captures.DefaultRedactor(), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
+			if left := rules.typed(redact.Default(), tree, rules.frameType(call, captures.Up), nil); len(left) > 0 {
 				t.Fatalf("%+v is left of %q in %q", left, body, clean)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode"
 )
 
@@ -20,7 +21,7 @@ type Omitted struct {
 
 // omit notes what of an exchange is left out, with the edits that do it. Edits
 // of the same bytes are dropped.
-func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]captures.Edit) error {
+func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captures.Exchange, edits *[2][]redact.Edit) error {
 	if !c.red.Omits() {
 		return nil
 	}
@@ -30,13 +31,13 @@ func (c *cleaner) omit(ctx context.Context, from captures.ChunkSource, ex *captu
 	}
 	for _, u := range runs {
 		omission := u.Omission()
-		edits[u.Dir] = slices.DeleteFunc(edits[u.Dir], func(e captures.Edit) bool {
+		edits[u.Dir] = slices.DeleteFunc(edits[u.Dir], func(e redact.Edit) bool {
 			return e.Start < omission.End && omission.Start < e.End
 		})
 		edits[u.Dir] = append(edits[u.Dir], omission)
 	}
 	for _, h := range c.red.FindURL(ex.URL) {
-		if h.Rule == captures.RuleUnsearched {
+		if h.Rule == redact.RuleUnsearched {
 			c.inURL[ex.ID] += int64(h.Len)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/secret"
@@ -114,7 +116,7 @@ func TestRemovable(t *testing.T) {
 		newSecret := func() string { return fmt.Sprintf("zq/%016x+%08x=9", rnd.Uint64(), rnd.Uint32()) }
 		secrets := []string{newSecret()}
 		path, out := filepath.Join(dir, "a.uwc"), filepath.Join(dir, "clean.uwc")
-		store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+		store, err := store.Create(path, store.Options{KeepSecrets: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,8 +165,8 @@ func TestRemovable(t *testing.T) {
 }
 
 func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string) {
-	open := func(path string) *captures.Store {
-		s, err := captures.Open(path)
+	open := func(path string) *store.Store {
+		s, err := store.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 	}
 	from := open(path)
 	defer from.Close()
-	before, err := secret.Audit(t.Context(), from, captures.DefaultRedactor(), rules)
+	before, err := secret.Audit(t.Context(), from, redact.Default(), rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 			t.Fatalf("not removable: %+v", f)
 		}
 	}
-	to, err := captures.Create(out, captures.Options{Redactor: captures.DefaultRedactor().Omitting()})
+	to, err := store.Create(out, store.Options{Redactor: redact.Default().Omitting()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,7 @@ func removed(t *rapid.T, path, out string, rules *secret.Rules, secrets []string
 		t.Fatal(err)
 	}
 	clean := open(out)
-	after, err := secret.Audit(t.Context(), clean, captures.DefaultRedactor(), rules)
+	after, err := secret.Audit(t.Context(), clean, redact.Default(), rules)
 	if err != nil || len(after) > 0 {
 		t.Fatalf("left: %+v, %v", after, err)
 	}

@@ -1,6 +1,6 @@
 // Package secret finds and removes secrets in captures that exist already.
 //
-// A recorder looks for secrets in bytes (captures.Redactor) and never decodes.
+// A recorder looks for secrets in bytes (redact.Redactor) and never decodes.
 // Here the same rules are applied to what was decoded, frames inflated and
 // messages taken out of their text encodings, and to that come the fields of
 // which definitions say that they hold a secret, whatever it looks like.
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode"
 	"unwire/decode/kind"
 	"unwire/decode/wire"
@@ -20,14 +21,14 @@ import (
 // Rules by decoding, beside those of captures.
 const (
 	// RuleField is for fields of which the definitions say that they hold a secret.
-	ruleField captures.Rule = "field"
+	ruleField redact.Rule = "field"
 
 	// RuleName is for fields whose name says so.
-	ruleName captures.Rule = "field-name"
+	ruleName redact.Rule = "field-name"
 
 	// RuleUnknown is for tokens in fields without definition, in a message that
 	// holds secrets.
-	ruleUnknown captures.Rule = "field-unknown"
+	ruleUnknown redact.Rule = "field-unknown"
 )
 
 // Rules say what is a secret where definitions are known. The zero value knows
@@ -61,13 +62,13 @@ func (r *Rules) innerType(call decode.Call, dir captures.Direction) protoreflect
 // A value is one field's whole value that is a secret.
 type value struct {
 	node  int32
-	rule  captures.Rule
+	rule  redact.Rule
 	field string // its name, or its message's
 }
 
 // typed returns the values of a tree that its type says are secrets, in order.
 // Placeholders are none. Choices are what somebody said of its fields.
-func (r *Rules) typed(red *captures.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
+func (r *Rules) typed(red *redact.Redactor, t *wire.Tree, md protoreflect.MessageDescriptor, choices []kind.Choice) []value {
 	if t == nil || md == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (r *Rules) typed(red *captures.Redactor, t *wire.Tree, md protoreflect.Mess
 
 type walker struct {
 	rules  *Rules
-	red    *captures.Redactor
+	red    *redact.Redactor
 	tree   *wire.Tree
 	reader *kind.Reader
 	found  []value
@@ -87,8 +88,8 @@ type walker struct {
 }
 
 // add notes the value of node i.
-func (w *walker) add(i int32, rule captures.Rule, field string) {
-	if p := w.tree.Payload(i); len(p) > 0 && !captures.IsPlaceholder(string(p)) {
+func (w *walker) add(i int32, rule redact.Rule, field string) {
+	if p := w.tree.Payload(i); len(p) > 0 && !redact.IsPlaceholder(string(p)) {
 		w.found = append(w.found, value{i, rule, field})
 	}
 }
@@ -104,7 +105,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 		fd := md.Fields().ByNumber(protoreflect.FieldNumber(min(n.Number, 1<<29)))
 		switch {
 		case fd == nil:
-			if holds && n.Type == wire.Len && captures.LooksRandom(w.tree.Payload(c)) {
+			if holds && n.Type == wire.Len && redact.LooksRandom(w.tree.Payload(c)) {
 				w.add(c, ruleUnknown, string(md.FullName()))
 			}
 		case w.rules.Fields[fd.FullName()]:
@@ -115,7 +116,7 @@ func (w *walker) message(i int32, md protoreflect.MessageDescriptor) {
 			}
 		case n.Type == wire.Len && (fd.Kind() == protoreflect.StringKind || fd.Kind() == protoreflect.BytesKind):
 			surely, perhaps := w.red.TellsSecret(string(fd.Name()))
-			if surely || perhaps && captures.LooksRandom(w.tree.Payload(c)) {
+			if surely || perhaps && redact.LooksRandom(w.tree.Payload(c)) {
 				w.add(c, ruleName, string(fd.FullName()))
 			}
 		}

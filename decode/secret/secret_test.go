@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/secret"
@@ -64,11 +66,11 @@ func testRules(t *testing.T) *secret.Rules {
 func record(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func(rpc, media string, h ...captures.Header) *captures.Recording {
+	begin := func(rpc, media string, h ...captures.Header) captures.Recording {
 		r, err := store.Begin(captures.Exchange{
 			Method: "POST", URL: "https://h/" + rpc, HTTP: "2", Started: time.Now(),
 			RequestHeaders: append(captures.Headers{{Name: "content-type", Value: media}}, h...),
@@ -108,9 +110,9 @@ func record(t *testing.T) string {
 	return path
 }
 
-func open(t *testing.T, path string) *captures.Store {
+func open(t *testing.T, path string) *store.Store {
 	t.Helper()
-	s, err := captures.Open(path)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func open(t *testing.T, path string) *captures.Store {
 
 func audit(t *testing.T, path string) (lines []string) {
 	t.Helper()
-	found, err := secret.Audit(t.Context(), open(t, path), captures.DefaultRedactor(), testRules(t))
+	found, err := secret.Audit(t.Context(), open(t, path), redact.Default(), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,7 @@ func TestAudit(t *testing.T) {
 func TestClean(t *testing.T) {
 	path := record(t)
 	out := filepath.Join(t.TempDir(), "clean.uwc")
-	to, err := captures.Create(out, captures.Options{})
+	to, err := store.Create(out, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +200,7 @@ func TestClean(t *testing.T) {
 	if d.Frames[0].Data == nil || string(d.Frames[0].Data) != string(d.Frames[1].Data) {
 		t.Error("equal frames have become different: their placeholders should be equal")
 	}
-	sizes := func(s *captures.Store) (n []int) {
+	sizes := func(s *store.Store) (n []int) {
 		for c, err := range s.Chunks(t.Context(), 1, 0) {
 			if err != nil {
 				t.Fatal(err)

@@ -6,11 +6,13 @@ import (
 	"reflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 )
 
 // A View is a capture without its secrets, as Clean copies it.
 type View struct {
-	from *captures.Store
+	from *store.Store
 	c    cleaner
 	ids  []int64
 
@@ -28,12 +30,12 @@ type View struct {
 // Limits: those of Clean. It holds the frames that have to be changed because of
 // a field in them.
 // Errors: of the store.
-func NewView(ctx context.Context, from *captures.Store, red *captures.Redactor, rules *Rules) (*View, error) {
+func NewView(ctx context.Context, from *store.Store, red *redact.Redactor, rules *Rules) (*View, error) {
 	v := &View{
 		from: from, replaced: make(map[int64]bool), omitted: make(map[int64]bool),
 		c: cleaner{
-			red: red, rules: rules, edits: make(map[int64][2][]captures.Edit), typed: make(map[int64]bool),
-			messages: make(map[int64][2]string), runs: make(map[int64][]captures.Unsearched), inURL: make(map[int64]int64),
+			red: red, rules: rules, edits: make(map[int64][2][]redact.Edit), typed: make(map[int64]bool),
+			messages: make(map[int64][2]string), runs: make(map[int64][]redact.Unsearched), inURL: make(map[int64]int64),
 		},
 	}
 	red.LearnFound()

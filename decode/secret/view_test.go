@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"unwire/captures"
-	"unwire/decode"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode/secret"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestViewIsTheCopy(t *testing.T) {
 	ctx := t.Context()
 	from, out := open(t, record(t)), filepath.Join(t.TempDir(), "clean.uwc")
-	to, err := captures.Create(out, captures.Options{})
+	to, err := store.Create(out, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	if n != 3 || view.Replaced() != 3 {
 		t.Errorf("%d exchanges, %d with secrets", n, view.Replaced())
 	}
-	again, err := secret.NewView(ctx, copied, captures.DefaultRedactor(), testRules(t))
+	again, err := secret.NewView(ctx, copied, redact.Default(), testRules(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestViewIsTheCopy(t *testing.T) {
 	}
 }
 
-func chunks(t *testing.T, src decode.Source, id, from int64) (list []captures.Chunk) {
+func chunks(t *testing.T, src captures.Source, id, from int64) (list []captures.Chunk) {
 	t.Helper()
 	for c, err := range src.Chunks(t.Context(), id, from) {
 		if err != nil {

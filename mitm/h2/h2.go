@@ -37,7 +37,7 @@ type Config struct {
 
 	// Begin starts to record a request, by its pseudo-header fields and the others.
 	// It returns nil if the exchange is not recorded.
-	Begin func(method, authority, path string, header captures.Headers) *captures.Recording
+	Begin func(method, authority, path string, header captures.Headers) captures.Recording
 
 	// Admit counts an exchange, and Release ends it when the last of its bytes are
 	// written. If Admit returns false, the client's stream is refused.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // testTimeout is how long a test waits for what should come at once.
@@ -24,14 +25,14 @@ const testTimeout = 30 * time.Second
 // A testCapture is a capture that the relays of a test record to.
 type testCapture struct {
 	tb       testing.TB
-	store    *captures.Store
+	store    *store.Store
 	running  atomic.Int64 // exchanges
 	stopping atomic.Bool
 }
 
 func newTestCapture(tb testing.TB) *testCapture {
 	tb.Helper()
-	store, err := captures.Create(filepath.Join(tb.TempDir(), "test.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(tb.TempDir(), "test.uwc"), store.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func (r *testCapture) enter() bool {
 	return true
 }
 
-func (r *testCapture) begin(method, authority, path string, header captures.Headers) *captures.Recording {
+func (r *testCapture) begin(method, authority, path string, header captures.Headers) captures.Recording {
 	rec, err := r.store.Begin(captures.Exchange{
 		Method: method, URL: "https://" + authority + path, HTTP: "2", RequestHeaders: header, Started: time.Now(),
 	})

@@ -20,7 +20,7 @@ const lateRequest = 50 * time.Millisecond
 // those below mu are guarded by the relay's mutex.
 type stream struct {
 	// rec is nil if the exchange is not recorded.
-	rec *captures.Recording
+	rec captures.Recording
 
 	method   string
 	ended    [2]bool // by direction
@@ -108,7 +108,7 @@ func (r *Relay) openStream(id uint32, fields []hpack.HeaderField, pushed bool) (
 }
 
 // beginRecording starts the recording of a request.
-func (r *Relay) beginRecording(fields []hpack.HeaderField) *captures.Recording {
+func (r *Relay) beginRecording(fields []hpack.HeaderField) captures.Recording {
 	host := fieldValue(fields, pseudoAuthority)
 	if host == "" {
 		host = fieldValue(fields, "host")

@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
-	"unwire/captures"
 	"unwire/captures/need"
+	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
@@ -93,7 +93,7 @@ const controlToken = "made-up-control-token-of-the-tests"
 // A recorder is a running proxy.
 type recorder struct {
 	t     *testing.T
-	store *captures.Store
+	store *store.Store
 	ca    *ca.Authority
 	proxy *mitm.Proxy
 	url   string
@@ -106,7 +106,7 @@ func newRecorder(t *testing.T, origins ...*httptest.Server) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := captures.Create(filepath.Join(dir, "test.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(dir, "test.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode/envelope"
 	"unwire/replay/outbound"
 	"unwire/replay/profile"
@@ -59,7 +59,7 @@ func (c *Credentials) Refresh(ctx context.Context, pr *profile.Profile, base *ur
 	token, err := journaled(p.Pace, req, func(answer *outbound.Entry) (string, error) {
 		return exchange(req, pr, p, timeout, answer)
 	}, func(text string) string {
-		return captures.DefaultRedactor().String(strings.ReplaceAll(text, key, "[redacted]"))
+		return redact.Default().String(strings.ReplaceAll(text, key, "[redacted]"))
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay"
 )
@@ -20,7 +21,7 @@ import (
 // Shape: what Options have already stays. reach holds the credentials for
 // headers that were redacted.
 // Errors: of reading the exchange; credential.ErrCredentials; outbound.ErrRefused.
-func (o *Options) FromCapture(ctx context.Context, src decode.Source, id int64, reach replay.Options) error {
+func (o *Options) FromCapture(ctx context.Context, src captures.Source, id int64, reach replay.Options) error {
 	request, err := replay.NewRequest(ctx, src, id, replay.Changes{To: o.To, Part: true})
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func seenIn(seen map[string]Hint, data []byte, md protoreflect.MessageDescriptor
 }
 
 // TargetOf is the server that an exchange was captured from.
-func TargetOf(ctx context.Context, src decode.Source, id int64) (*url.URL, error) {
+func TargetOf(ctx context.Context, src captures.Source, id int64) (*url.URL, error) {
 	ex, err := decode.Decode(ctx, src, id, decode.Options{})
 	if err != nil {
 		return nil, err

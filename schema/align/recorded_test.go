@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/mitm"
 	"unwire/mitm/ca"
@@ -29,7 +29,7 @@ type dynamic = dynamicpb.Message
 type recording struct {
 	w      *world
 	types  [][2]protoreflect.MessageDescriptor // of each method
-	store  *captures.Store
+	store  *store.Store
 	client string
 }
 
@@ -59,7 +59,7 @@ func newRecording(t *testing.T, methods int) *recording {
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	store, err := captures.Create(filepath.Join(t.TempDir(), "r.uwc"), captures.Options{})
+	store, err := store.Create(filepath.Join(t.TempDir(), "r.uwc"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

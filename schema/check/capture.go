@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
 )
@@ -13,7 +14,7 @@ import (
 // set, is called with each other exchange before it is checked.
 //
 // Errors: those of conversation.EachCall, of a damaged capture after all that is readable.
-func (k *Checker) AddCapture(ctx context.Context, src decode.Capture, id int64, part bool, onExchange func(*decode.Exchange)) (exchanges int, err error) {
+func (k *Checker) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool, onExchange func(*decode.Exchange)) (exchanges int, err error) {
 	defer func() { k.part = false }()
 	err = conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
 		exchanges++

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"unicode"
 
-	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/decode/kind"
 )
 
 // A hider takes out of examples what may be a secret: what a Redactor finds, and
 // whatever looks drawn at random, of which the text itself tells nothing anyway.
-type hider struct{ red *captures.Redactor }
+type hider struct{ red *redact.Redactor }
 
-func newHider() *hider { return &hider{captures.DefaultRedactor()} }
+func newHider() *hider { return &hider{redact.Default()} }
 
 // hide returns the text, or kind.Redacted.
 func (h *hider) hide(s string) string {
@@ -24,7 +24,7 @@ func (h *hider) hide(s string) string {
 			return kind.Redacted
 		}
 	}
-	if captures.IsPlaceholder(s) || h.red.String(s) != s {
+	if redact.IsPlaceholder(s) || h.red.String(s) != s {
 		return kind.Redacted
 	}
 	return s

@@ -73,7 +73,7 @@ type Remark struct {
 // Limits: those of Evidence; a frame is held only while it is read.
 // Errors: where src cannot be read, ctx's own, and captures.ErrDamaged. Gathered
 // holds what was read until then, and of a damaged capture all that is readable.
-func Gather(ctx context.Context, src decode.Capture, o GatherOptions) (*Gathered, error) {
+func Gather(ctx context.Context, src captures.Capture, o GatherOptions) (*Gathered, error) {
 	g := &gatherer{src: src, progress: progressMeter{report: o.OnProgress}}
 	damage := g.findConversations(ctx, o.Exchange)
 	if damage != nil && (o.Exchange != 0 || !errors.Is(damage, captures.ErrDamaged)) {
@@ -127,7 +127,7 @@ func (all *Gathered) merge(w *gatherWorker) {
 
 // A gatherer is what the workers of one Gather share.
 type gatherer struct {
-	src           decode.Capture
+	src           captures.Capture
 	conversations *conversation.Set
 	progress      progressMeter
 }

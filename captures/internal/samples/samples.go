@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
 // Store makes an empty capture that is closed with the test.
-func Store(t testing.TB, dir string, o captures.Options) *captures.Store {
+func Store(t testing.TB, dir string, o store.Options) *store.Store {
 	t.Helper()
-	s, err := captures.Create(filepath.Join(dir, "a.uwc"), o)
+	s, err := store.Create(filepath.Join(dir, "a.uwc"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func Store(t testing.TB, dir string, o captures.Options) *captures.Store {
 // Record records n exchanges as seed has them: plain HTTP with and without a
 // content-encoding, Connect streams with compressed frames, failures, header
 // values that are not UTF-8, trailers, and chunks that do not end with frames.
-func Record(t testing.TB, s *captures.Store, seed uint64, n int) {
+func Record(t testing.TB, s *store.Store, seed uint64, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	for i := range n {
@@ -123,7 +124,7 @@ func frames(r *rand.Rand) []byte {
 }
 
 // recordPieces records a body in chunks of any size, and returns when it was done.
-func recordPieces(r *rand.Rand, rec *captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
+func recordPieces(r *rand.Rand, rec captures.Recording, dir captures.Direction, body []byte, at time.Duration) time.Duration {
 	for len(body) > 0 {
 		n := 1 + r.IntN(min(len(body), 150))
 		at += time.Duration(r.Int64N(1e7))
@@ -140,7 +141,7 @@ type Whole struct {
 }
 
 // Read reads all of a capture.
-func Read(t testing.TB, s *captures.Store) []Whole {
+func Read(t testing.TB, s *store.Store) []Whole {
 	t.Helper()
 	ctx := context.Background()
 	if err := s.Flush(ctx); err != nil {

@@ -32,6 +32,15 @@ type row struct {
 
 // table is the import table; the longest prefix that matches a package decides.
 var table = map[string]row{
+	"captures/redact": {
+		imports: []string{"captures", "decode/envelope"}, tests: []string{"captures/internal/require"},
+		why: "secrets are found in bytes and framing, without decoding them",
+	},
+	"captures/store": {
+		imports: []string{"captures", "captures/redact"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		why: "the file keeps the record model, and redacts while it records",
+	},
+	"captures/internal/require": {why: "ends tests whose preparation fails"},
 	"captures": {
 		tests: []string{"captures/", "decode"},
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
@@ -87,14 +96,14 @@ var table = map[string]row{
 	"decode/conversation/scheme": {imports: []string{"decode/fieldpath"}, why: "data that the decoder of frames and the joining of exchanges share"},
 	"decode/diff":                {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
 	"decode/transcript":          {imports: []string{"captures", "decode", "decode/"}, why: "finds the conversation in decoded exchanges"},
-	"decode/secret":              {imports: []string{"captures", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
+	"decode/secret":              {imports: []string{"captures", "captures/redact", "captures/store", "decode", "decode/"}, tests: []string{"proto", "schema"}, why: "finds secrets in decoded exchanges; tests use the definitions"},
 	"decode/search":              {imports: []string{"captures", "decode", "decode/"}, why: "searches decoded exchanges"},
 	"schema": {
 		imports: []string{"decode", "captures", "schema/extract", "schema/interrupt"}, tests: []string{"schema/compare", "schema/internal/schematest", "proto"},
 		why: "definitions are loaded from every source that package extract reads",
 	},
 	"schema/infer": {
-		imports: []string{"schema", "decode", "decode/", "captures"}, tests: []string{"schema/internal/schematest", "proto"},
+		imports: []string{"schema", "decode", "decode/", "captures", "captures/redact"}, tests: []string{"schema/internal/schematest", "proto"},
 		why: "evidence comes from decoded traffic, and the result is a schema",
 	},
 	"schema/infer/agreement": {
@@ -136,7 +145,7 @@ var table = map[string]row{
 	},
 	"schema/update": {imports: []string{"schema", "schema/check", "schema/compare", "schema/infer", "schema/jsonname"}, why: "edits text by what two schemas say"},
 	"replay": {
-		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "replay/"}, tests: []string{"proto"},
+		imports: []string{"schema", "schema/", "decode", "decode/", "captures", "captures/redact", "captures/store", "replay/"}, tests: []string{"proto"},
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
@@ -152,7 +161,7 @@ var table = map[string]row{
 	},
 	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
 	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
-	"replay/credential":        {imports: []string{"captures", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
+	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
 	"replay/internal/samples":  {why: "draws messages for tests"},
 	"captures/need":            {why: "says what tests need of the machine, so every test may import it"},
@@ -171,16 +180,20 @@ var table = map[string]row{
 		why: "exports mask what decoding finds",
 	},
 	"captures/internal/samples": {
-		imports: []string{"captures", "decode/envelope"},
+		imports: []string{"captures", "captures/store", "decode/envelope"},
 		why:     "makes captures for tests of formats, and reads them",
 	},
 	"captures/har":     {imports: []string{"captures", "captures/transfer", "decode", "decode/"}, tests: samples, why: "a HAR body is text or JSON, which takes decoding"},
 	"captures/jsonl":   {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "JSON Lines hold what the capture holds"},
 	"captures/flow":    {imports: []string{"captures", "captures/transfer"}, tests: samples, why: "flow files hold what the capture holds"},
-	"captures/raw":     {imports: []string{"captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
+	"captures/raw":     {imports: []string{"captures", "captures/transfer", "decode"}, tests: append([]string{"captures"}, samples...), why: "raw files are decoded frames"},
 	"captures/pcapng":  {imports: []string{"captures", "captures/transfer"}, tests: append([]string{"captures/pcap"}, samples...), why: "packets are made from bytes; tests import them again"},
 	"captures/parquet": {imports: []string{"captures", "captures/transfer", "decode", "decode/field"}, tests: append([]string{"decode/envelope"}, samples...), why: "tables of exchanges and decoded frames"},
 }
+
+// forEveryTest are what tests of all packages may import: what says what they need
+// of the machine, and the file that they record to.
+var forEveryTest = []string{"captures/need", "captures/store", "captures/redact"}
 
 // samples are the captures that tests of all formats share.
 var samples = []string{"captures/internal/samples"}
@@ -188,8 +201,10 @@ var samples = []string{"captures/internal/samples"}
 // foreign says which third-party modules captures may use; the others are only
 // barred from what belongs to the command line.
 var foreign = map[string][]string{
-	"captures":      {"modernc.org/sqlite", "github.com/klauspost/compress", "github.com/andybalholm/brotli", "golang.org/x/sys"},
-	"captures/pcap": {"golang.org/x/crypto", "golang.org/x/net"},
+	"captures":        {},
+	"captures/redact": {"github.com/klauspost/compress", "github.com/andybalholm/brotli"},
+	"captures/store":  {"modernc.org/sqlite", "github.com/klauspost/compress", "golang.org/x/sys"},
+	"captures/pcap":   {"golang.org/x/crypto", "golang.org/x/net"},
 
 	"captures/pcap/packet": {"github.com/google/gopacket"},
 	"captures/pcapng":      {"github.com/google/gopacket", "golang.org/x/net"},
@@ -254,7 +269,7 @@ func checkImport(t *testing.T, rule, pkg, imp string) {
 // subfolders, and the row's own list.
 func checkTestImport(t *testing.T, rule, pkg, imp string) {
 	own, ok := strings.CutPrefix(imp, module)
-	if own == "captures/need" {
+	if slices.Contains(forEveryTest, own) {
 		return
 	}
 	if ok && !matches(table[rule].imports, own) && !matches(table[rule].tests, own) && !under(own, pkg) && own != rule {

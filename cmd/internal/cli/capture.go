@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
@@ -158,7 +160,7 @@ func (a *app) capture(ctx context.Context, f captureFlags, argv []string) error 
 
 // A recorder is a proxy with its listener and its store.
 type recorder struct {
-	store   *captures.Series
+	store   *store.Series
 	proxy   *mitm.Proxy
 	ca      *ca.Authority
 	keys    *keyLog // nil: none is written
@@ -220,13 +222,13 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recor
 		return nil, err
 	}
 	if token != "" { // a program may send its environment somewhere
-		series.Redactor = captures.NewRedactor(captures.RedactorOptions{Secrets: []string{token}})
+		series.Redactor = redact.New(redact.Options{Secrets: []string{token}})
 	}
 	keys, err := a.openKeyLog(f.keylog)
 	if err != nil {
 		return nil, err
 	}
-	store, err := captures.CreateSeries(f.out, series)
+	store, err := store.CreateSeries(f.out, series)
 	if err != nil {
 		keys.Close()
 		return nil, err
@@ -245,8 +247,8 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recor
 }
 
 // seriesOptions says how the capture is written.
-func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (captures.SeriesOptions, error) {
-	o := captures.SeriesOptions{Options: a.indexedWhenClosed(captures.Options{
+func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (store.SeriesOptions, error) {
+	o := store.SeriesOptions{Options: a.indexedWhenClosed(store.Options{
 		KeepSecrets: f.keepSecrets,
 		Unsearched:  f.unsearched.report(a, f.json),
 		Failed: func(err error) {
@@ -461,7 +463,7 @@ func (a *app) sayEnded(ctx context.Context, f captureFlags, files []string, rema
 
 func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
 	for _, file := range files {
-		store, err := captures.Open(file)
+		store, err := store.Open(file)
 		if err != nil {
 			return n, unfinished, err
 		}

@@ -15,7 +15,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures"
+	"unwire/captures/redact"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -147,7 +147,7 @@ func fillFromFile(ctx context.Context, defs *schema.Schema, file string, list []
 	if err != nil {
 		return err
 	}
-	view, err := secret.NewView(ctx, store, captures.DefaultRedactor().Omitting(), rules)
+	view, err := secret.NewView(ctx, store, redact.Default().Omitting(), rules)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -272,7 +272,7 @@ func (a *app) openRead(ctx context.Context, name string, f decodeFlags, md proto
 			return decodedInput{}, by, err
 		}
 		in, err := a.openInput(name, maxInput)
-		if err == nil && captures.HasMagic(in.Data) {
+		if err == nil && store.HasMagic(in.Data) {
 			a.say("unwire: %s is a capture, and this is its file; 'unwire ls' lists its exchanges, a frame is %s#1/up/0", term.Clean(name), term.Clean(name))
 		}
 		return decodedInput{input: in, pooled: 1}, by, err

@@ -11,13 +11,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // recordCalls records n unary calls of one method, each with a message of some size.
 func recordCalls(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "calls.uwc")
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -38,7 +38,7 @@ type demoReport struct {
 	file   string
 	server *demoServer
 
-	store  *captures.Store
+	store  *store.Store
 	defs   *schema.Schema
 	stream *decode.Exchange // the agent's stream
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -196,7 +196,7 @@ func isCapture(file string) bool {
 	if file == "-" {
 		return false
 	}
-	store, err := captures.Open(file)
+	store, err := store.Open(file)
 	if err != nil {
 		return false
 	}

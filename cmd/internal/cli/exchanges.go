@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -11,7 +11,7 @@ import (
 
 // remarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
 // would read as "nothing wrong".
-func (a *app) remarkEmpty(ctx context.Context, store *captures.Store) {
+func (a *app) remarkEmpty(ctx context.Context, store *store.Store) {
 	for range store.Exchanges(ctx) {
 		return
 	}

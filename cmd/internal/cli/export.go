@@ -18,6 +18,8 @@ import (
 	"unwire/captures/parquet"
 	"unwire/captures/pcapng"
 	"unwire/captures/raw"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/secret"
@@ -38,8 +40,8 @@ type typeFinder = func(decode.Call, captures.Direction) protoreflect.MessageDesc
 // folder. It returns what it did, in words.
 type exporter struct {
 	name   string
-	stream func(ctx context.Context, w io.Writer, src transfer.Source, find typeFinder) (string, error)
-	folder func(ctx context.Context, dir string, src transfer.Source, find typeFinder) (string, error)
+	stream func(ctx context.Context, w io.Writer, src captures.Capture, find typeFinder) (string, error)
+	folder func(ctx context.Context, dir string, src captures.Capture, find typeFinder) (string, error)
 }
 
 func exporters(name string) []exporter {
@@ -135,14 +137,14 @@ func (a *app) export(ctx context.Context, f exportFlags, name string) error {
 
 // source is the capture, or the exchange of it, as it may leave the machine.
 // The view tells what was replaced; it is nil where nothing is.
-func (f exportFlags) source(ctx context.Context, store *captures.Store, addr address, defs *schema.Schema) (src transfer.Source, view *secret.View, err error) {
+func (f exportFlags) source(ctx context.Context, store *store.Store, addr address, defs *schema.Schema) (src captures.Capture, view *secret.View, err error) {
 	src = store
 	if !f.asRecorded {
 		rules, err := exportRules(ctx, defs)
 		if err != nil {
 			return nil, nil, err
 		}
-		red := captures.DefaultRedactor()
+		red := redact.Default()
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}
@@ -198,7 +200,7 @@ func (f exportFlags) exporter(name string) (exporter, error) {
 }
 
 // write writes to stdout, a file that is whole or not there, or a folder.
-func (e exporter) write(ctx context.Context, stdout io.Writer, out string, src transfer.Source, find typeFinder) (done string, err error) {
+func (e exporter) write(ctx context.Context, stdout io.Writer, out string, src captures.Capture, find typeFinder) (done string, err error) {
 	switch {
 	case e.folder != nil:
 		return e.folder(ctx, out, src, find)
@@ -219,7 +221,7 @@ func exportError(err error) error {
 	return err
 }
 
-func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeFinder) (string, error) {
+func exportHAR(ctx context.Context, w io.Writer, src captures.Capture, find typeFinder) (string, error) {
 	done, err := har.Export(ctx, w, src, har.Options{Creator: version(), Type: find})
 	said := counted(done.Exchanges, "exchange") + " written"
 	if done.Omitted > 0 {
@@ -228,13 +230,13 @@ func exportHAR(ctx context.Context, w io.Writer, src transfer.Source, find typeF
 	return said, err
 }
 
-func exportJSONL(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
+func exportJSONL(ctx context.Context, w io.Writer, src captures.Capture, _ typeFinder) (string, error) {
 	n, err := jsonl.Export(ctx, w, src)
 	return counted(n, "exchange") + " written", err
 }
 
-func exportPackets(name string) func(context.Context, io.Writer, transfer.Source, typeFinder) (string, error) {
-	return func(ctx context.Context, w io.Writer, src transfer.Source, _ typeFinder) (string, error) {
+func exportPackets(name string) func(context.Context, io.Writer, captures.Capture, typeFinder) (string, error) {
+	return func(ctx context.Context, w io.Writer, src captures.Capture, _ typeFinder) (string, error) {
 		done, err := pcapng.Export(ctx, w, src, pcapng.Options{Name: name})
 		said := fmt.Sprintf("%s written as %s of %s, with the secrets that open them",
 			counted(done.Exchanges, "exchange"), counted(int(done.Packets), "packet"), counted(done.Connections, "connection"))
@@ -248,7 +250,7 @@ func exportPackets(name string) func(context.Context, io.Writer, transfer.Source
 	}
 }
 
-func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinder) (string, error) {
+func exportRaw(ctx context.Context, dir string, src captures.Capture, _ typeFinder) (string, error) {
 	var done raw.Written
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return "", fmt.Errorf("raw: %s %w", dir, raw.ErrNotEmpty)
@@ -260,7 +262,7 @@ func exportRaw(ctx context.Context, dir string, src transfer.Source, _ typeFinde
 	return fmt.Sprintf("%s of %s written to %s", counted(done.Frames, "frame"), counted(done.Exchanges, "exchange"), dir), err
 }
 
-func exportParquet(ctx context.Context, dir string, src transfer.Source, find typeFinder) (said string, err error) {
+func exportParquet(ctx context.Context, dir string, src captures.Capture, find typeFinder) (said string, err error) {
 	var done parquet.Written
 	err = wholeFolder(dir, func(temp string) error {
 		return wholeFile(filepath.Join(temp, "frames.parquet"), forOwner, func(frames io.Writer) error {

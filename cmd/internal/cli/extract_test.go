@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode/envelope"
 	"unwire/decode/transcript"
@@ -32,7 +33,7 @@ func framed(text string, path ...protowire.Number) []byte {
 // is there before the next is recorded, and it ends with the exchange.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{})
+	store, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestFollow(t *testing.T) {
 // TestFollowInterrupted: without an exchange it goes on until it is stopped.
 func TestFollowInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{})
+	store, err := store.Create(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode/transcript/follow"
 )
@@ -26,12 +27,12 @@ type answerLine struct {
 
 // following prints answers while they are recorded.
 func (e *extraction) following(ctx context.Context, addr address) error {
-	store, err := e.awaitCapture(ctx, addr.File)
+	file, err := e.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if err := e.expect(ctx, store, addr.Exchange); err != nil {
+	defer file.Close()
+	if err := e.expect(ctx, file, addr.Exchange); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -43,7 +44,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 	feed := make(chan news)
 	go func() {
 		defer close(feed)
-		for ev, err := range store.Follow(ctx, followEvery) {
+		for ev, err := range file.Follow(ctx, followEvery) {
 			select {
 			case feed <- news{ev, err}:
 			case <-ctx.Done():
@@ -85,7 +86,7 @@ func (e *extraction) following(ctx context.Context, addr address) error {
 
 // expect says that an exchange is waited for, or, where nothing goes on in the
 // capture, that it does not have it.
-func (e *extraction) expect(ctx context.Context, store *captures.Store, id int64) error {
+func (e *extraction) expect(ctx context.Context, store *store.Store, id int64) error {
 	if id == 0 {
 		return nil
 	}

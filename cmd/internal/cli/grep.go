@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -218,7 +219,7 @@ func (g *grep) file(ctx context.Context, name string) error {
 }
 
 // exchange looks into one exchange while it is read.
-func (g *grep) exchange(ctx context.Context, store *captures.Store, rec *captures.Exchange, all *conversation.Set, addr address) error {
+func (g *grep) exchange(ctx context.Context, store *store.Store, rec *captures.Exchange, all *conversation.Set, addr address) error {
 	if !methodMatches(g.method, decode.Classify(rec)) {
 		return nil
 	}

@@ -10,13 +10,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
 // BenchmarkGrep looks through a capture for text that is not in it.
 func BenchmarkGrep(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "a.uwc")
-	store, err := captures.Create(file, captures.Options{KeepSecrets: true})
+	store, err := store.Create(file, store.Options{KeepSecrets: true})
 	if err != nil {
 		b.Fatal(err)
 	}

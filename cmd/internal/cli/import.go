@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
 	"unwire/captures/pcap"
 	"unwire/captures/pcap/packet"
+	"unwire/captures/store"
 )
 
 // An importer reads one foreign format.
@@ -31,7 +31,7 @@ type importer struct {
 type importJob struct {
 	file   string
 	in     io.Reader // from its beginning; a file can be sought
-	store  *captures.Store
+	store  *store.Store
 	keys   *pcap.KeyLog
 	asJSON bool
 }
@@ -110,7 +110,7 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 			continue
 		}
 		j.in = in
-		return a.importInto(ctx, out, captures.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *captures.Store) error {
+		return a.importInto(ctx, out, store.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *store.Store) error {
 			j.store = store
 			return imp.run(a, ctx, j)
 		})
@@ -121,16 +121,16 @@ func (a *app) importFile(ctx context.Context, j importJob, out string, keep bool
 // importInto has run fill a new capture, which gets its name when all was read, or
 // add to one that exists. What was read before an error in the input is kept; an
 // interrupt or an error of the disk leaves no new capture.
-func (a *app) importInto(ctx context.Context, out string, o captures.Options, run func(*captures.Store) error) error {
+func (a *app) importInto(ctx context.Context, out string, o store.Options, run func(*store.Store) error) error {
 	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
-		store, err := captures.Create(out, a.indexedWhenClosed(o))
+		store, err := store.Create(out, a.indexedWhenClosed(o))
 		if err != nil {
 			return err
 		}
 		return errors.Join(run(store), store.Close())
 	}
 	var badInput error
-	err := a.wholeCapture(ctx, out, o, func(store *captures.Store) error {
+	err := a.wholeCapture(ctx, out, o, func(store *store.Store) error {
 		if badInput = run(store); ctx.Err() != nil {
 			return badInput
 		}

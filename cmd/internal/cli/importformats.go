@@ -26,7 +26,7 @@ func formatImporters() []importer {
 
 // exchangeImporter runs an import and tells what became of it, also of what was
 // read before an error.
-func exchangeImporter(read func(context.Context, io.Reader, *captures.Store) (transfer.Report, error)) func(*app, context.Context, importJob) error {
+func exchangeImporter(read func(context.Context, io.Reader, captures.Target) (transfer.Report, error)) func(*app, context.Context, importJob) error {
 	return func(a *app, ctx context.Context, j importJob) error {
 		rep, err := read(ctx, j.in, j.store)
 		if printErr := a.printImported(rep, j.asJSON); printErr != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/conversation"
 )
 
@@ -14,8 +14,8 @@ const closingTime = 5 * time.Second
 
 // indexedWhenClosed has a capture indexed when it is closed, so that the first
 // listing is fast.
-func (a *app) indexedWhenClosed(o captures.Options) captures.Options {
-	o.Closing = func(store *captures.Store) {
+func (a *app) indexedWhenClosed(o store.Options) store.Options {
+	o.Closing = func(store *store.Store) {
 		ctx, cancel := context.WithTimeout(context.Background(), a.signals.within(closingTime, interruptedIndexing))
 		defer cancel()
 		// What was recorded is there without.

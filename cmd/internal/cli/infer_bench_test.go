@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/envelope"
 )
 
@@ -52,7 +53,7 @@ func chatFrame(r *rand.Rand, i, size int) []byte {
 func chatCapture(tb testing.TB, exchanges, size, total int) (file string, messages []byte, frames int) {
 	tb.Helper()
 	file = filepath.Join(tb.TempDir(), "a.uwc")
-	store, err := captures.Create(file, captures.Options{KeepSecrets: true})
+	store, err := store.Create(file, store.Options{KeepSecrets: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

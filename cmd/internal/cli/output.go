@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode/text"
 	"unwire/replay/credential"
 )
@@ -88,7 +89,7 @@ func inputName(name string) string {
 }
 
 // openCapture opens a capture for reading.
-func openCapture(path string) (*captures.Store, error) {
+func openCapture(path string) (*store.Store, error) {
 	if path == "-" {
 		return nil, fail(exitUsage, errors.New("a capture cannot be read from stdin: it is a database, not a stream"),
 			"save it first, 'cat > F.uwc'; 'unwire import -' reads HAR, JSON Lines, flows and packets from stdin")
@@ -97,7 +98,7 @@ func openCapture(path string) (*captures.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return captures.OpenLimited(path, limits)
+	return store.OpenLimited(path, limits)
 }
 
 // maxReadVariable is the environment variable that sets to how many bytes the
@@ -105,7 +106,7 @@ func openCapture(path string) (*captures.Store, error) {
 const maxReadVariable = "UNWIRE_MAX_READ"
 
 // readLimits returns the limits for reading a capture.
-func readLimits() (l captures.Limits, err error) {
+func readLimits() (l store.Limits, err error) {
 	text := os.Getenv(maxReadVariable)
 	if text == "" {
 		return l, nil
@@ -122,7 +123,7 @@ func hintFor(err error) string {
 	if errors.As(err, &syntax) {
 		return syntax.Hint
 	}
-	_, limited := errors.AsType[*captures.LimitError](err)
+	_, limited := errors.AsType[*store.LimitError](err)
 	switch {
 	case limited:
 		return "what was read before that counts, the rest does not; if you trust the file, set " + maxReadVariable + " to what it may expand to, such as 20GB"

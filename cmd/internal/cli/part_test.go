@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // run is a run of the program.
@@ -22,7 +23,7 @@ func run(args ...string) (status int, stdout, stderr string) {
 func recordMany(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.uwc")
-	store, err := captures.Create(path, captures.Options{KeepSecrets: true})
+	store, err := store.Create(path, store.Options{KeepSecrets: true})
 	if err != nil {
 		t.Fatal(err)
 	}

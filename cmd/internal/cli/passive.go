@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"unwire/captures"
 	"unwire/captures/pcap"
 	"unwire/captures/pcapng"
+	"unwire/captures/store"
 	"unwire/cmd/internal/leftover"
 	"unwire/mitm/launch"
 )
@@ -114,7 +114,7 @@ func (a *app) passiveKeyLog(name string, dir *leftover.Folder) (string, error) {
 }
 
 // importRecorded makes exchanges of what was recorded.
-func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Options, record *packetFile, keyFile string, on launch.Runtime) error {
+func (a *app) importRecorded(ctx context.Context, f captureFlags, o store.Options, record *packetFile, keyFile string, on launch.Runtime) error {
 	keys := new(pcap.KeyLog)
 	if err := readKeyLog(keys, keyFile); err != nil {
 		return err
@@ -165,13 +165,13 @@ func (a *app) importRecorded(ctx context.Context, f captureFlags, o captures.Opt
 }
 
 // importPassive makes exchanges of packets in a capture.
-func (a *app) importPassive(ctx context.Context, out string, o captures.Options, record *packetFile, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
+func (a *app) importPassive(ctx context.Context, out string, o store.Options, record *packetFile, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
 	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
 		return pcap.Summary{}, err
 	}
 	defer limitMemory(importMemory)()
 	o.QueueBytes = importQueue
-	store, err := captures.Create(out, o)
+	store, err := store.Create(out, o)
 	if err != nil {
 		return pcap.Summary{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/field"
@@ -102,14 +103,14 @@ func (v *views) fieldsOf(t *wire.Tree, name string) []*field.Field {
 }
 
 // viewsOf pools what is known of an exchange's method.
-func viewsOf(ctx context.Context, store *captures.Store, ex *decode.Exchange, defs *schema.Schema) *views {
+func viewsOf(ctx context.Context, store *store.Store, ex *decode.Exchange, defs *schema.Schema) *views {
 	return &views{defs: defs, pool: decode.NewPool(ctx, store, ex), choices: ex.Choices}
 }
 
 // choose adds the choices of list to the views, and remembers them in the capture
 // unless once is set. A choice that names no field of the frames is an error; one that
 // fits none of their values is shown as such, and is not remembered.
-func (a *app) choose(ctx context.Context, store *captures.Store, ex *decode.Exchange, v *views, list []chosenReading, frames []decode.Frame, once bool) error {
+func (a *app) choose(ctx context.Context, store *store.Store, ex *decode.Exchange, v *views, list []chosenReading, frames []decode.Frame, once bool) error {
 	for _, c := range list {
 		dir, fits, err := directionOf(&c, frames)
 		if err != nil {
@@ -128,7 +129,7 @@ func (a *app) choose(ctx context.Context, store *captures.Store, ex *decode.Exch
 }
 
 // remember stores a reading; a capture that cannot be written to keeps none.
-func (a *app) remember(ctx context.Context, store *captures.Store, r captures.Reading) {
+func (a *app) remember(ctx context.Context, store *store.Store, r captures.Reading) {
 	if r.Type == kind.Auto {
 		r.Type = ""
 	}

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"unwire/captures"
 	"unwire/captures/pcap"
+	"unwire/captures/store"
 	"unwire/cmd/internal/leftover"
 )
 
 // writeAbout says in a passive capture's folder how it was to be written, for
 // recoverLeftOver.
-func writeAbout(dir *leftover.Folder, f captureFlags, o captures.Options, record *packetFile) error {
+func writeAbout(dir *leftover.Folder, f captureFlags, o store.Options, record *packetFile) error {
 	about := leftover.About{V: 1, Started: time.Now(), Begin: record.begin, KeepSecrets: o.KeepSecrets, MaxBody: o.MaxBody}
 	for _, file := range []struct {
 		name string
@@ -80,7 +80,7 @@ func (a *app) recoverFolder(ctx context.Context, dir *leftover.Folder, out strin
 	a.say("unwire: reading the packets of a passive capture that was killed (%s, began %s)", byteSize(record.written), about.Started.Local().Format(time.DateTime))
 	stem := recoveredStem(about, out)
 	noKey := 0
-	sum, err := a.importPassive(ctx, stem+".uwc", a.indexedWhenClosed(captures.Options{KeepSecrets: about.KeepSecrets, MaxBody: about.MaxBody}), record, keys, func(c pcap.Connection) {
+	sum, err := a.importPassive(ctx, stem+".uwc", a.indexedWhenClosed(store.Options{KeepSecrets: about.KeepSecrets, MaxBody: about.MaxBody}), record, keys, func(c pcap.Connection) {
 		if c.NoKey {
 			noKey++
 		}

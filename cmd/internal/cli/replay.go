@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/credential"
@@ -167,7 +167,7 @@ func (a *app) showPlan(plan *replay.Description, f replayFlags) (done bool, err 
 }
 
 // sayIssuers names the exchanges that issued what a rejected request carries.
-func (a *app) sayIssuers(ctx context.Context, store *captures.Store, id int64) {
+func (a *app) sayIssuers(ctx context.Context, store *store.Store, id int64) {
 	if first, err := replay.Issuers(ctx, store, id); err == nil && len(first) > 0 {
 		a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
 	}
@@ -181,7 +181,7 @@ type replaySettings struct {
 }
 
 // plan reads an exchange and plans to send it again.
-func (s *replaySettings) plan(ctx context.Context, store *captures.Store, id int64) (*replay.Plan, error) {
+func (s *replaySettings) plan(ctx context.Context, store *store.Store, id int64) (*replay.Plan, error) {
 	request, err := replay.NewRequest(ctx, store, id, s.Changes)
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (f *replayFlags) options(ctx context.Context) (replaySettings, error) {
 }
 
 // prepare chooses the host and gets a token, where that is asked for.
-func (f *replayFlags) prepare(ctx context.Context, store *captures.Store, id int64, opts *replaySettings) error {
+func (f *replayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *replaySettings) error {
 	ex, err := store.Exchange(ctx, id)
 	if err != nil {
 		return err
@@ -283,9 +283,9 @@ func (f *replayFlags) recoding(opts *replaySettings) (err error) {
 
 // send carries out a plan; the answer goes to the capture out, if one is named.
 func (a *app) send(ctx context.Context, plan *replay.Plan, out string) (result *replay.Result, err error) {
-	var answers *captures.Store
+	var answers *store.Store
 	if out != "" {
-		if answers, err = captures.Create(out, a.indexedWhenClosed(captures.Options{})); err != nil {
+		if answers, err = store.Create(out, a.indexedWhenClosed(store.Options{})); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 )
@@ -16,7 +16,7 @@ const afterAuto = "auto"
 
 // sendFirst sends the exchanges that --after names, in their order, each with
 // what those before it issued, and has opts know what they do.
-func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f replayFlags, opts *replaySettings) error {
+func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f replayFlags, opts *replaySettings) error {
 	first, err := firstExchanges(ctx, store, id, f.after)
 	if err != nil || len(first) == 0 {
 		return err
@@ -48,7 +48,7 @@ func (a *app) sendFirst(ctx context.Context, store *captures.Store, id int64, f 
 
 // replayFirst plans exchanges in their order, each with what those before it
 // issued, and has them sent; opts.Issued then knows what all did.
-func replayFirst(ctx context.Context, store *captures.Store, first []int64, opts *replaySettings, send func(n int64, plan *replay.Plan) error) error {
+func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *replaySettings, send func(n int64, plan *replay.Plan) error) error {
 	opts.Issued = &replay.Issued{}
 	plain := *opts
 	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
@@ -65,7 +65,7 @@ func replayFirst(ctx context.Context, store *captures.Store, first []int64, opts
 }
 
 // firstExchanges are those that --after names.
-func firstExchanges(ctx context.Context, store *captures.Store, id int64, names []string) (first []int64, err error) {
+func firstExchanges(ctx context.Context, store *store.Store, id int64, names []string) (first []int64, err error) {
 	for _, name := range names {
 		if name == afterAuto {
 			found, err := replay.Issuers(ctx, store, id)

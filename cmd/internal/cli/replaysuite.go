@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
 	"unwire/replay/credential"
@@ -140,9 +140,9 @@ func (a *app) replaySuite(ctx context.Context, dir string, f suiteFlags) (err er
 		}
 		defer stop()
 	}
-	var answers *captures.Store
+	var answers *store.Store
 	if f.out != "" {
-		if answers, err = captures.Create(f.out, a.indexedWhenClosed(captures.Options{})); err != nil {
+		if answers, err = store.Create(f.out, a.indexedWhenClosed(store.Options{})); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, answers.Close()) }()
@@ -228,7 +228,7 @@ func (a *app) startStandin(script []byte, opts *replaySettings, credentials stri
 	return stop, nil
 }
 
-func runExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *captures.Store) experimentLine {
+func runExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *store.Store) experimentLine {
 	start := time.Now()
 	line := experimentLine{V: 1, File: filepath.Base(file), Failed: []string{}}
 	x, result, err := sendExperiment(ctx, file, f, opts, answers)
@@ -246,7 +246,7 @@ func runExperiment(ctx context.Context, file string, f suiteFlags, opts replaySe
 	return line
 }
 
-func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *captures.Store) (*replay.Experiment, *replay.Result, error) {
+func sendExperiment(ctx context.Context, file string, f suiteFlags, opts replaySettings, answers *store.Store) (*replay.Experiment, *replay.Result, error) {
 	x, path, err := readExperiment(file, f.capture)
 	if err != nil {
 		return x, nil, err
@@ -322,7 +322,7 @@ func experimentFiles(dir string) ([]string, error) {
 
 // lesson is what the unedited request of an exchange teaches; it is sent for the
 // first experiment that needs it.
-func (f *suiteFlags) lesson(ctx context.Context, store *captures.Store, path string, id int64, opts replaySettings) (*replay.Lesson, error) {
+func (f *suiteFlags) lesson(ctx context.Context, store *store.Store, path string, id int64, opts replaySettings) (*replay.Lesson, error) {
 	key := fmt.Sprintf("%s#%d", filepath.Clean(path), id)
 	l, ok := f.lessons[key]
 	if !ok {

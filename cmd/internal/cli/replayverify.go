@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/replay/outbound"
@@ -174,7 +175,7 @@ func allLocal(calls []*verifyCall) bool {
 }
 
 // verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *captures.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
+func (a *app) verifyCalls(ctx context.Context, store *store.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
 	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {
@@ -214,7 +215,7 @@ type verifyCalls struct {
 }
 
 // addExchange looks into an exchange, unless enough of its method were looked into.
-func (v *verifyCalls) addExchange(ctx context.Context, store *captures.Store, row *captures.Exchange) error {
+func (v *verifyCalls) addExchange(ctx context.Context, store *store.Store, row *captures.Exchange) error {
 	u, err := url.Parse(row.URL)
 	if err != nil || v.looked[u.Path] >= maxSeen {
 		return nil
@@ -256,7 +257,7 @@ func canAsk(p decode.Protocol) bool {
 }
 
 // verifyEach verifies the methods one after the other.
-func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*verifyCall, reach replaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
+func (a *app) verifyEach(ctx context.Context, store *store.Store, calls []*verifyCall, reach replaySettings, journal io.ReadWriteSeeker, f *verifyFlags) error {
 	r := &verifyRun{app: a, verifyFlags: f, store: store, reach: reach, journal: journal, left: f.budget}
 	for _, call := range calls {
 		if r.stopped != "" || r.left <= 0 {
@@ -286,7 +287,7 @@ func (a *app) verifyEach(ctx context.Context, store *captures.Store, calls []*ve
 type verifyRun struct {
 	*app
 	*verifyFlags
-	store   *captures.Store
+	store   *store.Store
 	reach   replaySettings
 	journal io.ReadWriteSeeker
 
@@ -355,7 +356,7 @@ func orText(s, other string) string {
 	return s
 }
 
-func (c *verifyCall) options(ctx context.Context, store *captures.Store, reach replaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
+func (c *verifyCall) options(ctx context.Context, store *store.Store, reach replaySettings, f *verifyFlags) (*probe.VerifyOptions, error) {
 	to := reach.To
 	if to == nil {
 		to = &url.URL{Scheme: c.captured.Scheme, Host: c.captured.Host}

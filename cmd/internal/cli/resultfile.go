@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"unwire/captures"
+	"unwire/captures/store"
 )
 
 // A result gets its name when it is complete. Until then it is written under a
@@ -79,7 +80,7 @@ func createPartial(name string) (*os.File, error) {
 
 // wholeCapture creates a capture that gets its name when write has filled it. An
 // existing file is replaced.
-func (a *app) wholeCapture(ctx context.Context, name string, o captures.Options, write func(*captures.Store) error) error {
+func (a *app) wholeCapture(ctx context.Context, name string, o store.Options, write func(*store.Store) error) error {
 	defer surviveFileLimit()()
 	f, err := createPartial(name)
 	if err != nil {
@@ -89,12 +90,12 @@ func (a *app) wholeCapture(ctx context.Context, name string, o captures.Options,
 	complete := false
 	o = a.indexedWhenClosed(o)
 	summarise := o.Closing
-	o.Closing = func(s *captures.Store) {
+	o.Closing = func(s *store.Store) {
 		if complete {
 			summarise(s)
 		}
 	}
-	store, err := captures.Create(temp, o)
+	store, err := store.Create(temp, o)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = write(store)
 		complete = err == nil && ctx.Err() == nil && store.Err() == nil

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/secret"
 	"unwire/proto"
@@ -39,7 +41,7 @@ func (f *secretFlags) addTo(cmd *cobra.Command) {
 }
 
 // redactor has the default rules and the secrets that were named.
-func (f *secretFlags) redactor() (*captures.Redactor, error) {
+func (f *secretFlags) redactor() (*redact.Redactor, error) {
 	var named []string
 	for _, name := range f.env {
 		v := os.Getenv(name)
@@ -58,7 +60,7 @@ func (f *secretFlags) redactor() (*captures.Redactor, error) {
 		}
 		named = append(named, lines...)
 	}
-	return captures.NewRedactor(captures.RedactorOptions{Secrets: named}), nil
+	return redact.New(redact.Options{Secrets: named}), nil
 }
 
 // readSecrets reads a secret a line. No error holds one.
@@ -194,7 +196,7 @@ func (a *app) sayFindings(all []secret.Finding) error {
 	for i := range all {
 		f := &all[i]
 		switch {
-		case f.Rule == captures.RuleUnsearched:
+		case f.Rule == redact.RuleUnsearched:
 			bytes, runs = bytes+f.Len, runs+f.Count
 		case f.Stays:
 			values, stay = values+f.Count, stay+f.Count
@@ -232,7 +234,7 @@ func were(n int) string {
 	return fmt.Sprintf("%d places were", n)
 }
 
-func (a *app) auditFile(ctx context.Context, file string, red *captures.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
+func (a *app) auditFile(ctx context.Context, file string, red *redact.Redactor, rules *secret.Rules) ([]secret.Finding, error) {
 	store, err := openCapture(file)
 	if err != nil {
 		return nil, err
@@ -351,7 +353,7 @@ func (a *app) redact(ctx context.Context, f secretFlags, file, out string) error
 	}
 	n := 0
 	for i := range left {
-		if !f.keepUnsearched || left[i].Rule != captures.RuleUnsearched {
+		if !f.keepUnsearched || left[i].Rule != redact.RuleUnsearched {
 			n += left[i].Count
 		}
 	}
@@ -388,13 +390,13 @@ func (a *app) sayOmitted(o secret.Omitted) {
 }
 
 // cleanFile writes the copy, which gets its name when it is complete.
-func (a *app) cleanFile(ctx context.Context, file, out string, red *captures.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
+func (a *app) cleanFile(ctx context.Context, file, out string, red *redact.Redactor, rules *secret.Rules) (exchanges, values int, omitted secret.Omitted, err error) {
 	from, err := openCapture(file)
 	if err != nil {
 		return 0, 0, omitted, err
 	}
 	defer from.Close()
-	err = a.wholeCapture(ctx, out, captures.Options{Redactor: red}, func(to *captures.Store) (err error) {
+	err = a.wholeCapture(ctx, out, store.Options{Redactor: red}, func(to *store.Store) (err error) {
 		exchanges, values, omitted, err = secret.Clean(ctx, to, from, rules)
 		if _, serr := os.Lstat(out); err == nil && serr == nil {
 			return fail(exitUsage, fmt.Errorf("%s exists by now", out), "name a new file")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/search"
 )
@@ -50,7 +51,7 @@ func (a *app) watchEndpoints(rec *recorder, f captureFlags) *endpointWatch {
 }
 
 // start tells of endpoints as they are named, until it is stopped or store is closed.
-func (w *endpointWatch) start(ctx context.Context, store *captures.Store) (stop func()) {
+func (w *endpointWatch) start(ctx context.Context, store *store.Store) (stop func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -63,7 +64,7 @@ func (w *endpointWatch) start(ctx context.Context, store *captures.Store) (stop 
 	}
 }
 
-func (w *endpointWatch) run(ctx context.Context, store *captures.Store) {
+func (w *endpointWatch) run(ctx context.Context, store *store.Store) {
 	for ev, err := range store.Follow(ctx, watchEvery) {
 		if err != nil {
 			return // finish looks again
@@ -85,7 +86,7 @@ func (w *endpointWatch) finish(ctx context.Context, files []string) {
 }
 
 func (w *endpointWatch) finishFile(ctx context.Context, file string) {
-	store, err := captures.Open(file)
+	store, err := store.Open(file)
 	if err != nil {
 		return // captureSummary says so
 	}
@@ -98,7 +99,7 @@ func (w *endpointWatch) finishFile(ctx context.Context, file string) {
 	}
 }
 
-func (w *endpointWatch) look(ctx context.Context, store *captures.Store, ex *captures.Exchange) {
+func (w *endpointWatch) look(ctx context.Context, store *store.Store, ex *captures.Exchange) {
 	if ex.Started.Before(w.began) || ex.Status != http.StatusOK || decode.Classify(ex).Protocol != decode.ConnectUnary {
 		return
 	}

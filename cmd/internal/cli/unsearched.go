@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"unwire/captures"
+	"unwire/captures/redact"
 )
 
 // An unsearchedLog counts what a recording could not search for secrets.
@@ -25,8 +26,8 @@ type unsearchedEvent struct {
 
 // report returns what a capture calls with what it could not search. It says so
 // at once for the first exchange that changes its protocol.
-func (l *unsearchedLog) report(a *app, json bool) func(captures.Exchange, []captures.Unsearched) {
-	return func(ex captures.Exchange, runs []captures.Unsearched) {
+func (l *unsearchedLog) report(a *app, json bool) func(captures.Exchange, []redact.Unsearched) {
+	return func(ex captures.Exchange, runs []redact.Unsearched) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if ex.Ended() {

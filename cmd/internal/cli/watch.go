@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -22,12 +23,12 @@ const frameEvery = 100 * time.Millisecond
 // watch has w called with what happens in an exchange until it has ended, or in all of
 // them until the interrupt. It waits for a capture that does not exist yet.
 func (a *app) watch(ctx context.Context, addr address, w decode.Watcher) error {
-	store, err := a.awaitCapture(ctx, addr.File)
+	file, err := a.awaitCapture(ctx, addr.File)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if _, err := store.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
+	defer file.Close()
+	if _, err := file.Exchange(ctx, addr.Exchange); addr.Exchange != 0 && errors.Is(err, captures.ErrNoExchange) {
 		a.say("unwire: waiting for exchange %d", addr.Exchange)
 	}
 	ended := false
@@ -38,7 +39,7 @@ func (a *app) watch(ctx context.Context, addr address, w decode.Watcher) error {
 		}
 		return onEnded(ex, s)
 	}
-	if err := decode.Watch(store.Follow(ctx, frameEvery), addr.Exchange, w); err != nil || ended {
+	if err := decode.Watch(file.Follow(ctx, frameEvery), addr.Exchange, w); err != nil || ended {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -48,7 +49,7 @@ func (a *app) watch(ctx context.Context, addr address, w decode.Watcher) error {
 }
 
 // awaitCapture opens a capture as soon as there is one.
-func (a *app) awaitCapture(ctx context.Context, path string) (*captures.Store, error) {
+func (a *app) awaitCapture(ctx context.Context, path string) (*store.Store, error) {
 	told := false
 	for tries := 0; ; {
 		info, err := os.Stat(path)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"unwire/captures"
+	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
@@ -41,7 +42,7 @@ import (
 type recorder struct {
 	t      *testing.T
 	server *standin.Server
-	store  *captures.Store
+	store  *store.Store
 	roots  *x509.CertPool // of the stand-in
 	to     *url.URL       // where replays go; nil: where they were recorded
 }
@@ -58,7 +59,7 @@ func newRecorder(t *testing.T, script string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.store, err = captures.Create(filepath.Join(dir, "f.uwc"), captures.Options{}); err != nil {
+	if r.store, err = store.Create(filepath.Join(dir, "f.uwc"), store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	proxy, err := mitm.New(mitm.Options{CA: ca, Store: r.store, UpstreamRoots: r.roots})
@@ -328,7 +329,7 @@ func (r *recorder) send(s *schema.Schema, id int64, wait time.Duration, edits ..
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	out, err := captures.Create(filepath.Join(r.t.TempDir(), "r.uwc"), captures.Options{})
+	out, err := store.Create(filepath.Join(r.t.TempDir(), "r.uwc"), store.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/schema"
@@ -35,7 +36,7 @@ func NewTraffic(have *schema.Schema) *Traffic {
 
 // AddCapture enters the exchanges of a capture, or only the one with the number id if
 // that is not 0, as conversation.EachCall walks them.
-func (t *Traffic) AddCapture(ctx context.Context, src decode.Capture, id int64, part bool) error {
+func (t *Traffic) AddCapture(ctx context.Context, src captures.Capture, id int64, part bool) error {
 	return conversation.EachCall(ctx, src, id, part, func(ex *decode.Exchange, joined bool) error {
 		if joined {
 			conversation.DropJoined(ex)

@@ -1,0 +1,33 @@
+// Package require ends tests whose preparation fails.
+package require
+
+import "testing"
+
+// Value is for calls that return a value and an error: Value(f())(t) is f's
+// value, or the end of the test.
+func Value[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return v
+	}
+}
+
+// NoError ends the test if there is an error.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// All collects what an iterator yields.
+func All[T any](t testing.TB, seq func(func(T, error) bool)) []T {
+	t.Helper()
+	var l []T
+	for v, err := range seq {
+		NoError(t, err)
+		l = append(l, v)
+	}
+	return l
+}

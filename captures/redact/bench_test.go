@@ -1,0 +1,55 @@
+package redact
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"unwire/captures"
+	"unwire/captures/internal/require"
+)
+
+// textFrame returns an enveloped message of n bytes of text, as a token delta is.
+func textFrame(n int) []byte {
+	return enveloped(0, bytes.Repeat([]byte("the answer, "), n/12+1)[:n])
+}
+
+// BenchmarkRedact searches bodies for secrets, a hundred being known.
+func BenchmarkRedact(b *testing.B) {
+	noise := make([]byte, 64<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	r := Default()
+	for i := range 100 {
+		r.Learn(fmt.Sprintf("%x-made-up-secret-%d", i*7919, i))
+	}
+	for name, p := range map[string][]byte{
+		"random": noise, "text": textFrame(64 << 10),
+		"json": bytes.Repeat([]byte(`{"id":"a1b2","text":"some words","n":[1,2,3],"ok":true},`), 1000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(p)))
+			body := NewBodyFilter(r, nil)
+			for range b.N {
+				body.Write(&captures.Chunk{Data: p})
+				body.Ready()
+			}
+		})
+	}
+}
+
+// BenchmarkRedactCompressed searches small messages that are compressed one by one.
+func BenchmarkRedactCompressed(b *testing.B) {
+	for _, encoding := range []string{"gzip", "zstd", "br"} {
+		b.Run(encoding, func(b *testing.B) {
+			p := enveloped(1, require.Value(deflate(encoding, textFrame(200)))(b))
+			h := captures.Headers{{Name: "content-type", Value: "application/connect+proto"}, {Name: "connect-content-encoding", Value: encoding}}
+			body := NewBodyFilter(Default(), h)
+			b.ReportAllocs()
+			for range b.N {
+				body.Write(&captures.Chunk{Data: p})
+				body.Ready()
+			}
+		})
+	}
+}

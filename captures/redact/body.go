@@ -1,0 +1,419 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"unwire/captures"
+)
+
+// A BodyFilter takes the secrets out of one direction of an exchange.
+//
+// Chunks go in as they pass and come out, in order, with their sizes, times
+// and boundaries, as soon as it is decided that no secret begins in them that
+// a later chunk would complete. Only where a compressed message or body had to
+// be rewritten do sizes change; the last chunk of it takes the difference.
+//
+// What is done about compression:
+//   - A body with a content encoding (gzip, deflate, br, zstd) is inflated on
+//     the side as it passes. It is held until it ends; if it held a secret it is
+//     compressed anew, without it, by the same codec.
+//   - So is each compressed message of a Connect, gRPC or gRPC-Web stream
+//     (its envelope gets the new length), the others being searched as they are.
+//   - Of what is longer than 4 MiB compressed, all but the last 256 KiB is
+//     written while it is still clean; if a secret turns up after that, the rest
+//     is overwritten with the letter x, and no longer inflates. The same goes
+//     for an event stream with a content encoding, which is not held for longer
+//     than a quarter of a second of quiet, and for what does not inflate.
+//   - What inflates to more than 64 MiB is not searched any further.
+//   - Below a content encoding the same rules hold: other content encodings,
+//     envelopes, compressed messages. The base64 of gRPC-Web's text form counts
+//     as a content encoding.
+//
+// An envelope with unknown flags is an envelope: its length is known. If these
+// flags stand before an impossible length, the stream is no run of envelopes, and
+// its bytes are searched as they are from there on. So are those of a compressed
+// message that does not inflate. Either is noted in unsearched.
+type BodyFilter struct {
+	r       *Redactor
+	pending []pendingChunk
+	in      int64 // bytes that came in
+	decided int64 // bytes that will not change any more
+
+	encoding string // of the whole body or of compressed frames; "": find out
+	events   bool   // an event stream: it must not be held for long
+	framed   framing
+	frame    frame
+	scan     *scanner
+	section  *section // the compressed run that is passing
+	codecs   codecs
+	edited   bool // something was replaced
+
+	unsearched []Unsearched // what could not be looked into; the direction is not set
+	opaqueFrom int64        // with opaque: where it begins
+	opaque     string       // why nothing can be looked into any more; "": it can
+}
+
+type framing uint8
+
+const (
+	unframed framing = iota
+	envelopes
+	unsure // an event stream or one message: some carry envelopes
+)
+
+// maxEnvelope is the length from which on that of an envelope with unknown flags
+// is not believed.
+const maxEnvelope = 64 << 20
+
+// frame is the state between the bytes of an envelope stream.
+type frame struct {
+	header [5]byte
+	have   int   // bytes of the header
+	left   int64 // bytes of the payload
+	start  int64 // position of the header
+	length int64 // of the payload
+}
+
+// Flags of an envelope.
+const (
+	flagCompressed = 0b0000_0001
+	flagEnd        = 0b0000_0010
+	flagTrailers   = 0b1000_0000
+)
+
+// A pendingChunk is one that has not been decided as a whole.
+type pendingChunk struct {
+	chunk      *captures.Chunk
+	start, end int64
+	edits      []Edit
+}
+
+// An Edit replaces the bytes from Start to End of one direction of an exchange
+// by Data.
+type Edit struct {
+	Start, End int64
+	Data       []byte
+}
+
+// NewBodyFilter returns the filter for the direction that h describes.
+func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
+	media := mediaType(h)
+	b := &BodyFilter{r: r, events: media == "text/event-stream"}
+	switch {
+	case strings.HasPrefix(media, "application/connect+"):
+		b.framed, b.encoding = envelopes, h.Get("connect-content-encoding")
+	case strings.HasPrefix(media, "application/grpc"):
+		b.framed, b.encoding = envelopes, h.Get("grpc-encoding")
+	case b.events, isMessage(media):
+		b.framed, b.encoding = unsure, h.Get("connect-content-encoding")
+	}
+	b.scan = newScanner(r, media == "application/x-www-form-urlencoded")
+	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
+	switch outer, inner := peel(h); {
+	case outer == "":
+	case outer != base64Text && !knownEncoding(outer):
+		b.framed = unframed
+		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
+	default:
+		b.framed, b.encoding = unframed, outer
+		b.section = newSection(b, 0)
+		b.section.nest(inner)
+	}
+	return b
+}
+
+func mediaType(h captures.Headers) string {
+	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
+	return strings.TrimSpace(media)
+}
+
+// isMessage reports whether a body of this type is one message, which some
+// clients put into an envelope.
+func isMessage(media string) bool {
+	switch media {
+	case "application/json", "application/proto", "application/protobuf", "application/x-protobuf",
+		"application/vnd.google.protobuf", "application/x-google-protobuf":
+		return true
+	}
+	return false
+}
+
+const (
+	// grpcWebText is the type of envelopes in base64.
+	grpcWebText = "application/grpc-web-text"
+
+	// maxEncodings is how many content encodings of a body are undone.
+	maxEncodings = 3
+)
+
+// peel returns the outermost encoding of a body with headers h, "" if it has
+// none, and the headers of what it encodes.
+func peel(h captures.Headers) (outer string, inner captures.Headers) {
+	var encodings []string
+	for _, f := range h {
+		if !strings.EqualFold(f.Name, "content-encoding") {
+			inner = append(inner, f)
+			continue
+		}
+		for e := range strings.SplitSeq(strings.ToLower(f.Value), ",") {
+			if e = strings.TrimSpace(e); e != "" && e != "identity" {
+				encodings = append(encodings, e)
+			}
+		}
+	}
+	switch n := len(encodings); {
+	case n > maxEncodings:
+		return strings.Join(encodings[:maxEncodings], ", ") + ", …", nil
+	case n > 0:
+		return encodings[n-1], append(inner, captures.Header{Name: "content-encoding", Value: strings.Join(encodings[:n-1], ",")})
+	case !strings.HasPrefix(mediaType(h), grpcWebText):
+		return "", inner
+	}
+	return base64Text, append(captures.Headers{{Name: "content-type", Value: "application/grpc-web"}}, inner...)
+}
+
+// replace puts a placeholder over a secret.
+func (b *BodyFilter) replace(start, end int64, secret string) {
+	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
+}
+
+// fill returns n bytes in place of a secret, or of the rest of one.
+func fill(r *Redactor, secret string, n int) string {
+	switch {
+	case secret == "":
+		return strings.Repeat(".", n)
+	case len(secret) == n && isPlaceholder(secret):
+		return secret
+	}
+	return sameLength(r.tag(secret), n)
+}
+
+// Write takes a chunk; Ready returns those that can be stored.
+func (b *BodyFilter) Write(c *captures.Chunk) {
+	at := b.in
+	b.pending = append(b.pending, pendingChunk{chunk: c, start: at, end: at + int64(len(c.Data))})
+	b.in += int64(len(c.Data))
+	if b.framed == unsure {
+		b.framed = envelopes
+		if !b.mayBeFlags(c.Data[0]) {
+			b.framed = unframed
+		}
+	}
+	p := c.Data
+	for len(p) > 0 {
+		n := b.step(p, at)
+		p, at = p[n:], at+int64(n)
+	}
+}
+
+// mayBeFlags reports whether the first byte of a body that may or may not have
+// envelopes is that of an envelope: an event begins with text ("data:"), and no
+// message with a field number of 0.
+func (b *BodyFilter) mayBeFlags(c byte) bool {
+	if b.events {
+		return c < ' ' && c != '\r' && c != '\n' || c == flagTrailers
+	}
+	return c&^(flagCompressed|flagEnd) == 0
+}
+
+// step handles some of p, which stands at position at, and returns how much.
+func (b *BodyFilter) step(p []byte, at int64) int {
+	switch {
+	case b.section != nil && b.framed == unframed:
+		b.section.feed(p, at)
+		b.decided = b.section.decided()
+		return len(p)
+	case b.framed == unframed:
+		b.search(p, at)
+		return len(p)
+	case b.frame.left == 0:
+		return b.readHeader(p, at)
+	}
+	n := int(min(int64(len(p)), b.frame.left))
+	b.frame.left -= int64(n)
+	if b.section != nil {
+		b.section.feed(p[:n], at)
+		if b.section.lost {
+			b.decided = b.section.decided()
+		}
+	} else {
+		b.search(p[:n], at)
+	}
+	if b.frame.left == 0 {
+		b.endFrame()
+	}
+	return n
+}
+
+// search looks for secrets in bytes that are not compressed.
+func (b *BodyFilter) search(p []byte, at int64) {
+	if len(b.scan.buf) == 0 {
+		b.scan.base = at // headers lay between
+	}
+	b.scan.feed(p)
+	b.decided = b.scan.decided()
+}
+
+// readHeader takes bytes of an envelope's header.
+func (b *BodyFilter) readHeader(p []byte, at int64) int {
+	f := &b.frame
+	if f.have == 0 {
+		f.start, b.decided = at, at
+	}
+	n := copy(f.header[f.have:], p)
+	f.have += n
+	if f.have < len(f.header) {
+		return n
+	}
+	f.have, f.length = 0, int64(binary.BigEndian.Uint32(f.header[1:]))
+	f.left = f.length
+	unknown := f.header[0]&^(flagCompressed|flagEnd|flagTrailers) != 0
+	compressed := f.header[0]&flagCompressed != 0
+	if f.length > maxEnvelope && !(compressed && !unknown) {
+		b.search(f.header[:], f.start) // it may be text
+	}
+	switch {
+	case unknown && f.length > maxEnvelope:
+		f.left, b.framed = 0, unframed
+		b.giveUp(f.start, "not envelopes, as the headers say")
+	case (compressed || unknown) && f.left > 0:
+		b.section = newSection(b, at+int64(n))
+		b.section.detect = !compressed
+		b.decided = f.start
+	case f.length <= maxEnvelope:
+		b.decided = at + int64(n)
+	}
+	return n
+}
+
+// endFrame decides everything up to the end of the frame: a secret does not
+// go on in the next one.
+func (b *BodyFilter) endFrame() {
+	if b.section == nil {
+		b.scan.finish()
+		b.decided = b.scan.decided()
+		return
+	}
+	if data, ok := b.section.finish(); ok {
+		length := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
+		b.edit(b.frame.start+1, b.frame.start+5, length)
+	}
+	b.decided = b.section.at
+	b.section = nil
+}
+
+// FlushHeld decides what has been held for long enough.
+func (b *BodyFilter) FlushHeld() {
+	switch {
+	case b.section == nil:
+		if len(b.scan.buf) > 0 {
+			b.scan.hurry()
+			b.decided = b.scan.decided()
+		}
+		if b.frame.have > 0 && b.frame.header[0]&^(flagEnd|flagTrailers) == 0 {
+			b.decided = b.in // a header whose length will not change
+		}
+	case b.framed == unframed && b.events:
+		b.section.release()
+		b.decided = b.section.decided()
+	}
+}
+
+// Close decides everything. If the body was truncated, what is held back at its
+// end is treated as the beginning of a secret that it may be.
+func (b *BodyFilter) Close(truncated bool) {
+	if truncated && b.section == nil {
+		b.FlushHeld()
+	}
+	if b.frame.have > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {
+		b.note(Unsearched{Start: b.frame.start, End: b.in, Reason: endsInEnvelope, cut: b.frame.length <= maxEnvelope})
+	}
+	if b.section != nil {
+		b.section.finish()
+		b.section = nil
+	} else {
+		if b.frame.have > 0 {
+			b.search(b.frame.header[:b.frame.have], b.frame.start)
+		}
+		b.scan.finish()
+	}
+	if b.opaque != "" && b.in > b.opaqueFrom {
+		b.note(Unsearched{Start: b.opaqueFrom, End: b.in, Reason: b.opaque})
+	}
+	b.decided = b.in
+}
+
+// Holding reports whether chunks are held back that FlushHeld would release.
+func (b *BodyFilter) Holding() bool {
+	return len(b.pending) > 0 && (b.section == nil || b.framed == unframed && b.events)
+}
+
+// edit replaces the bytes from start to end by data, each pending chunk
+// getting as much as it had and the last one the rest.
+func (b *BodyFilter) edit(start, end int64, data []byte) {
+	b.edited = true
+	for i := range b.pending {
+		c := &b.pending[i]
+		from, to := max(start, c.start), min(end, c.end)
+		if from >= to {
+			continue
+		}
+		n := min(len(data), int(to-from))
+		if to == end {
+			n = len(data)
+		}
+		c.edits = append(c.edits, Edit{from, to, data[:n]})
+		data = data[n:]
+	}
+}
+
+// Ready removes the chunks that are decided and applies their edits.
+func (b *BodyFilter) Ready() []*captures.Chunk {
+	var out []*captures.Chunk
+	for len(b.pending) > 0 && b.pending[0].end <= b.decided {
+		out = append(out, b.pending[0].apply())
+		b.pending = b.pending[1:]
+	}
+	return out
+}
+
+// Split cuts the chunk in two where a compressed message begins in it, and
+// returns the second part, or nil: what precedes a message must not wait for it.
+func (b *BodyFilter) Split() *captures.Chunk {
+	if len(b.pending) == 0 || b.section == nil || b.framed == unframed {
+		return nil
+	}
+	last := &b.pending[len(b.pending)-1]
+	at := b.frame.start
+	if at <= last.start || at >= last.end || b.decided < at {
+		return nil
+	}
+	c := *last.chunk
+	c.Data = c.Data[at-last.start:]
+	last.chunk.Data = last.chunk.Data[:at-last.start]
+	b.pending = append(b.pending, pendingChunk{chunk: &c, start: at, end: last.end})
+	b.pending[len(b.pending)-2].end = at
+	return &c
+}
+
+func (p *pendingChunk) apply() *captures.Chunk {
+	if len(p.edits) == 0 {
+		return p.chunk
+	}
+	slices.SortFunc(p.edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	var out bytes.Buffer
+	at := p.start
+	for _, e := range p.edits {
+		out.Write(p.chunk.Data[at-p.start : e.Start-p.start])
+		out.Write(e.Data)
+		at = e.End
+	}
+	out.Write(p.chunk.Data[at-p.start:])
+	p.chunk.Data = out.Bytes()
+	return p.chunk
+}

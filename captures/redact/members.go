@@ -1,0 +1,158 @@
+package redact
+
+// maxName bounds the name of a member or a parameter, in bytes.
+const maxName = 64
+
+// member finds the value of "name": "value" in JSON where the name tells of a
+// secret, also within a JSON string, where the quotes are escaped; i is at the
+// name's first quote.
+func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
+	quote := `"`
+	if i > 0 && b[i-1] == '\\' {
+		quote = `\"`
+	}
+	p := i + 1
+	for p < len(b) && p-i <= maxName && nameChars.has(b[p]) {
+		p++
+	}
+	name := b[i+1 : min(p, len(b))]
+	if len(name) < 2 && p < len(b) {
+		return match{}, nothing
+	}
+	p, v := expect(b, p, quote)
+	if v != found {
+		return settle(v, final)
+	}
+	if p, v = skipSpace(b, p); v != found {
+		return settle(v, final)
+	}
+	if p, v = expect(b, p, ":"); v != found {
+		return settle(v, final)
+	}
+	kind := r.kindOf(name)
+	if kind != secretName && kind != perhapsName {
+		return match{}, nothing
+	}
+	if p, v = skipSpace(b, p); v != found {
+		return settle(v, final)
+	}
+	if p, v = expect(b, p, quote); v != found {
+		return settle(v, final)
+	}
+	m, v := r.memberValue(b, p, quote, kind, final, hurry)
+	if v == found {
+		m.rule, m.name = RuleMember, string(name)
+	}
+	return m, v
+}
+
+// memberValue finds the end of the value that begins at from.
+func (r *Redactor) memberValue(b []byte, from int, quote string, kind nameKind, final, hurry bool) (match, verdict) {
+	end := from
+	for end < len(b) && end-from < maxSecret && b[end] != '"' {
+		if b[end] == '\\' {
+			if quote == `\"` && end+1 < len(b) && b[end+1] == '"' {
+				break
+			}
+			end++ // and whatever it escapes
+		}
+		end++
+	}
+	cut := end >= len(b)
+	end = min(end, len(b))
+	if cut && !final && end-from < maxSecret {
+		return match{}, undecided
+	}
+	from = afterScheme(b, from, end)
+	value := b[from:end]
+	if len(value) == 0 || kind == perhapsName && !looksRandom(value) {
+		return match{}, nothing
+	}
+	m := match{start: from, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret}
+	if end-from >= maxSecret || cut && hurry {
+		m.mask = &mask{until: "\""}
+		m.learn = false
+	}
+	return m, found
+}
+
+// afterScheme skips the scheme of an authorization.
+func afterScheme(b []byte, from, end int) int {
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
+		if n := len(scheme); end-from > n && string(b[from:from+n]) == scheme {
+			return from + n
+		}
+	}
+	return from
+}
+
+// bodyParameter finds the value of name=value, as in a form or in a URL that
+// stands in a text; from is where the name begins.
+func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, verdict) {
+	p := from
+	for p < len(b) && p-from <= maxName && nameChars.has(b[p]) {
+		p++
+	}
+	if p-from > maxName {
+		return match{}, nothing
+	}
+	if p == len(b) {
+		return pending(final)
+	}
+	if b[p] != '=' || p-from < 2 {
+		return match{}, nothing
+	}
+	kind := r.kindOf(b[from:p])
+	if kind == otherName {
+		return match{}, nothing
+	}
+	p++
+	end := p
+	for end < len(b) && end-p < maxSecret && tokenChars.has(b[end]) {
+		end++
+	}
+	if end == len(b) && end-p < maxSecret && !final {
+		return match{}, undecided
+	}
+	value := b[p:end]
+	if len(value) == 0 || kind != secretName && !looksRandom(value) {
+		return match{}, nothing
+	}
+	m := match{start: p, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret, rule: RuleParameter, name: string(b[from : p-1])}
+	if end-p >= maxSecret || end == len(b) && hurry {
+		m.mask = &mask{chars: tokenChars}
+		m.learn = false
+	}
+	return m, found
+}
+
+// expect consumes want at p; undecided says that b ends within it.
+func expect(b []byte, p int, want string) (int, verdict) {
+	n := min(len(b)-p, len(want))
+	switch {
+	case string(b[p:p+n]) != want[:n]:
+		return p, nothing
+	case n < len(want):
+		return p, undecided
+	}
+	return p + n, found
+}
+
+// skipSpace passes a little white space; more is no program's output.
+func skipSpace(b []byte, p int) (int, verdict) {
+	const most = 16
+	for n := 0; p < len(b); n, p = n+1, p+1 {
+		if c := b[p]; c != ' ' && c != '\t' && c != '\n' && c != '\r' || n == most {
+			return p, found
+		}
+	}
+	return p, undecided
+}
+
+// settle turns "undecided" into "nothing" where nothing more will come.
+func settle(v verdict, final bool) (match, verdict) {
+	if v == undecided && final {
+		v = nothing
+	}
+	return match{}, v
+}

@@ -1,0 +1,323 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strings"
+)
+
+const (
+	// maxNested is how many URLs within parameters of URLs are searched.
+	maxNested = 3
+
+	// maxParameter is how many bytes the value of a parameter may inflate to.
+	maxParameter = 8 << 20
+
+	// leastBase64 is the length of the shortest base64 that is decoded though
+	// nothing announces it.
+	leastBase64 = 16
+
+	// separators are the bytes in front of the parameters of a URL.
+	separators = "&;#?"
+
+	// urlEnd are the bytes that end a URL in a text.
+	urlEnd = " \t\r\n\"'<>`\\"
+)
+
+// A packing is how the value of a parameter is encoded below its
+// percent-encoding. With the zero value, base64 and compression are detected.
+type packing struct {
+	// message is true for the message of a Connect GET, whose query describes
+	// its encoding.
+	message     bool
+	base64      bool
+	compression string
+}
+
+// messagePacking returns the packing of the parameter "message" of a query: in
+// a Connect GET it is the body of the request.
+//
+// Source: RESEARCH.md#transports
+func messagePacking(query string) packing {
+	var p packing
+	for query != "" {
+		param := firstParameter(query[1:])
+		query = query[1+len(param):]
+		name, value, _ := strings.Cut(param, "=")
+		value, _ = unescape(value)
+		switch name {
+		case "connect":
+			p.message = p.message || value == "v1"
+		case "encoding":
+			p.message = true
+		case "base64":
+			p.base64 = value == "1"
+		case "compression":
+			if p.compression = strings.ToLower(value); p.compression == "identity" {
+				p.compression = ""
+			}
+		}
+	}
+	if !p.message {
+		return packing{}
+	}
+	return p
+}
+
+// firstParameter returns the beginning of a query up to the next separator.
+func firstParameter(query string) string {
+	if i := strings.IndexAny(query, separators); i >= 0 {
+		return query[:i]
+	}
+	return query
+}
+
+// parameters replaces the secrets in query, which begins with a separator and
+// stands at offset at. If inText is true, the caller searches the text around
+// the query as well, and only secrets that this search cannot see are replaced.
+func (r *Redactor) parameters(query string, at, depth int, inText bool, report reporter) string {
+	message := messagePacking(query)
+	var out strings.Builder
+	for query != "" {
+		separator := query[0]
+		out.WriteByte(separator)
+		param := firstParameter(query[1:])
+		query = query[1+len(param):]
+		name, value, named := strings.Cut(param, "=")
+		if !named {
+			name, value = "", param
+		}
+		from := at + 1 + len(param) - len(value)
+		at += 1 + len(param)
+		out.WriteString(param[:len(param)-len(value)])
+
+		seen := inText && (separator == '?' || separator == '&') // by the text's search
+		if n, ok := r.tellsParameter(name); ok && !seen && (!inText || looksRandom([]byte(value))) {
+			report.value(Hit{Rule: RuleParameter, Name: n, Off: from}, value)
+			out.WriteString(r.value(value))
+			continue
+		}
+		var p packing
+		if name == "message" {
+			p = message
+		}
+		clean, moved := r.parameterValue(value, from, depth, p, report)
+		if !inText {
+			clean = r.text(clean, 0, plain, moved.reporter(from, report))
+		}
+		out.WriteString(clean)
+	}
+	return out.String()
+}
+
+// tellsParameter reports whether the name of a parameter says that its value is
+// a secret, and returns the name without percent-encoding.
+func (r *Redactor) tellsParameter(name string) (string, bool) {
+	n, err := url.QueryUnescape(name)
+	if err != nil || n == "" {
+		return name, false
+	}
+	return n, r.kindOf([]byte(n)) != otherName
+}
+
+// parameterValue replaces the secrets in v, the value of a parameter at offset
+// at, that percent-encoding, base64 or compression hides. It encodes the result
+// as v was, so that the URL stays valid and the value decodable.
+func (r *Redactor) parameterValue(v string, at, depth int, p packing, report reporter) (string, moves) {
+	meant, offsets := unescape(v)
+	if meant == "" || isPlaceholder(meant) {
+		return v, nil
+	}
+	in := report.mapped(func(from, to int) (int, int) { return at + offsets[from], at + offsets[to] })
+
+	clean := meant
+	var err error
+	data, alphabet := decodeBase64(meant, p)
+	switch {
+	case alphabet != nil:
+		var out []byte
+		out, err = r.payload(data, depth, p, in.mapped(func(from, to int) (int, int) {
+			return from * 8 / 6, min((to*8+5)/6, len(meant))
+		}))
+		if !bytes.Equal(out, data) {
+			clean = alphabet.EncodeToString(out)
+		}
+	case p.base64:
+		err = errNotBase64
+	case p.compression != "" || sniff([]byte(meant)) != "":
+		var out []byte
+		out, err = r.payload([]byte(meant), depth, p, in)
+		clean = string(out)
+	}
+	if clean == meant && meant != v {
+		clean = string(r.nested([]byte(meant), depth, in))
+	}
+
+	if err != nil && p.message {
+		report.value(Hit{Rule: RuleUnsearched, Name: "message: " + err.Error(), Off: at}, v)
+		if r.omitUnsearched {
+			clean = r.placeholder(v, plain)
+		}
+	}
+	if clean == meant {
+		return v, nil
+	}
+	clean = url.QueryEscape(clean)
+	return clean, moves{{start: 0, end: len(v), now: len(clean)}}
+}
+
+// errNotBase64 says why the message of a Connect GET cannot be read.
+var errNotBase64 = errors.New("not base64")
+
+// payload returns data, which p describes, with placeholders of the secrets'
+// lengths for its secrets. If it cannot be decompressed, the compressed bytes
+// are searched, and the error says why.
+func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) ([]byte, error) {
+	compression := p.compression
+	if compression == "" {
+		compression = sniff(data)
+	}
+	if compression == "" {
+		return r.nested(data, depth, report), nil
+	}
+	var inflated []byte
+	f := newInflater(new(codecs), compression, func(b []byte) bool {
+		inflated = append(inflated, b...)
+		return len(inflated) <= maxParameter
+	})
+	f.feed(data)
+	if err := f.close(); err != nil {
+		return r.nested(data, depth, report), err
+	}
+	whole := report.mapped(func(int, int) (int, int) { return 0, len(data) })
+	clean := r.nested(inflated, depth, whole)
+	if bytes.Equal(clean, inflated) {
+		return data, nil
+	}
+	return deflate(compression, clean)
+}
+
+// nested is mask for bytes that may hold URLs with secrets in their parameters.
+func (r *Redactor) nested(p []byte, depth int, report reporter) []byte {
+	text, moved := r.embedded(string(p), 0, depth+1, report)
+	return r.mask([]byte(text), moved.reporter(0, report))
+}
+
+// embedded replaces the secrets in the parameters of URLs that stand in a text
+// at offset at, as far as an encoding hides them from the search of the text.
+func (r *Redactor) embedded(s string, at, depth int, report reporter) (string, moves) {
+	if depth > maxNested || !strings.ContainsAny(s, "?#") {
+		return s, nil
+	}
+	var out strings.Builder
+	var moved moves
+	rest := 0 // of s, which is not in out yet
+	for {
+		i := strings.IndexAny(s[rest:], "?#")
+		if i < 0 {
+			break
+		}
+		from := rest + i
+		end := len(s)
+		if n := strings.IndexAny(s[from:], urlEnd); n >= 0 {
+			end = from + n
+		}
+		out.WriteString(s[rest:from])
+		clean := r.parameters(s[from:end], at+from, depth, true, report)
+		out.WriteString(clean)
+		if clean != s[from:end] {
+			moved = append(moved, move{start: from, end: end, now: len(clean)})
+		}
+		rest = end
+	}
+	out.WriteString(s[rest:])
+	return out.String(), moved
+}
+
+// A move says that the bytes from start to end of a text were replaced by now
+// bytes.
+type move struct{ start, end, now int }
+
+// moves are the moves of a text, in order.
+type moves []move
+
+// back returns the offset in the text before the moves of an offset after them:
+// in what was replaced, the beginning of it, or its end if end is true.
+func (m moves) back(off int, end bool) int {
+	shift := 0
+	for _, v := range m {
+		start := v.start + shift
+		switch {
+		case off <= start:
+			return off - shift
+		case end && off <= start+v.now:
+			return v.end
+		case off < start+v.now:
+			return v.start
+		}
+		shift += v.now - (v.end - v.start)
+	}
+	return off - shift
+}
+
+// reporter returns a reporter of hits in the text after the moves, which stood
+// at offset at before them.
+func (m moves) reporter(at int, r reporter) reporter {
+	return r.mapped(func(from, to int) (int, int) { return at + m.back(from, false), at + m.back(to, true) })
+}
+
+// unescape undoes percent-encoding, and leaves invalid escapes as they are.
+// offsets has the offset in v of each byte of the result, and of its end.
+func unescape(v string) (meant string, offsets []int) {
+	b := make([]byte, 0, len(v))
+	offsets = make([]int, 0, len(v)+1)
+	for i := 0; i < len(v); i++ {
+		offsets = append(offsets, i)
+		switch {
+		case v[i] == '+':
+			b = append(b, ' ')
+		case v[i] == '%' && i+2 < len(v) && isHexDigits(strings.ToLower(v[i+1:i+3])):
+			b = append(b, unhex(v[i+1])<<4|unhex(v[i+2]))
+			i += 2
+		default:
+			b = append(b, v[i])
+		}
+	}
+	return string(b), append(offsets, len(v))
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c >= 'a':
+		return c - 'a' + 10
+	case c >= 'A':
+		return c - 'A' + 10
+	}
+	return c - '0'
+}
+
+// decodeBase64 decodes s in the alphabet and with the padding that it has. The
+// encoding is nil if s is not base64.
+func decodeBase64(s string, p packing) ([]byte, *base64.Encoding) {
+	if !p.base64 && (p.message || len(s) < leastBase64) {
+		return nil, nil
+	}
+	s = strings.ReplaceAll(s, " ", "+") // a plus sign that was not escaped
+	padded := strings.HasSuffix(s, "=")
+	for _, e := range []struct{ raw, padded *base64.Encoding }{
+		{base64.RawURLEncoding, base64.URLEncoding},
+		{base64.RawStdEncoding, base64.StdEncoding},
+	} {
+		data, err := e.raw.DecodeString(strings.TrimRight(s, "="))
+		if err != nil || len(data) == 0 {
+			continue
+		}
+		if padded {
+			return data, e.padded
+		}
+		return data, e.raw
+	}
+	return nil, nil
+}

@@ -1,0 +1,248 @@
+// Package redact takes secrets out of exchanges while they are recorded.
+//
+// A Redactor has the rules. A BodyFilter applies them to the bytes of one direction
+// as they pass, looking into envelopes and compression; an ExchangeFilter does so
+// for an exchange that was recorded before.
+package redact
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// KeySize is the size of the key of placeholders, in bytes.
+const KeySize = 32
+
+// Bounds of what is learned.
+const (
+	minLearned  = 12      // bytes: shorter values occur by chance
+	maxLearned  = 8 << 10 // bytes
+	maxSecrets  = 256     // the ones not met for longest are forgotten
+	shortSecret = 16      // bytes below which a placeholder's key is not stored
+)
+
+// Options adds to the default rules. The zero value adds nothing.
+type Options struct {
+	Headers []string // further header fields whose value is a secret
+	Names   []string // further query parameters and JSON members, as they are spelt
+	Secrets []string // values that are known, of 12 bytes or more
+}
+
+// A Redactor replaces secrets by placeholders, at the time of recording, and
+// remembers the ones it met so that they are found elsewhere too.
+//
+// What is a secret: the values of header fields, query parameters and JSON
+// members with telling names; JWTs, private keys and API keys of known shapes
+// anywhere; passwords in URLs; and wherever it stands, also in base64, hex and
+// percent-encoding, any value of 12 bytes or more that a header, a parameter or
+// a JSON member gave away before.
+//
+// A placeholder is "[redacted:3f2a9c1b]" in headers, "redacted-3f2a9c1b" in
+// URLs, and in bodies the latter cut or padded with dots to the length of the
+// secret, so that lengths around it stay true. The digits are a keyed hash:
+// equal secrets have equal placeholders within a capture. The key is stored in
+// the capture, so whoever has it can test a guess against a placeholder; for
+// secrets shorter than 16 bytes, which could be guessed, the key is random per
+// session and stored nowhere.
+//
+// Limits: 256 learned secrets; a secret of up to 16 KiB. Not found: secrets in
+// UTF-16, unknown ones within base64 or hex, values that only a protobuf field
+// number tells, and what is compressed twice. Secrets that a stream drips out
+// with pauses of a quarter of a second within them are covered from their
+// eighth byte on. See BodyFilter for compressed content.
+//
+// Source: RESEARCH.md#redaction
+type Redactor struct {
+	headers, names map[string]bool // normalised
+	key, shortKey  []byte
+
+	omitUnsearched bool        // see Omitting
+	learnFound     atomic.Bool // see LearnFound
+
+	mu      sync.Mutex
+	learned []string
+	rules   atomic.Pointer[ruleset]
+}
+
+// Default returns a Redactor with the default rules.
+func Default() *Redactor { return New(Options{}) }
+
+// New returns a Redactor with the default rules and those of o.
+func New(o Options) *Redactor {
+	r := &Redactor{headers: make(map[string]bool), names: make(map[string]bool), key: newKey(), shortKey: newKey()}
+	for _, h := range o.Headers {
+		r.headers[strings.ToLower(h)] = true
+	}
+	for _, n := range o.Names {
+		r.names[normalName(n)] = true
+	}
+	r.rules.Store(newRuleset(nil))
+	for _, s := range o.Secrets {
+		r.Learn(s)
+	}
+	return r
+}
+
+func newKey() []byte {
+	key := make([]byte, KeySize)
+	_, _ = rand.Read(key) // never fails: it would end the program
+	return key
+}
+
+// WithKey returns a Redactor like r that makes placeholders with key.
+func (r *Redactor) WithKey(key []byte) *Redactor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &Redactor{headers: r.headers, names: r.names, key: key, shortKey: newKey(), omitUnsearched: r.omitUnsearched}
+	c.learnFound.Store(r.learnFound.Load())
+	c.learned = append(c.learned, r.learned...)
+	c.rules.Store(r.rules.Load())
+	return c
+}
+
+// String returns s without secrets, for a terminal or a log.
+// In the URLs in it, the values of parameters are decoded as URL does it.
+func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
+
+// prose is String with placeholders of form f, and reports what it replaces.
+func (r *Redactor) prose(s string, f form, report reporter) string {
+	text, moved := r.embedded(s, 0, 0, report)
+	return r.text(text, 0, f, moved.reporter(0, report))
+}
+
+// Omitting returns a Redactor like r for what leaves the machine: what the search
+// for secrets cannot look into is left out. A recorder keeps it.
+func (r *Redactor) Omitting() *Redactor {
+	c := r.WithKey(r.key)
+	c.omitUnsearched = true
+	return c
+}
+
+// Omits reports whether r was made by Omitting.
+func (r *Redactor) Omits() bool { return r.omitUnsearched }
+
+// LearnFound has each secret that is found anywhere looked for everywhere, not
+// only those that a name gave away, as long as fewer than 256 are known.
+func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
+
+// learnMatch remembers the secret of a match.
+func (r *Redactor) learnMatch(m match) {
+	if !m.learn {
+		if !r.learnFound.Load() || m.rule == RuleSeen || m.mask != nil {
+			return
+		}
+		r.mu.Lock()
+		full := len(r.learned) >= maxSecrets
+		r.mu.Unlock()
+		if full {
+			return
+		}
+	}
+	r.Learn(m.secret)
+}
+
+// Learn has secret looked for everywhere from now on, also in base64, hex and
+// percent-encoding, if it has 12 bytes to 8 KiB and is no placeholder.
+func (r *Redactor) Learn(secret string) {
+	if len(secret) < minLearned || len(secret) > maxLearned || isPlaceholder(secret) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.learned, secret); i >= 0 {
+		r.learned = append(slices.Delete(r.learned, i, i+1), secret)
+		return
+	}
+	if len(r.learned) == maxSecrets {
+		r.learned = slices.Delete(r.learned, 0, 1)
+	}
+	r.learned = append(r.learned, secret)
+	r.rules.Store(newRuleset(r.learned))
+}
+
+// A placeholder form is how a placeholder is spelt.
+type form func(tag string, secretLen int) string
+
+func bracketed(tag string, _ int) string { return "[redacted:" + tag + "]" }
+func plain(tag string, _ int) string     { return "redacted-" + tag }
+
+// sameLength pads with dots, which no shape of a secret takes for its own.
+func sameLength(tag string, n int) string {
+	p := plain(tag, n)
+	if n <= len(p) {
+		return p[:n]
+	}
+	return p + strings.Repeat(".", n-len(p))
+}
+
+// tag returns the eight digits of a secret's placeholder.
+func (r *Redactor) tag(secret string) string {
+	key := r.key
+	if len(secret) < shortSecret {
+		key = r.shortKey
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(secret))
+	return hex.EncodeToString(mac.Sum(nil)[:4])
+}
+
+// isPlaceholder reports whether s is one already, as in a request that is
+// replayed from a capture.
+func isPlaceholder(s string) bool {
+	if tag, ok := strings.CutPrefix(s, "[redacted:"); ok {
+		tag, ok = strings.CutSuffix(tag, "]")
+		return ok && isTag(tag)
+	}
+	tag, ok := strings.CutPrefix(s, "redacted-")
+	if !ok {
+		// Cut to the length of a short secret.
+		return s != "" && strings.HasPrefix("redacted-", s)
+	}
+	return isTag(strings.TrimRight(tag, ".")) || len(tag) < 8 && isHexDigits(tag)
+}
+
+func isTag(s string) bool {
+	return len(s) == 8 && isHexDigits(s)
+}
+
+func isHexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// placeholder returns what stands for secret.
+func (r *Redactor) placeholder(secret string, f form) string {
+	if isPlaceholder(secret) {
+		return secret
+	}
+	return f(r.tag(secret), len(secret))
+}
+
+// text replaces what the scanner finds in s, which stands at offset at of what
+// is searched, and reports it.
+func (r *Redactor) text(s string, at int, f form, report reporter) string {
+	var out bytes.Buffer
+	copied := 0
+	sc := newScanner(r, false)
+	sc.see = report.match(at)
+	sc.hit = func(start, end int64, secret string) {
+		out.WriteString(s[copied:start])
+		if secret == "" {
+			out.WriteString(strings.Repeat(".", int(end-start)))
+		} else {
+			out.WriteString(r.placeholder(secret, f))
+		}
+		copied = int(end)
+	}
+	sc.feed([]byte(s))
+	sc.finish()
+	if copied == 0 {
+		return s
+	}
+	out.WriteString(s[copied:])
+	return out.String()
+}

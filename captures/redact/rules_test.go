@@ -1,0 +1,55 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// next passes over nothing that begins there, and over every byte that the
+// filter does not admit. It may pass a byte that the filter's hash admits by
+// chance, as the look at eight at once that it begins with is another one.
+func TestNextMissesNothing(t *testing.T) {
+	f := Default().rules.Load()
+	rapid.Check(t, func(t *rapid.T) {
+		p, _ := secretBody(t)
+		i := rapid.IntRange(0, len(p)).Draw(t, "from")
+		admitted := i
+		for admitted+2 < len(p) && !f.admits(p[admitted], p[admitted+1], p[admitted+2]) && !isAlone(p[admitted]) {
+			admitted++
+		}
+		got := f.next(p, i)
+		if got < admitted {
+			t.Fatalf("from %d: %d, the filter admits nothing before %d of %q", i, got, admitted, p)
+		}
+		for at := i; at < got; at++ {
+			if f.begins(p[at:]) {
+				t.Fatalf("from %d: %d, but something begins at %d of %q", i, got, at, p)
+			}
+		}
+	})
+}
+
+func isAlone(c byte) bool { return c == '"' || c == '&' || c == '?' }
+
+// begins says whether p, of which three bytes count, begins as something that
+// is looked for, or as much of it as there is.
+func (f *ruleset) begins(p []byte) bool {
+	p = p[:min(3, len(p))]
+	if isAlone(p[0]) || strings.HasPrefix("://", string(p)) || strings.HasPrefix("---", string(p)) {
+		return true
+	}
+	for k := range f.literals {
+		if bytes.HasPrefix(k[:], p) {
+			return true
+		}
+	}
+	for k := range f.shapes {
+		if bytes.HasPrefix(k[:], p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package redact
+
+// A charset is a set of bytes.
+type charset [256]bool
+
+func (s *charset) has(c byte) bool { return s[c] }
+
+func charsetOf(chars string) *charset {
+	var s charset
+	for i := range len(chars) {
+		s[chars[i]] = true
+	}
+	return &s
+}
+
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// Read-only after this.
+var (
+	alnumChars  = charsetOf(digits + letters)
+	upperChars  = charsetOf(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	wordChars   = charsetOf(digits + letters + "_-")             // base64url
+	dottedChars = charsetOf(digits + letters + "_-.")            // a JWT
+	tokenChars  = charsetOf(digits + letters + "_-.~+/=%|:")     // RFC 6750 and what is seen besides
+	base64Chars = charsetOf(digits + letters + "+/=\r\n\\")      // with its line breaks, or their escapes
+	nameChars   = charsetOf(digits + letters + "_-.")            // of parameters and members
+	userChars   = charsetOf(digits + letters + "_-.~!$&'()*+%=") // of a URL's userinfo
+)
+
+// A shape is what the keys of one issuer look like: a prefix, then a run of
+// characters of a set.
+type shape struct {
+	prefix   string
+	chars    *charset
+	min, max int  // of the run; max 0: as long as it goes
+	digit    bool // there must be one, because the prefix occurs in words
+	dots     bool // there must be one, as in a JWT
+	keep     bool // the prefix is no part of the secret
+}
+
+// knownShapes are looked for everywhere. Prefixes have three bytes or more,
+// because the filter in front of the search looks at three.
+func knownShapes() []shape {
+	shapes := []shape{
+		{prefix: "eyJ", chars: dottedChars, min: 27, dots: true}, // JWT: base64 of {"
+		{prefix: "Bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
+		{prefix: "bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
+		{prefix: "sk-", chars: wordChars, min: 20, digit: true},    // OpenAI, Anthropic, …
+		{prefix: "key_", chars: alnumChars, min: 24, digit: true},  // Cursor
+		{prefix: "crsr_", chars: alnumChars, min: 20, digit: true}, // Cursor
+		{prefix: "github_pat_", chars: wordChars, min: 22},
+		{prefix: "glpat-", chars: wordChars, min: 20},
+		{prefix: "AKIA", chars: upperChars, min: 16, max: 16}, // AWS
+		{prefix: "ASIA", chars: upperChars, min: 16, max: 16},
+		{prefix: "xapp-", chars: wordChars, min: 20},         // Slack
+		{prefix: "AIza", chars: wordChars, min: 35, max: 35}, // Google
+		{prefix: "ya29.", chars: dottedChars, min: 20},
+		{prefix: "GOCSPX-", chars: wordChars, min: 20},
+		{prefix: "hf_", chars: alnumChars, min: 30}, // Hugging Face
+		{prefix: "npm_", chars: alnumChars, min: 36, max: 36},
+		{prefix: "pypi-", chars: wordChars, min: 50},
+		{prefix: "SG.", chars: dottedChars, min: 60}, // SendGrid
+		{prefix: "gsk_", chars: alnumChars, min: 40}, // Groq
+		{prefix: "xai-", chars: alnumChars, min: 40},
+		{prefix: "r8_", chars: alnumChars, min: 37}, // Replicate
+		{prefix: "pplx-", chars: alnumChars, min: 40},
+		{prefix: "nvapi-", chars: wordChars, min: 40},
+		{prefix: "dop_v1_", chars: alnumChars, min: 60},  // DigitalOcean
+		{prefix: "shpat_", chars: alnumChars, min: 32},   // Shopify
+		{prefix: "lin_api_", chars: alnumChars, min: 32}, // Linear
+		{prefix: "whsec_", chars: tokenChars, min: 24},   // Stripe
+	}
+	for _, p := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"} {
+		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 30})
+	}
+	for _, p := range []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-"} {
+		shapes = append(shapes, shape{prefix: p, chars: wordChars, min: 10, digit: true})
+	}
+	for _, p := range []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"} {
+		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 16})
+	}
+	return shapes
+}
+
+// fits reports whether a run, the prefix not included, is a key of shape s.
+func (s *shape) fits(run []byte) bool {
+	if len(run) < s.min {
+		return false
+	}
+	digit, dot := !s.digit, !s.dots
+	for i, c := range run {
+		digit = digit || c >= '0' && c <= '9'
+		dot = dot || c == '.' && i >= 8 && i < len(run)-1
+	}
+	return digit && dot
+}

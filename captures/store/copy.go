@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+)
+
+// CopyExchange copies ex, an exchange of another capture, to this one, through this
+// one's redaction, with its number, times, outcome, trailers and the boundaries
+// of its chunks. Edits, by direction, are made before: of bytes that lie in
+// several chunks each gets as many as it had, and the last one the rest. What is
+// derived is not copied.
+//
+// Limits: exchanges have to be copied in the order of their numbers. A chunk
+// that the edits leave empty is left out. An exchange that is still going on
+// becomes Incomplete. Edits must not overlap.
+//
+// Errors: ErrReadOnly, ErrClosed, ErrDamaged, or what stopped
+// the recording.
+func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exchange, edits [2][]redact.Edit) error {
+	if s.writer == nil {
+		return pathError(s.path, captures.ErrReadOnly)
+	}
+	r := &recording{store: s, start: time.Now(), ex: *ex}
+	if err := r.begin(*ex); err != nil {
+		return pathError(s.path, err)
+	}
+	if s.maxBody > 0 {
+		r.left = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown} // all is stored that was
+	}
+	for c, err := range from.Cleaned(ctx, ex, s.redactor, edits) {
+		if err != nil {
+			r.EndAt(ex.Duration, captures.Incomplete, ex.Error)
+			return err
+		}
+		r.emit(&c)
+	}
+	r.EndAt(ex.Duration, ex.Outcome, ex.Error)
+	return s.Err()
+}
+
+// Cleaned yields the chunks of an exchange as CopyExchange stores them: with
+// edits made, and without the secrets that r finds; a nil Redactor finds none.
+//
+// Errors: ErrDamaged.
+func (s *Store) Cleaned(ctx context.Context, ex *captures.Exchange, r *redact.Redactor, edits [2][]redact.Edit) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		last, err := s.lastChunks(ctx, ex.ID)
+		if err != nil {
+			yield(captures.Chunk{}, err)
+			return
+		}
+		filter := redact.NewExchangeFilter(r, ex)
+		var at [2]int64
+		for c, err := range s.Chunks(ctx, ex.ID, 0) {
+			if err != nil {
+				yield(captures.Chunk{}, err)
+				return
+			}
+			start := at[c.Dir]
+			at[c.Dir] += int64(len(c.Data))
+			seq := c.Seq
+			c.Data = redact.EditChunk(edits[c.Dir], start, c.Data)
+			for _, out := range filter.Write(c, maxChunk, seq == last[c.Dir]) {
+				if !yield(*out, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lastChunks are the numbers of the last chunk of each direction; -1 for none.
+func (s *Store) lastChunks(ctx context.Context, id int64) (last [2]int64, err error) {
+	last = [2]int64{-1, -1}
+	err = s.page(ctx, func(c *cursor) bool {
+		dir, seq := c.small(1), c.size()
+		if c.err == nil {
+			last[dir] = seq
+		}
+		return true
+	}, `SELECT dir, max(seq) FROM chunks WHERE exchange = ? GROUP BY dir`, id)
+	return last, err
+}

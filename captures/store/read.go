@@ -1,0 +1,430 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"unwire/captures"
+)
+
+// Readers fetch pages and hold no transaction while their caller runs: a slow
+// consumer must not keep the recorder's log from being folded.
+const (
+	pageRows  = 64
+	chunkRows = 1024 // preparing a query takes as long as a hundred small chunks
+	pageBytes = 4 << 20
+)
+
+// readable is what a read runs on: a connection or a transaction.
+type readable interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// liveExchange is exchangeColumns where the byte counts of an exchange that
+// has not ended are taken from its chunks: they are written only at the end.
+const liveExchange = `id, method, url, http, status, request_headers, request_trailers,
+	response_headers, response_trailers, started_ns, duration_ns, client, server, tls, outcome, error,
+	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 0), 0) ELSE bytes_up END,
+	CASE outcome WHEN '' THEN coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 1), 0) ELSE bytes_down END,
+	source`
+
+// scan runs a query and calls each with every row until it returns false.
+func scan(ctx context.Context, db readable, each func(c *cursor) bool, query string, args ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return explain(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return explain(err)
+	}
+	values := make([]any, len(columns))
+	targets := make([]any, len(columns))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return explain(err)
+		}
+		c := &cursor{values: values}
+		more := each(c)
+		if c.err != nil {
+			return c.err
+		}
+		if !more {
+			return nil
+		}
+	}
+	return explain(rows.Err())
+}
+
+// page runs one query on a connection of its own.
+func (s *Store) page(ctx context.Context, each func(c *cursor) bool, query string, args ...any) error {
+	return s.pageOf(ctx, maxHeadValue, each, query, args...)
+}
+
+// pageOf is page for values of up to limit bytes.
+func (s *Store) pageOf(ctx context.Context, limit int, each func(c *cursor) bool, query string, args ...any) error {
+	ctx, cancel := s.meter.bounded(ctx)
+	defer cancel()
+	conn, err := s.reader(ctx, limit)
+	if err != nil {
+		return pathError(s.path, explainTime(ctx, explain(err)))
+	}
+	defer func() { _ = conn.Close() }()
+	return pathError(s.path, explainTime(ctx, scan(ctx, conn, each, query, args...)))
+}
+
+// Exchanges yields all exchanges in the order in which they began. It ends
+// after the first error.
+//
+// Errors: ErrDamaged.
+func (s *Store) Exchanges(ctx context.Context) iter.Seq2[*captures.Exchange, error] {
+	return s.ExchangesAfter(ctx, math.MinInt64)
+}
+
+// ExchangesAfter is Exchanges for those with greater numbers than one.
+func (s *Store) ExchangesAfter(ctx context.Context, number int64) iter.Seq2[*captures.Exchange, error] {
+	read := func(c *cursor) (*captures.Exchange, int64) {
+		e := c.exchange()
+		return e, e.ID
+	}
+	query := `SELECT ` + liveExchange + ` FROM exchanges WHERE id > ? ORDER BY id LIMIT ?`
+	return rowsAfter(ctx, s, number, pageRows, query, read, s.oneFrom)
+}
+
+// rowsAfter yields what read makes of the rows that a query returns for a number
+// and a count: all whose numbers are greater than that one, in order. From returns
+// the first row from a number on; it is asked for what lies behind damaged pages.
+//
+// Limits: rows whose numbers do not ascend are damage, so their count is bounded by
+// what the file can hold, and their bytes by the Limits.
+func rowsAfter[T any](ctx context.Context, s *Store, number int64, count int, query string,
+	read func(c *cursor) (T, int64), from func(ctx context.Context, id int64) (T, int64, error),
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		r := rowReader[T]{s: s, ctx: ctx, after: number, count: count, query: query, read: read}
+		give := func(value T, id int64) bool {
+			if err := ctx.Err(); err != nil {
+				yield(none, pathError(s.path, err))
+				return false
+			}
+			r.after = id
+			return yield(value, nil)
+		}
+		for {
+			rows, full, err := r.page()
+			for _, row := range rows {
+				if !give(row.value, row.id) {
+					return
+				}
+			}
+			if err == nil && full {
+				continue
+			}
+			if err != nil {
+				more := true
+				more, err = walk(r.after, err, func(start int64) (int64, func() bool, error) {
+					began := time.Now()
+					value, id, err := from(ctx, start)
+					if r.used.time += time.Since(began); err == nil || isDamage(err) {
+						err = cmp.Or(pathError(s.path, s.meter.charge(allExchanges, r.used)), err)
+					}
+					return id, func() bool { return give(value, id) }, err
+				})
+				if !more {
+					return
+				}
+			}
+			if err = s.damageOr(err); err != nil {
+				yield(none, err)
+			}
+			return
+		}
+	}
+}
+
+// A rowReader reads the rows of a table, page by page.
+type rowReader[T any] struct {
+	s     *Store
+	ctx   context.Context
+	after int64 // the number of the last row
+	count int   // rows of a page
+	query string
+	read  func(c *cursor) (T, int64)
+	used  usage // of all pages
+}
+
+// A numbered is a row with its number.
+type numbered[T any] struct {
+	id    int64
+	value T
+}
+
+// page returns the next rows, and whether there may be more behind them.
+func (r *rowReader[T]) page() (page []numbered[T], full bool, err error) {
+	began, last, size := time.Now(), r.after, int64(0)
+	err = r.s.page(r.ctx, func(c *cursor) bool {
+		value, id := r.read(c)
+		if c.err == nil && id <= last {
+			c.err = damaged("exchange %d stands behind %d", id, last)
+		}
+		if c.err == nil {
+			c.err = r.s.meter.charge(id, usage{heads: c.bytesOf()})
+		}
+		if c.err != nil {
+			return false
+		}
+		last = id
+		page = append(page, numbered[T]{id, value})
+		size += c.bytesOf()
+		full = len(page) == r.count || size >= pageBytes
+		return !full
+	}, r.query, r.after, r.count)
+	if r.used.time += time.Since(began); err == nil {
+		err = pathError(r.s.path, r.s.meter.charge(allExchanges, r.used))
+	}
+	return page, full, err
+}
+
+// oneFrom returns the first exchange from a number on, with its number; 0 for none.
+func (s *Store) oneFrom(ctx context.Context, from int64) (e *captures.Exchange, id int64, err error) {
+	err = s.page(ctx, func(c *cursor) bool {
+		if found := c.exchange(); c.err == nil {
+			e, id = found, found.ID
+			c.err = s.meter.charge(id, usage{heads: c.bytesOf()})
+		}
+		return false
+	}, `SELECT `+liveExchange+` FROM exchanges WHERE id >= ? ORDER BY id LIMIT 1`, from)
+	return e, id, err
+}
+
+// maxLost is how often it is looked in vain behind what is damaged.
+const maxLost = 1000
+
+// isDamage reports whether err is about damaged bytes, behind which there may be
+// others, as opposed to a limit or the end of the context.
+func isDamage(err error) bool {
+	_, limited := errors.AsType[*LimitError](err)
+	return errors.Is(err, captures.ErrDamaged) && !limited
+}
+
+// walk looks for what can be read behind the row after which err came. Read
+// returns the first row from a number on: its own number, 0 where there is none,
+// and how to give it away, which says whether more is wanted.
+//
+// A page that is lost takes the rows of a stretch of numbers with it, so the end
+// of each is looked for by halves.
+//
+// Errors: err, or what ended the search for good.
+func walk(after int64, err error, read func(from int64) (id int64, give func() bool, err error)) (more bool, why error) {
+	if !isDamage(err) {
+		return true, err
+	}
+	lost := 0
+	for from := max(after, 0); lost < maxLost && from < math.MaxInt64/2; {
+		from++
+		id, give, rerr := read(from)
+		for step := int64(1); isDamage(rerr) && step < math.MaxInt64/4; step *= 2 {
+			lost++
+			bad, good := from, from+step
+			from = good
+			if id, give, rerr = read(good); rerr != nil {
+				continue
+			}
+			for good-bad > 1 {
+				lost++
+				middle := bad + (good-bad)/2
+				i, g, merr := read(middle)
+				switch {
+				case merr == nil:
+					good, id, give = middle, i, g
+				case isDamage(merr):
+					bad = middle
+				default:
+					return true, merr
+				}
+			}
+		}
+		switch {
+		case rerr != nil && !isDamage(rerr):
+			return true, rerr
+		case rerr != nil || id < from: // no further row, or one that is out of order
+			return true, err
+		case !give():
+			return false, nil
+		}
+		from = id
+	}
+	return true, err
+}
+
+// damageOr is what is wrong with the file as a whole, or else err.
+func (s *Store) damageOr(err error) error {
+	if s.damage != nil && (err == nil || isDamage(err)) {
+		return pathError(s.path, s.damage)
+	}
+	return err
+}
+
+// Exchange returns one exchange.
+//
+// Errors: ErrNoExchange, ErrDamaged.
+func (s *Store) Exchange(ctx context.Context, id int64) (*captures.Exchange, error) {
+	var e *captures.Exchange
+	err := s.page(ctx, func(c *cursor) bool {
+		e = c.exchange()
+		return false
+	}, `SELECT `+liveExchange+` FROM exchanges WHERE id = ?`, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case e == nil:
+		return nil, pathError(s.path, fmt.Errorf("exchange %d: %w", id, captures.ErrNoExchange))
+	}
+	return e, nil
+}
+
+// chunkColumns are what cursor.chunk reads, from chunks as c and blobs as b.
+const chunkColumns = `c.exchange, c.seq, c.dir, c.t_ns, c.size, c.data, c.blob, b.codec, b.size, b.data, b.sha256`
+
+// chunk reads the values of chunkColumns.
+func (c *cursor) chunk(u *unpacker) captures.Chunk {
+	k := captures.Chunk{Exchange: c.int(), Seq: c.size(), Dir: captures.Direction(c.small(1)), T: time.Duration(c.size())}
+	size := c.size()
+	k.Data = c.bytes()
+	if c.take() != nil && c.err == nil { // stored by its hash
+		codec, declared := c.take(), c.take()
+		data, sum := c.bytes(), c.bytes()
+		ci, ok1 := codec.(int64)
+		di, ok2 := declared.(int64)
+		if !ok1 || !ok2 {
+			c.err = damaged("exchange %d: chunk %d: its payload is missing", k.Exchange, k.Seq)
+			return k
+		}
+		var err error
+		if k.Data, err = u.unpack(ci, di, data); err != nil && c.err == nil {
+			c.err = fmt.Errorf("exchange %d: chunk %d: %w", k.Exchange, k.Seq, err)
+		}
+		if u.verify && c.err == nil && !hasSum(k.Data, sum) {
+			c.err = damaged("exchange %d: chunk %d: its payload is not what was stored", k.Exchange, k.Seq)
+		}
+	}
+	if c.err == nil && int64(len(k.Data)) != size {
+		c.err = damaged("exchange %d: chunk %d has %d bytes where %d were declared", k.Exchange, k.Seq, len(k.Data), size)
+	}
+	return k
+}
+
+func hasSum(data, sum []byte) bool {
+	hash := sha256.Sum256(data)
+	return bytes.Equal(hash[:], sum)
+}
+
+// Chunks yields the chunks of an exchange from sequence number fromSeq on, in
+// order. It ends after the first error; an exchange that does not exist has none.
+//
+// Limits: a payload inflates to at most 64 MiB; all of them together are bounded
+// by the Limits of the store.
+// Errors: ErrDamaged, a LimitError, the context's.
+func (s *Store) Chunks(ctx context.Context, id, fromSeq int64) iter.Seq2[captures.Chunk, error] {
+	return func(yield func(captures.Chunk, error) bool) {
+		r := chunkReader{s: s, ctx: ctx, id: id, next: fromSeq, yield: yield}
+		small := false // the chunks are many, and small
+		for limit := pageFirst; ; limit = chunkRows {
+			if small && s.damage == nil {
+				began := time.Now()
+				pages := s.pageChunks(ctx, id, r.next)
+				r.used.time += time.Since(began)
+				n, all := pages.each(r.give)
+				if r.stopped || all {
+					return
+				}
+				if n >= pageFirst {
+					continue
+				}
+			}
+			began := time.Now()
+			page, size, full, err := s.queryChunks(ctx, id, r.next, limit)
+			r.used.time += time.Since(began)
+			for _, k := range page {
+				if !r.give(k) {
+					return
+				}
+			}
+			if err != nil {
+				yield(captures.Chunk{}, err)
+				return
+			}
+			if !full || r.last {
+				return
+			}
+			small = size < pageSmall*len(page)
+		}
+	}
+}
+
+// A chunkReader hands out the chunks of an exchange as far as they are in order
+// and within the limits.
+type chunkReader struct {
+	s       *Store
+	ctx     context.Context
+	id      int64
+	next    int64 // the least sequence number that may come
+	last    bool  // none can come any more
+	used    usage
+	yield   func(captures.Chunk, error) bool
+	stopped bool
+}
+
+// give yields a chunk, and returns whether to go on.
+func (r *chunkReader) give(k captures.Chunk) bool {
+	err := r.ctx.Err()
+	if err == nil && (k.Seq < r.next || r.last) {
+		// Forged pages may have them in any order; without this the same page
+		// would be read for ever.
+		err = damaged("exchange %d: chunk %d stands where %d or a later one belongs", r.id, k.Seq, r.next)
+	}
+	if err == nil {
+		r.used.bodies += int64(len(k.Data))
+		err = r.s.meter.charge(r.id, r.used)
+	}
+	if err != nil {
+		r.stopped = true
+		r.yield(captures.Chunk{}, pathError(r.s.path, err))
+		return false
+	}
+	if r.last = k.Seq == math.MaxInt64; !r.last {
+		r.next = k.Seq + 1
+	}
+	r.stopped = !r.yield(k, nil)
+	return !r.stopped
+}
+
+// queryChunks reads the next chunks of an exchange, up to so many or a few megabytes:
+// how many bytes they have, and whether more may follow.
+func (s *Store) queryChunks(ctx context.Context, id, from int64, limit int) (page []captures.Chunk, size int, full bool, err error) {
+	err = s.pageOf(ctx, maxValue, func(c *cursor) bool {
+		k := c.chunk(s.unpack)
+		if c.err != nil {
+			return false
+		}
+		page = append(page, k)
+		size += len(k.Data)
+		full = len(page) == limit || size >= pageBytes
+		return !full
+	}, `SELECT `+chunkColumns+` FROM chunks c LEFT JOIN blobs b ON b.id = c.blob
+		WHERE c.exchange = ? AND c.seq >= ? ORDER BY c.seq LIMIT ?`, id, from, limit)
+	return page, size, full, err
+}

@@ -1,0 +1,384 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+)
+
+// How long bytes are held back at most because a secret may be passing: after
+// maxHold of quiet, or maxHoldTotal of anything, they are written.
+const (
+	maxHold      = 250 * time.Millisecond
+	maxHoldTotal = 3 * maxHold
+)
+
+// A recording is an exchange that is being recorded. Its methods may be
+// called from several goroutines, typically one per direction; they block
+// while the store's queue is full, and do nothing once End was called or
+// recording has failed (see Store.Err).
+type recording struct {
+	store *Store
+	start time.Time     // with the monotonic clock
+	lead  time.Duration // from Exchange.Started to start
+
+	mu    sync.Mutex
+	ex    captures.Exchange // as it is stored: without secrets
+	seq   int64             // of the next chunk
+	ended bool
+
+	bodies    [2]*redact.BodyFilter // what takes the secrets out; nil if they are kept
+	left      [2]int64              // what of each direction may still be stored, if Options.MaxBody is set
+	heldSince [2]time.Time
+	timer     *time.Timer // ends the holding back of chunks
+}
+
+// Begin starts recording an exchange. Its ID is set at once and whatever ex
+// holds beyond the request is kept, so an exchange that is known as a whole
+// may be begun with all of it.
+//
+// Errors: ErrReadOnly, ErrClosed, or what stopped the recording.
+func (s *Store) Begin(ex captures.Exchange) (captures.Recording, error) {
+	if s.writer == nil {
+		return nil, pathError(s.path, captures.ErrReadOnly)
+	}
+	r := &recording{store: s, start: time.Now(), ex: ex}
+	r.ex.ID = 0
+	if ex.Started.IsZero() {
+		r.ex.Started = r.start
+	}
+	r.lead = max(0, r.start.Sub(r.ex.Started))
+	if err := r.begin(ex); err != nil {
+		return nil, pathError(s.path, err)
+	}
+	return r, nil
+}
+
+// begin enters r, whose exchange is ex, into its store. An ID that is set stays.
+func (r *recording) begin(ex captures.Exchange) error {
+	s := r.store
+	r.left = [2]int64{s.maxBody, s.maxBody}
+	r.mu.Lock() // before Close can find it and end it
+	defer r.mu.Unlock()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return captures.ErrClosed
+	}
+	r.ex.ID = max(s.nextID, r.ex.ID)
+	s.nextID = r.ex.ID + 1
+	s.open[r.ex.ID] = r
+	s.mu.Unlock()
+	r.ex.Outcome = captures.InFlight
+	r.redact(&ex)
+	if err := r.write(captures.Began); err != nil {
+		s.forget(r.ex.ID)
+		return err
+	}
+	return nil
+}
+
+func (s *Store) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+	if len(s.open) == 0 && s.drained != nil {
+		go s.drained()
+		s.drained = nil
+	}
+}
+
+// ID returns the exchange's number in the capture.
+func (r *recording) ID() int64 { return r.ex.ID }
+
+// Response records the response's status and headers.
+func (r *recording) Response(status int, h captures.Headers) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ex.Status, r.ex.ResponseHeaders = status, r.store.cleanHeaders(h)
+	if r.store.redactor != nil && r.bodies[captures.Down] == nil {
+		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.redactor, h)
+	}
+	r.changeProtocol()
+	_ = r.write(captures.Responded) // Store.Err keeps the error
+}
+
+// changeProtocol notes that the search for secrets cannot look into what
+// follows, if the response says that it is no HTTP.
+func (r *recording) changeProtocol() {
+	to := r.ex.ChangedProtocol()
+	if to == "" || r.bodies[captures.Up] == nil || r.bodies[captures.Down] == nil {
+		return
+	}
+	var runs []redact.Unsearched
+	for dir, b := range r.bodies {
+		runs = append(runs, b.ChangeProtocol(captures.Direction(dir), to))
+	}
+	r.reportUnsearched(runs)
+}
+
+func (r *recording) reportUnsearched(runs []redact.Unsearched) {
+	if r.store.unsearched != nil && len(runs) > 0 {
+		r.store.unsearched(r.ex, runs)
+	}
+}
+
+// Chunk records a run of body bytes that passed just now. It copies p, and
+// blocks while the queue is full. A chunk in which a compressed message begins
+// that does not end in it is stored as two, so that what precedes the message
+// need not wait for it; all others keep their boundaries.
+func (r *recording) Chunk(dir captures.Direction, p []byte) {
+	r.ChunkAt(dir, r.lead+time.Since(r.start), p)
+}
+
+// ChunkAt is Chunk for bytes that passed at time t from Exchange.Started, as
+// in a capture of another tool.
+func (r *recording) ChunkAt(dir captures.Direction, t time.Duration, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if dir == captures.Up {
+		r.ex.BytesUp += int64(len(p))
+	} else {
+		r.ex.BytesDown += int64(len(p))
+	}
+	if r.store.maxBody > 0 {
+		p = p[:min(int64(len(p)), r.left[dir])]
+		r.left[dir] -= int64(len(p))
+	}
+	for len(p) > 0 {
+		n := min(len(p), maxChunk)
+		c := &captures.Chunk{Exchange: r.ex.ID, Dir: dir, Seq: r.seq, T: max(0, t), Data: bytes.Clone(p[:n])}
+		r.seq++
+		p = p[n:]
+		r.pass(dir, c)
+	}
+	r.hold()
+}
+
+// pass sends a chunk on its way, through the redaction if there is one.
+func (r *recording) pass(dir captures.Direction, c *captures.Chunk) {
+	if r.store.redactor == nil {
+		r.emit(c)
+		return
+	}
+	b := r.bodies[dir]
+	if b == nil { // before the response's headers
+		b = redact.NewBodyFilter(r.store.redactor, nil)
+		r.bodies[dir] = b
+	}
+	b.Write(c)
+	if second := b.Split(); second != nil {
+		second.Seq = r.seq
+		r.seq++
+	}
+	r.emit(b.Ready()...)
+}
+
+// hold sets the timer for what is held back after a chunk has passed.
+func (r *recording) hold() {
+	wait := maxHoldTotal
+	held := false
+	for dir, b := range r.bodies {
+		switch {
+		case b == nil || !b.Holding():
+			r.heldSince[dir] = time.Time{}
+			continue
+		case r.heldSince[dir].IsZero():
+			r.heldSince[dir] = time.Now()
+		}
+		held = true
+		wait = min(wait, r.store.holdFor, maxHoldTotal-time.Since(r.heldSince[dir]))
+	}
+	switch {
+	case !held:
+	case r.timer == nil:
+		r.timer = time.AfterFunc(wait, r.flushHeld)
+	default:
+		r.timer.Reset(wait)
+	}
+}
+
+// flushHeld releases the chunks held back for redaction.
+func (r *recording) flushHeld() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	for dir, b := range r.bodies {
+		if b != nil && b.Holding() {
+			b.FlushHeld()
+			r.emit(b.Ready()...)
+			r.heldSince[dir] = time.Time{}
+		}
+	}
+}
+
+// heldBefore reports whether chunks are held back since t or before.
+func (r *recording) heldBefore(t time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, since := range r.heldSince {
+		if !r.ended && !since.IsZero() && !since.After(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// emit queues chunks.
+func (r *recording) emit(chunks ...*captures.Chunk) {
+	for _, c := range chunks {
+		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
+	}
+}
+
+// Trailers records the trailers of one direction.
+func (r *recording) Trailers(dir captures.Direction, h captures.Headers) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	if dir == captures.Up {
+		r.ex.RequestTrailers = r.store.cleanHeaders(h)
+	} else {
+		r.ex.ResponseTrailers = r.store.cleanHeaders(h)
+	}
+	_ = r.write(captures.Changed)
+}
+
+// Connection records what is known of the connection to the server.
+func (r *recording) Connection(t captures.TLS, server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.ex.TLS, r.ex.Server = t, r.store.clean(server)
+	_ = r.write(captures.Changed)
+}
+
+// End records how the exchange ended, and why if it failed. Only the first
+// call counts.
+func (r *recording) End(o captures.Outcome, errText string) {
+	r.EndAt(r.lead+time.Since(r.start), o, errText)
+}
+
+// EndAt is End for an exchange that took as long as d.
+func (r *recording) EndAt(d time.Duration, o captures.Outcome, errText string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	for dir, b := range r.bodies {
+		if b != nil {
+			// What the limit cut off may have begun as a secret.
+			b.Close(r.notStored(captures.Direction(dir)) > 0)
+			r.emit(b.Ready()...)
+		}
+	}
+	r.ended = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if o == captures.InFlight {
+		o = captures.Incomplete
+	}
+	r.ex.Outcome, r.ex.Error, r.ex.Duration = o, r.store.clean(errText), max(0, d)
+	r.mentionCut()
+	var runs []redact.Unsearched
+	for dir, b := range r.bodies {
+		if b != nil {
+			runs = append(runs, b.Unsearched(&r.ex, captures.Direction(dir))...)
+		}
+	}
+	r.reportUnsearched(runs)
+	_ = r.write(captures.Ended)
+	r.store.forget(r.ex.ID)
+}
+
+// notStored is how much of a direction Options.MaxBody has left out.
+func (r *recording) notStored(dir captures.Direction) int64 {
+	passed := r.ex.BytesUp
+	if dir == captures.Down {
+		passed = r.ex.BytesDown
+	}
+	if r.store.maxBody == 0 {
+		return 0
+	}
+	return passed - (r.store.maxBody - r.left[dir])
+}
+
+// mentionCut says in the exchange what was left out.
+func (r *recording) mentionCut() {
+	for _, dir := range []captures.Direction{captures.Up, captures.Down} {
+		if n := r.notStored(dir); n > 0 {
+			r.ex.AddShortened(dir, n, r.store.maxBody)
+		}
+	}
+}
+
+// redact takes the secrets out of what is known when an exchange begins.
+func (r *recording) redact(ex *captures.Exchange) {
+	s := r.store
+	if s.redactor == nil {
+		for _, h := range []*captures.Headers{&r.ex.RequestHeaders, &r.ex.RequestTrailers, &r.ex.ResponseHeaders, &r.ex.ResponseTrailers} {
+			*h = slices.Clone(*h)
+		}
+		return
+	}
+	r.ex = s.redactor.Exchange(r.ex)
+	r.bodies[captures.Up] = redact.NewBodyFilter(s.redactor, ex.RequestHeaders)
+	if ex.Status != 0 {
+		r.bodies[captures.Down] = redact.NewBodyFilter(s.redactor, ex.ResponseHeaders)
+		r.changeProtocol()
+	}
+}
+
+// cleanHeaders returns a copy of h as it may be stored.
+func (s *Store) cleanHeaders(h captures.Headers) captures.Headers {
+	if s.redactor == nil {
+		return slices.Clone(h)
+	}
+	return s.redactor.Headers(h)
+}
+
+// clean returns text as it may be stored.
+func (s *Store) clean(text string) string {
+	if s.redactor == nil {
+		return text
+	}
+	return s.redactor.String(text)
+}
+
+// write queues the exchange's state.
+func (r *recording) write(kind captures.EventKind) error {
+	snapshot := r.ex // its header slices are replaced, never changed in place
+	return r.store.writer.put(op{ex: &snapshot, kind: kind, cost: int64(headSize(&snapshot))})
+}
+
+// headSize is about how many bytes the exchange takes in memory without its bodies.
+func headSize(e *captures.Exchange) int {
+	size := len(e.URL) + len(e.Error)
+	for _, hs := range []captures.Headers{e.RequestHeaders, e.RequestTrailers, e.ResponseHeaders, e.ResponseTrailers} {
+		for _, h := range hs {
+			size += len(h.Name) + len(h.Value) + 32
+		}
+	}
+	return size
+}

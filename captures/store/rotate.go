@@ -1,0 +1,191 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"unwire/captures"
+)
+
+// SeriesOptions says when a Series goes on in another file. The zero value is never.
+type SeriesOptions struct {
+	Options
+	MaxBytes int64         // size of the file, with its log, at which the next is begun; 0: none
+	MaxAge   time.Duration // after its first exchange; 0: none
+
+	Rotated func(path string) // nil, or told of each further file
+}
+
+// A Series is a capture that goes on in further files when one is large or old
+// enough: NAME.uwc, NAME-2.uwc, NAME-3.uwc. An exchange is in one file whole:
+// those that are running when the next file is begun end in the old one, which
+// is closed after the last of them. A secret's placeholder differs from file to
+// file.
+//
+// Limits: a file grows past MaxBytes by what its running exchanges add, and the
+// number of those bounds the files that are open. Names that are taken are skipped.
+type Series struct {
+	o SeriesOptions
+
+	mu      sync.Mutex
+	base    string // the path without its extension
+	ext     string
+	n       int // of the current file
+	current *Store
+	since   time.Time       // of the first exchange in it; zero before
+	old     map[*Store]bool // not closed yet
+	closing sync.WaitGroup
+	errs    []error
+	files   []string
+	failed  error // why there is no next file
+}
+
+// CreateSeries begins a series at path, as Create does.
+func CreateSeries(path string, o SeriesOptions) (*Series, error) {
+	current, err := Create(path, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	ext := filepath.Ext(path)
+	return &Series{
+		o: o, base: strings.TrimSuffix(path, ext), ext: ext, n: 1,
+		current: current, old: make(map[*Store]bool), files: []string{path},
+	}, nil
+}
+
+// Begin is Store.Begin in the current file, or in the next where it is time
+// for that.
+func (s *Series) Begin(ex captures.Exchange) (captures.Recording, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	if s.due() {
+		if s.failed = s.rotate(); s.failed != nil {
+			s.errs = append(s.errs, s.failed)
+			if s.o.Failed != nil {
+				s.o.Failed(s.failed)
+			}
+			return nil, s.failed
+		}
+	}
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	return s.current.Begin(ex)
+}
+
+// Current is the file that exchanges go to now.
+func (s *Series) Current() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// Files are the paths of all files so far.
+func (s *Series) Files() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.files...)
+}
+
+// due reports whether the current file has had enough. One without an exchange
+// never has.
+func (s *Series) due() bool {
+	if s.since.IsZero() || s.current.Err() != nil {
+		return false
+	}
+	if s.o.MaxAge > 0 && time.Since(s.since) >= s.o.MaxAge {
+		return true
+	}
+	return s.o.MaxBytes > 0 && fileSize(s.current.path)+fileSize(s.current.path+"-wal") >= s.o.MaxBytes
+}
+
+// rotate begins the next file. It is called with mu held.
+func (s *Series) rotate() error {
+	path := s.next()
+	o := s.o.Options
+	if r := s.current.Redactor(); r != nil {
+		o.Redactor = r // with the secrets that it has met
+	}
+	next, err := Create(path, o)
+	if err != nil {
+		return fmt.Errorf("the next file: %w", err)
+	}
+	last := s.current
+	s.current, s.since = next, time.Time{}
+	s.files = append(s.files, path)
+	s.old[last] = true
+	s.closing.Add(1)
+	last.whenDrained(func() {
+		defer s.closing.Done()
+		s.closeOld(last)
+	})
+	if s.o.Rotated != nil {
+		s.o.Rotated(path)
+	}
+	return nil
+}
+
+// next is the first free name.
+func (s *Series) next() string {
+	for {
+		s.n++
+		path := fmt.Sprintf("%s-%d%s", s.base, s.n, s.ext)
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			return path
+		}
+	}
+}
+
+func (s *Series) closeOld(st *Store) {
+	s.mu.Lock()
+	open := s.old[st]
+	delete(s.old, st)
+	s.mu.Unlock()
+	if !open {
+		return
+	}
+	err := st.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+}
+
+// Close ends what is running, as Store.Close does, and closes all files.
+//
+// Errors: those that stopped the recording of any of them.
+func (s *Series) Close() error {
+	s.mu.Lock()
+	var open []*Store
+	for st := range s.old {
+		open = append(open, st)
+	}
+	s.mu.Unlock()
+	for _, st := range open {
+		s.closeOld(st)
+	}
+	err := s.current.Close()
+	s.closing.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(append(s.errs, err)...)
+}
+
+// whenDrained has f called, on a goroutine of its own, as soon as no exchange
+// is open. None may begin after this.
+func (s *Store) whenDrained(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) == 0 {
+		go f()
+		return
+	}
+	s.drained = f
+}

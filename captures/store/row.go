@@ -1,0 +1,256 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"unwire/captures"
+)
+
+// exchangeColumns are the columns of Exchange, in the order of exchangeRow.
+const exchangeColumns = `id, method, url, http, status, request_headers, request_trailers,
+	response_headers, response_trailers, started_ns, duration_ns, client, server, tls,
+	outcome, error, bytes_up, bytes_down, source`
+
+const (
+	exchangeWidth  = 19 // of exchangeColumns
+	insertExchange = `INSERT INTO exchanges (` + exchangeColumns + `) VALUES `
+)
+
+// updateExchange leaves what is fixed when an exchange begins.
+const updateExchange = `UPDATE exchanges SET
+	url=?3, http=?4, status=?5, request_trailers=?7, response_headers=?8, response_trailers=?9,
+	duration_ns=?11, client=?12, server=?13, tls=?14, outcome=?15, error=?16, bytes_up=?17, bytes_down=?18, source=?19
+	WHERE id=?1`
+
+// exchangeRow returns the values of exchangeColumns.
+func exchangeRow(e *captures.Exchange) ([]any, error) {
+	tls, err := json.Marshal(e.TLS)
+	if err != nil {
+		return nil, err
+	}
+	var started int64
+	if !e.Started.IsZero() {
+		started = e.Started.UnixNano()
+	}
+	return []any{
+		e.ID, e.Method, e.URL, e.HTTP, e.Status,
+		appendHeaders(e.RequestHeaders), appendHeaders(e.RequestTrailers),
+		appendHeaders(e.ResponseHeaders), appendHeaders(e.ResponseTrailers),
+		started, int64(e.Duration), e.Client, e.Server, string(tls),
+		string(e.Outcome), e.Error, e.BytesUp, e.BytesDown, e.Source,
+	}, nil
+}
+
+// A cursor reads one row's values in order and keeps the first error. The
+// values come from a file that is not trusted: any may have any type.
+type cursor struct {
+	values []any
+	next   int
+	err    error
+}
+
+func (c *cursor) take() any {
+	v := c.values[c.next]
+	c.next++
+	return v
+}
+
+// bytesOf is how many bytes the row's texts and blobs have.
+func (c *cursor) bytesOf() (n int64) {
+	for _, v := range c.values {
+		switch v := v.(type) {
+		case string:
+			n += int64(len(v))
+		case []byte:
+			n += int64(len(v))
+		}
+	}
+	return n
+}
+
+func (c *cursor) fail(want string, v any) {
+	if c.err == nil {
+		c.err = damaged("column %d holds %T where %s belongs", c.next, v, want)
+	}
+}
+
+func (c *cursor) int() int64 {
+	v := c.take()
+	i, ok := v.(int64)
+	if !ok {
+		c.fail("an integer", v)
+	}
+	return i
+}
+
+// size reads an integer that cannot be negative.
+func (c *cursor) size() int64 {
+	i := c.int()
+	if i < 0 && c.err == nil {
+		c.err = damaged("column %d holds %d", c.next, i)
+	}
+	return i
+}
+
+// small reads an integer from 0 to limit.
+func (c *cursor) small(limit int64) int64 {
+	i := c.size()
+	if i > limit && c.err == nil {
+		c.err = damaged("column %d holds %d", c.next, i)
+	}
+	return i
+}
+
+func (c *cursor) text() string {
+	v := c.take()
+	s, ok := v.(string)
+	if !ok {
+		c.fail("text", v)
+	}
+	return s
+}
+
+// bytes reads a blob; SQLite hands out an empty one as nil.
+func (c *cursor) bytes() []byte {
+	v := c.take()
+	b, ok := v.([]byte)
+	if !ok && v != nil {
+		c.fail("bytes", v)
+	}
+	return b
+}
+
+func (c *cursor) headers() captures.Headers {
+	h, err := parseHeaders(c.text())
+	if err != nil && c.err == nil {
+		c.err = damaged("column %d: %v", c.next, err)
+	}
+	return h
+}
+
+// exchange reads the values of exchangeColumns.
+func (c *cursor) exchange() *captures.Exchange {
+	e := &captures.Exchange{
+		ID: c.int(), Method: c.text(), URL: c.text(), HTTP: c.text(), Status: int(c.small(math.MaxInt32)),
+		RequestHeaders: c.headers(), RequestTrailers: c.headers(),
+		ResponseHeaders: c.headers(), ResponseTrailers: c.headers(),
+	}
+	if ns := c.int(); ns != 0 {
+		e.Started = time.Unix(0, ns).UTC()
+	}
+	e.Duration = time.Duration(c.size())
+	e.Client, e.Server = c.text(), c.text()
+	if err := json.Unmarshal([]byte(c.text()), &e.TLS); err != nil && c.err == nil {
+		c.err = damaged("column %d: %v", c.next, err)
+	}
+	e.Outcome, e.Error = captures.Outcome(c.text()), c.text()
+	e.BytesUp, e.BytesDown, e.Source = c.size(), c.size(), c.text()
+	if c.err != nil {
+		c.err = fmt.Errorf("exchange %d: %w", e.ID, c.err)
+	}
+	return e
+}
+
+// appendHeaders writes h as a JSON array of [name, value] pairs. A field that
+// is not UTF-8, which HTTP allows, becomes [name, value, "base64"] with both
+// encoded.
+func appendHeaders(h captures.Headers) string {
+	if text, ok := plainHeaders(h); ok {
+		return text
+	}
+	return jsonHeaders(h)
+}
+
+func jsonHeaders(h captures.Headers) string {
+	rows := make([][]string, 0, len(h))
+	for _, f := range h {
+		if utf8.ValidString(f.Name) && utf8.ValidString(f.Value) {
+			rows = append(rows, []string{f.Name, f.Value})
+			continue
+		}
+		enc := base64.StdEncoding
+		rows = append(rows, []string{enc.EncodeToString([]byte(f.Name)), enc.EncodeToString([]byte(f.Value)), "base64"})
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(rows) // strings in slices cannot fail
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// plainHeaders is appendHeaders where JSON escapes nothing, as mostly.
+func plainHeaders(h captures.Headers) (string, bool) {
+	if len(h) == 0 {
+		return "[]", true
+	}
+	n := 2
+	for _, f := range h {
+		if !plainJSON(f.Name) || !plainJSON(f.Value) {
+			return "", false
+		}
+		n += len(f.Name) + len(f.Value) + len(`["",""],`)
+	}
+	b := append(make([]byte, 0, n), '[')
+	for i, f := range h {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		b = append(append(append(b, '"'), f.Name...), `","`...)
+		b = append(append(b, f.Value...), `"]`...)
+	}
+	return string(append(b, ']')), true
+}
+
+// plainJSON reports whether s is ASCII that JSON has no escapes for.
+func plainJSON(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// maxHeaderFields bounds the fields of one section: what is done with a field takes
+// far longer than to read its few bytes.
+const maxHeaderFields = 100_000
+
+// parseHeaders reverses appendHeaders.
+//
+// Limits: 100,000 fields.
+func parseHeaders(s string) (captures.Headers, error) {
+	var rows [][]string
+	if err := json.Unmarshal([]byte(s), &rows); err != nil {
+		return nil, err
+	}
+	if len(rows) > maxHeaderFields {
+		return nil, damaged("%d header fields, where at most %d are read", len(rows), maxHeaderFields)
+	}
+	var h captures.Headers
+	for i, r := range rows {
+		switch {
+		case len(r) == 2:
+			h = append(h, captures.Header{Name: r[0], Value: r[1]})
+		case len(r) == 3 && r[2] == "base64":
+			name, err := base64.StdEncoding.DecodeString(r[0])
+			if err != nil {
+				return h, damaged("header %d: %v", i, err)
+			}
+			value, err := base64.StdEncoding.DecodeString(r[1])
+			if err != nil {
+				return h, damaged("header %d: %v", i, err)
+			}
+			h = append(h, captures.Header{Name: string(name), Value: string(value)})
+		default:
+			return h, damaged("header %d has %d parts", i, len(r))
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,394 @@
+// Package store keeps captures in files (.uwc), which are SQLite databases: it
+// records exchanges, reads them while they are recorded and afterwards, follows a
+// recording, and copies exchanges from file to file. FORMAT.md describes the file.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+)
+
+// Options says how a capture is written. The zero value is what a recorder wants.
+type Options struct {
+	Redactor    *redact.Redactor // rules for secrets; nil: redact.Default()
+	KeepSecrets bool             // record everything as it passed, secrets too
+	QueueBytes  int64            // what may wait for the disk before streams are slowed down; 0: 64 MiB. Half a second of waiting slows them too
+	MaxBody     int64            // bytes of a body, per direction, that are stored; the rest is counted, and Exchange.Error says so; 0: all
+
+	// Failed, if set, is called once when recording has to stop: the disk is
+	// full, or the file is gone. It must not call the store.
+	Failed func(error)
+
+	// Unsearched, if set, is called with what the search for secrets could not
+	// look into: when an exchange changes its protocol (to a WebSocket, say),
+	// with runs that are still empty, and when an exchange ends, with all of it.
+	// It must not call the store.
+	Unsearched func(captures.Exchange, []redact.Unsearched)
+
+	// Closing, if set, is called by Close when all has ended and is committed,
+	// unless recording had to stop: to derive what a reader will want.
+	Closing func(*Store)
+}
+
+// tuning is what only tests set.
+type tuning struct {
+	migrations   []migration
+	maxPages     int           // PRAGMA max_page_count, for a disk that is full
+	beforeCommit func()        // a slow disk
+	holdFor      time.Duration // how long a possible secret is held back at most
+}
+
+// A Store is a capture file, open for recording or for reading.
+//
+// All methods may be called from any goroutine. Reads see what has been
+// committed: a recorder that wants to read its own writes calls Flush first.
+//
+// Limits: a chunk of more than 64 MiB is stored as several.
+type Store struct {
+	path     string
+	format   int
+	read     *sql.DB
+	unpack   *unpacker
+	meter    *meter
+	damage   error   // what is wrong with a file of which only a part is there
+	writer   *writer // nil when opened for reading
+	lock     *fileLock
+	redactor *redact.Redactor // nil: secrets are kept
+	holdFor  time.Duration
+	maxBody  int64 // 0: no limit
+	closing  func(*Store)
+
+	unsearched func(captures.Exchange, []redact.Unsearched) // nil, or called from recordings
+
+	mu      sync.Mutex
+	nextID  int64
+	open    map[int64]*recording
+	closed  bool
+	drained func() // set when nothing more begins here: called once nothing is open
+}
+
+// Create makes a new capture at path, readable by its owner only, or opens an
+// existing one to append to it. Exchanges that were still going on when an
+// earlier recorder died are marked Incomplete; an older format is migrated.
+//
+// While it records, SQLite's write-ahead log (path-wal, path-shm) and a lock
+// file (path-lock) stand beside the capture. Close folds them into one file,
+// unless another process is reading it at that moment.
+//
+// Errors: ErrInUse if another recorder has it; ErrNotCapture, ErrNewerFormat
+// or ErrDamaged if what is there cannot be appended to.
+func Create(path string, o Options) (*Store, error) {
+	return create(path, o, tuning{})
+}
+
+func create(path string, o Options, t tuning) (*Store, error) {
+	if t.migrations == nil {
+		t.migrations = formatMigrations()
+	}
+	if t.holdFor == 0 {
+		t.holdFor = maxHold
+	}
+	if o.QueueBytes <= 0 {
+		o.QueueBytes = 64 << 20
+	}
+	if fresh, err := checkPath(path); err != nil && !fresh && !errors.Is(err, os.ErrNotExist) {
+		return nil, pathError(path, err)
+	}
+	lock, err := lockFile(path + "-lock")
+	if err != nil {
+		return nil, pathError(path, lockError(path, err))
+	}
+	s := &Store{
+		path: path, format: len(t.migrations), lock: lock, meter: newMeter(path, Limits{}), open: make(map[int64]*recording),
+		closing: o.Closing, holdFor: t.holdFor, maxBody: o.MaxBody, unsearched: o.Unsearched,
+	}
+	if err := s.openForWriting(o, t); err != nil {
+		return nil, pathError(path, errors.Join(explain(err), s.release()))
+	}
+	return s, nil
+}
+
+// lockError is why path cannot be locked, without the name of the lock's file:
+// nobody asked for that.
+func lockError(path string, err error) error {
+	pe, ok := errors.AsType[*os.PathError](err)
+	if !ok {
+		return err
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s", captures.ErrNoFolder, filepath.Dir(path))
+	}
+	return pe.Err
+}
+
+// openForWriting fills s from the file, which is locked by now.
+func (s *Store) openForWriting(o Options, t tuning) error {
+	ctx, cancel := timeLimited(context.Background(), appendTime)
+	defer cancel()
+	// SQLite would make the file readable for everybody the umask allows.
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		if err := f.Close(); err != nil {
+			return err
+		}
+	case !errors.Is(err, os.ErrExist):
+		return err
+	}
+	fresh, err := checkPath(s.path)
+	have := 0
+	if !fresh {
+		if err != nil {
+			return err
+		}
+		var checked *sql.DB
+		if checked, have, err = openChecked(ctx, s.path, t.migrations); err != nil {
+			return err
+		}
+		if err := checked.Close(); err != nil {
+			return err
+		}
+	}
+	db, err := openDB(s.path, "rw")
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := prepareForWriting(ctx, db, have, t); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if !o.KeepSecrets {
+		if s.redactor, err = storedRedactor(ctx, db, o.Redactor); err != nil {
+			return errors.Join(err, db.Close())
+		}
+	}
+	if s.writer, err = newWriter(s.path, db, o, t); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.nextID = s.writer.lastID + 1
+	if s.unpack, err = newUnpacker(); err != nil {
+		return err
+	}
+	s.read, err = openDB(s.path, "ro")
+	return err
+}
+
+// prepareForWriting migrates the file, ends what a dead recorder left open and
+// turns the write-ahead log on.
+func prepareForWriting(ctx context.Context, db *sql.DB, have int, t tuning) error {
+	if t.maxPages > 0 {
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count=%d", t.maxPages)); err != nil {
+			return err
+		}
+	}
+	if have == 0 {
+		// Twice the default: 64 KiB of a download are then stored in a third
+		// less time, and a commit of one frame still writes little.
+		if _, err := db.ExecContext(ctx, "PRAGMA page_size=8192"); err != nil {
+			return err
+		}
+	}
+	if err := migrate(ctx, db, have, t.migrations); err != nil {
+		return err
+	}
+	var mode string
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("the file system has no support for a write-ahead log (journal mode %s)", mode)
+	}
+	_, err := db.ExecContext(ctx, "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864")
+	if err != nil {
+		return err
+	}
+	return endOrphans(ctx, db)
+}
+
+// endOrphans ends the exchanges whose recorder died.
+func endOrphans(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	_, err = tx.ExecContext(ctx, `INSERT INTO events (n, exchange, kind)
+		SELECT row_number() OVER () + max(coalesce((SELECT max(n) FROM chunks), 0), coalesce((SELECT max(n) FROM events), 0)), id, ?
+		FROM exchanges WHERE outcome = ?`, int64(captures.Ended), string(captures.InFlight))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE exchanges SET
+			outcome = ?,
+			duration_ns = coalesce((SELECT max(t_ns) FROM chunks WHERE exchange = id), 0),
+			bytes_up = coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 0), 0),
+			bytes_down = coalesce((SELECT sum(size) FROM chunks WHERE exchange = id AND dir = 1), 0)
+		WHERE outcome = ?`, string(captures.Incomplete), string(captures.InFlight))
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// storedRedactor gives r the key of this file, so that a secret has one
+// placeholder in all of it, whichever session recorded it.
+func storedRedactor(ctx context.Context, db *sql.DB, r *redact.Redactor) (*redact.Redactor, error) {
+	if r == nil {
+		r = redact.Default()
+	}
+	var key []byte
+	err := db.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = 'redaction key'").Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		key = make([]byte, redact.KeySize)
+		_, _ = rand.Read(key) // never fails: it would end the program
+		_, err = db.ExecContext(ctx, "INSERT INTO meta (name, value) VALUES ('redaction key', ?)", key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.WithKey(key), nil
+}
+
+// Open opens a capture for reading, also while another process records to it
+// and when its recorder was killed. The file is not trusted: nothing but
+// PutSummaries writes to it, its header and its schema are checked before anything is read,
+// and no code in it (triggers, views, functions) runs.
+//
+// Limits: in a folder that cannot be written to, a capture that was not closed
+// needs both its -wal and its -shm beside it; without a -wal it is opened as
+// immutable, so what a later recorder adds is not seen.
+//
+// Of a file that is cut short, what is there can be read: Exchanges and Listing
+// end with ErrDamaged, whatever they found.
+//
+// What is read of it is bounded by the default Limits. Opening ends after 10
+// seconds, and so does a query after 30, with a LimitError.
+//
+// Errors: ErrNotCapture, ErrNewerFormat, ErrOlderFormat, ErrDamaged.
+func Open(path string) (*Store, error) { return OpenLimited(path, Limits{}) }
+
+// OpenLimited is Open with other limits than the default ones.
+func OpenLimited(path string, l Limits) (*Store, error) {
+	s, err := open(path, formatMigrations(), oldestReadable)
+	if err != nil {
+		return nil, err
+	}
+	s.meter.limits = l
+	return s, nil
+}
+
+// open opens a file of any format from oldest on.
+func open(path string, steps []migration, oldest int) (*Store, error) {
+	if _, err := checkPath(path); err != nil {
+		return nil, pathError(path, err)
+	}
+	ctx, cancel := timeLimited(context.Background(), openTime)
+	defer cancel()
+	db, version, err := openChecked(ctx, path, steps)
+	var damage error
+	if errors.Is(err, captures.ErrDamaged) {
+		if part, v, perr := openPart(ctx, path, steps); perr == nil {
+			db, version, damage, err = part, v, err, nil
+		}
+	}
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if version < oldest {
+		_ = db.Close()
+		return nil, pathError(path, fmt.Errorf("%w, format %d; this one reads format %d: record to it once to convert it", captures.ErrOlderFormat, version, len(steps)))
+	}
+	u, err := newUnpacker()
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	u.verify = damage != nil
+	return &Store{path: path, format: version, read: db, unpack: u, meter: newMeter(path, Limits{}), damage: damage}, nil
+}
+
+// Path returns the file's path as it was given.
+func (s *Store) Path() string { return s.path }
+
+// Redactor returns the rules of this store with the secrets it has learned,
+// or nil if it keeps secrets or is open for reading only.
+func (s *Store) Redactor() *redact.Redactor { return s.redactor }
+
+// Err returns the error that stopped the recording (a full disk, for one), or
+// nil. What was committed before it stays readable.
+func (s *Store) Err() error {
+	if s.writer == nil {
+		return nil
+	}
+	return pathError(s.path, s.writer.failure())
+}
+
+// Flush returns when everything recorded so far is committed. It waits for
+// bytes that are held back because a secret may be passing, for less than a
+// second; of a compressed message or body that has not ended, it does not wait.
+func (s *Store) Flush(ctx context.Context) error {
+	if s.writer == nil {
+		return nil
+	}
+	s.mu.Lock()
+	open := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
+	asked := time.Now()
+	for _, r := range open {
+		for r.heldBefore(asked) {
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+				return pathError(s.path, ctx.Err())
+			}
+		}
+	}
+	return pathError(s.path, s.writer.flush(ctx))
+}
+
+// Close ends the exchanges that are still open as Incomplete, commits what is
+// queued, folds the write-ahead log into the file and closes it. It returns
+// the error that stopped the recording, if one did. A second call does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	open := slices.Collect(maps.Values(s.open))
+	s.mu.Unlock()
+	for _, r := range open {
+		r.End(captures.Incomplete, "")
+	}
+	if s.closing != nil && s.writer.flush(context.Background()) == nil {
+		s.closing(s)
+	}
+	return pathError(s.path, s.release())
+}
+
+// release closes whatever of the store is open, the lock last.
+func (s *Store) release() error {
+	var errs []error
+	if s.read != nil {
+		errs = append(errs, s.read.Close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.release())
+	}
+	return errors.Join(errs...)
+}
