@@ -190,7 +190,7 @@ func (s *replaySettings) plan(ctx context.Context, store *store.Store, id int64)
 }
 
 // learnAndPlan is plan; with learn, the unedited request is sent first.
-func (s *replaySettings) learnAndPlan(ctx context.Context, store *captures.Store, id int64, learn bool) (*replay.Plan, error) {
+func (s *replaySettings) learnAndPlan(ctx context.Context, store *store.Store, id int64, learn bool) (*replay.Plan, error) {
 	request, err := replay.NewRequest(ctx, store, id, s.Changes)
 	if err != nil {
 		return nil, err
