@@ -41,5 +41,6 @@ type Policy struct {
 
 // tlsConfig is how the server's certificate is verified.
 func (p *Policy) tlsConfig() *tls.Config {
-	return &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: p.Insecure} //nolint:gosec // --upstream-insecure
+	//nolint:gosec // --upstream-insecure
+	return &tls.Config{RootCAs: p.Roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: p.Insecure}
 }

@@ -42,7 +42,8 @@ func New(u *url.URL, http2 bool, p Policy) *http.Transport {
 // fallback allows HTTP/1.1 with a server that does not negotiate HTTP/2.
 func NewVersion(scheme, version string, local, fallback bool, p Policy) *http.Transport {
 	t := p.transport(p.Live && !local)
-	t.IdleConnTimeout = idleTimeout // of one that was in use when it should have been closed
+	// of one that was in use when it should have been closed
+	t.IdleConnTimeout = idleTimeout
 	switch {
 	case version != "2":
 		t.Protocols.SetHTTP1(true)

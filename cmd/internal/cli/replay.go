@@ -127,16 +127,7 @@ func (a *app) replay(ctx context.Context, addr address, f replayFlags) (err erro
 	if err := a.sendFirst(ctx, store, addr.Exchange, f, &opts); err != nil {
 		return err
 	}
-	request, err := replay.NewRequest(ctx, store, addr.Exchange, opts.Changes)
-	if err != nil {
-		return err
-	}
-	if f.learn && !f.dryRun {
-		if opts.Lesson, err = replay.Learn(ctx, request, opts.Options, nil); err != nil {
-			return refusal(err)
-		}
-	}
-	plan, err := request.Plan(ctx, opts.Options)
+	plan, err := opts.learnAndPlan(ctx, store, addr.Exchange, f.learn && !f.dryRun)
 	if err != nil {
 		return err
 	}
@@ -194,6 +185,20 @@ func (s *replaySettings) plan(ctx context.Context, store *store.Store, id int64)
 	request, err := replay.NewRequest(ctx, store, id, s.Changes)
 	if err != nil {
 		return nil, err
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+// learnAndPlan is plan; with learn, the unedited request is sent first.
+func (s *replaySettings) learnAndPlan(ctx context.Context, store *store.Store, id int64, learn bool) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	if learn {
+		if s.Lesson, err = replay.Learn(ctx, request, s.Options, nil); err != nil {
+			return nil, refusal(err)
+		}
 	}
 	return request.Plan(ctx, s.Options)
 }
