@@ -125,3 +125,13 @@ func argsBetween(least int, names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// oneOf checks a flag's value.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, v := range allowed {
+		if value == v {
+			return nil
+		}
+	}
+	return usagef("%s is one of %v, not %q", flag, allowed, value)
+}

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -278,42 +276,6 @@ func (a *app) seriesOptions(f captureFlags, failed *atomic.Bool) (store.SeriesOp
 	return o, nil
 }
 
-// listenLoopback listens, and refuses an address that others could reach.
-func listenLoopback(addr string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, usagef("--listen wants HOST:PORT, not %q", addr)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fail(exitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
-			"the proxy decrypts traffic: it listens on 127.0.0.1 or ::1 only")
-	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fail(exitInput, err, "choose another port, or 127.0.0.1:0 for any free one")
-	}
-	return ln, nil
-}
-
-// upstreamRoots is the system's roots and those of a file; nil for none.
-func upstreamRoots(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fail(exitInput, fmt.Errorf("%s holds no PEM certificate", file), "")
-	}
-	return pool, nil
-}
-
 // serve waits for the command or for the end of ctx; the status is the command's.
 func (a *app) serve(ctx context.Context, rec *recorder, f captureFlags, argv []string) (int, error) {
 	scheme := "http://"
@@ -368,14 +330,6 @@ type routeConflictEvent struct {
 	Port    int    `json:"port"`
 	To      string `json:"to"`
 	Refused string `json:"refused"`
-}
-
-type listeningEvent struct {
-	V     int    `json:"v"`
-	Event string `json:"event"`
-	Proxy string `json:"proxy,omitempty"`
-	URL   string `json:"url,omitempty"`
-	CA    string `json:"ca"`
 }
 
 func (a *app) sayListening(rec *recorder, f captureFlags) {

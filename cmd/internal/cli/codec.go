@@ -241,16 +241,6 @@ func (a *app) encodeStream(name, format string, src *input, out string) error {
 	return write(a.out)
 }
 
-// oneOf checks a flag's value.
-func oneOf(flag, value string, allowed ...string) error {
-	for _, v := range allowed {
-		if value == v {
-			return nil
-		}
-	}
-	return usagef("%s is one of %v, not %q", flag, allowed, value)
-}
-
 // A decodedInput is what is decoded.
 type decodedInput struct {
 	*input

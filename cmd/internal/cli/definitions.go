@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/secret"
 	"unwire/proto"
 	"unwire/schema"
 )
@@ -54,4 +55,29 @@ func frameType(s *schema.Schema, call decode.Call, dir captures.Direction) proto
 		return nil
 	}
 	return s.FrameType(call, dir)
+}
+
+// loadSource loads definitions from what a user named.
+func loadSource(ctx context.Context, name string) (*schema.Schema, error) {
+	defer collectLess(definitionsMemory)()
+	s, err := schema.LoadSource(ctx, name)
+	return s, sourceError(name, err)
+}
+
+// exportRules are those of the built-in definitions, whatever names the export
+// has, and of others for what these do not know.
+func exportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error) {
+	builtIn, err := loadDefinitions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	rules := secretRules(builtIn)
+	known := rules.FrameType
+	rules.FrameType = func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		if md := known(call, dir); md != nil || defs == nil {
+			return md
+		}
+		return defs.FrameType(call, dir)
+	}
+	return rules, nil
 }

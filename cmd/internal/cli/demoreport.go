@@ -82,14 +82,6 @@ func (r *demoReport) line(w io.Writer, s string) {
 	fmt.Fprintf(w, "  %s\n", cutLine(term.Clean(s), r.width()-2))
 }
 
-func cutLine(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	return string(runes[:width-1]) + "…"
-}
-
 // recorded lists the exchanges.
 func (r *demoReport) recorded(ctx context.Context, clients []string) error {
 	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
@@ -189,19 +188,6 @@ func (a *app) compareMessages(ctx context.Context, left, right string, defs *sch
 	}
 	o.Choices = slices.Concat(l.choices, r.choices)
 	return []changeGroup{{changes: diff.Messages(l.data, r.data, o), names: names}}, nil
-}
-
-// isCapture reports whether a file opens as a capture.
-func isCapture(file string) bool {
-	if file == "-" {
-		return false
-	}
-	store, err := store.Open(file)
-	if err != nil {
-		return false
-	}
-	store.Close()
-	return true
 }
 
 func compareExchanges(ctx context.Context, la, ra address, defs *schema.Schema, o diff.Options) ([]changeGroup, error) {

@@ -29,3 +29,10 @@ func eachExchange(ctx context.Context, name string, do func(ex *decode.Exchange,
 	defer store.Close()
 	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, do)
 }
+
+// remark says what of an exchange could not be decoded, and is not read.
+func (a *app) remark(ex *decode.Exchange) {
+	if ex.Err != nil {
+		a.say("unwire: %s", term.CleanText(ex.Err.Error()))
+	}
+}

@@ -162,24 +162,6 @@ func (f exportFlags) source(ctx context.Context, store *store.Store, addr addres
 	return src, view, nil
 }
 
-// exportRules are those of the built-in definitions, whatever names the export
-// has, and of others for what these do not know.
-func exportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error) {
-	builtIn, err := loadDefinitions(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	rules := secretRules(builtIn)
-	known := rules.FrameType
-	rules.FrameType = func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
-		if md := known(call, dir); md != nil || defs == nil {
-			return md
-		}
-		return defs.FrameType(call, dir)
-	}
-	return rules, nil
-}
-
 // exporter is the format that --format or the name of -o says.
 func (f exportFlags) exporter(name string) (exporter, error) {
 	format := f.format

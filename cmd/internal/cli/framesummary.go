@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/field"
 	"unwire/schema"
@@ -112,4 +113,19 @@ func shortValue(f *field.Field) string {
 	default:
 		return cutLine(fmt.Sprint(v), most)
 	}
+}
+
+func arrow(d captures.Direction) string {
+	if d == captures.Up {
+		return "↑"
+	}
+	return "↓"
+}
+
+func cutLine(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:width-1]) + "…"
 }

@@ -51,7 +51,7 @@ It exits with 0 where something was found and with 1 where nothing was.`,
   unwire grep -l --headers application/proto F.uwc`,
 		Args: cobra.MinimumNArgs(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.grep(cmd.Context(), f, args)
+			return a.runGrep(cmd.Context(), f, args)
 		},
 	}
 	fl := cmd.Flags()
@@ -145,7 +145,7 @@ func isFile(arg string) bool {
 	return err == nil
 }
 
-func (a *app) grep(ctx context.Context, f grepFlags, args []string) error {
+func (a *app) runGrep(ctx context.Context, f grepFlags, args []string) error {
 	q, files, err := f.query(args)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,14 +136,6 @@ func (a *app) importInto(ctx context.Context, out string, o store.Options, run f
 		return store.Err()
 	})
 	return cmp.Or(err, badInput)
-}
-
-// limitMemory has garbage collected before an input has grown beyond so many
-// bytes of memory, and returns what undoes that.
-func limitMemory(most int64) func() {
-	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, most))
-	return func() { debug.SetMemoryLimit(before) }
 }
 
 // openForeign opens a file, or stdin for "-", and looks at its beginning.

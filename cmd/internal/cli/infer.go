@@ -250,13 +250,6 @@ func (a *app) expandLists(inputs []string) ([]string, error) {
 	return names, nil
 }
 
-// remark says what of an exchange could not be decoded, and is not read.
-func (a *app) remark(ex *decode.Exchange) {
-	if ex.Err != nil {
-		a.say("unwire: %s", term.CleanText(ex.Err.Error()))
-	}
-}
-
 // writeInferred writes the definitions to a file, a folder, or stdout.
 func (a *app) writeInferred(in *infer.Inferred, out string) error {
 	paths := slices.Sorted(maps.Keys(in.Files))

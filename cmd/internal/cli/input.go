@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/edsrzf/mmap-go"
+
+	"unwire/captures/store"
 )
 
 // mapped is how large an input is that is mapped into memory, not read.
@@ -105,4 +107,30 @@ func (in *input) Close() error {
 	err := in.unmap()
 	in.Data, in.unmap = nil, nil
 	return err
+}
+
+// isCapture reports whether a file opens as a capture.
+func isCapture(file string) bool {
+	if file == "-" {
+		return false
+	}
+	store, err := store.Open(file)
+	if err != nil {
+		return false
+	}
+	store.Close()
+	return true
+}
+
+// firstBytes is the beginning of a file; a folder has none.
+func firstBytes(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 64))
 }

@@ -178,13 +178,3 @@ func (l *listing) verdict() string {
 	}
 	return "(" + l.Outcome + ")"
 }
-
-func byteSize(n int64) string {
-	switch {
-	case n < 10_000:
-		return strconv.FormatInt(n, 10)
-	case n < 10_000_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}

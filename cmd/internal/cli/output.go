@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	"unwire/captures"
 	"unwire/captures/store"
@@ -168,3 +170,16 @@ func configDir() (string, error) {
 	}
 	return filepath.Join(base, "unwire"), nil
 }
+
+func byteSize(n int64) string {
+	switch {
+	case n < 10_000:
+		return strconv.FormatInt(n, 10)
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// progressEvery is how often a long run reports how far it is.
+const progressEvery = 2 * time.Second

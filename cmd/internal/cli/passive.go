@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	progressEvery = 2 * time.Second
-	flushEvery    = 500 * time.Millisecond
-	maxKeyLog     = 256 << 20 // bytes that are put into a secrets block
+	flushEvery = 500 * time.Millisecond
+	maxKeyLog  = 256 << 20 // bytes that are put into a secrets block
 )
 
 // capturePassive runs a command while its packets are recorded, and then makes

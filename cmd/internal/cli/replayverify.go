@@ -139,7 +139,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 		return err
 	}
 	defer store.Close() //nolint:errcheck // it was only read
-	calls, err := a.verifyCalls(ctx, store, addr, &reach)
+	calls, err := a.methodsToVerify(ctx, store, addr, &reach)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func allLocal(calls []*verifyCall) bool {
 	return true
 }
 
-// verifyCalls finds the methods of a capture, or of one exchange.
-func (a *app) verifyCalls(ctx context.Context, store *store.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
+// methodsToVerify finds the methods of a capture, or of one exchange.
+func (a *app) methodsToVerify(ctx context.Context, store *store.Store, addr address, reach *replaySettings) ([]*verifyCall, error) {
 	calls := &verifyCalls{schema: reach.Schema, byMethod: map[string]*verifyCall{}, looked: map[string]int{}}
 	found := false
 	for row, err := range store.Exchanges(ctx) {

@@ -174,13 +174,6 @@ func (a *app) sayUnread(s *schema.Schema) {
 	}
 }
 
-// loadSource loads definitions from what a user named.
-func loadSource(ctx context.Context, name string) (*schema.Schema, error) {
-	defer collectLess(definitionsMemory)()
-	s, err := schema.LoadSource(ctx, name)
-	return s, sourceError(name, err)
-}
-
 // sourceError is what a user is told where definitions cannot be loaded.
 func sourceError(name string, err error) error {
 	if errors.Is(err, schema.ErrNoSource) {

@@ -364,13 +364,6 @@ func outcomeWord(o captures.Outcome) string {
 	return string(o)
 }
 
-func arrow(d captures.Direction) string {
-	if d == captures.Up {
-		return "↑"
-	}
-	return "↓"
-}
-
 // printFrame prints one frame's line and what is in it.
 func (a *app) printFrame(w io.Writer, ex *decode.Exchange, f *decode.Frame, v *views, o showFlags) {
 	by := v.of(ex.Call, f.Dir)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -67,19 +66,6 @@ func (a *app) updateSource(ctx context.Context, have *schema.Schema, name string
 		return nil, err
 	}
 	return source.FromDefinitions(s, f.partial), nil
-}
-
-// firstBytes is the beginning of a file; a folder has none.
-func firstBytes(name string) ([]byte, error) {
-	if info, err := os.Stat(name); err != nil || info.IsDir() {
-		return nil, err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 64))
 }
 
 // trafficSource is what captures have that the definitions lack.
