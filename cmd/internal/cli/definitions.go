@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -80,4 +83,32 @@ func exportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error
 		return defs.FrameType(call, dir)
 	}
 	return rules, nil
+}
+
+// sourceError is what a user is told where definitions cannot be loaded.
+func sourceError(name string, err error) error {
+	if errors.Is(err, schema.ErrNoSource) {
+		return fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+	}
+	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
+		return fail(exitInput, err, "name the folder that the import statements start from, with what it imports in it")
+	}
+	return err
+}
+
+// secretRules are those of definitions; nil for none.
+func secretRules(defs *schema.Schema) *secret.Rules {
+	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
+	if defs == nil {
+		return r
+	}
+	for _, name := range proto.SecretFields() {
+		r.Fields[protoreflect.FullName(name)] = true
+	}
+	r.FrameType = defs.FrameType
+	r.InnerType = func(_ decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		// What the fallbacks carry in a field is the agent's stream.
+		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
+	}
+	return r
 }

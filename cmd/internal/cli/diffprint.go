@@ -200,32 +200,6 @@ func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor,
 	}
 }
 
-// shownValue is a value on one line.
-func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
-	s := ""
-	switch v := v.(type) {
-	case string:
-		s = `"` + term.Clean(v) + `"`
-	case []byte:
-		if isText(v) {
-			s = `"` + term.Clean(string(v)) + `"`
-			break
-		}
-		s = "hex " + hex.EncodeToString(v[:min(len(v), most)])
-		if len(v) > most {
-			s += fmt.Sprintf("… (%d bytes)", len(v))
-		}
-	case []diff.Field:
-		s = term.Clean(fieldsText(v))
-	default:
-		s = term.Clean(valueText(v))
-	}
-	if name := enumName(fd, v); name != "" {
-		s += " (" + name + ")"
-	}
-	return term.Cut(s, most)
-}
-
 // words is a text with its changes marked, side "-" or "+" for the words of one
 // version alone. What is common and further than context words from a change
 // is left out.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -81,4 +82,30 @@ func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescr
 func isText(b []byte) bool {
 	s := string(b)
 	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
+}
+
+// shownValue is a value on one line.
+func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
+	s := ""
+	switch v := v.(type) {
+	case string:
+		s = `"` + term.Clean(v) + `"`
+	case []byte:
+		if isText(v) {
+			s = `"` + term.Clean(string(v)) + `"`
+			break
+		}
+		s = "hex " + hex.EncodeToString(v[:min(len(v), most)])
+		if len(v) > most {
+			s += fmt.Sprintf("… (%d bytes)", len(v))
+		}
+	case []diff.Field:
+		s = term.Clean(fieldsText(v))
+	default:
+		s = term.Clean(valueText(v))
+	}
+	if name := enumName(fd, v); name != "" {
+		s += " (" + name + ")"
+	}
+	return term.Cut(s, most)
 }

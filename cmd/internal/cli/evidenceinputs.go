@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"unwire/captures"
@@ -58,19 +57,6 @@ const (
 	inferGarbage = 400 // percent of what lives
 	inferMemory  = 512 << 20
 )
-
-// collectLess collects garbage less often while the heap is below memory bytes,
-// unless GOGC is set, and returns a function that undoes it.
-func collectLess(memory int64) func() {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	unlimit, percent := limitMemory(memory), debug.SetGCPercent(inferGarbage)
-	return func() {
-		debug.SetGCPercent(percent)
-		unlimit()
-	}
-}
 
 // gather enters all inputs. Where the context ends it returns its error, and
 // what was read until then stays in total.

@@ -118,8 +118,6 @@ func newListing(ex *conversation.Listed) listing {
 // notVerified is said of a server's certificate (capture --upstream-insecure).
 const notVerified = "not verified"
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
 func (a *app) lsTable(lines []listing) error {
 	head := []string{"ID", "CALL", "PROTOCOL", "CODEC", "HTTP", "STATUS", "CODE", "FRAMES↑", "FRAMES↓", "BYTES↑", "BYTES↓", "TIME"}
 	joined := slices.ContainsFunc(lines, func(l listing) bool { return l.Joined != 0 })

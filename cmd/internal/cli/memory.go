@@ -1,6 +1,9 @@
 package cli
 
-import "runtime/debug"
+import (
+	"os"
+	"runtime/debug"
+)
 
 // limitMemory has garbage collected before an input has grown beyond so many
 // bytes of memory, and returns what undoes that.
@@ -8,4 +11,17 @@ func limitMemory(most int64) func() {
 	before := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(before, most))
 	return func() { debug.SetMemoryLimit(before) }
+}
+
+// collectLess collects garbage less often while the heap is below memory bytes,
+// unless GOGC is set, and returns a function that undoes it.
+func collectLess(memory int64) func() {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	unlimit, percent := limitMemory(memory), debug.SetGCPercent(inferGarbage)
+	return func() {
+		debug.SetGCPercent(percent)
+		unlimit()
+	}
 }

@@ -183,3 +183,5 @@ func byteSize(n int64) string {
 
 // progressEvery is how often a long run reports how far it is.
 const progressEvery = 2 * time.Second
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

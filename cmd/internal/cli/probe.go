@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,7 +140,7 @@ func (a *app) probe(ctx context.Context, f *probeFlags) (err error) {
 		f.journal = f.output + ".journal"
 	}
 	if f.journal != "" {
-		journal, err := openProbeJournal(f.journal, f.resume)
+		journal, err := openJournal(f.journal, f.resume)
 		if err != nil {
 			return err
 		}
@@ -176,14 +175,6 @@ func typeOfDefinitions(ctx context.Context, res *probe.Result, folder string) er
 		res.Notes = append(res.Notes, "the server does not name the request's type: "+res.RequestType+" is what the definitions say")
 	}
 	return nil
-}
-
-// refusal gives a target that may not be sent to its exit status.
-func refusal(err error) error {
-	if errors.Is(err, outbound.ErrRefused) {
-		return fail(exitUsage, err, "another host needs --live and --allow-host")
-	}
-	return err
 }
 
 func (a *app) probeOptions(ctx context.Context, f *probeFlags) (*probe.Options, error) {
@@ -261,25 +252,6 @@ func parseRanges(s string) ([]probe.Range, error) {
 		out = append(out, probe.Range{First: int32(a), Last: int32(b)})
 	}
 	return out, nil
-}
-
-// openProbeJournal opens a journal to append to it.
-func openProbeJournal(path string, resume bool) (*os.File, error) {
-	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, forOwner)
-	if err != nil {
-		return nil, err
-	}
-	end, err := j.Seek(0, io.SeekEnd)
-	if err == nil && end > 0 && !resume {
-		err = fail(exitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
-	}
-	if err == nil {
-		_, err = j.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	return j, nil
 }
 
 func (a *app) printProbePlan(p *oracle.Plan, asJSON bool) error {

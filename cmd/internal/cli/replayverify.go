@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -155,7 +156,7 @@ func (a *app) replayVerify(ctx context.Context, addr address, f *verifyFlags) (e
 	}
 	var journal io.ReadWriteSeeker
 	if f.journal != "" && !f.dryRun {
-		file, err := openProbeJournal(f.journal, f.resume)
+		file, err := openJournal(f.journal, f.resume)
 		if err != nil {
 			return err
 		}
@@ -445,4 +446,31 @@ func (a *app) sayVerified(v *probe.Verification) {
 			a.say("unwire: hint: %s", hint)
 		}
 	}
+}
+
+// refusal gives a target that may not be sent to its exit status.
+func refusal(err error) error {
+	if errors.Is(err, outbound.ErrRefused) {
+		return fail(exitUsage, err, "another host needs --live and --allow-host")
+	}
+	return err
+}
+
+// openJournal opens a journal to append to it.
+func openJournal(path string, resume bool) (*os.File, error) {
+	j, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, forOwner)
+	if err != nil {
+		return nil, err
+	}
+	end, err := j.Seek(0, io.SeekEnd)
+	if err == nil && end > 0 && !resume {
+		err = fail(exitUsage, fmt.Errorf("the journal %s is there already", path), "--resume goes on with it; --journal names another")
+	}
+	if err == nil {
+		_, err = j.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
 }

@@ -3,10 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -172,17 +169,6 @@ func (a *app) sayUnread(s *schema.Schema) {
 	for _, err := range s.Unread() {
 		a.say("unwire: not read: %s", term.Clean(err.Error()))
 	}
-}
-
-// sourceError is what a user is told where definitions cannot be loaded.
-func sourceError(name string, err error) error {
-	if errors.Is(err, schema.ErrNoSource) {
-		return fail(exitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
-	}
-	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
-		return fail(exitInput, err, "name the folder that the import statements start from, with what it imports in it")
-	}
-	return err
 }
 
 // sayPassed says which files of a tree were passed over.

@@ -11,15 +11,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/captures"
 	"unwire/captures/redact"
 	"unwire/captures/store"
-	"unwire/decode"
 	"unwire/decode/secret"
-	"unwire/proto"
-	"unwire/schema"
 )
 
 // leastNamed is the shortest secret that can be named: shorter ones occur by chance.
@@ -99,23 +95,6 @@ func (f *secretFlags) rules(ctx context.Context) (*secret.Rules, error) {
 		return nil, err
 	}
 	return secretRules(defs), nil
-}
-
-// secretRules are those of definitions; nil for none.
-func secretRules(defs *schema.Schema) *secret.Rules {
-	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
-	if defs == nil {
-		return r
-	}
-	for _, name := range proto.SecretFields() {
-		r.Fields[protoreflect.FullName(name)] = true
-	}
-	r.FrameType = defs.FrameType
-	r.InnerType = func(_ decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
-		// What the fallbacks carry in a field is the agent's stream.
-		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
-	}
-	return r
 }
 
 func (a *app) auditCommand() *cobra.Command {

@@ -431,19 +431,3 @@ func printEnd(w io.Writer, end *envelope.End, v *views) {
 		}
 	}
 }
-
-// endLines says in words what an end of stream or a unary error says.
-func endLines(end *envelope.End) []string {
-	if end.Error == nil {
-		return []string{"end of stream: ok"}
-	}
-	lines := []string{fmt.Sprintf("error %s: %s", end.Error.Code, end.Error.Message)}
-	for _, d := range end.Error.Details {
-		line := fmt.Sprintf("detail %s, %s", d.Type, counted(len(d.Value), "byte"))
-		if len(d.Debug) > 0 {
-			line += " " + string(d.Debug)
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
