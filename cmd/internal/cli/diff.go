@@ -2,16 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
@@ -232,43 +228,4 @@ func (a *app) compareCaptures(ctx context.Context, la, ra address, defs *schema.
 		groups[i] = changeGroup{title: fmt.Sprintf("%s[%d]", c.Name, c.Nth), changes: c.Changes, names: namer{defs: defs, call: c.Call}}
 	}
 	return groups, err
-}
-
-// valueText shows a value of a difference on one short line.
-func valueText(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return term.Cut(v, 80)
-	case []diff.Field:
-		return term.Cut(fieldsText(v), 80)
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return term.Cut(string(b), 80)
-}
-
-// fieldsText is a message on one line, as {1: 150, 2: {1: "text"}}.
-func fieldsText(fields []diff.Field) string {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		value := "{}"
-		switch v := f.Value.(type) {
-		case nil:
-			if f.Fields != nil {
-				value = fieldsText(f.Fields)
-			}
-		case string:
-			value = strconv.Quote(v)
-		case []byte:
-			value = counted(len(v), "byte")
-		default:
-			value = fmt.Sprint(v)
-		}
-		parts[i] = fmt.Sprintf("%d: %s", f.Number, value)
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }

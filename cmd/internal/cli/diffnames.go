@@ -74,15 +74,3 @@ func (n namer) field(path string) (protoreflect.FieldDescriptor, string) {
 	}
 	return fd, strings.Join(names, ".")
 }
-
-// enumName is the name of an enum's value, or "".
-func enumName(fd protoreflect.FieldDescriptor, value any) string {
-	n, ok := value.(uint64)
-	if fd == nil || fd.Enum() == nil || !ok {
-		return ""
-	}
-	if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(n))); v != nil {
-		return string(v.Name())
-	}
-	return ""
-}

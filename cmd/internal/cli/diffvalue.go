@@ -109,3 +109,54 @@ func shownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
 	}
 	return term.Cut(s, most)
 }
+
+// fieldsText is a message on one line, as {1: 150, 2: {1: "text"}}.
+func fieldsText(fields []diff.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		value := "{}"
+		switch v := f.Value.(type) {
+		case nil:
+			if f.Fields != nil {
+				value = fieldsText(f.Fields)
+			}
+		case string:
+			value = strconv.Quote(v)
+		case []byte:
+			value = counted(len(v), "byte")
+		default:
+			value = fmt.Sprint(v)
+		}
+		parts[i] = fmt.Sprintf("%d: %s", f.Number, value)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// valueText shows a value of a difference on one short line.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return term.Cut(v, 80)
+	case []diff.Field:
+		return term.Cut(fieldsText(v), 80)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return term.Cut(string(b), 80)
+}
+
+// enumName is the name of an enum's value, or "".
+func enumName(fd protoreflect.FieldDescriptor, value any) string {
+	n, ok := value.(uint64)
+	if fd == nil || fd.Enum() == nil || !ok {
+		return ""
+	}
+	if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(n))); v != nil {
+		return string(v.Name())
+	}
+	return ""
+}

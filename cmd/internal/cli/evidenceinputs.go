@@ -51,13 +51,6 @@ func (g *evidenceInputs) progress() func(infer.Progress) {
 	}
 }
 
-// Frames leave garbage and hardly anything else: more of it may lie than usual, up
-// to a bound for all memory.
-const (
-	inferGarbage = 400 // percent of what lives
-	inferMemory  = 512 << 20
-)
-
 // gather enters all inputs. Where the context ends it returns its error, and
 // what was read until then stays in total.
 func (g *evidenceInputs) gather(ctx context.Context, inputs []string) error {

@@ -5,6 +5,13 @@ import (
 	"runtime/debug"
 )
 
+// Frames leave garbage and hardly anything else: more of it may lie than usual, up
+// to a bound for all memory.
+const (
+	inferGarbage = 400 // percent of what lives
+	inferMemory  = 512 << 20
+)
+
 // limitMemory has garbage collected before an input has grown beyond so many
 // bytes of memory, and returns what undoes that.
 func limitMemory(most int64) func() {
