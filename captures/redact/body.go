@@ -109,7 +109,7 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
 	switch outer, inner := peel(h); {
 	case outer == "":
-	case outer != base64Text && !knownEncoding(outer):
+	case outer != base64Text && !envelope.Known(outer):
 		b.framed = unframed
 		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
 	default:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
 	"unwire/decode/envelope"
 )
 
@@ -20,9 +21,6 @@ var (
 // base64Text is what the text form of gRPC-Web counts as: it is decoded, searched
 // and encoded anew as a compressed body is.
 const base64Text = "base64"
-
-// knownEncoding reports whether an inflater knows a content encoding.
-func knownEncoding(name string) bool { return envelope.Known(name) }
 
 // An inflater inflates bytes as they are pushed into it, while the decoders want to
 // pull.
@@ -47,7 +45,7 @@ func newInflater(c *codecs, encoding string, out func(p []byte) bool) *inflater 
 // feed inflates what p completes.
 func (f *inflater) feed(p []byte) { f.push.Feed(p) }
 
-// failed is why it stopped before the input ends, or nil.
+// failed returns the error that stopped the decoder before the input ended, or nil.
 func (f *inflater) failed() error {
 	_, err := f.push.Done()
 	return err
@@ -109,7 +107,7 @@ func (c *codecs) reader(encoding string, src *bufio.Reader) (io.Reader, error) {
 	switch {
 	case encoding == base64Text:
 		return &base64Reader{in: src}, nil
-	case !knownEncoding(encoding):
+	case !envelope.Known(encoding):
 		return nil, fmt.Errorf("unknown content encoding %q", encoding)
 	}
 	return c.decoder.Open(encoding, src)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
 	"unwire/decode/envelope"
 )
 
