@@ -170,6 +170,14 @@ var table = map[string]row{
 		why:     "the local server speaks the definitions in proto/",
 	},
 	"proto": {why: "definitions are data"},
+	"cmd/internal/app": {
+		imports: []string{"captures", "captures/", "cmd/internal/term", "decode", "decode/", "proto", "replay", "replay/", "schema", "schema/"},
+		why:     "what a run of the program is knows no command",
+	},
+	"cmd/internal/render": {
+		imports: []string{"captures", "cmd/internal/app", "cmd/internal/term", "decode", "decode/", "replay", "replay/", "schema", "schema/"},
+		why:     "prints what libraries return, and knows no command",
+	},
 	"cmd": {
 		imports: []string{"captures", "captures/", "mitm", "mitm/", "decode", "decode/", "schema", "schema/", "replay", "replay/", "proto", "cmd/"},
 		why:     "the command line calls every library, and no library calls it",

@@ -1,5 +1,6 @@
-// Package cli is the command line: one file per command. Flags and exit codes
-// live only here; the work is done by packages that return.
+// Package cli is the command line. The packages below it have the commands, one file
+// per command with its flags and calls; package app has what a run of the program
+// is. The work is done by libraries that return.
 package cli
 
 import (
@@ -10,21 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
 )
 
 // Run runs the program and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, stop := newSignalHandler()
+	in, stop := app.NewSignalHandler()
 	defer stop()
-	code, abandoned := in.run(func(ctx context.Context) int {
-		a := newApp(ctx, in, stdin, stdout, stderr)
+	code, abandoned := in.Run(func(ctx context.Context) int {
+		a := app.New(ctx, in, stdin, stdout, stderr)
 		root := rootCommand(a, stdout, stderr)
 		root.SetArgs(args)
 		root.SetIn(stdin)
 		root.SetOut(stdout)
 		root.SetErr(stderr)
-		return a.report(ctx, root.ExecuteContext(ctx))
+		return a.Report(ctx, root.ExecuteContext(ctx))
 	})
 	if abandoned {
 		sayAbandoned(stderr)
@@ -42,26 +44,26 @@ func sayAbandoned(stderr io.Writer) {
 	}()
 	select {
 	case <-said:
-	case <-time.After(goodbyeTime):
+	case <-time.After(app.GoodbyeTime):
 	}
 }
 
-func rootCommand(a *app, stdout, stderr io.Writer) *cobra.Command {
+func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
 		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       app.Version(),
 	}
 	var color string
 	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		return a.start(color, stdout, stderr)
+		return a.Start(color, stdout, stderr)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fail(exitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 	})
 	root.AddCommand(commands(a)...)
 	return root
