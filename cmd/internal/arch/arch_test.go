@@ -65,6 +65,7 @@ var table = map[string]row{
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/jsontree":          {why: "JSON with the places of its values is a leaf, so that every layer can look into a text or edit it"},
 	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
