@@ -37,8 +37,12 @@ var table = map[string]row{
 		why: "secrets are found in bytes and framing, without decoding them",
 	},
 	"captures/store": {
-		imports: []string{"captures", "captures/redact"}, tests: []string{"captures/internal/require", "decode/envelope"},
+		imports: []string{"captures", "captures/redact", "captures/store/internal/btree"}, tests: []string{"captures/internal/require", "decode/envelope"},
 		why: "the file keeps the record model, and redacts while it records",
+	},
+	"captures/store/internal/btree": {
+		imports: []string{"captures"},
+		why:     "chunks are decoded from pages, whoever has them read",
 	},
 	"captures/internal/require": {why: "ends tests whose preparation fails"},
 	"captures": {
