@@ -67,7 +67,7 @@ func Find(fetch func(numbers []uint32) (pages map[uint32][]byte, ok bool), table
 
 	// The pages of the table are searched by ascending numbers.
 	for i := 1; i < len(wanted); i++ {
-		if wanted[i].number <= wanted[i-1].number || wanted[i].seq <= wanted[i-1].seq {
+		if wanted[i].rowid <= wanted[i-1].rowid || wanted[i].seq <= wanted[i-1].seq {
 			wanted, all = wanted[:i], false
 		}
 	}
@@ -84,7 +84,7 @@ func (p *pager) measure() bool {
 	return false
 }
 
-// parse takes a page apart.
+// parse reads the header of a page.
 func (p *pager) parse(data []byte) (treePage, bool) {
 	if len(data) != p.size || p.size == 0 {
 		return treePage{}, false

@@ -3,7 +3,7 @@ package btree
 import "slices"
 
 // An indexed chunk is what the index of chunks says of one.
-type indexed struct{ seq, number int64 }
+type indexed struct{ seq, rowid int64 }
 
 // An item is a place in the index: an entry, or a page of them that is still to be read.
 type item struct {
@@ -61,23 +61,23 @@ func (p *pager) index(root uint32, id, from int64) (list []indexed, all, ok bool
 	return nil, false, false
 }
 
-// start is the place of the first entry of an exchange from a sequence number on.
-func (p *treePage) start(id, from int64) (i int, ok bool) {
+// firstEntry is the place of the first entry of an exchange from a sequence number on.
+func (p *treePage) firstEntry(id, from int64) (i int, ok bool) {
 	return p.find(func(cell []byte) (bool, bool) {
-		exchange, at, ok := indexEntry(cell)
+		exchange, at, ok := parseIndexEntry(cell)
 		return exchange > id || exchange == id && at.seq >= from, ok
 	})
 }
 
 // appendEntries appends what a leaf of the index has of an exchange.
 func appendEntries(list []indexed, page *treePage, id, from int64) ([]indexed, bool) {
-	first, ok := page.start(id, from)
+	first, ok := page.firstEntry(id, from)
 	for i := first; ok && i < page.cells; i++ {
 		_, cell, whole := page.cell(i)
 		if !whole {
 			return nil, false
 		}
-		exchange, at, whole := indexEntry(cell)
+		exchange, at, whole := parseIndexEntry(cell)
 		if exchange != id || !whole {
 			return list, whole && exchange > id
 		}
@@ -89,7 +89,7 @@ func appendEntries(list []indexed, page *treePage, id, from int64) ([]indexed, b
 // appendItems appends what an inner page of the index has of an exchange, and the pages
 // that may have more.
 func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
-	first, ok := page.start(id, from)
+	first, ok := page.firstEntry(id, from)
 	if !ok {
 		return nil, false
 	}
@@ -98,7 +98,7 @@ func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
 		if !ok || child == 0 {
 			return nil, false
 		}
-		exchange, at, ok := indexEntry(cell)
+		exchange, at, ok := parseIndexEntry(cell)
 		if !ok {
 			return nil, false
 		}
@@ -111,13 +111,13 @@ func appendItems(items []item, page *treePage, id, from int64) ([]item, bool) {
 	return append(items, item{page: page.right()}), page.right() != 0
 }
 
-// indexEntry reads an entry of chunks_exchange: the exchange, and where its chunk is.
-func indexEntry(cell []byte) (exchange int64, at indexed, ok bool) {
-	r, ok := entry(cell)
+// parseIndexEntry reads an entry of chunks_exchange: the exchange, and where its chunk is.
+func parseIndexEntry(cell []byte) (exchange int64, at indexed, ok bool) {
+	r, ok := parseEntry(cell)
 	if !ok {
 		return 0, at, false
 	}
 	exchange = r.int()
-	at = indexed{seq: r.int(), number: r.int()}
+	at = indexed{seq: r.int(), rowid: r.int()}
 	return exchange, at, !r.bad
 }

@@ -13,8 +13,8 @@ type leaf struct {
 	lo, hi int
 }
 
-// A stretch is some of the chunks that are wanted, and the page that they are below.
-type stretch struct {
+// A span is some of the chunks that are wanted, and the page that they are below.
+type span struct {
 	page   uint32
 	lo, hi int
 }
@@ -24,7 +24,7 @@ func (p *pager) leaves(root uint32, wanted []indexed) (list []leaf) {
 	if len(wanted) == 0 {
 		return nil
 	}
-	level := []stretch{{root, 0, len(wanted)}}
+	level := []span{{root, 0, len(wanted)}}
 	for range maxTreeDepth {
 		if limit := max(pageTotal/p.size, 16); len(level) > limit {
 			level = level[:limit]
@@ -37,12 +37,12 @@ func (p *pager) leaves(root uint32, wanted []indexed) (list []leaf) {
 		if !ok {
 			return nil
 		}
-		var below []stretch
+		var below []span
 		for _, s := range level {
 			page, ok := p.parse(pages[s.page])
 			switch {
 			case ok && page.kind == innerTable && len(list) == 0:
-				if below, ok = appendStretches(below, &page, s, wanted); !ok {
+				if below, ok = appendSpans(below, &page, s, wanted); !ok {
 					return nil
 				}
 			case ok && page.kind == leafTable && len(below) == 0: // all are on one level
@@ -59,13 +59,13 @@ func (p *pager) leaves(root uint32, wanted []indexed) (list []leaf) {
 	return nil
 }
 
-// appendStretches divides a stretch among the pages below the inner page of a table.
-func appendStretches(below []stretch, page *treePage, s stretch, wanted []indexed) ([]stretch, bool) {
+// appendSpans divides a span among the pages below the inner page of a table.
+func appendSpans(below []span, page *treePage, s span, wanted []indexed) ([]span, bool) {
 	for at := s.lo; at < s.hi; {
-		number := wanted[at].number
+		rowid := wanted[at].rowid
 		i, ok := page.find(func(cell []byte) (bool, bool) {
-			key, _, ok := row(cell, 0)
-			return key >= number, ok
+			key, _, ok := parseRow(cell, 0)
+			return key >= rowid, ok
 		})
 		if !ok {
 			return nil, false
@@ -76,15 +76,15 @@ func appendStretches(below []stretch, page *treePage, s stretch, wanted []indexe
 			if child, cell, ok = page.cell(i); !ok {
 				return nil, false
 			}
-			key, _, _ := row(cell, 0)
-			for end = at + 1; end < s.hi && wanted[end].number <= key; {
+			key, _, _ := parseRow(cell, 0)
+			for end = at + 1; end < s.hi && wanted[end].rowid <= key; {
 				end++
 			}
 		}
 		if child == 0 {
 			return nil, false
 		}
-		below = append(below, stretch{child, at, end})
+		below = append(below, span{child, at, end})
 		at = end
 	}
 	return below, true
@@ -98,18 +98,18 @@ func (l *leaf) each(id int64, wanted []indexed, yield func(captures.Chunk) bool)
 		if at == l.cells {
 			return n
 		}
-		number, values, ok := l.row(at)
-		if number != want.number { // others are between them
+		rowid, values, ok := l.rowAt(at)
+		if rowid != want.rowid { // others are between them
 			at, _ = l.find(func(cell []byte) (bool, bool) {
-				number, _, _ := row(cell, l.most())
-				return number >= want.number, true
+				rowid, _, _ := parseRow(cell, l.maxRow())
+				return rowid >= want.rowid, true
 			})
 			if at == l.cells {
 				return n
 			}
-			number, values, ok = l.row(at)
+			rowid, values, ok = l.rowAt(at)
 		}
-		if !ok || number != want.number {
+		if !ok || rowid != want.rowid {
 			return n
 		}
 		at++
@@ -122,17 +122,17 @@ func (l *leaf) each(id int64, wanted []indexed, yield func(captures.Chunk) bool)
 	return n
 }
 
-// row takes row i apart.
-func (l *leaf) row(i int) (number int64, values tuple, ok bool) {
+// rowAt reads row i.
+func (l *leaf) rowAt(i int) (rowid int64, values record, ok bool) {
 	_, cell, ok := l.cell(i)
 	if !ok {
 		return 0, values, false
 	}
-	return row(cell, l.most())
+	return parseRow(cell, l.maxRow())
 }
 
 // chunk reads a row of chunks whose payload is in it.
-func (r *tuple) chunk(seq, id int64) (k captures.Chunk, ok bool) {
+func (r *record) chunk(seq, id int64) (k captures.Chunk, ok bool) {
 	r.null() // the number is the row's own
 	k = captures.Chunk{Exchange: r.int(), Seq: r.size(math.MaxInt64), Dir: captures.Direction(r.size(1)), T: time.Duration(r.size(math.MaxInt64))}
 	size := r.size(math.MaxInt64)

@@ -85,8 +85,8 @@ func (p *treePage) find(is func(cell []byte) (yes, ok bool)) (i int, ok bool) {
 	return i, ok
 }
 
-// most is the size of the largest row that has no pages of its own; 0 of an inner page.
-func (p *treePage) most() int {
+// maxRow is the size of the largest row that has no pages of its own; 0 of an inner page.
+func (p *treePage) maxRow() int {
 	if p.inner() {
 		return 0
 	}

@@ -1,54 +1,54 @@
 package btree
 
-// row takes a table's row apart, of no more than most bytes: with 0 it is the number
+// parseRow reads a row of a table, of no more than maxSize bytes: with 0 it is the number
 // alone, as inner pages have it.
-func row(cell []byte, most int) (number int64, r tuple, ok bool) {
+func parseRow(cell []byte, maxSize int) (rowid int64, r record, ok bool) {
 	size, n := uint64(0), 0
-	if most > 0 {
-		if size, n = treeVarint(cell); n == 0 {
+	if maxSize > 0 {
+		if size, n = readVarint(cell); n == 0 {
 			return 0, r, false
 		}
 	}
-	v, m := treeVarint(cell[n:])
-	if m == 0 || most == 0 {
+	v, m := readVarint(cell[n:])
+	if m == 0 || maxSize == 0 {
 		return int64(v), r, m > 0
 	}
-	if cell = cell[n+m:]; size > uint64(min(len(cell), most)) {
+	if cell = cell[n+m:]; size > uint64(min(len(cell), maxSize)) {
 		return int64(v), r, false // it goes on in pages of its own
 	}
-	r, ok = parseTuple(cell[:size:size])
+	r, ok = parseRecord(cell[:size:size])
 	return int64(v), r, ok
 }
 
 // maxEntry is more than three numbers take, and less than what has pages of its own.
 const maxEntry = 40
 
-// entry takes an index's entry apart.
-func entry(cell []byte) (r tuple, ok bool) {
-	size, n := treeVarint(cell)
+// parseEntry reads an entry of an index.
+func parseEntry(cell []byte) (r record, ok bool) {
+	size, n := readVarint(cell)
 	if n == 0 || size > uint64(min(len(cell)-n, maxEntry)) {
 		return r, false
 	}
-	return parseTuple(cell[n : n+int(size)])
+	return parseRecord(cell[n : n+int(size)])
 }
 
-// A tuple is a row's values: their types, each a number, and then their bytes.
-type tuple struct {
+// A record is a row's values: their types, each a number, and then their bytes.
+type record struct {
 	types, body []byte
 	bad         bool // something was not as expected
 }
 
-func parseTuple(b []byte) (r tuple, ok bool) {
-	head, n := treeVarint(b)
+func parseRecord(b []byte) (r record, ok bool) {
+	head, n := readVarint(b)
 	if n == 0 || head < uint64(n) || head > uint64(len(b)) {
 		return r, false
 	}
-	return tuple{types: b[n:head], body: b[head:]}, true
+	return record{types: b[n:head], body: b[head:]}, true
 }
 
 // value returns the next value's type and bytes.
-func (r *tuple) value() (typ uint64, b []byte) {
-	typ, n := treeVarint(r.types)
+func (r *record) value() (typ uint64, b []byte) {
+	typ, n := readVarint(r.types)
 	if n == 0 {
 		r.bad = true
 		return 0, nil
@@ -70,7 +70,7 @@ func (r *tuple) value() (typ uint64, b []byte) {
 }
 
 // int reads an integer.
-func (r *tuple) int() (v int64) {
+func (r *record) int() (v int64) {
 	switch typ, b := r.value(); {
 	case typ >= 1 && typ <= 6 && len(b) > 0:
 		v = int64(int8(b[0]))
@@ -87,7 +87,7 @@ func (r *tuple) int() (v int64) {
 }
 
 // size reads an integer that cannot be negative, and is no more than limit.
-func (r *tuple) size(limit int64) int64 {
+func (r *record) size(limit int64) int64 {
 	v := r.int()
 	if v < 0 || v > limit {
 		r.bad = true
@@ -96,14 +96,14 @@ func (r *tuple) size(limit int64) int64 {
 }
 
 // null reads a value that is none.
-func (r *tuple) null() {
+func (r *record) null() {
 	if typ, _ := r.value(); typ != 0 {
 		r.bad = true
 	}
 }
 
 // bytes reads bytes, nil for a value that is none.
-func (r *tuple) bytes() []byte {
+func (r *record) bytes() []byte {
 	typ, b := r.value()
 	switch {
 	case typ == 0:
@@ -114,9 +114,9 @@ func (r *tuple) bytes() []byte {
 	return b
 }
 
-// treeVarint reads a number: seven bits a byte, the most significant first, and of a
+// readVarint reads a number: seven bits a byte, the most significant first, and of a
 // ninth byte all eight. n is 0 where b ends too early.
-func treeVarint(b []byte) (v uint64, n int) {
+func readVarint(b []byte) (v uint64, n int) {
 	for i, c := range b[:min(len(b), 9)] {
 		if i == 8 {
 			return v<<8 | uint64(c), 9
