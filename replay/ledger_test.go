@@ -281,12 +281,15 @@ func (c *ledgerClient) talk() (open, run, end int64) {
 func stale(t *testing.T, was, is *decode.Exchange) (words []string) {
 	t.Helper()
 	issued := issuedIn(was)
+	if len(issued) == 0 {
+		t.Fatal("the capture has no ids")
+	}
 	for i := range is.Frames {
 		f := &is.Frames[i]
 		if f.Dir != captures.Up {
 			continue
 		}
-		for w := range wordsOf(string(f.Data)) {
+		for _, w := range wordsIn(string(f.Data)) {
 			if issued[w] && !strings.Contains(w, "read_file") {
 				words = append(words, fmt.Sprintf("up/%d %s", f.Seq, w))
 			}
