@@ -22,6 +22,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/live"
 )
 
 // A raw is a message in bytes: the servers here have no schema, as what is
@@ -305,7 +306,7 @@ func TestLedger(t *testing.T) {
 	c := newLedger(t)
 	open, run, end := c.talk()
 	for _, id := range []int64{run, end} {
-		first, err := Issuers(t.Context(), c.store, id)
+		first, err := live.Issuers(t.Context(), c.store, id)
 		if err != nil || !slices.Equal(first, []int64{open}) {
 			t.Fatalf("before %d: %v, %v", id, first, err)
 		}
@@ -318,7 +319,7 @@ func TestLedger(t *testing.T) {
 		c.ledger.leases = map[string]string{}
 		c.expect(c.replay(run, c.options()), Rejected, FromServer, "not_found")
 		o := c.options()
-		o.Issued = &Issued{}
+		o.Issued = &live.Issued{}
 		p := c.plan(open, o)
 		r, err := p.Send(t.Context(), nil)
 		if err != nil {
