@@ -15,6 +15,7 @@ import (
 
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )
@@ -238,23 +239,23 @@ func valueOf(t *wire.Tree, i int32) string {
 }
 
 func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	start, end, ok := edit.FindJSON(data, b.Path)
-	if !ok || valueOfJSON(data[start:end]) != b.value {
+	v, ok := edit.FindJSON(data, b.Path)
+	if !ok || valueOfJSON(v) != b.value {
 		return data, nil // an edit has changed what the path led to
 	}
-	sourceStart, sourceEnd, ok := edit.FindJSON(from, b.FromPath)
+	source, ok := edit.FindJSON(from, b.FromPath)
 	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
-	return slices.Concat(data[:start], from[sourceStart:sourceEnd], data[end:]), nil
+	return v.Replace(source.Raw()), nil
 }
 
 // valueOfJSON is a JSON value as a leaf has it.
-func valueOfJSON(raw []byte) string {
-	holder := append(append([]byte("["), raw...), ']')
-	leaves := jsonLeaves(nil, holder, edit.Span{End: len(holder)}, "", 1)
-	if len(leaves) == 0 {
-		return ""
+func valueOfJSON(v jsontree.Value) string {
+	if k := v.Kind(); k == jsontree.Object || k == jsontree.Array {
+		var l leaf
+		l.text(v.Raw())
+		return l.value
 	}
-	return leaves[0].value
+	return jsonScalar(leaf{}, v).value
 }

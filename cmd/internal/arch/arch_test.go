@@ -46,8 +46,8 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
-		why: "packets become the same exchanges as a proxy's; tests compare the two",
+		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
@@ -56,8 +56,8 @@ var table = map[string]row{
 	},
 	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
 	"mitm/h2": {
-		imports: []string{"captures"},
-		why:     "the relay hands what passes to a recording, and knows no proxy",
+		imports: []string{"captures", "decode/envelope"},
+		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
 	"mitm/launch": {
 		tests: []string{"captures", "mitm", "mitm/ca"},
@@ -65,6 +65,7 @@ var table = map[string]row{
 	},
 	"decode/envelope":          {why: "framing is a format, not a policy"},
 	"decode/fieldpath":         {why: "the language of paths is a leaf, so that every layer can be asked for a field"},
+	"decode/jsontree":          {why: "JSON with the places of its values is a leaf, so that every layer can look into a text or edit it"},
 	"decode/wire":              {imports: []string{"decode/fieldpath"}, tests: []string{"decode/internal/barewalk"}, why: "tags and lengths need nothing else; trees are followed by paths"},
 	"decode/internal/barewalk": {why: "the benchmark's baseline, which must not share the code that it is compared with"},
 	"decode/kind": {
