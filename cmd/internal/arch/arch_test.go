@@ -164,7 +164,11 @@ var table = map[string]row{
 		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
 		why:     "the one place that knows all oracles",
 	},
-	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/live": {
+		imports: []string{"captures", "captures/store", "decode", "decode/", "replay/credential", "replay/edit"}, tests: []string{"replay/internal/samples"},
+		why: "binds frames to what a server issues, and knows nothing of requests or of sending",
+	},
 	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
 	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},
