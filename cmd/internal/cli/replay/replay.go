@@ -21,6 +21,7 @@ import (
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
@@ -170,7 +171,7 @@ func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, e
 
 // sayIssuers names the exchanges that issued what a rejected request carries.
 func sayIssuers(ctx context.Context, a *app.App, store *store.Store, id int64) {
-	if first, err := replay.Issuers(ctx, store, id); err == nil && len(first) > 0 {
+	if first, err := live.Issuers(ctx, store, id); err == nil && len(first) > 0 {
 		a.Say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
 	}
 }

@@ -1,16 +1,15 @@
-package replay
+package live
 
 import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/transcript/ident"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
@@ -121,16 +120,8 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if !utf8.ValidString(s) {
 		return out
 	}
-	if isJSONText(s) && depth < maxNested {
-		for _, l := range jsonLeaves(nil, data, edit.Span{Off: edit.SkipSpace(data, 0), End: len(data)}, "", 1) {
-			switch {
-			case l.inner > 0:
-			case l.number && !l.small && isDigits(l.value[1:]):
-				out = append(out, part{at: prefix + "json " + l.path, value: l.value[1:]})
-			case !l.number:
-				out = appendParts(out, prefix+"json "+l.path+" ", l.data, depth+1)
-			}
-		}
+	if beginsContainer(s) && depth < maxNested {
+		out = appendJSONParts(out, prefix+"json ", data, depth)
 	}
 	if b, _ := fromBase64(s); len(b) >= shortText && depth < maxNested {
 		out = appendParts(out, prefix+"base64 ", b, depth+1)
@@ -178,10 +169,28 @@ func isBinaryID(b []byte) bool {
 	return false
 }
 
-// isJSONText reports whether a text is a JSON object or array.
-func isJSONText(s string) bool {
-	c := s[edit.SkipSpace([]byte(s), 0):]
-	return c != "" && (c[0] == '{' || c[0] == '[') && json.Valid([]byte(s))
+// appendJSONParts takes the values in a JSON object or array apart.
+func appendJSONParts(out []part, prefix string, data []byte, depth int) []part {
+	root, err := jsontree.Parse(data)
+	if err != nil {
+		return out
+	}
+	for _, l := range jsonLeaves(nil, root, "", 1) {
+		switch {
+		case l.inner > 0:
+		case l.number && !l.small && isDigits(l.value[1:]):
+			out = append(out, part{at: prefix + l.path, value: l.value[1:]})
+		case !l.number:
+			out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
+		}
+	}
+	return out
+}
+
+// beginsContainer reports whether a text begins as a JSON object or array does.
+func beginsContainer(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	return s != "" && (s[0] == '{' || s[0] == '[')
 }
 
 func isDigits(s string) bool {
@@ -352,19 +361,15 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		return exchanged{b.token: fresh}.in(s, 0)
 	}
 	if b.json {
-		start, end, ok := edit.FindJSON(data, b.Path)
-		if !ok {
+		v, ok := edit.FindJSON(data, b.Path)
+		if !ok || v.Kind() != jsontree.String {
 			return data, nil // an edit has changed what the path led to
 		}
-		var s string
-		if json.Unmarshal(data[start:end], &s) != nil {
-			return data, nil
-		}
-		s, changed := put(s)
+		s, changed := put(v.Text())
 		if !changed {
 			return data, nil
 		}
-		return slices.Concat(data[:start], edit.Quote(s), data[end:]), nil
+		return v.Replace(jsontree.Quote(s)), nil
 	}
 	path, err := fieldpath.ParseNumbers(b.Path)
 	if err != nil {

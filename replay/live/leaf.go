@@ -1,8 +1,7 @@
-package replay
+package live
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -11,8 +10,8 @@ import (
 
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
-	"unwire/replay/edit"
 )
 
 // Bounds of what is looked at in one message to follow ids.
@@ -49,15 +48,18 @@ func leavesOf(f *decode.Frame, md protoreflect.MessageDescriptor) []leaf {
 	if f.Tree != nil {
 		return protoLeaves(nil, f.Tree, 0, md, "", 1)
 	}
-	if !json.Valid(f.Data) || f.End != nil {
+	if f.End != nil {
 		return nil
 	}
-	root := edit.SkipSpace(f.Data, 0)
-	if c := f.Data[root]; c != '{' && c != '[' { // a well-known type's own form
-		l := jsonScalar(leaf{depth: 1}, f.Data[root:edit.ValueEnd(f.Data, root)])
-		return []leaf{l}
+	root, err := jsontree.Parse(f.Data)
+	if err != nil {
+		return nil
 	}
-	return jsonLeaves(nil, f.Data, edit.Span{Key: root, Off: root, End: edit.ValueEnd(f.Data, root)}, "", 1)
+	// Well-known types have forms of their own.
+	if k := root.Kind(); k != jsontree.Object && k != jsontree.Array {
+		return []leaf{jsonScalar(leaf{depth: 1}, root)}
+	}
+	return jsonLeaves(nil, root, "", 1)
 }
 
 func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.MessageDescriptor, prefix string, depth int) []leaf {
@@ -146,54 +148,53 @@ func (l *leaf) count(digits string, v uint64) {
 	l.number, l.small, l.value = true, v < smallNumber, "n"+digits
 }
 
-func jsonLeaves(out []leaf, b []byte, v edit.Span, prefix string, depth int) []leaf {
-	if b[v.Off] != '{' && b[v.Off] != '[' {
-		return out
-	}
-	for i, item := range edit.Items(b, v.Off) {
+// jsonLeaves lists the values in an object or array, each before what is in it.
+func jsonLeaves(out []leaf, v jsontree.Value, prefix string, depth int) []leaf {
+	i := -1
+	for item := range v.Items() {
+		i++
 		if len(out) >= maxLeaves {
 			return out
 		}
 		l := leaf{depth: depth}
-		if b[v.Off] == '{' {
-			l.last = edit.MemberName(b, item)
+		if v.Kind() == jsontree.Object {
+			l.last = item.Name()
 			l.path = prefix + fieldpath.Path{{Name: l.last, Index: fieldpath.All}}.String()
 		} else {
 			l.last = "[]"
 			l.path = prefix + "[" + strconv.Itoa(i) + "]"
 		}
 		at := len(out)
-		raw := b[item.Off:item.End]
-		if c := raw[0]; c == '{' || c == '[' {
-			l.text(raw)
+		if k := item.Kind(); k == jsontree.Object || k == jsontree.Array {
+			l.text(item.Raw())
 			below := l.path
-			if c == '{' {
+			if k == jsontree.Object {
 				below += "."
 			}
 			out = append(out, l)
 			if depth < maxLeafDepth {
-				out = jsonLeaves(out, b, item, below, depth+1)
+				out = jsonLeaves(out, item, below, depth+1)
 			}
 			out[at].inner = len(out) - at - 1
 			continue
 		}
-		out = append(out, jsonScalar(l, raw))
+		out = append(out, jsonScalar(l, item))
 	}
 	return out
 }
 
 // jsonScalar makes l the leaf of a text, number, bool or null.
-func jsonScalar(l leaf, raw []byte) leaf {
-	var s string
-	if raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		l.text([]byte(s))
+func jsonScalar(l leaf, v jsontree.Value) leaf {
+	text := v.Text()
+	if v.Kind() == jsontree.String {
+		l.text([]byte(text))
 		return l
 	}
-	n, err := strconv.ParseUint(string(raw), 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		n = 0
 	}
-	l.count(string(raw), n)
+	l.count(text, n)
 	return l
 }
 

@@ -1,4 +1,12 @@
-package replay
+// Package live has a captured request fit the live server: identifiers that the
+// server issued in the capture become those that it issues now, and each frame
+// waits for the one that it answers.
+//
+// In go a captured exchange, as Links, and what the server sends, as a Dialogue.
+// Out come the Turn of each of the client's frames, a Schedule that sends them
+// in that order with the server's identifiers in them, and the identifiers of calls
+// that others depend on. The package sends nothing itself.
+package live
 
 import (
 	"errors"
@@ -7,6 +15,7 @@ import (
 
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
 	"unwire/replay/edit"
 )
@@ -230,23 +239,23 @@ func valueOf(t *wire.Tree, i int32) string {
 }
 
 func bindJSON(data []byte, b *Binding, from []byte) ([]byte, error) {
-	start, end, ok := edit.FindJSON(data, b.Path)
-	if !ok || valueOfJSON(data[start:end]) != b.value {
+	v, ok := edit.FindJSON(data, b.Path)
+	if !ok || valueOfJSON(v) != b.value {
 		return data, nil // an edit has changed what the path led to
 	}
-	sourceStart, sourceEnd, ok := edit.FindJSON(from, b.FromPath)
+	source, ok := edit.FindJSON(from, b.FromPath)
 	if !ok {
 		return data, fmt.Errorf("the frame that corresponds to %s has no %s", b.From, b.FromPath)
 	}
-	return slices.Concat(data[:start], from[sourceStart:sourceEnd], data[end:]), nil
+	return v.Replace(source.Raw()), nil
 }
 
 // valueOfJSON is a JSON value as a leaf has it.
-func valueOfJSON(raw []byte) string {
-	holder := append(append([]byte("["), raw...), ']')
-	leaves := jsonLeaves(nil, holder, edit.Span{End: len(holder)}, "", 1)
-	if len(leaves) == 0 {
-		return ""
+func valueOfJSON(v jsontree.Value) string {
+	if k := v.Kind(); k == jsontree.Object || k == jsontree.Array {
+		var l leaf
+		l.text(v.Raw())
+		return l.value
 	}
-	return leaves[0].value
+	return jsonScalar(leaf{}, v).value
 }

@@ -1,11 +1,10 @@
-package replay
+package live
 
 import (
-	"encoding/json"
 	"strings"
 
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
-	"unwire/replay/edit"
 )
 
 // exchanged has for captured values the ones that stand for them now.
@@ -51,46 +50,36 @@ func (x exchanged) proto(data []byte, depth int) (out []byte, changed bool) {
 	return out, true
 }
 
-// json puts them into the strings of a JSON text.
+// json puts them into the names, strings and numbers of a JSON text.
 func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
-	if !json.Valid(data) {
+	root, err := jsontree.Parse(data)
+	if err != nil {
 		return data, false
 	}
-	for i := 0; i < len(data); i++ {
-		if data[i] != '"' {
-			n := i
-			for n < len(data) && data[n] >= '0' && data[n] <= '9' {
-				n++
-			}
-			if n == i {
-				out = append(out, data[i])
-				continue
-			}
-			digits := string(data[i:n])
-			if fresh, ok := x[digits]; ok && isDigits(fresh) && isAlone(data, i, n) {
-				digits, changed = fresh, true
-			}
-			out, i = append(out, digits...), n-1
-			continue
-		}
-		end := edit.ValueEnd(data, i)
-		raw := data[i:end]
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
-			if fresh, ok := x.in(s, depth); ok {
-				raw, changed = edit.Quote(fresh), true
-			}
-		}
-		out = append(out, raw...)
-		i = end - 1
+	copied := 0
+	replace := func(off, end int, fresh []byte) {
+		out = append(append(out, data[copied:off]...), fresh...)
+		copied, changed = end, true
 	}
-	return out, changed
-}
-
-// isAlone reports whether the digits at data[i:n] are all of a number.
-func isAlone(data []byte, i, n int) bool {
-	const parts = "+-.eE"
-	return (i == 0 || !strings.ContainsRune(parts, rune(data[i-1]))) && (n == len(data) || !strings.ContainsRune(parts, rune(data[n])))
+	for v := range root.All() {
+		if off, end := v.NameSpan(); off < end {
+			if fresh, ok := x.in(v.Name(), depth); ok {
+				replace(off, end, jsontree.Quote(fresh))
+			}
+		}
+		off, end := v.Span()
+		if v.Kind() == jsontree.String {
+			if fresh, ok := x.in(v.Text(), depth); ok {
+				replace(off, end, jsontree.Quote(fresh))
+			}
+		} else if v.Kind() == jsontree.Number && isDigits(v.Text()) && isDigits(x[v.Text()]) {
+			replace(off, end, []byte(x[v.Text()]))
+		}
+	}
+	if !changed {
+		return data, false
+	}
+	return append(out, data[copied:]...), true
 }
 
 // in puts them into a value: all of it, JSON in it, what its base64 stands for,
@@ -102,7 +91,7 @@ func (x exchanged) in(s string, depth int) (out string, changed bool) {
 	if len(s) < shortText || len(s) > maxTraced {
 		return s, false
 	}
-	if isJSONText(s) && depth < maxNested {
+	if beginsContainer(s) && depth < maxNested {
 		if b, ok := x.json([]byte(s), depth+1); ok {
 			return string(b), true
 		}
