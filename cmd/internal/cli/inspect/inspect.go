@@ -1,5 +1,5 @@
 // Package inspect has the commands that read captures, frames and messages: ls, show,
-// decode, encode, grep, extract, diff, export, redact and audit.
+// decode, encode, grep, extract and diff.
 package inspect
 
 import (
@@ -18,8 +18,5 @@ func Commands(a *app.App) []*cobra.Command {
 		grepCommand(a),
 		extractCommand(a),
 		diffCommand(a),
-		exportCommand(a),
-		redactCommand(a),
-		auditCommand(a),
 	}
 }
