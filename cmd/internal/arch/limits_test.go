@@ -33,10 +33,15 @@ type sizes struct {
 	trailingComment map[string]int
 }
 
+// mayExceed are the packages that may exceed a limit, each at most by its numbers in
+// the ratchet, until they are rebuilt: each is one algorithm over shared state.
+var mayExceed = []string{"decode/kind", "decode/text", "decode/transcript", "schema/bundle"}
+
 // TestLimits measures packages, files and functions.
 func TestLimits(t *testing.T) {
 	s := measureTree(t, "../../..")
 	r := readRatchet(t)
+	r.checkExceptions(t)
 	r.check(t, "package-files", maxFiles, s.files)
 	r.check(t, "package-lines", maxLines, s.lines)
 	r.check(t, "file-lines", maxFileLines, s.fileLines)
