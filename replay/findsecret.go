@@ -25,30 +25,48 @@ func (p *planner) learn(captured, secret string) {
 	}
 }
 
+// A givenSecret is what the caller's credentials have for a redacted header.
+type givenSecret struct {
+	value string
+	part  string   // completes the value, where that is made; value is "" then
+	from  string   // where it comes from
+	names []string // that were looked for
+	ok    bool
+}
+
+// findHeaderSecret finds a redacted header's secret among the credentials: by the
+// header's name, by the part that completes a made value, or by the placeholder's tag.
+func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
+	g := givenSecret{names: credential.HeaderNames(name)}
+	g.value, g.from, g.ok = p.o.Credentials.Find(g.names...)
+	switch part := p.partOf(name); {
+	case g.ok && name == "authorization":
+		g.value = credential.WithScheme(g.value, h.Value)
+	case !g.ok && part != "":
+		g.names = append(g.names, part)
+		if g.part, g.from, g.ok = p.o.Credentials.Find(part); g.ok {
+			p.secrets = append(p.secrets, g.part)
+		}
+	}
+	if tag := credential.InHeader.FindStringSubmatch(h.Value); !g.ok && tag != nil {
+		variable := secretVariable(tag[1])
+		g.names = append(g.names, variable)
+		if g.value, g.from, g.ok = p.o.Credentials.Find(variable); g.ok {
+			g.value = strings.Replace(h.Value, tag[0], g.value, 1)
+			g.ok = !credential.IsRedacted(g.value) // one value cannot stand for several
+		}
+	}
+	return g
+}
+
 // headerSecret finds the value of a header that was redacted; shown stands for
 // it in the plan.
 func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
-	name, part := strings.ToLower(h.Name), ""
-	names := credential.HeaderNames(name)
-	secret, from, ok := p.o.Credentials.Find(names...)
-	switch {
-	case ok && name == "authorization":
-		secret = credential.WithScheme(secret, h.Value)
-	case ok || p.partOf(name) == "":
-	default:
-		names = append(names, p.partOf(name))
-		if part, from, ok = p.o.Credentials.Find(p.partOf(name)); ok {
-			p.secrets = append(p.secrets, part)
-		}
-	}
-	if tag := credential.InHeader.FindStringSubmatch(h.Value); !ok && tag != nil {
-		names = append(names, secretVariable(tag[1]))
-		if secret, from, ok = p.o.Credentials.Find(secretVariable(tag[1])); ok {
-			secret = strings.Replace(h.Value, tag[0], secret, 1)
-			ok = !credential.IsRedacted(secret) // one value cannot stand for several
-		}
-	}
-	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: part}); is {
+	name := strings.ToLower(h.Name)
+	given := p.findHeaderSecret(h, name)
+	secret, from, ok := given.value, given.from, given.ok
+
+	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: given.part}); is {
 		if from == "" {
 			from = fromMaker
 		}
@@ -57,7 +75,8 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 		}
 		secret = made
 	}
-	s := Secret{Where: "header " + name, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets}
+
+	s := Secret{Where: "header " + name, From: from, Wants: variables(given.names), Omitted: !ok && p.o.OmitSecrets}
 	if name == profile.Cursor().ChecksumHeader && p.isLocal() {
 		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
 	}
@@ -67,10 +86,12 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	if t, isToken := credential.ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
 		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
 	}
-	// pieces repeat them
+
+	// Pieces repeat them.
 	if !slices.ContainsFunc(p.shown.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
 		p.shown.Secrets = append(p.shown.Secrets, s)
 	}
+
 	if ok {
 		p.learn(h.Value, secret)
 		return secret, "<" + from + ">", true

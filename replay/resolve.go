@@ -118,7 +118,7 @@ func (p *planner) effects() string {
 			}
 		}
 	}
-	return EffectsUnknown
+	return effectsUnknown
 }
 
 // refuseForeign refuses to take secrets to a host that they are not of. What was
