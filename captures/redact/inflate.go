@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -56,20 +55,20 @@ func (f *inflater) failed() error {
 func (f *inflater) close() error { return f.push.Close() }
 
 func (f *inflater) inflate(src io.Reader) error {
-	var start [4]byte
-	n, err := io.ReadFull(src, start[:])
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	if f.encoding == "" || f.encoding == "identity" {
-		f.encoding = envelope.Sniff(start[:n])
-	}
 	if f.codecs.buf == nil {
 		f.codecs.buf = make([]byte, 16<<10)
 		f.codecs.in = bufio.NewReader(nil)
 	}
 	in := f.codecs.in
-	in.Reset(io.MultiReader(bytes.NewReader(start[:n]), src))
+	in.Reset(src)
+
+	start, err := in.Peek(4)
+	if len(start) == 0 {
+		return err
+	}
+	if f.encoding == "" || f.encoding == "identity" {
+		f.encoding = envelope.Sniff(start)
+	}
 	r, err := f.codecs.reader(f.encoding, in)
 	if err != nil {
 		return err

@@ -46,8 +46,8 @@ var table = map[string]row{
 		why:   "the record of what was seen knows nothing of its interpretation; tests redact real exports",
 	},
 	"captures/pcap": {
-		imports: []string{"captures", "captures/pcap/packet"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
-		why: "packets become the same exchanges as a proxy's; tests compare the two",
+		imports: []string{"captures", "captures/pcap/packet", "decode/envelope"}, tests: []string{"decode", "mitm", "mitm/ca", "proto", "replay/standin", "schema"},
+		why: "packets become the same exchanges as a proxy's, whose ends are found in their framing; tests compare the two",
 	},
 	"captures/pcap/packet": {why: "packets of capture files become TCP segments, whatever is in these"},
 	"mitm": {
@@ -56,8 +56,8 @@ var table = map[string]row{
 	},
 	"mitm/ca": {why: "keys and certificates need nothing of a capture"},
 	"mitm/h2": {
-		imports: []string{"captures"},
-		why:     "the relay hands what passes to a recording, and knows no proxy",
+		imports: []string{"captures", "decode/envelope"},
+		why:     "the relay records what it forwards, and finds the end of a response in its framing; it knows no proxy",
 	},
 	"mitm/launch": {
 		tests: []string{"captures", "mitm", "mitm/ca"},
@@ -160,7 +160,11 @@ var table = map[string]row{
 		imports: []string{"replay/outbound", "replay/probe", "replay/probe/es", "replay/probe/golang", "replay/probe/names"},
 		why:     "the one place that knows all oracles",
 	},
-	"replay/edit":              {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/edit": {imports: []string{"decode/"}, tests: []string{"replay/internal/samples"}, why: "edits bytes and trees, and knows nothing of requests"},
+	"replay/live": {
+		imports: []string{"captures", "captures/store", "decode", "decode/", "replay/credential", "replay/edit"}, tests: []string{"replay/internal/samples"},
+		why: "binds frames to what a server issues, and knows nothing of requests or of sending",
+	},
 	"replay/outbound":          {why: "what may leave the machine is decided in one place, which knows nothing of captures"},
 	"replay/credential":        {imports: []string{"captures", "captures/redact", "decode/envelope", "replay/outbound", "replay/profile"}, tests: []string{"replay/internal/samples"}, why: "secrets are found before there is a request"},
 	"replay/internal/nodetest": {imports: []string{"captures/need"}, why: "starts Node for tests, and nothing else"},

@@ -19,6 +19,7 @@ import (
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
@@ -168,7 +169,7 @@ func (a *app) showPlan(plan *replay.Description, f replayFlags) (done bool, err 
 
 // sayIssuers names the exchanges that issued what a rejected request carries.
 func (a *app) sayIssuers(ctx context.Context, store *store.Store, id int64) {
-	if first, err := replay.Issuers(ctx, store, id); err == nil && len(first) > 0 {
+	if first, err := live.Issuers(ctx, store, id); err == nil && len(first) > 0 {
 		a.say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
 	"unwire/replay"
+	"unwire/replay/live"
 )
 
 // afterAuto is the value of --after that has the exchanges found.
@@ -49,7 +50,7 @@ func (a *app) sendFirst(ctx context.Context, store *store.Store, id int64, f rep
 // replayFirst plans exchanges in their order, each with what those before it
 // issued, and has them sent; opts.Issued then knows what all did.
 func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *replaySettings, send func(n int64, plan *replay.Plan) error) error {
-	opts.Issued = &replay.Issued{}
+	opts.Issued = &live.Issued{}
 	plain := *opts
 	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
 	for _, n := range first {
@@ -68,7 +69,7 @@ func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *r
 func firstExchanges(ctx context.Context, store *store.Store, id int64, names []string) (first []int64, err error) {
 	for _, name := range names {
 		if name == afterAuto {
-			found, err := replay.Issuers(ctx, store, id)
+			found, err := live.Issuers(ctx, store, id)
 			if err != nil {
 				return nil, err
 			}

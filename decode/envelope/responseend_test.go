@@ -1,11 +1,10 @@
-package captures_test
+package envelope
 
 import (
+	"net/http"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"unwire/captures"
 )
 
 // TestResponseEndInPieces: how the body is cut into pieces changes nothing, and
@@ -26,10 +25,11 @@ func TestResponseEndInPieces(t *testing.T) {
 		frame(flag | rapid.SampledFrom([]byte{0, 1}).Draw(t, "compressed"))
 		body = append(body, 0)
 
-		e := captures.NewResponseEnd("POST", 200, captures.Headers{{Name: "Content-Type", Value: media + "; charset=utf-8"}})
+		header := http.Header{"Content-Type": {media + "; charset=utf-8"}}
+		e := NewResponseEnd("POST", 200, header.Get)
 		sent := 0
 		for sent < len(body) {
-			if whole := sent == len(body)-1; e.Whole() != whole {
+			if whole := sent == len(body)-1; e.Complete() != whole {
 				t.Fatalf("whole: %v after %d of %d bytes", !whole, sent, len(body)-1)
 			}
 			end := len(body) - 1
@@ -37,10 +37,10 @@ func TestResponseEndInPieces(t *testing.T) {
 				end++
 			}
 			n := rapid.IntRange(1, end-sent).Draw(t, "piece")
-			e.Add(body[sent : sent+n])
+			e.AddBody(body[sent : sent+n])
 			sent += n
 		}
-		if e.Whole() {
+		if e.Complete() {
 			t.Fatal("whole with a byte too many")
 		}
 	})

@@ -1,4 +1,4 @@
-package replay
+package live
 
 import (
 	"bytes"
@@ -6,15 +6,22 @@ import (
 	"encoding/json"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"unwire/decode/wire"
 )
 
 const oldID, newID = "conv_0123456789abcdef0123", "conv_fedcba98765432100123456789"
 
+// stringField is a message with one text field.
+func stringField(n protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
+}
+
 func TestExchanged(t *testing.T) {
 	x := exchanged{oldID: newID, "700001": "900002"}
 	b64 := base64.StdEncoding.EncodeToString
-	message := func(s string) string { return string(textField(numberField(nil, 1, 7), 2, s)) }
+	message := func(s string) string { return string(append([]byte{1 << 3, 7}, stringField(2, s)...)) }
 	for in, want := range map[string]string{
 		oldID:                                  newID,
 		"see " + oldID + ", and more":          "see " + newID + ", and more",
@@ -40,8 +47,8 @@ func TestExchanged(t *testing.T) {
 
 func FuzzExchanged(f *testing.F) {
 	f.Add([]byte(`{"a":["` + oldID + `"]}`))
-	f.Add(textField(nil, 1, oldID))
-	f.Add(textField(nil, 1, base64.StdEncoding.EncodeToString(textField(nil, 2, oldID))))
+	f.Add(stringField(1, oldID))
+	f.Add(stringField(1, base64.StdEncoding.EncodeToString(stringField(2, oldID))))
 	f.Add([]byte(oldID))
 	x := exchanged{oldID: newID}
 	same := exchanged{oldID: oldID}

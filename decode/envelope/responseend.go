@@ -1,17 +1,9 @@
-package captures
+package envelope
 
 import (
-	"encoding/binary"
 	"net/http"
 	"strconv"
 	"strings"
-)
-
-const (
-	frameHeaderSize = 5 // of a message in a stream: flags(1) length(4)
-
-	connectEndFlag = 0x02 // of the frame that ends a Connect stream
-	grpcWebEndFlag = 0x80 // of gRPC-Web's trailers
 )
 
 // A ResponseEnd decides whether a response is whole although its transport has
@@ -30,45 +22,60 @@ const (
 // Source: RFC 9110, sections 6.4.1, 6.6.2 and 8.6; RESEARCH.md#proxy
 type ResponseEnd struct {
 	bodiless bool
-	opaque   bool  // its end is not in the body, or cannot be seen there
-	declared int64 // -1: it is not known
+
+	// opaque is true if the end is not in the body, or cannot be seen there.
+	opaque bool
+
+	// declared is the content-length, or -1 if it is not known.
+	declared int64
+
 	received int64
 
-	endFlag byte // 0: the body has no frames
-	header  []byte
-	left    uint32 // of the frame that is being read
-	ended   bool   // the last frame is whole
-	beyond  bool   // bytes came behind it
+	// endFlag is set in the prefix of a stream's last frame. It is 0 if the body has no
+	// frames.
+	endFlag Flags
+
+	// prefix is that of the frame which is being read, and left is what is missing of
+	// its payload.
+	prefix PrefixReader
+	flags  Flags
+	left   uint32
+
+	// ended is true once the last frame is whole, and beyond if bytes came after it.
+	ended  bool
+	beyond bool
 }
 
-// NewResponseEnd follows the final response to a request of a method.
-func NewResponseEnd(method string, status int, h Headers) *ResponseEnd {
+// NewResponseEnd follows the final response to a request of a method; header returns
+// the first value of a response header.
+func NewResponseEnd(method string, status int, header func(name string) string) *ResponseEnd {
 	e := &ResponseEnd{
 		bodiless: method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified,
-		opaque:   method == http.MethodConnect || h.Get("trailer") != "",
+		opaque:   method == http.MethodConnect || header("trailer") != "",
 		declared: -1,
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(h.Get("content-length")), 10, 64); err == nil && n >= 0 && !e.bodiless {
+	if n, err := strconv.ParseInt(strings.TrimSpace(header("content-length")), 10, 64); err == nil && n >= 0 && !e.bodiless {
 		e.declared = n
 	}
-	media, _, _ := strings.Cut(strings.ToLower(h.Get("content-type")), ";")
+
+	media, _, _ := strings.Cut(strings.ToLower(header("content-type")), ";")
 	media = strings.TrimSpace(media)
 	switch is := func(name string) bool { return media == name || strings.HasPrefix(media, name+"+") }; {
 	case strings.HasPrefix(media, "application/connect+"):
-		e.endFlag = connectEndFlag
+		e.endFlag = EndStream
 	case is("application/grpc-web"):
-		e.endFlag = grpcWebEndFlag
+		e.endFlag = Trailer
 	case is("application/grpc"), is("application/grpc-web-text"):
 		e.opaque = true
 	}
-	if coding := h.Get("content-encoding"); e.endFlag != 0 && coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := header("content-encoding"); e.endFlag != 0 && coding != "" && !strings.EqualFold(coding, "identity") {
 		e.opaque = true
 	}
 	return e
 }
 
-// Add takes bytes of the body.
-func (e *ResponseEnd) Add(p []byte) {
+// AddBody adds bytes of the body.
+func (e *ResponseEnd) AddBody(p []byte) {
 	e.received += int64(len(p))
 	if e.endFlag == 0 {
 		return
@@ -78,27 +85,25 @@ func (e *ResponseEnd) Add(p []byte) {
 			e.beyond = true
 			return
 		}
-		n := 0
-		if len(e.header) < frameHeaderSize {
-			n = min(frameHeaderSize-len(e.header), len(p))
-			if e.header = append(e.header, p[:n]...); len(e.header) < frameHeaderSize {
+
+		n := int(min(int64(e.left), int64(len(p))))
+		if e.left > 0 {
+			e.left -= uint32(n)
+		} else {
+			var prefix Prefix
+			var whole bool
+			if n, prefix, whole = e.prefix.Feed(p); !whole {
 				return
 			}
-			e.left = binary.BigEndian.Uint32(e.header[1:])
-		} else {
-			n = int(min(int64(e.left), int64(len(p))))
-			e.left -= uint32(n)
+			e.flags, e.left = prefix.Flags, prefix.Length
 		}
 		p = p[n:]
-		if e.left == 0 {
-			e.ended = e.header[0]&e.endFlag != 0
-			e.header = e.header[:0]
-		}
+		e.ended = e.left == 0 && e.flags&e.endFlag != 0
 	}
 }
 
-// Whole reports whether nothing of the response is missing.
-func (e *ResponseEnd) Whole() bool {
+// Complete reports whether nothing of the response is missing.
+func (e *ResponseEnd) Complete() bool {
 	switch {
 	case e.bodiless:
 		return true
