@@ -25,7 +25,8 @@ func (m *mask) covers(c byte) bool {
 }
 
 // A scanner finds secrets in bytes that come in pieces. Whatever the pieces,
-// it finds the same; only hurry gives up some of that for time.
+// it finds the same; only hurry gives up some of that for time. It looks for the
+// members of JSON itself: a body has no bound, and may be cut off or be no JSON.
 type scanner struct {
 	r   *Redactor
 	hit func(start, end int64, secret string) // "": the rest of the one before

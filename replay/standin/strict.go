@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"unwire/decode/jsontree"
 )
 
 // readStrict reads JSON into v, whose structs name their members by json tags.
@@ -92,25 +94,17 @@ func strictStruct(path string, data []byte, v reflect.Value) error {
 // duplicate returns the name of a member that an object has twice, which
 // encoding/json would take without a word.
 func duplicate(object []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	seen := map[string]bool{}
-	if _, err := dec.Token(); err != nil {
-		return ""
+	root, err := jsontree.Parse(object)
+	if err != nil {
+		return "" // not reached: the text is valid
 	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return ""
+	seen := map[string]bool{}
+	for member := range root.Items() {
+		name := member.Name()
+		if seen[name] {
+			return name
 		}
-		s, _ := name.(string)
-		if seen[s] {
-			return s
-		}
-		seen[s] = true
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
-			return ""
-		}
+		seen[name] = true
 	}
 	return ""
 }

@@ -70,7 +70,8 @@ func (v *value) isDefault() bool {
 	return len(v.elems) == 0
 }
 
-// parseJSON reads one document.
+// parseJSON reads one document, token by token: reading ends at the first name that
+// occurs twice and at a bound, and errors name the token that it got to.
 //
 // Errors: what is no JSON, has a name twice, or exceeds a bound.
 func parseJSON(data []byte) (*value, error) {
