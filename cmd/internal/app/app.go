@@ -16,7 +16,7 @@ import (
 
 // Exit codes, as the contract has them.
 const (
-	ExitOK          = 0
+	exitOK          = 0
 	ExitFinding     = 1 // a finding or a difference
 	ExitUsage       = 2
 	ExitInput       = 3 // bad input
@@ -84,7 +84,7 @@ func (a *App) Start(color string, stdout, stderr io.Writer) error {
 // Report prints what went wrong and maps it to an exit status.
 func (a *App) Report(ctx context.Context, err error) int {
 	if err == nil {
-		return ExitOK
+		return exitOK
 	}
 	var f *failure
 	if !errors.As(err, &f) {

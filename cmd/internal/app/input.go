@@ -67,7 +67,8 @@ func spoolInput(r io.Reader, name string, limit int64) (*Input, error) {
 		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
 	}
 	defer f.Close()
-	defer os.Remove(f.Name()) //nolint:errcheck // at worst a file stays in the temporary folder
+	// At worst, a file stays in the temporary folder.
+	defer os.Remove(f.Name()) //nolint:errcheck
 	n, err := io.Copy(f, io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", InputName(name), err)

@@ -191,7 +191,8 @@ func writeFiles(dir string, files []update.File) error {
 	var staged []string
 	done := func() {
 		for _, name := range staged {
-			os.Remove(name) //nolint:errcheck // those that took their place are gone already
+			// Those that took their place are gone already.
+			os.Remove(name) //nolint:errcheck
 		}
 	}
 	defer done()
