@@ -175,17 +175,6 @@ func (b *BodyFilter) replace(start, end int64, secret string) {
 	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
 }
 
-// fill returns n bytes in place of a secret, or of the rest of one.
-func fill(r *Redactor, secret string, n int) string {
-	switch {
-	case secret == "":
-		return strings.Repeat(".", n)
-	case len(secret) == n && isPlaceholder(secret):
-		return secret
-	}
-	return sameLength(r.tag(secret), n)
-}
-
 // Write takes a chunk; Ready returns those that can be stored.
 func (b *BodyFilter) Write(c *captures.Chunk) {
 	at := b.in

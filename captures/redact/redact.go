@@ -6,7 +6,6 @@
 package redact
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -105,16 +104,6 @@ func (r *Redactor) WithKey(key []byte) *Redactor {
 	c.learned = append(c.learned, r.learned...)
 	c.rules.Store(r.rules.Load())
 	return c
-}
-
-// String returns s without secrets, for a terminal or a log.
-// In the URLs in it, the values of parameters are decoded as URL does it.
-func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
-
-// prose is String with placeholders of form f, and reports what it replaces.
-func (r *Redactor) prose(s string, f form, report reporter) string {
-	text, moved := r.embedded(s, 0, 0, report)
-	return r.text(text, 0, f, moved.reporter(0, report))
 }
 
 // Omitting returns a Redactor like r for what leaves the machine: what the search
@@ -222,27 +211,30 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
-// text replaces what the scanner finds in s, which stands at offset at of what
-// is searched, and reports it.
-func (r *Redactor) text(s string, at int, f form, report reporter) string {
-	var out bytes.Buffer
-	copied := 0
-	sc := newScanner(r, false)
-	sc.see = report.match(at)
-	sc.hit = func(start, end int64, secret string) {
-		out.WriteString(s[copied:start])
-		if secret == "" {
-			out.WriteString(strings.Repeat(".", int(end-start)))
-		} else {
-			out.WriteString(r.placeholder(secret, f))
+// normalName folds the ways a name is spelt: accessToken, access_token,
+// Access-Token.
+func normalName(s string) string { return string(appendNormal(nil, s)) }
+
+func appendNormal[T string | []byte](dst []byte, s T) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '_' || c == '-' || c == '.':
+		case c >= 'A' && c <= 'Z':
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
 		}
-		copied = int(end)
 	}
-	sc.feed([]byte(s))
-	sc.finish()
-	if copied == 0 {
-		return s
+	return dst
+}
+
+// fill returns n bytes in place of a secret, or of the rest of one.
+func fill(r *Redactor, secret string, n int) string {
+	switch {
+	case secret == "":
+		return strings.Repeat(".", n)
+	case len(secret) == n && isPlaceholder(secret):
+		return secret
 	}
-	out.WriteString(s[copied:])
-	return out.String()
+	return sameLength(r.tag(secret), n)
 }

@@ -151,64 +151,6 @@ func spellings(secret string) []string {
 	return l
 }
 
-// A match is a secret that was found: the bytes to replace and the secret
-// they spell.
-type match struct {
-	start, end int
-	secret     string
-	learn      bool  // it was named: look for it elsewhere too
-	mask       *mask // what follows belongs to it too
-	rule       Rule
-	name       string // see Hit
-}
-
-// verdict is what can be said of a position.
-type verdict uint8
-
-const (
-	nothing verdict = iota
-	found
-	undecided // more bytes are needed
-)
-
-// at looks at position i of b. Final says that no bytes follow; hurry, that
-// none can be waited for: what has been seen of a secret is taken for it.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v verdict) {
-	consider := func(m2 match, v2 verdict) {
-		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
-			m, v = m2, v2
-		}
-	}
-	switch b[i] {
-	case '"':
-		consider(r.member(b, i, final, hurry))
-	case '&', '?':
-		consider(r.bodyParameter(b, i+1, final, hurry))
-	case ':':
-		consider(userinfoAt(b, i, final))
-	case '-':
-		consider(privateKey(b, i, final, hurry))
-	}
-	rest := b[i:]
-	if len(rest) < 3 {
-		if final {
-			return m, v
-		}
-		return m, undecided // or the filter had not let it through
-	}
-	if !f.admits(rest[0], rest[1], rest[2]) {
-		return m, v
-	}
-	k := [3]byte{rest[0], rest[1], rest[2]}
-	for _, l := range f.literals[k] {
-		consider(l.at(rest, i, final, hurry))
-	}
-	for s := range f.shapes[k] {
-		consider(f.shapes[k][s].at(b, i, final, hurry))
-	}
-	return m, v
-}
-
 // at compares the literal with the bytes at position i.
 func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 	n := min(len(rest), len(l.spelt))

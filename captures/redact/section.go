@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"slices"
 
 	"unwire/captures"
 )
@@ -198,19 +197,4 @@ func (s *section) rewrite() ([]byte, error) {
 		out = append(out, c.Data...)
 	}
 	return deflate(all.encoding, out)
-}
-
-// Bytes returns a copy of p in which placeholders of the secrets' lengths stand
-// for the secrets.
-func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
-
-// mask is Bytes, and reports what it replaces.
-func (r *Redactor) mask(p []byte, report reporter) []byte {
-	out := slices.Clone(p)
-	sc := newScanner(r, false)
-	sc.see = report.match(0)
-	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }
-	sc.feed(p)
-	sc.finish()
-	return out
 }
