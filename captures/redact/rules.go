@@ -176,41 +176,24 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		return match{}, nothing
 	}
 	if n < len(s.prefix) {
-		if final {
-			return match{}, nothing
-		}
-		return match{}, undecided
+		return pending(final)
 	}
-	limit := maxSecret
-	if s.max > 0 {
-		limit = s.max
-	}
-	run := 0
-	for run < limit && n+run < len(rest) && s.chars.has(rest[n+run]) {
-		run++
-	}
-	cut := n+run == len(rest) && run < limit // what follows may belong to it
+
+	run, full := s.run(rest[n:])
+	cut := n+run == len(rest) && !full // what follows may belong to it
 	if cut && !final {
 		return match{}, undecided
 	}
-	full := run == limit
-	for s.max == 0 && run > 0 && (rest[n+run-1] == '.' || rest[n+run-1] == ':') {
-		run-- // the end of a sentence
-	}
-	whole := n + run
-	m := match{start: i, end: i + whole, secret: string(rest[:whole]), rule: RuleShape, name: strings.TrimSpace(s.prefix)}
+	end, whole := n+run, true
 	if s.max == 0 {
-		if short := cutByLength(b, i, whole, n+s.min); short < whole {
-			m.end, m.secret = i+short, string(rest[:short])
-		} else if i > 0 && !s.dots && alnumChars.has(b[i-1]) && !hasLength(b, i, whole) {
-			return match{}, nothing // the middle of a word
-		}
+		end, whole = s.keyEnd(b, i, end)
 	}
-	tail := m.end - i - n
 	open := hurry && cut
-	if !s.fits(rest[n:n+tail]) && !(open && tail >= 8) {
+	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
 		return match{}, nothing
 	}
+
+	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: RuleShape, name: strings.TrimSpace(s.prefix)}
 	if s.keep {
 		m.start += n
 		m.secret = m.secret[n:]
@@ -219,6 +202,32 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		m.mask = &mask{chars: s.chars}
 	}
 	return m, found
+}
+
+// run returns how many bytes of p, from its beginning, a key may have after its
+// prefix; full reports that these are as many as are searched.
+func (s *shape) run(p []byte) (n int, full bool) {
+	limit := maxSecret
+	if s.max > 0 {
+		limit = s.max
+	}
+	for n < limit && n < len(p) && s.chars.has(p[n]) {
+		n++
+	}
+	return n, n == limit
+}
+
+// keyEnd returns where a key that begins at position i ends, relative to it, if its
+// run of characters ends at end. ok is false in the middle of a word.
+func (s *shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
+	n := len(s.prefix)
+	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
+		end-- // the end of a sentence
+	}
+	if short := cutByLength(b, i, end, n+s.min); short < end {
+		return short, true
+	}
+	return end, i == 0 || s.dots || !alnumChars.has(b[i-1]) || hasLength(b, i, end)
 }
 
 // cutByLength shortens a run that has run into what follows it. In protobuf a
