@@ -53,9 +53,11 @@ type BodyFilter struct {
 	codecs   codecs
 	edited   bool // something was replaced
 
-	unsearched []Unsearched // what could not be looked into; the direction is not set
-	opaqueFrom int64        // with opaque: where it begins
-	opaque     string       // why nothing can be looked into any more; "": it can
+	// unsearched is what could not be looked into, with no direction set.
+	unsearched []Unsearched
+
+	opaqueFrom int64  // with opaque: where it begins
+	opaque     string // why nothing can be looked into any more; "": it can
 }
 
 type framing uint8

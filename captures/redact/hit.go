@@ -3,9 +3,12 @@ package redact
 // A Hit is a secret that the rules find, without its value.
 type Hit struct {
 	Rule Rule
-	Name string // of the parameter or member; of a shape, what it begins with; "" elsewhere
-	Off  int    // in what was searched
-	Len  int    // bytes
+
+	// Name is that of the parameter or member; of a shape, what it begins with; else "".
+	Name string
+
+	Off int // in what was searched
+	Len int // bytes
 }
 
 // A HeaderHit is a Hit in the value of a header field.

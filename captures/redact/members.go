@@ -41,7 +41,7 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	m, v := r.memberValue(b, p, quote, kind, final, hurry)
 	if v == found {
-		m.rule, m.name = RuleMember, string(name)
+		m.rule, m.name = ruleMember, string(name)
 	}
 	return m, v
 }
@@ -108,7 +108,7 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 	}
 	m, v := bodyParameterValue(b, p+1, kind, final, hurry)
 	if v == found {
-		m.rule, m.name = RuleParameter, string(b[from:p])
+		m.rule, m.name = ruleParameter, string(b[from:p])
 	}
 	return m, v
 }

@@ -30,7 +30,10 @@ const (
 // Options adds to the default rules. The zero value adds nothing.
 type Options struct {
 	Headers []string // further header fields whose value is a secret
-	Names   []string // further query parameters and JSON members, as they are spelt
+
+	// Names are further query parameters and JSON members, as they are spelt.
+	Names []string
+
 	Secrets []string // values that are known, of 12 bytes or more
 }
 
@@ -124,7 +127,7 @@ func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 // learnMatch remembers the secret of a match.
 func (r *Redactor) learnMatch(m match) {
 	if !m.learn {
-		if !r.learnFound.Load() || m.rule == RuleSeen || m.mask != nil {
+		if !r.learnFound.Load() || m.rule == ruleSeen || m.mask != nil {
 			return
 		}
 		r.mu.Lock()

@@ -159,9 +159,9 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	switch {
 	case n == len(l.spelt):
-		return match{start: i, end: i + n, secret: l.secret, rule: RuleSeen}, found
+		return match{start: i, end: i + n, secret: l.secret, rule: ruleSeen}, found
 	case hurry && n >= 8:
-		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: RuleSeen}, found
+		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: ruleSeen}, found
 	case final:
 		return match{}, nothing
 	}
@@ -193,7 +193,7 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		return match{}, nothing
 	}
 
-	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: RuleShape, name: strings.TrimSpace(s.prefix)}
+	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: ruleShape, name: strings.TrimSpace(s.prefix)}
 	if s.keep {
 		m.start += n
 		m.secret = m.secret[n:]
@@ -283,7 +283,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
 	if stop == 0 {
 		return match{}, nothing
 	}
-	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: RulePrivateKey}
+	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: rulePrivateKey}
 	if hurry && stop == len(body) {
 		m.mask = &mask{chars: base64Chars}
 	}
@@ -319,7 +319,7 @@ func userinfoAt(b []byte, i int, final bool) (match, verdict) {
 	if n == 512 || rest[n] != '@' || n == from {
 		return match{}, nothing
 	}
-	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: RuleURLPassword}, found
+	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: ruleURLPassword}, found
 }
 
 func pending(final bool) (match, verdict) {

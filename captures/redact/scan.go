@@ -5,7 +5,9 @@ package redact
 type scanner struct {
 	r   *Redactor
 	hit func(start, end int64, secret string) // "": the rest of the one before
-	see func(m match, base int64)             // nil, or told of each match first; its positions are from base
+
+	// see, if set, is called with each match before hit; its positions are from base.
+	see func(m match, base int64)
 
 	form  bool   // a parameter may begin at the first byte
 	buf   []byte // a little that was decided, for context, then the rest
