@@ -11,6 +11,22 @@ const (
 	Ended                      // nothing more will come
 )
 
+// String returns the kind in lower case.
+func (k EventKind) String() string {
+	switch k {
+	case Began:
+		return "began"
+	case Responded:
+		return "responded"
+	case Changed:
+		return "changed"
+	case Received:
+		return "chunk"
+	default:
+		return "ended"
+	}
+}
+
 // An Event is one thing that was recorded.
 //
 // Shape: Exchange is set unless Kind is Received, Chunk only then. An exchange
