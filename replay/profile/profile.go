@@ -95,12 +95,9 @@ type Kind string
 
 const (
 	Access  Kind = "access token"
-	Refresh Kind = "refresh token"
+	refresh Kind = "refresh token"
 	Key     Kind = "API key"
 )
-
-// Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Access, Refresh, Key} }
 
 // A Place is where a client may keep its secrets.
 type Place struct {
@@ -121,7 +118,7 @@ const maxAuthFile = 1 << 20
 // Errors: ErrMissing; what the key store or the file system says.
 func (p *Profile) Find(kind Kind, at Place) (secret, from string, err error) {
 	if at.OS == "darwin" {
-		service := map[Kind]string{Access: p.AccessToken, Refresh: p.RefreshToken, Key: p.APIKey}[kind]
+		service := map[Kind]string{Access: p.AccessToken, refresh: p.RefreshToken, Key: p.APIKey}[kind]
 		from = "keyring:" + service + "/" + p.Account
 		if secret, err = at.Keyring(service, p.Account); err != nil {
 			return "", from, err
@@ -145,7 +142,7 @@ func (p *Profile) Find(kind Kind, at Place) (secret, from string, err error) {
 	if err != nil { // it may quote the file
 		return "", from, fmt.Errorf("%s is no JSON object of strings", from)
 	}
-	secret = map[Kind]string{Access: auth.AccessToken, Refresh: auth.RefreshToken, Key: auth.APIKey}[kind]
+	secret = map[Kind]string{Access: auth.AccessToken, refresh: auth.RefreshToken, Key: auth.APIKey}[kind]
 	if secret == "" {
 		return "", from, fmt.Errorf("%s has no %s: %w", from, kind, ErrMissing)
 	}

@@ -74,7 +74,7 @@ func TestFind(t *testing.T) {
 		if secret, from, err := Cursor().Find(Access, at); err != nil || secret != "at" || from == "" || strings.Contains(from, "at\x00") {
 			t.Errorf("%s: %q from %s, %v", system, secret, from, err)
 		}
-		if _, _, err := Cursor().Find(Refresh, at); !errors.Is(err, ErrMissing) {
+		if _, _, err := Cursor().Find(refresh, at); !errors.Is(err, ErrMissing) {
 			t.Errorf("%s: %v", system, err)
 		}
 	}
