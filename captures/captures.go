@@ -59,7 +59,9 @@ const (
 	Reset      Outcome = "reset"      // the server or the network cut it off
 	Canceled   Outcome = "canceled"   // the client went away
 	Incomplete Outcome = "incomplete" // recording stopped before it ended
-	Failed     Outcome = "failed"     // never reached the server; see Exchange.Error
+
+	// Failed exchanges never reached the server; see Exchange.Error.
+	Failed Outcome = "failed"
 )
 
 // TLS describes the connection to the server. The zero value is cleartext.
@@ -68,7 +70,9 @@ type TLS struct {
 	Cipher     string `json:"cipher,omitempty"`      // IANA name
 	ServerName string `json:"server_name,omitempty"` // the client's SNI
 	ALPN       string `json:"alpn,omitempty"`        // "h2", "http/1.1"
-	Unverified bool   `json:"unverified,omitempty"`  // the server's certificate was not checked
+
+	// Unverified is true if the server's certificate was not checked.
+	Unverified bool `json:"unverified,omitempty"`
 }
 
 // An Exchange is one request with its response, without the bodies.
@@ -90,10 +94,15 @@ type Exchange struct {
 	Client, Server   string        // addresses, host:port
 	TLS              TLS
 	Outcome          Outcome
-	Error            string // why it failed, or what of it was not stored, in words; "" mostly
-	BytesUp          int64  // body bytes as on the wire, framing of HTTP removed
-	BytesDown        int64
-	Source           string // what recorded it: "proxy", "reverse", "replay", "import …"
+
+	// Error says in words why it failed, or what of it was not stored. It is mostly "".
+	Error string
+
+	BytesUp   int64 // body bytes as on the wire, framing of HTTP removed
+	BytesDown int64
+
+	// Source is what recorded it: "proxy", "reverse", "replay", "import …".
+	Source string
 }
 
 // Ended reports whether nothing more will be added to the exchange.
@@ -137,7 +146,10 @@ func (e *Exchange) ChangedProtocol() string {
 type Chunk struct {
 	Exchange int64
 	Dir      Direction
-	Seq      int64         // from 0, per exchange over both directions, in order of arrival
-	T        time.Duration // monotonic time since Exchange.Started
-	Data     []byte
+
+	// Seq counts the chunks of an exchange from 0, over both directions, in order of arrival.
+	Seq int64
+
+	T    time.Duration // monotonic time since Exchange.Started
+	Data []byte
 }

@@ -19,7 +19,10 @@ type Summary struct {
 	Service, RPC         string
 	Code                 string
 	FramesUp, FramesDown int
-	Thread               string // what it has in common with the other pieces of its conversation; "" for no piece
+
+	// Thread is what it has in common with the other pieces of its conversation. It is ""
+	// if it is no piece of one.
+	Thread string
 }
 
 // A Listed exchange is one as a listing has it.

@@ -37,15 +37,15 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 			cancel(err)
 			return
 		}
-		s.leave(ctx, cancel)
-		s.stayed(ctx, cancel)
+		s.cancelIfClientDid(ctx, cancel)
+		s.cancelIfServerStays(ctx, cancel)
 	}, nil
 }
 
-// stayed ends an exchange whose server has said as much as in the capture, and
+// cancelIfServerStays ends an exchange whose server has said as much as in the capture, and
 // then nothing for long: nothing tells it that no append follows.
-func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
-	if ready, _ := s.talk.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
+func (s *session) cancelIfServerStays(ctx context.Context, cancel context.CancelCauseFunc) {
+	if ready, _ := s.dialogue.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
 		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
 	}
 }
@@ -60,7 +60,7 @@ func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
 		err := s.append(ctx, tr, f, number, data)
 		if err != nil {
 			// else the server has ended before it; what it said tells why
-			if gone = s.talk.IsOver(); !gone {
+			if gone = s.dialogue.IsOver(); !gone {
 				_ = errors.As(err, &s.turned) // false: it did not come to an answer
 			}
 		}
@@ -111,10 +111,10 @@ func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Reset, err.Error())
-		return fmt.Errorf("%s: %w", what, errors.Join(err, s.heard(ctx, a, rec, entry)))
+		return fmt.Errorf("%s: %w", what, errors.Join(err, s.noteAnswer(ctx, a, rec, entry)))
 	}
 	rec.end(fields(resp.Trailer), captures.Complete, "")
-	if err := s.heard(ctx, a, rec, entry); err != nil {
+	if err := s.noteAnswer(ctx, a, rec, entry); err != nil {
 		return err
 	}
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
@@ -149,7 +149,7 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	s.enter(rec)
+	s.addCall(rec)
 	if _, err := rec.chunk(captures.Up, body); err != nil {
 		return nil, nil, 0, err
 	}
@@ -160,14 +160,14 @@ func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, dat
 	if err != nil {
 		err = cause(ctx, err)
 		rec.end(nil, captures.Failed, explain(&at, err, s.p.timing.Timeout).Error())
-		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
+		return nil, nil, 0, errors.Join(err, s.noteAnswer(ctx, a, rec, entry))
 	}
 	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
 	return rec, resp, entry, nil
 }
 
-// heard notes what came of a call of its own, and whether it was enough.
-func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64) error {
+// noteAnswer notes what came of a call of its own, and whether it was enough.
+func (s *session) noteAnswer(ctx context.Context, a *Append, rec *record, entry int64) error {
 	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
 	if err != nil {
 		return err
@@ -185,8 +185,8 @@ func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64
 	return err
 }
 
-// enter takes a record among those of the conversation.
-func (s *session) enter(rec *record) {
+// addCall adds a record to those of the conversation.
+func (s *session) addCall(rec *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rec.ex.ID = int64(len(s.calls)) + 2
@@ -209,9 +209,9 @@ func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
 			var entry int64
 			if rec, resp, entry, err = s.call(ctx, tr, a, data); err == nil {
 				before := rec.down
-				last = s.take(ctx, rec, resp)
+				last = s.readAnswer(ctx, rec, resp)
 				_ = resp.Body.Close() // what it could say, reading has said
-				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
+				if err = s.noteAnswer(ctx, a, rec, entry); err == nil && rec.down == before {
 					err = outbound.Pause(ctx, pollPause)
 				}
 			}

@@ -13,9 +13,9 @@ import (
 	"unwire/replay/profile"
 )
 
-// learn remembers a header's secret, so that the same one is known where its
+// rememberSecret remembers a header's secret, so that the same one is known where its
 // placeholder occurs again.
-func (p *planner) learn(captured, secret string) {
+func (p *planner) rememberSecret(captured, secret string) {
 	if before, _, ok := strings.Cut(captured, " "); ok {
 		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
 	}
@@ -93,7 +93,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 	}
 
 	if ok {
-		p.learn(h.Value, secret)
+		p.rememberSecret(h.Value, secret)
 		return secret, "<" + from + ">", true
 	}
 	return "", h.Value, !s.Omitted

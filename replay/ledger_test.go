@@ -319,14 +319,14 @@ func TestLedger(t *testing.T) {
 		c.ledger.leases = map[string]string{}
 		c.expect(c.replay(run, c.options()), Rejected, FromServer, "not_found")
 		o := c.options()
-		o.Issued = &live.Issued{}
+		o.Issued = &live.IDs{}
 		p := c.plan(open, o)
 		r, err := p.Send(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.expect(r, Same, FromServer, "ok")
-		r.LearnIssued(o.Issued)
+		r.LearnIDs(o.Issued)
 		r = c.replay(run, o)
 		c.expect(r, differs, FromServer, "ok")
 		for _, d := range r.Diff {

@@ -177,13 +177,13 @@ func TestNodeToolLoop(t *testing.T) {
 					t.Fatalf("before it: %v, %v", first, err)
 				}
 				o := l.options()
-				o.Issued = &live.Issued{}
+				o.Issued = &live.IDs{}
 				p := l.plan(open, o)
 				r, err := p.Send(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.LearnIssued(o.Issued)
+				r.LearnIDs(o.Issued)
 				r = l.replay(run, o)
 				l.expect(r, differs, FromServer, "ok") // in what the tools are asked, which is random
 				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {

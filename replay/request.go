@@ -44,7 +44,7 @@ type Changes struct {
 
 	// Issued has what the server issued in calls that were sent before this one; it
 	// may be nil.
-	Issued *live.Issued
+	Issued *live.IDs
 
 	Timing
 }

@@ -163,7 +163,7 @@ func (p *planner) finishURL() (err error) {
 	return nil
 }
 
-// finish settles what depends on all of the plan.
+// finish decides what depends on all of the plan.
 func (p *planner) finish() error {
 	if p.shown.Protocol == decode.ConnectGet {
 		if err := p.finishGet(); err != nil {

@@ -346,9 +346,9 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 	r.Sent, r.Beats, r.Unsent, r.Refreshed = 0, 0, 0, []string{}
 }
 
-// LearnIssued notes in ids which identifiers the server issued in place of those
+// LearnIDs notes in ids which identifiers the server issued in place of those
 // of the captured answer.
-func (r *Result) LearnIssued(ids *live.Issued) {
+func (r *Result) LearnIDs(ids *live.IDs) {
 	if r.live != nil {
 		ids.Learn(r.links, r.live)
 	}

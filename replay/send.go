@@ -51,7 +51,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 		}
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	number, err := p.journal()
+	number, err := p.noteRequest()
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: live.NewDialogue()}
+	s := &session{p: p, entry: number, rec: rec, out: out, dialogue: live.NewDialogue()}
 	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: fromLocal, Message: p.cleaner()(err.Error())}, time.Time{})))
+		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.noteAnswer(number, &Result{Origin: fromLocal, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
 	res, err := p.judge(ctx, s)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	}
 	answer := rec.snapshot()
 	p.o.Pace.Observe(p.url.Hostname(), res.Status, res.Code, answer.ResponseHeaders.Get("retry-after"))
-	if err := p.answered(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
+	if err := p.noteAnswer(number, res, outbound.RetryAfter(answer.ResponseHeaders.Get("retry-after"), time.Now())); err != nil {
 		return res, err
 	}
 	if out != nil {
@@ -92,16 +92,16 @@ type session struct {
 	mu    sync.Mutex
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
-	turned  *declined
-	talk    *live.Dialogue
-	server  string // address that was dialled
-	at      outbound.Progress
-	fail    error // why it did not end as HTTP wants it; nil if it did
-	sent    int   // frames
-	beats   int   // of them, heartbeats
-	unsent  int   // frames that the server left no time for, heartbeats left out
-	notes   []string
-	unblock func() // ends a write that nobody reads; nil where none can block
+	turned   *declined
+	dialogue *live.Dialogue
+	server   string // address that was dialled
+	at       outbound.Progress
+	fail     error // why it did not end as HTTP wants it; nil if it did
+	sent     int   // frames
+	beats    int   // of them, heartbeats
+	unsent   int   // frames that the server left no time for, heartbeats left out
+	notes    []string
+	unblock  func() // ends a write that nobody reads; nil where none can block
 }
 
 // run sends the request and reads the answer to its end.
@@ -115,7 +115,7 @@ func (s *session) run(ctx context.Context) error {
 	tr := s.p.transport()
 	defer tr.CloseIdleConnections()
 
-	req, speak, err := s.body(tr)
+	req, sendFrames, err := s.body(tr)
 	if err != nil {
 		s.rec.end(nil, captures.Failed, err.Error())
 		return err
@@ -123,20 +123,20 @@ func (s *session) run(ctx context.Context) error {
 	spoken := make(chan struct{})
 	go func() {
 		defer close(spoken)
-		speak(ctx, cancel)
+		sendFrames(ctx, cancel)
 	}()
 	resp, err := tr.RoundTrip(req.WithContext(s.at.Trace(ctx, &s.server)))
 	if err != nil {
 		s.fail = cause(ctx, err)
 		cancel(s.fail)
 	} else {
-		last := s.take(ctx, s.rec, resp)
+		last := s.readAnswer(ctx, s.rec, resp)
 		_ = resp.Body.Close() // what it could say, reading has said
 		if s.p.split != nil {
 			s.poll(ctx, tr, last)
 		}
 	}
-	s.talk.End()
+	s.dialogue.End()
 	if s.unblock != nil {
 		s.unblock()
 	}
@@ -155,11 +155,11 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// take reads an answer; last says that no other call brings more of it.
-func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (last bool) {
+// readAnswer reads an answer; last says that no other call brings more of it.
+func (s *session) readAnswer(ctx context.Context, rec *record, resp *http.Response) (last bool) {
 	if rec == s.rec {
 		rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), s.server)
-		s.talk.Head(fields(resp.Header))
+		s.dialogue.AddHeaders(fields(resp.Header))
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
@@ -179,7 +179,7 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 			}
 			frames := stream.Feed(chunk)
 			last = last || conversation.IsLast(stream.Call(), frames)
-			s.talk.Hear(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
+			s.dialogue.AddFrames(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
 		}
 		if err == io.EOF {
 			break
@@ -223,17 +223,17 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 		r, w := io.Pipe()
 		s.unblock = func() { _ = r.Close() } // never fails
 		return s.p.request(r, -1), func(ctx context.Context, cancel context.CancelCauseFunc) {
-			err := s.speak(ctx, w)
+			err := s.writeFrames(ctx, w)
 			_ = w.CloseWithError(err) // never fails
 			if err != nil {
 				cancel(err)
 				return
 			}
-			s.leave(ctx, cancel)
+			s.cancelIfClientDid(ctx, cancel)
 		}, nil
 	}
 	if s.p.shown.Protocol == decode.ConnectGet || len(s.p.shown.Frames) == 0 {
-		return s.p.request(nil, 0), s.leave, nil
+		return s.p.request(nil, 0), s.cancelIfClientDid, nil
 	}
 	var all []byte
 	for i := range s.p.shown.Frames {
@@ -251,14 +251,14 @@ func (s *session) body(tr http.RoundTripper) (*http.Request, func(context.Contex
 		}
 	}
 	if len(all) == 0 {
-		return s.p.request(http.NoBody, 0), s.leave, nil
+		return s.p.request(http.NoBody, 0), s.cancelIfClientDid, nil
 	}
-	return s.p.request(bytes.NewReader(all), int64(len(all))), s.leave, nil
+	return s.p.request(bytes.NewReader(all), int64(len(all))), s.cancelIfClientDid, nil
 }
 
-// speak writes the frames, each when its turn has come, and returns when the
+// writeFrames writes the frames, each when its turn has come, and returns when the
 // request may be closed.
-func (s *session) speak(ctx context.Context, w io.Writer) error {
+func (s *session) writeFrames(ctx context.Context, w io.Writer) error {
 	gone := false
 	c := s.schedule(func(f *PlanFrame, data []byte, changed bool) error {
 		b, err := s.p.encode(f, data, changed || f.changed())
@@ -291,23 +291,23 @@ func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) e
 		f := &s.p.shown.Frames[i]
 		uploads[i] = live.Upload{Turn: f.Turn, Index: i, Seq: f.Seq, Data: f.Data, Changed: f.changed()}
 	}
-	return live.NewSchedule(s.p.links, s.talk, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *live.Upload, data []byte, changed bool) error {
+	return live.NewSchedule(s.p.links, s.dialogue, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *live.Upload, data []byte, changed bool) error {
 		return write(&s.p.shown.Frames[u.Index], data, changed)
 	})
 }
 
-// leave cancels an exchange that the captured client had not waited the end of.
-func (s *session) leave(ctx context.Context, cancel context.CancelCauseFunc) {
+// cancelIfClientDid cancels the exchange if the captured client did.
+func (s *session) cancelIfClientDid(ctx context.Context, cancel context.CancelCauseFunc) {
 	if s.p.captured.Outcome == captures.Complete || s.p.captured.Outcome == captures.Reset {
 		return
 	}
-	if _, over := s.talk.Wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.p.links.Messages()); !over {
+	if _, over := s.dialogue.Wait(ctx, s.p.timing.Wait, s.p.timing.Quiet, s.p.links.Messages()); !over {
 		cancel(errLeft)
 	}
 }
 
-// journal notes that a plan is about to be sent.
-func (p *Plan) journal() (int64, error) {
+// noteRequest notes that a plan is about to be sent.
+func (p *Plan) noteRequest() (int64, error) {
 	clean := p.cleaner()
 	e := outbound.Entry{
 		Event: "request", Capture: p.shown.Exchange, Host: p.url.Hostname(), Method: p.shown.Method, URL: clean(p.shown.URL), Effects: p.shown.Effects, Edits: slices.Clone(p.shown.Edits),
@@ -323,8 +323,8 @@ func (p *Plan) journal() (int64, error) {
 	return p.o.Pace.Note(e)
 }
 
-// answered notes what came of a request.
-func (p *Plan) answered(n int64, r *Result, until time.Time) error {
+// noteAnswer notes what came of a request.
+func (p *Plan) noteAnswer(n int64, r *Result, until time.Time) error {
 	_, err := p.o.Pace.Note(outbound.Entry{
 		N: n, Event: "answer", Host: p.url.Hostname(), Verdict: string(r.Verdict), Origin: string(r.Origin), Status: r.Status, Code: r.Code, Message: r.Message, Until: until,
 	})

@@ -283,7 +283,7 @@ type settings struct {
 	Credentials *credential.Credentials
 	OmitSecrets bool
 	Headers     map[string]HeaderMaker
-	Issued      *live.Issued
+	Issued      *live.IDs
 	Lesson      *Lesson
 	Pace        *outbound.Pace
 	Roots       *x509.CertPool

@@ -53,9 +53,11 @@ type BodyFilter struct {
 	codecs   codecs
 	edited   bool // something was replaced
 
-	unsearched []Unsearched // what could not be looked into; the direction is not set
-	opaqueFrom int64        // with opaque: where it begins
-	opaque     string       // why nothing can be looked into any more; "": it can
+	// unsearched is what could not be looked into, with no direction set.
+	unsearched []Unsearched
+
+	opaqueFrom int64  // with opaque: where it begins
+	opaque     string // why nothing can be looked into any more; "": it can
 }
 
 type framing uint8
@@ -173,17 +175,6 @@ func peel(h captures.Headers) (outer string, inner captures.Headers) {
 // replace puts a placeholder over a secret.
 func (b *BodyFilter) replace(start, end int64, secret string) {
 	b.edit(start, end, []byte(fill(b.r, secret, int(end-start))))
-}
-
-// fill returns n bytes in place of a secret, or of the rest of one.
-func fill(r *Redactor, secret string, n int) string {
-	switch {
-	case secret == "":
-		return strings.Repeat(".", n)
-	case len(secret) == n && isPlaceholder(secret):
-		return secret
-	}
-	return sameLength(r.tag(secret), n)
 }
 
 // Write takes a chunk; Ready returns those that can be stored.

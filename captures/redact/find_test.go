@@ -17,11 +17,11 @@ func TestFind(t *testing.T) {
 		in   string
 		want []Hit
 	}{
-		{`{"accessToken":"short","n":1}`, []Hit{{RuleMember, "accessToken", 16, 5}}},
-		{"see " + jwt + ".", []Hit{{RuleShape, "eyJ", 4, len(jwt)}}},
-		{"x https://u:pass@h/ y", []Hit{{RuleURLPassword, "", 12, 4}}},
-		{"x https://h/?a=1&api_key=zz y", []Hit{{RuleParameter, "api_key", 25, 2}}},
-		{"Authorization: Bearer abcdefgh12345678", []Hit{{RuleShape, "Bearer", 22, 16}}},
+		{`{"accessToken":"short","n":1}`, []Hit{{ruleMember, "accessToken", 16, 5}}},
+		{"see " + jwt + ".", []Hit{{ruleShape, "eyJ", 4, len(jwt)}}},
+		{"x https://u:pass@h/ y", []Hit{{ruleURLPassword, "", 12, 4}}},
+		{"x https://h/?a=1&api_key=zz y", []Hit{{ruleParameter, "api_key", 25, 2}}},
+		{"Authorization: Bearer abcdefgh12345678", []Hit{{ruleShape, "Bearer", 22, 16}}},
 		{`{"password":"[redacted:0a1b2c3d]","apiKey":"redacted-0a1b2c3d....","secret":"redacted-0a"}`, nil},
 		{"nothing", nil},
 	} {

@@ -81,7 +81,7 @@ func (r *Redactor) secret(v string, at int, report reporter) string {
 	if v == "" {
 		return v
 	}
-	report.value(Hit{Rule: RuleHeader, Off: at}, v)
+	report.value(Hit{Rule: ruleHeader, Off: at}, v)
 	r.Learn(v)
 	return r.placeholder(v, bracketed)
 }

@@ -41,7 +41,7 @@ func (r *Redactor) member(b []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	m, v := r.memberValue(b, p, quote, kind, final, hurry)
 	if v == found {
-		m.rule, m.name = RuleMember, string(name)
+		m.rule, m.name = ruleMember, string(name)
 	}
 	return m, v
 }
@@ -106,20 +106,29 @@ func (r *Redactor) bodyParameter(b []byte, from int, final, hurry bool) (match, 
 	if kind == otherName {
 		return match{}, nothing
 	}
-	p++
-	end := p
-	for end < len(b) && end-p < maxSecret && tokenChars.has(b[end]) {
+	m, v := bodyParameterValue(b, p+1, kind, final, hurry)
+	if v == found {
+		m.rule, m.name = ruleParameter, string(b[from:p])
+	}
+	return m, v
+}
+
+// bodyParameterValue finds the end of the value that begins at from.
+func bodyParameterValue(b []byte, from int, kind nameKind, final, hurry bool) (match, verdict) {
+	end := from
+	for end < len(b) && end-from < maxSecret && tokenChars.has(b[end]) {
 		end++
 	}
-	if end == len(b) && end-p < maxSecret && !final {
+	if end == len(b) && end-from < maxSecret && !final {
 		return match{}, undecided
 	}
-	value := b[p:end]
+	value := b[from:end]
 	if len(value) == 0 || kind != secretName && !looksRandom(value) {
 		return match{}, nothing
 	}
-	m := match{start: p, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret, rule: RuleParameter, name: string(b[from : p-1])}
-	if end-p >= maxSecret || end == len(b) && hurry {
+
+	m := match{start: from, end: end, secret: string(value), learn: kind == secretName && len(value) >= shortSecret}
+	if end-from >= maxSecret || end == len(b) && hurry {
 		m.mask = &mask{chars: tokenChars}
 		m.learn = false
 	}

@@ -12,23 +12,6 @@ const (
 	parameterName          // it is in a URL; elsewhere the name means other things
 )
 
-// normalName folds the ways a name is spelt: accessToken, access_token,
-// Access-Token.
-func normalName(s string) string { return string(appendNormal(nil, s)) }
-
-func appendNormal[T string | []byte](dst []byte, s T) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '_' || c == '-' || c == '.':
-		case c >= 'A' && c <= 'Z':
-			dst = append(dst, c+'a'-'A')
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
-}
-
 // kindOf classifies a name as it is spelt, without allocating: bodies have
 // many.
 func (r *Redactor) kindOf(name []byte) nameKind {

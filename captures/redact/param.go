@@ -95,9 +95,11 @@ func (r *Redactor) parameters(query string, at, depth int, inText bool, report r
 		at += 1 + len(param)
 		out.WriteString(param[:len(param)-len(value)])
 
-		seen := inText && (separator == '?' || separator == '&') // by the text's search
+		// The search of the text around it sees a parameter with these separators.
+		seen := inText && (separator == '?' || separator == '&')
+
 		if n, ok := r.tellsParameter(name); ok && !seen && (!inText || looksRandom([]byte(value))) {
-			report.value(Hit{Rule: RuleParameter, Name: n, Off: from}, value)
+			report.value(Hit{Rule: ruleParameter, Name: n, Off: from}, value)
 			out.WriteString(r.value(value))
 			continue
 		}

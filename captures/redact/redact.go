@@ -6,7 +6,6 @@
 package redact
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -31,7 +30,10 @@ const (
 // Options adds to the default rules. The zero value adds nothing.
 type Options struct {
 	Headers []string // further header fields whose value is a secret
-	Names   []string // further query parameters and JSON members, as they are spelt
+
+	// Names are further query parameters and JSON members, as they are spelt.
+	Names []string
+
 	Secrets []string // values that are known, of 12 bytes or more
 }
 
@@ -107,16 +109,6 @@ func (r *Redactor) WithKey(key []byte) *Redactor {
 	return c
 }
 
-// String returns s without secrets, for a terminal or a log.
-// In the URLs in it, the values of parameters are decoded as URL does it.
-func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
-
-// prose is String with placeholders of form f, and reports what it replaces.
-func (r *Redactor) prose(s string, f form, report reporter) string {
-	text, moved := r.embedded(s, 0, 0, report)
-	return r.text(text, 0, f, moved.reporter(0, report))
-}
-
 // Omitting returns a Redactor like r for what leaves the machine: what the search
 // for secrets cannot look into is left out. A recorder keeps it.
 func (r *Redactor) Omitting() *Redactor {
@@ -135,7 +127,7 @@ func (r *Redactor) LearnFound() { r.learnFound.Store(true) }
 // learnMatch remembers the secret of a match.
 func (r *Redactor) learnMatch(m match) {
 	if !m.learn {
-		if !r.learnFound.Load() || m.rule == RuleSeen || m.mask != nil {
+		if !r.learnFound.Load() || m.rule == ruleSeen || m.mask != nil {
 			return
 		}
 		r.mu.Lock()
@@ -222,27 +214,30 @@ func (r *Redactor) placeholder(secret string, f form) string {
 	return f(r.tag(secret), len(secret))
 }
 
-// text replaces what the scanner finds in s, which stands at offset at of what
-// is searched, and reports it.
-func (r *Redactor) text(s string, at int, f form, report reporter) string {
-	var out bytes.Buffer
-	copied := 0
-	sc := newScanner(r, false)
-	sc.see = report.match(at)
-	sc.hit = func(start, end int64, secret string) {
-		out.WriteString(s[copied:start])
-		if secret == "" {
-			out.WriteString(strings.Repeat(".", int(end-start)))
-		} else {
-			out.WriteString(r.placeholder(secret, f))
+// normalName folds the ways a name is spelt: accessToken, access_token,
+// Access-Token.
+func normalName(s string) string { return string(appendNormal(nil, s)) }
+
+func appendNormal[T string | []byte](dst []byte, s T) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '_' || c == '-' || c == '.':
+		case c >= 'A' && c <= 'Z':
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
 		}
-		copied = int(end)
 	}
-	sc.feed([]byte(s))
-	sc.finish()
-	if copied == 0 {
-		return s
+	return dst
+}
+
+// fill returns n bytes in place of a secret, or of the rest of one.
+func fill(r *Redactor, secret string, n int) string {
+	switch {
+	case secret == "":
+		return strings.Repeat(".", n)
+	case len(secret) == n && isPlaceholder(secret):
+		return secret
 	}
-	out.WriteString(s[copied:])
-	return out.String()
+	return sameLength(r.tag(secret), n)
 }

@@ -151,64 +151,6 @@ func spellings(secret string) []string {
 	return l
 }
 
-// A match is a secret that was found: the bytes to replace and the secret
-// they spell.
-type match struct {
-	start, end int
-	secret     string
-	learn      bool  // it was named: look for it elsewhere too
-	mask       *mask // what follows belongs to it too
-	rule       Rule
-	name       string // see Hit
-}
-
-// verdict is what can be said of a position.
-type verdict uint8
-
-const (
-	nothing verdict = iota
-	found
-	undecided // more bytes are needed
-)
-
-// at looks at position i of b. Final says that no bytes follow; hurry, that
-// none can be waited for: what has been seen of a secret is taken for it.
-func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v verdict) {
-	consider := func(m2 match, v2 verdict) {
-		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
-			m, v = m2, v2
-		}
-	}
-	switch b[i] {
-	case '"':
-		consider(r.member(b, i, final, hurry))
-	case '&', '?':
-		consider(r.bodyParameter(b, i+1, final, hurry))
-	case ':':
-		consider(userinfoAt(b, i, final))
-	case '-':
-		consider(privateKey(b, i, final, hurry))
-	}
-	rest := b[i:]
-	if len(rest) < 3 {
-		if final {
-			return m, v
-		}
-		return m, undecided // or the filter had not let it through
-	}
-	if !f.admits(rest[0], rest[1], rest[2]) {
-		return m, v
-	}
-	k := [3]byte{rest[0], rest[1], rest[2]}
-	for _, l := range f.literals[k] {
-		consider(l.at(rest, i, final, hurry))
-	}
-	for s := range f.shapes[k] {
-		consider(f.shapes[k][s].at(b, i, final, hurry))
-	}
-	return m, v
-}
-
 // at compares the literal with the bytes at position i.
 func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 	n := min(len(rest), len(l.spelt))
@@ -217,9 +159,9 @@ func (l literal) at(rest []byte, i int, final, hurry bool) (match, verdict) {
 	}
 	switch {
 	case n == len(l.spelt):
-		return match{start: i, end: i + n, secret: l.secret, rule: RuleSeen}, found
+		return match{start: i, end: i + n, secret: l.secret, rule: ruleSeen}, found
 	case hurry && n >= 8:
-		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: RuleSeen}, found
+		return match{start: i, end: i + n, secret: l.secret, mask: &mask{literal: l.spelt[n:]}, rule: ruleSeen}, found
 	case final:
 		return match{}, nothing
 	}
@@ -234,41 +176,24 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		return match{}, nothing
 	}
 	if n < len(s.prefix) {
-		if final {
-			return match{}, nothing
-		}
-		return match{}, undecided
+		return pending(final)
 	}
-	limit := maxSecret
-	if s.max > 0 {
-		limit = s.max
-	}
-	run := 0
-	for run < limit && n+run < len(rest) && s.chars.has(rest[n+run]) {
-		run++
-	}
-	cut := n+run == len(rest) && run < limit // what follows may belong to it
+
+	run, full := s.run(rest[n:])
+	cut := n+run == len(rest) && !full // what follows may belong to it
 	if cut && !final {
 		return match{}, undecided
 	}
-	full := run == limit
-	for s.max == 0 && run > 0 && (rest[n+run-1] == '.' || rest[n+run-1] == ':') {
-		run-- // the end of a sentence
-	}
-	whole := n + run
-	m := match{start: i, end: i + whole, secret: string(rest[:whole]), rule: RuleShape, name: strings.TrimSpace(s.prefix)}
+	end, whole := n+run, true
 	if s.max == 0 {
-		if short := cutByLength(b, i, whole, n+s.min); short < whole {
-			m.end, m.secret = i+short, string(rest[:short])
-		} else if i > 0 && !s.dots && alnumChars.has(b[i-1]) && !hasLength(b, i, whole) {
-			return match{}, nothing // the middle of a word
-		}
+		end, whole = s.keyEnd(b, i, end)
 	}
-	tail := m.end - i - n
 	open := hurry && cut
-	if !s.fits(rest[n:n+tail]) && !(open && tail >= 8) {
+	if !whole || !s.fits(rest[n:end]) && !(open && end-n >= 8) {
 		return match{}, nothing
 	}
+
+	m := match{start: i, end: i + end, secret: string(rest[:end]), rule: ruleShape, name: strings.TrimSpace(s.prefix)}
 	if s.keep {
 		m.start += n
 		m.secret = m.secret[n:]
@@ -277,6 +202,32 @@ func (s *shape) at(b []byte, i int, final, hurry bool) (match, verdict) {
 		m.mask = &mask{chars: s.chars}
 	}
 	return m, found
+}
+
+// run returns how many bytes of p, from its beginning, a key may have after its
+// prefix; full reports that these are as many as are searched.
+func (s *shape) run(p []byte) (n int, full bool) {
+	limit := maxSecret
+	if s.max > 0 {
+		limit = s.max
+	}
+	for n < limit && n < len(p) && s.chars.has(p[n]) {
+		n++
+	}
+	return n, n == limit
+}
+
+// keyEnd returns where a key that begins at position i ends, relative to it, if its
+// run of characters ends at end. ok is false in the middle of a word.
+func (s *shape) keyEnd(b []byte, i, end int) (_ int, ok bool) {
+	n := len(s.prefix)
+	for end > n && (b[i+end-1] == '.' || b[i+end-1] == ':') {
+		end-- // the end of a sentence
+	}
+	if short := cutByLength(b, i, end, n+s.min); short < end {
+		return short, true
+	}
+	return end, i == 0 || s.dots || !alnumChars.has(b[i-1]) || hasLength(b, i, end)
 }
 
 // cutByLength shortens a run that has run into what follows it. In protobuf a
@@ -332,7 +283,7 @@ func privateKey(b []byte, i int, final, hurry bool) (match, verdict) {
 	if stop == 0 {
 		return match{}, nothing
 	}
-	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: RulePrivateKey}
+	m := match{start: i + from, end: i + from + stop, secret: string(body[:stop]), rule: rulePrivateKey}
 	if hurry && stop == len(body) {
 		m.mask = &mask{chars: base64Chars}
 	}
@@ -368,7 +319,7 @@ func userinfoAt(b []byte, i int, final bool) (match, verdict) {
 	if n == 512 || rest[n] != '@' || n == from {
 		return match{}, nothing
 	}
-	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: RuleURLPassword}, found
+	return match{start: i + from, end: i + n, secret: string(rest[from:n]), rule: ruleURLPassword}, found
 }
 
 func pending(final bool) (match, verdict) {

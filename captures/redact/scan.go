@@ -1,36 +1,14 @@
 package redact
 
-import "strings"
-
-// A mask covers what follows a secret that was cut off: one that is too long
-// to be held, or that was not waited for any longer.
-type mask struct {
-	literal string   // the rest of a known one, or
-	chars   *charset // a run of these, or
-	until   string   // everything up to one of these
-}
-
-// covers reports whether c, the next byte, belongs to the secret still.
-func (m *mask) covers(c byte) bool {
-	switch {
-	case m.until != "":
-		return strings.IndexByte(m.until, c) < 0
-	case m.chars != nil:
-		return m.chars.has(c)
-	case m.literal != "" && m.literal[0] == c:
-		m.literal = m.literal[1:]
-		return true
-	}
-	return false
-}
-
 // A scanner finds secrets in bytes that come in pieces. Whatever the pieces,
 // it finds the same; only hurry gives up some of that for time. It looks for the
 // members of JSON itself: a body has no bound, and may be cut off or be no JSON.
 type scanner struct {
 	r   *Redactor
 	hit func(start, end int64, secret string) // "": the rest of the one before
-	see func(m match, base int64)             // nil, or told of each match first; its positions are from base
+
+	// see, if set, is called with each match before hit; its positions are from base.
+	see func(m match, base int64)
 
 	form  bool   // a parameter may begin at the first byte
 	buf   []byte // a little that was decided, for context, then the rest
@@ -121,4 +99,42 @@ func (s *scanner) uncover() {
 	if s.pos < len(s.buf) {
 		s.cover = nil
 	}
+}
+
+// at looks at position i of b. Final says that no bytes follow; hurry, that
+// none can be waited for: what has been seen of a secret is taken for it.
+func (r *Redactor) at(f *ruleset, b []byte, i int, final, hurry bool) (m match, v verdict) {
+	consider := func(m2 match, v2 verdict) {
+		if v2 == undecided || v2 == found && v != undecided && m2.end > m.end {
+			m, v = m2, v2
+		}
+	}
+	switch b[i] {
+	case '"':
+		consider(r.member(b, i, final, hurry))
+	case '&', '?':
+		consider(r.bodyParameter(b, i+1, final, hurry))
+	case ':':
+		consider(userinfoAt(b, i, final))
+	case '-':
+		consider(privateKey(b, i, final, hurry))
+	}
+	rest := b[i:]
+	if len(rest) < 3 {
+		if final {
+			return m, v
+		}
+		return m, undecided // or the filter had not let it through
+	}
+	if !f.admits(rest[0], rest[1], rest[2]) {
+		return m, v
+	}
+	k := [3]byte{rest[0], rest[1], rest[2]}
+	for _, l := range f.literals[k] {
+		consider(l.at(rest, i, final, hurry))
+	}
+	for s := range f.shapes[k] {
+		consider(f.shapes[k][s].at(b, i, final, hurry))
+	}
+	return m, v
 }

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"slices"
 
 	"unwire/captures"
 )
@@ -15,21 +14,26 @@ const (
 
 // A section is a run of compressed bytes that passes: a body or a message.
 type section struct {
-	b         *BodyFilter
-	start, at int64 // positions in the direction: of the run and of what comes next
-	written   int64 // up to here it has been let go
-	raw       []byte
-	lost      bool // raw is no longer whole: it cannot be rewritten
-	released  bool // it was let go before it could be searched
-	detect    bool // nothing says that it is compressed
-	found     bool // a secret is in it
-	inflater  *inflater
-	inflated  int64
+	b *BodyFilter
+
+	// start and at are positions in the direction: of the run and of what comes next.
+	start, at int64
+
+	written  int64 // up to here it has been let go
+	raw      []byte
+	lost     bool // raw is no longer whole: it cannot be rewritten
+	released bool // it was let go before it could be searched
+	detect   bool // nothing says that it is compressed
+	found    bool // a secret is in it
+	inflater *inflater
+	inflated int64
 
 	scan    *scanner         // searches what is inflated, unless
 	inner   *BodyFilter      // does, because it has an encoding of its own, and
 	headers captures.Headers // describe it
-	plain   *scanner         // searches the compressed bytes, once they cannot be inflated any more
+
+	// plain searches the compressed bytes, once they cannot be inflated any more.
+	plain *scanner
 }
 
 func newSection(b *BodyFilter, start int64) *section {
@@ -198,19 +202,4 @@ func (s *section) rewrite() ([]byte, error) {
 		out = append(out, c.Data...)
 	}
 	return deflate(all.encoding, out)
-}
-
-// Bytes returns a copy of p in which placeholders of the secrets' lengths stand
-// for the secrets.
-func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
-
-// mask is Bytes, and reports what it replaces.
-func (r *Redactor) mask(p []byte, report reporter) []byte {
-	out := slices.Clone(p)
-	sc := newScanner(r, false)
-	sc.see = report.match(0)
-	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }
-	sc.feed(p)
-	sc.finish()
-	return out
 }

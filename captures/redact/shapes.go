@@ -22,12 +22,20 @@ const (
 var (
 	alnumChars  = charsetOf(digits + letters)
 	upperChars  = charsetOf(digits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	wordChars   = charsetOf(digits + letters + "_-")             // base64url
-	dottedChars = charsetOf(digits + letters + "_-.")            // a JWT
-	tokenChars  = charsetOf(digits + letters + "_-.~+/=%|:")     // RFC 6750 and what is seen besides
-	base64Chars = charsetOf(digits + letters + "+/=\r\n\\")      // with its line breaks, or their escapes
-	nameChars   = charsetOf(digits + letters + "_-.")            // of parameters and members
-	userChars   = charsetOf(digits + letters + "_-.~!$&'()*+%=") // of a URL's userinfo
+	wordChars   = charsetOf(digits + letters + "_-")  // base64url
+	dottedChars = charsetOf(digits + letters + "_-.") // a JWT
+
+	// tokenChars are those of RFC 6750 and others that tokens have.
+	tokenChars = charsetOf(digits + letters + "_-.~+/=%|:")
+
+	// base64Chars are those of base64 with its line breaks, or their escapes.
+	base64Chars = charsetOf(digits + letters + "+/=\r\n\\")
+
+	// nameChars are those of the names of parameters and members.
+	nameChars = charsetOf(digits + letters + "_-.")
+
+	// userChars are those of a URL's userinfo.
+	userChars = charsetOf(digits + letters + "_-.~!$&'()*+%=")
 )
 
 // A shape is what the keys of one issuer look like: a prefix, then a run of
@@ -48,7 +56,10 @@ func knownShapes() []shape {
 		{prefix: "eyJ", chars: dottedChars, min: 27, dots: true}, // JWT: base64 of {"
 		{prefix: "Bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
 		{prefix: "bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
-		{prefix: "sk-", chars: wordChars, min: 20, digit: true},    // OpenAI, Anthropic, …
+
+		// OpenAI, Anthropic and others
+		{prefix: "sk-", chars: wordChars, min: 20, digit: true},
+
 		{prefix: "key_", chars: alnumChars, min: 24, digit: true},  // Cursor
 		{prefix: "crsr_", chars: alnumChars, min: 20, digit: true}, // Cursor
 		{prefix: "github_pat_", chars: wordChars, min: 22},

@@ -41,10 +41,10 @@ func (r *Redactor) userinfo(u string, report reporter) (replaced, rest string) {
 	from := len(scheme) + len("://")
 	user, password, both := strings.Cut(authority[:at], ":")
 	if both {
-		report.value(Hit{Rule: RuleURLPassword, Off: from + len(user) + 1}, password)
+		report.value(Hit{Rule: ruleURLPassword, Off: from + len(user) + 1}, password)
 		user = r.text(user, from, plain, report) + ":" + r.value(password)
 	} else {
-		report.value(Hit{Rule: RuleURLPassword, Off: from}, user)
+		report.value(Hit{Rule: ruleURLPassword, Off: from}, user)
 		user = r.value(user) // a token alone
 	}
 	return scheme + "://" + user, rest[at:]

@@ -30,7 +30,8 @@ func (s *Store) CopyExchange(ctx context.Context, from *Store, ex *captures.Exch
 		return pathError(s.path, err)
 	}
 	if s.maxBody > 0 {
-		r.left = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown} // all is stored that was
+		// All that was stored is stored again.
+		r.left = [2]int64{s.maxBody - ex.BytesUp, s.maxBody - ex.BytesDown}
 	}
 	for c, err := range from.Cleaned(ctx, ex, s.redactor, edits) {
 		if err != nil {

@@ -34,16 +34,24 @@ const (
 	leastHeads = 16 << 20
 	maxHeads   = 2
 
-	pageTime      = 30 * time.Second // for one query, which reads a few megabytes
-	leastReadTime = 5 * time.Minute  // spent in queries, not in what is done with the results
-	leastSpeed    = 128 << 10        // bytes of the file for each further second: some hundred small exchanges
+	pageTime = 30 * time.Second // for one query, which reads a few megabytes
+
+	// leastReadTime is spent in queries, not in what is done with the results.
+	leastReadTime = 5 * time.Minute
+
+	// leastSpeed is the bytes of the file for each further second: some hundred small
+	// exchanges.
+	leastSpeed = 128 << 10
+
 	// What an exchange has below these is not counted: its row takes a twentieth of
 	// that in the file at least, and a capture can have millions of exchanges.
 	leastCounted     = 1 << 10 // bytes
 	leastCountedTime = 10 * time.Millisecond
 
-	openTime   = 10 * time.Second // for the header and the schema
-	appendTime = 5 * time.Minute  // for what a recorder does with an existing file first
+	openTime = 10 * time.Second // for the header and the schema
+
+	// appendTime is for what a recorder does with an existing file first.
+	appendTime = 5 * time.Minute
 )
 
 // A LimitError says that a capture holds more than its Limits allow. What was

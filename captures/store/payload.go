@@ -44,12 +44,18 @@ func (k *packer) pack(p []byte) (codec int, data []byte) {
 
 // unpacker inflates payloads; it may be used by many goroutines.
 type unpacker struct {
-	dec    *zstd.Decoder
-	verify bool // by its hash: the file is damaged, and SQLite reads zeros where it ends within a page
+	dec *zstd.Decoder
 
-	mu       sync.Mutex
-	last     packed // the payload that was inflated last: what repeats mostly does so at once
-	inflated int64  // how many payloads were inflated
+	// verify compares payloads with their hashes: the file is damaged, and SQLite reads
+	// zeros where it ends within a page.
+	verify bool
+
+	mu sync.Mutex
+
+	// last is the payload that was inflated last: what repeats mostly does so at once.
+	last packed
+
+	inflated int64 // how many payloads were inflated
 }
 
 // packed is a payload as it is stored, and inflated.

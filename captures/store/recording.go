@@ -31,8 +31,13 @@ type recording struct {
 	seq   int64             // of the next chunk
 	ended bool
 
-	bodies    [2]*redact.BodyFilter // what takes the secrets out; nil if they are kept
-	left      [2]int64              // what of each direction may still be stored, if Options.MaxBody is set
+	// bodies take the secrets out; nil if secrets are kept.
+	bodies [2]*redact.BodyFilter
+
+	// left is how many bytes of each direction may still be stored, if Options.MaxBody is
+	// set.
+	left [2]int64
+
 	heldSince [2]time.Time
 	timer     *time.Timer // ends the holding back of chunks
 }
@@ -107,7 +112,7 @@ func (r *recording) Response(status int, h captures.Headers) {
 		r.bodies[captures.Down] = redact.NewBodyFilter(r.store.redactor, h)
 	}
 	r.changeProtocol()
-	_ = r.write(captures.Responded) // Store.Err keeps the error
+	_ = r.write(captures.Responded) // Store.Err keeps the error.
 }
 
 // changeProtocol notes that the search for secrets cannot look into what
@@ -242,7 +247,8 @@ func (r *recording) heldBefore(t time.Time) bool {
 // emit queues chunks.
 func (r *recording) emit(chunks ...*captures.Chunk) {
 	for _, c := range chunks {
-		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))}) // Store.Err keeps the error
+		// Store.Err keeps the error.
+		_ = r.store.writer.put(op{chunk: c, cost: int64(len(c.Data))})
 	}
 }
 

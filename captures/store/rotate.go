@@ -15,8 +15,11 @@ import (
 // SeriesOptions says when a Series goes on in another file. The zero value is never.
 type SeriesOptions struct {
 	Options
-	MaxBytes int64         // size of the file, with its log, at which the next is begun; 0: none
-	MaxAge   time.Duration // after its first exchange; 0: none
+
+	// MaxBytes is the size of the file, with its log, at which the next is begun; 0: none.
+	MaxBytes int64
+
+	MaxAge time.Duration // after its first exchange; 0: none
 
 	Rotated func(path string) // nil, or told of each further file
 }

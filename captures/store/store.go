@@ -24,8 +24,14 @@ import (
 type Options struct {
 	Redactor    *redact.Redactor // rules for secrets; nil: redact.Default()
 	KeepSecrets bool             // record everything as it passed, secrets too
-	QueueBytes  int64            // what may wait for the disk before streams are slowed down; 0: 64 MiB. Half a second of waiting slows them too
-	MaxBody     int64            // bytes of a body, per direction, that are stored; the rest is counted, and Exchange.Error says so; 0: all
+
+	// QueueBytes may wait for the disk before streams are slowed down; 0: 64 MiB. Half a
+	// second of waiting slows them too.
+	QueueBytes int64
+
+	// MaxBody is how many bytes of a body are stored for each direction; 0: all. The rest
+	// is counted, and Exchange.Error says so.
+	MaxBody int64
 
 	// Failed, if set, is called once when recording has to stop: the disk is
 	// full, or the file is gone. It must not call the store.
@@ -70,13 +76,16 @@ type Store struct {
 	maxBody  int64 // 0: no limit
 	closing  func(*Store)
 
-	unsearched func(captures.Exchange, []redact.Unsearched) // nil, or called from recordings
+	// unsearched, if set, is called from recordings.
+	unsearched func(captures.Exchange, []redact.Unsearched)
 
-	mu      sync.Mutex
-	nextID  int64
-	open    map[int64]*recording
-	closed  bool
-	drained func() // set when nothing more begins here: called once nothing is open
+	mu     sync.Mutex
+	nextID int64
+	open   map[int64]*recording
+	closed bool
+
+	// drained is set when nothing more begins here: it is called once nothing is open.
+	drained func()
 }
 
 // Create makes a new capture at path, readable by its owner only, or opens an

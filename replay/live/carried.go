@@ -10,19 +10,19 @@ import (
 // are without indexes.
 type Carried struct {
 	numbers map[string]bool
-	parts   asking
+	parts   questionType
 }
 
 // CarriedBy returns the places of the values that turns carry on.
 func CarriedBy(turns []Turn) *Carried {
-	c := &Carried{numbers: map[string]bool{}, parts: asking{parts: map[string]map[string]bool{}}}
+	c := &Carried{numbers: map[string]bool{}, parts: questionType{parts: map[string]map[string]bool{}}}
 	for i := range turns {
 		for _, b := range turns[i].Live {
 			switch path := edit.WithoutIndexes(b.FromPath); {
 			case strings.HasPrefix(b.value, "n"):
 				c.numbers[path] = true
 			case b.Part != "" && !spelling(b.How).isDigest():
-				c.parts.carry(path, b.Part)
+				c.parts.addPart(path, b.Part)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func (c *Carried) SameOtherwise(path, was, is string) bool {
 		return false
 	}
 	x, y := leaf{path: path}, leaf{path: path}
-	x.text([]byte(was))
-	y.text([]byte(is))
+	x.setText([]byte(was))
+	y.setText([]byte(is))
 	return c.parts.without(&x).value == c.parts.without(&y).value
 }

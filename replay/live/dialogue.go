@@ -14,10 +14,10 @@ import (
 // that answer it.
 type Dialogue struct {
 	mu    sync.Mutex
-	down  []*heard  // messages, heartbeats left out
-	at    time.Time // of the last one
-	alive time.Time // when anything came, a heartbeat too
-	ended bool      // the response is over
+	down  []*parsedMessage // messages, heartbeats left out
+	at    time.Time        // of the last one
+	alive time.Time        // when anything came, a heartbeat too
+	ended bool             // the response is over
 	wake  chan struct{}
 }
 
@@ -27,8 +27,8 @@ func NewDialogue() *Dialogue {
 	return &Dialogue{at: now, alive: now, wake: make(chan struct{})}
 }
 
-// Hear takes the next frames from the server.
-func (c *Dialogue) Hear(l *Links, frames []decode.Frame) {
+// AddFrames adds the next frames from the server.
+func (c *Dialogue) AddFrames(l *Links, frames []decode.Frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range frames {
@@ -37,7 +37,7 @@ func (c *Dialogue) Hear(l *Links, frames []decode.Frame) {
 			continue
 		}
 		c.alive = time.Now()
-		h := &heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
+		h := &parsedMessage{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
 		if h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)]); h.heartbeat {
 			continue
@@ -48,21 +48,21 @@ func (c *Dialogue) Hear(l *Links, frames []decode.Frame) {
 	c.signal()
 }
 
-// Head takes the headers of the answer.
-func (c *Dialogue) Head(headers captures.Headers) {
+// AddHeaders adds the headers of the answer.
+func (c *Dialogue) AddHeaders(headers captures.Headers) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h := hearHeaders(headers); h != nil {
+	if h := parseHeaders(headers); h != nil {
 		c.down = append(c.down, h)
 		c.signal()
 	}
 }
 
-// messages counts the frames among what was heard.
-func messages(down []*heard) int {
+// messages counts the frames among what has come.
+func messages(down []*parsedMessage) int {
 	n := len(down)
 	for _, h := range down {
-		if h.shape.isAside() {
+		if h.shape.isHeaders() {
 			n--
 		}
 	}

@@ -80,7 +80,7 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.Message
 		seen[n.Number]++
 		at := len(out)
 		if n.Type == wire.StartGroup || n.Type == wire.Len {
-			l.text(t.Payload(c))
+			l.setText(t.Payload(c))
 			out = append(out, l)
 			if inner, ok := messageIn(md, n.Number); ok && t.IsMessage(c) && (inner != nil || !isIdentifier(t, c)) && depth < maxLeafDepth {
 				out = protoLeaves(out, t, c, inner, l.path+".", depth+1)
@@ -88,7 +88,7 @@ func protoLeaves(out []leaf, t *wire.Tree, parent int32, md protoreflect.Message
 			out[at].inner = len(out) - at - 1
 			continue
 		}
-		l.count(strconv.FormatUint(t.Uint(c), 10), t.Uint(c))
+		l.setNumber(strconv.FormatUint(t.Uint(c), 10), t.Uint(c))
 		out = append(out, l)
 	}
 	return out
@@ -130,8 +130,8 @@ func messageIn(md protoreflect.MessageDescriptor, number uint64) (inner protoref
 	return fd.Message(), fd.Message() != nil
 }
 
-// text makes l the leaf of a text, bytes or a message.
-func (l *leaf) text(b []byte) {
+// setText makes l the leaf of a text, bytes or a message.
+func (l *leaf) setText(b []byte) {
 	l.small, l.data = len(b) < shortText, b
 	l.top, l.sub = l.depth == 1, l.depth == 2
 	if len(b) > longLeaf {
@@ -143,8 +143,8 @@ func (l *leaf) text(b []byte) {
 	l.value = "t" + string(b)
 }
 
-// count makes l the leaf of a number.
-func (l *leaf) count(digits string, v uint64) {
+// setNumber makes l the leaf of a number.
+func (l *leaf) setNumber(digits string, v uint64) {
 	l.number, l.small, l.value = true, v < smallNumber, "n"+digits
 }
 
@@ -166,7 +166,7 @@ func jsonLeaves(out []leaf, v jsontree.Value, prefix string, depth int) []leaf {
 		}
 		at := len(out)
 		if k := item.Kind(); k == jsontree.Object || k == jsontree.Array {
-			l.text(item.Raw())
+			l.setText(item.Raw())
 			below := l.path
 			if k == jsontree.Object {
 				below += "."
@@ -187,14 +187,14 @@ func jsonLeaves(out []leaf, v jsontree.Value, prefix string, depth int) []leaf {
 func jsonScalar(l leaf, v jsontree.Value) leaf {
 	text := v.Text()
 	if v.Kind() == jsontree.String {
-		l.text([]byte(text))
+		l.setText([]byte(text))
 		return l
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		n = 0
 	}
-	l.count(text, n)
+	l.setNumber(text, n)
 	return l
 }
 
@@ -240,8 +240,8 @@ func (s shape) matches(o shape) bool {
 	return float64(both) >= shapeLikeness*float64(len(s.sub)+len(o.sub)-both)
 }
 
-// aside is the shape of what a server says beside its frames.
-const aside = "\x00headers"
+// headerShape is the pseudo-shape of values found in the headers of an answer.
+const headerShape = "\x00headers"
 
-// isAside reports whether what was heard is no frame.
-func (s shape) isAside() bool { return len(s.top) == 1 && s.top[0] == aside }
+// isHeaders reports whether the shape is that of headers, not of a frame.
+func (s shape) isHeaders() bool { return len(s.top) == 1 && s.top[0] == headerShape }

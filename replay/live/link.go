@@ -47,14 +47,14 @@ type target struct {
 	nthAt int // from 1, among the captured frames that have path
 }
 
-// A heard frame is one from the server, taken apart.
-type heard struct {
+// A parsedMessage is a message, or the headers of an answer, taken apart.
+type parsedMessage struct {
 	frame     *decode.Frame
 	leaves    []leaf
 	shape     shape
 	heartbeat bool
 
-	asks *asking // of which args are known; nil: of none
+	asks *questionType // of which args are known; nil: of none
 	args arguments
 }
 
@@ -69,12 +69,12 @@ type Links struct {
 	// by direction; nil where no schema knows them
 	captured   *decode.Exchange
 	types      [2]protoreflect.MessageDescriptor
-	down       []heard
+	down       []parsedMessage
 	first      map[string]int  // which of down was the first to have a value
 	issued     map[string]bool // values that a frame up had before the server did
 	times      map[string]int  // how often a small frame came, by its bytes
 	consistent map[string]bool // cache of follows
-	up         []heard
+	up         []parsedMessage
 	before     []int // for each up: how many of down came before it
 	pairs      []pair
 	// spellings of what the server issued, by where they came first
@@ -84,7 +84,7 @@ type Links struct {
 	questions []question
 	turns     []Turn            // once they were asked for
 	asked     map[int]*question // by number in down
-	kinds     []*asking
+	kinds     []*questionType
 }
 
 // A pair is a place where the server issues small numbers with the place where
@@ -103,7 +103,7 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 			l.times[string(f.Data)]++
 		}
 	}
-	heads := hearHeaders(ex.ResponseHeaders)
+	heads := parseHeaders(ex.ResponseHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
 		if !IsMessage(f) {
@@ -111,10 +111,10 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 		}
 		// what the first frame up has is the client's own
 		if heads != nil && len(l.up) > 0 {
-			l.issue(*heads)
+			l.addServerMessage(*heads)
 			heads = nil
 		}
-		h := heard{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
+		h := parsedMessage{frame: f, leaves: leavesOf(f, l.types[f.Dir])}
 		h.shape = shapeOf(h.leaves)
 		h.heartbeat = l.isHeartbeat(f, h.leaves, l.times[string(f.Data)])
 		if f.Dir == captures.Up {
@@ -122,26 +122,26 @@ func NewLinks(ex *decode.Exchange, types [2]protoreflect.MessageDescriptor) *Lin
 			l.before = append(l.before, len(l.down))
 			l.inside = append(l.inside, l.search(&h))
 		} else {
-			l.issue(h)
+			l.addServerMessage(h)
 		}
 	}
 	return l
 }
 
-// issue takes the next of what the server said.
-func (l *Links) issue(h heard) {
+// addServerMessage adds the next message, or the headers, of the captured answer.
+func (l *Links) addServerMessage(h parsedMessage) {
 	for k := range h.leaves {
 		if _, ok := l.first[h.leaves[k].value]; !ok {
 			l.first[h.leaves[k].value] = len(l.down)
 		}
 	}
 	l.down = append(l.down, h)
-	l.index(len(l.down) - 1)
+	l.indexTokens(len(l.down) - 1)
 }
 
-// hearHeaders has what a server says in the headers of its answer as something
-// heard of it, by their names.
-func hearHeaders(headers captures.Headers) *heard {
+// parseHeaders takes the headers of an answer apart as if they were a message, by
+// their names; nil where there are none.
+func parseHeaders(headers captures.Headers) *parsedMessage {
 	values := map[string]string{}
 	for _, h := range headers {
 		if name := strings.ToLower(h.Name); values[name] == "" && !credential.IsRedacted(h.Value) {
@@ -153,12 +153,12 @@ func hearHeaders(headers captures.Headers) *heard {
 		return nil
 	}
 	f := &decode.Frame{Dir: captures.Down, Seq: -1, Frame: envelope.Frame{Data: b}}
-	return &heard{frame: f, leaves: leavesOf(f, nil), shape: shape{top: []string{aside}}}
+	return &parsedMessage{frame: f, leaves: leavesOf(f, nil), shape: shape{top: []string{headerShape}}}
 }
 
 // from names where a server said something.
-func (h *heard) from() string {
-	if h.shape.isAside() {
+func (h *parsedMessage) from() string {
+	if h.shape.isHeaders() {
 		return "the response's headers"
 	}
 	return fmt.Sprintf("%s/%d", captures.Down, h.frame.Seq)
@@ -208,7 +208,7 @@ func (l *Links) cause(i int) (at *target, after int) {
 	}
 	last := -1
 	for j := range l.before[i] {
-		if !l.down[j].heartbeat && !l.down[j].shape.isAside() {
+		if !l.down[j].heartbeat && !l.down[j].shape.isHeaders() {
 			after++
 			last = j
 		}
@@ -254,7 +254,7 @@ func (l *Links) bindings(i int) []Binding {
 			continue
 		}
 		b := Binding{Path: v.path, From: l.down[j].from(), FromPath: from.path, value: v.value, source: *l.target(j, from.path)}
-		if l.down[j].shape.isAside() { // which is of another codec
+		if l.down[j].shape.isHeaders() { // which is of another codec
 			b.token = string(v.data)
 		}
 		b.json = l.up[i].frame.Tree == nil
@@ -288,7 +288,7 @@ func (l *Links) zeros(i int) []Binding {
 		}
 		for j := l.before[i] - 1; j >= 0; j-- {
 			d := &l.down[j]
-			if d.heartbeat || d.shape.isAside() || !hasParent(d.leaves, p.from) {
+			if d.heartbeat || d.shape.isHeaders() || !hasParent(d.leaves, p.from) {
 				continue
 			}
 			if !has(d.leaves, p.from) {

@@ -16,7 +16,7 @@ import (
 // carry on an id that came with it. The answer to it belongs to what it asks,
 // not to its place in the stream.
 type question struct {
-	kind    *asking
+	kind    *questionType
 	down    int   // which of Links.down
 	answers []int // which of Links.up
 	args    arguments
@@ -28,8 +28,8 @@ type question struct {
 	only    bool // no other asks the same but for ids that its answer repeats
 }
 
-// An asking is what questions of one shape have in common.
-type asking struct {
+// A questionType describes the server's requests that share a shape.
+type questionType struct {
 	shape shape
 	mask  map[string]bool // paths of the ids that answers carry on
 	// mask, and paths of other values that answers repeat
@@ -45,11 +45,11 @@ type arguments struct {
 	repeated           []string // path and value of what rest leaves out
 }
 
-// ask finds the captured questions. bound are the bindings of each frame up.
+// findQuestions finds the captured questions. bound are the bindings of each frame up.
 //
 // Shape: a frame is a question where every frame of its shape that came before
 // the last frame up was answered: one that is answered now and then is not.
-func (l *Links) ask(bound [][]Binding) {
+func (l *Links) findQuestions(bound [][]Binding) {
 	at := map[int]int{} // by number in down: which of questions
 	for i, list := range bound {
 		j := questionOf(list)
@@ -67,10 +67,10 @@ func (l *Links) ask(bound [][]Binding) {
 	if len(l.before) == 0 {
 		return
 	}
-	unanswered := map[*asking]bool{}
+	unanswered := map[*questionType]bool{}
 	for j := range l.before[len(l.before)-1] {
 		d := &l.down[j]
-		if _, answered := at[j]; answered || d.heartbeat || d.shape.isAside() {
+		if _, answered := at[j]; answered || d.heartbeat || d.shape.isHeaders() {
 			continue
 		}
 		for _, k := range l.kinds {
@@ -78,7 +78,7 @@ func (l *Links) ask(bound [][]Binding) {
 		}
 	}
 	l.questions = slices.DeleteFunc(l.questions, func(q question) bool { return unanswered[q.kind] })
-	l.kinds = slices.DeleteFunc(l.kinds, func(k *asking) bool { return unanswered[k] })
+	l.kinds = slices.DeleteFunc(l.kinds, func(k *questionType) bool { return unanswered[k] })
 	for q := range l.questions {
 		l.describe(&l.questions[q], bound)
 	}
@@ -89,13 +89,13 @@ func (l *Links) ask(bound [][]Binding) {
 }
 
 // kindOf is what questions of a shape have in common, as far as it is known.
-func (l *Links) kindOf(s shape) *asking {
+func (l *Links) kindOf(s shape) *questionType {
 	for _, k := range l.kinds {
 		if k.shape.matches(s) {
 			return k
 		}
 	}
-	k := &asking{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}}
+	k := &questionType{shape: s, mask: map[string]bool{}, echo: map[string]bool{}, parts: map[string]map[string]bool{}}
 	l.kinds = append(l.kinds, k)
 	return k
 }
@@ -103,10 +103,10 @@ func (l *Links) kindOf(s shape) *asking {
 // count finds the place of each question among those that are like it.
 func (l *Links) count() {
 	type key struct {
-		kind *asking
+		kind *questionType
 		what string
 	}
-	kinds, exact, loose := map[*asking]int{}, map[key]int{}, map[key]int{}
+	kinds, exact, loose := map[*questionType]int{}, map[key]int{}, map[key]int{}
 	sameLoose, sameRest := map[key]map[string]bool{}, map[key]map[string]bool{}
 	note := func(m map[key]map[string]bool, k key, v string) {
 		if m[k] == nil {
@@ -139,7 +139,7 @@ func (l *Links) count() {
 func questionOf(list []Binding) int {
 	j := -1
 	for i := range list {
-		if s := &list[i].source; !s.shape.isAside() {
+		if s := &list[i].source; !s.shape.isHeaders() {
 			j = max(j, s.down)
 		}
 	}
@@ -162,7 +162,7 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 				q.kind.repeat(l.down[q.down].leaves, bind.FromPath)
 			case !spelling(bind.How).isDigest():
 				// what is hashed may well be what is asked
-				q.kind.carry(bind.FromPath, bind.Part)
+				q.kind.addPart(bind.FromPath, bind.Part)
 			}
 			l.digest(q, bind)
 		}
@@ -182,8 +182,8 @@ func (l *Links) describe(q *question, bound [][]Binding) {
 	}
 }
 
-// carry notes that answers carry on a part of what stands at path.
-func (a *asking) carry(path, part string) {
+// addPart notes that answers carry on a part of what stands at path.
+func (a *questionType) addPart(path, part string) {
 	if a.parts[path] == nil {
 		a.parts[path] = map[string]bool{}
 	}
@@ -191,7 +191,7 @@ func (a *asking) carry(path, part string) {
 }
 
 // without is a leaf without the parts that answers carry on.
-func (a *asking) without(v *leaf) *leaf {
+func (a *questionType) without(v *leaf) *leaf {
 	parts := a.parts[v.path]
 	if parts == nil {
 		return v
@@ -210,12 +210,12 @@ func (a *asking) without(v *leaf) *leaf {
 		s = strings.ReplaceAll(s, p.value, "<carried>")
 	}
 	out := leaf{path: v.path, depth: v.depth, inner: v.inner}
-	out.text([]byte(s))
+	out.setText([]byte(s))
 	return &out
 }
 
 // repeat notes that answers repeat what stands at path: all of a message.
-func (a *asking) repeat(leaves []leaf, path string) {
+func (a *questionType) repeat(leaves []leaf, path string) {
 	for k := range leaves {
 		v := &leaves[k]
 		if v.path != path {
@@ -264,7 +264,7 @@ func (l *Links) digest(q *question, b *Binding) {
 }
 
 // digestAt is the path at which a frame has a SHA-256, as bytes or in hex.
-func digestAt(h *heard, sum []byte) string {
+func digestAt(h *parsedMessage, sum []byte) string {
 	for k := range h.leaves {
 		if v := &h.leaves[k]; string(v.data) == string(sum) || string(v.data) == hex.EncodeToString(sum) {
 			return v.path
@@ -275,7 +275,7 @@ func digestAt(h *heard, sum []byte) string {
 
 // argumentsOf writes down what a frame asks. Numbers that are zero are not on
 // the wire, so none counts as zero.
-func (l *Links) argumentsOf(h *heard, kind *asking) arguments {
+func (l *Links) argumentsOf(h *parsedMessage, kind *questionType) arguments {
 	if h.asks == kind {
 		return h.args
 	}
@@ -335,7 +335,7 @@ func classes(b []byte) string {
 // fits reports whether a frame asks what a captured question does. Where all
 // that differs is what the answer repeats, it does if that may be an id and no
 // other question has the same rest.
-func (l *Links) fits(q *question, h *heard) bool {
+func (l *Links) fits(q *question, h *parsedMessage) bool {
 	if !h.shape.matches(q.kind.shape) {
 		return false
 	}
@@ -358,8 +358,8 @@ func sameForm(a, b string) bool {
 	return a == b || pathA == pathB && len(valueA) == len(valueB) && len(valueA) >= shortestForm && !strings.ContainsAny(valueA+valueB, " /\\.\n")
 }
 
-// asks describes a live question for an error.
-func (l *Links) asks(h *heard, kind *asking) string {
+// describeLive describes a live question for an error.
+func (l *Links) describeLive(h *parsedMessage, kind *questionType) string {
 	var list []string
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]

@@ -30,19 +30,19 @@ type Schedule struct {
 	// Notes are what was concluded on the way.
 	Notes []string
 
-	talk    *Dialogue
-	links   *Links
-	wait    time.Duration
-	quiet   time.Duration
-	waiters []*waiter // of what is still to be sent, in the order of the capture
-	all     map[int]*Upload
-	claimed map[*heard]bool // live questions that were answered
-	beat    *Upload         // what is sent by the clock; nil: nothing
-	every   time.Duration
-	next    time.Time
-	extra   int
-	tried   *waiter // what was sent last
-	write   func(u *Upload, data []byte, changed bool) error
+	dialogue *Dialogue
+	links    *Links
+	wait     time.Duration
+	quiet    time.Duration
+	waiters  []*waiter // of what is still to be sent, in the order of the capture
+	all      map[int]*Upload
+	claimed  map[*parsedMessage]bool // live questions that were answered
+	beat     *Upload                 // what is sent by the clock; nil: nothing
+	every    time.Duration
+	next     time.Time
+	extra    int
+	tried    *waiter // what was sent last
+	write    func(u *Upload, data []byte, changed bool) error
 }
 
 // An Upload is a frame to be sent in its turn.
@@ -56,8 +56,8 @@ type Upload struct {
 
 // NewSchedule schedules uploads. The write function sends a message, which
 // differs from the upload's where changed. Wait and quiet are as in Dialogue.Wait.
-func NewSchedule(l *Links, talk *Dialogue, uploads []Upload, wait, quiet time.Duration, write func(u *Upload, data []byte, changed bool) error) *Schedule {
-	c := &Schedule{talk: talk, links: l, wait: wait, quiet: quiet, all: map[int]*Upload{}, claimed: map[*heard]bool{}, write: write}
+func NewSchedule(l *Links, dialogue *Dialogue, uploads []Upload, wait, quiet time.Duration, write func(u *Upload, data []byte, changed bool) error) *Schedule {
+	c := &Schedule{dialogue: dialogue, links: l, wait: wait, quiet: quiet, all: map[int]*Upload{}, claimed: map[*parsedMessage]bool{}, write: write}
 	for i := range uploads {
 		u := &uploads[i]
 		c.all[u.Seq] = u
@@ -87,7 +87,7 @@ func (c *Schedule) Run(ctx context.Context, hold bool) error {
 // await does the next thing that is due, and waits until one is. over says that
 // nothing more is to be sent.
 func (c *Schedule) await(ctx context.Context) (over bool, err error) {
-	t := c.talk
+	t := c.dialogue
 	start := time.Now()
 	for {
 		t.mu.Lock()
@@ -101,7 +101,7 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 			return false, c.send(w)
 		}
 		if silent >= c.quiet {
-			if sent, err := c.unasked(down); sent || err != nil {
+			if sent, err := c.answerUnasked(down); sent || err != nil {
 				return false, err
 			}
 			if len(c.waiters) == 0 && messages(down) >= c.links.Messages() {
@@ -145,7 +145,7 @@ func (c *Schedule) await(ctx context.Context) (over bool, err error) {
 
 // due is the frame that may go now: the next one, or, when the server is quiet,
 // the first of the others that answers what the server has asked already.
-func (c *Schedule) due(down []*heard, quiet bool) *waiter {
+func (c *Schedule) due(down []*parsedMessage, quiet bool) *waiter {
 	for i, w := range c.waiters {
 		if i > 0 && !quiet {
 			return nil
@@ -172,25 +172,25 @@ func (c *Schedule) send(w *waiter) error {
 			c.claimed[s.result()] = true
 		}
 	}
-	data, changed, err := w.fill(c.talk)
+	data, changed, err := w.fill(c.dialogue)
 	if err != nil {
 		return err
 	}
 	return c.write(w.frame, data, changed)
 }
 
-// unasked answers a live question that the capture does not have in this place:
+// answerUnasked answers a live question that the capture does not have in this place:
 // with what the captured client said to the same question. The server is quiet,
 // and nothing else is due.
 //
 // Errors: ErrUnasked where the capture has no such question.
-func (c *Schedule) unasked(down []*heard) (sent bool, err error) {
+func (c *Schedule) answerUnasked(down []*parsedMessage) (sent bool, err error) {
 	l := c.links
 	for _, h := range down {
 		if c.claimed[h] || c.awaited(h) {
 			continue
 		}
-		i := slices.IndexFunc(l.kinds, func(k *asking) bool { return h.shape.matches(k.shape) })
+		i := slices.IndexFunc(l.kinds, func(k *questionType) bool { return h.shape.matches(k.shape) })
 		if i < 0 {
 			continue
 		}
@@ -201,11 +201,11 @@ func (c *Schedule) unasked(down []*heard) (sent bool, err error) {
 			}
 		}
 		if q == nil || c.extra >= maxExtra {
-			return false, fmt.Errorf("%w: the server asks %s", ErrUnasked, l.asks(h, l.kinds[i]))
+			return false, fmt.Errorf("%w: the server asks %s", ErrUnasked, l.describeLive(h, l.kinds[i]))
 		}
 		c.claimed[h] = true
 		c.extra++
-		c.note("the server asked %s once more: answered as %s/%d was", l.asks(h, q.kind), captures.Down, l.down[q.down].frame.Seq)
+		c.note("the server asked %s once more: answered as %s/%d was", l.describeLive(h, q.kind), captures.Down, l.down[q.down].frame.Seq)
 		for _, i := range q.answers {
 			f := c.all[l.up[i].frame.Seq]
 			if f == nil {
@@ -235,7 +235,7 @@ func (c *Schedule) Unsent(gone bool) (n int) {
 	if gone && c.tried != nil {
 		waiters = append(slices.Clip(waiters), c.tried)
 	}
-	t := c.talk
+	t := c.dialogue
 	t.mu.Lock()
 	down := slices.Clip(t.down)
 	t.mu.Unlock()
@@ -252,7 +252,7 @@ func (c *Schedule) Unsent(gone bool) (n int) {
 }
 
 // awaited reports whether a frame that is still to be sent answers h.
-func (c *Schedule) awaited(h *heard) bool {
+func (c *Schedule) awaited(h *parsedMessage) bool {
 	for _, w := range c.waiters {
 		for _, s := range w.bindings {
 			if s.question != nil && s.result() == h {
@@ -264,7 +264,7 @@ func (c *Schedule) awaited(h *heard) bool {
 }
 
 // byDigest finds the value of which a live question has the SHA-256.
-func (c *Dialogue) byDigest(question *heard, path string) (*heard, *leaf) {
+func (c *Dialogue) byDigest(question *parsedMessage, path string) (*parsedMessage, *leaf) {
 	want := ""
 	for k := range question.leaves {
 		if v := &question.leaves[k]; v.path == path {

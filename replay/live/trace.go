@@ -269,8 +269,8 @@ type innerBinding struct {
 	trace
 }
 
-// index learns what the next frame down issues.
-func (l *Links) index(j int) {
+// indexTokens adds what frame down j issues to the tokens.
+func (l *Links) indexTokens(j int) {
 	for k := range l.down[j].leaves {
 		v := &l.down[j].leaves[k]
 		for _, p := range partsOf(v.data) {
@@ -290,7 +290,7 @@ func (l *Links) index(j int) {
 
 // search finds the issued values inside the leaves of a frame up, and notes
 // what the client said first.
-func (l *Links) search(h *heard) (out []innerBinding) {
+func (l *Links) search(h *parsedMessage) (out []innerBinding) {
 	for k := 0; k < len(h.leaves); k++ {
 		v := &h.leaves[k]
 		if v.number || len(v.data) < shortText || len(v.data) > maxTraced || v.inner > 0 && !isPrintable(v.data) {
@@ -355,7 +355,7 @@ func (l *Links) nestedBindings(i int, bound map[string]bool) (out []Binding) {
 
 // live is the token that a live frame has in place of the captured one; ok is
 // false where the frame has none.
-func (b *Binding) live(from *heard) (string, bool) {
+func (b *Binding) live(from *parsedMessage) (string, bool) {
 	for k := range from.leaves {
 		v := &from.leaves[k]
 		if v.path != b.FromPath {
@@ -376,7 +376,7 @@ func bindInside(data []byte, b *Binding, fresh string) ([]byte, error) {
 		if strings.Contains(s, b.token) && !isDigits(b.token) {
 			return strings.ReplaceAll(s, b.token, fresh), true
 		}
-		return exchanged{b.token: fresh}.in(s, 0)
+		return replacements{b.token: fresh}.in(s, 0)
 	}
 	if b.json {
 		v, ok := edit.FindJSON(data, b.Path)

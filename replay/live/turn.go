@@ -52,14 +52,14 @@ func (l *Links) findTurns() []Turn {
 		turns[i].Live = append(turns[i].Live, l.zeros(i)...)
 		bound[i] = turns[i].Live // shared: digests are noted in them
 	}
-	l.ask(bound)
+	l.findQuestions(bound)
 	return turns
 }
 
 // Messages is how many messages the captured answer has, heartbeats left out.
 func (l *Links) Messages() (n int) {
 	for i := range l.down {
-		if !l.down[i].heartbeat && !l.down[i].shape.isAside() {
+		if !l.down[i].heartbeat && !l.down[i].shape.isHeaders() {
 			n++
 		}
 	}

@@ -43,7 +43,7 @@ func sendFirst(ctx context.Context, a *app.App, store *store.Store, id int64, f 
 			sayHint(a, result, shown.URL)
 			return verdictStatus(result)
 		}
-		result.LearnIssued(opts.Issued)
+		result.LearnIDs(opts.Issued)
 		return nil
 	})
 }
@@ -51,7 +51,7 @@ func sendFirst(ctx context.Context, a *app.App, store *store.Store, id int64, f 
 // replayFirst plans exchanges in their order, each with what those before it
 // issued, and has them sent; opts.Issued then knows what all did.
 func replayFirst(ctx context.Context, store *store.Store, first []int64, opts *ReplaySettings, send func(n int64, plan *replay.Plan) error) error {
-	opts.Issued = &live.Issued{}
+	opts.Issued = &live.IDs{}
 	plain := *opts
 	plain.Edits, plain.Editor, plain.Codec, plain.Message = nil, nil, "", nil
 	for _, n := range first {

@@ -267,7 +267,7 @@ func sendExperiment(ctx context.Context, file string, f suiteFlags, opts ReplayS
 			err = fmt.Errorf("exchange %d, sent first: %s", n, VerdictLine(result))
 		}
 		if err == nil {
-			result.LearnIssued(opts.Issued)
+			result.LearnIDs(opts.Issued)
 		}
 		return err
 	})

@@ -7,11 +7,11 @@ import (
 	"unwire/decode/wire"
 )
 
-// exchanged has for captured values the ones that stand for them now.
-type exchanged map[string]string
+// replacements maps captured values to the live ones.
+type replacements map[string]string
 
 // message puts them into a message; changed is false where it has none.
-func (x exchanged) message(data []byte, isJSON bool) (out []byte, changed bool) {
+func (x replacements) message(data []byte, isJSON bool) (out []byte, changed bool) {
 	if isJSON {
 		return x.json(data, 0)
 	}
@@ -19,7 +19,7 @@ func (x exchanged) message(data []byte, isJSON bool) (out []byte, changed bool) 
 }
 
 // proto puts them into the fields of a message.
-func (x exchanged) proto(data []byte, depth int) (out []byte, changed bool) {
+func (x replacements) proto(data []byte, depth int) (out []byte, changed bool) {
 	t := wire.Parse(data, wire.Options{})
 	var edits []wire.Edit
 	var walk func(parent int32)
@@ -51,7 +51,7 @@ func (x exchanged) proto(data []byte, depth int) (out []byte, changed bool) {
 }
 
 // json puts them into the names, strings and numbers of a JSON text.
-func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
+func (x replacements) json(data []byte, depth int) (out []byte, changed bool) {
 	root, err := jsontree.Parse(data)
 	if err != nil {
 		return data, false
@@ -84,7 +84,7 @@ func (x exchanged) json(data []byte, depth int) (out []byte, changed bool) {
 
 // in puts them into a value: all of it, JSON in it, what its base64 stands for,
 // or words of a text.
-func (x exchanged) in(s string, depth int) (out string, changed bool) {
+func (x replacements) in(s string, depth int) (out string, changed bool) {
 	if fresh, ok := x[s]; ok {
 		return fresh, true
 	}

@@ -18,8 +18,8 @@ func stringField(n protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
 }
 
-func TestExchanged(t *testing.T) {
-	x := exchanged{oldID: newID, "700001": "900002"}
+func TestReplacements(t *testing.T) {
+	x := replacements{oldID: newID, "700001": "900002"}
 	b64 := base64.StdEncoding.EncodeToString
 	message := func(s string) string { return string(append([]byte{1 << 3, 7}, stringField(2, s)...)) }
 	for in, want := range map[string]string{
@@ -45,13 +45,13 @@ func TestExchanged(t *testing.T) {
 	}
 }
 
-func FuzzExchanged(f *testing.F) {
+func FuzzReplacements(f *testing.F) {
 	f.Add([]byte(`{"a":["` + oldID + `"]}`))
 	f.Add(stringField(1, oldID))
 	f.Add(stringField(1, base64.StdEncoding.EncodeToString(stringField(2, oldID))))
 	f.Add([]byte(oldID))
-	x := exchanged{oldID: newID}
-	same := exchanged{oldID: oldID}
+	x := replacements{oldID: newID}
+	same := replacements{oldID: oldID}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if out, changed := x.proto(data, 0); !changed && !bytes.Equal(out, data) {
 			t.Errorf("%q became %q", data, out)

@@ -1,0 +1,54 @@
+package redact
+
+// A Hit is a secret that the rules find, without its value.
+type Hit struct {
+	Rule Rule
+
+	// Name is that of the parameter or member; of a shape, what it begins with; else "".
+	Name string
+
+	Off int // in what was searched
+	Len int // bytes
+}
+
+// A HeaderHit is a Hit in the value of a header field.
+type HeaderHit struct {
+	Hit
+	Header string
+}
+
+// A reporter is told of what is found; nil is nobody.
+type reporter func(Hit)
+
+// value reports v, unless it is a placeholder.
+func (r reporter) value(h Hit, v string) {
+	if r != nil && v != "" && !isPlaceholder(v) {
+		h.Len = len(v)
+		r(h)
+	}
+}
+
+// match returns what a scanner is to tell r of matches in a text at offset at.
+func (r reporter) match(at int) func(m match, base int64) {
+	if r == nil {
+		return nil
+	}
+	return func(m match, base int64) {
+		if m.end > m.start && !isPlaceholder(m.secret) {
+			r(Hit{Rule: m.rule, Name: m.name, Off: at + int(base) + m.start, Len: m.end - m.start})
+		}
+	}
+}
+
+// mapped returns a reporter for a text that was decoded: place returns where
+// the bytes of a hit stand in what r knows.
+func (r reporter) mapped(place func(from, to int) (int, int)) reporter {
+	if r == nil {
+		return nil
+	}
+	return func(h Hit) {
+		from, to := place(h.Off, h.Off+h.Len)
+		h.Off, h.Len = from, to-from
+		r(h)
+	}
+}

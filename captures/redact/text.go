@@ -1,0 +1,57 @@
+package redact
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// String returns s without secrets, for a terminal or a log.
+// In the URLs in it, the values of parameters are decoded as URL does it.
+func (r *Redactor) String(s string) string { return r.prose(s, bracketed, nil) }
+
+// prose is String with placeholders of form f, and reports what it replaces.
+func (r *Redactor) prose(s string, f form, report reporter) string {
+	text, moved := r.embedded(s, 0, 0, report)
+	return r.text(text, 0, f, moved.reporter(0, report))
+}
+
+// text replaces what the scanner finds in s, which stands at offset at of what
+// is searched, and reports it.
+func (r *Redactor) text(s string, at int, f form, report reporter) string {
+	var out bytes.Buffer
+	copied := 0
+	sc := newScanner(r, false)
+	sc.see = report.match(at)
+	sc.hit = func(start, end int64, secret string) {
+		out.WriteString(s[copied:start])
+		if secret == "" {
+			out.WriteString(strings.Repeat(".", int(end-start)))
+		} else {
+			out.WriteString(r.placeholder(secret, f))
+		}
+		copied = int(end)
+	}
+	sc.feed([]byte(s))
+	sc.finish()
+	if copied == 0 {
+		return s
+	}
+	out.WriteString(s[copied:])
+	return out.String()
+}
+
+// Bytes returns a copy of p in which placeholders of the secrets' lengths stand
+// for the secrets.
+func (r *Redactor) Bytes(p []byte) []byte { return r.mask(p, nil) }
+
+// mask is Bytes, and reports what it replaces.
+func (r *Redactor) mask(p []byte, report reporter) []byte {
+	out := slices.Clone(p)
+	sc := newScanner(r, false)
+	sc.see = report.match(0)
+	sc.hit = func(start, end int64, secret string) { copy(out[start:end], fill(r, secret, int(end-start))) }
+	sc.feed(p)
+	sc.finish()
+	return out
+}
