@@ -54,9 +54,10 @@ type held struct{ secret, from string }
 // A Resolver turns references into credentials. Its zero value knows nothing of
 // an environment, and asks the system's key store.
 type Resolver struct {
-	OS      string // "": this one
-	Getenv  func(string) string
-	Keyring func(service, account string) (string, error) // nil: that of the system
+	OS     string // "": this one
+	Getenv func(string) string
+	// nil: that of the system
+	Keyring func(service, account string) (string, error)
 }
 
 func (r Resolver) place() profile.Place {

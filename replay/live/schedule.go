@@ -36,13 +36,14 @@ type Schedule struct {
 	quiet    time.Duration
 	waiters  []*waiter // of what is still to be sent, in the order of the capture
 	all      map[int]*Upload
-	claimed  map[*parsedMessage]bool // live questions that were answered
-	beat     *Upload                 // what is sent by the clock; nil: nothing
-	every    time.Duration
-	next     time.Time
-	extra    int
-	tried    *waiter // what was sent last
-	write    func(u *Upload, data []byte, changed bool) error
+	// live questions that were answered
+	claimed map[*parsedMessage]bool
+	beat    *Upload // what is sent by the clock; nil: nothing
+	every   time.Duration
+	next    time.Time
+	extra   int
+	tried   *waiter // what was sent last
+	write   func(u *Upload, data []byte, changed bool) error
 }
 
 // An Upload is a frame to be sent in its turn.
