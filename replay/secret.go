@@ -13,7 +13,6 @@ import (
 	"unwire/decode/wire"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
-	"unwire/replay/profile"
 )
 
 // A Secret is a value that the capture holds a placeholder of.
@@ -92,7 +91,7 @@ func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown st
 		secret = made
 	}
 	s := Secret{Where: "header " + name, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets}
-	if name == profile.Cursor().ChecksumHeader && p.isLocal() {
+	if p.captured.Profile.IsChecksum(name) && p.isLocal() {
 		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
 	}
 	if !ok {

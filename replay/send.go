@@ -162,7 +162,7 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 	}
 	last = resp.StatusCode != http.StatusOK
 	ex := rec.snapshot()
-	stream := decode.NewStream(&ex, decode.Options{})
+	stream := decode.NewStream(&ex, decode.Options{Profile: rec.profile})
 	buf := make([]byte, readSize)
 	for {
 		n, err := resp.Body.Read(buf)
@@ -177,8 +177,8 @@ func (s *session) take(ctx context.Context, rec *record, resp *http.Response) (l
 				break
 			}
 			frames := stream.Feed(chunk)
-			last = last || conversation.IsLast(stream.Call(), frames)
-			s.talk.Hear(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{}))
+			last = last || conversation.IsLast(rec.profile, stream.Call(), frames)
+			s.talk.Hear(s.p.links, conversation.Carried(stream.Call(), frames, decode.Options{Profile: rec.profile}))
 		}
 		if err == io.EOF {
 			break

@@ -1,5 +1,7 @@
 package redact
 
+import "unwire/captures/profile"
+
 // A charset is a set of bytes.
 type charset [256]bool
 
@@ -48,9 +50,7 @@ func knownShapes() []shape {
 		{prefix: "eyJ", chars: dottedChars, min: 27, dots: true}, // JWT: base64 of {"
 		{prefix: "Bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
 		{prefix: "bearer ", chars: tokenChars, min: 16, digit: true, keep: true},
-		{prefix: "sk-", chars: wordChars, min: 20, digit: true},    // OpenAI, Anthropic, …
-		{prefix: "key_", chars: alnumChars, min: 24, digit: true},  // Cursor
-		{prefix: "crsr_", chars: alnumChars, min: 20, digit: true}, // Cursor
+		{prefix: "sk-", chars: wordChars, min: 20, digit: true}, // OpenAI, Anthropic, …
 		{prefix: "github_pat_", chars: wordChars, min: 22},
 		{prefix: "glpat-", chars: wordChars, min: 20},
 		{prefix: "AKIA", chars: upperChars, min: 16, max: 16}, // AWS
@@ -81,6 +81,15 @@ func knownShapes() []shape {
 	}
 	for _, p := range []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"} {
 		shapes = append(shapes, shape{prefix: p, chars: alnumChars, min: 16})
+	}
+	return shapes
+}
+
+// keyShapes are those of a profile's keys.
+func keyShapes(keys []profile.Key) []shape {
+	var shapes []shape
+	for _, k := range keys {
+		shapes = append(shapes, shape{prefix: k.Prefix, chars: alnumChars, min: k.MinLength, digit: true})
 	}
 	return shapes
 }

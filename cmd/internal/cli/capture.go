@@ -20,6 +20,7 @@ import (
 	"unwire/mitm"
 	"unwire/mitm/ca"
 	"unwire/mitm/launch"
+	"unwire/proto"
 )
 
 // shutdownGrace is how long running streams may go on when recording ends without a signal.
@@ -222,7 +223,7 @@ func (a *app) newRecorder(ln net.Listener, f captureFlags, token string) (*recor
 		return nil, err
 	}
 	if token != "" { // a program may send its environment somewhere
-		series.Redactor = redact.New(redact.Options{Secrets: []string{token}})
+		series.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
 	}
 	keys, err := a.openKeyLog(f.keylog)
 	if err != nil {
@@ -463,7 +464,7 @@ func (a *app) sayEnded(ctx context.Context, f captureFlags, files []string, rema
 
 func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
 	for _, file := range files {
-		store, err := store.Open(file)
+		store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 		if err != nil {
 			return n, unfinished, err
 		}

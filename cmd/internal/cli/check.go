@@ -14,6 +14,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/check"
 )
@@ -153,6 +154,7 @@ func (a *app) checkCaptures(ctx context.Context, defs *schema.Schema, inputs []s
 	var damage error
 	file := ""
 	k := check.NewChecker(defs, check.CheckOptions{
+		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, f *decode.Frame, part bool) string {
 			return address{file, ex.ID, part, f.Dir, f.Seq}.String()
 		},

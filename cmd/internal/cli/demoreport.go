@@ -14,6 +14,7 @@ import (
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
 	"unwire/decode/transcript"
+	"unwire/proto"
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -226,7 +227,7 @@ func (r *demoReport) inferred(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := infer.Infer(ev, infer.Options{})
+	in, err := infer.Infer(ev, infer.Options{Profile: proto.Profile()})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/decode/diff"
+	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -196,7 +197,7 @@ func isCapture(file string) bool {
 	if file == "-" {
 		return false
 	}
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		return false
 	}

@@ -23,6 +23,7 @@ import (
 	"unwire/captures/transfer"
 	"unwire/decode"
 	"unwire/decode/secret"
+	"unwire/proto"
 	"unwire/schema"
 )
 
@@ -144,7 +145,7 @@ func (f exportFlags) source(ctx context.Context, store *store.Store, addr addres
 		if err != nil {
 			return nil, nil, err
 		}
-		red := redact.Default()
+		red := redact.Default(proto.Profile())
 		if !f.keepUnsearched {
 			red = red.Omitting()
 		}

@@ -19,6 +19,7 @@ import (
 	"unwire/cmd/internal/term"
 	"unwire/decode"
 	"unwire/decode/kind"
+	"unwire/proto"
 	"unwire/schema/check"
 	"unwire/schema/infer"
 )
@@ -109,7 +110,7 @@ func (a *app) infer(ctx context.Context, f inferFlags, inputs []string) error {
 	if err := a.orInterrupted(ctx, reading); err != nil {
 		return err
 	}
-	opts := infer.Options{Package: f.pkg}
+	opts := infer.Options{Package: f.pkg, Profile: proto.Profile()}
 	if f.root != "" && !f.raw {
 		opts.Root = f.root
 	}
@@ -203,6 +204,7 @@ func (a *app) inferInto(ctx context.Context, g *evidenceInputs, f inferFlags, in
 		return err
 	}
 	g.checker = check.NewChecker(defs, check.CheckOptions{
+		Profile: proto.Profile(),
 		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
 			return address{g.file, ex.ID, part, fr.Dir, fr.Seq}.String()
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"unwire/proto"
 	"unwire/schema/infer"
 )
 
@@ -55,7 +56,7 @@ func (a *app) mergeEvidence(ctx context.Context, inputs []string, out, pkg strin
 			return err
 		}
 	}
-	in, err := infer.Infer(g.total, infer.Options{Package: pkg})
+	in, err := infer.Infer(g.total, infer.Options{Package: pkg, Profile: proto.Profile()})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"unwire/captures/store"
 	"unwire/cmd/internal/term"
+	"unwire/proto"
 	"unwire/replay"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
@@ -238,7 +239,7 @@ func (f *replayFlags) options(ctx context.Context) (replaySettings, error) {
 	if opts.Roots, err = upstreamRoots(f.upstreamCA); err != nil {
 		return opts, err
 	}
-	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv}.Load(f.credentials)
+	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.credentials)
 	return opts, err
 }
 

@@ -60,7 +60,7 @@ func (f *secretFlags) redactor() (*redact.Redactor, error) {
 		}
 		named = append(named, lines...)
 	}
-	return redact.New(redact.Options{Secrets: named}), nil
+	return redact.New(redact.Options{Profile: proto.Profile(), Secrets: named}), nil
 }
 
 // readSecrets reads a secret a line. No error holds one.

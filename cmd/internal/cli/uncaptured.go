@@ -12,6 +12,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/search"
+	"unwire/proto"
 )
 
 const (
@@ -86,7 +87,7 @@ func (w *endpointWatch) finish(ctx context.Context, files []string) {
 }
 
 func (w *endpointWatch) finishFile(ctx context.Context, file string) {
-	store, err := store.Open(file)
+	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
 	if err != nil {
 		return // captureSummary says so
 	}

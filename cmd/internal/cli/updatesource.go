@@ -11,6 +11,7 @@ import (
 
 	"unwire/cmd/internal/term"
 	"unwire/decode"
+	"unwire/proto"
 	"unwire/schema"
 	"unwire/schema/align"
 	"unwire/schema/extract"
@@ -90,7 +91,7 @@ func (a *app) trafficSource(ctx context.Context, have *schema.Schema, name strin
 		return nil, err
 	}
 	defer store.Close()
-	t := source.NewTraffic(have)
+	t := source.NewTraffic(have, proto.Profile())
 	t.OnExchange = func(ex *decode.Exchange) {
 		a.remark(ex)
 		calls.Add(addr.File, ex)
@@ -114,7 +115,7 @@ func (a *app) findingsSource(have *schema.Schema, name string) (*update.Source, 
 		if err != nil {
 			return nil, err
 		}
-		return source.FromEvidence(ev)
+		return source.FromEvidence(ev, proto.Profile())
 	}
 	if align.IsReport(data) {
 		return a.reportSource(have, name, data)
