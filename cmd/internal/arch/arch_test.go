@@ -91,7 +91,7 @@ var table = map[string]row{
 	},
 	"decode": {
 		imports: []string{"captures/profile", "captures", "decode/"}, tests: []string{"proto"},
-		why:     "frames and streams are derived from captures",
+		why: "frames and streams are derived from captures",
 	},
 	"decode/conversation": {imports: []string{"captures/profile", "captures", "decode", "decode/"}, tests: []string{"proto"}, why: "joins decoded exchanges"},
 	"decode/diff":         {imports: []string{"captures", "decode", "decode/"}, why: "compares decoded exchanges"},
