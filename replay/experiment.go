@@ -11,6 +11,7 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 )
 
 // An Experiment is a replay with what is expected of it, kept in a file.
@@ -231,7 +232,7 @@ func (r *Result) values(frame int, path fieldpath.Path) (out []string) {
 	md := r.down
 	for i := range r.live.Frames {
 		f := &r.live.Frames[i]
-		if f.Dir != captures.Down || !IsMessage(f) || frame != edit.FirstFrame && f.Seq != frame {
+		if f.Dir != captures.Down || !live.IsMessage(f) || frame != edit.FirstFrame && f.Seq != frame {
 			continue
 		}
 		out = append(out, edit.ValuesAt(f.Data, f.Tree, path, md)...)

@@ -10,6 +10,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 )
 
 // A PlanFrame is one message of the request, with what it waits for.
@@ -22,7 +23,7 @@ type PlanFrame struct {
 	Compressed bool  `json:"compressed"`
 	Edited     bool  `json:"edited"`
 	Len        int   `json:"len"` // of Data
-	Turn
+	live.Turn
 	Data []byte `json:"data"`
 	// the call that carries it, where frames have calls of their own
 	Append *Append `json:"append,omitempty"`
@@ -36,7 +37,7 @@ type PlanFrame struct {
 
 // buildFrames takes over the request's frames, and what each answers.
 func (p *planner) buildFrames(body []byte) {
-	p.links = NewLinks(p.captured, p.types)
+	p.links = live.NewLinks(p.captured, p.types)
 	turns := p.links.Turns()
 	for i := range p.captured.Frames {
 		f := &p.captured.Frames[i]
@@ -52,7 +53,7 @@ func (p *planner) buildFrames(body []byte) {
 			Seq: f.Seq, Flags: uint8(f.Flags), Compressed: f.Encoding != "", Data: f.Data,
 			framed: f.Framed, encoding: f.Encoding, wire: p.asCaptured(f, body), unread: f.Err,
 		}
-		if IsMessage(f) {
+		if live.IsMessage(f) {
 			pf.Turn, turns = turns[0], turns[1:]
 		}
 		p.shown.Frames = append(p.shown.Frames, pf)

@@ -34,8 +34,8 @@ type Lesson struct {
 // GET, or be of a method that the schema marks as free of side effects.
 func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesson, error) {
 	r, o.Lesson = r.unedited(), nil
-	var live [2]*Result
-	for i := range live {
+	var runs [2]*Result
+	for i := range runs {
 		p, err := r.Plan(ctx, o)
 		if err != nil {
 			return nil, err
@@ -43,10 +43,10 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 		if p.shown.Effects != EffectsNone && !p.isLocal() {
 			return nil, fmt.Errorf("replay: %w: nothing says that %s/%s has no effects, so it is not sent twice to learn what is volatile", outbound.ErrRefused, p.shown.Service, p.shown.RPC)
 		}
-		if live[i], err = p.Send(ctx, out); err != nil {
+		if runs[i], err = p.Send(ctx, out); err != nil {
 			return nil, err
 		}
-		switch got := live[i]; {
+		switch got := runs[i]; {
 		case got.Verdict == Refused:
 			return nil, fmt.Errorf("replay: %w: %s", outbound.ErrRefused, strings.TrimPrefix(got.Message, "refused: "))
 		case got.Verdict == NotSent:
@@ -56,10 +56,10 @@ func Learn(ctx context.Context, r *Request, o Options, out *store.Store) (*Lesso
 		}
 	}
 	l := &Lesson{volatile: map[string]bool{}, steady: map[string][]diff.Change{}}
-	for _, c := range diff.Exchanges(live[0].live, live[1].live, diff.Options{Answer: true}) {
+	for _, c := range diff.Exchanges(runs[0].live, runs[1].live, diff.Options{Answer: true}) {
 		l.volatile[placeless(c.Path)] = true
 	}
-	for _, c := range live[0].Diff {
+	for _, c := range runs[0].Diff {
 		l.steady[placeless(c.Path)] = append(l.steady[placeless(c.Path)], c)
 	}
 	return l, nil

@@ -22,6 +22,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/replay/live"
 )
 
 // A raw is a message in bytes: the servers here have no schema, as what is
@@ -281,12 +282,15 @@ func (c *ledgerClient) talk() (open, run, end int64) {
 func stale(t *testing.T, was, is *decode.Exchange) (words []string) {
 	t.Helper()
 	issued := issuedIn(was)
+	if len(issued) == 0 {
+		t.Fatal("the capture has no ids")
+	}
 	for i := range is.Frames {
 		f := &is.Frames[i]
 		if f.Dir != captures.Up {
 			continue
 		}
-		for w := range wordsOf(string(f.Data)) {
+		for _, w := range wordsIn(string(f.Data)) {
 			if issued[w] && !strings.Contains(w, "read_file") {
 				words = append(words, fmt.Sprintf("up/%d %s", f.Seq, w))
 			}
@@ -302,7 +306,7 @@ func TestLedger(t *testing.T) {
 	c := newLedger(t)
 	open, run, end := c.talk()
 	for _, id := range []int64{run, end} {
-		first, err := Issuers(t.Context(), c.store, id)
+		first, err := live.Issuers(t.Context(), c.store, id)
 		if err != nil || !slices.Equal(first, []int64{open}) {
 			t.Fatalf("before %d: %v, %v", id, first, err)
 		}
@@ -315,7 +319,7 @@ func TestLedger(t *testing.T) {
 		c.ledger.leases = map[string]string{}
 		c.expect(c.replay(run, c.options()), Rejected, FromServer, "not_found")
 		o := c.options()
-		o.Issued = &Issued{}
+		o.Issued = &live.Issued{}
 		p := c.plan(open, o)
 		r, err := p.Send(t.Context(), nil)
 		if err != nil {

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,8 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/fieldpath"
+	"unwire/decode/transcript/ident"
+	"unwire/decode/wire"
 	"unwire/replay/standin"
 )
 
@@ -45,9 +49,14 @@ func order(ex *decode.Exchange, dir captures.Direction) (list []string) {
 		if f.Dir != dir || f.End != nil || len(f.Data) == 0 || f.Dir == captures.Up && string(f.Data) == "\x3a\x00" || f.Tree == nil {
 			continue
 		}
-		h := heard{leaves: leavesOf(f, nil)}
-		s := shapeOf(h.leaves)
-		list = append(list, strings.Join(s.top, ","))
+		var top []string
+		for c := range f.Tree.Children(0) {
+			if n := f.Tree.Node(c); n.Type == wire.Len || n.Type == wire.StartGroup {
+				top = append(top, strconv.FormatUint(n.Number, 10))
+			}
+		}
+		slices.Sort(top)
+		list = append(list, strings.Join(slices.Compact(top), ","))
 	}
 	return list
 }
@@ -60,15 +69,47 @@ func issuedIn(ex *decode.Exchange) map[string]bool {
 		if f.Dir == captures.Up || f.Tree == nil {
 			continue
 		}
-		for _, l := range leavesOf(f, nil) {
-			for _, p := range partsOf(l.data) {
-				if p.id && l.inner == 0 {
-					ids[p.value] = true
+		for c := range f.Tree.Children(0) {
+			addIdentifiers(ids, f.Tree, c)
+		}
+	}
+	return ids
+}
+
+// addIdentifiers adds the identifiers in a field to ids: those in its text, and in
+// the text that its base64 stands for.
+func addIdentifiers(ids map[string]bool, t *wire.Tree, field int32) {
+	for c := range t.Children(field) {
+		addIdentifiers(ids, t, c)
+	}
+	if t.Node(field).Type != wire.Len {
+		return
+	}
+	value := string(t.Payload(field))
+	for _, w := range wordsIn(value) {
+		if c := ident.Of(w); c != "" && c != ident.Time {
+			ids[w] = true
+		}
+		if b, err := base64.StdEncoding.DecodeString(w); err == nil {
+			for _, w := range wordsIn(string(b)) {
+				if c := ident.Of(w); c != "" && c != ident.Time {
+					ids[w] = true
 				}
 			}
 		}
 	}
-	return ids
+}
+
+// wordPattern matches a run of letters, digits and the signs of base64.
+var wordPattern = regexp.MustCompile(`[A-Za-z0-9_+/=.-]+`)
+
+// wordsIn lists the words of a text and the identifiers that their signs part.
+func wordsIn(s string) (words []string) {
+	for _, w := range wordPattern.FindAllString(s, -1) {
+		words = append(words, w)
+		words = append(words, strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("/+=.", r) })...)
+	}
+	return words
 }
 
 func TestToolLoop(t *testing.T) {
@@ -83,6 +124,9 @@ func TestToolLoop(t *testing.T) {
 				t.Fatal(err)
 			}
 			stale := issuedIn(was)
+			if len(stale) == 0 {
+				t.Fatal("the capture has no ids")
+			}
 			for range 3 {
 				p := a.plan(id)
 				r, err := p.Send(t.Context(), a.store)
@@ -101,7 +145,7 @@ func TestToolLoop(t *testing.T) {
 					if f.Dir != captures.Up {
 						continue
 					}
-					for word := range wordsOf(string(f.Data)) {
+					for _, word := range wordsIn(string(f.Data)) {
 						if stale[word] {
 							t.Errorf("up/%d has the stale id %q", f.Seq, word)
 						}
@@ -321,9 +365,11 @@ func TestHeartbeatsRunByTheClock(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, standin.Options{Script: []byte(`{"v":1,"turns":[{"steps":[{"tool":{"name":"read","args":{"path":"a"}}},{"wait":{"ms":900,"heartbeat_every_ms":100}},{"text":"done"},{"turn_ended":{}}]}]}`)})
 	id := a.turn("x")
+	// the shortest time between two heartbeats
+	const interval = 250 * time.Millisecond
 	start := time.Now()
 	r := a.replay(id)
-	if most := int(time.Since(start)/minBeat) + 1; r.Verdict != Same || r.Beats < 2 || r.Beats > most {
+	if most := int(time.Since(start)/interval) + 1; r.Verdict != Same || r.Beats < 2 || r.Beats > most {
 		t.Errorf("%s %s %s, %d heartbeats, %v", r.Verdict, r.Code, r.Message, r.Beats, r.Concluded)
 	}
 }

@@ -16,13 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"unwire/replay/internal/nodetest"
-
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"unwire/replay/internal/nodetest"
+	"unwire/replay/live"
 )
 
 // testService is test.v1.Test as the Node servers of the tests have it.
@@ -171,12 +172,12 @@ func TestNodeToolLoop(t *testing.T) {
 			open, run := loopTurn(l, o...)
 			for range 2 {
 				l.expect(l.replay(run, l.options()), Rejected, FromServer, "not_found")
-				first, err := Issuers(t.Context(), l.store, run)
+				first, err := live.Issuers(t.Context(), l.store, run)
 				if err != nil || !slices.Equal(first, []int64{open}) {
 					t.Fatalf("before it: %v, %v", first, err)
 				}
 				o := l.options()
-				o.Issued = &Issued{}
+				o.Issued = &live.Issued{}
 				p := l.plan(open, o)
 				r, err := p.Send(t.Context(), nil)
 				if err != nil {

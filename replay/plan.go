@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/replay/credential"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 	"unwire/schema"
 )
@@ -90,7 +91,7 @@ type Plan struct {
 	captured *decode.Exchange
 	// where the request is sent in pieces; nil for one exchange
 	split   *splitting
-	links   *Links
+	links   *live.Links
 	types   [2]protoreflect.MessageDescriptor
 	recoded bool // Codec is not the captured one
 	across  bool // and the captured answer is in the captured one

@@ -18,6 +18,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/diff"
 	"unwire/decode/wire"
+	"unwire/replay/live"
 	"unwire/schema"
 	"unwire/schema/align"
 )
@@ -49,7 +50,7 @@ func (p *planner) recode(body []byte) ([]byte, error) {
 	ex.Frames, ex.RequestHeaders = slices.Clone(ex.Frames), slices.Clone(ex.RequestHeaders)
 	for i := range ex.Frames {
 		f := &ex.Frames[i]
-		if !IsMessage(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
+		if !live.IsMessage(f) || f.Dir == captures.Down && ex.Code != "ok" && ex.Code != "" && !f.Framed {
 			continue
 		}
 		data, err := p.recodeFrame(f, to)
@@ -159,8 +160,8 @@ func recodeMessage(data []byte, md protoreflect.MessageDescriptor, to string) ([
 
 // acrossCodecs compares the answer to a recoded request with the captured one,
 // message by message: whether one can be the other is all that can be told.
-func (p *Plan) acrossCodecs(live *decode.Exchange) (changes []diff.Change) {
-	was, is := answerOf(p.captured), answerOf(live)
+func (p *Plan) acrossCodecs(answer *decode.Exchange) (changes []diff.Change) {
+	was, is := answerOf(p.captured), answerOf(answer)
 	for i := range max(len(was), len(is)) {
 		c := diff.Change{Path: fmt.Sprintf("%s/%d", captures.Down, i), Op: "change"}
 		switch {
@@ -193,7 +194,7 @@ func shown(f *decode.Frame) any {
 
 func answerOf(ex *decode.Exchange) (out []*decode.Frame) {
 	for i := range ex.Frames {
-		if f := &ex.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
+		if f := &ex.Frames[i]; f.Dir == captures.Down && live.IsMessage(f) {
 			out = append(out, f)
 		}
 	}

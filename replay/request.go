@@ -11,6 +11,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/conversation"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 )
 
 // Changes say what is to be other than in the capture. The zero value sends the
@@ -43,7 +44,7 @@ type Changes struct {
 
 	// Issued has what the server issued in calls that were sent before this one; it
 	// may be nil.
-	Issued *Issued
+	Issued *live.Issued
 
 	Timing
 }

@@ -24,6 +24,7 @@ import (
 	"unwire/decode/envelope"
 	"unwire/decode/text"
 	"unwire/decode/wire"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
@@ -78,7 +79,7 @@ type Result struct {
 	// what we saw on the way, in our words
 	Concluded []string `json:"concluded,omitempty"`
 
-	links *Links                         // of the captured exchange
+	links *live.Links                    // of the captured exchange
 	live  *decode.Exchange               // the answer
 	down  protoreflect.MessageDescriptor // its type, where a schema knows it
 
@@ -117,29 +118,29 @@ func (p *Plan) refused(err error) *Result {
 
 // judge compares what came with what was captured.
 func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
-	live, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{})
+	answer, err := decode.Decode(context.WithoutCancel(ctx), s.rec, s.rec.ex.ID, decode.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if live, err = s.joined(live); err != nil {
+	if answer, err = s.joined(answer); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{
-		V: 1, Origin: FromServer, Code: live.Code, Message: live.Message, Status: live.Status, Details: p.details(live),
+		V: 1, Origin: FromServer, Code: answer.Code, Message: answer.Message, Status: answer.Status, Details: p.details(answer),
 		Refreshed: p.shown.Refreshed, Diff: []diff.Change{}, Exchange: s.rec.id(), Sent: s.sent,
-		links: p.links, live: live, down: p.types[captures.Down],
+		links: p.links, live: answer, down: p.types[captures.Down],
 	}
-	for i := range live.Frames {
-		if f := &live.Frames[i]; f.Dir == captures.Down && IsMessage(f) {
+	for i := range answer.Frames {
+		if f := &answer.Frames[i]; f.Dir == captures.Down && live.IsMessage(f) {
 			r.Received++
 		}
 	}
-	if p.across && live.Status != 0 && live.Code == "ok" {
-		if changes := p.acrossCodecs(live); changes != nil {
+	if p.across && answer.Status != 0 && answer.Code == "ok" {
+		if changes := p.acrossCodecs(answer); changes != nil {
 			r.Diff = changes
 		}
-	} else if live.Status != 0 {
-		if changes := diff.Exchanges(p.captured, live, diff.Options{Answer: true}); changes != nil {
+	} else if answer.Status != 0 {
+		if changes := diff.Exchanges(p.captured, answer, diff.Options{Answer: true}); changes != nil {
 			r.Diff = changes
 		}
 		p.ignore(r.Diff)
@@ -149,10 +150,10 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 	if s.unsent > 0 && s.fail == nil {
 		r.Concluded = append(r.Concluded, fmt.Sprintf("the server ended before it had asked for everything: %d frames up were not sent", s.unsent))
 	}
-	if live.Status == 0 && s.fail != nil && !errors.Is(s.fail, ErrSilent) {
+	if answer.Status == 0 && s.fail != nil && !errors.Is(s.fail, live.ErrSilent) {
 		r.unanswered(explain(&s.at, s.fail, p.timing.Timeout), s.fail)
 	} else {
-		r.conclude(p.captured, live, s.fail)
+		r.conclude(p.captured, answer, s.fail)
 	}
 	if r.Verdict == Same && s.unsent > 0 {
 		r.Verdict = Differs
@@ -191,13 +192,13 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 // saying so.
 func codeOf(err error) string {
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrSilent):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, live.ErrSilent):
 		return "deadline_exceeded"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, errTooLarge):
 		return "resource_exhausted"
-	case errors.Is(err, ErrUnasked):
+	case errors.Is(err, live.ErrUnasked):
 		return "aborted"
 	case errors.Is(err, outbound.ErrRefused):
 		return "permission_denied"
@@ -347,7 +348,7 @@ func (r *Result) unanswered(f *outbound.Failure, err error) {
 
 // LearnIssued notes in ids which identifiers the server issued in place of those
 // of the captured answer.
-func (r *Result) LearnIssued(ids *Issued) {
+func (r *Result) LearnIssued(ids *live.Issued) {
 	if r.live != nil {
 		ids.Learn(r.links, r.live)
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
 	"unwire/replay/credential"
-	"unwire/replay/edit"
 )
 
 // A Secret is a value that the capture holds a placeholder of.
@@ -213,7 +213,7 @@ func innermost(t *wire.Tree, b []byte) int32 {
 func (p *Plan) fill(data, placeholder []byte, secret string) ([]byte, error) {
 	if len(placeholder) == len(secret) || p.isJSON() {
 		if p.isJSON() {
-			quoted := edit.Quote(secret)
+			quoted := jsontree.Quote(secret)
 			secret = string(quoted[1 : len(quoted)-1])
 		}
 		return bytes.Replace(data, placeholder, []byte(secret), 1), nil

@@ -15,6 +15,7 @@ import (
 	"unwire/captures/store"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
@@ -58,7 +59,7 @@ func (p *Plan) Send(ctx context.Context, out *store.Store) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{p: p, entry: number, rec: rec, out: out, talk: NewDialogue()}
+	s := &session{p: p, entry: number, rec: rec, out: out, talk: live.NewDialogue()}
 	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("replay: %w", errors.Join(err, p.answered(number, &Result{Origin: FromUs, Message: p.cleaner()(err.Error())}, time.Time{})))
 	}
@@ -92,7 +93,7 @@ type session struct {
 	calls []*record // of appends and polls
 	// the append that the server did not take; nil if it took all
 	turned  *declined
-	talk    *Dialogue
+	talk    *live.Dialogue
 	server  string // address that was dialled
 	at      outbound.Progress
 	fail    error // why it did not end as HTTP wants it; nil if it did
@@ -200,7 +201,7 @@ func (s *session) outcome() captures.Outcome {
 	case errors.Is(s.fail, errLeft):
 		s.fail = nil
 		return s.p.captured.Outcome
-	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, ErrSilent):
+	case errors.Is(s.fail, context.Canceled), errors.Is(s.fail, context.DeadlineExceeded), errors.Is(s.fail, errTooLarge), errors.Is(s.fail, live.ErrSilent):
 		return captures.Canceled
 	}
 	return captures.Reset
@@ -284,13 +285,13 @@ func (s *session) speak(ctx context.Context, w io.Writer) error {
 }
 
 // schedule is in which order, and when, the frames are written.
-func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) error) *Schedule {
-	uploads := make([]Upload, len(s.p.shown.Frames))
+func (s *session) schedule(write func(f *PlanFrame, data []byte, changed bool) error) *live.Schedule {
+	uploads := make([]live.Upload, len(s.p.shown.Frames))
 	for i := range uploads {
 		f := &s.p.shown.Frames[i]
-		uploads[i] = Upload{Turn: f.Turn, Index: i, Seq: f.Seq, Data: f.Data, Changed: f.changed()}
+		uploads[i] = live.Upload{Turn: f.Turn, Index: i, Seq: f.Seq, Data: f.Data, Changed: f.changed()}
 	}
-	return NewSchedule(s.p.links, s.talk, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *Upload, data []byte, changed bool) error {
+	return live.NewSchedule(s.p.links, s.talk, uploads, s.p.timing.Wait, s.p.timing.Quiet, func(u *live.Upload, data []byte, changed bool) error {
 		return write(&s.p.shown.Frames[u.Index], data, changed)
 	})
 }

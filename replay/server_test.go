@@ -28,6 +28,7 @@ import (
 	"unwire/proto"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 	"unwire/schema"
 )
@@ -282,7 +283,7 @@ type settings struct {
 	Credentials *credential.Credentials
 	OmitSecrets bool
 	Headers     map[string]HeaderMaker
-	Issued      *Issued
+	Issued      *live.Issued
 	Lesson      *Lesson
 	Pace        *outbound.Pace
 	Roots       *x509.CertPool

@@ -14,6 +14,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/conversation"
+	"unwire/replay/live"
 	"unwire/replay/outbound"
 )
 
@@ -187,7 +188,7 @@ func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Cont
 // then nothing for long: nothing tells it that no append follows.
 func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ready, _ := s.talk.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
-		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", ErrSilent, s.p.timing.Wait))
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
 	}
 }
 
@@ -371,11 +372,11 @@ func version(resp *http.Response) string {
 }
 
 // joined is what came as the conversation that its pieces are.
-func (s *session) joined(live *decode.Exchange) (*decode.Exchange, error) {
+func (s *session) joined(answer *decode.Exchange) (*decode.Exchange, error) {
 	if s.p.split == nil {
-		return live, nil
+		return answer, nil
 	}
-	parts := []*decode.Exchange{live}
+	parts := []*decode.Exchange{answer}
 	for _, rec := range s.calls {
 		ex, err := decode.Decode(context.Background(), rec, rec.ex.ID, decode.Options{})
 		if err != nil {
@@ -383,8 +384,8 @@ func (s *session) joined(live *decode.Exchange) (*decode.Exchange, error) {
 		}
 		parts = append(parts, ex)
 	}
-	if joined := conversation.Join(parts, decode.Options{Profile: live.Profile}); len(joined) == 1 {
+	if joined := conversation.Join(parts, decode.Options{Profile: answer.Profile}); len(joined) == 1 {
 		return joined[0].Exchange, nil
 	}
-	return live, nil
+	return answer, nil
 }

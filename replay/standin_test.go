@@ -290,7 +290,7 @@ func TestAgentTurnPlan(t *testing.T) {
 	for _, f := range p.shown.Frames {
 		if string(f.Data) == "\x3a\x00" {
 			heartbeats++
-			if f.After != 0 || f.cause != nil {
+			if f.After != 0 || f.Answers != "" {
 				t.Errorf("frame %d is a heartbeat and waits for %s", f.Seq, f.Answers)
 			}
 			continue

@@ -10,6 +10,7 @@ import (
 	"unwire/decode/diff"
 	"unwire/replay/credential"
 	"unwire/replay/edit"
+	"unwire/replay/live"
 )
 
 // Reasons for which a change does not count, beside those of diff.
@@ -26,11 +27,11 @@ var timing = regexp.MustCompile(`(?i)duration|elapsed|latency|timestamp|executio
 // takes back, fields that a name gives away as times, and secrets, of which the
 // capture has placeholders.
 func (p *Plan) ignore(changes []diff.Change) {
-	turns := make([]Turn, len(p.shown.Frames))
+	turns := make([]live.Turn, len(p.shown.Frames))
 	for i := range p.shown.Frames {
 		turns[i] = p.shown.Frames[i].Turn
 	}
-	carried := CarriedBy(turns)
+	carried := live.CarriedBy(turns)
 	for i := range changes {
 		c := &changes[i]
 		if c.Ignored == "" && isSecret(c.Old, c.New) {
@@ -54,7 +55,7 @@ func (p *Plan) ignore(changes []diff.Change) {
 
 // isSameText reports whether two values are texts that differ in nothing but
 // parts that the client carries on.
-func isSameText(carried *Carried, path string, was, is any) bool {
+func isSameText(carried *live.Carried, path string, was, is any) bool {
 	old, okOld := textOf(was)
 	now, okNow := textOf(is)
 	return okOld && okNow && carried.SameOtherwise(path, old, now)

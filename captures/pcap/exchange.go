@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // An exchange feeds one request and its response to the store.
@@ -15,13 +16,13 @@ type exchange struct {
 	orphan     bool    // the request was not captured
 	lossReason string  // why something of it is missing
 
-	responseEnd *captures.ResponseEnd // nil: it was not answered, or by HTTP/1
+	responseEnd *envelope.ResponseEnd // nil: it was not answered, or by HTTP/1
 }
 
 // responseComplete reports whether the client was sent all of the answer's content, whether
 // or not its end was marked.
 func (x *exchange) responseComplete() bool {
-	return !x.orphan && x.responseEnd != nil && x.responseEnd.Whole()
+	return !x.orphan && x.responseEnd != nil && x.responseEnd.Complete()
 }
 
 // begin starts an exchange whose request came at t.
@@ -58,7 +59,7 @@ func (x *exchange) addChunk(dir captures.Direction, t time.Time, p []byte) {
 		x.recording.ChunkAt(dir, t.Sub(x.started), p)
 	}
 	if dir == down && x.responseEnd != nil {
-		x.responseEnd.Add(p)
+		x.responseEnd.AddBody(p)
 	}
 }
 

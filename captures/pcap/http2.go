@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // frameHeader is the length of a frame's header in bytes.
@@ -300,7 +301,7 @@ func (l *http2Layer) handleResponse(st *stream, b *block) {
 		return // informational: the response is still to come
 	}
 	st.responded = true
-	st.exchange.responseEnd = captures.NewResponseEnd(st.exchange.method, status, b.fields)
+	st.exchange.responseEnd = envelope.NewResponseEnd(st.exchange.method, status, b.fields.Get)
 	st.exchange.setResponse(status, b.fields)
 }
 

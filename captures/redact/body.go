@@ -3,12 +3,12 @@ package redact
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // A BodyFilter takes the secrets out of one direction of an exchange.
@@ -72,19 +72,12 @@ const maxEnvelope = 64 << 20
 
 // frame is the state between the bytes of an envelope stream.
 type frame struct {
-	header [5]byte
-	have   int   // bytes of the header
+	prefix envelope.PrefixReader
+	flags  envelope.Flags
 	left   int64 // bytes of the payload
-	start  int64 // position of the header
+	start  int64 // position of the prefix
 	length int64 // of the payload
 }
-
-// Flags of an envelope.
-const (
-	flagCompressed = 0b0000_0001
-	flagEnd        = 0b0000_0010
-	flagTrailers   = 0b1000_0000
-)
 
 // A pendingChunk is one that has not been decided as a whole.
 type pendingChunk struct {
@@ -116,7 +109,7 @@ func NewBodyFilter(r *Redactor, h captures.Headers) *BodyFilter {
 	b.scan.hit = func(start, end int64, secret string) { b.replace(start, end, secret) }
 	switch outer, inner := peel(h); {
 	case outer == "":
-	case outer != base64Text && !knownEncoding(outer):
+	case outer != base64Text && !envelope.Known(outer):
 		b.framed = unframed
 		b.giveUp(0, fmt.Sprintf("unknown content encoding %q", outer))
 	default:
@@ -216,9 +209,9 @@ func (b *BodyFilter) Write(c *captures.Chunk) {
 // message with a field number of 0.
 func (b *BodyFilter) mayBeFlags(c byte) bool {
 	if b.events {
-		return c < ' ' && c != '\r' && c != '\n' || c == flagTrailers
+		return c < ' ' && c != '\r' && c != '\n' || c == byte(envelope.Trailer)
 	}
-	return c&^(flagCompressed|flagEnd) == 0
+	return envelope.Flags(c)&^(envelope.Compressed|envelope.EndStream) == 0
 }
 
 // step handles some of p, which stands at position at, and returns how much.
@@ -262,20 +255,18 @@ func (b *BodyFilter) search(p []byte, at int64) {
 // readHeader takes bytes of an envelope's header.
 func (b *BodyFilter) readHeader(p []byte, at int64) int {
 	f := &b.frame
-	if f.have == 0 {
+	if len(f.prefix.Pending()) == 0 {
 		f.start, b.decided = at, at
 	}
-	n := copy(f.header[f.have:], p)
-	f.have += n
-	if f.have < len(f.header) {
+	n, prefix, whole := f.prefix.Feed(p)
+	if !whole {
 		return n
 	}
-	f.have, f.length = 0, int64(binary.BigEndian.Uint32(f.header[1:]))
-	f.left = f.length
-	unknown := f.header[0]&^(flagCompressed|flagEnd|flagTrailers) != 0
-	compressed := f.header[0]&flagCompressed != 0
+	f.flags, f.length, f.left = prefix.Flags, int64(prefix.Length), int64(prefix.Length)
+	unknown := f.flags&^(envelope.Compressed|envelope.EndStream|envelope.Trailer) != 0
+	compressed := f.flags&envelope.Compressed != 0
 	if f.length > maxEnvelope && !(compressed && !unknown) {
-		b.search(f.header[:], f.start) // it may be text
+		b.search(prefix.Append(nil), f.start) // it may be text
 	}
 	switch {
 	case unknown && f.length > maxEnvelope:
@@ -300,8 +291,8 @@ func (b *BodyFilter) endFrame() {
 		return
 	}
 	if data, ok := b.section.finish(); ok {
-		length := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-		b.edit(b.frame.start+1, b.frame.start+5, length)
+		prefix := envelope.Prefix{Flags: b.frame.flags, Length: uint32(len(data))}
+		b.edit(b.frame.start, b.frame.start+envelope.PrefixLen, prefix.Append(nil))
 	}
 	b.decided = b.section.at
 	b.section = nil
@@ -315,8 +306,8 @@ func (b *BodyFilter) FlushHeld() {
 			b.scan.hurry()
 			b.decided = b.scan.decided()
 		}
-		if b.frame.have > 0 && b.frame.header[0]&^(flagEnd|flagTrailers) == 0 {
-			b.decided = b.in // a header whose length will not change
+		if pending := b.frame.prefix.Pending(); len(pending) > 0 && envelope.Flags(pending[0])&^(envelope.EndStream|envelope.Trailer) == 0 {
+			b.decided = b.in // a prefix whose length will not change
 		}
 	case b.framed == unframed && b.events:
 		b.section.release()
@@ -330,15 +321,16 @@ func (b *BodyFilter) Close(truncated bool) {
 	if truncated && b.section == nil {
 		b.FlushHeld()
 	}
-	if b.frame.have > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {
+	pending := b.frame.prefix.Pending()
+	if len(pending) > 0 || b.frame.left > 0 && (b.section == nil || b.section.detect) {
 		b.note(Unsearched{Start: b.frame.start, End: b.in, Reason: endsInEnvelope, cut: b.frame.length <= maxEnvelope})
 	}
 	if b.section != nil {
 		b.section.finish()
 		b.section = nil
 	} else {
-		if b.frame.have > 0 {
-			b.search(b.frame.header[:b.frame.have], b.frame.start)
+		if len(pending) > 0 {
+			b.search(pending, b.frame.start)
 		}
 		b.scan.finish()
 	}

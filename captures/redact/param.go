@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
+	"unwire/decode/envelope"
 )
 
 const (
@@ -146,7 +148,7 @@ func (r *Redactor) parameterValue(v string, at, depth int, p packing, report rep
 		}
 	case p.base64:
 		err = errNotBase64
-	case p.compression != "" || sniff([]byte(meant)) != "":
+	case p.compression != "" || envelope.Sniff([]byte(meant)) != "":
 		var out []byte
 		out, err = r.payload([]byte(meant), depth, p, in)
 		clean = string(out)
@@ -177,7 +179,7 @@ var errNotBase64 = errors.New("not base64")
 func (r *Redactor) payload(data []byte, depth int, p packing, report reporter) ([]byte, error) {
 	compression := p.compression
 	if compression == "" {
-		compression = sniff(data)
+		compression = envelope.Sniff(data)
 	}
 	if compression == "" {
 		return r.nested(data, depth, report), nil

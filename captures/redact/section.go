@@ -88,7 +88,7 @@ func (s *section) feed(p []byte, at int64) {
 		return
 	}
 	upTo := s.at - sectionLag
-	if s.inflater.err != nil {
+	if s.inflater.failed() != nil {
 		if len(s.raw) > 0 {
 			p, at = s.raw, s.start
 		}

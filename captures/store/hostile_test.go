@@ -209,14 +209,15 @@ func forgePages(t testing.TB, path, name string) {
 	require.NoError(t, db.Close())
 	file := require.Value(os.ReadFile(path))(t)
 	page := file[(root-1)*size : root*size]
-	p, ok := parseTreePage(page)
-	if !ok || !p.inner() || p.cells < 1 {
-		t.Fatalf("%s has no inner root with %d cells", name, p.cells)
+	const innerIndex, innerTable, offsets = 2, 5, 12
+	cells := int(binary.BigEndian.Uint16(page[3:]))
+	if page[0] != innerIndex && page[0] != innerTable || cells < 1 {
+		t.Fatalf("%s has no inner root with %d cells", name, cells)
 	}
-	first, _, _ := p.cell(0)
-	for i := range p.cells {
-		at := binary.BigEndian.Uint16(page[p.offsets()+2*i:])
-		binary.BigEndian.PutUint32(page[at:], first)
+	cell := func(i int) []byte { return page[binary.BigEndian.Uint16(page[offsets+2*i:]):] }
+	first := binary.BigEndian.Uint32(cell(0))
+	for i := range cells {
+		binary.BigEndian.PutUint32(cell(i), first)
 	}
 	binary.BigEndian.PutUint32(page[8:], first)
 	require.NoError(t, os.WriteFile(path, file, 0o600))
@@ -323,13 +324,13 @@ func loopOverflow(t testing.TB, path string, size, claimed int) {
 	file := require.Value(os.ReadFile(path))(t)
 	pageAt := func(n int) []byte { return file[(n-1)*pageSize : n*pageSize] }
 	page := pageAt(root)
-	p, ok := parseTreePage(page)
-	if !ok || p.kind != leafTable || p.cells != 1 {
+	const leafTable = 13
+	if page[0] != leafTable || binary.BigEndian.Uint16(page[3:]) != 1 {
 		t.Fatal("the exchanges have not one row in their root")
 	}
-	_, cell, _ := p.cell(0)
-	payload, a := treeVarint(cell)
-	_, b := treeVarint(cell[a:])
+	cell := page[binary.BigEndian.Uint16(page[8:]):]
+	payload, a := readVarint(cell)
+	_, b := readVarint(cell[a:])
 	most, perPage := pageSize-35, pageSize-4
 	least := (pageSize-12)*32/255 - 23
 	local := least + (int(payload)-least)%perPage
@@ -381,10 +382,21 @@ func varint(v uint64) []byte {
 	return b
 }
 
+// readVarint reads a number of at most eight bytes that SQLite wrote.
+func readVarint(b []byte) (v uint64, n int) {
+	for _, c := range b {
+		v, n = v<<7|uint64(c&0x7f), n+1
+		if c < 0x80 {
+			break
+		}
+	}
+	return v, n
+}
+
 // putVarint replaces the number at the beginning of b by one of the same length.
 func putVarint(t testing.TB, b []byte, v uint64) {
 	t.Helper()
-	_, n := treeVarint(b)
+	_, n := readVarint(b)
 	if len(varint(v)) != n {
 		t.Fatalf("%d takes %d bytes, not %d", v, len(varint(v)), n)
 	}

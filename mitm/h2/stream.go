@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"unwire/captures"
+	"unwire/decode/envelope"
 )
 
 // lateRequest is how long a request may go on after a server has answered in full
@@ -29,7 +30,7 @@ type stream struct {
 	mu sync.Mutex
 
 	// answer is nil until the final header section has come.
-	answer *captures.ResponseEnd
+	answer *envelope.ResponseEnd
 }
 
 // recordChunk records bytes of a body.
@@ -41,7 +42,7 @@ func (s *stream) recordChunk(d captures.Direction, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answer != nil {
-		s.answer.Add(p)
+		s.answer.AddBody(p)
 	}
 }
 
@@ -50,7 +51,7 @@ func (s *stream) recordChunk(d captures.Direction, p []byte) {
 func (s *stream) isAnswerComplete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.answer != nil && s.answer.Whole()
+	return s.answer != nil && s.answer.Complete()
 }
 
 // answerLength returns the length of the answer's body and the declared one, -1 if
@@ -135,7 +136,7 @@ func (r *Relay) noteHeaders(id uint32, d captures.Direction, fields []hpack.Head
 		}
 		s.answered = true
 		s.mu.Lock()
-		s.answer = captures.NewResponseEnd(s.method, status, h)
+		s.answer = envelope.NewResponseEnd(s.method, status, h.Get)
 		s.mu.Unlock()
 	}
 	r.mu.Unlock()

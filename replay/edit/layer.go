@@ -13,6 +13,7 @@ import (
 
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
 )
@@ -136,15 +137,11 @@ func (e *Edit) apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor
 // message nor an object.
 func (e *Edit) value(data []byte, isJSON bool, md protoreflect.MessageDescriptor) ([]byte, bool) {
 	if isJSON {
-		if !json.Valid(data) {
+		v, ok := findJSON(data, e.path, md)
+		if !ok || v.Kind() != jsontree.String {
 			return nil, false
 		}
-		at, err := jsonFind(data, e.path, md)
-		var s string
-		if err != nil || !at.found || data[at.value.Off] != '"' || json.Unmarshal(data[at.value.Off:at.value.End], &s) != nil {
-			return nil, false
-		}
-		return []byte(s), true
+		return []byte(v.Text()), true
 	}
 	t := wire.Parse(data, wire.Options{})
 	at, err := protoFind(t, e.path, md)
@@ -251,7 +248,7 @@ func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	case e.Op == OpRaw:
 		return e.rawBytes()
 	case e.Op == OpSet && isJSON:
-		return encodeJSON(kindJSON, e.Value, nil, nil)
+		return encodeJSON(kindJSON, e.Value, jsontree.Value{}, nil)
 	case e.Op == OpSet && e.Kind == kindMessage:
 		return encodeWhole(e.Value, nil)
 	case e.Op == OpSet:

@@ -1,11 +1,10 @@
 package edit
 
 import (
-	"encoding/json"
-
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
 )
 
@@ -14,19 +13,11 @@ import (
 // are none.
 func ValuesAt(data []byte, t *wire.Tree, path fieldpath.Path, md protoreflect.MessageDescriptor) (out []string) {
 	if t == nil {
-		if !json.Valid(data) {
+		v, ok := findJSON(data, path, md)
+		if !ok {
 			return nil
 		}
-		at, err := jsonFind(data, path, md)
-		if err != nil || !at.found {
-			return nil
-		}
-		raw := data[at.value.Off:at.value.End]
-		var s string
-		if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-			return []string{s}
-		}
-		return []string{string(raw)}
+		return []string{v.Text()}
 	}
 	at, err := protoFind(t, path, md)
 	if err != nil {
@@ -82,16 +73,22 @@ func WithoutIndexes(path string) string {
 	return steps.String()
 }
 
-// FindJSON returns the place of the value that a path leads to in a JSON text;
-// ok is false where there is none.
-func FindJSON(data []byte, path string) (start, end int, ok bool) {
+// FindJSON returns the value that a path leads to in a JSON text; ok is false
+// where there is none.
+func FindJSON(data []byte, path string) (v jsontree.Value, ok bool) {
 	p, _, err := fieldpath.Cut(path)
-	if err != nil || !json.Valid(data) {
-		return 0, 0, false
+	if err != nil {
+		return jsontree.Value{}, false
 	}
-	at, err := jsonFind(data, p, nil)
-	if err != nil || !at.found {
-		return 0, 0, false
+	return findJSON(data, p, nil)
+}
+
+// findJSON is FindJSON for a path that is read, in the JSON of a message of type md.
+func findJSON(data []byte, path fieldpath.Path, md protoreflect.MessageDescriptor) (v jsontree.Value, ok bool) {
+	root, err := jsontree.Parse(data)
+	if err != nil {
+		return jsontree.Value{}, false
 	}
-	return at.value.Off, at.value.End, true
+	at, err := jsonFind(root, path, md)
+	return at.value, err == nil && at.found()
 }

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"unwire/decode/jsontree"
 	"unwire/decode/wire"
 )
 
@@ -123,23 +123,18 @@ func integerText(v uint64, t wire.Type, from, to Kind) (string, error) {
 }
 
 // retypeJSON gives a JSON value another type: 150 as a string is "150".
-func (e *Edit) retypeJSON(old []byte) ([]byte, error) {
-	text := string(old)
-	if old[0] == '"' {
-		if err := json.Unmarshal(old, &text); err != nil {
-			return nil, err
-		}
-	}
+func (e *Edit) retypeJSON(old jsontree.Value) ([]byte, error) {
+	text := old.Text()
 	switch {
-	case e.Kind == kindString && old[0] == '"':
-		return old, nil
+	case e.Kind == kindString && old.Kind() == jsontree.String:
+		return old.Raw(), nil
 	case e.Kind == kindString:
-		return Quote(text), nil
+		return jsontree.Quote(text), nil
 	case e.Kind == kindJSON, e.Kind == kindMessage:
-		return encodeJSON(kindJSON, text, nil, nil)
+		return encodeJSON(kindJSON, text, jsontree.Value{}, nil)
 	}
 	if e.Kind == kindBool && (text == "1" || text == "0") {
 		return strconv.AppendBool(nil, text == "1"), nil
 	}
-	return encodeJSON(e.Kind, text, nil, nil)
+	return encodeJSON(e.Kind, text, jsontree.Value{}, nil)
 }

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"encoding/hex"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +36,7 @@ func TestRetype(t *testing.T) {
 			t.Errorf("%s of %s: %x, %v, want %s", c.text, c.data, got, err, c.want)
 		}
 	}
+	list := "[1" + strings.Repeat(",1", 100) + "]"
 	for _, c := range []struct{ data, text, want string }{
 		{`{"a":150}`, "a:string", `{"a":"150"}`},
 		{`{"a": "150", "b":1}`, "a:int32", `{"a": 150, "b":1}`},
@@ -42,6 +44,9 @@ func TestRetype(t *testing.T) {
 		{`{"a":"[1]"}`, "a:json", `{"a":[1]}`},
 		{`{"a":1}`, "a:bool", `{"a":true}`},
 		{`{"a":"x"}`, "a:int32", ""},
+		// longer than what an edit's description quotes
+		{`{"a":"` + list + `"}`, "a:json", `{"a":` + list + `}`},
+		{`{"a":` + list + `}`, "a:string", `{"a":"` + list + `"}`},
 	} {
 		e, err := Parse("retype", c.text)
 		if err != nil {

@@ -1,83 +1,32 @@
-// Package cli is the command line: one file per command. Flags and exit codes
-// live only here; the work is done by packages that return.
+// Package cli is the command line. The packages below it have the commands, one file
+// per command with its flags and calls; package app has what a run of the program
+// is. The work is done by libraries that return.
 package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"unwire/cmd/internal/app"
 	"unwire/cmd/internal/term"
-	"unwire/replay/credential"
 )
-
-// Exit codes, as the contract has them.
-const (
-	exitOK          = 0
-	exitFinding     = 1 // a finding or a difference
-	exitUsage       = 2
-	exitInput       = 3 // bad input
-	exitCredentials = 4
-	exitConnect     = 64 // plus a Connect error code
-	exitInterrupted = 130
-)
-
-// A failure is an error with the exit code and the hint that go with it.
-type failure struct {
-	code int
-	err  error
-	hint string
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// fail makes a failure; a nil err leaves with the code and says nothing.
-func fail(code int, err error, hint string) error { return &failure{code, err, hint} }
-
-func usagef(format string, args ...any) error {
-	return fail(exitUsage, fmt.Errorf(format, args...), "")
-}
-
-// An app is one run of the program.
-type app struct {
-	// in is standard input as the process got it, for child processes and prompts.
-	in io.Reader
-
-	// ctx ends when the command is interrupted. It is for the reads of pipes and
-	// terminals, which take no context.
-	ctx context.Context
-
-	// input reads standard input until ctx ends.
-	input io.Reader
-
-	signals *signalHandler
-
-	out     *term.Output
-	err     *term.Output
-	color   string
-	started bool // arguments were understood; what fails now is not usage
-}
 
 // Run runs the program and returns its exit status.
 func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, stop := newSignalHandler()
+	in, stop := app.NewSignalHandler()
 	defer stop()
-	code, abandoned := in.run(func(ctx context.Context) int {
-		a := &app{
-			in: stdin, ctx: ctx, input: &interruptibleReader{ctx: ctx, from: stdin}, signals: in,
-			out: term.New(stdout, "auto"), err: term.New(stderr, "auto"),
-		}
-		root := a.rootCommand(stdout, stderr)
+	code, abandoned := in.Run(func(ctx context.Context) int {
+		a := app.New(ctx, in, stdin, stdout, stderr)
+		root := rootCommand(a, stdout, stderr)
 		root.SetArgs(args)
 		root.SetIn(stdin)
 		root.SetOut(stdout)
 		root.SetErr(stderr)
-		return a.report(ctx, root.ExecuteContext(ctx))
+		return a.Report(ctx, root.ExecuteContext(ctx))
 	})
 	if abandoned {
 		sayAbandoned(stderr)
@@ -95,80 +44,27 @@ func sayAbandoned(stderr io.Writer) {
 	}()
 	select {
 	case <-said:
-	case <-time.After(goodbyeTime):
+	case <-time.After(app.GoodbyeTime):
 	}
 }
 
-func (a *app) rootCommand(stdout, stderr io.Writer) *cobra.Command {
+func rootCommand(a *app.App, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "unwire",
 		Short:         "Record, decode and reconstruct Connect-RPC and protobuf traffic",
 		Long:          "unwire records Connect-RPC traffic, explains it without a schema, reconstructs the\n.proto files behind it, and checks them by replaying edited requests.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       app.Version(),
 	}
-	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always or never")
+	var color string
+	root.PersistentFlags().StringVar(&color, "color", "auto", "colour: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		switch a.color {
-		case "auto", "always", "never":
-		default:
-			return usagef("--color is auto, always or never, not %q", a.color)
-		}
-		a.out, a.err = term.New(stdout, a.color), term.New(stderr, a.color)
-		a.started = true
-		return nil
+		return a.Start(color, stdout, stderr)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fail(exitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+		return app.Fail(app.ExitUsage, err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 	})
-	root.AddCommand(a.commands()...)
+	root.AddCommand(commands(a)...)
 	return root
-}
-
-// report prints what went wrong and maps it to an exit status.
-func (a *app) report(ctx context.Context, err error) int {
-	if err == nil {
-		return exitOK
-	}
-	var f *failure
-	if !errors.As(err, &f) {
-		f = &failure{exitInput, err, ""}
-		if errors.Is(err, credential.ErrCredentials) {
-			f.code = exitCredentials
-		}
-		if !a.started {
-			f.code, f.hint = exitUsage, "see 'unwire --help'"
-		}
-		if hint := hintFor(err); hint != "" {
-			f.hint = hint
-		}
-	}
-	if _, coded := errors.AsType[*failure](err); ctx.Err() != nil && (errors.Is(err, context.Canceled) || !coded) {
-		f = &failure{exitInterrupted, errors.New("interrupted"), ""}
-	}
-	if f.err != nil {
-		fmt.Fprintf(a.err, "unwire: %s %s\n", a.err.Red("error:"), term.CleanText(f.err.Error()))
-		if f.hint != "" {
-			fmt.Fprintf(a.err, "unwire: hint: %s\n", f.hint)
-		}
-	}
-	return f.code
-}
-
-// exactArgs is cobra.ExactArgs with the names of what is missing.
-func exactArgs(names ...string) cobra.PositionalArgs { return argsBetween(len(names), names...) }
-
-// argsBetween wants at least least of the named arguments and no more than all.
-func argsBetween(least int, names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		hint := fmt.Sprintf("usage: %s", cmd.UseLine())
-		if len(args) < least {
-			return fail(exitUsage, fmt.Errorf("%s: missing argument %s", cmd.CommandPath(), names[len(args)]), hint)
-		}
-		if len(args) > len(names) {
-			return fail(exitUsage, fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)]), hint)
-		}
-		return nil
-	}
 }

@@ -1,33 +1,20 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
 
-// commands are all commands, in the order of the loop they serve.
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.demoCommand(),
-		a.demoClientCommand(),
-		a.captureCommand(),
-		a.namespaceCommand(),
-		a.importCommand(),
-		a.lsCommand(),
-		a.showCommand(),
-		a.decodeCommand(),
-		a.encodeCommand(),
-		a.grepCommand(),
-		a.extractCommand(),
-		a.diffCommand(),
-		a.schemaCommand(),
-		a.alignCommand(),
-		a.driftCommand(),
-		a.exportCommand(),
-		a.replayCommand(),
-		a.probeCommand(),
-		a.credentialsCommand(),
-		a.standinCommand(),
-		a.redactCommand(),
-		a.auditCommand(),
-		a.caCommand(),
-		a.doctorCommand(),
-	}
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	democmd "unwire/cmd/internal/cli/demo"
+	"unwire/cmd/internal/cli/inspect"
+	probecmd "unwire/cmd/internal/cli/probe"
+	"unwire/cmd/internal/cli/record"
+	replaycmd "unwire/cmd/internal/cli/replay"
+	schemacmd "unwire/cmd/internal/cli/schema"
+)
+
+// commands are all commands, by group. Help sorts them by name.
+func commands(a *app.App) []*cobra.Command {
+	return slices.Concat(democmd.Commands(a), record.Commands(a), inspect.Commands(a), schemacmd.Commands(a), replaycmd.Commands(a), probecmd.Commands(a))
 }

@@ -12,6 +12,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/cmd/internal/app"
 )
 
 // recordCalls records n unary calls of one method, each with a message of some size.
@@ -60,7 +61,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 	for _, inputs := range [][]string{{hole}, {hole, whole}, {whole, hole}} {
 		out := filepath.Join(dir, "out.proto")
 		status, _, talk := run(append([]string{"schema", "infer", "-o", out}, inputs...)...)
-		if status != exitInput || !strings.Contains(talk, "damaged capture") {
+		if status != app.ExitInput || !strings.Contains(talk, "damaged capture") {
 			t.Fatalf("%v: status %d, %s", inputs, status, talk)
 		}
 		text, err := os.ReadFile(out)
@@ -77,7 +78,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 		}
 	}
 	status, report, talk := run("schema", "check", "--json", hole)
-	if status != exitInput || !strings.Contains(report, `"service":"demo.v1.Things"`) || !strings.Contains(talk, "damaged capture") {
+	if status != app.ExitInput || !strings.Contains(report, `"service":"demo.v1.Things"`) || !strings.Contains(talk, "damaged capture") {
 		t.Errorf("check: status %d, %s%s", status, talk, report)
 	}
 
@@ -86,7 +87,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "gone.proto")
-	if status, _, talk := run("schema", "infer", "-o", out, gone); status != exitInput || !strings.Contains(talk, "damaged capture") {
+	if status, _, talk := run("schema", "infer", "-o", out, gone); status != app.ExitInput || !strings.Contains(talk, "damaged capture") {
 		t.Errorf("status %d, %s", status, talk)
 	}
 	if _, err := os.Stat(out); err == nil {
@@ -98,7 +99,7 @@ func TestDamagedCaptureIsReadAsFarAsItGoes(t *testing.T) {
 func TestMissingCaptureIsSaidAtOnce(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.proto")
 	status, _, talk := run("schema", "infer", "-o", out, recordCalls(t, 1), "missing.uwc")
-	if status != exitInput || !strings.Contains(talk, "missing.uwc") {
+	if status != app.ExitInput || !strings.Contains(talk, "missing.uwc") {
 		t.Errorf("status %d, %s", status, talk)
 	}
 	if _, err := os.Stat(out); err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"unwire/captures"
 	"unwire/captures/store"
+	"unwire/cmd/internal/app"
 )
 
 // run is a run of the program.
@@ -61,7 +62,7 @@ func TestPartOfACapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, out, talk := run("ls", part)
-		if status != exitInput || !strings.Contains(talk, "damaged capture") || !strings.Contains(talk, "what could be read was shown") {
+		if status != app.ExitInput || !strings.Contains(talk, "damaged capture") || !strings.Contains(talk, "what could be read was shown") {
 			t.Errorf("%d of %d bytes: status %d, %s", cut, len(data), status, talk)
 		}
 		same := 0
@@ -73,7 +74,7 @@ func TestPartOfACapture(t *testing.T) {
 		if least := 300 * cut / len(data) / 3; same < least {
 			t.Errorf("%d of %d bytes: %d lines are as they were, want %d\n%s", cut, len(data), same, least, talk)
 		}
-		if status, out, talk := run("show", part, "1"); status != exitOK || !strings.Contains(out, "body 1 of words") {
+		if status, out, talk := run("show", part, "1"); status != app.ExitOK || !strings.Contains(out, "body 1 of words") {
 			t.Errorf("%d of %d bytes: show: status %d, %s%s", cut, len(data), status, out, talk)
 		}
 		for _, args := range [][]string{
@@ -85,7 +86,7 @@ func TestPartOfACapture(t *testing.T) {
 			{"schema", "check", part},
 			{"diff", part, path},
 		} {
-			if status, _, talk := run(args...); status != exitInput {
+			if status, _, talk := run(args...); status != app.ExitInput {
 				t.Errorf("%d of %d bytes: %v: status %d, %s", cut, len(data), args, status, talk)
 			}
 		}
@@ -107,7 +108,7 @@ func TestListTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, first, talk := run("ls", "--json", path)
-	if status != exitOK {
+	if status != app.ExitOK {
 		t.Fatal(talk)
 	}
 	now, err := os.ReadFile(path)
@@ -123,7 +124,7 @@ func TestListTwice(t *testing.T) {
 	if err := os.WriteFile(path, old, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if status, third, talk := run("ls", "--json", path); third != first || status != exitOK {
+	if status, third, talk := run("ls", "--json", path); third != first || status != app.ExitOK {
 		t.Errorf("status %d, %s", status, talk)
 	}
 }

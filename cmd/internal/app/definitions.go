@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/secret"
+	"unwire/proto"
+	"unwire/schema"
+)
+
+// definitionsMemory is the heap in bytes below which garbage is collected less often
+// while definitions are loaded: 10,000 messages of 30 fields take 700 MB.
+const definitionsMemory = 1 << 30
+
+// NoDefinitions is what --proto takes to work without any.
+const NoDefinitions = "none"
+
+// LoadDefinitions loads a folder of .proto files; "" is the built-in
+// reconstruction, "none" is no schema at all.
+func LoadDefinitions(ctx context.Context, dir string) (*schema.Schema, error) {
+	switch dir {
+	case "":
+		s, err := schema.Load(proto.Files)
+		if err != nil {
+			return nil, fmt.Errorf("the built-in definitions: %w", err)
+		}
+		return s, nil
+	case NoDefinitions:
+		return nil, nil
+	}
+	defer CollectLess(definitionsMemory)()
+	return schema.LoadDir(ctx, dir)
+}
+
+// NeedDefinitions loads definitions from whatever holds them, "" the built-in
+// ones, for a command that does what verb says.
+func NeedDefinitions(ctx context.Context, name, verb string) (*schema.Schema, error) {
+	switch name {
+	case "":
+		return LoadDefinitions(ctx, "")
+	case NoDefinitions:
+		return nil, Usagef("--proto none leaves nothing to %s against", verb)
+	}
+	return LoadSource(ctx, name)
+}
+
+// FrameType is the message type of a call's frames in one direction, or nil.
+func FrameType(s *schema.Schema, call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+	if s == nil {
+		return nil
+	}
+	return s.FrameType(call, dir)
+}
+
+// LoadSource loads definitions from what a user named.
+func LoadSource(ctx context.Context, name string) (*schema.Schema, error) {
+	defer CollectLess(definitionsMemory)()
+	s, err := schema.LoadSource(ctx, name)
+	return s, SourceError(name, err)
+}
+
+// ExportRules are those of the built-in definitions, whatever names the export
+// has, and of others for what these do not know.
+func ExportRules(ctx context.Context, defs *schema.Schema) (*secret.Rules, error) {
+	builtIn, err := LoadDefinitions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	rules := SecretRules(builtIn)
+	known := rules.FrameType
+	rules.FrameType = func(call decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		if md := known(call, dir); md != nil || defs == nil {
+			return md
+		}
+		return defs.FrameType(call, dir)
+	}
+	return rules, nil
+}
+
+// SourceError is what a user is told where definitions cannot be loaded.
+func SourceError(name string, err error) error {
+	if errors.Is(err, schema.ErrNoSource) {
+		return Fail(ExitInput, err, "protoc --descriptor_set_out=FILE --include_imports makes a descriptor set")
+	}
+	if _, missing := os.Stat(name); missing == nil && errors.Is(err, fs.ErrNotExist) {
+		return Fail(ExitInput, err, "name the folder that the import statements start from, with what it imports in it")
+	}
+	return err
+}
+
+// SecretRules are those of definitions; nil for none.
+func SecretRules(defs *schema.Schema) *secret.Rules {
+	r := &secret.Rules{Fields: make(map[protoreflect.FullName]bool)}
+	if defs == nil {
+		return r
+	}
+	for _, name := range proto.SecretFields() {
+		r.Fields[protoreflect.FullName(name)] = true
+	}
+	r.FrameType = defs.FrameType
+	r.InnerType = func(_ decode.Call, dir captures.Direction) protoreflect.MessageDescriptor {
+		// What the fallbacks carry in a field is the agent's stream.
+		return defs.FrameType(decode.Call{Protocol: decode.ConnectStream, Codec: "proto", Service: "agent.v1.AgentService", RPC: "Run"}, dir)
+	}
+	return r
+}

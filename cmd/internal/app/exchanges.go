@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+)
+
+// RemarkEmpty reports that a capture holds no exchanges: otherwise "nothing found"
+// would read as "nothing wrong".
+func (a *App) RemarkEmpty(ctx context.Context, store *store.Store) {
+	for range store.Exchanges(ctx) {
+		return
+	}
+	a.Say("unwire: warning: %s holds no exchanges", term.Clean(store.Path()))
+}
+
+// EachExchange decodes the exchanges of a capture, or the one that an address
+// such as F.uwc#7 names, as conversation.EachCall does.
+func EachExchange(ctx context.Context, name string, do func(ex *decode.Exchange, joined bool) error) error {
+	addr := ParseAddress(name)
+	store, err := OpenCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return conversation.EachCall(ctx, store, addr.Exchange, addr.Part, do)
+}
+
+// Remark says what of an exchange could not be decoded, and is not read.
+func (a *App) Remark(ex *decode.Exchange) {
+	if ex.Err != nil {
+		a.Say("unwire: %s", term.CleanText(ex.Err.Error()))
+	}
+}

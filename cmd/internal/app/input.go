@@ -1,0 +1,137 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/edsrzf/mmap-go"
+
+	"unwire/captures/store"
+	"unwire/proto"
+)
+
+// mapped is how large an input is that is mapped into memory, not read.
+const mapped = 16 << 20
+
+// MaxText bounds the text that is read back: of what is read it takes several times
+// the bytes.
+const MaxText = 8 << 30
+
+// An input is all of a file or of stdin. What is large is mapped where the
+// system can do that: it takes memory only as far as it is looked at.
+type Input struct {
+	Data     []byte
+	unmap    func() error
+	released int
+}
+
+// OpenInput opens a file, or stdin for "-". It has to be closed, and Data is
+// not to be used after that. It has at most limit bytes.
+func (a *App) OpenInput(name string, limit int64) (*Input, error) {
+	r := a.Input
+	if name != "-" {
+		f, err := os.Open(name)
+		if file, _, ok := strings.Cut(name, "#"); ok && errors.Is(err, fs.ErrNotExist) && IsCapture(file) {
+			return nil, Usagef("%s is no address in %s: an exchange is %s#7, a frame %s#7/up/0 or %s#7/down/0", name, file, file, file, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > mapped {
+			return mapInput(f, name, info.Size(), limit)
+		}
+		r = a.Interruptible(f)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, mapped+1))
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), pe.Err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+	}
+	if len(data) <= mapped {
+		return &Input{Data: data}, nil
+	}
+	return spoolInput(io.MultiReader(bytes.NewReader(data), r), name, limit)
+}
+
+// spoolInput maps what comes from a pipe by way of a file that nobody sees.
+func spoolInput(r io.Reader, name string, limit int64) (*Input, error) {
+	f, err := os.CreateTemp("", "unwire-*")
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+	}
+	defer f.Close()
+	defer os.Remove(f.Name()) //nolint:errcheck // at worst a file stays in the temporary folder
+	n, err := io.Copy(f, io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+	}
+	return mapInput(f, name, n, limit)
+}
+
+func mapInput(f *os.File, name string, size, limit int64) (*Input, error) {
+	if size > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", InputName(name), limit)
+	}
+	data, err := mmap.MapRegion(f, int(size), mmap.RDONLY, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", InputName(name), err)
+	}
+	return &Input{Data: data, unmap: data.Unmap}, nil
+}
+
+// Release gives the memory of the first off bytes back. They may be looked at
+// again.
+func (in *Input) Release(off int) {
+	const least = 1 << 20
+	if in.unmap == nil || off-in.released < least {
+		return
+	}
+	page := os.Getpagesize()
+	end := off / page * page
+	releasePages(in.Data[in.released:end])
+	in.released = end
+}
+
+// Close lets go of Data.
+func (in *Input) Close() error {
+	if in.unmap == nil {
+		return nil
+	}
+	err := in.unmap()
+	in.Data, in.unmap = nil, nil
+	return err
+}
+
+// IsCapture reports whether a file opens as a capture.
+func IsCapture(file string) bool {
+	if file == "-" {
+		return false
+	}
+	store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
+	if err != nil {
+		return false
+	}
+	store.Close()
+	return true
+}
+
+// FirstBytes is the beginning of a file; a folder has none.
+func FirstBytes(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 64))
+}

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+)
+
+// UpstreamRoots is the system's roots and those of a file; nil for none.
+func UpstreamRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, Fail(ExitInput, fmt.Errorf("%s holds no PEM certificate", file), "")
+	}
+	return pool, nil
+}
+
+// ListenLoopback listens, and refuses an address that others could reach.
+func ListenLoopback(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, Usagef("--listen wants HOST:PORT, not %q", addr)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, Fail(ExitUsage, fmt.Errorf("--listen %s is not a loopback address", addr),
+			"the proxy decrypts traffic: it listens on 127.0.0.1 or ::1 only")
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, Fail(ExitInput, err, "choose another port, or 127.0.0.1:0 for any free one")
+	}
+	return ln, nil
+}
+
+type ListeningEvent struct {
+	V     int    `json:"v"`
+	Event string `json:"event"`
+	Proxy string `json:"proxy,omitempty"`
+	URL   string `json:"url,omitempty"`
+	CA    string `json:"ca"`
+}

@@ -1,0 +1,175 @@
+package democmd
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/record"
+	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/cmd/internal/demo"
+	"unwire/cmd/internal/term"
+	"unwire/mitm/launch"
+	"unwire/replay/credential"
+	"unwire/replay/standin"
+)
+
+// demoFile is the capture that the demo leaves behind; a number is put before
+// its extension where it exists.
+const demoFile = "unwire-demo.uwc"
+
+type demoFlags struct {
+	out, nodeClient string
+}
+
+func demoCommand(a *app.App) *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the whole loop on the built-in stand-in and report on one screen",
+		Long: `demo starts the stand-in and a recording proxy on loopback, runs real clients
+through it (connect-go; connect-es on Node where --node-client has one), and shows
+what unwire makes of the traffic: frames, answer, inferred .proto, coverage, and
+an edited replay. The capture stays behind. Nothing leaves this machine.`,
+		Args: app.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, f) },
+	}
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "capture file (default "+demoFile+", numbered if that exists)")
+	cmd.Flags().StringVar(&f.nodeClient, "node-client", "", "folder of the Node client, its packages installed")
+	return cmd
+}
+
+func runDemo(ctx context.Context, a *app.App, f demoFlags) error {
+	if f.out == "" {
+		var err error
+		if f.out, err = freeName(demoFile); err != nil {
+			return err
+		}
+	}
+	s, err := newDemoServer()
+	if err != nil {
+		return err
+	}
+	defer replaycmd.ShutdownStandin(a, s.server)
+	clients, err := recordDemo(ctx, a, s, f)
+	if err != nil {
+		return err
+	}
+	r := &demoReport{app: a, file: f.out, server: s}
+	return r.print(ctx, clients)
+}
+
+// freeName returns name, or name with the first number that is not taken.
+func freeName(name string) (string, error) {
+	ext := filepath.Ext(name)
+	for n := 1; n < 10_000; n++ {
+		candidate := name
+		if n > 1 {
+			candidate = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+		}
+		if _, err := os.Lstat(candidate); errors.Is(err, os.ErrNotExist) {
+			return candidate, nil
+		}
+	}
+	return "", fmt.Errorf("%s and 9,999 numbered ones exist", name)
+}
+
+// A demoServer is a stand-in with a token that was made for it.
+type demoServer struct {
+	server *standin.Server
+	url    string
+	token  string
+}
+
+func newDemoServer() (*demoServer, error) {
+	token := make([]byte, 16)
+	rand.Read(token) //nolint:errcheck // it never fails
+	s := &demoServer{token: "demo-" + hex.EncodeToString(token)}
+	var err error
+	if s.server, err = standin.New(standin.Options{Seed: 1, Token: s.token}); err != nil {
+		return nil, err
+	}
+	ln, err := s.server.Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.url = "https://" + ln.Addr().String()
+	go func() { _ = s.server.Serve(ln) }()
+	return s, nil
+}
+
+// recordDemo runs the clients through a recorder, and says which ones ran.
+func recordDemo(ctx context.Context, a *app.App, s *demoServer, f demoFlags) (clients []string, err error) {
+	rec, err := record.StartRecorder(a, record.CaptureFlags{Out: f.out, Listen: "127.0.0.1:0", UpstreamCA: s.server.CAFile(), Unsearched: new(record.UnsearchedLog)}, rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rec.Close(record.DrainTime(a))) }()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{credential.EnvToken + "=" + s.token}
+	if err := runDemoClient(ctx, a, rec, []string{self, "demo-client", "--url", s.url}, env); err != nil {
+		return nil, fmt.Errorf("the connect-go client: %w", err)
+	}
+	clients = append(clients, "connect-go")
+	if f.nodeClient == "" {
+		return append(clients, "(no Node client: --node-client)"), nil
+	}
+	temp, err := os.MkdirTemp("", "unwire-demo-")
+	if err != nil {
+		return clients, err
+	}
+	defer os.RemoveAll(temp) //nolint:errcheck // a temporary folder
+	argv, env, err := demo.NodeCommand(f.nodeClient, temp, demo.ClientOptions{URL: s.url, Token: s.token})
+	if errors.Is(err, demo.ErrNoNode) {
+		return append(clients, "("+err.Error()+")"), nil
+	}
+	if err != nil {
+		return clients, err
+	}
+	if err := runDemoClient(ctx, a, rec, argv, env); err != nil {
+		return clients, fmt.Errorf("the Node client: %w", err)
+	}
+	return append(clients, "connect-es on Node "+nodeVersion(argv[0])), nil
+}
+
+// runDemoClient runs a client as `unwire capture -- CMD` does; what it says is
+// shown only if it fails.
+func runDemoClient(ctx context.Context, a *app.App, rec *record.Recorder, argv, env []string) error {
+	var said bytes.Buffer
+	code, err := launch.Run(ctx, launch.Options{
+		Argv: argv, Env: append(os.Environ(), env...), ProxyURL: "http://" + rec.Addr, CAFile: rec.Ca.CertFile(), ControlToken: rec.Token,
+		Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said,
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d", code)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+func nodeVersion(node string) string {
+	out, err := exec.Command(node, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	return term.Clean(strings.TrimSpace(string(out)))
+}
+
+// target is where the demo's edited request goes.
+func (s *demoServer) target() (*url.URL, error) { return url.Parse(s.url) }

@@ -1,0 +1,62 @@
+package democmd
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/schema"
+)
+
+// maxFieldPairs bounds the fields that are compared.
+const maxFieldPairs = 6
+
+// fieldPairs lists the first scalar fields of a method's answer, as inferred and as
+// reconstructed.
+func fieldPairs(inferred, reference *schema.Schema, call decode.Call) (rows [][]string) {
+	type pair struct {
+		numbers, names string
+		in, ref        protoreflect.MessageDescriptor
+	}
+	queue := []pair{{in: inferred.FrameType(call, captures.Down), ref: reference.FrameType(call, captures.Down)}}
+	met := map[protoreflect.FullName]bool{}
+	for len(queue) > 0 && len(rows) < maxFieldPairs {
+		p := queue[0]
+		queue = queue[1:]
+		if p.in == nil || p.ref == nil || met[p.in.FullName()] {
+			continue
+		}
+		met[p.in.FullName()] = true
+		for i := range p.in.Fields().Len() {
+			fd := p.in.Fields().Get(i)
+			ref := p.ref.Fields().ByNumber(fd.Number())
+			if ref == nil {
+				continue
+			}
+			numbers, names := fmt.Sprintf("%s%d", p.numbers, fd.Number()), p.names+string(ref.Name())
+			if fd.Message() != nil && ref.Message() != nil {
+				queue = append(queue, pair{numbers + ".", names + ".", fd.Message(), ref.Message()})
+				continue
+			}
+			rows = append(rows, []string{numbers, typeWords(fd) + " " + string(fd.Name()), "=", typeWords(ref) + " " + names})
+		}
+	}
+	return rows[:min(len(rows), maxFieldPairs)]
+}
+
+// typeWords is a field's label and type, as in its declaration.
+func typeWords(fd protoreflect.FieldDescriptor) string {
+	typ := fd.Kind().String()
+	switch {
+	case fd.Enum() != nil:
+		typ = string(fd.Enum().Name())
+	case fd.Message() != nil:
+		typ = string(fd.Message().Name())
+	}
+	if fd.IsList() {
+		return "repeated " + typ
+	}
+	return typ
+}

@@ -1,0 +1,365 @@
+package democmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/inspect"
+	replaycmd "unwire/cmd/internal/cli/replay"
+	schemacmd "unwire/cmd/internal/cli/schema"
+	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/diff"
+	"unwire/decode/transcript"
+	"unwire/proto"
+	"unwire/replay"
+	"unwire/replay/credential"
+	"unwire/replay/edit"
+	"unwire/replay/outbound"
+	"unwire/schema"
+	"unwire/schema/infer"
+	"unwire/schema/infer/agreement"
+)
+
+// The demo's edit: another prompt in the first frame of the agent's stream.
+const (
+	demoEditPath   = "run_request.action.user_message_action.user_message.text"
+	demoEditPrompt = "Say hello."
+)
+
+// demoWidth is the width of the demo's report where no terminal tells it.
+const demoWidth = 118
+
+// A demoReport prints what the demo found, a section for each step of the loop.
+type demoReport struct {
+	app    *app.App
+	file   string
+	server *demoServer
+
+	store  *store.Store
+	defs   *schema.Schema
+	stream *decode.Exchange // the agent's stream
+}
+
+func (r *demoReport) print(ctx context.Context, clients []string) error {
+	var err error
+	if r.store, err = app.OpenCapture(r.file); err != nil {
+		return err
+	}
+	defer r.store.Close()
+	if r.defs, err = app.LoadDefinitions(ctx, ""); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.app.Out, "unwire demo: real clients, a recording proxy and a stand-in of the API, all on this machine.\n"+
+		"The live API was never asked: what the stand-in says was reconstructed.\n")
+	for _, section := range []func(context.Context) error{
+		func(ctx context.Context) error { return r.recorded(ctx, clients) },
+		r.decoded, r.extracted, r.inferred, r.checked, r.replayed,
+	} {
+		if err := section(ctx); err != nil {
+			return err
+		}
+	}
+	r.next()
+	return nil
+}
+
+func (r *demoReport) title(name, format string, args ...any) {
+	fmt.Fprintf(r.app.Out, "\n%s  %s\n", r.app.Out.Bold(name), fmt.Sprintf(format, args...))
+}
+
+func (r *demoReport) width() int {
+	if w := r.app.Out.Width; w > 40 {
+		return min(w, 160)
+	}
+	return demoWidth
+}
+
+// line prints a line that is cut to the screen's width.
+func (r *demoReport) line(w io.Writer, s string) {
+	fmt.Fprintf(w, "  %s\n", render.CutLine(term.Clean(s), r.width()-2))
+}
+
+// recorded lists the exchanges.
+func (r *demoReport) recorded(ctx context.Context, clients []string) error {
+	r.title("1 RECORDED", "%s, with %s", r.file, strings.Join(clients, ", "))
+	list, err := conversation.ListExchanges(ctx, r.store)
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(list.Exchanges))
+	for i := range list.Exchanges {
+		l := inspect.NewListing(&list.Exchanges[i])
+		rows[i] = []string{
+			fmt.Sprintf("#%d", l.ID), l.What(), string(l.Protocol), l.Codec, "HTTP/" + l.HTTP, l.Verdict(),
+			fmt.Sprintf("%d↑ %d↓", l.FramesUp, l.FramesDown), app.ByteSize(l.BytesUp+l.BytesDown) + " bytes",
+		}
+	}
+	r.columns(rows)
+	for _, l := range list.Exchanges {
+		if r.stream == nil && l.Protocol == decode.ConnectStream && l.FramesUp > 1 {
+			if r.stream, err = decode.Decode(ctx, r.store, l.ID, decode.Options{}); err != nil {
+				return err
+			}
+		}
+	}
+	if r.stream == nil {
+		return fmt.Errorf("%s holds no bidirectional stream", r.file)
+	}
+	return nil
+}
+
+// columns prints rows with their cells aligned.
+func (r *demoReport) columns(rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = pad(cell, widths[i])
+		}
+		r.line(r.app.Out, strings.TrimRight(strings.Join(cells, "  "), " "))
+	}
+}
+
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-len([]rune(s)))) }
+
+// mostGroups bounds the runs of frames that the demo lists, lastGroups of them
+// from the end.
+const (
+	mostGroups = 30
+	lastGroups = 8
+)
+
+// decoded lists the stream's frames, runs of the same kind on one line.
+func (r *demoReport) decoded(context.Context) error {
+	up := 0
+	for i := range r.stream.Frames {
+		if r.stream.Frames[i].Up() {
+			up++
+		}
+	}
+	r.title("2 DECODED", "#%d %s/%s: %s up, %d down, on one stream", r.stream.ID, r.stream.Service, r.stream.RPC, app.Counted(up, "frame"), len(r.stream.Frames)-up)
+	groups := render.FrameGroups(r.stream, r.defs)
+	for i, g := range groups {
+		if skipped := len(groups) - mostGroups; skipped > 0 && i >= mostGroups-lastGroups && i < len(groups)-lastGroups {
+			if i == mostGroups-lastGroups {
+				r.line(r.app.Out, fmt.Sprintf("… %d more runs of frames", skipped))
+			}
+			continue
+		}
+		span := strconv.Itoa(g.First)
+		if g.Last > g.First {
+			span = fmt.Sprintf("%d–%d", g.First, g.Last)
+		}
+		r.line(r.app.Out, fmt.Sprintf("%s %-6s %6.1f ms  %s", g.Arrow, span, g.Ms, g.Summary))
+	}
+	return nil
+}
+
+// mostAnswer bounds the lines of the answer that the demo prints.
+const mostAnswer = 3
+
+// extracted prints the answer and why it is taken for one.
+func (r *demoReport) extracted(context.Context) error {
+	tr := transcript.Extract(r.stream, transcript.Options{})
+	r.title("3 EXTRACTED", "the answer, without any schema")
+	for i, l := range wrap(term.CleanText(tr.Answer), r.width()-4) {
+		if i == mostAnswer {
+			r.line(r.app.Out, "  …")
+			break
+		}
+		r.line(r.app.Out, "  "+l)
+	}
+	seen := map[transcript.Role]bool{}
+	for _, c := range tr.Candidates {
+		if seen[c.Role] || c.Role == transcript.ID || c.Role == transcript.Metadata {
+			continue
+		}
+		seen[c.Role] = true
+		r.line(r.app.Out, fmt.Sprintf("%-11s %.2f at %s %s: %s", c.Role, c.Score, inspect.DirArrow(c.Dir), c.Path, inspect.ReasonLine(c.Reasons, 3)))
+	}
+	return nil
+}
+
+// wrap breaks text into lines of at most width characters.
+func wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line == "" {
+		return lines
+	}
+	return append(lines, line)
+}
+
+// inferred puts what the traffic alone gives beside the reconstruction.
+func (r *demoReport) inferred(ctx context.Context) error {
+	ev := infer.NewEvidence()
+	err := app.EachExchange(ctx, r.file, func(ex *decode.Exchange, _ bool) error { return ev.AddExchange(ex) })
+	if err != nil {
+		return err
+	}
+	in, err := infer.Infer(ev, infer.Options{Profile: proto.Profile()})
+	if err != nil {
+		return err
+	}
+	var pairs []agreement.Pair
+	for svc := range in.Schema.Services() {
+		for i := range svc.Methods().Len() {
+			m := svc.Methods().Get(i)
+			if ref := r.defs.Method(string(svc.FullName()), string(m.Name())); ref != nil {
+				pairs = append(pairs, agreement.Pair{Inferred: m.Input(), Reference: ref.Input()}, agreement.Pair{Inferred: m.Output(), Reference: ref.Output()})
+			}
+		}
+	}
+	result := agreement.Of(pairs...)
+	r.title("4 INFERRED", "from the traffic alone, beside proto/: %s", result)
+	r.columns(fieldPairs(in.Schema, r.defs, r.stream.Call))
+	r.disagreements(result)
+	return nil
+}
+
+// mostDiffering bounds the disagreements that the demo lists.
+const mostDiffering = 3
+
+// disagreements lists what was inferred otherwise.
+func (r *demoReport) disagreements(a *agreement.Result) {
+	n := 0
+	met := map[string]bool{}
+	for _, d := range a.Disagreements {
+		if d.Compatible || met[d.Reference] {
+			continue
+		}
+		met[d.Reference] = true
+		if n++; n <= mostDiffering {
+			r.line(r.app.Out, fmt.Sprintf("differs: %s: %s inferred, %s in proto/", d.Reference, d.Inferred, d.Expected))
+		}
+	}
+	if n > mostDiffering {
+		r.line(r.app.Out, fmt.Sprintf("… and %d more", n-mostDiffering))
+	}
+}
+
+// checked prints the coverage of the built-in definitions.
+func (r *demoReport) checked(ctx context.Context) error {
+	report, _, err := schemacmd.CheckCaptures(ctx, r.app, r.defs, []string{r.file})
+	if err != nil {
+		return err
+	}
+	r.title("5 CHECKED", "the traffic against proto/")
+	for _, l := range strings.SplitAfter(schemacmd.ReportSummary(report), "; ") {
+		r.line(r.app.Out, strings.TrimSuffix(strings.TrimSpace(l), ";"))
+	}
+	return nil
+}
+
+// replayed sends the stream again with another prompt.
+func (r *demoReport) replayed(ctx context.Context) error {
+	to, err := r.server.target()
+	if err != nil {
+		return err
+	}
+	roots, err := app.UpstreamRoots(r.server.server.CAFile())
+	if err != nil {
+		return err
+	}
+	otherPrompt, err := edit.Parse("set", demoEditPath+"="+demoEditPrompt)
+	if err != nil {
+		return err
+	}
+	credentials, err := credential.Load("", func(name string) string {
+		if name == credential.EnvToken {
+			return r.server.token
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	r.title("6 REPLAYED", "with --set %s=%q", demoEditPath, demoEditPrompt)
+	for _, edits := range [][]edit.Edit{nil, {otherPrompt}} {
+		settings := replaycmd.ReplaySettings{
+			Changes: replay.Changes{To: to, Edits: edits},
+			Options: replay.Options{Schema: r.defs, Policy: outbound.Policy{Roots: roots}, Credentials: credentials, OmitSecrets: true},
+		}
+		plan, err := settings.Plan(ctx, r.store, r.stream.ID)
+		if err != nil {
+			return err
+		}
+		result, err := replaycmd.Send(ctx, r.app, plan, "")
+		if err != nil {
+			return err
+		}
+		name := "edited    "
+		if edits == nil {
+			name = "unedited  "
+		}
+		r.line(r.app.Out, name+replaycmd.VerdictLine(result))
+		if edits != nil {
+			r.changes(result.Diff)
+		}
+	}
+	return nil
+}
+
+// orNone is a value of a difference, or a mark where there is none.
+func orNone(v any) string {
+	if v == nil {
+		return "–"
+	}
+	return render.ValueText(v)
+}
+
+// changes prints the first differences that count.
+func (r *demoReport) changes(changes []diff.Change) {
+	const most = 5
+	shown, ignored := 0, 0
+	for _, c := range changes {
+		if c.Ignored != "" {
+			ignored++
+			continue
+		}
+		if shown++; shown <= most {
+			r.line(r.app.Out, fmt.Sprintf("%-8s %-18s %s → %s", c.Op, c.Path, render.CutLine(orNone(c.Old), 38), render.CutLine(orNone(c.New), 38)))
+		}
+	}
+	if shown > most {
+		r.line(r.app.Out, fmt.Sprintf("… and %d more; %d ignored as volatile", shown-most, ignored))
+	}
+}
+
+func (r *demoReport) next() {
+	fmt.Fprintf(r.app.Out, "\n%s  %s stays here; try\n", r.app.Out.Bold("NEXT"), r.file)
+	for _, c := range []string{
+		fmt.Sprintf("show %s %d", r.file, r.stream.ID),
+		fmt.Sprintf("schema infer -o inferred/ %s", r.file),
+		fmt.Sprintf("replay %s %d --dry-run", r.file, r.stream.ID),
+	} {
+		fmt.Fprintf(r.app.Out, "  %s %s\n", os.Args[0], c)
+	}
+}

@@ -1,0 +1,324 @@
+package inspect
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/decode/fieldpath"
+	"unwire/decode/text"
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+type decodeFlags struct {
+	in, format, schema, typeName string
+	as                           []string
+	explain                      string
+	hex, all, follow, once       bool
+}
+
+func decodeCommand(a *app.App) *cobra.Command {
+	var f decodeFlags
+	cmd := &cobra.Command{
+		Use:   "decode [FILE|F.uwc#ID/up/N|-]",
+		Short: "Turn bytes into text that can be read, edited and encoded again",
+		Long: `decode prints protobuf bytes as text (or JSON), without a schema. Any input is
+taken, malformed too: 'unwire decode F | unwire encode' gives F's bytes back.
+A frame of a capture is named as F.uwc#7/up/0; any other name is a file of raw
+bytes, hex (dumps, arrays and literals of programs, too) or base64 (a data: URL,
+too), of one message, of delimited messages or of envelopes, or such a body in gzip
+or zstd; - or nothing is stdin.
+
+What a field holds in another form (hex, base64, gzip, JSON, envelopes) stands below
+it, in lines that begin with #|. Edit it there, or edit the value: encode makes the
+value of what was edited. Names stand in comments: of a capture's frame as its
+method's definitions have them, of a file with --type. Of what is cut off or broken
+there is the place, what was expected and found, and all that can be read.`,
+		Example: `  unwire decode frame.bin > frame.txt
+  unwire decode 'F.uwc#2/down/4'
+  echo 'CgVoZWxsbw==' | unwire decode
+  unwire decode --hex frame.bin
+  unwire decode --follow F.uwc#2`,
+		Args: app.ArgsBetween(0, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd.Context(), a, f, inputArg(args)) },
+	}
+	cmd.Flags().StringVar(&f.in, "in", "auto", "the input is auto, raw, hex or base64")
+	cmd.Flags().StringArrayVar(&f.as, "as", nil, "the bytes are auto, one message, frames (envelopes), or delimited messages; or a field is read so: 1.2:string, which a capture remembers for the method, until 1.2:auto")
+	cmd.Flags().BoolVar(&f.once, "once", false, "with --as 1.2:string: for this once, not remembered in the capture")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "why the field at this path, as 1.2, is read as it is: each reading with its evidence")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "the bytes beside the fields, to look at; values are cut")
+	cmd.Flags().BoolVar(&f.all, "all", false, "with --hex: every byte of every value")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text or json")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "a capture's frames while they are recorded, until the exchange has ended")
+	cmd.Flags().StringVar(&f.schema, "schema", "", "folder of .proto files for names (default: the built-in ones; none: no names)")
+	cmd.Flags().StringVar(&f.typeName, "type", "", "full name of the message, for names in comments")
+	return cmd
+}
+
+func inputArg(args []string) string {
+	if len(args) == 0 {
+		return "-"
+	}
+	return args[0]
+}
+
+func runDecode(ctx context.Context, a *app.App, f decodeFlags, name string) error {
+	whole, chosen, err := parseChosenAll(f.as)
+	if err != nil {
+		return err
+	}
+	whole = cmp.Or(whole, "auto")
+	if err := f.check(whole); err != nil {
+		return err
+	}
+	if f.follow {
+		return followDecode(ctx, a, f, app.ParseAddress(name))
+	}
+	if f.schema != "" && f.typeName == "" && app.ParseAddress(name).Exchange == 0 {
+		return app.Usagef("--schema needs --type, the full name of the message")
+	}
+	if f.explain != "" && f.hex {
+		return app.Usagef("--explain goes neither with --hex nor with --follow")
+	}
+	opts := text.Options{In: f.in, As: whole}
+	if opts.Type, err = f.message(ctx); err != nil {
+		return err
+	}
+	src, by, err := openRead(ctx, a, name, f, opts.Type, chosen)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	opts.Done = src.Release
+	if src.frame {
+		opts.In = "raw"
+	}
+	opts.Type, opts.Evidence, opts.Choices = by.Type, by.Evidence, by.Choices
+	if f.explain != "" || len(chosen) > 0 {
+		opts.Done = nil // the data is read twice
+	}
+	doc, err := text.Decode(src.Data, opts)
+	if err != nil {
+		return err
+	}
+	if !src.frame && len(chosen) > 0 { // openRead has checked those of a frame
+		if err := checkChoices(a, doc, by.Choices); err != nil {
+			return err
+		}
+	}
+	if f.explain != "" {
+		return explainDocument(a, doc, by, src.pooled, name, f)
+	}
+	w := bufio.NewWriterSize(a.Out, 256<<10)
+	if err := writeDocument(a, w, doc, f, by); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// check checks what the flags mean together; whole is what --as says of the bytes.
+func (f decodeFlags) check(whole string) error {
+	if err := app.OneOf("--in", f.in, "auto", "raw", "hex", "base64"); err != nil {
+		return err
+	}
+	if err := app.OneOf("--as", whole, "auto", "message", "frames", "delimited"); err != nil {
+		return err
+	}
+	if err := app.OneOf("--format", f.format, "text", "json"); err != nil {
+		return err
+	}
+	if f.hex && f.format != "text" || f.all && !f.hex {
+		return app.Usagef("--hex is a format of its own, and --all goes with it")
+	}
+	return nil
+}
+
+// writeDocument writes a document in the form that the flags name.
+func writeDocument(a *app.App, w io.Writer, doc *text.Document, f decodeFlags, by decode.View) error {
+	switch {
+	case f.hex:
+		return render.HexDocument(a, w, doc, by, f.all)
+	case f.format == "json":
+		return doc.JSON(w)
+	}
+	return doc.Text(w)
+}
+
+// message is the descriptor that --schema and --type name, or nil.
+func (f decodeFlags) message(ctx context.Context) (protoreflect.MessageDescriptor, error) {
+	if f.typeName == "" {
+		return nil, nil
+	}
+	s, err := app.LoadDefinitions(ctx, f.schema)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || s.Message(f.typeName) == nil {
+		return nil, app.Fail(app.ExitUsage, fmt.Errorf("no message %s in the definitions", f.typeName),
+			"names are full: package.Message, as in agent.v1.AgentClientMessage")
+	}
+	return s.Message(f.typeName), nil
+}
+
+func encodeCommand(a *app.App) *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:   "encode [FILE|-]",
+		Short: "Turn decode's text or JSON back into bytes",
+		Long: `encode reads the text that decode writes, and any that Protoscope reads, and
+writes the bytes that it stands for, in the way that they were written in (hex, base64,
+gzip). Lengths are made anew, and so is a value below which its content was edited, in
+lines that begin with #|: gzip and zstd then by our own compressor.`,
+		Example: "  unwire decode frame.bin > frame.txt\n  unwire encode frame.txt > edited.bin",
+		Args:    app.ArgsBetween(0, "FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return encode(a, inputArg(args), format, out)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "the input is text or json")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; - is stdout even on a terminal")
+	return cmd
+}
+
+func encode(a *app.App, name, format, out string) error {
+	if err := app.OneOf("--format", format, "text", "json"); err != nil {
+		return err
+	}
+	src, err := a.OpenInput(name, app.MaxText)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if len(src.Data) > streamed {
+		return encodeStream(a, name, format, src, out)
+	}
+	parse := text.Parse
+	if format == "json" {
+		parse = text.ParseJSON
+	}
+	data, err := parse(src.Data)
+	if err != nil && format == "text" && json.Valid(src.Data) {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s: %w", app.InputName(name), err), "it is JSON: --format json")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", app.InputName(name), err)
+	}
+	return a.WriteBinary(data, out)
+}
+
+// streamed is how large a text is that is written while it is read. Of a
+// smaller one nothing is written if there is an error in it.
+const streamed = 16 << 20
+
+func encodeStream(a *app.App, name, format string, src *app.Input, out string) error {
+	encode := text.Encode
+	if format == "json" {
+		encode = text.EncodeJSON
+	}
+	write := func(to io.Writer) error {
+		if err := encode(to, src.Data, src.Release); err != nil {
+			return fmt.Errorf("%s: %w", app.InputName(name), err)
+		}
+		return nil
+	}
+	switch {
+	case out != "" && out != "-":
+		return app.WholeFile(out, app.ForOwner, write)
+	case out == "" && a.Out.TTY:
+		return a.WriteBinary(nil, out)
+	}
+	return write(a.Out)
+}
+
+// A decodedInput is what is decoded.
+type decodedInput struct {
+	*app.Input
+	frame  bool // of a capture
+	pooled int  // messages that the evidence is drawn from; 1 without a capture
+}
+
+// openRead opens a frame's data if name is the address of a frame, else a file, with
+// how its fields are read. Md comes before the definition of a frame's method.
+func openRead(ctx context.Context, a *app.App, name string, f decodeFlags, md protoreflect.MessageDescriptor, chosen []chosenReading) (decodedInput, decode.View, error) {
+	addr := app.ParseAddress(name)
+	by := decode.View{Type: md}
+	if addr.Exchange == 0 {
+		if f.once {
+			return decodedInput{}, by, app.Usagef("--once is for a frame of a capture: of a file nothing is remembered")
+		}
+		var err error
+		if by.Choices, err = plainChoices(chosen); err != nil {
+			return decodedInput{}, by, err
+		}
+		in, err := a.OpenInput(name, app.MaxInput)
+		if err == nil && store.HasMagic(in.Data) {
+			a.Say("unwire: %s is a capture, and this is its file; 'unwire ls' lists its exchanges, a frame is %s#1/up/0", term.Clean(name), term.Clean(name))
+		}
+		return decodedInput{Input: in, pooled: 1}, by, err
+	}
+	store, err := app.OpenCapture(addr.File)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	defer store.Close()
+	ex, err := conversation.Resolve(ctx, store, addr.Exchange, addr.Part)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	frame, err := frameAt(ex.Exchange, addr)
+	if err != nil {
+		return decodedInput{}, by, err
+	}
+	var defs *schema.Schema
+	if md == nil {
+		if defs, err = app.LoadDefinitions(ctx, f.schema); err != nil {
+			return decodedInput{}, by, err
+		}
+	}
+	v := viewsOf(ctx, store, ex.Exchange, defs)
+	if err := choose(ctx, a, store, ex.Exchange, v, chosen, []decode.Frame{*frame}, f.once); err != nil {
+		return decodedInput{}, by, err
+	}
+	by = v.of(ex.Call, frame.Dir)
+	if md != nil {
+		by.Type = md
+	}
+	return decodedInput{&app.Input{Data: frame.Data}, true, v.pool.Frames[frame.Dir&1]}, by, nil
+}
+
+// explainDocument says why a field of a document's messages is read as it is.
+func explainDocument(a *app.App, doc *text.Document, by decode.View, pooled int, name string, f decodeFlags) error {
+	path, err := fieldpath.ParseNumbers(f.explain)
+	if err != nil || len(path) == 0 {
+		return app.Usagef("--explain wants a path, as 1.2 or 1.2[0].5, not %q", f.explain)
+	}
+	found := false
+	tree := new(wire.Tree)
+	err = doc.Parts(func(p text.Part) error {
+		if p.Kind != "message" {
+			return nil
+		}
+		tree.Reset(p.Data, wire.Options{})
+		list := explain(tree, by, path, pooled)
+		found = found || len(list) > 0
+		return printExplanations(a, a.Out, list, app.InputName(name), f.format == "json")
+	})
+	if err == nil && !found {
+		return app.Fail(app.ExitUsage, fmt.Errorf("--explain %s: no message here has this field", f.explain),
+			"paths are field numbers joined by dots, as in 1.2 or 1.2[0].5")
+	}
+	return err
+}

@@ -1,0 +1,389 @@
+package inspect
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/render"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/diff"
+	"unwire/decode/wire"
+)
+
+const (
+	sideWidth   = 120 // columns of two columns off a terminal
+	mostHex     = 256 // bytes of a value that --hex shows
+	mostValue   = 400 // characters of a value without a counterpart
+	mostColumn  = 12  // lines of a value in a column
+	hexPerLine  = 16
+	littleAlike = 0.3 // of a text, that has to be common for marks within it
+)
+
+// PrintChanges prints differences and returns how many of them count.
+func PrintChanges(a *app.App, groups []ChangeGroup, f DiffFlags) (int, error) {
+	p := diffPrinter{app: a, f: f, w: bufio.NewWriter(a.Out), out: a.Out}
+	found, all := 0, 0
+	for _, g := range groups {
+		shown := false
+		for _, c := range g.Changes {
+			all++
+			if c.Ignored == "" {
+				found++
+			} else if !f.All && f.Format != "json" {
+				continue
+			}
+			if !shown && g.title != "" && f.Format != "json" && f.Format != "tsv" {
+				p.title(g.title)
+			}
+			shown = true
+			if err := p.change(g, c); err != nil {
+				return found, err
+			}
+		}
+	}
+	if err := p.finish(); err != nil {
+		return found, err
+	}
+	a.Say("%s, %d ignored", app.Counted(found, "difference"), all-found)
+	return found, nil
+}
+
+// A diffPrinter prints differences in one of the forms.
+type diffPrinter struct {
+	app    *app.App
+	f      DiffFlags
+	w      *bufio.Writer
+	out    *term.Output
+	rows   [][]string
+	titled bool
+}
+
+func (p *diffPrinter) finish() error {
+	if err := p.w.Flush(); err != nil {
+		return err
+	}
+	if len(p.rows) == 0 {
+		return nil
+	}
+	return p.out.Table([]string{"PATH", "CHANGE", "OLD", "NEW", "IGNORED", "NAME"}, p.rows)
+}
+
+func (p *diffPrinter) title(s string) {
+	if p.titled {
+		fmt.Fprintln(p.w)
+	}
+	p.titled = true
+	fmt.Fprintln(p.w, p.out.Bold(term.Clean(s)))
+}
+
+func (p *diffPrinter) change(g ChangeGroup, c diff.Change) error {
+	fd, name := g.names.field(c.Path)
+	c.Old, c.New = declaredValue(c.Old, c.OldBytes, fd), declaredValue(c.New, c.NewBytes, fd)
+	switch p.f.Format {
+	case "json":
+		c.Path = strings.TrimSpace(g.title + " " + c.Path)
+		line := changeLine{V: 1, Change: c, Name: name}
+		if p.f.hex {
+			line.OldHex, line.NewHex = hex.EncodeToString(c.OldBytes.Data), hex.EncodeToString(c.NewBytes.Data)
+		}
+		return p.app.PrintJSON(line)
+	case "tsv":
+		path := strings.TrimSpace(g.title + " " + c.Path)
+		p.rows = append(p.rows, []string{path, string(c.Op), render.ValueText(c.Old), render.ValueText(c.New), c.Ignored, name})
+		return nil
+	}
+	p.heading(c, name)
+	if p.f.Format == "side" {
+		p.side(c, fd)
+	} else {
+		p.inline(c, fd)
+	}
+	if p.f.hex {
+		p.bytes("-", c.OldBytes, c.NewBytes, p.out.Red)
+		p.bytes("+", c.NewBytes, c.OldBytes, p.out.Green)
+	}
+	return nil
+}
+
+// declaredValue is a value of a difference as its field is declared, where that is
+// a fixed number or a packed list; else the value as it is.
+func declaredValue(v any, field diff.Bytes, fd protoreflect.FieldDescriptor) any {
+	t := wire.Parse(field.Data, wire.Options{})
+	if v == nil || len(t.Nodes) < 2 {
+		return v
+	}
+	if declared, ok := decode.DeclaredNumbers(t, 1, fd); ok {
+		return declared
+	}
+	return v
+}
+
+// heading is the line with the path.
+func (p *diffPrinter) heading(c diff.Change, name string) {
+	mark := map[diff.Op]string{diff.Add: p.out.Green("+"), diff.Remove: p.out.Red("-"), diff.Modify: "~", diff.Move: ">"}[c.Op]
+	line := mark + " " + p.out.Bold(term.Clean(orWhole(&c)))
+	if c.To != "" {
+		line += p.out.Dim(" → " + term.Clean(c.To))
+	}
+	if name != "" {
+		line += "  " + p.out.Dim(name)
+	}
+	if c.Ignored != "" {
+		line += "  " + p.out.Dim("(ignored: "+c.Ignored+")")
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+func orWhole(c *diff.Change) string {
+	if in, ok := strings.CutSuffix(c.Path, "."); ok {
+		return in + " (bytes that are no field)"
+	}
+	if c.Path != "" {
+		return c.Path
+	}
+	if _, isBytes := c.Old.([]byte); isBytes || c.Old == nil {
+		if _, isBytes = c.New.([]byte); isBytes || c.New == nil {
+			return "(bytes that are no field)"
+		}
+	}
+	return "(all of it)"
+}
+
+// inline prints old and new below each other, or a text once with marks.
+func (p *diffPrinter) inline(c diff.Change, fd protoreflect.FieldDescriptor) {
+	old, isOld := c.Old.(string)
+	now, isNew := c.New.(string)
+	switch {
+	case c.Op == diff.Move:
+		fmt.Fprintf(p.w, "    moved from %v to %v\n", c.Old, c.New)
+	case c.Op == diff.Modify && isOld && isNew && (strings.Contains(old, "\n") || strings.Contains(now, "\n")):
+		p.lines(diff.Words(old, now, true))
+	case c.Op == diff.Modify && isOld && isNew:
+		list := diff.Words(old, now, false)
+		if !isMostlyOther(list) {
+			fmt.Fprintln(p.w, "    "+p.words(list, p.f.context, ""))
+			return
+		}
+		p.value("-", c.Old, fd, p.out.Red)
+		p.value("+", c.New, fd, p.out.Green)
+	default:
+		p.value("-", c.Old, fd, p.out.Red)
+		p.value("+", c.New, fd, p.out.Green)
+	}
+}
+
+// isMostlyOther reports whether two texts have too little in common for marks.
+func isMostlyOther(list []diff.Segment) bool {
+	common, all := 0, 0
+	for _, s := range list {
+		all += len(s.Text)
+		if s.Op == "" {
+			common += len(s.Text)
+		}
+	}
+	return float64(common) < littleAlike*float64(all)
+}
+
+func (p *diffPrinter) value(mark string, v any, fd protoreflect.FieldDescriptor, colour func(string) string) {
+	if v == nil {
+		return
+	}
+	for _, line := range render.ValueLines(v, fd, mostValue) {
+		fmt.Fprintf(p.w, "    %s\n", colour(mark+" "+line))
+	}
+}
+
+// words is a text with its changes marked, side "-" or "+" for the words of one
+// version alone. What is common and further than context words from a change
+// is left out.
+func (p *diffPrinter) words(list []diff.Segment, context int, side string) string {
+	var b strings.Builder
+	for i, s := range list {
+		text := term.Clean(s.Text)
+		switch {
+		case s.Op == "":
+			b.WriteString(elide(text, context, i > 0, i < len(list)-1))
+		case s.Op == diff.Remove && side != "+":
+			b.WriteString(p.mark("[-", text, "-]", p.out.Red, side))
+		case s.Op == diff.Add && side != "-":
+			b.WriteString(p.mark("{+", text, "+}", p.out.Green, side))
+		}
+	}
+	return b.String()
+}
+
+// mark marks changed words by colour, or where there is none by brackets.
+func (p *diffPrinter) mark(open, s, shut string, colour func(string) string, side string) string {
+	if p.out.Color {
+		return colour(s)
+	}
+	if side != "" && s == "" {
+		return ""
+	}
+	return open + s + shut
+}
+
+// elide leaves the middle of what is common out: context words are kept after a
+// change and before one.
+func elide(s string, context int, after, before bool) string {
+	words := wordSpan.FindAllStringIndex(s, -1)
+	first, last := 0, len(words) // what is left out
+	if after {
+		first = context
+	}
+	if before {
+		last -= context
+	}
+	if last-first < 3 { // not worth a mark
+		return s
+	}
+	head, tail := 0, len(s)
+	if first > 0 {
+		head = words[first-1][1]
+	}
+	if last < len(words) {
+		tail = words[last][0]
+	}
+	b := s[:head]
+	if first > 0 {
+		b += " "
+	}
+	b += "…"
+	if last < len(words) || tail == len(s) && before {
+		b += " "
+	}
+	return b + s[tail:]
+}
+
+// wordSpan is a word, with what stands at it.
+var wordSpan = regexp.MustCompile(`\S+`)
+
+// lines prints a text of several lines, with context lines around changes.
+func (p *diffPrinter) lines(list []diff.Segment) {
+	for i, s := range list {
+		lines := strings.SplitAfter(s.Text, "\n")
+		if n := len(lines); n > 0 && lines[n-1] == "" {
+			lines = lines[:n-1]
+		}
+		mark, colour := "  ", func(s string) string { return s }
+		switch s.Op {
+		case diff.Remove:
+			mark, colour = "- ", p.out.Red
+		case diff.Add:
+			mark, colour = "+ ", p.out.Green
+		}
+		for k, line := range lines {
+			fromStart, fromEnd := k, len(lines)-1-k
+			near := s.Op != "" || i > 0 && fromStart < p.f.context || i < len(list)-1 && fromEnd < p.f.context
+			if near {
+				fmt.Fprintln(p.w, "    "+colour(mark+term.Clean(strings.TrimSuffix(line, "\n"))))
+			} else if k == 0 || i > 0 && k == p.f.context {
+				fmt.Fprintln(p.w, "    "+p.out.Dim("…"))
+			}
+		}
+	}
+}
+
+// side prints old and new beside each other.
+func (p *diffPrinter) side(c diff.Change, fd protoreflect.FieldDescriptor) {
+	width := p.out.Width
+	if width < 40 {
+		width = sideWidth
+	}
+	column := (width - 7) / 2
+	var left, right []string
+	if c.Op == diff.Move {
+		left, right = []string{fmt.Sprintf("at %v", c.Old)}, []string{fmt.Sprintf("at %v", c.New)}
+	} else {
+		if c.Old != nil {
+			left = render.ValueLines(c.Old, fd, column*mostColumn)
+		}
+		if c.New != nil {
+			right = render.ValueLines(c.New, fd, column*mostColumn)
+		}
+	}
+	old, isOld := c.Old.(string)
+	now, isNew := c.New.(string)
+	if c.Op == diff.Modify && isOld && isNew {
+		if list := diff.Words(old, now, false); !isMostlyOther(list) {
+			plain := diffPrinter{app: p.app, f: p.f, out: &term.Output{Writer: io.Discard}}
+			left, right = []string{plain.words(list, p.f.context, "-")}, []string{plain.words(list, p.f.context, "+")}
+		}
+	}
+	l, r := columnLines(left, column), columnLines(right, column)
+	for i := range max(len(l), len(r)) {
+		a, b := "", ""
+		if i < len(l) {
+			a = l[i]
+		}
+		if i < len(r) {
+			b = r[i]
+		}
+		pad := strings.Repeat(" ", max(0, column-displaywidth.String(a)))
+		fmt.Fprintf(p.w, "  %s%s | %s\n", p.out.Red(a), pad, p.out.Green(b))
+	}
+}
+
+// columnLines breaks lines into ones of a width; what is broken goes on as far in as it
+// began.
+func columnLines(lines []string, width int) []string {
+	var out []string
+	for _, s := range lines {
+		indent := s[:min(len(s)-len(strings.TrimLeft(s, " ")), width/2)]
+		for s != "" {
+			head := displaywidth.TruncateString(s, width, "")
+			if head == "" {
+				head = s // one character, wider than the column
+			}
+			out = append(out, head)
+			if s = s[len(head):]; s != "" {
+				s = indent + s
+			}
+		}
+	}
+	return out
+}
+
+// bytes prints the bytes of one side; those that differ from the other's are marked.
+func (p *diffPrinter) bytes(mark string, b, other diff.Bytes, colour func(string) string) {
+	if len(b.Data) == 0 {
+		return
+	}
+	head := 0
+	for head < min(len(b.Data), len(other.Data)) && b.Data[head] == other.Data[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(b.Data), len(other.Data))-head && b.Data[len(b.Data)-1-tail] == other.Data[len(other.Data)-1-tail] {
+		tail++
+	}
+	shown := min(len(b.Data), mostHex)
+	for at := 0; at < shown; at += hexPerLine {
+		end := min(at+hexPerLine, shown)
+		var hexes, chars strings.Builder
+		for i := at; i < end; i++ {
+			h, ch := fmt.Sprintf("%02x", b.Data[i]), "."
+			if b.Data[i] >= 0x20 && b.Data[i] < 0x7f {
+				ch = string(rune(b.Data[i]))
+			}
+			if i >= head && i < len(b.Data)-tail {
+				h, ch = colour(h), colour(ch)
+			}
+			hexes.WriteString(h + " ")
+			chars.WriteString(ch)
+		}
+		fmt.Fprintf(p.w, "    %s %s  %s%s |%s|\n", mark, p.out.Dim(fmt.Sprintf("%06x", b.Off+at)), hexes.String(), strings.Repeat("   ", hexPerLine-(end-at)), chars.String())
+	}
+	if shown < len(b.Data) {
+		fmt.Fprintf(p.w, "    %s %s\n", mark, p.out.Dim(fmt.Sprintf("… %d bytes in all", len(b.Data))))
+	}
+}

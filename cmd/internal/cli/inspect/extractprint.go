@@ -1,0 +1,221 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"unwire/captures"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/envelope"
+	"unwire/decode/text"
+	"unwire/decode/transcript"
+	"unwire/decode/wire"
+	"unwire/schema"
+)
+
+// A failureLine is the error of an exchange, with its details decoded.
+type failureLine struct {
+	*transcript.Failure
+	Details []detailLine `json:"details,omitempty"` // in place of the failure's
+}
+
+type detailLine struct {
+	envelope.Detail
+	// decoded: by the definitions, by what is known of Google's, as the server did, or without any
+	Text string `json:"text"`
+}
+
+func newFailureLine(f *transcript.Failure, defs *schema.Schema) *failureLine {
+	if f == nil {
+		return nil
+	}
+	out := &failureLine{Failure: f}
+	for _, d := range f.Details {
+		out.Details = append(out.Details, detailLine{d, detailText(d, defs)})
+	}
+	return out
+}
+
+// detailText renders a detail of an error.
+func detailText(d envelope.Detail, defs *schema.Schema) string {
+	name := d.Type[strings.LastIndexByte(d.Type, '/')+1:]
+	var m proto.Message
+	if defs != nil {
+		if md := defs.Message(name); md != nil {
+			m = dynamicpb.NewMessage(md)
+		}
+	}
+	if m == nil {
+		if t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name)); err == nil {
+			m = t.New().Interface()
+		}
+	}
+	if m != nil && proto.Unmarshal(d.Value, m) == nil {
+		if b, err := protojson.Marshal(m); err == nil {
+			return string(b)
+		}
+	}
+	if len(d.Debug) > 0 {
+		return string(d.Debug)
+	}
+	return strings.TrimSpace(text.Format(wire.Parse(d.Value, wire.Options{}), nil))
+}
+
+const (
+	maxShownTurn   = 4000 // runes of what was said
+	maxShownResult = 600  // of a tool's result or a prompt of the system
+)
+
+// printTranscript prints who said what, and the candidates.
+func (e *extraction) printTranscript(w io.Writer, ex *decode.Exchange, tr *transcript.Transcript) {
+	fmt.Fprintf(w, "%s\n", e.Out.Bold(fmt.Sprintf("#%d %s", ex.ID, term.Clean(callName(ex)))))
+	for _, t := range tr.Turns {
+		e.printTurn(w, tr, t)
+	}
+	if tr.Usage != nil {
+		e.printUsage(w, tr.Usage)
+	}
+	switch {
+	case tr.Error != nil:
+		if tr.Answer == "" {
+			fmt.Fprintf(w, "  no answer; it ended in %s: %s\n", term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+		} else {
+			fmt.Fprintf(w, "%s  %s: %s\n", e.Out.Red("Error"), term.Clean(tr.Error.Code), term.Clean(tr.Error.Message))
+		}
+		for _, d := range newFailureLine(tr.Error, e.defs).Details {
+			fmt.Fprintf(w, "  %s %s\n", term.Clean(d.Type), term.Clean(d.Text))
+		}
+	case tr.Answer == "":
+		fmt.Fprintln(w, "  no answer found")
+	}
+	if len(tr.Candidates) > 0 {
+		fmt.Fprintf(w, "%s\n", e.Out.Bold("Candidates"))
+	}
+	for i, c := range tr.Candidates {
+		if i == e.top {
+			fmt.Fprintf(w, "  … %d more (--top)\n", len(tr.Candidates)-e.top)
+			break
+		}
+		fmt.Fprintf(w, "  %2d. %-11s %.2f  %s %s  %s  %s\n", c.Rank, c.Role, c.Score, DirArrow(c.Dir), term.Clean(c.Path),
+			frameSpan(c.Frames), term.Cut(strconv.Quote(term.Clean(c.Text)), 60))
+		fmt.Fprintf(w, "      %s\n", e.Out.Dim(ReasonLine(c.Reasons, 4)))
+	}
+	fmt.Fprintln(w)
+}
+
+// turnNames are the headings of a transcript.
+func turnName(r transcript.Role) string {
+	switch r {
+	case transcript.User:
+		return "You"
+	case transcript.Thinking:
+		return "Thinking"
+	case transcript.Assistant:
+		return "Answer"
+	}
+	return string(r)
+}
+
+func (e *extraction) printTurn(w io.Writer, tr *transcript.Transcript, t transcript.Turn) {
+	place := e.Out.Dim(fmt.Sprintf("%s %s  %s", DirArrow(t.Dir), term.Clean(t.Path), frameSpan(t.Frames)))
+	if t.Tool == 0 {
+		fmt.Fprintf(w, "%s  %s\n%s\n", e.Out.Bold(turnName(t.Role)), place, indent(shorten(t.Text, maxShownTurn), "  "))
+		return
+	}
+	tool := tr.Tools[t.Tool-1]
+	if len(tool.Frames) == 0 {
+		fmt.Fprintf(w, "%s  %s\n", e.Out.Bold("Tool result, of no call that was seen"), e.Out.Dim(DirArrow(tool.ResultDir)+" "+term.Clean(tool.ResultPath)))
+	} else {
+		name := ""
+		if tool.Name != "" {
+			name = " " + term.Clean(tool.Name)
+		}
+		fmt.Fprintf(w, "%s%s  %s\n%s\n", e.Out.Bold("Tool call"), name, place, indent(shorten(tool.Arguments, maxShownResult), "  "))
+	}
+	if tool.Result != "" {
+		how := ""
+		if tool.Paired == "order" {
+			how = " (by order)"
+		}
+		fmt.Fprintf(w, "  %s\n%s\n", e.Out.Dim(fmt.Sprintf("→ result%s  %s %s  %s", how, DirArrow(tool.ResultDir), term.Clean(tool.ResultPath), frameSpan(tool.ResultFrames))),
+			indent(shorten(tool.Result, maxShownResult), "    "))
+	}
+}
+
+func (e *extraction) printUsage(w io.Writer, u *transcript.Usage) {
+	var parts []string
+	for _, n := range []struct {
+		name  string
+		value *int64
+	}{{"input", u.Input}, {"output", u.Output}, {"cached", u.Cached}, {"reasoning", u.Reasoning}, {"total", u.Total}} {
+		if n.value != nil {
+			parts = append(parts, fmt.Sprintf("%s %d", n.name, *n.value))
+		}
+	}
+	note := ""
+	if !u.Named {
+		note = "; concluded from place and size"
+	}
+	fmt.Fprintf(w, "%s  %s  %s\n", e.Out.Bold("Usage"), strings.Join(parts, " · "), e.Out.Dim(fmt.Sprintf("↓ %s  frame %d%s", term.Clean(u.Path), u.Frame, note)))
+}
+
+// shorten cuts a text to its first runes and says how much is missing.
+func shorten(s string, n int) string {
+	r := []rune(term.CleanText(s[:min(len(s), 4*n)]))
+	if len(s) <= 4*n && len(r) <= n {
+		return string(r)
+	}
+	return fmt.Sprintf("%s… (%d bytes)", string(r[:min(len(r), n)]), len(s))
+}
+
+// callName is the RPC, or method and URL where there is none.
+func callName(ex *decode.Exchange) string {
+	if ex.Service != "" {
+		return ex.Service + "/" + ex.RPC
+	}
+	return ex.Method + " " + ex.URL
+}
+
+func DirArrow(dir string) string {
+	if dir == captures.Up.String() {
+		return "↑"
+	}
+	return "↓"
+}
+
+// frameSpan names frames shortly: "frame 3", "frames 3…17 (9)".
+func frameSpan(frames []int) string {
+	switch len(frames) {
+	case 0:
+		return "no frame"
+	case 1:
+		return fmt.Sprintf("frame %d", frames[0])
+	}
+	return fmt.Sprintf("frames %d…%d (%d)", frames[0], frames[len(frames)-1], len(frames))
+}
+
+// ReasonLine lists the weightiest reasons.
+func ReasonLine(reasons []transcript.Reason, top int) string {
+	parts := make([]string, 0, top)
+	for i, r := range reasons {
+		if i == top {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %+.1f", r.Feature, r.Weight))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func indent(s, by string) string {
+	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by)
+}

@@ -1,0 +1,171 @@
+package probecmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"unwire/cmd/internal/app"
+	schemacmd "unwire/cmd/internal/cli/schema"
+	"unwire/decode"
+	"unwire/replay/probe"
+	"unwire/replay/probe/names"
+	"unwire/schema"
+	"unwire/schema/align"
+)
+
+// maxNamesFile bounds a file of names.
+const maxNamesFile = 16 << 20
+
+// probeNames gathers candidates for names from all that --names is given, and
+// for values of enums and types of Anys from what --values is.
+func probeNames(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) error {
+	if len(f.values) > 0 && len(f.names) == 0 {
+		return app.Usagef("--values wants --names, too: enums are found by their fields' names")
+	}
+	for _, source := range f.names {
+		s, words, err := namesOf(ctx, a, source, f.proto)
+		if err != nil {
+			return err
+		}
+		if o.Names = append(o.Names, words...); words == nil {
+			o.Names = append(o.Names, names.Dictionary(s)...)
+		}
+	}
+	for _, source := range f.values {
+		s, words, err := namesOf(ctx, a, source, f.proto)
+		if err != nil {
+			return err
+		}
+		if o.Values = append(o.Values, words...); s != nil {
+			o.Values = append(o.Values, names.ValuesOf(s)...)
+			o.Types = append(o.Types, names.TypesOf(s)...)
+		}
+	}
+	return nil
+}
+
+// namesOf reads a source: definitions, or words.
+func namesOf(ctx context.Context, a *app.App, source, folder string) (*schema.Schema, []string, error) {
+	if source == "builtin" {
+		s, err := app.LoadDefinitions(ctx, folder)
+		return s, nil, err
+	}
+	if source != "-" {
+		info, err := os.Stat(source)
+		if err != nil {
+			return nil, nil, err
+		}
+		head, err := app.FirstBytes(source)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case bytes.HasPrefix(head, []byte("SQLite format 3")):
+			names, err := namesOfCapture(ctx, source)
+			return nil, names, err
+		case info.IsDir() || bytes.IndexByte(head, 0) >= 0 || isCode(source):
+			src, err := schemacmd.UpdateSource(ctx, a, nil, source, schemacmd.UpdateFlags{Partial: true}, &align.Calls{})
+			if err != nil {
+				return nil, nil, err
+			}
+			return src.Schema, nil, nil
+		}
+	}
+	words, err := wordsOf(a, source)
+	return nil, words, err
+}
+
+// isCode reports whether a file's name is that of definitions or a client's code.
+func isCode(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".proto", ".js", ".mjs", ".cjs", ".ts", ".binpb", ".pb", ".zip", ".tgz", ".gz", ".asar", ".vsix":
+		return true
+	}
+	return false
+}
+
+// wordsOf reads a word a line; # begins a remark.
+func wordsOf(a *app.App, file string) ([]string, error) {
+	data, err := a.ReadInput(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxNamesFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", app.InputName(file), maxNamesFile)
+	}
+	names := []string{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
+			names = append(names, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", app.InputName(file), err)
+	}
+	return names, nil
+}
+
+// namesOfCapture are the keys of all JSON in a capture.
+func namesOfCapture(ctx context.Context, file string) ([]string, error) {
+	seen := map[string]bool{}
+	err := app.EachExchange(ctx, file, func(ex *decode.Exchange, _ bool) error {
+		for i := range ex.Frames {
+			keysOf(ex.Frames[i].Data, seen)
+		}
+		return nil
+	})
+	names := []string{}
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// maxKeys bounds the keys that a capture's JSON is asked for.
+const maxKeys = 100_000
+
+// keysOf enters the keys of JSON; what is none is passed over.
+func keysOf(data []byte, seen map[string]bool) {
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' && data[0] != '[' || !json.Valid(data) {
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	var inObject []bool // by level
+	key := false
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		switch t := token.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				inObject = append(inObject, t == '{')
+				key = t == '{'
+				continue
+			default:
+				inObject = inObject[:len(inObject)-1]
+			}
+		case string:
+			if key {
+				if len(seen) < maxKeys {
+					seen[t] = true
+				}
+				key = false
+				continue
+			}
+		}
+		key = len(inObject) > 0 && inObject[len(inObject)-1]
+	}
+}

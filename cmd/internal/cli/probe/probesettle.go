@@ -1,0 +1,99 @@
+package probecmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/replay/probe"
+	"unwire/schema"
+)
+
+// probeQuestions takes from --settle what is to be asked.
+func probeQuestions(ctx context.Context, a *app.App, o *probe.Options, f *probeFlags) error {
+	switch len(f.settle) {
+	case 0:
+		return nil
+	case 1:
+		return inferredQuestions(a, o, f)
+	case 2:
+	default:
+		return app.Usagef("--settle takes the evidence of an inference, or two definitions, not %d", len(f.settle))
+	}
+	var requests [2]protoreflect.MessageDescriptor
+	for i, name := range f.settle {
+		s, err := schema.LoadDefinitions(ctx, name)
+		if err != nil {
+			return err
+		}
+		if requests[i] = requestOf(s, o.Method, f.root); requests[i] == nil {
+			return app.Fail(app.ExitUsage, errors.New(name+" does not know the request of "+o.Method), "--root names it")
+		}
+	}
+	if o.Questions, o.Texts = probe.QuestionsOfDefinitions(f.settle[0], requests[0], f.settle[1], requests[1]); len(o.Questions) == 0 {
+		return app.Fail(app.ExitUsage, errors.New("the definitions agree on the request: there is nothing to ask"), "")
+	}
+	return nil
+}
+
+// requestOf is the request of a method in definitions; root names it otherwise.
+func requestOf(s *schema.Schema, method, root string) protoreflect.MessageDescriptor {
+	if root != "" {
+		return s.Message(root)
+	}
+	service, rpc, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	if m := s.Method(service, rpc); m != nil {
+		return m.Input()
+	}
+	return nil
+}
+
+func inferredQuestions(a *app.App, o *probe.Options, f *probeFlags) error {
+	name := f.settle[0]
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return app.Usagef("--settle %s: one of two definitions; give --settle again with the other", name)
+	}
+	data, err := a.ReadInput(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return app.Usagef("--settle %s: it is no evidence of 'schema infer'; two definitions are given as two --settle", name)
+	}
+	o.Questions, o.Texts, err = probe.QuestionsOfInference(data, f.root, o.Method)
+	switch {
+	case errors.Is(err, probe.ErrNoRoot):
+		return app.Fail(app.ExitUsage, err, "--root names it, as the inference does")
+	case err != nil:
+		return err
+	case len(o.Questions) == 0:
+		return app.Fail(app.ExitUsage, errors.New(name+" has no doubt about the request: there is nothing to ask"), "")
+	}
+	return nil
+}
+
+// settledTable lists the claims with what follows from the server's answers.
+func settledTable(a *app.App, r *probe.Result) error {
+	rows := [][]string{}
+	for _, q := range r.Settled {
+		at := strconv.Itoa(int(q.Number))
+		if q.Path != "" {
+			at = q.Path + "." + at
+		}
+		for _, c := range q.Claims {
+			why := c.Concluded
+			if c.Open != "" {
+				why += "; open: " + c.Open
+			}
+			rows = append(rows, []string{at, term.Clean(c.Text), term.Clean(c.From), string(c.Verdict), term.Clean(why)})
+		}
+	}
+	return a.Out.Wide([]string{"FIELD", "CLAIM", "FROM", "VERDICT", "WHY"}, rows)
+}

@@ -1,0 +1,440 @@
+package record
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/captures/redact"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/mitm"
+	"unwire/mitm/ca"
+	"unwire/mitm/launch"
+	"unwire/proto"
+)
+
+// shutdownGrace is how long running streams may go on when recording ends without a signal.
+const shutdownGrace = 5 * time.Second
+
+type CaptureFlags struct {
+	Out, Listen, reverse, UpstreamCA string
+	json, keepSecrets, transparent   bool
+	passive, upstreamInsecure        bool
+	packets                          string
+	only, skip, also                 []string
+	maxBody, rotate, keylog          string
+
+	Unsearched *UnsearchedLog
+}
+
+func captureCommand(a *app.App) *cobra.Command {
+	var f CaptureFlags
+	cmd := &cobra.Command{
+		Use:   "capture [-o F.uwc] [-- CMD ARGS…]",
+		Short: "Record traffic through a proxy; with CMD, run it with its traffic captured",
+		Long: `capture starts a recording proxy on loopback. With CMD it runs that command with
+its traffic captured (proxy variables, CA variables and a Node hook are set for
+it) and exits with its status; without, it runs until it is interrupted. The
+proxy speaks HTTP and SOCKS 5 (ALL_PROXY=socks5h://HOST:PORT).
+
+--transparent (Linux) is for commands that ignore all that: CMD runs in a
+network namespace of its own, whose TCP is captured whatever opens it. UDP, and
+DNS with it, passes, except to port 443: HTTP/3 is refused, so that clients fall
+back to TCP. Anything else is refused. What listens on the host's loopback is
+reached at the same address, unless CMD itself listens there.
+
+--passive (Linux) is for clients that pin certificates or measure: nothing stands
+in the middle. CMD runs in a network of its own as with --transparent, its packets
+are recorded as they pass, and it is told by NODE_OPTIONS and SSLKEYLOGFILE to log
+its TLS keys (Node, curl, Chromium, Firefox, Python, many others do). When it ends,
+packets and keys become exchanges and are deleted (by the next capture, if this one
+is killed). --packets FILE.pcapng keeps them for Wireshark, keys and content.
+
+--reverse stands in front of one server, each --also in front of one more.
+
+Secrets (authorization, cookies, tokens, API keys) are redacted as they are
+recorded, unless --keep-secrets is given. What cannot be searched for them, such as
+payloads of WebSockets, is recorded as it is, and capture says so.
+
+What --only and --skip leave out as a host passes undecrypted. A pattern with a
+path (host/path*) chooses among the requests of a host, which has to be decrypted
+for that; what it leaves out passes unrecorded. A * spans dots and slashes.
+
+If recording has to stop (the disk is full, the file was deleted), that is said at
+once, the traffic goes on unrecorded, and the exit status is 3 in the end.`,
+		Example: `  unwire capture -o cli.uwc -- node client.mjs
+  unwire capture -o cli.uwc --listen 127.0.0.1:8080
+  unwire capture -o cli.uwc --transparent -- ./static-binary
+  unwire capture -o cli.uwc --passive --packets cli.pcapng -- node client.mjs
+  unwire capture -o cli.uwc --reverse https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire capture -o cli.uwc --only '*.example.com' --skip '*/health*' --max-body 1MB --rotate 500MB`,
+		RunE: func(cmd *cobra.Command, args []string) error { return capture(cmd.Context(), a, f, args) },
+	}
+	f.modeFlags(cmd)
+	f.recordingFlags(cmd)
+	return cmd
+}
+
+// modeFlags are those of how traffic comes by.
+func (f *CaptureFlags) modeFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Listen, "listen", "127.0.0.1:0", "loopback address of the proxy")
+	flags.StringVar(&f.reverse, "reverse", "", "be a server in front of this URL instead of a proxy")
+	flags.StringArrayVar(&f.also, "also", nil, "with --reverse: be a server in front of this URL too, on a port of its own")
+	flags.BoolVar(&f.transparent, "transparent", false, "run CMD in a network of its own, and capture all its TCP (Linux)")
+	flags.BoolVar(&f.passive, "passive", false, "run CMD in a network of its own, record its packets, and open them with the keys that it logs (Linux)")
+	flags.StringVar(&f.packets, "packets", "", "with --passive: keep the packets in this pcapng file, with the TLS secrets that open them")
+	flags.StringVar(&f.UpstreamCA, "upstream-ca", "", "PEM file of further CAs to trust for servers")
+	flags.BoolVar(&f.upstreamInsecure, "upstream-insecure", false, "do not verify servers' certificates; each exchange says so")
+}
+
+// recordingFlags are those of what is recorded, and where.
+func (f *CaptureFlags) recordingFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.Out, "output", "o", "", "capture file (default capture-TIME.uwc); an existing capture is added to")
+	flags.BoolVar(&f.json, "json", false, "events as JSON Lines on stdout (CMD's stdout goes to stderr)")
+	flags.BoolVar(&f.keepSecrets, "keep-secrets", false, "record tokens, cookies and keys as they are")
+	flags.StringSliceVar(&f.only, "only", nil, "record only these hosts (globs; the others pass undecrypted) or HOST/PATH globs")
+	flags.StringSliceVar(&f.skip, "skip", nil, "let these hosts (globs) pass undecrypted, HOST/PATH globs unrecorded")
+	flags.StringVar(&f.maxBody, "max-body", "", "store at most this much of a body per direction, such as 1MB; the exchange says so")
+	flags.StringVar(&f.rotate, "rotate", "", "go on in NAME-2.uwc and so on after this size or time, such as 500MB or 1h")
+	flags.StringVar(&f.keylog, "keylog", "", "write the TLS sessions' secrets to this file, for Wireshark")
+}
+
+func capture(ctx context.Context, a *app.App, f CaptureFlags, argv []string) error {
+	if f.Out == "" {
+		f.Out = "capture-" + time.Now().Format("20060102-150405") + ".uwc"
+	}
+	if err := checkModes(f, argv); err != nil {
+		return err
+	}
+	f.Unsearched = new(UnsearchedLog)
+	recoverLeftOver(ctx, a, f.Out)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if f.passive {
+		return capturePassive(ctx, a, f, argv)
+	}
+	token := ""
+	if len(argv) > 0 && !f.transparent {
+		// the only way to run a command that has a hook
+		token = rand.Text()
+	}
+	rec, err := StartRecorder(a, f, token)
+	if err != nil {
+		return err
+	}
+	watch := watchEndpoints(a, rec, f)
+	stop := watch.start(ctx, rec.store.Current())
+	defer app.SurviveFileLimit()()
+	code, runErr := serve(ctx, a, rec, f, argv)
+	if len(argv) > 0 {
+		a.Signals.StartGrace()
+	}
+	stop()
+	if err := rec.Close(DrainTime(a)); err != nil && runErr == nil {
+		if runErr = err; rec.failed.Load() {
+			runErr = app.Fail(app.ExitInput, nil, "") // it was told when it happened
+		}
+	}
+	watch.finish(context.WithoutCancel(ctx), rec.store.Files())
+	captureSummary(context.WithoutCancel(ctx), a, f, rec, len(argv) > 0)
+	if runErr != nil {
+		return runErr
+	}
+	if code != 0 {
+		return app.Fail(code, nil, "")
+	}
+	return nil
+}
+
+// A recorder is a proxy with its listener and its store.
+type Recorder struct {
+	store   *store.Series
+	proxy   *mitm.Proxy
+	Ca      *ca.Authority
+	keys    *keyLog // nil: none is written
+	Token   string  // of the proxy's control endpoints; "": it has none
+	report  launch.Report
+	Addr    string
+	reverse []reverseListener
+	served  chan error
+	failed  *atomic.Bool // recording has stopped, and that was said
+}
+
+// StartRecorder starts a proxy. The token is for the hook of a command that is
+// run with its traffic captured; "" if there is none.
+func StartRecorder(a *app.App, f CaptureFlags, token string) (*Recorder, error) {
+	ln, err := app.ListenLoopback(f.Listen)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := newRecorder(a, ln, f, token)
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	go func() { rec.served <- rec.proxy.Serve(ln) }()
+	if err := startReverse(a, rec, f); err != nil {
+		return nil, errors.Join(err, rec.Close(DrainTime(a)))
+	}
+	return rec, nil
+}
+
+func newRecorder(a *app.App, ln net.Listener, f CaptureFlags, token string) (*Recorder, error) {
+	opts := mitm.Options{Source: "proxy", Only: f.only, Skip: f.skip, UpstreamInsecure: f.upstreamInsecure, ControlToken: token}
+	opts.RouteConflict = func(c mitm.RouteConflict) { sayRouteConflict(a, c, f.json) }
+	if f.upstreamInsecure {
+		a.Say("unwire: warning: servers' certificates are not verified: whoever answers is recorded as the server")
+	}
+	if f.reverse != "" {
+		u, err := reverseURL("--reverse", f.reverse)
+		if err != nil {
+			return nil, err
+		}
+		opts.Reverse, opts.Source = u, "reverse"
+	}
+	var err error
+	if opts.UpstreamRoots, err = app.UpstreamRoots(f.UpstreamCA); err != nil {
+		return nil, err
+	}
+	dir, err := app.ConfigDir()
+	if err != nil {
+		return nil, err
+	}
+	ca, err := ca.Load(filepath.Join(dir, "ca"))
+	if err != nil {
+		return nil, err
+	}
+	var failed atomic.Bool
+	series, err := seriesOptions(a, f, &failed)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" { // a program may send its environment somewhere
+		series.Redactor = redact.New(redact.Options{Profile: proto.Profile(), Secrets: []string{token}})
+	}
+	keys, err := openKeyLog(a, f.keylog)
+	if err != nil {
+		return nil, err
+	}
+	store, err := store.CreateSeries(f.Out, series)
+	if err != nil {
+		keys.Close()
+		return nil, err
+	}
+	opts.CA, opts.Store, opts.KeyLog = ca, store, keys.writer()
+	proxy, err := mitm.New(opts)
+	if err != nil {
+		keys.Close()
+		store.Close()
+		return nil, err
+	}
+	return &Recorder{
+		store: store, proxy: proxy, Ca: ca, keys: keys, Token: token,
+		Addr: ln.Addr().String(), served: make(chan error, 1), failed: &failed,
+	}, nil
+}
+
+// seriesOptions says how the capture is written.
+func seriesOptions(a *app.App, f CaptureFlags, failed *atomic.Bool) (store.SeriesOptions, error) {
+	o := store.SeriesOptions{Options: a.IndexedWhenClosed(store.Options{
+		KeepSecrets: f.keepSecrets,
+		Unsearched:  f.Unsearched.report(a, f.json),
+		Failed: func(err error) {
+			if failed != nil {
+				failed.Store(true)
+			}
+			a.Say("unwire: %s recording has stopped: %v", a.Err.Red("error:"), err)
+			kept := "; what was recorded before this stays readable"
+			if errors.Is(err, captures.ErrGone) {
+				kept = ""
+			}
+			a.Say("unwire: hint: the traffic goes on, unrecorded%s", kept)
+		},
+	})}
+	var err error
+	if f.maxBody != "" {
+		if o.MaxBody, err = app.ParseSize(f.maxBody); err != nil {
+			return o, app.Usagef("--max-body: %v", err)
+		}
+	}
+	if f.rotate != "" {
+		if o.MaxBytes, o.MaxAge, err = app.ParseRotate(f.rotate); err != nil {
+			return o, app.Usagef("--rotate: %v", err)
+		}
+		o.Rotated = func(path string) { a.Say("unwire: goes on in %s", path) }
+	}
+	return o, nil
+}
+
+// serve waits for the command or for the end of ctx; the status is the command's.
+func serve(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, argv []string) (int, error) {
+	scheme := "http://"
+	if f.json {
+		if err := a.PrintJSON(app.ListeningEvent{V: 1, Event: "listening", Proxy: scheme + rec.Addr, CA: rec.Ca.CertFile()}); err != nil {
+			return 0, err
+		}
+	}
+	if err := sayReverse(a, rec, f.json); err != nil {
+		return 0, err
+	}
+	if len(argv) > 0 {
+		stdout := a.Out.Writer
+		if f.json {
+			stdout = a.Err.Writer
+		}
+		// Signals go to the command, and the recording ends when the command does.
+		defer a.Signals.ChildRuns()()
+		code, err := runLaunch(context.WithoutCancel(ctx), a, rec, f, launch.Options{
+			Argv: argv, ProxyURL: scheme + rec.Addr, CAFile: rec.Ca.CertFile(), ControlToken: rec.Token,
+			Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer, Report: &rec.report,
+		})
+		if err != nil {
+			return code, app.Fail(code, err, launchHint(err))
+		}
+		return code, nil
+	}
+	if !f.json {
+		sayListening(a, rec, f)
+	}
+	select {
+	case <-ctx.Done():
+		return 0, nil
+	case err := <-rec.served:
+		return 0, err
+	}
+}
+
+// sayRouteConflict warns of a second route for a connection: the hook announces
+// each once, so somebody else has the token.
+func sayRouteConflict(a *app.App, c mitm.RouteConflict, json bool) {
+	a.Say("unwire: warning: a second address was announced for the connection from port %d: it goes to %s;\n%s is refused. Only the command knows the token for this: look at what it runs", c.Port, c.To, c.Refused)
+	if json {
+		// stdout may be gone: the traffic goes on
+		_ = a.PrintJSON(routeConflictEvent{1, "route-conflict", c.Port, c.To, c.Refused})
+	}
+}
+
+type routeConflictEvent struct {
+	V       int    `json:"v"`
+	Event   string `json:"event"`
+	Port    int    `json:"port"`
+	To      string `json:"to"`
+	Refused string `json:"refused"`
+}
+
+func sayListening(a *app.App, rec *Recorder, f CaptureFlags) {
+	a.Say("recording to %s; Ctrl-C ends it", f.Out)
+	if f.reverse != "" {
+		a.Say("point the client at http://%s, which stands in front of %s", rec.Addr, f.reverse)
+		return
+	}
+	a.Say("proxy  http://%s", rec.Addr)
+	a.Say("CA     %s", rec.Ca.CertFile())
+	a.Say("SOCKS  socks5h://%s", rec.Addr)
+	a.Say("try    HTTPS_PROXY=http://%s curl --cacert %s https://…", rec.Addr, rec.Ca.CertFile())
+}
+
+// DrainTime is how long running streams may go on when recording ends.
+func DrainTime(a *app.App) time.Duration {
+	return a.Signals.Within(shutdownGrace, app.InterruptedDrain)
+}
+
+// Close lets running streams go on for drain, cuts them off, and closes the file.
+func (r *Recorder) Close(drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	err := r.proxy.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // what still ran is marked incomplete
+	}
+	return errors.Join(err, r.store.Close(), r.keys.Close())
+}
+
+// captureSummary says what was recorded, and what to do if nothing was.
+func captureSummary(ctx context.Context, a *app.App, f CaptureFlags, rec *Recorder, ran bool) {
+	early := ""
+	if rec.failed.Load() {
+		early = ", up to where recording stopped"
+	}
+	n, err := sayEnded(ctx, a, f, rec.store.Files(), early)
+	if err != nil {
+		a.Say("unwire: %v", err)
+		return
+	}
+	if rec.report.NoToken {
+		a.Say("unwire: warning: the command started a Node program without UNWIRE_HOOK_TOKEN in its environment: the\nconnections of that program are not recorded")
+	}
+	switch {
+	case early != "" || f.json:
+	case n == 0 && ran && f.transparent:
+		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
+	case n == 0 && ran:
+		a.Say("unwire: hint: the command sent nothing through the proxy: %s", unreachedHint(rec.report))
+	case ran && !f.transparent && (rec.report.Runtime == launch.Bun || rec.report.Runtime == launch.Deno):
+		a.Say("unwire: hint: %s", partlyReachedHint(rec.report.Runtime))
+	}
+}
+
+// sayEnded says what was recorded, with a remark behind it, and counts it.
+func sayEnded(ctx context.Context, a *app.App, f CaptureFlags, files []string, remark string) (int, error) {
+	n, unfinished, err := countExchanges(ctx, files)
+	if err != nil {
+		return n, err
+	}
+	if f.json {
+		return n, a.PrintJSON(struct {
+			V          int      `json:"v"`
+			Event      string   `json:"event"`
+			File       string   `json:"file"`
+			Exchanges  int      `json:"exchanges"`
+			Incomplete int      `json:"incomplete"`
+			Files      []string `json:"files"`
+
+			UnsearchedExchanges int   `json:"unsearched_exchanges"`
+			UnsearchedBytes     int64 `json:"unsearched_bytes"`
+		}{1, "ended", f.Out, n, unfinished, files, f.Unsearched.exchanges, f.Unsearched.bytes})
+	}
+	where := f.Out
+	if len(files) > 1 {
+		where = fmt.Sprintf("%d files, %s to %s", len(files), f.Out, files[len(files)-1])
+	}
+	a.Say("unwire: %s in %s (%d incomplete)%s", app.Counted(n, "exchange"), where, unfinished, remark)
+	if text := f.Unsearched.summary(); text != "" {
+		a.Say("unwire: %s", text)
+	}
+	return n, nil
+}
+
+func countExchanges(ctx context.Context, files []string) (n, unfinished int, err error) {
+	for _, file := range files {
+		store, err := store.Open(file, store.ReadOptions{Profile: proto.Profile()})
+		if err != nil {
+			return n, unfinished, err
+		}
+		for ex, err := range store.Exchanges(ctx) {
+			if err != nil {
+				return n, unfinished, errors.Join(err, store.Close())
+			}
+			n++
+			if ex.Outcome != captures.Complete {
+				unfinished++
+			}
+		}
+		if err := store.Close(); err != nil {
+			return n, unfinished, err
+		}
+	}
+	return n, unfinished, nil
+}

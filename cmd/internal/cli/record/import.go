@@ -1,0 +1,167 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures/pcap"
+	"unwire/captures/pcap/packet"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+)
+
+// An importer reads one foreign format.
+type importer struct {
+	name string
+	// whether a file that begins with head is of the format
+	sniff func(head []byte) bool
+	run   func(ctx context.Context, a *app.App, j importJob) error
+}
+
+// An importJob is a file to be imported into a capture.
+type importJob struct {
+	file   string
+	in     io.Reader // from its beginning; a file can be sought
+	store  *store.Store
+	keys   *pcap.KeyLog
+	asJSON bool
+}
+
+// importers are the formats, asked in this order.
+func importers() []importer {
+	return append([]importer{
+		{"pcap and pcapng", packet.Sniff, importPackets},
+	}, formatImporters()...)
+}
+
+// sniffBytes is how much of a file its format is told from.
+const sniffBytes = 4096
+
+const (
+	// bytes that wait for the disk: a file can wait, other than traffic
+	importQueue  = 16 << 20
+	importMemory = 192 << 20 // bytes from which on garbage is collected at once
+)
+
+func importCommand(a *app.App) *cobra.Command {
+	var out string
+	var keyLogs []string
+	var keep bool
+	var job importJob
+	cmd := &cobra.Command{
+		Use:   "import FILE -o F.uwc",
+		Short: "Read what another tool recorded into a capture",
+		Long: `import reads FILE, whose format it tells from its content (it may be compressed
+with gzip or zstd), and adds its exchanges to a capture. Secrets are replaced as when recording.
+
+pcap and pcapng: TCP is put together, TLS 1.2 and 1.3 are opened with the keys of
+--keylog and of the file's own secrets blocks, HTTP/1.1 and HTTP/2 are read off.
+Connections are listed with what could not be decoded, and why. QUIC is counted.
+
+HAR 1.2, mitmproxy's flow files and JSON Lines (as 'unwire export' writes them):
+what could not be read, or was not in the file, is listed with its place.`,
+		Example: "  unwire import x.pcapng --keylog keys.txt -o F.uwc\n  unwire import --json x.pcap -o F.uwc | jq 'select(.undecoded)'\n  unwire import x.pcapng.gz -o F.uwc\n  unwire import page.har -o F.uwc",
+		Args:    app.ExactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return app.Usagef("unwire import: -o F.uwc is missing")
+			}
+			job.file = args[0]
+			job.keys = new(pcap.KeyLog)
+			for _, name := range keyLogs {
+				if err := readKeyLog(job.keys, name); err != nil {
+					return err
+				}
+			}
+			return importFile(cmd.Context(), a, job, out, keep)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "the capture to write or add to")
+	f.StringArrayVar(&keyLogs, "keylog", nil, "NSS key log (SSLKEYLOGFILE) with the keys of TLS sessions; may be repeated")
+	f.BoolVar(&keep, "keep-secrets", false, "do not replace secrets")
+	f.BoolVar(&job.asJSON, "json", false, "a JSON object a line")
+	return cmd
+}
+
+func importFile(ctx context.Context, a *app.App, j importJob, out string, keep bool) error {
+	in, head, closeIn, err := openForeign(a, j.file)
+	if err != nil {
+		return err
+	}
+	defer closeIn()
+	if in, head, err = inflate(in, head); err != nil {
+		return fmt.Errorf("%s: %w", j.file, err)
+	}
+	defer app.LimitMemory(importMemory)()
+	var names []string
+	for _, imp := range importers() {
+		names = append(names, imp.name)
+		if !imp.sniff(head) {
+			continue
+		}
+		j.in = in
+		return importInto(ctx, a, out, store.Options{KeepSecrets: keep, QueueBytes: importQueue}, func(store *store.Store) error {
+			j.store = store
+			return imp.run(ctx, a, j)
+		})
+	}
+	return app.Fail(app.ExitInput, fmt.Errorf("%s: no format that import reads", j.file), "import reads "+strings.Join(names, ", "))
+}
+
+// importInto has run fill a new capture, which gets its name when all was read, or
+// add to one that exists. What was read before an error in the input is kept; an
+// interrupt or an error of the disk leaves no new capture.
+func importInto(ctx context.Context, a *app.App, out string, o store.Options, run func(*store.Store) error) error {
+	if info, err := os.Stat(out); err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) {
+		store, err := store.Create(out, a.IndexedWhenClosed(o))
+		if err != nil {
+			return err
+		}
+		return errors.Join(run(store), store.Close())
+	}
+	var badInput error
+	err := a.WholeCapture(ctx, out, o, func(store *store.Store) error {
+		if badInput = run(store); ctx.Err() != nil {
+			return badInput
+		}
+		return store.Err()
+	})
+	return cmp.Or(err, badInput)
+}
+
+// openForeign opens a file, or stdin for "-", and looks at its beginning.
+func openForeign(a *app.App, name string) (in io.Reader, head []byte, closeIn func(), err error) {
+	if name == "-" {
+		r := bufio.NewReaderSize(a.Input, sniffBytes)
+		head, err = r.Peek(sniffBytes)
+		if err == io.EOF {
+			err = nil
+		}
+		return r, head, func() {}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	from := a.Interruptible(f)
+	head = make([]byte, sniffBytes)
+	n, err := io.ReadFull(from, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	in, closeIn = f, func() { _ = f.Close() }
+	if _, err := f.Seek(0, io.SeekStart); err != nil { // a pipe
+		in = io.MultiReader(bytes.NewReader(head[:n]), from)
+	}
+	return in, head[:n], closeIn, nil
+}

@@ -1,0 +1,46 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"unwire/cmd/internal/app"
+)
+
+// A keyLog is the file that --keylog names. A nil one is none at all.
+type keyLog struct{ file *os.File }
+
+// openKeyLog opens a file that its owner alone can read, and says what is in it.
+func openKeyLog(a *app.App, path string) (*keyLog, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, app.Fail(app.ExitInput, fmt.Errorf("--keylog %s is not a regular file", path), "")
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o600); err != nil { // it may have been there
+		return nil, errors.Join(err, f.Close())
+	}
+	a.Say("unwire: warning: %s will hold the secrets of every TLS session: whoever has it and the\npackets reads them all, tokens included; delete it when you are done", path)
+	return &keyLog{f}, nil
+}
+
+func (k *keyLog) writer() io.Writer {
+	if k == nil {
+		return nil // an interface without a value: nothing is written
+	}
+	return k.file
+}
+
+func (k *keyLog) Close() error {
+	if k == nil {
+		return nil
+	}
+	return k.file.Close()
+}

@@ -1,0 +1,383 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"unwire/captures/pcap"
+	"unwire/captures/pcapng"
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/leftover"
+	"unwire/mitm/launch"
+)
+
+const (
+	flushEvery = 500 * time.Millisecond
+	maxKeyLog  = 256 << 20 // bytes that are put into a secrets block
+)
+
+// capturePassive runs a command while its packets are recorded, and then makes
+// exchanges of them.
+func capturePassive(ctx context.Context, a *app.App, f CaptureFlags, argv []string) (err error) {
+	series, err := seriesOptions(a, f, nil)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := leftover.Create(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	keys, err := passiveKeyLog(a, f.keylog, dir)
+	if err != nil {
+		return err
+	}
+	record, err := newPacketFile(dir.Path(leftover.Packets))
+	if err != nil {
+		return err
+	}
+	defer record.Close()
+	if err := writeAbout(dir, f, series.Options, record); err != nil {
+		return err
+	}
+	stdout := a.Out.Writer
+	if f.json {
+		stdout = a.Err.Writer
+	}
+	// Signals go to the command, and the recording ends when the command does.
+	childEnded := a.Signals.ChildRuns()
+	code, count, err := launch.RunPassive(ctx, launch.Options{Argv: argv, Stdin: a.In, Stdout: stdout, Stderr: a.Err.Writer}, launch.Passive{
+		Init: []string{self, "namespace-init"}, KeyLog: keys, Packet: record.addPacket,
+	})
+	childEnded()
+	if err != nil {
+		return app.Fail(code, err, launchHint(err))
+	}
+	failed := record.finish()
+	if failed != nil {
+		a.Say("unwire: %s recording of packets has stopped: %v", a.Err.Red("error:"), failed)
+	}
+	a.Say("unwire: %s recorded (%s bytes)%s", app.Counted(count.Recorded, "packet"), app.ByteSize(record.written), lostPackets(count))
+	if err := keepPacketsOf(a, f.packets, record, keys); err != nil {
+		return err
+	}
+	if err := importRecorded(ctx, a, f, series.Options, record, keys, launch.Inspect(argv[0])); err != nil {
+		return err
+	}
+	switch {
+	case code != 0:
+		return app.Fail(code, nil, "")
+	case failed != nil:
+		return app.Fail(app.ExitInput, nil, "")
+	}
+	return nil
+}
+
+func lostPackets(n launch.Packets) string {
+	text := ""
+	if n.Dropped > 0 {
+		text += fmt.Sprintf("; %d more were lost: they came faster than they could be taken", n.Dropped)
+	}
+	if n.Cut > 0 {
+		text += fmt.Sprintf("; %d are cut short", n.Cut)
+	}
+	return text
+}
+
+// passiveKeyLog makes the file that the command writes its secrets to: the one
+// that was asked for, which stays, or one that goes with the folder.
+func passiveKeyLog(a *app.App, name string, dir *leftover.Folder) (string, error) {
+	if name == "" {
+		name = dir.Path(leftover.Keys)
+		return name, os.WriteFile(name, nil, 0o600)
+	}
+	keys, err := openKeyLog(a, name)
+	if err != nil {
+		return "", err
+	}
+	if err := keys.Close(); err != nil {
+		return "", err
+	}
+	return filepath.Abs(name)
+}
+
+// importRecorded makes exchanges of what was recorded.
+func importRecorded(ctx context.Context, a *app.App, f CaptureFlags, o store.Options, record *packetFile, keyFile string, on launch.Runtime) error {
+	keys := new(pcap.KeyLog)
+	if err := readKeyLog(keys, keyFile); err != nil {
+		return err
+	}
+	var undecoded []pcap.Connection
+	var printErr error
+	noKey := 0
+	sum, err := importPassive(ctx, a, f.Out, o, record, keys, func(c pcap.Connection) {
+		if c.NoKey {
+			noKey++
+		}
+		switch {
+		case f.json:
+			printErr = errors.Join(printErr, a.PrintJSON(connectionLine{V: 1, Event: "connection", Connection: c}))
+		case len(c.Undecoded)+len(c.Gaps) > 0 && len(undecoded) < maxConnectionRows:
+			undecoded = append(undecoded, c)
+		}
+	})
+	if err := errors.Join(err, printErr); err != nil {
+		return err
+	}
+	if f.json {
+		if err := a.PrintJSON(importedLine{V: 1, Event: "imported", Summary: sum}); err != nil {
+			return err
+		}
+	}
+	for _, c := range undecoded {
+		name := c.ServerName
+		if name != "" {
+			name = " (" + name + ")"
+		}
+		for _, p := range problems(c) {
+			a.Say("unwire: %s%s: %s", c.Server, name, p)
+		}
+	}
+	files := []string{f.Out}
+	n, err := sayEnded(ctx, a, f, files, "")
+	if err != nil {
+		return err
+	}
+	switch {
+	case noKey > 0:
+		a.Say("unwire: hint: %s", missingKeyHint(noKey, on))
+	case n == 0:
+		a.Say("unwire: hint: the command opened no connection that speaks HTTP")
+	}
+	return nil
+}
+
+// importPassive makes exchanges of packets in a capture.
+func importPassive(ctx context.Context, a *app.App, out string, o store.Options, record *packetFile, keys *pcap.KeyLog, each func(pcap.Connection)) (pcap.Summary, error) {
+	if _, err := record.file.Seek(0, io.SeekStart); err != nil {
+		return pcap.Summary{}, err
+	}
+	defer app.LimitMemory(importMemory)()
+	o.QueueBytes = importQueue
+	store, err := store.Create(out, o)
+	if err != nil {
+		return pcap.Summary{}, err
+	}
+	progress := &progressReader{r: record.file, size: record.written, say: a.Say, next: time.Now().Add(app.ProgressEvery)}
+	sum, err := pcap.Import(ctx, progress, pcap.Options{Store: store, Keys: keys, Source: "passive", Connection: each})
+	return sum, errors.Join(err, store.Close())
+}
+
+// missingKeyHint says what to do about connections whose keys the command did not write.
+func missingKeyHint(n int, on launch.Runtime) string {
+	why := "it reads neither SSLKEYLOGFILE nor NODE_OPTIONS"
+	switch on {
+	case launch.Go, launch.Static:
+		why = "a Go program does so only if it was written to (tls.Config.KeyLogWriter)"
+	case launch.NodeSEA, launch.Bun, launch.Deno, launch.Electron:
+		why = fmt.Sprintf("it runs on %s, which takes no NODE_OPTIONS", on)
+	case launch.Node:
+		why = "it clears NODE_OPTIONS for a Node that it starts, or that is another program's connection"
+	}
+	return fmt.Sprintf("the command wrote no key for %d of its connections: %s.\n"+
+		"'unwire capture -- CMD' or 'unwire capture --transparent -- CMD' stands in the middle instead,\nwhich needs no keys", n, why)
+}
+
+// A packetFile is what is recorded while a command runs: a pcapng file without
+// the secrets, which are known in the end only.
+type packetFile struct {
+	file    *os.File
+	begin   int64 // of the packets in it
+	written int64
+
+	mu     sync.Mutex
+	w      *pcapng.Writer
+	failed error
+	stop   chan struct{} // ends the flushing
+	ended  sync.WaitGroup
+}
+
+const passiveComment = "recorded by 'unwire capture --passive' in the command's own network namespace"
+
+func newPacketFile(name string) (*packetFile, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w, err := pcapng.NewWriter(f, passiveComment)
+	if err == nil {
+		err = w.Flush()
+	}
+	p := &packetFile{file: f, w: w, stop: make(chan struct{})}
+	if err == nil {
+		p.begin, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	stop := p.stop
+	p.ended.Go(func() { p.flushing(stop) })
+	return p, nil
+}
+
+// flushing writes from time to time what was added, so that little is lost if
+// the program is killed.
+func (p *packetFile) flushing(stop <-chan struct{}) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			p.flush()
+		}
+	}
+}
+
+func (p *packetFile) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = p.w.Flush()
+	}
+}
+
+// addPacket writes a packet. After an error the command goes on, unrecorded.
+func (p *packetFile) addPacket(t time.Time, data []byte, length int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = p.w.Packet(t, data, length)
+	}
+}
+
+// finish ends the recording of packets.
+func (p *packetFile) finish() error {
+	p.stopFlushing()
+	p.flush()
+	at, err := p.file.Seek(0, io.SeekCurrent)
+	p.written = at
+	return errors.Join(p.failed, err)
+}
+
+func (p *packetFile) stopFlushing() {
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+	}
+	p.ended.Wait()
+}
+
+func (p *packetFile) Close() error {
+	p.stopFlushing()
+	return p.file.Close()
+}
+
+// keepPacketsOf is keepPackets with the name of a key log; without a name of
+// the packets it does nothing.
+func keepPacketsOf(a *app.App, name string, p *packetFile, keyFile string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(keyFile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return keepPackets(a, name, p, f)
+}
+
+// keepPackets writes the packets to a file, with the secrets that open them
+// before them, as readers want it.
+func keepPackets(a *app.App, name string, p *packetFile, keyLog io.Reader) error {
+	keys, err := io.ReadAll(io.LimitReader(keyLog, maxKeyLog))
+	if err != nil {
+		return err
+	}
+	err = app.WholeFile(name, 0o600, func(out io.Writer) error {
+		w, err := pcapng.NewWriter(out, passiveComment)
+		if err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			if err := w.Secrets(keys); err != nil {
+				return err
+			}
+		}
+		_, err = io.Copy(out, io.NewSectionReader(p.file, p.begin, p.written-p.begin))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.Say("unwire: warning: %s holds the packets and the secrets that open them, tokens included: whoever\nhas it reads them all; delete it when you are done", name)
+	return nil
+}
+
+// A progressReader says from time to time how far it is.
+type progressReader struct {
+	r    io.Reader
+	done int64
+	size int64
+	say  func(string, ...any)
+	next time.Time
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.done += int64(n)
+	if now := time.Now(); now.After(p.next) && p.size > 0 {
+		p.next = now.Add(app.ProgressEvery)
+		p.say("unwire: reading the packets: %d %%", 100*p.done/p.size)
+	}
+	return n, err
+}
+
+// checkPassive refuses flags that do not go with --passive.
+func checkPassive(f CaptureFlags, argv []string) error {
+	if !f.passive {
+		if f.packets != "" {
+			return app.Fail(app.ExitUsage, errors.New("--packets belongs to --passive"), "usage: unwire capture --passive --packets FILE.pcapng -- CMD ARGS…")
+		}
+		return nil
+	}
+	if len(argv) == 0 {
+		return app.Fail(app.ExitUsage, errors.New("--passive wants a command"), "usage: unwire capture --passive -- CMD ARGS…")
+	}
+	var wrong []string
+	for _, c := range []struct {
+		name string
+		set  bool
+	}{
+		{"--transparent", f.transparent},
+		{"--reverse", f.reverse != ""},
+		{"--only", len(f.only) > 0},
+		{"--skip", len(f.skip) > 0},
+		{"--rotate", f.rotate != ""},
+		{"--upstream-ca", f.UpstreamCA != ""},
+	} {
+		if c.set {
+			wrong = append(wrong, c.name)
+		}
+	}
+	if len(wrong) > 0 {
+		return app.Usagef("--passive does not go with %s: nothing stands in the middle", strings.Join(wrong, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package record
+
+import (
+	"net/url"
+
+	"unwire/cmd/internal/app"
+)
+
+// reverseURL reads an origin to stand in front of.
+func reverseURL(flag, s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, app.Usagef("%s wants a URL such as https://host, not %q", flag, s)
+	}
+	return u, nil
+}
+
+// A reverseListener is one that --also asked for.
+type reverseListener struct {
+	origin *url.URL
+	addr   string
+}
+
+// startReverse opens a reverse listener for each further origin.
+func startReverse(a *app.App, rec *Recorder, f CaptureFlags) error {
+	for _, s := range f.also {
+		origin, err := reverseURL("--also", s)
+		if err != nil {
+			return err
+		}
+		ln, err := app.ListenLoopback("127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		rec.reverse = append(rec.reverse, reverseListener{origin, ln.Addr().String()})
+		// its end is that of the proxy
+		go func() { _ = rec.proxy.ServeReverse(ln, origin) }()
+	}
+	return nil
+}
+
+// sayReverse says where the further listeners are.
+func sayReverse(a *app.App, rec *Recorder, json bool) error {
+	for _, l := range rec.reverse {
+		if !json {
+			a.Say("http://%s stands in front of %s", l.addr, l.origin)
+			continue
+		}
+		if err := a.PrintJSON(alsoEvent{1, "also", "http://" + l.addr, l.origin.String()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type alsoEvent struct {
+	V      int    `json:"v"`
+	Event  string `json:"event"`
+	URL    string `json:"url"`
+	Origin string `json:"origin"`
+}

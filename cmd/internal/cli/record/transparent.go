@@ -1,0 +1,116 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/mitm/ca"
+	"unwire/mitm/launch"
+)
+
+// namespaceCommand is the process that capture --transparent starts its command
+// with: a command of its own because it runs in another network.
+func namespaceCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:                "namespace-init PATH ARGS…",
+		Short:              "Set up the network that capture --transparent runs its command in",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if code := launch.NamespaceInit(args); code != 0 {
+				return app.Fail(code, nil, "")
+			}
+			return nil
+		},
+	}
+}
+
+// checkModes refuses flags that do not go together, before anything is made.
+func checkModes(f CaptureFlags, argv []string) error {
+	if err := checkPassive(f, argv); err != nil {
+		return err
+	}
+	switch {
+	case f.transparent && len(argv) == 0:
+		return app.Fail(app.ExitUsage, errors.New("--transparent wants a command"), "usage: unwire capture --transparent -- CMD ARGS…")
+	case f.transparent && f.reverse != "":
+		return app.Usagef("--transparent and --reverse exclude each other")
+	case len(f.also) > 0 && f.reverse == "":
+		return app.Fail(app.ExitUsage, errors.New("--also adds to --reverse"), "usage: unwire capture --reverse URL --also URL…")
+	}
+	for _, s := range f.also {
+		if _, err := reverseURL("--also", s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runLaunch runs the command with its traffic captured, as the flags have it.
+func runLaunch(ctx context.Context, a *app.App, rec *Recorder, f CaptureFlags, o launch.Options) (int, error) {
+	if !f.transparent {
+		return launch.Run(ctx, o)
+	}
+	return runTransparent(ctx, o, rec.proxy.ServeTransparent)
+}
+
+// runTransparent runs a command in a network of its own, which this program
+// sets up as namespaceCommand.
+func runTransparent(ctx context.Context, o launch.Options, serve func(net.Listener)) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	return launch.RunTransparent(ctx, o, launch.Namespace{Init: []string{self, "namespace-init"}, Serve: serve})
+}
+
+// launchHint says what works where a command could not be run.
+func launchHint(err error) string {
+	var unsupported *launch.UnsupportedError
+	if !errors.As(err, &unsupported) {
+		return ""
+	}
+	if unsupported.Mode != "" {
+		return passiveHint
+	}
+	return "without --transparent, programs that honour HTTPS_PROXY and Node programs are captured;\n--reverse URL is for programs whose endpoint can be set"
+}
+
+// passiveHint says how packets are recorded where --passive cannot.
+const passiveHint = `record the packets with tcpdump or Wireshark while the command runs with
+SSLKEYLOGFILE=/tmp/keys.txt NODE_OPTIONS=--tls-keylog=/tmp/keys.txt, then
+'unwire import x.pcapng --keylog /tmp/keys.txt -o F.uwc'; or without --passive, where the
+proxy stands in the middle`
+
+// tryTransparent runs a command that does nothing in a namespace.
+func tryTransparent(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "unwire-doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	ca, err := ca.Load(dir) // one for the trial: looking makes none
+	if err != nil {
+		return err
+	}
+	nothing := func(net.Listener) {} // nothing connects
+	code, err := runTransparent(ctx, launch.Options{
+		Argv: []string{self, "--version"}, CAFile: ca.CertFile(), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+	}, nothing)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d", code)
+	}
+	return err
+}

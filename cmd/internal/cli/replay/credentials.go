@@ -1,0 +1,194 @@
+package replaycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/proto"
+	"unwire/replay/credential"
+)
+
+// A credentialLine is a line of `unwire credentials --json`.
+type credentialLine struct {
+	V         int    `json:"v"`
+	Reference string `json:"reference"`
+	What      string `json:"what"` // "token", "API key"
+	// "found", "missing", "expired", "expiring" (too soon to be sent)
+	State    string   `json:"state"`
+	From     string   `json:"from"` // where it is; "" if it is nowhere
+	Expires  string   `json:"expires"`
+	Issuer   string   `json:"issuer"`
+	Audience []string `json:"audience"`
+	// that it may be sent to; empty: those that --allow-host names
+	Hosts []string `json:"hosts"`
+	Error string   `json:"error"`
+}
+
+func credentialsCommand(a *app.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "credentials [REFERENCE…]",
+		Short: "Say which references to credentials resolve, and until when, without their values",
+		Long: `credentials looks up what 'unwire replay --credentials REFERENCE' would use, and says
+where it is, when it expires (of a JWT, whose signature is not checked), whom it is
+for, and which hosts it may be sent to. No value is shown, and nothing is sent.
+
+  env:NAME                  an environment variable with the token
+  keyring:SERVICE/ACCOUNT   an item of the system's key store: the Keychain on macOS,
+                            the Secret Service on Linux, the Credential Manager on Windows
+  cursor                    what Cursor's CLI has stored; for *.cursor.sh and loopback only
+  FILE, file:FILE           secrets, NAME: value a line, mode 0600
+
+Without a REFERENCE it says what the environment has (UNWIRE_TOKEN, UNWIRE_API_KEY),
+and what the clients that it knows have stored.
+A token with less than a minute left is not sent, and is told as expiring. The exit
+status is 4 where a token is expired or expiring, or a named reference does not resolve.`,
+		Example: "  unwire credentials\n  unwire credentials cursor keyring:my-service/me",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return credentials(a, args, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object a secret")
+	return cmd
+}
+
+func credentials(a *app.App, refs []string, asJSON bool) error {
+	named := len(refs) > 0
+	if !named {
+		refs = []string{"env:" + credential.EnvToken, proto.Profile().Name}
+	}
+	missing, useless := false, false
+	var lines []credentialLine
+	for _, ref := range refs {
+		found := credentialLines(ref, time.Now())
+		missing = missing || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateMissing })
+		useless = useless || slices.ContainsFunc(found, func(l credentialLine) bool { return l.State == stateExpired || l.State == stateExpiring })
+		lines = append(lines, found...)
+	}
+	if asJSON {
+		for _, l := range lines {
+			if err := a.PrintJSON(l); err != nil {
+				return err
+			}
+		}
+	} else {
+		rows := make([][]string, len(lines))
+		for i, l := range lines {
+			state := l.State
+			if l.Error != "" {
+				state += ": " + l.Error
+			}
+			hosts := "loopback, " + strings.Join(l.Hosts, ", ")
+			if len(l.Hosts) == 0 {
+				hosts = "loopback, and --allow-host with --live"
+			}
+			rows[i] = []string{l.Reference, l.What, term.Clean(state), term.Clean(l.From), l.Expires, term.Clean(strings.Join(l.Audience, ", ")), hosts}
+		}
+		if err := a.Out.Wide([]string{"REFERENCE", "WHAT", "STATE", "FROM", "EXPIRES", "AUDIENCE", "MAY GO TO"}, rows); err != nil {
+			return err
+		}
+	}
+	switch {
+	case missing && named:
+		return app.Fail(app.ExitCredentials, errors.New("not every reference resolves"), "")
+	case useless:
+		return app.Fail(app.ExitCredentials, errors.New("a token is of no more use"), "'unwire replay --refresh' exchanges an API key for a fresh one")
+	}
+	return nil
+}
+
+// States of a credential.
+const (
+	stateFound    = "found"
+	stateMissing  = "missing"
+	stateExpired  = "expired"
+	stateExpiring = "expiring"
+)
+
+// credentialLines says what is behind a reference.
+func credentialLines(ref string, now time.Time) []credentialLine {
+	line := credentialLine{V: 1, Reference: ref, What: "token", State: stateMissing, Audience: []string{}, Hosts: []string{}}
+	if ref == proto.Profile().Name {
+		line.Hosts = proto.Profile().Hosts
+	}
+	c, err := credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(ref)
+	if err != nil {
+		line.Error = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), credential.ErrCredentials.Error()+": ")
+		return []credentialLine{line}
+	}
+	var lines []credentialLine
+	if t, from, ok := c.Token(); ok {
+		line.State, line.From, line.Issuer = stateFound, from, t.Issuer
+		if t.Audience != nil {
+			line.Audience = t.Audience
+		}
+		if !t.Expires.IsZero() {
+			line.Expires = t.Expires.Format(time.RFC3339)
+		}
+		if left := t.Expires.Sub(now); c.Stale(now) && left > 0 {
+			line.State, line.Error = stateExpiring, fmt.Sprintf("in %d s; it is refused below a minute", int(left.Seconds()))
+		} else if c.Stale(now) {
+			line.State = stateExpired
+		}
+		lines = append(lines, line)
+	}
+	if from, ok := c.HasKey(); ok {
+		key := credentialLine{V: 1, Reference: ref, What: "API key", State: stateFound, From: from, Audience: []string{}, Hosts: line.Hosts}
+		lines = append(lines, key)
+	}
+	if len(lines) == 0 {
+		line.Error = "it has neither a token nor an API key"
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// refreshToken exchanges the API key for a token where that is asked for.
+func (f *ReplayFlags) refreshToken(ctx context.Context, captured string, opts ReplaySettings) error {
+	if !f.refresh {
+		return nil
+	}
+	base, err := baseOf(captured, opts)
+	if err != nil {
+		return err
+	}
+	p := proto.Profile()
+	if p.For(base.Hostname()) {
+		base = p.Endpoints.Backend
+	}
+	return opts.Credentials.Refresh(ctx, p, base, opts.Policy, opts.Timeout)
+}
+
+// baseOf is the server that a captured request would be sent to.
+func baseOf(captured string, opts ReplaySettings) (*url.URL, error) {
+	if opts.To != nil {
+		return opts.To, nil
+	}
+	u, err := url.Parse(captured)
+	if err != nil {
+		return nil, err
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}
+
+// agentEndpoint chooses the agent's host by the privacy mode that a captured
+// request says.
+func agentEndpoint(ex *captures.Exchange) (*url.URL, error) {
+	base, err := baseOf(ex.URL, ReplaySettings{})
+	if err != nil {
+		return nil, err
+	}
+	p := proto.Profile()
+	return p.Agent(base, p.IsPrivate(ex.RequestHeaders.Get(p.Endpoints.PrivacyHeader))), nil
+}

@@ -1,0 +1,452 @@
+package replaycmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/captures/store"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/cli/inspect"
+	"unwire/cmd/internal/term"
+	"unwire/proto"
+	"unwire/replay"
+	"unwire/replay/credential"
+	"unwire/replay/edit"
+	"unwire/replay/live"
+	"unwire/replay/outbound"
+)
+
+type ReplayFlags struct {
+	To, out, proto, Credentials, UpstreamCA string
+	upstreamInsecure                        bool
+	Live, dryRun, json, OmitSecrets, all    bool
+	parts                                   bool
+	Allow                                   []string
+	timeout                                 time.Duration
+	edits                                   []edit.Edit
+	codec, jsonBody                         string
+	refresh, agentHost                      bool
+	edit, journal                           string
+	learn                                   bool
+	after                                   []string
+	budget                                  int
+	every                                   time.Duration
+	headerFrom                              []string
+}
+
+func replayCommand(a *app.App) *cobra.Command {
+	var f ReplayFlags
+	cmd := &cobra.Command{
+		Use:   "replay F.uwc ID",
+		Short: "Send a captured request again, with edits, and say what changed",
+		Long: `replay rebuilds a captured request, applies edits, and sends it over the transport
+it was captured on. A frame of a bidirectional stream waits for the server frames
+that it answered, and IDs that the server issued are replaced by the live ones.
+The verdict is same, differs, rejected (by the server), refused (by unwire: the
+request may not be sent to this host) or not_sent (there was no connection to the
+server: DNS, TCP, TLS). If a request was sent and no answer came, the verdict is
+rejected with origin local, and the server may have executed the request.
+
+It goes to loopback only, unless --live is given and --allow-host names the host.
+Secrets were redacted when they were recorded: they come from the environment
+(UNWIRE_TOKEN, UNWIRE_COOKIE, UNWIRE_HEADER_X_API_KEY, …) or from --credentials,
+and are never written.
+
+PATH is field numbers or names joined by dots, 1.2[3].5, and may start with a
+frame: '@2 1.3' is in the third frame that the client sent. It goes into what a
+text or bytes hold: 3!gzip.1, 2!hex.1, 5!json.messages[0].content; the layer may
+be left out where there is no doubt. Edits apply in the order they are given;
+--patch reads them from a file, and --edit has you edit a frame as text.
+
+What an earlier call issued, say in a header of its answer, is stale like any id:
+--after 1,2 sends these exchanges first, unedited, and puts the live ids in place of
+the captured ones. --after auto finds out which.
+
+The exit status is 0 for same, 1 for differs, 2 for refused, 3 for not_sent, 4 where
+credentials are missing, 64 plus the Connect code's number for rejected.
+
+A capture whose name is that of a subcommand is named ./suite.`,
+		Example: `  unwire replay F.uwc 2 --to https://127.0.0.1:9443 --upstream-ca ca.pem
+  unwire replay F.uwc 1 --set 1=hello --dry-run
+  unwire replay F.uwc 1 --set '2!json.messages[0].content=hello' --retype 3:string
+  EDITOR=vi unwire replay F.uwc 1 --edit
+  unwire replay F.uwc 3 --after auto
+  unwire replay F.uwc 2 --set '@0 run_request.model_details.model_id=other' -o answers.uwc`,
+		Args: app.ArgsBetween(1, "F.uwc", "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			addr, err := app.AddressArgs(args, false)
+			if err != nil {
+				return err
+			}
+			f.parts = f.parts || addr.Part
+			return runReplay(cmd.Context(), a, addr, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.To, "to", "", "URL to send to instead of where it was captured")
+	f.editFlags(cmd)
+	f.firstFlags(cmd)
+	f.liveFlags(cmd)
+	f.credentialFlags(cmd)
+	f.headerFlag(cmd)
+	f.trustFlags(cmd)
+	f.resultFlags(cmd)
+	cmd.AddCommand(replaySuiteCommand(a), replayVerifyCommand(a))
+	return cmd
+}
+
+func runReplay(ctx context.Context, a *app.App, addr app.Address, f ReplayFlags) (err error) {
+	opts, err := f.Options(ctx)
+	if err != nil {
+		return err
+	}
+	if f.edit != "" {
+		opts.Editor = func(name string, text []byte) ([]byte, error) { return runEditor(a, name, text) }
+	}
+	stop, err := f.openPace(&opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	store, err := app.OpenCapture(addr.File)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if f.refresh || f.agentHost {
+		if err := f.prepare(ctx, store, addr.Exchange, &opts); err != nil {
+			return err
+		}
+	}
+	if err := sendFirst(ctx, a, store, addr.Exchange, f, &opts); err != nil {
+		return err
+	}
+	plan, err := opts.learnAndPlan(ctx, store, addr.Exchange, f.learn && !f.dryRun)
+	if err != nil {
+		return err
+	}
+	shown := plan.Description()
+	if done, err := showPlan(a, &shown, f); done || err != nil {
+		return err
+	}
+	result, err := Send(ctx, a, plan, f.out)
+	if err != nil {
+		return err
+	}
+	if err := printResult(a, result, f); err != nil {
+		return err
+	}
+	sayHint(a, result, shown.URL)
+	if result.Verdict == replay.Rejected && result.Origin == replay.FromServer && len(f.after) == 0 {
+		sayIssuers(ctx, a, store, addr.Exchange)
+	}
+	return verdictStatus(result)
+}
+
+// showPlan shows what is going to be sent to another machine, and says what is amiss
+// with it; done says that showing it was all that was asked for.
+func showPlan(a *app.App, plan *replay.Description, f ReplayFlags) (done bool, err error) {
+	for _, w := range plan.Warnings {
+		a.Say("unwire: warning: %s", term.Clean(w))
+	}
+	switch {
+	case f.dryRun && f.json:
+		return true, a.PrintJSON(plan)
+	case f.dryRun:
+		return true, printPlan(a.Out, plan, f.Live)
+	case f.Live && plan.Refusal == "":
+		return false, printPlan(a.Err, plan, true)
+	}
+	return false, nil
+}
+
+// sayIssuers names the exchanges that issued what a rejected request carries.
+func sayIssuers(ctx context.Context, a *app.App, store *store.Store, id int64) {
+	if first, err := live.Issuers(ctx, store, id); err == nil && len(first) > 0 {
+		a.Say("unwire: hint: the request carries what exchange %s issued: '--after %s' sends that first, and takes the live ids", numbered(first, ", "), numbered(first, ","))
+	}
+}
+
+// ReplaySettings are what the flags say of requests: how they differ from the
+// capture, and how they are resolved and sent.
+type ReplaySettings struct {
+	replay.Changes
+	replay.Options
+}
+
+// Plan reads an exchange and plans to send it again.
+func (s *ReplaySettings) Plan(ctx context.Context, store *store.Store, id int64) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+// learnAndPlan is plan; with learn, the unedited request is sent first.
+func (s *ReplaySettings) learnAndPlan(ctx context.Context, store *store.Store, id int64, learn bool) (*replay.Plan, error) {
+	request, err := replay.NewRequest(ctx, store, id, s.Changes)
+	if err != nil {
+		return nil, err
+	}
+	if learn {
+		if s.Lesson, err = replay.Learn(ctx, request, s.Options, nil); err != nil {
+			return nil, Refusal(err)
+		}
+	}
+	return request.Plan(ctx, s.Options)
+}
+
+func (f *ReplayFlags) Options(ctx context.Context) (ReplaySettings, error) {
+	opts := ReplaySettings{
+		Changes: replay.Changes{Edits: f.edits, Part: f.parts, Timing: replay.Timing{Timeout: f.timeout}},
+		Options: replay.Options{
+			OmitSecrets: f.OmitSecrets, Policy: outbound.Policy{Live: f.Live, AllowHosts: f.Allow, Insecure: f.upstreamInsecure},
+		},
+	}
+	if f.Live && len(f.Allow) == 0 {
+		return opts, app.Fail(app.ExitUsage, errors.New("--live needs --allow-host HOST: which host may be sent to"), "")
+	}
+	if f.To != "" {
+		u, err := url.Parse(f.To)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return opts, app.Usagef("--to wants a URL such as https://127.0.0.1:9443, not %q", f.To)
+		}
+		opts.To = u
+	}
+	var err error
+	if opts.EditFrame = edit.FirstFrame; f.edit != "" && f.edit != "first" {
+		if _, err := fmt.Sscanf(f.edit, "@%d", &opts.EditFrame); err != nil || opts.EditFrame < 0 {
+			return opts, app.Usagef("--edit wants a frame such as @2, not %q", f.edit)
+		}
+	}
+	if opts.Schema, err = app.LoadDefinitions(ctx, f.proto); err != nil {
+		return opts, err
+	}
+	if opts.Headers, err = app.HeaderMakers(f.headerFrom); err != nil {
+		return opts, err
+	}
+	if err := f.recoding(&opts); err != nil {
+		return opts, err
+	}
+	if opts.Roots, err = app.UpstreamRoots(f.UpstreamCA); err != nil {
+		return opts, err
+	}
+	opts.Credentials, err = credential.Resolver{Getenv: os.Getenv, Profile: proto.Profile()}.Load(f.Credentials)
+	return opts, err
+}
+
+// prepare chooses the host and gets a token, where that is asked for.
+func (f *ReplayFlags) prepare(ctx context.Context, store *store.Store, id int64, opts *ReplaySettings) error {
+	ex, err := store.Exchange(ctx, id)
+	if err != nil {
+		return err
+	}
+	if f.agentHost {
+		if opts.To != nil {
+			return app.Usagef("--agent-host and --to name two servers")
+		}
+		if opts.To, err = agentEndpoint(ex); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return nil
+	}
+	return f.refreshToken(ctx, ex.URL, *opts)
+}
+
+// recoding reads the flags of another codec.
+func (f *ReplayFlags) recoding(opts *ReplaySettings) (err error) {
+	switch opts.Codec = f.codec; f.codec {
+	case "", replay.CodecJSON, replay.CodecProto:
+	default:
+		return app.Usagef("--codec is json or proto, not %q", f.codec)
+	}
+	if f.jsonBody == "" {
+		return nil
+	}
+	if f.codec != replay.CodecJSON {
+		return app.Usagef("--json-body goes with --codec json")
+	}
+	if opts.Message, err = os.ReadFile(f.jsonBody); err == nil && !json.Valid(opts.Message) {
+		return app.Fail(app.ExitInput, fmt.Errorf("%s is no JSON", f.jsonBody), "")
+	}
+	return err
+}
+
+// Send carries out a plan; the answer goes to the capture out, if one is named.
+func Send(ctx context.Context, a *app.App, plan *replay.Plan, out string) (result *replay.Result, err error) {
+	var answers *store.Store
+	if out != "" {
+		if answers, err = store.Create(out, a.IndexedWhenClosed(store.Options{})); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, answers.Close()) }()
+	}
+	return plan.Send(ctx, answers)
+}
+
+// verdictStatus maps a verdict to the exit status.
+func verdictStatus(r *replay.Result) error {
+	switch r.Verdict {
+	case replay.Same:
+		return nil
+	case replay.Rejected:
+		return app.Fail(app.ExitConnect+r.ConnectCode(), nil, "")
+	case replay.Refused:
+		return app.Fail(app.ExitUsage, nil, "")
+	case replay.NotSent:
+		return app.Fail(app.ExitInput, nil, "")
+	}
+	return app.Fail(app.ExitFinding, nil, "")
+}
+
+func printResult(a *app.App, r *replay.Result, f ReplayFlags) error {
+	if f.json {
+		return a.PrintJSON(r)
+	}
+	fmt.Fprintln(a.Out, a.Out.Bold(VerdictLine(r)))
+	for _, d := range r.Details {
+		fmt.Fprintf(a.Out, "detail %s %s\n", term.Clean(d.Type), term.Cut(term.Clean(oneLine(d.Text)), 400))
+	}
+	for _, c := range r.Concluded {
+		fmt.Fprintf(a.Out, "we concluded: %s\n", term.Clean(c))
+	}
+	if len(r.Refreshed) > 0 {
+		fmt.Fprintf(a.Out, "refreshed: %s\n", term.Clean(strings.Join(r.Refreshed, ", ")))
+	}
+	if len(r.Diff) > 0 {
+		if _, err := inspect.PrintChanges(a, []inspect.ChangeGroup{{Changes: r.Diff}}, inspect.DiffFlags{Format: "tsv", All: f.all}); err != nil {
+			return err
+		}
+	}
+	if r.Exchange != 0 {
+		a.Say("the answer is %s#%d", f.out, r.Exchange)
+	}
+	return nil
+}
+
+// sayHint says what to do about a request that got no answer.
+func sayHint(a *app.App, r *replay.Result, url string) {
+	hint := ResultHint(r.Reason, url)
+	if r.Verdict == replay.Refused {
+		hint = "another host needs --live and --allow-host; --to sends it to a local server"
+	}
+	if hint != "" {
+		a.Say("unwire: hint: %s", hint)
+	}
+}
+
+// oneLine is JSON without its white space, or text as it is.
+func oneLine(text string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
+		return text
+	}
+	return b.String()
+}
+
+// VerdictLine says the verdict, and keeps apart what the server said from what
+// we concluded.
+func VerdictLine(r *replay.Result) string {
+	s := string(r.Verdict)
+	switch {
+	case r.Verdict == replay.Refused:
+		return s + ": " + term.Clean(strings.TrimPrefix(r.Message, "refused: "))
+	case r.Verdict == replay.NotSent:
+		return "not sent: " + term.Clean(r.Message)
+	case r.Reason == outbound.NoAnswer:
+		return "no answer: " + term.Clean(r.Message)
+	case r.Message == "" && r.Code == "":
+	case r.Origin == replay.FromServer:
+		s += fmt.Sprintf(": the server said %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	default:
+		s += fmt.Sprintf(": we concluded %s", term.Clean(strings.TrimSpace(r.Code+" "+r.Message)))
+	}
+	if r.Status != 0 {
+		s += fmt.Sprintf(" (HTTP %d; %s sent, %d received)", r.Status, app.Counted(r.Sent, "frame"), r.Received)
+	}
+	return s
+}
+
+// printPlan shows what would be sent, with its bytes where it goes to another host.
+func printPlan(out *term.Output, p *replay.Description, withBytes bool) error {
+	fmt.Fprintf(out, "%s\n", out.Bold(term.Clean(p.Method+" "+p.URL)))
+	fmt.Fprintf(out, "%s (%s) over HTTP/%s\n", p.Protocol, term.Clean(p.Codec), p.HTTP)
+	for _, h := range p.Headers {
+		fmt.Fprintf(out, "↑ %s\n", out.Dim(term.Clean(h.Name+": "+h.Value)))
+	}
+	if len(p.Refreshed) > 0 {
+		fmt.Fprintf(out, "refreshed: %s\n", term.Clean(strings.Join(p.Refreshed, ", ")))
+	}
+	for _, s := range p.Secrets {
+		from := s.From
+		switch {
+		case s.Omitted:
+			from = "left out"
+		case from == "":
+			from = "missing: set " + strings.Join(s.Wants, " or ")
+		}
+		if s.Expires != "" {
+			from += ", expires " + s.Expires
+		}
+		fmt.Fprintf(out, "secret in %s: %s\n", term.Clean(s.Where), term.Clean(from))
+	}
+	for _, e := range p.Edits {
+		fmt.Fprintf(out, "edit: %s\n", term.Clean(e))
+	}
+	for _, fr := range p.Frames {
+		fmt.Fprintf(out, "frame up/%d: %s%s\n", fr.Seq, app.Counted(fr.Len, "byte"), term.Clean(framePacing(&fr)))
+		if withBytes {
+			fmt.Fprintf(out, "%s", hex.Dump(fr.Data))
+		}
+	}
+	switch p.Effects {
+	case replay.EffectsNone:
+		fmt.Fprintln(out, "effects: none, as its method says")
+	default:
+		fmt.Fprintln(out, "effects: unknown; nothing says that it has none")
+	}
+	if p.Refusal != "" {
+		fmt.Fprintf(out, "it would be refused: %s\n", term.Clean(p.Refusal))
+	}
+	return nil
+}
+
+// framePacing says what a frame of a plan waits for and takes over.
+func framePacing(f *replay.PlanFrame) string {
+	var s string
+	if f.Append != nil {
+		s += fmt.Sprintf(", append %d", f.Append.Number)
+	}
+	if f.Edited {
+		s += ", edited"
+	}
+	if f.Compressed {
+		s += ", compressed"
+	}
+	switch {
+	case f.Beat && f.Edited:
+		s += ", a heartbeat as it was captured"
+	case f.Beat:
+		s += ", a heartbeat, by the clock"
+	}
+	if f.Answers != "" {
+		s += ", waits for " + f.Answers
+	}
+	for _, b := range f.Live {
+		s += strings.TrimRight(fmt.Sprintf(", %s from %s %s %s", b.Path, b.From, b.FromPath, strings.TrimSpace(b.Part+" "+b.How)), " ")
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package replaycmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/replay/standin"
+)
+
+// standinTokenVar holds the token that the stand-in wants, where it wants one.
+const standinTokenVar = "UNWIRE_STANDIN_TOKEN"
+
+// standinGrace is how long running calls get when the stand-in is told to end.
+const standinGrace = time.Second
+
+type standinFlags struct {
+	listen, script, caFile string
+	seed                   uint64
+	json, print            bool
+}
+
+func standinCommand(a *app.App) *cobra.Command {
+	var f standinFlags
+	cmd := &cobra.Command{
+		Use:   "standin",
+		Short: "Run the local server of the reconstructed API",
+		Long: `standin serves the reconstructed API on loopback from a script: a conversation
+with its tool calls, delays and faults. The same script and seed give the same
+answers. It makes a certificate of its own at each start.
+
+With ` + standinTokenVar + ` set, calls without that bearer token are refused.
+It is a stand-in: what it does was reconstructed, and never compared with the
+live service.`,
+		Example: `  unwire standin --listen 127.0.0.1:9443
+  unwire standin --print-script > script.json
+  unwire standin --script script.json --json`,
+		Args: app.ExactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStandin(cmd.Context(), a, f) },
+	}
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "loopback address")
+	cmd.Flags().StringVar(&f.script, "script", "", "JSON file with the conversation and its faults (default: built in)")
+	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "where to write its CA certificate (default: a temporary file)")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "what its IDs are made from")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the listening event as JSON on stdout")
+	cmd.Flags().BoolVar(&f.print, "print-script", false, "print the built-in script and leave")
+	return cmd
+}
+
+func runStandin(ctx context.Context, a *app.App, f standinFlags) error {
+	if f.print {
+		_, err := a.Out.Write(standin.DefaultScript())
+		return err
+	}
+	opts := standin.Options{Seed: f.seed, Token: strings.TrimSpace(os.Getenv(standinTokenVar)), CAFile: f.caFile}
+	if f.script != "" {
+		script, err := a.ReadInput(f.script)
+		if err != nil {
+			return err
+		}
+		opts.Script = script
+	}
+	ln, err := app.ListenLoopback(f.listen)
+	if err != nil {
+		return err
+	}
+	srv, err := standin.New(opts)
+	if err != nil {
+		ln.Close()
+		return err
+	}
+	defer ShutdownStandin(a, srv)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	if err := sayStandin(a, srv, "https://"+ln.Addr().String(), f.json, opts.Token != ""); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-served:
+		return err
+	}
+}
+
+// ShutdownStandin ends what the stand-in still does, and removes its CA file.
+func ShutdownStandin(a *app.App, srv *standin.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.Signals.Within(standinGrace, app.InterruptedDrain))
+	defer cancel()
+	// what runs after the grace is cut off: nothing of it is kept
+	_ = srv.Shutdown(ctx)
+}
+
+func sayStandin(a *app.App, srv *standin.Server, url string, asJSON, wantsToken bool) error {
+	if asJSON {
+		return a.PrintJSON(app.ListeningEvent{V: 1, Event: "listening", URL: url, CA: srv.CAFile()})
+	}
+	fmt.Fprintf(a.Out, "%s\n", url)
+	a.Say("stand-in at %s; Ctrl-C ends it", url)
+	a.Say("CA  %s", srv.CAFile())
+	if wantsToken {
+		a.Say("it wants the bearer token of %s", standinTokenVar)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package schemacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"unwire/cmd/internal/app"
+	"unwire/schema"
+	"unwire/schema/compare"
+)
+
+// outdated is what a line of `unwire drift` says of definitions that still are
+// as the old version is.
+const outdated = "outdated"
+
+func driftCommand(a *app.App) *cobra.Command {
+	var f schemaDiffFlags
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "drift OLD NEW",
+		Short: "What changed in the protocol between two versions of a client",
+		Long: `drift extracts the definitions of two versions of shipped code and lists what
+changed: new methods first, and what each change breaks, as schema diff does.
+OLD and NEW are anything that schema extract reads: bundles, archives, packages,
+executables, folders of them; or definitions, such as a folder of .proto files.
+
+The column PROTO says "outdated" where the definitions of --proto still are as OLD
+is, so that schema update has something to do there. With --captures, each
+change names the recorded exchanges that hold what changed: those whose replay
+may go another way against NEW. With --suite, it names the experiments of replay
+suite that hold it, as recorded or as edited.
+The exit status is 1 where there is a change, and 3 if unwire failed at a file,
+which is then listed: changes of what it declares are missing or wrong.`,
+		Example: "  unwire drift old.AppImage new.AppImage\n" +
+			"  unwire drift --proto proto/ --captures F.uwc app-1.0.tgz app-2.0.tgz\n" +
+			"  unwire drift --suite experiments --capture F.uwc app-1.0/ app-2.0/\n" +
+			"  unwire drift --format md app-1.0/ app-2.0/ > DRIFT.md",
+		Args: app.ExactArgs("OLD", "NEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return drift(cmd.Context(), a, args[0], args[1], dir, f)
+		},
+	}
+	f.addTo(cmd)
+	cmd.Flags().StringVar(&dir, "proto", "", "definitions to keep up to date (default: the built-in ones; none for none)")
+	return cmd
+}
+
+func drift(ctx context.Context, a *app.App, before, after, dir string, f schemaDiffFlags) error {
+	if err := checkChangesFormat(f.format); err != nil {
+		return err
+	}
+	progress, done := extractProgress(a)
+	defer done()
+	var versions [2]*schema.Schema
+	for i, name := range []string{before, after} {
+		s, err := schema.LoadVersion(ctx, name, progress)
+		if done(); err != nil {
+			return app.Fail(app.ExitInput, err, driftHint(err))
+		}
+		versions[i] = s
+	}
+	f.proto = dir != app.NoDefinitions
+	var ours *schema.Schema
+	if f.proto {
+		s, err := (&lookFlags{proto: dir}).load(ctx)
+		if err != nil {
+			return err
+		}
+		ours = s
+	}
+	return changelog(ctx, a, versions[0], versions[1], ours, f)
+}
+
+func driftHint(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return "drift reads what schema extract reads: see 'unwire schema extract --help'"
+}
+
+// markOutdated says of each change whether our definitions are still as the old
+// version is: whether they differ from the new one in the same way.
+func markOutdated(lines []schemaChangeLine, ours, now *schema.Schema) int {
+	type key struct {
+		change        compare.ChangeKind
+		kind          compare.ElementKind
+		element, next string
+	}
+	open := map[key]bool{}
+	for _, c := range compare.Diff(ours, now) {
+		open[key{c.Change, c.Kind, c.Element, c.New}] = true
+	}
+	n := 0
+	for i, l := range lines {
+		if open[key{l.Change.Change, l.Kind, l.Element, l.New}] {
+			lines[i].Proto = outdated
+			n++
+		}
+	}
+	return n
+}
+
+// outdatedSummary is what of the definitions is out of date, in words.
+func outdatedSummary(n int) string {
+	if n == 0 {
+		return "the definitions have none of the old state of these"
+	}
+	return fmt.Sprintf("the definitions are out of date in %d of them: see 'unwire schema update --help'", n)
+}

@@ -1,0 +1,288 @@
+package schemacmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/captures"
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/decode"
+	"unwire/decode/kind"
+	"unwire/proto"
+	"unwire/schema/check"
+	"unwire/schema/infer"
+)
+
+func schemaCommand(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Infer .proto files from traffic or extract them from code, check traffic against them, compare and search them",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return app.Fail(app.ExitUsage, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]),
+					fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(inferCommand(a), mergeEvidenceCommand(a), schemaExtractCommand(a), checkCommand(a), updateCommand(a), matchCommand(a))
+	cmd.AddCommand(schemaDiffCommand(a), schemaPrintCommand(a), schemaLsCommand(a), schemaFindCommand(a), schemaRefsCommand(a))
+	return cmd
+}
+
+type inferFlags struct {
+	raw                      bool
+	pkg, root, out, evidence string
+	into                     string
+}
+
+func inferCommand(a *app.App) *cobra.Command {
+	var f inferFlags
+	cmd := &cobra.Command{
+		Use:   "infer INPUT…",
+		Short: "Write the .proto that the traffic must have",
+		Long: `infer reads captures and writes the definitions that explain every message in
+them: one file a package, as the methods' paths name it. With --raw each INPUT
+is a file that holds one serialized message, all of one type; @LIST reads the
+names of the files from LIST, one a line.
+
+What cannot be known is not claimed: a field without a name is field_N, and the
+comment of each field says how often it was seen and how sure its type is.
+
+--evidence writes how sure each field is, and the evidence itself: an INPUT can
+be such a file, of another day or machine, and 'schema merge-evidence' makes one
+of many. --into writes what the traffic adds to definitions that exist, as JSON
+Lines, instead of a .proto. An interrupt ends the reading; what was read is written.
+So is what is there of a damaged capture, which is then the error, with code 3.`,
+		Example: `  unwire schema infer -o inferred/ F.uwc
+  unwire schema infer --evidence all.json -o all.proto --package demo.v1 monday.json F.uwc
+  unwire schema infer --into proto/ F.uwc
+  unwire schema infer --raw --package demo.v1 --root Event -o event.proto @files.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Fail(app.ExitUsage, errors.New("unwire schema infer: missing argument INPUT"), "usage: "+cmd.UseLine())
+			}
+			return runInfer(cmd.Context(), a, f, args)
+		},
+	}
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "inputs are files of one serialized message each")
+	cmd.Flags().StringVar(&f.pkg, "package", "", "package of everything inferred (default: the methods' own)")
+	cmd.Flags().StringVar(&f.root, "root", "", "name of the root message of --raw (default Root)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "file that ends in .proto, or folder (default: stdout)")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "JSON file for how sure each field is, and for the evidence; - is stdout, without the .proto")
+	cmd.Flags().StringVar(&f.into, "into", "", "definitions: write what is not in them, as JSON Lines")
+	return cmd
+}
+
+// defaultRoot is the root message of --raw where it is given no name.
+const defaultRoot = "Root"
+
+func runInfer(ctx context.Context, a *app.App, f inferFlags, inputs []string) error {
+	inputs, err := expandLists(a, inputs)
+	if err != nil {
+		return err
+	}
+	root := cmp.Or(f.root, defaultRoot)
+	if !protoreflect.Name(root).IsValid() {
+		return app.Usagef("--root %s: no message can have that name", root)
+	}
+	if f.evidence == "-" && f.out == "-" {
+		return app.Usagef("--evidence - and -o - both write to stdout: give one of them a file")
+	}
+	g := newEvidenceInputs(a, root, f.raw)
+	g.named = f.root != ""
+	if f.into != "" {
+		return inferInto(ctx, a, g, f, inputs)
+	}
+	reading := g.gather(ctx, inputs)
+	if err := orInterrupted(ctx, a, reading); err != nil {
+		return err
+	}
+	opts := infer.Options{Package: f.pkg, Profile: proto.Profile()}
+	if f.root != "" && !f.raw {
+		opts.Root = f.root
+	}
+	in, err := infer.Infer(g.total, opts)
+	if err != nil {
+		return err
+	}
+	if len(in.Files) == 0 || reading != nil && len(g.total.Roots()) == 0 {
+		return cmp.Or(reading, g.nothingInferred())
+	}
+	if err := writeEvidence(a, in, f.evidence); err != nil {
+		return err
+	}
+	g.sayOthers()
+	sayLeftOut(a, in)
+	sayMixtures(a, in, f.raw)
+	if f.evidence != "-" || f.out != "" {
+		err = writeInferred(a, in, f.out)
+	}
+	return cmp.Or(err, reading)
+}
+
+// writeEvidence writes how sure each field is to a file, or to stdout for "-".
+func writeEvidence(a *app.App, in *infer.Inferred, name string) error {
+	switch name {
+	case "":
+		return nil
+	case "-":
+		return in.WriteEvidence(a.Out)
+	}
+	return app.WholeFile(name, app.ForAll, in.WriteEvidence)
+}
+
+// sayLeftOut says what the inference had no room for.
+func sayLeftOut(a *app.App, in *infer.Inferred) {
+	if in.Truncated {
+		a.Say("unwire: some fields were left out: there were too many")
+	}
+	if in.Deep {
+		a.Say("unwire: messages more than %d levels down were not looked into", kind.MaxDepth)
+	}
+}
+
+// maxMixtures bounds what is said of messages of several types.
+const maxMixtures = 10
+
+// sayMixtures says which messages seem to be of more than one type, where that is
+// more likely than not; the definitions say it of the others too.
+func sayMixtures(a *app.App, in *infer.Inferred, raw bool) {
+	said := 0
+	for i := range in.Mixtures {
+		m := &in.Mixtures[i]
+		if m.P <= 0.5 {
+			continue
+		}
+		if said++; said <= maxMixtures {
+			a.Say("unwire: %s: %s", m.Message, term.CleanText(m.String()))
+		}
+	}
+	if said > maxMixtures {
+		a.Say("unwire: %s more like that: see the comments", app.Counted(int64(said-maxMixtures), "message"))
+	}
+	if said > 0 && !raw {
+		a.Say("unwire: hint: 'unwire grep --path N F.uwc' lists the frames that have the field N")
+	}
+}
+
+// orInterrupted returns err unless what was read until then is to be written all
+// the same: after an interrupt, which it says, and of a damaged capture.
+func orInterrupted(ctx context.Context, a *app.App, err error) error {
+	if errors.Is(err, captures.ErrDamaged) {
+		return nil
+	}
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	a.Say("unwire: interrupted: what was read until now is written")
+	return nil
+}
+
+// inferInto writes what traffic adds to definitions.
+func inferInto(ctx context.Context, a *app.App, g *evidenceInputs, f inferFlags, inputs []string) error {
+	if f.evidence != "" || f.pkg != "" || f.root != "" || f.raw {
+		return app.Usagef("--into is for captures: it goes with none of --raw, --package, --root and --evidence")
+	}
+	if f.into == app.NoDefinitions {
+		return app.Usagef("--into none: there is nothing to add to")
+	}
+	defs, err := app.LoadDefinitions(ctx, f.into)
+	if err != nil {
+		return err
+	}
+	g.checker = check.NewChecker(defs, check.CheckOptions{
+		Profile: proto.Profile(),
+		Address: func(ex *decode.Exchange, fr *decode.Frame, part bool) string {
+			return app.Address{File: g.file, Exchange: ex.ID, Part: part, Dir: fr.Dir, Frame: fr.Seq}.String()
+		},
+	})
+	reading := g.gather(ctx, inputs)
+	if err := orInterrupted(ctx, a, reading); err != nil {
+		return err
+	}
+	list, err := g.checker.Proposals()
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return check.WriteProposals(w, list) }
+	if f.out == "" || f.out == "-" {
+		err = write(a.Out)
+	} else {
+		err = app.WholeFile(f.out, app.ForAll, write)
+	}
+	if err != nil {
+		return err
+	}
+	a.Say("%s that the definitions have not", app.Counted(len(list), "field"))
+	return reading
+}
+
+// expandLists replaces @LIST by the file names in it; @- is stdin.
+func expandLists(a *app.App, inputs []string) ([]string, error) {
+	var names []string
+	for _, in := range inputs {
+		list, ok := strings.CutPrefix(in, "@")
+		if !ok {
+			names = append(names, in)
+			continue
+		}
+		data, err := a.ReadInput(list)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				names = append(names, line)
+			}
+		}
+	}
+	return names, nil
+}
+
+// writeInferred writes the definitions to a file, a folder, or stdout.
+func writeInferred(a *app.App, in *infer.Inferred, out string) error {
+	paths := slices.Sorted(maps.Keys(in.Files))
+	switch {
+	case out == "" || out == "-":
+		for i, p := range paths {
+			if len(paths) > 1 {
+				fmt.Fprintf(a.Out, "%s// ---- %s\n", strings.Repeat("\n", min(i, 1)), p)
+			}
+			if _, err := a.Out.Write([]byte(in.Files[p])); err != nil {
+				return err
+			}
+		}
+		return nil
+	case strings.HasSuffix(out, ".proto"):
+		text, err := in.Text()
+		if err != nil {
+			return app.Fail(app.ExitUsage, err, "give a folder to -o, or put all into one package with --package P")
+		}
+		return app.WholeFile(out, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	}
+	for _, p := range paths {
+		file := filepath.Join(out, filepath.FromSlash(p))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return err
+		}
+		if err := app.WholeFile(file, app.ForAll, func(w io.Writer) error { _, err := io.WriteString(w, in.Files[p]); return err }); err != nil {
+			return err
+		}
+		a.Say("%s", file)
+	}
+	return nil
+}

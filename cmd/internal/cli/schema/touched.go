@@ -1,0 +1,84 @@
+package schemacmd
+
+import (
+	"context"
+	"slices"
+
+	"unwire/captures"
+	"unwire/cmd/internal/app"
+	replaycmd "unwire/cmd/internal/cli/replay"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/replay"
+	"unwire/schema"
+	"unwire/schema/compare"
+)
+
+// touchCaptures has t look at the exchanges of captures.
+func touchCaptures(ctx context.Context, t *compare.Toucher, inputs []string) error {
+	for _, name := range inputs {
+		file := app.ParseAddress(name).File
+		err := app.EachExchange(ctx, name, func(ex *decode.Exchange, piece bool) error {
+			if !piece {
+				t.Add(app.Address{File: file, Exchange: ex.ID, Frame: -1}.String(), ex)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touchSuite has t look at the experiments of a folder. One whose edits cannot be
+// made is told, and left out: its paths may name what is gone.
+func touchSuite(ctx context.Context, a *app.App, t *compare.Toucher, f schemaDiffFlags, names *schema.Schema) error {
+	files, err := replaycmd.ExperimentFiles(f.suite)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := touchExperiment(ctx, t, file, f.capture, names); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			a.Say("%s: not looked at: %v", file, err)
+		}
+	}
+	return nil
+}
+
+// touchExperiment has t look at an experiment: the recorded exchange, with the
+// edited request beside the recorded one.
+func touchExperiment(ctx context.Context, t *compare.Toucher, file, capture string, names *schema.Schema) error {
+	x, capture, err := replaycmd.ReadExperiment(file, capture)
+	if err != nil {
+		return err
+	}
+	store, err := app.OpenCapture(capture)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	recorded, err := conversation.Resolve(ctx, store, x.Exchange, false)
+	if err != nil {
+		return err
+	}
+	settings := replaycmd.ReplaySettings{Changes: replay.Changes{Edits: x.Edits}, Options: replay.Options{Schema: names, OmitSecrets: true}}
+	plan, err := settings.Plan(ctx, store, x.Exchange)
+	if err != nil {
+		return err
+	}
+	ex := *recorded.Exchange
+	ex.Frames = slices.Clone(ex.Frames)
+	for _, f := range plan.Description().Frames {
+		if f.Edited {
+			frame := decode.Frame{Dir: captures.Up, Seq: f.Seq}
+			frame.Data = f.Data
+			ex.Frames = append(ex.Frames, frame)
+		}
+	}
+	t.Add(file, &ex)
+	return nil
+}

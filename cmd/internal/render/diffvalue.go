@@ -1,0 +1,163 @@
+package render
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"unwire/cmd/internal/app"
+	"unwire/cmd/internal/term"
+	"unwire/decode/diff"
+)
+
+const (
+	leastTree = 72 // characters of a message that does not stand on one line
+	mostLines = 60 // of one that does not
+	mostLeaf  = 120
+)
+
+// ValueLines shows a value of a difference: a message or an object of JSON with a line a
+// field, if it is too long for one.
+func ValueLines(v any, fd protoreflect.FieldDescriptor, most int) []string {
+	one := ShownValue(v, fd, most)
+	if len([]rune(one)) <= leastTree {
+		return []string{one}
+	}
+	var lines []string
+	switch v := v.(type) {
+	case []diff.Field:
+		var md protoreflect.MessageDescriptor
+		if fd != nil {
+			md = fd.Message()
+		}
+		lines = treeLines(nil, v, md, 0)
+	case map[string]any, []any:
+		b, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return []string{one}
+		}
+		for line := range strings.Lines(string(b)) {
+			lines = append(lines, term.Cut(term.Clean(strings.TrimSuffix(line, "\n")), mostLeaf))
+		}
+	default:
+		return []string{one}
+	}
+	if n := len(lines) - mostLines; n > 1 {
+		lines = append(lines[:mostLines], fmt.Sprintf("… and %d lines more", n))
+	}
+	return lines
+}
+
+// treeLines appends a message's fields, a line each, with names where they are known.
+func treeLines(lines []string, fields []diff.Field, md protoreflect.MessageDescriptor, depth int) []string {
+	const deepest = 20
+	for _, f := range fields {
+		var fd protoreflect.FieldDescriptor
+		if md != nil && f.Number < 1<<29 {
+			fd = md.Fields().ByNumber(protoreflect.FieldNumber(f.Number))
+		}
+		line := strings.Repeat("  ", min(depth, deepest)) + strconv.FormatUint(f.Number, 10)
+		var inner protoreflect.MessageDescriptor
+		if fd != nil {
+			line += " " + string(fd.Name())
+			inner = fd.Message()
+		}
+		if len(f.Fields) > 0 {
+			lines = treeLines(append(lines, line+":"), f.Fields, inner, depth+1)
+			continue
+		}
+		value := "{}"
+		if f.Value != nil {
+			value = ShownValue(f.Value, fd, mostLeaf)
+		}
+		lines = append(lines, line+": "+value)
+	}
+	return lines
+}
+
+// isText reports bytes that are shown as the text that they are.
+func isText(b []byte) bool {
+	s := string(b)
+	return len(b) > 1 && term.CleanText(s) == s && strings.ToValidUTF8(s, "") == s
+}
+
+// ShownValue is a value on one line.
+func ShownValue(v any, fd protoreflect.FieldDescriptor, most int) string {
+	s := ""
+	switch v := v.(type) {
+	case string:
+		s = `"` + term.Clean(v) + `"`
+	case []byte:
+		if isText(v) {
+			s = `"` + term.Clean(string(v)) + `"`
+			break
+		}
+		s = "hex " + hex.EncodeToString(v[:min(len(v), most)])
+		if len(v) > most {
+			s += fmt.Sprintf("… (%d bytes)", len(v))
+		}
+	case []diff.Field:
+		s = term.Clean(fieldsText(v))
+	default:
+		s = term.Clean(ValueText(v))
+	}
+	if name := enumName(fd, v); name != "" {
+		s += " (" + name + ")"
+	}
+	return term.Cut(s, most)
+}
+
+// fieldsText is a message on one line, as {1: 150, 2: {1: "text"}}.
+func fieldsText(fields []diff.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		value := "{}"
+		switch v := f.Value.(type) {
+		case nil:
+			if f.Fields != nil {
+				value = fieldsText(f.Fields)
+			}
+		case string:
+			value = strconv.Quote(v)
+		case []byte:
+			value = app.Counted(len(v), "byte")
+		default:
+			value = fmt.Sprint(v)
+		}
+		parts[i] = fmt.Sprintf("%d: %s", f.Number, value)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// ValueText shows a value of a difference on one short line.
+func ValueText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return term.Cut(v, 80)
+	case []diff.Field:
+		return term.Cut(fieldsText(v), 80)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return term.Cut(string(b), 80)
+}
+
+// enumName is the name of an enum's value, or "".
+func enumName(fd protoreflect.FieldDescriptor, value any) string {
+	n, ok := value.(uint64)
+	if fd == nil || fd.Enum() == nil || !ok {
+		return ""
+	}
+	if v := fd.Enum().Values().ByNumber(protoreflect.EnumNumber(int32(n))); v != nil {
+		return string(v.Name())
+	}
+	return ""
+}

@@ -1,0 +1,23 @@
+package live
+
+import (
+	"testing"
+
+	"unwire/decode"
+	"unwire/decode/wire"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// A schema keeps a text that parses as a message from being taken apart.
+func TestLeavesFollowTheSchema(t *testing.T) {
+	f := &decode.Frame{}
+	f.Data = []byte("\x0a\x09image.png") // a tag and a fixed64
+	f.Tree = wire.Parse(f.Data, wire.Options{})
+	if n := len(leavesOf(f, nil)); n != 2 {
+		t.Fatalf("%d values without a schema: the text is no trap", n)
+	}
+	if n := len(leavesOf(f, (&wrapperspb.StringValue{}).ProtoReflect().Descriptor())); n != 1 {
+		t.Errorf("%d values", n)
+	}
+}
