@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"hash/maphash"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	kinds "unwire/decode/kind"
 	"unwire/decode/transcript/ident"
 	"unwire/decode/transcript/shape"
@@ -109,40 +109,45 @@ func (c *comparison) fields(n *node, s *shape.Shape, t *wire.Tree, at []shape.Pa
 
 // fromJSON makes nodes of a JSON text. ok is false if it is none.
 func (c *comparison) fromJSON(data []byte) (n *node, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || d.More() {
+	root, err := jsontree.Parse(data)
+	if err != nil {
 		return nil, false
 	}
-	return c.fromValue("", v), true
+	return c.fromValue("", root), true
 }
 
-func (c *comparison) fromValue(key string, v any) *node {
+func (c *comparison) fromValue(key string, v jsontree.Value) *node {
 	n := &node{key: key}
-	switch v := v.(type) {
-	case map[string]any:
+	switch v.Kind() {
+	case jsontree.Object:
 		n.kind = object
-		for k, m := range v {
-			n.children = append(n.children, c.fromValue(k, m))
+		// Of members with one name the last counts.
+		names := make(map[string]int)
+		for m := range v.Items() {
+			name := m.Name()
+			at, twice := names[name]
+			if !twice {
+				at = len(n.children)
+				names[name] = at
+				n.children = append(n.children, nil)
+			}
+			n.children[at] = c.fromValue(name, m)
 		}
 		slices.SortFunc(n.children, func(a, b *node) int { return cmp.Compare(a.key, b.key) })
-	case []any:
+	case jsontree.Array:
 		n.kind = list
-		for _, e := range v {
+		for e := range v.Items() {
 			n.children = append(n.children, c.fromValue("", e))
 		}
-	case string:
-		n.kind, n.text = text, v
-	case json.Number:
-		n.kind, n.text = literal, v.String()
+	case jsontree.String:
+		n.kind, n.text = text, v.Text()
+	case jsontree.Number:
+		n.kind, n.text = literal, v.Text()
 		if u, err := strconv.ParseUint(n.text, 10, 64); err == nil {
 			n.kind, n.number = integer, u
 		}
-	case bool:
-		n.kind, n.text = literal, strconv.FormatBool(v)
 	default:
-		n.kind, n.text = literal, "null"
+		n.kind, n.text = literal, v.Text()
 	}
 	c.hash(n)
 	return n

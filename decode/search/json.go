@@ -1,61 +1,55 @@
 package search
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
+
+	"unwire/decode/jsontree"
 )
 
-// json looks at the strings and numbers of a JSON document.
-func (s *searcher) json(data []byte, enc string) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	s.jsonValue(dec, enc)
+// json looks at the strings and numbers of a JSON value.
+func (s *searcher) json(v jsontree.Value, enc string) {
+	if s.over {
+		return
+	}
+	switch v.Kind() {
+	case jsontree.Object, jsontree.Array:
+		s.jsonItems(v, enc)
+	case jsontree.String:
+		s.jsonText(v.Text())
+	case jsontree.Number:
+		switch text := v.Text(); {
+		case s.q.Number != nil && s.q.Number.matchesText(text), s.everything():
+			s.value("json", text)
+		case s.q.Text != nil:
+			s.text([]byte(text), "json", false)
+		}
+	case jsontree.Bool:
+		if s.everything() {
+			s.value("json", v.Text())
+		}
+	}
 }
 
-func (s *searcher) jsonValue(dec *json.Decoder, enc string) bool {
-	tok, err := dec.Token()
-	if err != nil || s.over {
-		return false
-	}
-	switch v := tok.(type) {
-	case json.Delim:
-		for i := 0; dec.More(); i++ {
-			name := strconv.Itoa(i)
-			if v == '{' {
-				key, err := dec.Token()
-				if err != nil {
-					return false
-				}
-				name, _ = key.(string)
-			}
-			s.steps = append(s.steps, step{name: name, enc: enc})
-			if v == '{' && s.q.Text != nil {
-				s.jsonKey(name)
-			}
-			ok := s.jsonValue(dec, "")
-			s.steps = s.steps[:len(s.steps)-1]
-			if !ok {
-				return false
-			}
+// jsonItems looks at the members of an object or the elements of an array.
+func (s *searcher) jsonItems(v jsontree.Value, enc string) {
+	isObject := v.Kind() == jsontree.Object
+	i := 0
+	for item := range v.Items() {
+		name := item.Name()
+		if !isObject {
+			name = strconv.Itoa(i)
 		}
-		_, err := dec.Token()
-		return err == nil
-	case string:
-		s.jsonText(v)
-	case json.Number:
-		switch {
-		case s.q.Number != nil && s.q.Number.matchesText(v.String()), s.everything():
-			s.value("json", v.String())
-		case s.q.Text != nil:
-			s.text([]byte(v.String()), "json", false)
+		i++
+		s.steps = append(s.steps, step{name: name, enc: enc})
+		if isObject && s.q.Text != nil {
+			s.jsonKey(name)
 		}
-	case bool:
-		if s.everything() {
-			s.value("json", strconv.FormatBool(v))
+		s.json(item, "")
+		s.steps = s.steps[:len(s.steps)-1]
+		if s.over {
+			return
 		}
 	}
-	return true
 }
 
 // jsonKey finds text in the name of a member.

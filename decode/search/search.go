@@ -7,7 +7,6 @@ package search
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"unwire/decode"
 	"unwire/decode/envelope"
 	"unwire/decode/fieldpath"
+	"unwire/decode/jsontree"
 	"unwire/decode/kind"
 	"unwire/decode/nested"
 	"unwire/decode/wire"
@@ -257,9 +257,11 @@ func (s *searcher) body(data []byte, enc string, depth int) {
 		s.hit("text", data, k, k+len(s.q.Bytes), true)
 	}
 	trimmed := bytes.TrimSpace(data)
-	if len(trimmed) > 1 && len(trimmed) <= maxJSONLen && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid(trimmed) {
-		s.json(trimmed, enc)
-		return
+	if len(trimmed) > 1 && len(trimmed) <= maxJSONLen && (trimmed[0] == '{' || trimmed[0] == '[') {
+		if root, err := jsontree.Parse(trimmed); err == nil {
+			s.json(root, enc)
+			return
+		}
 	}
 	if s.q.Text != nil && depth == 0 {
 		s.text(data, "text", false)

@@ -37,7 +37,8 @@ func EncodeJSON(w io.Writer, src []byte, done func(off int)) error {
 }
 
 // A jsonReader reads a document member by member, and of a list one element
-// after the other.
+// after the other, so that it can write what it has read of a document of any size.
+// Package jsontree has all values of a text in memory at once.
 type jsonReader struct {
 	src  []byte
 	dec  *json.Decoder

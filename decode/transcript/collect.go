@@ -13,6 +13,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/jsontree"
 	"unwire/decode/transcript/language"
 	"unwire/decode/transcript/shape"
 	"unwire/decode/wire"
@@ -264,22 +265,8 @@ func (c *collection) addBody(f *decode.Frame, index int) {
 	}
 }
 
-func parseJSON(data []byte) (any, bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil || d.InputOffset() != int64(len(data)) {
-		return nil, false
-	}
-	switch v.(type) {
-	case map[string]any, []any:
-		return v, true
-	}
-	return nil, false
-}
-
-func parseLines(lines [][]byte) ([]any, bool) {
-	var values []any
+func parseLines(lines [][]byte) ([]jsonValue, bool) {
+	var values []jsonValue
 	for _, line := range lines {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
@@ -295,40 +282,39 @@ func parseLines(lines [][]byte) ([]any, bool) {
 
 // addValue collects the strings of a JSON value, member by member in the order of
 // their names.
-func (c *collection) addValue(f *decode.Frame, index int, path []string, v any, group int32) {
+func (c *collection) addValue(f *decode.Frame, index int, path []string, v jsonValue, group int32) {
 	if len(path) > maxDepth {
 		c.truncated = true
 		return
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			inner := group
-			if _, ok := v[name].(map[string]any); ok {
-				inner = c.newGroup(group)
-			}
-			c.addValue(f, index, append(path, name), v[name], inner)
+	innerGroup := func(v jsonValue) int32 {
+		if v.Kind() == jsontree.Object {
+			return c.newGroup(group)
 		}
-	case []any:
-		for _, e := range v {
-			inner := group
-			if _, ok := e.(map[string]any); ok {
-				inner = c.newGroup(group)
-			}
-			c.addValue(f, index, path, e, inner)
+		return group
+	}
+	switch v.Kind() {
+	case jsontree.Object:
+		members := v.members()
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			c.addValue(f, index, append(path, name), members[name], innerGroup(members[name]))
 		}
-	case bool:
+	case jsontree.Array:
+		for e := range v.Items() {
+			element := jsonValue{Value: e}
+			c.addValue(f, index, path, element, innerGroup(element))
+		}
+	case jsontree.Bool:
 		flag := int64(0)
-		if v {
+		if v.Text() == "true" {
 			flag = 1
 		}
 		c.addNumber(f, index, strings.Join(path, "."), lastName(path), group, flag)
-	case json.Number:
-		c.addJSONNumber(f, index, strings.Join(path, "."), lastName(path), group, v)
-	case string:
-		name := lastName(path)
-		if v != "" {
-			c.addTextOrMessage(f, index, strings.Join(path, "."), name, group, v)
+	case jsontree.Number:
+		c.addJSONNumber(f, index, strings.Join(path, "."), lastName(path), group, json.Number(v.Text()))
+	case jsontree.String:
+		if text := v.Text(); text != "" {
+			c.addTextOrMessage(f, index, strings.Join(path, "."), lastName(path), group, text)
 		}
 	}
 }

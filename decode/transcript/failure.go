@@ -6,6 +6,7 @@ import (
 	"unwire/captures"
 	"unwire/decode"
 	"unwire/decode/envelope"
+	"unwire/decode/jsontree"
 )
 
 // A Failure is the error that an exchange ended in, as the server worded it, or
@@ -58,24 +59,21 @@ func eventError(data []byte) *Failure {
 	if len(data) > 1<<16 || !strings.Contains(string(data), `"error"`) {
 		return nil
 	}
-	v, ok := parseJSON(data)
+	o, ok := parseObject(data)
 	if !ok {
 		return nil
 	}
-	o, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
-	switch e := o["error"].(type) {
-	case string:
-		if e != "" {
-			return &Failure{Message: e}
+	switch e := o["error"]; e.Kind() {
+	case jsontree.String:
+		if text := e.Text(); text != "" {
+			return &Failure{Message: text}
 		}
-	case map[string]any:
+	case jsontree.Object:
+		members := e.members()
 		out := &Failure{}
-		out.Message, _ = e["message"].(string)
+		out.Message, _ = members["message"].string()
 		for _, name := range [...]string{"code", "type", "status"} {
-			if s, ok := e[name].(string); ok && out.Code == "" {
+			if s, ok := members[name].string(); ok && out.Code == "" {
 				out.Code = s
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"unwire/captures"
 	"unwire/decode"
+	"unwire/decode/jsontree"
 	"unwire/decode/transcript/language"
 )
 
@@ -28,7 +29,7 @@ const (
 // objects with a member of the same name is such a one, too.
 func (c *collection) unpackEvents(ex *decode.Exchange) {
 	names := make(map[string]bool)
-	objects := make(map[*stream][]map[string]any)
+	objects := make(map[*stream][]jsonObject)
 	for _, s := range c.streams {
 		list := s.objects()
 		if list == nil || len(objects) >= maxCarriers {
@@ -70,14 +71,14 @@ func (c *collection) unpackEvents(ex *decode.Exchange) {
 		}
 		for i, p := range s.pieces {
 			if i < len(list) {
-				c.addValue(&ex.Frames[p.frame], p.frame, strings.Split(s.path, "."), list[i], c.newGroup(p.group))
+				c.addValue(&ex.Frames[p.frame], p.frame, strings.Split(s.path, "."), jsonValue{opened: list[i]}, c.newGroup(p.group))
 			}
 		}
 	}
 }
 
 // sortedObjects yields the streams in an order that is always the same.
-func sortedObjects(index map[streamKey]*stream, objects map[*stream][]map[string]any) func(func(*stream, []map[string]any) bool) {
+func sortedObjects(index map[streamKey]*stream, objects map[*stream][]jsonObject) func(func(*stream, []jsonObject) bool) {
 	list := make([]*stream, 0, len(objects))
 	for _, s := range index {
 		if objects[s] != nil {
@@ -90,7 +91,7 @@ func sortedObjects(index map[streamKey]*stream, objects map[*stream][]map[string
 		}
 		return strings.Compare(a.path, b.path)
 	})
-	return func(yield func(*stream, []map[string]any) bool) {
+	return func(yield func(*stream, []jsonObject) bool) {
 		for _, s := range list {
 			if !yield(s, objects[s]) {
 				return
@@ -99,7 +100,7 @@ func sortedObjects(index map[streamKey]*stream, objects map[*stream][]map[string
 	}
 }
 
-func sameNames(a, b map[string]any) bool {
+func sameNames(a, b jsonObject) bool {
 	for name := range a {
 		if _, ok := b[name]; !ok {
 			return false
@@ -110,16 +111,16 @@ func sameNames(a, b map[string]any) bool {
 
 // holdsObject reports whether a member of o is an object, once strings of JSON are
 // opened.
-func holdsObject(o map[string]any) bool {
+func holdsObject(o jsonObject) bool {
 	for _, v := range o {
-		if _, ok := v.(map[string]any); ok {
+		if v.Kind() == jsontree.Object {
 			return true
 		}
 	}
 	return false
 }
 
-func sharesMember(a, b map[string]any) bool {
+func sharesMember(a, b jsonObject) bool {
 	for name := range a {
 		if _, ok := b[name]; ok {
 			return true
@@ -128,7 +129,7 @@ func sharesMember(a, b map[string]any) bool {
 	return false
 }
 
-func sharesName(o map[string]any, names map[string]bool) bool {
+func sharesName(o jsonObject, names map[string]bool) bool {
 	for name := range o {
 		if names[name] {
 			return true
@@ -138,19 +139,18 @@ func sharesName(o map[string]any, names map[string]bool) bool {
 }
 
 // objects are the values of s as JSON objects, or nil if most are none.
-func (s *stream) objects() []map[string]any {
+func (s *stream) objects() []jsonObject {
 	if s.stored || len(s.pieces) == 0 || s.bytes > mostCarried*len(s.pieces) || !strings.HasPrefix(strings.TrimSpace(s.pieces[0].text), "{") {
 		return nil
 	}
-	out := make([]map[string]any, 0, len(s.pieces))
+	out := make([]jsonObject, 0, len(s.pieces))
 	for i, p := range s.pieces {
-		v, ok := parseJSON([]byte(strings.TrimSpace(p.text)))
-		o, isObject := v.(map[string]any)
-		if !ok || !isObject || len(o) == 0 || len(o) > maxMembers {
+		o, ok := parseObject([]byte(strings.TrimSpace(p.text)))
+		if !ok || len(o) == 0 || len(o) > maxMembers {
 			if float64(len(out)) < carriedShare*float64(i+1)-1 {
 				return nil
 			}
-			o = map[string]any{}
+			o = jsonObject{}
 		}
 		out = append(out, o)
 	}
@@ -165,20 +165,19 @@ const mostNested = 3 // strings of JSON, one in the other, that are opened
 
 // openMembers reads the members that are JSON of objects in all of the objects, as
 // a carrier's are: the arguments of a call are in some of them only.
-func openMembers(list []map[string]any, depth int) {
+func openMembers(list []jsonObject, depth int) {
 	if depth >= mostNested || len(list) == 0 {
 		return
 	}
 	for name, v := range list[0] {
-		if s, ok := v.(string); !ok || !strings.HasPrefix(s, "{") {
+		if s, ok := v.string(); !ok || !strings.HasPrefix(s, "{") {
 			continue
 		}
-		inner := make([]map[string]any, 0, len(list))
+		inner := make([]jsonObject, 0, len(list))
 		for _, o := range list {
-			s, _ := o[name].(string)
-			v, ok := parseJSON([]byte(s))
-			m, isObject := v.(map[string]any)
-			if !ok || !isObject || len(m) == 0 || len(m) > maxMembers {
+			s, _ := o[name].string()
+			m, ok := parseObject([]byte(s))
+			if !ok || len(m) == 0 || len(m) > maxMembers {
 				break
 			}
 			inner = append(inner, m)
@@ -187,7 +186,7 @@ func openMembers(list []map[string]any, depth int) {
 			continue
 		}
 		for i, o := range list {
-			o[name] = inner[i]
+			o[name] = jsonValue{opened: inner[i]}
 		}
 		openMembers(inner, depth+1)
 	}
@@ -195,7 +194,7 @@ func openMembers(list []map[string]any, depth int) {
 
 // carriesDeltas reports whether a member of the objects, or of one inside them,
 // is a text that reads on.
-func carriesDeltas(list []map[string]any) bool {
+func carriesDeltas(list []jsonObject) bool {
 	if len(list) < leastCarried {
 		return false
 	}
@@ -229,17 +228,17 @@ func spacedBorders(pieces []piece) float64 {
 	return float64(n) / float64(len(pieces)-1)
 }
 
-func memberTexts(texts map[string][]piece, path string, o map[string]any, at, depth int) {
+func memberTexts(texts map[string][]piece, path string, o jsonObject, at, depth int) {
 	for name, v := range o {
-		switch v := v.(type) {
-		case string:
-			if v != "" {
+		switch v.Kind() {
+		case jsontree.String:
+			if text := v.Text(); text != "" {
 				key := path + "." + name
-				texts[key] = append(texts[key], piece{frame: at, text: v})
+				texts[key] = append(texts[key], piece{frame: at, text: text})
 			}
-		case map[string]any:
+		case jsontree.Object:
 			if depth < 3 {
-				memberTexts(texts, path+"."+name, v, at, depth+1)
+				memberTexts(texts, path+"."+name, v.members(), at, depth+1)
 			}
 		}
 	}

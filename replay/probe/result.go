@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"unwire/decode/fieldpath"
 	"unwire/replay/outbound"
 )
 
@@ -168,16 +169,19 @@ func PathText(path []int32) string {
 	return b.String()
 }
 
-// ParsePath reads field numbers joined by dots.
+// ParsePath reads field numbers joined by dots, without indexes.
+//
+// Errors: a *strconv.NumError for text that is no such path.
 func ParsePath(s string) ([]int32, error) {
-	if s == "" {
-		return nil, nil
+	steps, err := fieldpath.ParseNumbers(s)
+	if err != nil {
+		return nil, &strconv.NumError{Func: "ParsePath", Num: s, Err: strconv.ErrSyntax}
 	}
 	var path []int32
-	for part := range strings.SplitSeq(s, ".") {
-		n, err := strconv.ParseInt(part, 10, 32)
-		if err != nil || n < 1 || n > maxNumber {
-			return nil, &strconv.NumError{Func: "ParsePath", Num: part, Err: strconv.ErrSyntax}
+	for _, step := range steps {
+		n, _ := step.Number()
+		if step.Index != fieldpath.All || n < 1 || n > maxNumber {
+			return nil, &strconv.NumError{Func: "ParsePath", Num: step.Name, Err: strconv.ErrSyntax}
 		}
 		path = append(path, int32(n))
 	}

@@ -38,7 +38,8 @@ func (k *Checker) checkJSON(md protoreflect.MessageDescriptor, data []byte) (exp
 	return int64(len(data)) - d.unexplained, true
 }
 
-// A jsonCheck reads one JSON message.
+// A jsonCheck reads one JSON message, token by token: a message is read once, in the
+// order that it has, and what precedes a syntax error is checked and counted.
 type jsonCheck struct {
 	*Checker
 	dec         *json.Decoder

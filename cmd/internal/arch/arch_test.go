@@ -154,8 +154,8 @@ var table = map[string]row{
 		why: "requests come from captures, and are named by definitions",
 	},
 	"replay/probe": {
-		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
-		why: "what the oracles share sends as replay does; tests ask servers through the oracle",
+		imports: []string{"captures", "replay", "replay/outbound", "schema", "schema/compare", "decode", "decode/envelope", "decode/fieldpath"}, tests: []string{"replay/probe/oracle", "replay/probe/names", "replay/internal/nodetest", "schema/infer"},
+		why: "what the oracles share sends as replay does, at paths that the user types; tests ask servers through the oracle",
 	},
 	"replay/probe/es":     {imports: []string{"replay/probe"}, why: "what protobuf-es shows needs the probe alone"},
 	"replay/probe/golang": {imports: []string{"replay/probe"}, why: "what protobuf-go shows needs the probe alone"},

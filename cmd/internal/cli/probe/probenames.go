@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"unwire/cmd/internal/app"
 	schemacmd "unwire/cmd/internal/cli/schema"
 	"unwire/decode"
+	"unwire/decode/jsontree"
 	"unwire/replay/probe"
 	"unwire/replay/probe/names"
 	"unwire/schema"
@@ -134,38 +134,19 @@ func namesOfCapture(ctx context.Context, file string) ([]string, error) {
 // maxKeys bounds the keys that a capture's JSON is asked for.
 const maxKeys = 100_000
 
-// keysOf enters the keys of JSON; what is none is passed over.
+// keysOf enters the keys of a JSON object or array; any other data is skipped.
 func keysOf(data []byte, seen map[string]bool) {
-	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '{' && data[0] != '[' || !json.Valid(data) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '{' && data[0] != '[' {
 		return
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var inObject []bool // by level
-	key := false
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return
+	root, err := jsontree.Parse(data)
+	if err != nil {
+		return
+	}
+	for v := range root.All() {
+		if off, end := v.NameSpan(); off < end && len(seen) < maxKeys {
+			seen[v.Name()] = true
 		}
-		switch t := token.(type) {
-		case json.Delim:
-			switch t {
-			case '{', '[':
-				inObject = append(inObject, t == '{')
-				key = t == '{'
-				continue
-			default:
-				inObject = inObject[:len(inObject)-1]
-			}
-		case string:
-			if key {
-				if len(seen) < maxKeys {
-					seen[t] = true
-				}
-				key = false
-				continue
-			}
-		}
-		key = len(inObject) > 0 && inObject[len(inObject)-1]
 	}
 }
