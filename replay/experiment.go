@@ -23,11 +23,11 @@ type Experiment struct {
 	// exchanges to be sent first: numbers, or "auto" for those that issued what it carries
 	After  []string
 	Edits  []edit.Edit
-	Expect []Expectation
+	Expect []expectation
 }
 
-// An Expectation is one thing that a result must show.
-type Expectation struct {
+// An expectation is one thing that a result must show.
+type expectation struct {
 	Line int
 	Text string // as the file has it, without the word expect
 
@@ -89,7 +89,7 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 	case word == "after":
 		x.After = append(x.After, strings.Fields(rest)...)
 	case word == "expect":
-		var e Expectation
+		var e expectation
 		if e, err = parseExpectation(rest); err == nil {
 			e.Line = n
 			x.Expect = append(x.Expect, e)
@@ -104,8 +104,8 @@ func (x *Experiment) directive(n int, line string) (ok bool, err error) {
 	return true, err
 }
 
-func parseExpectation(text string) (Expectation, error) {
-	e := Expectation{Text: text, frame: edit.FirstFrame}
+func parseExpectation(text string) (expectation, error) {
+	e := expectation{Text: text, frame: edit.FirstFrame}
 	what, rest, _ := strings.Cut(text, " ")
 	e.what, e.want = what, strings.TrimSpace(rest)
 	oneOf := func(words ...string) error {
@@ -118,9 +118,9 @@ func parseExpectation(text string) (Expectation, error) {
 	}
 	switch what {
 	case "verdict":
-		return e, oneOf(string(Same), string(Differs), string(Rejected), string(Refused), string(NotSent))
+		return e, oneOf(string(Same), string(differs), string(Rejected), string(Refused), string(NotSent))
 	case "origin":
-		return e, oneOf(string(FromServer), string(FromUs))
+		return e, oneOf(string(FromServer), string(fromLocal))
 	case "code":
 		if _, ok := envelope.CodeNumber(e.want); !ok {
 			return e, fmt.Errorf("expect code: there is no code %q", e.want)
@@ -139,7 +139,7 @@ func parseExpectation(text string) (Expectation, error) {
 	return e, fmt.Errorf("expect %q: none of verdict code origin status differs same value", what)
 }
 
-func (e *Expectation) parseValue() error {
+func (e *expectation) parseValue() error {
 	frame, rest, err := edit.CutFrame(e.want)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (x *Experiment) Check(r *Result) (failed []string) {
 }
 
 // met says whether a result shows what is expected, and what it shows.
-func (e *Expectation) met(r *Result) (got string, ok bool) {
+func (e *expectation) met(r *Result) (got string, ok bool) {
 	switch e.what {
 	case "verdict":
 		return strings.TrimSuffix(fmt.Sprintf("%s: %s", r.Verdict, r.Message), ": "), string(r.Verdict) == e.want
@@ -213,7 +213,7 @@ func (e *Expectation) met(r *Result) (got string, ok bool) {
 }
 
 // changed are the paths of changes that count and begin as expected.
-func (e *Expectation) changed(r *Result) (paths []string) {
+func (e *expectation) changed(r *Result) (paths []string) {
 	for i := range r.Diff {
 		c := &r.Diff[i]
 		rest, ok := strings.CutPrefix(c.Path, e.want)

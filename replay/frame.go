@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 
 	"unwire/captures"
 	"unwire/decode"
@@ -12,28 +10,6 @@ import (
 	"unwire/replay/edit"
 	"unwire/replay/live"
 )
-
-// A PlanFrame is one message of the request, with what it waits for.
-//
-// Shape: Data is the message after decompression, edits made, before live ids
-// are put in.
-type PlanFrame struct {
-	Seq        int   `json:"seq"` // its number in the capture
-	Flags      uint8 `json:"flags"`
-	Compressed bool  `json:"compressed"`
-	Edited     bool  `json:"edited"`
-	Len        int   `json:"len"` // of Data
-	live.Turn
-	Data []byte `json:"data"`
-	// the call that carries it, where frames have calls of their own
-	Append *Append `json:"append,omitempty"`
-
-	unread   error // why Data is not all of the message; nil if it is
-	framed   bool
-	fresh    bool   // ids of headers were refreshed in it
-	encoding string // compression of the payload
-	wire     []byte // as captured, envelope included; nil if it cannot be told
-}
 
 // buildFrames takes over the request's frames, and what each answers.
 func (p *planner) buildFrames(body []byte) {
@@ -146,50 +122,6 @@ func (p *planner) frameOf(seq int) int {
 		}
 	}
 	return -1
-}
-
-func (p *Plan) isJSON() bool { return strings.HasSuffix(p.shown.Codec, "json") }
-
-// change gives a frame other data.
-func (f *PlanFrame) change(data []byte) {
-	f.Data, f.Len, f.Edited = data, len(data), true
-}
-
-// changed reports whether a frame is not as it was captured.
-func (f *PlanFrame) changed() bool { return f.Edited || f.fresh }
-
-// payload is a message as the wire has it: compressed if it was.
-func (f *PlanFrame) payload(data []byte) ([]byte, error) {
-	if f.encoding == "" {
-		return data, nil
-	}
-	return envelope.Compress(f.encoding, data)
-}
-
-// encode returns a frame's bytes on the wire with data as its message, and the
-// secrets in it. What was not changed goes out as it was captured.
-func (p *Plan) encode(f *PlanFrame, data []byte, changed bool) ([]byte, error) {
-	if f.unread != nil && f.wire != nil {
-		return f.wire, nil
-	}
-	data, filled, err := p.unredact(data)
-	if err != nil {
-		return nil, err
-	}
-	if !changed && !filled && f.wire != nil {
-		return f.wire, nil
-	}
-	out, err := f.payload(data)
-	if err != nil {
-		return nil, err
-	}
-	if f.framed {
-		out = envelope.Append(nil, envelope.Flags(f.Flags), out)
-	}
-	if p.shown.Protocol == decode.GRPCWebText {
-		out = base64.StdEncoding.AppendEncode(nil, out)
-	}
-	return out, nil
 }
 
 // refreshBodies puts the fresh ids of headers into the messages that repeat them.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -87,12 +88,6 @@ func (p *planner) section(captured captures.Headers, r *refresher) (sent, shown,
 	return sent, shown, kept
 }
 
-func (p *planner) refreshed(name string) {
-	if name = strings.ToLower(name); !slices.Contains(p.shown.Refreshed, name) {
-		p.shown.Refreshed = append(p.shown.Refreshed, name)
-	}
-}
-
 // placeholder stands for a secret that the capture has and that is not sent.
 const placeholder = "[redacted:00000000]"
 
@@ -140,5 +135,63 @@ func (p *planner) checkVersion(now time.Time) {
 	version := p.captured.RequestHeaders.Get(name)
 	if released, ok := releasedAt(version); ok && now.Sub(released) > oldVersion {
 		p.shown.Warnings = append(p.shown.Warnings, fmt.Sprintf("%s is %s, %d days old: a server may want a newer client", name, version, int(now.Sub(released).Hours()/24)))
+	}
+}
+
+// fromMaker says where a made value comes from.
+const fromMaker = "made for this request"
+
+func (p *planner) makers() map[string]HeaderMaker {
+	if p.changes.Headers == nil {
+		return DefaultHeaders(p.captured.Profile)
+	}
+	return p.changes.Headers
+}
+
+// partOf is the variable of the secret that completes a header's value.
+func (p *planner) partOf(name string) string {
+	if m := p.makers()[name]; m != nil {
+		return m.Part()
+	}
+	return ""
+}
+
+// maker returns what makes headers; failed is the first error of one.
+func (p *planner) maker(ctx context.Context, now time.Time, failed *error) func(HeaderCall) (string, bool) {
+	makers := p.makers()
+	return func(c HeaderCall) (string, bool) {
+		m := makers[c.Name]
+		if m == nil {
+			return "", false
+		}
+		c.Method, c.URL, c.Time = p.shown.Method, p.shown.URL, now
+		value, err := m.MakeHeader(ctx, c)
+		if err == nil && strings.ContainsAny(value, "\r\n\x00") {
+			err = fmt.Errorf("its value has a control character")
+		}
+		if err != nil && *failed == nil {
+			*failed = fmt.Errorf("header %s: %w", c.Name, err)
+		}
+		return value, true
+	}
+}
+
+// addHeaders makes the headers that the capture does not have.
+func (p *planner) addHeaders(r *refresher) {
+	var names []string
+	for name := range p.changes.Headers {
+		if !slices.ContainsFunc(p.captured.RequestHeaders, func(h captures.Header) bool { return strings.EqualFold(h.Name, name) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if value, ok := r.make(HeaderCall{Name: name}); ok && value != "" {
+			p.secrets = append(p.secrets, value)
+			p.headers = append(p.headers, captures.Header{Name: name, Value: value})
+			p.shown.Headers = append(p.shown.Headers, captures.Header{Name: name, Value: "<" + fromMaker + ">"})
+			p.kept = append(p.kept, captures.Header{Name: name, Value: placeholder})
+			p.refreshed(name)
+		}
 	}
 }

@@ -336,12 +336,12 @@ func TestFaultsOfAToolLoop(t *testing.T) {
 		says    string
 	}{
 		{"", Same, FromServer, "ok", ""},
-		{"early", Differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
-		{"more", Differs, FromServer, "ok", "once more: answered as down/1 was"},
-		{"other", Differs, FromUs, "aborted", "the capture has no answer: the server asks down/3"},
-		{"reversed", Differs, FromServer, "ok", "the server asks in another order"},
-		{"reset", Differs, FromUs, "unavailable", ""},
-		{"hang", Differs, FromUs, "deadline_exceeded", "server did not send a frame like down/1"},
+		{"early", differs, FromServer, "ok", "the server ended before it had asked for everything: 2 frames up were not sent"},
+		{"more", differs, FromServer, "ok", "once more: answered as down/1 was"},
+		{"other", differs, fromLocal, "aborted", "the capture has no answer: the server asks down/3"},
+		{"reversed", differs, FromServer, "ok", "the server asks in another order"},
+		{"reset", differs, fromLocal, "unavailable", ""},
+		{"hang", differs, fromLocal, "deadline_exceeded", "server did not send a frame like down/1"},
 	} {
 		t.Run("server "+c.mode, func(t *testing.T) {
 			l.TB = t
@@ -460,7 +460,7 @@ func TestCutFrameIsNotSent(t *testing.T) {
 		t.Errorf("%d frames, %q", len(p.shown.Frames), p.shown.Warnings)
 	}
 	r := l.replay(rec.ID(), o)
-	l.expect(r, Differs, FromUs, "aborted")
+	l.expect(r, differs, fromLocal, "aborted")
 	if r.Sent != 3 || !strings.Contains(r.Message, "the capture has no answer: the server asks down/2") {
 		t.Errorf("%d sent: %s", r.Sent, r.Message)
 	}

@@ -185,7 +185,7 @@ func TestNodeToolLoop(t *testing.T) {
 				}
 				r.LearnIssued(o.Issued)
 				r = l.replay(run, o)
-				l.expect(r, Differs, FromServer, "ok") // in what the tools are asked, which is random
+				l.expect(r, differs, FromServer, "ok") // in what the tools are asked, which is random
 				if r.Unsent != 0 || r.Concluded != nil || r.Sent != 5 {
 					t.Errorf("%d sent, %v", r.Sent, r.Concluded)
 				}

@@ -68,7 +68,7 @@ type Description struct {
 	Frames    []PlanFrame `json:"frames"`
 	// the request stays open until the server has ended or is quiet
 	Hold bool `json:"hold"`
-	// what the request may do at the other end: EffectsNone, or EffectsUnknown
+	// what the request may do at the other end: EffectsNone, or effectsUnknown
 	Effects  string   `json:"effects"`
 	Warnings []string `json:"warnings,omitempty"`
 	// why Send will not send it; "" if it will
@@ -111,7 +111,7 @@ func (p *Plan) Description() Description {
 // of HTTP, or the schema's idempotency level.
 const (
 	EffectsNone    = "none"
-	EffectsUnknown = "unknown"
+	effectsUnknown = "unknown"
 )
 
 // isLocal reports whether the request stays on this machine.

@@ -34,7 +34,7 @@ type Verdict string
 const (
 	// the answer is the captured one, but for volatile values
 	Same    Verdict = "same"
-	Differs Verdict = "differs" // there is another answer, or a part of one
+	differs Verdict = "differs" // there is another answer, or a part of one
 	// there is an error in place of the captured answer; with origin local, no answer
 	Rejected Verdict = "rejected"
 	// it was not sent: it may not be sent to this host, or not now
@@ -44,14 +44,14 @@ const (
 )
 
 // Answered reports whether the answer can be relied on by what is sent after it.
-func (v Verdict) Answered() bool { return v == Same || v == Differs }
+func (v Verdict) Answered() bool { return v == Same || v == differs }
 
 // An Origin tells whose statement a code and a message are.
 type Origin string
 
 const (
 	FromServer Origin = "server" // the server said so
-	FromUs     Origin = "local"  // we concluded it
+	fromLocal  Origin = "local"  // we concluded it
 )
 
 // A Result is how a replay went. Secrets do not occur in it.
@@ -111,7 +111,7 @@ func (r *Result) ConnectCode() int {
 // refused is the result of a plan that may not be carried out.
 func (p *Plan) refused(err error) *Result {
 	return &Result{
-		V: 1, Verdict: Refused, Origin: FromUs, Message: strings.TrimPrefix(err.Error(), "replay: "),
+		V: 1, Verdict: Refused, Origin: fromLocal, Message: strings.TrimPrefix(err.Error(), "replay: "),
 		Refreshed: []string{}, Diff: []diff.Change{},
 	}
 }
@@ -156,7 +156,7 @@ func (p *Plan) judge(ctx context.Context, s *session) (*Result, error) {
 		r.conclude(p.captured, answer, s.fail)
 	}
 	if r.Verdict == Same && s.unsent > 0 {
-		r.Verdict = Differs
+		r.Verdict = differs
 	}
 	if s.turned != nil {
 		r.Verdict, r.Origin, r.Reason, r.Code, r.Message = Rejected, FromServer, "", s.turned.code, s.turned.Error()
@@ -175,13 +175,13 @@ func (r *Result) conclude(was, is *decode.Exchange, fail error) {
 			r.Verdict = Same
 		}
 	case fail != nil:
-		r.Verdict, r.Origin, r.Code, r.Message = Differs, FromUs, codeOf(fail), reason(fail)
+		r.Verdict, r.Origin, r.Code, r.Message = differs, fromLocal, codeOf(fail), reason(fail)
 	case is.Code == "" && was.Code != "":
-		r.Verdict, r.Origin, r.Code, r.Message = Differs, FromUs, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
+		r.Verdict, r.Origin, r.Code, r.Message = differs, fromLocal, "unavailable", "the answer ended without saying how: no end-of-stream, no trailers"
 	case same:
 		r.Verdict = Same
 	default:
-		r.Verdict = Differs
+		r.Verdict = differs
 		if to := is.ResponseHeaders.Get("location"); is.Status >= 300 && is.Status < 400 {
 			r.Message = fmt.Sprintf("%d %s, to %s; redirects are not followed", is.Status, http.StatusText(is.Status), to)
 		}
@@ -333,7 +333,7 @@ func explain(at *outbound.Progress, err error, limit time.Duration) *outbound.Fa
 
 // unanswered is the result of a request that got no answer.
 func (r *Result) unanswered(f *outbound.Failure, err error) {
-	r.Origin, r.Reason, r.Message = FromUs, f.Reason, f.Message
+	r.Origin, r.Reason, r.Message = fromLocal, f.Reason, f.Message
 	switch {
 	case f.Refused:
 		r.Verdict, r.Code = Refused, ""

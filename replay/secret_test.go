@@ -24,7 +24,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 		RequestHeaders: captures.Headers{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer something-secret"}},
 	}, up([]byte(`"x"`)))
 	end := time.Unix(1_800_000_000, 0)
-	creds, err := credential.Resolver{Getenv: func(name string) string { return map[string]string{"MINE": samples.Token(end)}[name] }}.Load("env:MINE")
+	creds, err := credential.Resolver{Getenv: func(name string) string { return map[string]string{"MINE": samples.Token(t, end)}[name] }}.Load("env:MINE")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestStaleTokenIsNotSent(t *testing.T) {
 		if errors.Is(err, credential.ErrCredentials) == want || s.requests.Load() > 0 != want {
 			t.Errorf("%s before its end: %v, %d requests", before, err, s.requests.Load())
 		}
-		if err != nil && strings.Contains(err.Error(), samples.Token(end)) {
+		if err != nil && strings.Contains(err.Error(), samples.Token(t, end)) {
 			t.Error("the error has the token")
 		}
 	}

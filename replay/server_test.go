@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -292,7 +293,7 @@ type settings struct {
 	Wait        time.Duration
 	Quiet       time.Duration
 	MaxBytes    int64
-	Dial        outbound.DialFunc
+	Dial        func(ctx context.Context, network, address string) (net.Conn, error)
 
 	now    func() time.Time
 	random io.Reader

@@ -275,7 +275,7 @@ func TestAgentTurn(t *testing.T) {
 			}
 			// The prompt is echoed, so another one gives another answer.
 			r = a.replay(id, "run_request.action.user_message_action.user_message.text=What does Backoff do?")
-			if r.Verdict != Differs || r.Code != "ok" {
+			if r.Verdict != differs || r.Code != "ok" {
 				t.Errorf("edited: %s %s %s %s", r.Verdict, r.Origin, r.Code, r.Message)
 			}
 		})
@@ -322,11 +322,11 @@ func TestAgentRejects(t *testing.T) {
 		t.Errorf("details %+v", r.Details)
 	}
 	r = a.replay(id, "run_request.action.user_message_action.user_message.text=fault:drop-end")
-	if r.Verdict != Differs || r.Origin != FromUs || r.Code != "unavailable" {
+	if r.Verdict != differs || r.Origin != fromLocal || r.Code != "unavailable" {
 		t.Errorf("dropped end: %+v", r)
 	}
 	r = a.replay(id, "run_request.action.user_message_action.user_message.text=fault:reset")
-	if r.Verdict != Differs || r.Origin != FromUs || r.Code != "unavailable" {
+	if r.Verdict != differs || r.Origin != fromLocal || r.Code != "unavailable" {
 		t.Errorf("reset: %+v", r)
 	}
 }

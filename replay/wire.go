@@ -16,7 +16,8 @@ import (
 // transport makes a transport for the request, and no other address than its
 // target's.
 func (p *Plan) transport() *http.Transport {
-	fallback := p.whole && p.shown.Protocol != decode.GRPC // one message each way works on either version
+	// One message each way works on either version.
+	fallback := p.whole && p.shown.Protocol != decode.GRPC
 	t := outbound.NewVersion(p.url.Scheme, p.shown.HTTP, p.isLocal(), fallback, p.o.Policy)
 	t.DisableKeepAlives = p.shown.HTTP != "2" && p.split == nil
 	return t

@@ -31,11 +31,11 @@ var ErrCredentials = errors.New("credentials are missing")
 var ErrExpired = errors.New("the token is of no more use")
 
 // Environment variables that hold secrets for a replay. Any other header's
-// value comes from HeaderVariable.
+// value comes from headerVariable.
 const (
 	// of `authorization`; "Bearer " is put before it unless it has a scheme
 	EnvToken  = "UNWIRE_TOKEN"
-	EnvCookie = "UNWIRE_COOKIE" // of `cookie`
+	envCookie = "UNWIRE_COOKIE" // of `cookie`
 	// of the header that a profile has a checksum in: the part that tells the machine
 	EnvMachineID = "UNWIRE_MACHINE_ID"
 )
@@ -43,9 +43,9 @@ const (
 // maxCredentialFile bounds the file that LoadCredentials reads.
 const maxCredentialFile = 1 << 20
 
-// HeaderVariable is the environment variable of a header's secret:
+// headerVariable is the environment variable of a header's secret:
 // UNWIRE_HEADER_X_API_KEY for x-api-key.
-func HeaderVariable(header string) string {
+func headerVariable(header string) string {
 	return "UNWIRE_HEADER_" + variable(header)
 }
 
@@ -154,12 +154,12 @@ func (c *Credentials) Find(names ...string) (secret, from string, ok bool) {
 // HeaderNames are the names under which a header's secret is looked for.
 func HeaderNames(header string) []string {
 	header = strings.ToLower(header)
-	names := []string{HeaderVariable(header), header}
+	names := []string{headerVariable(header), header}
 	switch header {
 	case "authorization":
 		return append([]string{EnvToken}, names...)
 	case "cookie":
-		return append([]string{EnvCookie}, names...)
+		return append([]string{envCookie}, names...)
 	}
 	return names
 }

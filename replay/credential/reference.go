@@ -19,12 +19,12 @@ const EnvAPIKey = "UNWIRE_API_KEY"
 // keyringWait is how long a key store may take: it may ask its user.
 const keyringWait = 30 * time.Second
 
-// Keyring reads an item of the system's key store: the Keychain on macOS, the
+// readKeyring reads an item of the system's key store: the Keychain on macOS, the
 // Secret Service on Linux, the Credential Manager on Windows.
 //
 // Limits: 30 seconds.
 // Errors: where there is no such item; what the store says.
-func Keyring(service, account string) (string, error) {
+func readKeyring(service, account string) (string, error) {
 	type answer struct {
 		secret string
 		err    error
@@ -56,7 +56,7 @@ type held struct{ secret, from string }
 type Resolver struct {
 	OS      string // "": this one
 	Getenv  func(string) string
-	Keyring func(service, account string) (string, error) // nil: Keyring
+	Keyring func(service, account string) (string, error) // nil: that of the system
 
 	// Profile is a client whose stored secrets its name refers to; it may be nil.
 	Profile *profile.Profile
@@ -71,7 +71,7 @@ func (r Resolver) system() system {
 		at.getenv = func(string) string { return "" }
 	}
 	if at.keyring == nil {
-		at.keyring = Keyring
+		at.keyring = readKeyring
 	}
 	return at
 }
@@ -144,7 +144,7 @@ func (c *Credentials) ForHost(host string) *Credentials {
 // Token says what the bearer token says of itself, and where it comes from;
 // ok is false where there is none.
 func (c *Credentials) Token() (t Token, from string, ok bool) {
-	secret, from, ok := c.Find(EnvToken, HeaderVariable("authorization"), "authorization")
+	secret, from, ok := c.Find(EnvToken, headerVariable("authorization"), "authorization")
 	if !ok {
 		return t, "", false
 	}

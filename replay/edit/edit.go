@@ -18,17 +18,17 @@ import (
 	"unwire/decode/fieldpath"
 )
 
-// An Op is what an Edit does, in the words of the command's flags.
-type Op string
+// An operation is what an Edit does, in the words of the command's flags.
+type operation string
 
 const (
 	// give a field another value; its wire type stays unless a kind or a schema says otherwise
-	OpSet Op = "set"
+	opSet operation = "set"
 	// put in a field, after its siblings of that number, or before the one that an index names
-	OpAdd    Op = "add"
-	OpDel    Op = "del"    // take out all fields that the path names
-	OpRetype Op = "retype" // give a field the same value in another kind
-	OpRaw    Op = "raw"    // put bytes in place of a value, unchecked
+	opAdd    operation = "add"
+	opDel    operation = "del"    // take out all fields that the path names
+	opRetype operation = "retype" // give a field the same value in another kind
+	opRaw    operation = "raw"    // put bytes in place of a value, unchecked
 )
 
 // FirstFrame is the frame of an edit that names none: the first frame up that
@@ -40,10 +40,10 @@ const FirstFrame = -1
 //
 // Shape: the text of a flag, [@FRAME ]PATH[:KIND]=VALUE; see Parse.
 type Edit struct {
-	Op    Op
+	Op    operation
 	Frame int // number of the frame up, as `show` has it, or FirstFrame
-	Kind  Kind
-	Value string // as given; the bytes of OpRaw in hex
+	Kind  valueKind
+	Value string // as given; the bytes of opRaw in hex
 
 	path  fieldpath.Path
 	added bool // of a set that was carried out: the field was not there
@@ -58,9 +58,9 @@ type Edit struct {
 // An empty PATH is the whole message of the frame.
 // Errors: name the offset of what is wrong in text.
 func Parse(flagKind, text string) (Edit, error) {
-	e := Edit{Op: Op(flagKind), Frame: FirstFrame}
+	e := Edit{Op: operation(flagKind), Frame: FirstFrame}
 	switch e.Op {
-	case OpSet, OpAdd, OpDel, OpRaw, OpRetype:
+	case opSet, opAdd, opDel, opRaw, opRetype:
 	default:
 		return e, fmt.Errorf("replay: %q is no kind of edit", flagKind)
 	}
@@ -84,15 +84,15 @@ func (e *Edit) parse(text string) error {
 		if rest = ""; has {
 			rest = "=" + value
 		}
-		if e.Kind, err = ParseKind(kind); err != nil {
+		if e.Kind, err = parseKind(kind); err != nil {
 			return err
 		}
-		if e.Op == OpDel || e.Op == OpRaw {
+		if e.Op == opDel || e.Op == opRaw {
 			return fmt.Errorf("a kind has no meaning here")
 		}
 	}
 	value, has := strings.CutPrefix(rest, "=")
-	if has == (e.Op == OpDel || e.Op == OpRetype) {
+	if has == (e.Op == opDel || e.Op == opRetype) {
 		if has {
 			return fmt.Errorf("a value has no meaning here")
 		}
@@ -120,17 +120,17 @@ func CutFrame(text string) (frame int, rest string, err error) {
 // check looks at what can be wrong before the request is known.
 func (e *Edit) check() error {
 	switch {
-	case e.Op == OpRaw:
+	case e.Op == opRaw:
 		b, err := hex.DecodeString(e.Value)
 		if err != nil {
 			return fmt.Errorf("the value is not hex: %w", err)
 		}
 		e.Value = hex.EncodeToString(b)
-	case e.Op == OpRetype && e.Kind == "":
+	case e.Op == opRetype && e.Kind == "":
 		return fmt.Errorf(":KIND is missing")
-	case len(e.path) == 0 && (e.Op == OpAdd || e.Op == OpRetype):
+	case len(e.path) == 0 && (e.Op == opAdd || e.Op == opRetype):
 		return fmt.Errorf("a path is missing")
-	case len(e.path) == 0 && e.Op == OpDel && e.Frame == FirstFrame:
+	case len(e.path) == 0 && e.Op == opDel && e.Frame == FirstFrame:
 		return fmt.Errorf("a path is missing; a whole frame goes with its number, as in @2")
 	}
 	return nil
@@ -147,7 +147,7 @@ func (e Edit) String() string {
 	if e.Kind != "" {
 		b.WriteString(":" + string(e.Kind))
 	}
-	if e.Op != OpDel && e.Op != OpRetype {
+	if e.Op != opDel && e.Op != opRetype {
 		b.WriteString("=" + e.Value)
 	}
 	return b.String()

@@ -110,21 +110,21 @@ func (e *Edit) applyJSON(data []byte, md protoreflect.MessageDescriptor) ([]byte
 		return nil, err
 	}
 	switch {
-	case e.Op == OpAdd:
+	case e.Op == opAdd:
 		return e.addJSON(at)
-	case !at.found() && e.Op == OpSet && at.fd != nil:
+	case !at.found() && e.Op == opSet && at.fd != nil:
 		e.added = true
 		return e.addJSON(at)
-	case !at.found(), e.Op == OpDel && len(e.path) == 0: // that deletes a frame
+	case !at.found(), e.Op == opDel && len(e.path) == 0: // that deletes a frame
 		return nil, e.missing()
-	case e.Op == OpDel:
+	case e.Op == opDel:
 		return at.within.Delete(at.at), nil
 	}
 	var value []byte
 	switch e.Op {
-	case OpRaw:
+	case opRaw:
 		value, err = e.rawBytes()
-	case OpRetype:
+	case opRetype:
 		value, err = e.retypeJSON(at.value)
 	default:
 		value, err = encodeJSON(e.Kind, e.Value, at.value, at.fd)
@@ -162,7 +162,7 @@ func (e *Edit) addJSON(at jsonPlace) ([]byte, error) {
 // encodeJSON turns text into a JSON value. Without a kind and a schema, it has
 // the type of the value it replaces; in place of none, text that is JSON is
 // that, and other text is a string.
-func encodeJSON(k Kind, text string, old jsontree.Value, fd protoreflect.FieldDescriptor) ([]byte, error) {
+func encodeJSON(k valueKind, text string, old jsontree.Value, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if k == "" && fd != nil {
 		k = kindOf(fd, false)
 	}
@@ -203,14 +203,14 @@ func encodeJSON(k Kind, text string, old jsontree.Value, fd protoreflect.FieldDe
 
 // numberJSON checks a number or bool, and writes integers of 64 bits as strings,
 // the form that protobuf's JSON gives them, unless a bare number stood there.
-func numberJSON(k Kind, text string, old jsontree.Value) ([]byte, error) {
+func numberJSON(k valueKind, text string, old jsontree.Value) ([]byte, error) {
 	if _, err := encodeValue(k, text, nil); err != nil {
 		return nil, err
 	}
 	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
 		var out [][]byte
 		for _, part := range splitList(text) {
-			v, err := numberJSON(Kind(element), strings.TrimSpace(part), jsontree.Value{})
+			v, err := numberJSON(valueKind(element), strings.TrimSpace(part), jsontree.Value{})
 			if err != nil {
 				return nil, err
 			}

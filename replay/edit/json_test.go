@@ -69,7 +69,7 @@ func TestApplyJSON(t *testing.T) {
 			continue
 		}
 		var got []byte
-		if len(e.path) == 0 && e.Op == OpRaw {
+		if len(e.path) == 0 && e.Op == opRaw {
 			got, err = e.rawBytes()
 		} else {
 			got, err = e.applyJSON([]byte(c.data), c.md)

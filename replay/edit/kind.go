@@ -10,25 +10,25 @@ import (
 	"unwire/decode/wire"
 )
 
-// A Kind says how the text of a value becomes bytes: a protobuf type's name,
+// A valueKind says how the text of a value becomes bytes: a protobuf type's name,
 // `varint` for any number of that wire type, `message`, or `json` for a JSON
 // body. A kind after [] is a packed list of it: []int32.
-type Kind string
+type valueKind string
 
 const (
-	kindString  Kind = "string"
-	kindBytes   Kind = "bytes"
-	kindMessage Kind = "message"
-	kindEnum    Kind = "enum"
-	kindBool    Kind = "bool"
-	kindJSON    Kind = "json"
+	kindString  valueKind = "string"
+	kindBytes   valueKind = "bytes"
+	kindMessage valueKind = "message"
+	kindEnum    valueKind = "enum"
+	kindBool    valueKind = "bool"
+	kindJSON    valueKind = "json"
 
 	packedPrefix = "[]"
 )
 
 // kinds are the kinds that an edit can name, with the wire type of each.
 var kinds = []struct {
-	kind Kind
+	kind valueKind
 	wire wire.Type
 }{
 	{kindString, wire.Len},
@@ -52,17 +52,17 @@ var kinds = []struct {
 	{kindJSON, wire.Len},
 }
 
-// ParseKind reads a kind's name.
+// parseKind reads a kind's name.
 //
 // Errors: lists the kinds there are.
-func ParseKind(s string) (Kind, error) {
+func parseKind(s string) (valueKind, error) {
 	element, packed := strings.CutPrefix(s, packedPrefix)
 	i := slices.IndexFunc(kinds, func(k struct {
-		kind Kind
+		kind valueKind
 		wire wire.Type
 	},
 	) bool {
-		return k.kind == Kind(element)
+		return k.kind == valueKind(element)
 	})
 	if i < 0 || packed && kinds[i].wire == wire.Len {
 		names := make([]string, len(kinds))
@@ -71,11 +71,11 @@ func ParseKind(s string) (Kind, error) {
 		}
 		return "", fmt.Errorf("kind %q is none of %s; [] before a number's kind is a packed list", s, strings.Join(names, " "))
 	}
-	return Kind(s), nil
+	return valueKind(s), nil
 }
 
 // wireType is the wire type of a kind's values.
-func (k Kind) wireType() wire.Type {
+func (k valueKind) wireType() wire.Type {
 	for _, row := range kinds {
 		if row.kind == k {
 			return row.wire
@@ -86,8 +86,8 @@ func (k Kind) wireType() wire.Type {
 
 // kindOf is the kind of a schema's field; packed tells that a list of it stands
 // in one value.
-func kindOf(fd protoreflect.FieldDescriptor, packed bool) Kind {
-	k := Kind(fd.Kind().String())
+func kindOf(fd protoreflect.FieldDescriptor, packed bool) valueKind {
+	k := valueKind(fd.Kind().String())
 	if fd.Kind() == protoreflect.GroupKind {
 		k = kindMessage
 	}

@@ -105,10 +105,10 @@ func (e Edit) Apply(data []byte, isJSON bool, md protoreflect.MessageDescriptor)
 
 // ReplacesMessage reports whether the edit puts bytes in place of a whole
 // message, whatever that was.
-func (e Edit) ReplacesMessage() bool { return e.Op == OpRaw && len(e.path) == 0 }
+func (e Edit) ReplacesMessage() bool { return e.Op == opRaw && len(e.path) == 0 }
 
 // DeletesFrame reports whether the edit takes out a frame.
-func (e Edit) DeletesFrame() bool { return e.Op == OpDel && len(e.path) == 0 }
+func (e Edit) DeletesFrame() bool { return e.Op == opDel && len(e.path) == 0 }
 
 // apply carries an edit out on a message or a JSON text, going into the layers
 // that its path names, or that are there without doubt.
@@ -189,7 +189,7 @@ func detect(b []byte, next fieldpath.Step) []string {
 
 // inside carries an edit out inside the layers of what step at leads to.
 func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescriptor, at int, names []string) ([]byte, error) {
-	outer := &Edit{Op: OpRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
+	outer := &Edit{Op: opRaw, Frame: e.Frame, path: slices.Clone(e.path[:at+1])}
 	outer.path[at].Layers = ""
 	value, ok := outer.value(data, isJSON, md)
 	if !ok {
@@ -219,7 +219,7 @@ func (e *Edit) inside(data []byte, isJSON bool, md protoreflect.MessageDescripto
 		}
 	}
 	if isJSON {
-		outer.Op, outer.Kind, outer.Value = OpSet, kindString, string(out)
+		outer.Op, outer.Kind, outer.Value = opSet, kindString, string(out)
 		return outer.applyJSON(data, md)
 	}
 	outer.Value = hex.EncodeToString(out)
@@ -245,13 +245,13 @@ func (e *Edit) innermost(data []byte, isJSON bool) ([]byte, error) {
 	switch {
 	case len(e.path) > 0:
 		return e.apply(data, isJSON, nil)
-	case e.Op == OpRaw:
+	case e.Op == opRaw:
 		return e.rawBytes()
-	case e.Op == OpSet && isJSON:
+	case e.Op == opSet && isJSON:
 		return encodeJSON(kindJSON, e.Value, jsontree.Value{}, nil)
-	case e.Op == OpSet && e.Kind == kindMessage:
+	case e.Op == opSet && e.Kind == kindMessage:
 		return encodeWhole(e.Value, nil)
-	case e.Op == OpSet:
+	case e.Op == opSet:
 		return parseBytes(e.Value)
 	}
 	return nil, errors.New("a path is missing after the layer")

@@ -113,12 +113,12 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 		return nil, errors.New("kind json is for JSON bodies")
 	}
 	switch {
-	case e.Op == OpAdd || len(at.nodes) == 0 && e.Op == OpSet && at.fd != nil:
-		e.added = e.Op == OpSet
+	case e.Op == opAdd || len(at.nodes) == 0 && e.Op == opSet && at.fd != nil:
+		e.added = e.Op == opSet
 		return e.addProto(t, at)
 	case len(at.nodes) == 0:
 		return nil, e.missing()
-	case e.Op == OpDel:
+	case e.Op == opDel:
 		edits := make([]wire.Edit, len(at.nodes))
 		for i, n := range at.nodes {
 			edits[i] = wire.Edit{Node: n, Op: wire.Delete}
@@ -132,7 +132,7 @@ func (e *Edit) applyProto(data []byte, md protoreflect.MessageDescriptor) ([]byt
 
 // wholeMessage is what an edit with an empty path puts in place of a message.
 func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
-	if e.Op == OpRaw {
+	if e.Op == opRaw {
 		return e.rawBytes()
 	}
 	if e.Kind != "" && e.Kind != kindMessage {
@@ -144,10 +144,10 @@ func (e *Edit) wholeMessage(md protoreflect.MessageDescriptor) ([]byte, error) {
 // setProto replaces the value of the one node that was found.
 func (e *Edit) setProto(t *wire.Tree, at protoPlace) ([]byte, error) {
 	n := t.Node(at.nodes[0])
-	if e.Op == OpRetype {
+	if e.Op == opRetype {
 		return e.retype(t, at)
 	}
-	if e.Op == OpRaw {
+	if e.Op == opRaw {
 		value, err := e.rawBytes()
 		if err != nil {
 			return nil, err
@@ -224,7 +224,7 @@ func (e *Edit) rawBytes() ([]byte, error) { return hex.DecodeString(e.Value) }
 
 // missing is the error for a field that is not there.
 func (e *Edit) missing() error {
-	if e.Op == OpSet {
+	if e.Op == opSet {
 		return fmt.Errorf("%s is not there; --add %s:KIND=VALUE puts it in", e.path, e.path)
 	}
 	return fmt.Errorf("%s is not there", e.path)

@@ -49,7 +49,7 @@ func (e *Edit) retype(t *wire.Tree, at protoPlace) ([]byte, error) {
 }
 
 // fitsKind reports whether bytes can be of a kind.
-func fitsKind(value []byte, k Kind) error {
+func fitsKind(value []byte, k valueKind) error {
 	switch {
 	case k == kindString && !utf8.Valid(value):
 		return errors.New("it is no UTF-8, as a string is")
@@ -69,9 +69,9 @@ func shorten(text string) string {
 }
 
 // textOfNode writes a field's value as text that encodeValue reads.
-func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to Kind) (string, error) {
+func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to valueKind) (string, error) {
 	n := t.Node(node)
-	from := Kind("")
+	from := valueKind("")
 	if fd != nil {
 		from = kindOf(fd, false)
 	}
@@ -91,7 +91,7 @@ func textOfNode(t *wire.Tree, node int32, fd protoreflect.FieldDescriptor, to Ki
 
 // isFloating reports whether the bits of a number are those of a float or a
 // double: the schema decides, or else the kind that is asked for.
-func isFloating(t wire.Type, from, to Kind) bool {
+func isFloating(t wire.Type, from, to valueKind) bool {
 	asked := from == "" && (to == "float" || to == "double")
 	return t == wire.I32 && (from == "float" || asked) || t == wire.I64 && (from == "double" || asked)
 }
@@ -104,7 +104,7 @@ func floatText(v uint64, t wire.Type) string {
 }
 
 // integerText writes the bits of a number as an integer or a bool.
-func integerText(v uint64, t wire.Type, from, to Kind) (string, error) {
+func integerText(v uint64, t wire.Type, from, to valueKind) (string, error) {
 	switch {
 	case t == wire.I32 && from == "sfixed32":
 		return strconv.FormatInt(int64(int32(v)), 10), nil

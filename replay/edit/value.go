@@ -27,11 +27,11 @@ import (
 // after hex: or base64: are that, other text is itself; a message may also be
 // text as decode writes it, or the JSON of a schema's message. A packed list has
 // commas between its numbers.
-func encodeValue(k Kind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
+func encodeValue(k valueKind, value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	if element, packed := strings.CutPrefix(string(k), packedPrefix); packed {
 		var out []byte
 		for i, part := range splitList(value) {
-			v, err := encodeValue(Kind(element), strings.TrimSpace(part), fd)
+			v, err := encodeValue(valueKind(element), strings.TrimSpace(part), fd)
 			if err != nil {
 				return nil, fmt.Errorf("element %d: %w", i, err)
 			}
@@ -152,7 +152,7 @@ func encodeEnum(value string, fd protoreflect.FieldDescriptor) ([]byte, error) {
 }
 
 // encodeNumber reads a number of a numeric kind.
-func encodeNumber(k Kind, value string) ([]byte, error) {
+func encodeNumber(k valueKind, value string) ([]byte, error) {
 	bits := 64
 	if strings.HasSuffix(string(k), "32") || k == "float" {
 		bits = 32
@@ -209,7 +209,7 @@ func parseEither(value string) (uint64, error) {
 	return uint64(i), err
 }
 
-func numberError(k Kind, err error) error {
+func numberError(k valueKind, err error) error {
 	if n, ok := errors.AsType[*strconv.NumError](err); ok {
 		if errors.Is(n.Err, strconv.ErrRange) {
 			return fmt.Errorf("%s is out of the range of %s", n.Num, k)
@@ -220,14 +220,14 @@ func numberError(k Kind, err error) error {
 }
 
 // guessKind is the kind of a value of which only the wire type is known.
-func guessKind(t wire.Type, value string) Kind {
+func guessKind(t wire.Type, value string) valueKind {
 	switch t {
 	case wire.Varint:
 		return "varint"
 	case wire.I64, wire.I32:
 		floating := strings.ContainsAny(value, ".eEnN") && !strings.HasPrefix(value, "0x")
 		signed := strings.HasPrefix(value, "-")
-		names := map[wire.Type][3]Kind{wire.I64: {"fixed64", "sfixed64", "double"}, wire.I32: {"fixed32", "sfixed32", "float"}}[t]
+		names := map[wire.Type][3]valueKind{wire.I64: {"fixed64", "sfixed64", "double"}, wire.I32: {"fixed32", "sfixed32", "float"}}[t]
 		switch {
 		case floating:
 			return names[2]

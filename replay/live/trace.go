@@ -107,15 +107,8 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	}
 	s := string(data)
 	out = append(out, part{value: s, at: strings.TrimSuffix(prefix, " "), id: classOf(s) != "" || isBinaryID(data)})
-	if depth > 0 {
-		if t := wire.Parse(data, wire.Options{}); !isPrintable(data) && t.Err() == nil {
-			for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
-				// random bytes may parse
-				if !l.number && (l.inner == 0 || isBinaryID(l.data)) {
-					out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
-				}
-			}
-		}
+	if depth > 0 && !isPrintable(data) {
+		out = appendMessageParts(out, prefix, data, depth)
 	}
 	if !utf8.ValidString(s) {
 		return out
@@ -129,14 +122,35 @@ func appendParts(out []part, prefix string, data []byte, depth int) []part {
 	if depth > 0 && !isPrintable(data) {
 		return out
 	}
+	return appendWordParts(out, prefix, s)
+}
+
+// appendMessageParts appends the parts of a message's fields.
+func appendMessageParts(out []part, prefix string, data []byte, depth int) []part {
+	t := wire.Parse(data, wire.Options{})
+	if t.Err() != nil {
+		return out
+	}
+	for _, l := range protoLeaves(nil, t, 0, nil, "", 1) {
+		// random bytes may parse
+		if !l.number && (l.inner == 0 || isBinaryID(l.data)) {
+			out = appendParts(out, prefix+l.path+" ", l.data, depth+1)
+		}
+	}
+	return out
+}
+
+// appendWordParts appends the identifiers in a text, but for one that is all of it.
+func appendWordParts(out []part, prefix, s string) []part {
 	n := 0
 	for w := range wordsOf(s) {
-		if c := classOf(w); c != "" && c != ident.Time {
-			if w != s {
-				out = append(out, part{prefix + "word " + strconv.Itoa(n), w, true})
-			}
-			n++
+		if c := classOf(w); c == "" || c == ident.Time {
+			continue
 		}
+		if w != s {
+			out = append(out, part{prefix + "word " + strconv.Itoa(n), w, true})
+		}
+		n++
 	}
 	return out
 }
@@ -282,25 +296,29 @@ func (l *Links) search(h *heard) (out []innerBinding) {
 		if v.number || len(v.data) < shortText || len(v.data) > maxTraced || v.inner > 0 && !isPrintable(v.data) {
 			continue
 		}
-		s, seen, before := string(v.data), map[string]bool{}, len(out)
-		look := func(w string, whole bool) {
-			if len(w) < shortText && !(whole && isDigits(w)) || seen[w] {
-				return
-			}
-			seen[w] = true
-			t, ok := l.tokens[w]
-			switch {
-			case !ok && len(l.own) < maxTokens:
-				l.own[w] = true
-			case ok && (whole && (t.how != asIs || t.part != "" || w != s) || t.id && w != s):
-				out = append(out, innerBinding{k, w, t})
-			}
-		}
-		for w, whole := range candidates(v.data) {
-			look(w, whole)
-		}
+		before := len(out)
+		out = l.appendInnerBindings(out, k, v.data)
 		if len(out) > before {
 			k += v.inner
+		}
+	}
+	return out
+}
+
+// appendInnerBindings appends the issued values inside leaf k, whose value is data.
+func (l *Links) appendInnerBindings(out []innerBinding, k int, data []byte) []innerBinding {
+	s, seen := string(data), map[string]bool{}
+	for w, whole := range candidates(data) {
+		if len(w) < shortText && !(whole && isDigits(w)) || seen[w] {
+			continue
+		}
+		seen[w] = true
+		t, ok := l.tokens[w]
+		switch {
+		case !ok && len(l.own) < maxTokens:
+			l.own[w] = true
+		case ok && (whole && (t.how != asIs || t.part != "" || w != s) || t.id && w != s):
+			out = append(out, innerBinding{k, w, t})
 		}
 	}
 	return out

@@ -36,7 +36,7 @@ type Policy struct {
 	Pace *Pace
 
 	// Dial makes connections, which are checked all the same; nil is a net.Dialer.
-	Dial DialFunc
+	Dial dialFunc
 }
 
 // tlsConfig is how the server's certificate is verified.

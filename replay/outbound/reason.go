@@ -37,9 +37,9 @@ const (
 	NoHTTP2         Reason = "no_http2"
 	HandshakeFailed Reason = "tls_handshake"
 	ConnectTimeout  Reason = "connect_timeout"
-	ConnectCanceled Reason = "canceled"
+	connectCanceled Reason = "canceled"
 	// the HTTP client does not send such a request
-	RequestInvalid Reason = "request_invalid"
+	requestInvalid Reason = "request_invalid"
 	NoAnswer       Reason = "no_answer" // the request was sent
 )
 
@@ -101,7 +101,7 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return ConnectTimeout, fmt.Sprintf("no connection within %s", limit)
 	case errors.Is(err, context.Canceled):
-		return ConnectCanceled, "interrupted before there was a connection"
+		return connectCanceled, "interrupted before there was a connection"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return HostNotFound, fmt.Sprintf("the host name %s was not found", dns.Name)
 	case errors.As(err, &dns):
@@ -115,7 +115,7 @@ func (at *Progress) unsent(err error, limit time.Duration) (Reason, string) {
 	case errors.As(err, &op):
 		return NoConnection, fmt.Sprintf("no connection: %v", systemError(op.Err))
 	}
-	return RequestInvalid, err.Error()
+	return requestInvalid, err.Error()
 }
 
 // systemError is the error of a system call without the call's name.

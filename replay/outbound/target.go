@@ -69,15 +69,15 @@ func isAllowed(host, port string, allowed []string) bool {
 	})
 }
 
-// A DialFunc makes a connection, as net.Dialer.DialContext does.
-type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+// dialFunc makes a connection, as net.Dialer.DialContext does.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // A guard dials, and looks at the address that a connection really goes to: a
 // name may resolve to anything, and to something else the next time.
 type guard struct {
 	live bool
 	// nil: a plain dialer
-	dial DialFunc
+	dial dialFunc
 }
 
 // DialContext is a net.Dialer's, refusing what is not loopback unless live.

@@ -432,7 +432,7 @@ func TestFallbackEdited(t *testing.T) {
 		{"Say hello twice.", replay.Same, replay.FromServer, "ok", time.Minute},
 		{"fail", replay.Rejected, replay.FromServer, "resource_exhausted", time.Minute},
 		{"ask", replay.Rejected, replay.FromServer, "deadline_exceeded", time.Minute},
-		{"hang", replay.Differs, replay.FromUs, "deadline_exceeded", 3 * time.Second},
+		{"hang", "differs", "local", "deadline_exceeded", 3 * time.Second},
 	} {
 		res, live := r.send(s, id, c.wait, "run_request.action.user_message_action.user_message.text="+c.prompt)
 		if res.Verdict != c.verdict || res.Origin != c.origin || res.Code != c.code {

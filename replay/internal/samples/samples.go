@@ -3,7 +3,8 @@ package samples
 
 import (
 	"encoding/base64"
-	"fmt"
+	"encoding/json"
+	"testing"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -37,7 +38,13 @@ func Message(t *rapid.T, depth int) []byte {
 }
 
 // Token makes a JSON Web Token that expires at a time. It has no signature.
-func Token(expires time.Time) string {
-	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
-	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"exp":%d,"aud":["api"],"iss":"someone"}`, expires.Unix())) + ".c2ln"
+func Token(t testing.TB, expires time.Time) string {
+	t.Helper()
+	claims, err := json.Marshal(map[string]any{"exp": expires.Unix(), "aud": []string{"api"}, "iss": "someone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode(`{"alg":"none"}`) + "." + encode(string(claims)) + ".c2ln"
 }
+
+func encode(part string) string { return base64.RawURLEncoding.EncodeToString([]byte(part)) }

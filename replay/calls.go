@@ -1,0 +1,249 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/decode/conversation"
+	"unwire/replay/live"
+	"unwire/replay/outbound"
+)
+
+// pieces makes the request for the server's half, and what sends the appends
+// beside it.
+func (s *session) pieces(tr http.RoundTripper) (*http.Request, func(context.Context, context.CancelCauseFunc), error) {
+	head := &s.p.split.head
+	data, err := conversation.RebuildHead(s.p.captured.Profile, head.call, head.frame.Data, s.p.split.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := s.p.encode(&head.frame, data, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.rec.chunk(captures.Up, body); err != nil {
+		return nil, nil, err
+	}
+	return s.p.request(bytes.NewReader(body), int64(len(body))), func(ctx context.Context, cancel context.CancelCauseFunc) {
+		if err := s.appendAll(ctx, tr); err != nil {
+			cancel(err)
+			return
+		}
+		s.leave(ctx, cancel)
+		s.stayed(ctx, cancel)
+	}, nil
+}
+
+// stayed ends an exchange whose server has said as much as in the capture, and
+// then nothing for long: nothing tells it that no append follows.
+func (s *session) stayed(ctx context.Context, cancel context.CancelCauseFunc) {
+	if ready, _ := s.talk.Wait(ctx, s.p.timing.Timeout, s.p.timing.Wait, s.p.links.Messages()); ready {
+		cancel(fmt.Errorf("%w %s: the server neither says more nor ends the stream", live.ErrSilent, s.p.timing.Wait))
+	}
+}
+
+// appendAll sends the frames, each when its turn has come and the one before it
+// was taken.
+func (s *session) appendAll(ctx context.Context, tr http.RoundTripper) error {
+	gone := false
+	c := s.schedule(func(f *PlanFrame, data []byte, _ bool) error {
+		number := int64(s.sent)
+		s.sent++
+		err := s.append(ctx, tr, f, number, data)
+		if err != nil {
+			// else the server has ended before it; what it said tells why
+			if gone = s.talk.IsOver(); !gone {
+				_ = errors.As(err, &s.turned) // false: it did not come to an answer
+			}
+		}
+		return err
+	})
+	err := c.Run(ctx, true)
+	s.unsent, s.beats, s.notes = c.Unsent(gone), c.Beats, c.Notes
+	if gone {
+		return nil
+	}
+	return err
+}
+
+// declined is an append that the server answered with an error.
+type declined struct {
+	number        int64
+	code, message string
+}
+
+func (d *declined) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("append %d: %s", d.number, d.message), ": ")
+}
+
+// append sends one message in a call of its own.
+//
+// Errors: a *declined; what went wrong on the way.
+func (s *session) append(ctx context.Context, tr http.RoundTripper, f *PlanFrame, number int64, data []byte) error {
+	a := f.Append
+	data, _, err := s.p.unredact(data)
+	if err != nil {
+		return err
+	}
+	if data, err = conversation.RebuildAppend(&s.p.captured.Profile.Split.Append, a.frame.Data, s.p.split.id, number, data); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("append %d", number)
+	rec, resp, entry, err := s.call(ctx, tr, a, data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, s.p.o.MaxBytes+1))
+	if len(answer) > 0 {
+		if _, cerr := rec.chunk(captures.Down, answer); cerr != nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		err = cause(ctx, err)
+		rec.end(nil, captures.Reset, err.Error())
+		return fmt.Errorf("%s: %w", what, errors.Join(err, s.heard(ctx, a, rec, entry)))
+	}
+	rec.end(fields(resp.Trailer), captures.Complete, "")
+	if err := s.heard(ctx, a, rec, entry); err != nil {
+		return err
+	}
+	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	if ex.Code != "" && ex.Code != "ok" {
+		return &declined{number, ex.Code, ex.Message}
+	}
+	return nil
+}
+
+// call sends a message in a call of its own, which is recorded, and is an entry
+// of the journal.
+func (s *session) call(ctx context.Context, tr http.RoundTripper, a *Append, data []byte) (*record, *http.Response, int64, error) {
+	if err := s.p.o.Pace.Admit(ctx, a.url.Hostname()); err != nil {
+		return nil, nil, 0, err
+	}
+	body, err := s.p.encode(&a.frame, data, true)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	request := outbound.Entry{Event: "request", Of: s.entry, Capture: a.Exchange, Host: a.url.Hostname(), Method: a.Method, URL: s.p.cleaner()(a.URL), Effects: s.p.shown.Effects}
+	request.Summarize(data)
+	entry, err := s.p.o.Pace.Note(request)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	rec, err := s.p.record(captures.Exchange{
+		Method: a.Method, URL: a.URL, HTTP: a.http, RequestHeaders: a.kept, RequestTrailers: a.shown,
+	}, s.out)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	s.enter(rec)
+	if _, err := rec.chunk(captures.Up, body); err != nil {
+		return nil, nil, 0, err
+	}
+	req := newRequest(a.Method, a.url, a.headers, a.trailers, bytes.NewReader(body), int64(len(body)))
+	server, at := "", outbound.Progress{}
+	resp, err := tr.RoundTrip(req.WithContext(at.Trace(ctx, &server)))
+	s.at.Merge(&at)
+	if err != nil {
+		err = cause(ctx, err)
+		rec.end(nil, captures.Failed, explain(&at, err, s.p.timing.Timeout).Error())
+		return nil, nil, 0, errors.Join(err, s.heard(ctx, a, rec, entry))
+	}
+	rec.response(resp.StatusCode, version(resp), fields(resp.Header), s.p.o.connection(resp), server)
+	return rec, resp, entry, nil
+}
+
+// heard notes what came of a call of its own, and whether it was enough.
+func (s *session) heard(ctx context.Context, a *Append, rec *record, entry int64) error {
+	ex, err := decode.Decode(context.WithoutCancel(ctx), rec, rec.ex.ID, decode.Options{})
+	if err != nil {
+		return err
+	}
+	host := a.url.Hostname()
+	s.p.o.Pace.Observe(host, ex.Status, ex.Code, ex.ResponseHeaders.Get("retry-after"))
+	answer := outbound.Entry{
+		N: entry, Event: "answer", Host: host, Status: ex.Status, Code: ex.Code, Origin: string(FromServer), Message: s.p.cleaner()(ex.Message),
+		Until: outbound.RetryAfter(ex.ResponseHeaders.Get("retry-after"), time.Now()),
+	}
+	if ex.Status == 0 {
+		answer.Origin, answer.Message = string(fromLocal), s.p.cleaner()(ex.Error)
+	}
+	_, err = s.p.o.Pace.Note(answer)
+	return err
+}
+
+// enter takes a record among those of the conversation.
+func (s *session) enter(rec *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec.ex.ID = int64(len(s.calls)) + 2
+	s.calls = append(s.calls, rec)
+}
+
+// Between two polls of which the first brought nothing.
+const pollPause = 50 * time.Millisecond
+
+// poll asks for the rest of the server's half, call by call, until the server
+// says that nothing follows.
+func (s *session) poll(ctx context.Context, tr http.RoundTripper, last bool) {
+	list := s.p.split.polls
+	for i := 0; !last && s.fail == nil && len(list) > 0 && ctx.Err() == nil; i++ {
+		a := list[min(i, len(list)-1)]
+		data, err := conversation.RebuildHead(s.p.captured.Profile, a.call, a.frame.Data, s.p.split.id)
+		if err == nil {
+			var rec *record
+			var resp *http.Response
+			var entry int64
+			if rec, resp, entry, err = s.call(ctx, tr, a, data); err == nil {
+				before := rec.down
+				last = s.take(ctx, rec, resp)
+				_ = resp.Body.Close() // what it could say, reading has said
+				if err = s.heard(ctx, a, rec, entry); err == nil && rec.down == before {
+					err = outbound.Pause(ctx, pollPause)
+				}
+			}
+		}
+		if err != nil && s.fail == nil {
+			s.fail = cause(ctx, err)
+		}
+	}
+}
+
+func version(resp *http.Response) string {
+	if resp.ProtoMajor == 2 {
+		return "2"
+	}
+	return "1.1"
+}
+
+// joined is what came as the conversation that its pieces are.
+func (s *session) joined(answer *decode.Exchange) (*decode.Exchange, error) {
+	if s.p.split == nil {
+		return answer, nil
+	}
+	parts := []*decode.Exchange{answer}
+	for _, rec := range s.calls {
+		ex, err := decode.Decode(context.Background(), rec, rec.ex.ID, decode.Options{})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, ex)
+	}
+	if joined := conversation.Join(parts, decode.Options{Profile: answer.Profile}); len(joined) == 1 {
+		return joined[0].Exchange, nil
+	}
+	return answer, nil
+}

@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"unwire/captures"
+	"unwire/decode/wire"
+	"unwire/replay/credential"
+)
+
+// learn remembers a header's secret, so that the same one is known where its
+// placeholder occurs again.
+func (p *planner) learn(captured, secret string) {
+	if before, _, ok := strings.Cut(captured, " "); ok {
+		secret = strings.TrimPrefix(secret, before+" ") // the scheme is none
+	}
+	p.secrets = append(p.secrets, secret)
+	if m := credential.InHeader.FindAllStringSubmatch(captured, -1); len(m) == 1 {
+		p.tags[m[0][1]] = secret
+	}
+}
+
+// A givenSecret is what the caller's credentials have for a redacted header.
+type givenSecret struct {
+	value string
+	part  string   // completes the value, where that is made; value is "" then
+	from  string   // where it comes from
+	names []string // that were looked for
+	ok    bool
+}
+
+// findHeaderSecret finds a redacted header's secret among the credentials: by the
+// header's name, by the part that completes a made value, or by the placeholder's tag.
+func (p *planner) findHeaderSecret(h captures.Header, name string) givenSecret {
+	g := givenSecret{names: credential.HeaderNames(name)}
+	g.value, g.from, g.ok = p.o.Credentials.Find(g.names...)
+	switch part := p.partOf(name); {
+	case g.ok && name == "authorization":
+		g.value = credential.WithScheme(g.value, h.Value)
+	case !g.ok && part != "":
+		g.names = append(g.names, part)
+		if g.part, g.from, g.ok = p.o.Credentials.Find(part); g.ok {
+			p.secrets = append(p.secrets, g.part)
+		}
+	}
+	if tag := credential.InHeader.FindStringSubmatch(h.Value); !g.ok && tag != nil {
+		variable := secretVariable(tag[1])
+		g.names = append(g.names, variable)
+		if g.value, g.from, g.ok = p.o.Credentials.Find(variable); g.ok {
+			g.value = strings.Replace(h.Value, tag[0], g.value, 1)
+			g.ok = !credential.IsRedacted(g.value) // one value cannot stand for several
+		}
+	}
+	return g
+}
+
+// headerSecret finds the value of a header that was redacted; shown stands for
+// it in the plan.
+func (p *planner) headerSecret(h captures.Header, r *refresher) (value, shown string, ok bool) {
+	name := strings.ToLower(h.Name)
+	given := p.findHeaderSecret(h, name)
+	secret, from, ok := given.value, given.from, given.ok
+
+	if made, is := r.make(HeaderCall{Name: name, Value: secret, Part: given.part}); is {
+		if from == "" {
+			from = fromMaker
+		}
+		if ok = made != ""; ok && made != secret {
+			p.refreshed(name)
+		}
+		secret = made
+	}
+
+	s := Secret{Where: "header " + name, From: from, Wants: variables(given.names), Omitted: !ok && p.o.OmitSecrets}
+	if p.captured.Profile.IsChecksum(name) && p.isLocal() {
+		s.Omitted = !ok // it tells a machine, not a person: no local server wants it
+	}
+	if !ok {
+		s.From = ""
+	}
+	if t, isToken := credential.ParseToken(secret); ok && isToken && !t.Expires.IsZero() {
+		s.Expires, s.stale, s.past = t.Expires.Format(time.RFC3339), t.IsStale(r.now), !r.now.Before(t.Expires)
+	}
+
+	// Pieces repeat them.
+	if !slices.ContainsFunc(p.shown.Secrets, func(t Secret) bool { return t.Where == s.Where }) {
+		p.shown.Secrets = append(p.shown.Secrets, s)
+	}
+
+	if ok {
+		p.learn(h.Value, secret)
+		return secret, "<" + from + ">", true
+	}
+	return "", h.Value, !s.Omitted
+}
+
+// secretOf finds the secret of a placeholder outside of headers.
+func (p *planner) secretOf(tag, where string, names ...string) (string, bool) {
+	if secret, ok := p.known(tag); ok {
+		return secret, true
+	}
+	names = append(names, secretVariable(tag))
+	secret, from, ok := p.o.Credentials.Find(names...)
+	p.shown.Secrets = append(p.shown.Secrets, Secret{Where: where, From: from, Wants: variables(names), Omitted: !ok && p.o.OmitSecrets})
+	if ok {
+		p.secrets = append(p.secrets, secret)
+		p.tags[tag] = secret
+	}
+	return secret, ok
+}
+
+// fillURL puts the secrets into a URL.
+func (p *planner) fillURL(u *url.URL) (*url.URL, error) {
+	if !credential.InBody.MatchString(u.RawQuery) && !credential.InBody.MatchString(u.Path) {
+		return u, nil
+	}
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		if m := credential.InBody.FindStringSubmatch(value); m != nil {
+			if secret, ok := p.secretOf(m[1], "query "+name, credential.QueryVariable(name)); ok {
+				parts[i] = name + "=" + strings.Replace(value, m[0], url.QueryEscape(secret), 1)
+			}
+		}
+	}
+	filled := *u
+	filled.RawQuery = strings.Join(parts, "&")
+	text := credential.InBody.ReplaceAllStringFunc(filled.String(), func(s string) string {
+		m := credential.InBody.FindStringSubmatch(s)
+		if secret, ok := p.secretOf(m[1], "url"); ok {
+			return url.PathEscape(secret)
+		}
+		return s
+	})
+	return url.Parse(text)
+}
+
+// checkBodies finds out which secrets the frames want.
+func (p *planner) checkBodies() {
+	for i := range p.shown.Frames {
+		f := &p.shown.Frames[i]
+		for _, m := range credential.InBody.FindAllSubmatch(f.Data, -1) {
+			p.secretOf(string(m[1]), p.placeOf(f, m[0]))
+		}
+	}
+}
+
+// placeOf names where in a frame a placeholder stands.
+func (p *planner) placeOf(f *PlanFrame, placeholder []byte) string {
+	where := "up/" + strconv.Itoa(f.Seq)
+	if t := wire.Parse(f.Data, wire.Options{}); !p.isJSON() && t.Err() == nil {
+		if at := innermost(t, placeholder); at > 0 {
+			where += " " + t.PathOf(at).String()
+		}
+	}
+	return where
+}

@@ -1,0 +1,228 @@
+package replay
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"unwire/captures"
+	"unwire/decode"
+	"unwire/replay/credential"
+	"unwire/replay/outbound"
+)
+
+// Plan resolves the request: it puts in live identifiers, edits and secrets, and
+// decides where each frame goes and what it waits for. Nothing is sent.
+//
+// Shape: a target that may not be sent to, and secrets that are missing, are
+// told in the plan, and are errors of Send.
+// Errors: of an edit, with its place.
+func (r *Request) Plan(ctx context.Context, o Options) (*Plan, error) {
+	p, err := newPlanner(r, o)
+	if err != nil {
+		return nil, err
+	}
+
+	// What was captured, in the codec that is asked for, and where it goes.
+	if p.body, err = p.recode(r.body); err != nil {
+		return nil, fmt.Errorf("replay: exchange %d: %w", r.id, err)
+	}
+	if err := p.target(); err != nil {
+		return nil, err
+	}
+	p.o.Credentials = o.Credentials.ForHost(p.url.Hostname())
+
+	// The headers come first: identifiers and secrets that occur in messages, too,
+	// are known by them.
+	fresh, failed := p.refresher(ctx)
+	p.buildHeaders(fresh)
+	if r.conversation != nil {
+		if err := p.buildSplit(fresh); err != nil {
+			return nil, fmt.Errorf("replay: exchange %d: %w", r.id, err)
+		}
+	}
+	if err := p.finishURL(); err != nil {
+		return nil, err
+	}
+	if *failed != nil {
+		return nil, fmt.Errorf("replay: exchange %d: %w", r.id, *failed)
+	}
+
+	// Then the frames, edited.
+	p.buildFrames(p.body)
+	p.markLive()
+	if err := p.edit(); err != nil {
+		return nil, err
+	}
+	p.refreshBodies(fresh)
+	p.checkBodies()
+
+	// Last what depends on all of it.
+	p.shown.Effects = p.effects()
+	p.refuseForeign()
+	if err := p.finish(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	return p.Plan, nil
+}
+
+// refresher makes what makes values of headers fresh; failed is the first error
+// of it.
+func (p *planner) refresher(ctx context.Context) (r *refresher, failed *error) {
+	if p.o.Insecure && p.url.Scheme == "https" {
+		p.shown.Warnings = append(p.shown.Warnings, "the server's certificate is not verified: whoever answers gets the secrets of the request")
+	}
+	now := time.Now()
+	if p.o.now != nil {
+		now = p.o.now()
+	}
+	p.checkVersion(now)
+	chosen := p.changes.Timeout // by the caller: deadlines in headers follow it
+	if chosen == defaultTimeout {
+		chosen = 0
+	}
+	r = newRefresher(now, p.request.captured.Started, chosen)
+	if p.o.random != nil {
+		r.random = p.o.random
+	}
+	failed = new(error)
+	r.make = p.maker(ctx, now, failed)
+	return r, failed
+}
+
+// markLive marks the frames that have live identifiers.
+func (p *planner) markLive() {
+	for i := range p.shown.Frames {
+		if f := &p.shown.Frames[i]; p.liveAt[f.Seq] {
+			f.fresh = true
+			p.refreshed(fmt.Sprintf("%s/%d", captures.Up, f.Seq))
+		}
+	}
+}
+
+// effects is what a request may do.
+func (p *planner) effects() string {
+	if p.shown.Method == http.MethodGet || p.shown.Method == http.MethodHead {
+		return EffectsNone
+	}
+	if p.o.Schema != nil {
+		if m := p.o.Schema.Method(p.shown.Service, p.shown.RPC); m != nil {
+			if o, ok := m.Options().(*descriptorpb.MethodOptions); ok && o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+				return EffectsNone
+			}
+		}
+	}
+	return effectsUnknown
+}
+
+// refuseForeign refuses to take secrets to a host that they are not of. What was
+// captured in front of this machine, as a reverse proxy does, does not tell whose
+// they are.
+func (p *planner) refuseForeign() {
+	captured, err := url.Parse(p.captured.URL)
+	if err != nil || p.isLocal() || p.shown.Refusal != "" || outbound.IsLoopback(captured.Hostname()) || strings.EqualFold(captured.Hostname(), p.url.Hostname()) {
+		return
+	}
+	where := ""
+	for _, s := range p.shown.Secrets {
+		if !s.Omitted {
+			where = s.Where
+		}
+	}
+	for _, h := range p.headers {
+		if name := strings.ToLower(h.Name); name == "authorization" || name == "cookie" {
+			where = "header " + name
+		}
+	}
+	if where != "" {
+		p.shown.Refusal = fmt.Sprintf("refused: the secret in %s is of %s, and is not sent to %s", where, captured.Hostname(), p.url.Hostname())
+	}
+}
+
+// target decides where the request goes and whether it may.
+func (p *planner) target() error {
+	u, err := p.targetOf(p.captured.URL)
+	if err != nil {
+		return fmt.Errorf("replay: exchange %d: %w", p.shown.Exchange, err)
+	}
+	p.url, p.shown.URL = u, u.String()
+	return nil
+}
+
+// finishURL puts the secrets into the URL, some of which headers may have told.
+func (p *planner) finishURL() (err error) {
+	if p.url, err = p.fillURL(p.url); err != nil {
+		return fmt.Errorf("replay: exchange %d: %w", p.shown.Exchange, err)
+	}
+	return nil
+}
+
+// finish settles what depends on all of the plan.
+func (p *planner) finish() error {
+	if p.shown.Protocol == decode.ConnectGet {
+		if err := p.finishGet(); err != nil {
+			return err
+		}
+	}
+	if p.split != nil {
+		p.whole = true // each piece is
+		return p.number()
+	}
+	linked := false
+	for i := range p.shown.Frames {
+		linked = linked || p.shown.Frames[i].Waits()
+	}
+	p.whole = !linked && (len(p.shown.Frames) == 0 || !p.shown.Frames[0].framed || p.captured.RequestHeaders.Get("content-length") != "")
+	p.shown.Hold = !p.whole && (linked || p.bidirectional())
+	return nil
+}
+
+// finishGet puts the one message of a Connect GET into the query, where every
+// other parameter keeps its place and its spelling.
+func (p *planner) finishGet() error {
+	if len(p.shown.Frames) != 1 || !p.shown.Frames[0].changed() && !p.recoded && !credential.InBody.Match(p.shown.Frames[0].Data) {
+		return nil
+	}
+	f := &p.shown.Frames[0]
+	shown, err := p.query(f, f.Data)
+	if err != nil {
+		return err
+	}
+	data, _, err := p.unredact(f.Data)
+	if err != nil {
+		return err
+	}
+	sent, err := p.query(f, data)
+	if err != nil {
+		return err
+	}
+	u := *p.url
+	u.RawQuery = shown
+	p.shown.URL, p.url.RawQuery = u.String(), sent
+	return nil
+}
+
+// query is the target's query with another message.
+func (p *planner) query(f *PlanFrame, data []byte) (string, error) {
+	raw, err := f.payload(data)
+	if err != nil {
+		return "", err
+	}
+	value := url.QueryEscape(string(raw))
+	if p.url.Query().Get("base64") == "1" {
+		value = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	parts := strings.Split(p.url.RawQuery, "&")
+	for i, part := range parts {
+		if name, _, _ := strings.Cut(part, "="); name == "message" {
+			parts[i] = "message=" + value
+		}
+	}
+	return strings.Join(parts, "&"), nil
+}
